@@ -1,0 +1,7 @@
+//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS).
+
+mod error;
+pub mod read;
+pub mod write;
+
+pub use error::IoError;

@@ -1,0 +1,34 @@
+//! Names of array dimensions, the same words everywhere.
+
+/// A named dimension of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dimension {
+    /// Frequency channel.
+    Channel,
+    /// Time: an ADC sample or a spectrum.
+    Time,
+    /// Antenna.
+    Antenna,
+    /// Polarisation of an antenna.
+    Pol,
+    /// One polarisation of one antenna, `antenna * pols + pol`.
+    Input,
+    /// Beam.
+    Beam,
+    /// Pair of inputs, in some [`BaselineOrder`](crate::BaselineOrder).
+    Baseline,
+}
+
+impl std::fmt::Display for Dimension {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Dimension::Channel => "channel",
+            Dimension::Time => "time",
+            Dimension::Antenna => "antenna",
+            Dimension::Pol => "pol",
+            Dimension::Input => "input",
+            Dimension::Beam => "beam",
+            Dimension::Baseline => "baseline",
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! What can be wrong with data at the border.
+
+use crate::{Dimension, SampleFormat};
+
+/// An array, a format or a backend that does not fit, with what was expected and what came.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypesError {
+    /// The length of one dimension differs from what another argument says.
+    #[error("dimension `{dimension}` of {array}: expected {expected}, found {actual}")]
+    Dimension {
+        /// Which array is wrong.
+        array: &'static str,
+        /// Which of its dimensions.
+        dimension: Dimension,
+        /// The length that the other arguments imply.
+        expected: usize,
+        /// The length that came.
+        actual: usize,
+    },
+    /// A dimension has no elements.
+    #[error("dimension `{dimension}` of {array} is empty; at least 1 is needed")]
+    Empty {
+        /// Which array is wrong.
+        array: &'static str,
+        /// Which of its dimensions.
+        dimension: Dimension,
+    },
+    /// The most negative integer is not a sample: it has no positive counterpart.
+    #[error("the most negative {format} value is not a sample: found at {index:?} (expected {}..={})", -.format.limit(), .format.limit())]
+    MostNegative {
+        /// Format of the data.
+        format: SampleFormat,
+        /// Index of the first offending element.
+        index: Vec<usize>,
+    },
+    /// The number of polarisations is not 1 or 2.
+    #[error("expected 1 or 2 polarisations, found {actual}")]
+    Pols {
+        /// The number that came.
+        actual: usize,
+    },
+    /// A quantity that must be finite and positive is not.
+    #[error("{quantity}: expected a finite number above 0, found {actual}")]
+    NotPositive {
+        /// Name of the quantity with its unit.
+        quantity: &'static str,
+        /// The value that came.
+        actual: f64,
+    },
+    /// A value that must be finite is not.
+    #[error("{quantity}: expected a finite number, found {actual} at {index:?}")]
+    NotFinite {
+        /// Name of the quantity.
+        quantity: &'static str,
+        /// The value that came, as text.
+        actual: String,
+        /// Index of the first offending element.
+        index: Vec<usize>,
+    },
+    /// A size is so large that the number of elements overflows the address space.
+    #[error("{array} with {elements} elements is larger than memory can be")]
+    TooLarge {
+        /// Which array.
+        array: &'static str,
+        /// The number of elements asked for, as text because it may not fit an integer.
+        elements: String,
+    },
+    /// The number of bits of a packed sample is out of range.
+    #[error("packed samples have 2 to 16 bits, found {actual}")]
+    PackedBits {
+        /// The number that came.
+        actual: u32,
+    },
+    /// A value does not fit the number of bits asked for.
+    #[error("value {actual} at {index} does not fit {bits} bits")]
+    PackedValue {
+        /// Number of bits of a sample.
+        bits: u32,
+        /// The value.
+        actual: i16,
+        /// Its position.
+        index: usize,
+    },
+    /// A packed buffer is too short for the number of samples asked for.
+    #[error("{samples} samples of {bits} bits need {expected} bytes, found {actual}")]
+    PackedLength {
+        /// Number of samples.
+        samples: usize,
+        /// Number of bits of a sample.
+        bits: u32,
+        /// Bytes needed.
+        expected: usize,
+        /// Bytes found.
+        actual: usize,
+    },
+    /// A baseline order cannot hold these inputs.
+    #[error("baseline order {order} needs {expected} polarisations, found {actual}")]
+    OrderPols {
+        /// Name of the order.
+        order: &'static str,
+        /// Polarisations needed.
+        expected: usize,
+        /// Polarisations found.
+        actual: usize,
+    },
+    /// A backend that this build or machine does not have.
+    #[error("backend {requested} is not available: {reason}")]
+    BackendUnavailable {
+        /// What was asked for.
+        requested: String,
+        /// Why it cannot be had, and what can be done.
+        reason: String,
+    },
+    /// The smallest step of an operation needs more memory than the backend may use.
+    #[error("{operation} needs at least {needed} bytes for one step, the limit is {limit}")]
+    MemoryLimit {
+        /// Name of the operation.
+        operation: &'static str,
+        /// Bytes of the smallest step.
+        needed: u64,
+        /// Limit set on the backend.
+        limit: u64,
+    },
+}

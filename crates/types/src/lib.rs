@@ -1,0 +1,46 @@
+//! The data that every Fringes crate passes around, checked once, at construction.
+//!
+//! | type | dimensions, slowest first | holds |
+//! |---|---|---|
+//! | [`Samples`] | `[input][time]` | what an ADC or a recording gives, real or complex |
+//! | [`Voltages`] | `[channel][time][input]` | channelised voltages |
+//! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
+//! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
+//! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
+//!
+//! An *input* is one polarisation of one antenna, numbered `input = antenna * pols + pol` ([`Inputs`]). Dimensions are
+//! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
+//!
+//! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
+//! a value: [`Samples`] and [`Voltages`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
+//! baseline.
+//!
+//! [`Backend`] says where an operation runs and how much memory it may take.
+
+mod axes;
+mod backend;
+mod baseline;
+mod beams;
+mod dimension;
+mod error;
+mod format;
+mod inputs;
+mod packed;
+mod samples;
+mod visibilities;
+mod voltages;
+
+pub use axes::{Frequencies, SpectrumClock};
+pub use backend::{Backend, MemoryNeed};
+pub use baseline::{BaselineOrder, Product};
+pub use beams::{BeamWeights, Beams};
+pub use dimension::Dimension;
+pub use error::TypesError;
+pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
+pub use half::f16;
+pub use inputs::Inputs;
+pub use num_complex::Complex;
+pub use packed::{pack_samples, unpack_samples};
+pub use samples::{SamplePresence, Samples};
+pub use visibilities::Visibilities;
+pub use voltages::Voltages;

@@ -1,0 +1,159 @@
+//! Visibilities `[channel][baseline]`.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use num_complex::Complex;
+
+use crate::{Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, SpectrumClock, TypesError};
+
+/// Sums of voltage products over some time, `[channel][baseline]`, with the number of valid samples of each baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visibilities<A: Accumulator> {
+    data: Array2<A>,
+    inputs: Inputs,
+    order: BaselineOrder,
+    valid_samples: Array1<u64>,
+    times: u64,
+    frequencies: Frequencies,
+    clock: SpectrumClock,
+}
+
+impl<A: Accumulator> Visibilities<A> {
+    /// Visibilities of `times` spectra that `clock` stamps, of which `valid_samples[baseline]` were present on both
+    /// inputs.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if an array does not have the number of baselines of `order`, [`TypesError::OrderPols`]
+    /// if the order cannot hold the inputs, [`TypesError::NotPositive`] for a bad clock.
+    pub fn new(
+        data: Array2<A>,
+        inputs: Inputs,
+        order: BaselineOrder,
+        valid_samples: Array1<u64>,
+        times: u64,
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+    ) -> Result<Self, TypesError> {
+        order.check(inputs)?;
+        clock.check()?;
+        let expected = order.len(inputs);
+        for (array, actual) in [("visibilities", data.ncols()), ("valid samples", valid_samples.len())] {
+            if actual != expected {
+                return Err(TypesError::Dimension { array, dimension: Dimension::Baseline, expected, actual });
+            }
+        }
+        Ok(Self { data, inputs, order, valid_samples, times, frequencies, clock })
+    }
+
+    /// The sums `[channel][baseline]`.
+    pub fn data(&self) -> ArrayView2<'_, A> {
+        self.data.view()
+    }
+
+    /// Takes the array back.
+    pub fn into_data(self) -> Array2<A> {
+        self.data
+    }
+
+    /// Antennas and polarisations.
+    pub fn inputs(&self) -> Inputs {
+        self.inputs
+    }
+
+    /// Order of the baselines.
+    pub fn order(&self) -> BaselineOrder {
+        self.order
+    }
+
+    /// Number of valid samples of each baseline.
+    pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
+        self.valid_samples.view()
+    }
+
+    /// Number of spectra that the integration covers, present or not.
+    pub fn times(&self) -> u64 {
+        self.times
+    }
+
+    /// Channel frequencies.
+    pub fn frequencies(&self) -> Frequencies {
+        self.frequencies
+    }
+
+    /// Time axis: the stamp of the first spectrum, the spacing and the sample rate.
+    pub fn clock(&self) -> SpectrumClock {
+        self.clock
+    }
+
+    /// The sums in another order, as a new value.
+    ///
+    /// # Errors
+    /// [`TypesError::OrderPols`] if the order cannot hold the inputs.
+    pub fn reordered(&self, order: BaselineOrder) -> Result<Self, TypesError> {
+        order.check(self.inputs)?;
+        let baselines = order.len(self.inputs);
+        let mut data = Array2::from_elem((self.data.nrows(), baselines), A::default());
+        let mut valid_samples = Array1::zeros(baselines);
+        for to in 0..baselines {
+            if let Some((from, conjugate)) = order.product(self.inputs, to).and_then(|product| self.find(product)) {
+                valid_samples[to] = self.valid_samples[from];
+                for channel in 0..self.data.nrows() {
+                    let value = self.data[(channel, from)];
+                    data[(channel, to)] = if conjugate { value.conj() } else { value };
+                }
+            }
+        }
+        Ok(Self { data, order, valid_samples, ..self.clone() })
+    }
+
+    /// Position of a product and whether the value there is its conjugate.
+    fn find(&self, product: crate::Product) -> Option<(usize, bool)> {
+        let swapped = crate::Product { a: product.b, b: product.a };
+        let direct = self.order.position(self.inputs, product).map(|position| (position, false));
+        direct.or_else(|| self.order.position(self.inputs, swapped).map(|position| (position, true)))
+    }
+
+    /// `V[a][b]` of a channel as complex f64, whichever of `V[a][b]` and `V[b][a]` the order holds; `None` if a channel
+    /// or an input does not exist.
+    pub fn get(&self, channel: usize, a: usize, b: usize) -> Option<Complex<f64>> {
+        let (position, conjugate) = self.find(crate::Product { a, b })?;
+        let value = self.data.get((channel, position))?.to_c64();
+        Some(if conjugate { value.conj() } else { value })
+    }
+
+    /// Coherence `V[a][b] / sqrt(V[a][a] V[b][b])` of a channel; 0 where an autocorrelation is 0, `None` as
+    /// [`Visibilities::get`].
+    pub fn coherence(&self, channel: usize, a: usize, b: usize) -> Option<Complex<f64>> {
+        let power = self.get(channel, a, a)?.re * self.get(channel, b, b)?.re;
+        let value = self.get(channel, a, b)?;
+        Some(if power > 0.0 { value / power.sqrt() } else { Complex::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_hold_the_same_sums() {
+        let inputs = Inputs::new(3, 2).unwrap();
+        let full = Array2::from_shape_fn((2, 36), |(channel, position)| {
+            let (a, b) = ((position / 6) as i64, (position % 6) as i64);
+            Complex::new(a * b + channel as i64, a - b) // Hermitian
+        });
+        let visibilities = Visibilities::new(
+            full,
+            inputs,
+            BaselineOrder::Full,
+            Array1::from_elem(36, 7),
+            7,
+            Frequencies::default(),
+            SpectrumClock::default(),
+        )
+        .unwrap();
+        for order in [BaselineOrder::Triangle, BaselineOrder::AntennaPairs] {
+            let reordered = visibilities.reordered(order).unwrap();
+            assert_eq!(reordered.reordered(BaselineOrder::Full).unwrap(), visibilities, "{order:?}");
+            assert_eq!(reordered.get(1, 2, 4), Some(Complex::new(9.0, -2.0)));
+        }
+    }
+}

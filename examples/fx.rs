@@ -1,0 +1,2 @@
+//! FX correlator.
+fn main() {}
