@@ -1,2 +1,64 @@
-//! Development tasks.
-fn main() {}
+//! `cargo xtask TASK`: the development tasks of the workspace.
+//!
+//! Every task is run from the workspace's root and stops at the first failure with exit status 1, after one line that says
+//! what failed and, where there is one, the command that mends it.
+
+mod ci;
+mod performance;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Development tasks of the Fringes workspace")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that must hold before a change lands, in order.
+    Ci {
+        /// Run only these steps (see --list).
+        #[arg(long, value_name = "STEP")]
+        only: Vec<String>,
+        /// List the steps and stop.
+        #[arg(long)]
+        list: bool,
+        /// Python with tests/python/requirements.txt installed, for the cross-checks.
+        #[arg(long, env = "FRINGES_PYTHON", default_value = ".venv/bin/python")]
+        python: PathBuf,
+    },
+    /// House rules that no compiler checks.
+    Tidy,
+    /// Writes docs/performance.md from docs/measurements/*.json.
+    Performance {
+        /// Only compare; fail if the page is stale.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let result = match Arguments::parse().task {
+        Task::Ci { list: true, .. } => {
+            ci::list();
+            Ok(())
+        }
+        Task::Ci { only, python, .. } => ci::run(root, &only, &python),
+        Task::Tidy => tidy::run(root),
+        Task::Performance { check } => performance::run(root, check),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! House rules that neither rustc nor clippy checks.
+//!
+//! - every Rust file opens with a `//!` paragraph that says what it holds;
+//! - no file names a path of somebody's machine or a package registry's host;
+//! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// Runs every rule and reports all that fail.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let mut faults = Vec::new();
+    for file in tracked_files(root)? {
+        let Ok(bytes) = std::fs::read(root.join(&file)) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        if file.ends_with(".rs") && !text.starts_with("//!") && !text.starts_with("#!") {
+            faults.push(format!("{file}: does not open with a `//!` paragraph"));
+        }
+        if !file.ends_with("Cargo.lock") {
+            faults.extend(forbidden(&text).map(|(line, what)| format!("{file}:{line}: names {what}")));
+        }
+    }
+    faults.extend(newer_dependencies(root)?);
+    if faults.is_empty() { Ok(()) } else { Err(format!("{} faults\n{}", faults.len(), faults.join("\n"))) }
+}
+
+/// Files that git tracks, relative to the root.
+fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
+    let text = output(Command::new("git").current_dir(root).args(["ls-files", "-z"]))?;
+    Ok(text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// Lines with a machine's path or a registry's host. The words are put together here so that this file passes.
+fn forbidden(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
+    let home = ["/ho", "me/"].concat();
+    let root = ["/ro", "ot/"].concat();
+    let registries = [
+        ["pypi", ".org"].concat(),
+        ["static.crates", ".io"].concat(),
+        ["index.crates", ".io"].concat(),
+        ["deb.debian", ".org"].concat(),
+    ];
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        if line.contains(&home) || line.contains(&root) {
+            Some((index + 1, "a path of one machine"))
+        } else if registries.iter().any(|host| line.contains(host)) {
+            Some((index + 1, "a package registry's host"))
+        } else {
+            None
+        }
+    })
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_members: Vec<String>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    version: String,
+    rust_version: Option<String>,
+    publish: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    kind: Option<String>,
+}
+
+/// Normal dependencies of published crates that ask for a newer Rust than the workspace does.
+fn newer_dependencies(root: &Path) -> Result<Vec<String>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let text = output(Command::new(cargo).current_dir(root).args(["metadata", "--format-version", "1"]))?;
+    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    let package = |id: &str| metadata.packages.iter().find(|package| package.id == id);
+    let published = |id: &&String| package(id).is_some_and(|package| package.publish.is_none());
+    let mut pending: Vec<&str> = metadata.workspace_members.iter().filter(published).map(String::as_str).collect();
+    let promised = pending.first().and_then(|id| package(id)).and_then(|package| package.rust_version.as_deref());
+    let promised = promised.map(version).ok_or("the workspace states no rust-version")?;
+    let mut seen: Vec<&str> = Vec::new();
+    let mut faults = Vec::new();
+    while let Some(id) = pending.pop() {
+        if seen.contains(&id) {
+            continue;
+        }
+        seen.push(id);
+        if let Some(package) = package(id)
+            && let Some(needed) = package.rust_version.as_deref()
+            && version(needed) > promised
+        {
+            faults
+                .push(format!("{} {} needs Rust {needed}, the workspace promises less", package.name, package.version));
+        }
+        let node = metadata.resolve.nodes.iter().find(|node| node.id == id);
+        pending.extend(node.iter().flat_map(|node| {
+            let normal =
+                |dependency: &&Dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.as_deref() != Some("dev"));
+            node.deps.iter().filter(normal).map(|dependency| dependency.pkg.as_str())
+        }));
+    }
+    Ok(faults)
+}
+
+/// `1.88` as `[1, 88]`.
+fn version(text: &str) -> Vec<u32> {
+    text.split('.').take(2).map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?} did not start: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("{command:?}: {error}"))
+}
