@@ -1,1 +1,147 @@
-//! To be written.
+//! What can be wrong with a plan, a chunk of samples, gains or a filter.
+
+use fringes_types::{Inputs, TypesError};
+
+/// A plan or data that cannot be used, with what was expected and what came.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelizerError {
+    /// Data that does not fit, or a limit of the backend.
+    #[error(transparent)]
+    Types(#[from] TypesError),
+    /// A count that must be at least 1 is 0.
+    #[error("{quantity}: expected at least 1, found 0")]
+    Zero {
+        /// Name of the count.
+        quantity: &'static str,
+    },
+    /// A parameter that must be finite, and not negative, is not.
+    #[error("{quantity}: expected a finite number of at least 0, found {actual}")]
+    Parameter {
+        /// Name of the parameter with its unit.
+        quantity: &'static str,
+        /// The value that came.
+        actual: f64,
+    },
+    /// A list of coefficients has the wrong length.
+    #[error("{quantity}: expected {expected} values, found {actual}")]
+    Length {
+        /// Name of the list.
+        quantity: &'static str,
+        /// Length that the other parameters imply.
+        expected: usize,
+        /// Length that came.
+        actual: usize,
+    },
+    /// A coefficient is not finite, or too large for 32-bit floats.
+    #[error("{quantity}: expected finite 32-bit values, found {actual} at {index}")]
+    Coefficient {
+        /// Name of the list.
+        quantity: &'static str,
+        /// The value that came.
+        actual: f64,
+        /// Its position.
+        index: usize,
+    },
+    /// The weights of a window are all 0 and cannot be normalised, e.g. a Hann window of two samples.
+    #[error("the window's weights are all 0 for {taps} taps of {step} samples: choose another window or more taps")]
+    NoWeight {
+        /// Number of taps.
+        taps: usize,
+        /// Samples of a tap.
+        step: usize,
+    },
+    /// An oversampling ratio below 1, or one that gives no whole number of samples between spectra.
+    #[error(
+        "oversampling {numerator}/{denominator}: expected a ratio of at least 1 for which {step} x {denominator} / {numerator} is a whole number of samples"
+    )]
+    Oversampling {
+        /// Numerator of the ratio.
+        numerator: usize,
+        /// Denominator of the ratio.
+        denominator: usize,
+        /// Samples of a tap.
+        step: usize,
+    },
+    /// Complex samples came to a plan for real ones, or the reverse.
+    #[error("the plan takes {} samples, found {}", kind(*.expected_complex), kind(!*.expected_complex))]
+    SampleKind {
+        /// Whether the plan takes complex samples.
+        expected_complex: bool,
+    },
+    /// The samples have other inputs than the stream.
+    #[error(
+        "expected {} antennas with {} polarisations, found {} with {}",
+        .expected.antennas(), .expected.pols(), .actual.antennas(), .actual.pols()
+    )]
+    Inputs {
+        /// Inputs of the stream.
+        expected: Inputs,
+        /// Inputs of the samples.
+        actual: Inputs,
+    },
+    /// Not enough samples for one output.
+    #[error("{needed} samples are needed for one output, found {actual}")]
+    TooShort {
+        /// Samples needed.
+        needed: usize,
+        /// Samples that came.
+        actual: usize,
+    },
+    /// A chunk starts before the end of the one before it.
+    #[error("chunk starts at sample {actual}, before the end of the last one at sample {expected}")]
+    OutOfOrder {
+        /// The sample after the last one taken.
+        expected: u64,
+        /// First sample of the chunk that came.
+        actual: u64,
+    },
+    /// A sample counter so large that arithmetic on it could overflow.
+    #[error("sample counter {actual} is beyond the largest that is supported, {limit}")]
+    Counter {
+        /// The counter that came.
+        actual: u64,
+        /// The largest supported.
+        limit: u64,
+    },
+    /// A chunk's axis differs from that of the chunks before it.
+    #[error("{quantity} of the chunk is {actual}, the stream began with {expected}")]
+    Axis {
+        /// Which property of the samples.
+        quantity: &'static str,
+        /// Its value in the first chunk.
+        expected: String,
+        /// Its value in this chunk.
+        actual: String,
+    },
+    /// A delay beyond what the stream allows.
+    #[error("delay of input {input} at sample {sample} is {actual} samples, the limit is {limit} either way")]
+    DelayTooLarge {
+        /// Which input.
+        input: usize,
+        /// Output sample at which the model was evaluated.
+        sample: u64,
+        /// Coarse delay in samples.
+        actual: i64,
+        /// Largest magnitude allowed.
+        limit: u64,
+    },
+    /// A delay that grew so fast that the samples it asks for are no longer held.
+    #[error(
+        "delay of input {input} grows by {actual} samples up to the spectrum at sample {sample}, at most {limit} are allowed from one spectrum to the next"
+    )]
+    DelayJump {
+        /// Which input.
+        input: usize,
+        /// Output sample of the spectrum.
+        sample: u64,
+        /// Growth of the coarse delay since the spectrum before, in samples.
+        actual: i64,
+        /// Largest growth allowed.
+        limit: u64,
+    },
+}
+
+fn kind(complex: bool) -> &'static str {
+    if complex { "complex" } else { "real" }
+}

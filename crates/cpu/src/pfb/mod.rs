@@ -1,0 +1,3 @@
+//! Polyphase filter bank.
+pub mod window;
+pub use window::{Window, pfb_weights};
