@@ -127,7 +127,7 @@ macro_rules! samples {
 samples!(i8 => Int8, i16 => Int16, f32 => Float32);
 
 /// What a sum of voltage products is made of: `i64` for integer voltages (exact), `f64` for float voltages.
-pub trait Accumulator: sealed::Sealed + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static {
+pub trait Accumulator: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Debug + Default {
     /// The sum as complex f64 (exact up to 2^53).
     fn to_c64(self) -> Complex<f64>;
     /// Sum of two accumulators (wrapping for integers; no legal run reaches 2^63).
