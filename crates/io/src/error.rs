@@ -17,4 +17,150 @@ pub enum IoError {
     /// Data that does not fit its declared shape or format.
     #[error(transparent)]
     Types(#[from] fringes_types::TypesError),
+    /// No file was given.
+    #[error("no recording was given: at least one file is needed")]
+    NoFiles,
+    /// The file is none of the recordings that can be read.
+    #[error("{}: not a recording that can be read: {reason}", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for and what is there.
+        reason: String,
+    },
+    /// A header field that is missing or cannot be right.
+    #[error("{}: byte {offset}: {field}: expected {expected}, found {actual}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// Where the header that holds the field begins, in bytes from the start of the file.
+        offset: u64,
+        /// Name of the field.
+        field: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        actual: String,
+    },
+    /// The file ends inside a header, a frame, a block or a sample. What lies before it has been delivered.
+    #[error("{}: byte {offset}: the file ends inside a {what}: expected {expected} bytes, found {actual}", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where the incomplete piece begins, in bytes from the start of the file.
+        offset: u64,
+        /// What is incomplete.
+        what: &'static str,
+        /// Bytes that it needs (the least number where that is not known).
+        expected: u64,
+        /// Bytes that are there.
+        actual: u64,
+    },
+    /// The recording jumps in time by more than a reader fills with zeros.
+    #[error(
+        "{}: byte {offset}: the recording goes on {actual} samples after what came before; a gap of at most {expected} is filled with zeros (split the recording, or allow a longer gap)",
+        path.display()
+    )]
+    Gap {
+        /// The file.
+        path: PathBuf,
+        /// Where the first data behind the gap begins, in bytes from the start of the file.
+        offset: u64,
+        /// The longest gap that is filled, in samples.
+        expected: u64,
+        /// The gap in samples.
+        actual: u64,
+    },
+    /// The files of a recording are not in the order of time.
+    #[error("{}: byte {offset}: the data is older than that of the file before it: give the files in the order of time", path.display())]
+    FileOrder {
+        /// The file that comes too late in the list.
+        path: PathBuf,
+        /// Where its first data begins, in bytes from the start of the file.
+        offset: u64,
+    },
+    /// The sample rate is needed and neither the file nor the caller gives it.
+    #[error("{}: byte {offset}: the recording does not say its sample rate, which is needed {reason}", path.display())]
+    SampleRateUnknown {
+        /// The file.
+        path: PathBuf,
+        /// Where the header is, in bytes from the start of the file.
+        offset: u64,
+        /// What it is needed for.
+        reason: &'static str,
+    },
+    /// An input map that cannot be read or does not fit the recording.
+    #[error("input map `{map}`: {reason}")]
+    InputMap {
+        /// The map as text.
+        map: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file that is not an npy file, or whose header cannot be read.
+    #[error("{}: not an npy file that can be read: {reason}", path.display())]
+    NpyHeader {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An npy file of another element type.
+    #[error("{}: expected elements of type {expected}, found {actual}", path.display())]
+    NpyType {
+        /// The file.
+        path: PathBuf,
+        /// Numpy's name of the type asked for.
+        expected: String,
+        /// Numpy's name of the type in the file.
+        actual: String,
+    },
+    /// An npy file with another number of dimensions.
+    #[error("{}: expected {expected} dimensions, found {} (shape {actual:?})", path.display(), actual.len())]
+    NpyRank {
+        /// The file.
+        path: PathBuf,
+        /// The number of dimensions asked for.
+        expected: usize,
+        /// The shape in the file.
+        actual: Vec<usize>,
+    },
+    /// An npy file that is shorter or longer than its header says.
+    #[error("{}: shape {shape:?} needs {expected} bytes of data, found {actual}", path.display())]
+    NpyLength {
+        /// The file.
+        path: PathBuf,
+        /// The shape in its header.
+        shape: Vec<usize>,
+        /// Bytes that the shape needs, as text because they may not fit an integer.
+        expected: String,
+        /// Bytes of data in the file.
+        actual: u64,
+    },
+    /// A text that FITS cannot hold.
+    #[error("{field}: expected at most {limit} printable ASCII characters (a quote counts twice), found {actual:?}")]
+    FitsText {
+        /// What the text names.
+        field: &'static str,
+        /// Most characters.
+        limit: usize,
+        /// The text.
+        actual: String,
+    },
+    /// A day that has no UTC date, or none of four digits.
+    #[error("modified Julian day {mjd_day}: expected a day of the years 1960 to 9999 (36934 to 2973483)")]
+    FitsDate {
+        /// The day.
+        mjd_day: i64,
+    },
+    /// A FITS header or table that cannot be laid out.
+    #[error("FITS: {0}")]
+    Fits(#[from] fitsio_pure::Error),
+}
+
+impl IoError {
+    /// Whether this says that a recording was cut short, so that what has been read before it is good.
+    pub fn is_truncation(&self) -> bool {
+        matches!(self, IoError::Truncated { .. })
+    }
 }

@@ -1,0 +1,123 @@
+//! One random group: the parameters, then `[channel][product][re, im, weight]`.
+
+use fringes_types::{Inputs, Product, TypesError};
+use ndarray::{ArrayView1, ArrayView2};
+use num_complex::Complex;
+
+use crate::IoError;
+
+/// Most antennas that the parameter BASELINE = 256 ant1 + ant2 can number.
+const SMALL_ARRAY: usize = 255;
+
+/// Most antennas that the parameter BASELINE = 2048 ant1 + ant2 + 65536 can number; exact in f32 (below 2^24).
+const LARGE_ARRAY: usize = 2047;
+
+/// The shape of a group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupLayout {
+    inputs: Inputs,
+}
+
+/// One pair of antennas of one integration.
+pub(super) struct Group<'a> {
+    /// The antennas, from 0, `ant1 <= ant2`.
+    pub(super) ant1: usize,
+    /// See `ant1`.
+    pub(super) ant2: usize,
+    /// Days since the reference midnight.
+    pub(super) day: f64,
+    /// Length of the integration in seconds.
+    pub(super) seconds: f32,
+    /// `r_ant1 - r_ant2` in light seconds.
+    pub(super) uvw_s: [f64; 3],
+    /// Packed lower triangle `[channel][baseline]`.
+    pub(super) visibilities: ArrayView2<'a, Complex<f32>>,
+    /// `[baseline]`.
+    pub(super) weights: ArrayView1<'a, f32>,
+}
+
+impl GroupLayout {
+    /// The layout for an array.
+    pub(super) fn new(inputs: Inputs, channels: usize) -> Result<Self, IoError> {
+        let layout = Self { inputs };
+        let values = 3usize.checked_mul(layout.products()).and_then(|values| values.checked_mul(channels));
+        if values.and_then(|values| values.checked_mul(4)).is_none_or(|bytes| bytes > isize::MAX as usize / 2) {
+            let elements = format!("{channels} channels x {} products", layout.products());
+            return Err(TypesError::TooLarge { array: "UVFITS group", elements }.into());
+        }
+        Ok(layout)
+    }
+
+    /// Polarisation products of a pair of antennas.
+    pub(super) fn products(&self) -> usize {
+        self.inputs.pols() * self.inputs.pols()
+    }
+
+    /// Names of the parameters in order; values of the same name are to be added.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        let antennas = self.inputs.antennas();
+        let baseline = (antennas <= LARGE_ARRAY).then_some("BASELINE");
+        // Readers that know only the small form of BASELINE find the antennas of a large array here.
+        let pair = (antennas > SMALL_ARRAY).then_some(["ANTENNA1", "ANTENNA2", "SUBARRAY"]);
+        let first = ["UU", "VV", "WW", "DATE", "DATE", "UU", "VV", "WW", "INTTIM"];
+        first.into_iter().chain(baseline).chain(pair.into_iter().flatten())
+    }
+
+    /// Pairs of antennas `(ant1, ant2)` in the order of the groups.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let antennas = self.inputs.antennas();
+        (0..antennas).flat_map(move |ant1| (ant1..antennas).map(move |ant2| (ant1, ant2)))
+    }
+
+    /// Number of groups of an integration.
+    pub(super) fn groups(&self) -> u64 {
+        let antennas = self.inputs.antennas() as u64;
+        antennas * (antennas + 1) / 2
+    }
+
+    /// Appends a group's values as big-endian bytes. The arrays' shapes are the caller's to check.
+    pub(super) fn write(&self, group: &Group<'_>, bytes: &mut Vec<u8>) {
+        let mut put = |value: f32| bytes.extend_from_slice(&value.to_be_bytes());
+        let (day, day_rest) = split(group.day);
+        let uvw = group.uvw_s.map(split);
+        let (ant1, ant2) = ((group.ant1 + 1) as f32, (group.ant2 + 1) as f32);
+        let antennas = self.inputs.antennas();
+        uvw.iter().for_each(|&(value, _)| put(value));
+        put(day);
+        put(day_rest);
+        uvw.iter().for_each(|&(_, rest)| put(rest));
+        put(group.seconds);
+        if antennas <= SMALL_ARRAY {
+            put(256.0 * ant1 + ant2);
+        } else if antennas <= LARGE_ARRAY {
+            put(2048.0 * ant1 + ant2 + 65536.0);
+        }
+        if antennas > SMALL_ARRAY {
+            [ant1, ant2, 1.0].into_iter().for_each(&mut put);
+        }
+        let pols = self.inputs.pols();
+        // XX, YY, XY, YX.
+        let products = [(0, 0), (1, 1), (0, 1), (1, 0)].map(|(pol1, pol2)| {
+            let product = Product { a: group.ant1 * pols + pol1, b: group.ant2 * pols + pol2 };
+            product.triangle()
+        });
+        let products = &products[..self.products()];
+        for spectrum in group.visibilities.outer_iter() {
+            for &(baseline, conjugate) in products {
+                let value = spectrum[baseline];
+                let weight = group.weights[baseline];
+                let (value, weight) =
+                    if value.is_finite() { (value, weight) } else { (Complex::default(), -weight.abs()) };
+                put(value.re);
+                put(if conjugate { -value.im } else { value.im });
+                put(weight);
+            }
+        }
+    }
+}
+
+/// A number as the nearest f32 and what is then missing: their sum is within 2^-48 of the number, relatively.
+fn split(value: f64) -> (f32, f32) {
+    let nearest = value as f32;
+    (nearest, (value - f64::from(nearest)) as f32)
+}
