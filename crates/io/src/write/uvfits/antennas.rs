@@ -27,7 +27,8 @@ impl UvfitsHeader {
             let (dx, dy, dz) = (x - array_x, y - array_y, z - array_z);
             [cos * dx + sin * dy, cos * dy - sin * dx, dz]
         });
-        let names = self.antennas.iter().map(|antenna| antenna.name.clone()).collect();
+        // Padded with NUL, which ends a text in a FITS table: readers keep blanks as part of the name.
+        let names = self.antennas.iter().map(|antenna| format!("{:\0<8}", antenna.name)).collect();
         let numbers = (1..=antennas).map(|number| i32::try_from(number).unwrap_or(i32::MAX)).collect();
         let (ascii, float, int) = (BinaryColumnType::Ascii, BinaryColumnType::Float, BinaryColumnType::Int);
         let second_feed = if self.inputs.pols() == 2 { "Y" } else { "" };

@@ -127,7 +127,8 @@ impl UvfitsHeader {
         cards.number("BSCALE", "scale", 1.0)?;
         cards.number("BZERO", "zero", 0.0)?;
         cards.number("EPOCH", "epoch", 2000.0)?;
-        cards.text("RADESYS", "frame", "ICRS")?;
+        // In lower case, as pyuvdata 3.2 writes it and alone understands it.
+        cards.text("RADESYS", "frame", "icrs")?;
         cards.text("ORIGIN", "origin", concat!("Fringes ", env!("CARGO_PKG_VERSION")))?;
         Ok(cards)
     }
