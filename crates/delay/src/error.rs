@@ -38,6 +38,58 @@ pub enum DelayError {
         /// Start of the last queued segment.
         last_start_sample: u64,
     },
+    /// A value outside the range in which it has a meaning.
+    #[error("{quantity}: expected {expected}, found {actual}")]
+    OutOfRange {
+        /// Name of the quantity with its unit.
+        quantity: &'static str,
+        /// The range.
+        expected: &'static str,
+        /// The value that came.
+        actual: f64,
+    },
+    /// Text that cannot be read as what it should be.
+    #[error("{what}: expected {expected}, found {actual:?}")]
+    Parse {
+        /// What is read.
+        what: &'static str,
+        /// The notation or range.
+        expected: &'static str,
+        /// The text that came.
+        actual: String,
+    },
+    /// A line of an antenna table that cannot be read.
+    #[error("line {line} of the antenna table: expected {expected}, found {actual:?}")]
+    Table {
+        /// Number of the line, from 1.
+        line: usize,
+        /// What should be there.
+        expected: &'static str,
+        /// What is there.
+        actual: String,
+    },
+    /// A list whose length does not fit another.
+    #[error("{list}: expected {expected} entries, found {actual}")]
+    Length {
+        /// Which list.
+        list: &'static str,
+        /// The length that the other list has.
+        expected: usize,
+        /// The length that came.
+        actual: usize,
+    },
+    /// Two antennas of one name.
+    #[error("two antennas are named {name:?}")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// An array without antennas.
+    #[error("the array has no antennas")]
+    NoAntennas,
+    /// An array whose place on the Earth is needed but not known.
+    #[error("the place of the array on the Earth is not known: give a site with the local positions")]
+    NoSite,
 }
 
 /// `Ok` if `actual` is finite.
