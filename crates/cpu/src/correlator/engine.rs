@@ -1,0 +1,262 @@
+//! The loops around the inner loops: jobs, blocks, packing, tiles.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use fringes_types::VoltageSample;
+use ndarray::{ArrayView1, ArrayView2, ArrayView3, Axis, s};
+use num_complex::Complex;
+use rayon::prelude::*;
+
+use super::plan::{GROUP, LANES, Parallel, SEGMENT, Split, groups, groups_of_panel, panels};
+
+/// One step of a panel: the variants for the real and the imaginary part, a lane for each input `a`.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Wide<L>(pub(super) [[L; LANES]; 2]);
+
+/// One step of a group: each input `b`.
+pub(super) type Narrow<N> = [N; GROUP];
+
+/// Sums of a tile: `[b][re, im][a]`.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Tile<S>(pub(super) [[[S; LANES]; 2]; GROUP]);
+
+/// Inputs that are packed together: 12 panels and 16 groups.
+const STRIP: usize = 96;
+const _: () = assert!(STRIP.is_multiple_of(LANES) && STRIP.is_multiple_of(GROUP));
+/// Largest [`Kernel::TIMES`].
+const MOST_TIMES: usize = 2;
+
+/// Spectra side by side, padded with zeros.
+pub(super) type Rows<X> = [[X; STRIP]; MOST_TIMES];
+
+/// The inner loops of a format on an instruction set.
+pub(super) trait Kernel: Copy + Send + Sync {
+    /// An unpacked voltage.
+    type Voltage: Copy + Default;
+    /// A lane of the wide side, 4 bytes.
+    type Lane: Copy + Default + Send + Sync;
+    /// An input of the narrow side.
+    type Narrow: Copy + Default + Send + Sync;
+    /// A part of a sum of a segment.
+    type Sum: Copy + Default + Send + Sync;
+    /// A part of the total.
+    type Total: Copy + Send + Sync;
+    /// Spectra in a step.
+    const TIMES: usize;
+
+    /// Unpacks voltages of any layout.
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [Self::Voltage]);
+
+    /// Packs one step of a strip: panel `p` goes to `wide[p * steps + step]`, group `g` to `narrow[g * steps + step]`.
+    /// What the tiles will be off by for each input `b` is added to `bias`.
+    fn pack(
+        self,
+        rows: &Rows<Self::Voltage>,
+        position: Position,
+        wide: &mut [Wide<Self::Lane>],
+        narrow: &mut [Narrow<Self::Narrow>],
+        bias: &mut [[i32; 2]],
+    );
+
+    /// Adds the products of all steps to a tile.
+    fn multiply(self, wide: &[Wide<Self::Lane>], narrow: &[Narrow<Self::Narrow>], tile: &mut Tile<Self::Sum>);
+
+    /// Adds a sum of a segment to the total.
+    fn add(total: &mut Complex<Self::Total>, re: Self::Sum, im: Self::Sum, bias: [i32; 2]);
+}
+
+/// Where a step goes in a packed block.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    pub(super) step: usize,
+    pub(super) steps: usize,
+}
+
+/// What one call correlates.
+pub(super) struct Task<'a, V> {
+    pub(super) voltages: ArrayView3<'a, V>,
+    pub(super) presence: Option<ArrayView2<'a, bool>>,
+    pub(super) memory_limit_bytes: Option<u64>,
+}
+
+/// Memory of one job.
+struct Job<K: Kernel> {
+    wide: Vec<Wide<K::Lane>>,
+    narrow: Vec<Narrow<K::Narrow>>,
+    tiles: Vec<Vec<Tile<K::Sum>>>,
+    bias: Vec<[i32; 2]>,
+}
+
+impl<K: Kernel> Job<K> {
+    fn new(inputs: usize, block: usize) -> Self {
+        let steps = block.div_ceil(K::TIMES);
+        let tiles_of = |panel| vec![Tile([[[K::Sum::default(); LANES]; 2]; GROUP]); groups_of_panel(inputs, panel)];
+        Self {
+            wide: vec![Wide([[K::Lane::default(); LANES]; 2]); panels(inputs) * steps],
+            narrow: vec![[K::Narrow::default(); GROUP]; groups(inputs) * steps],
+            tiles: (0..panels(inputs)).map(tiles_of).collect(),
+            bias: vec![[0; 2]; inputs],
+        }
+    }
+
+    /// Correlates one segment `[time][input]` of a channel from zero.
+    fn segment<V: VoltageSample>(
+        &mut self,
+        kernel: K,
+        voltages: ArrayView2<'_, V>,
+        presence: Option<ArrayView2<'_, bool>>,
+        split: Split,
+    ) {
+        let inputs = voltages.ncols();
+        self.tiles.iter_mut().flatten().for_each(|tile| *tile = Tile([[[K::Sum::default(); LANES]; 2]; GROUP]));
+        self.bias.fill([0; 2]);
+        for start in (0..voltages.nrows()).step_by(split.block) {
+            let times = start..voltages.nrows().min(start + split.block);
+            let steps = times.len().div_ceil(K::TIMES);
+            let wide = &mut self.wide[..panels(inputs) * steps];
+            let narrow = &mut self.narrow[..groups(inputs) * steps];
+            let block = voltages.slice(s![times.clone(), ..]);
+            let flags = presence.map(|flags| flags.slice_move(s![times, ..]));
+            let pack = |(strip, ((wide, narrow), bias)): (usize, StripMemory<'_, K>)| {
+                let columns = strip * STRIP..inputs.min((strip + 1) * STRIP);
+                pack_strip(kernel, block, flags, columns, (wide, narrow, bias));
+            };
+            let (wide_strip, narrow_strip) = (STRIP / LANES * steps, STRIP / GROUP * steps);
+            if split.parallel == Parallel::Panels {
+                wide.par_chunks_mut(wide_strip)
+                    .zip(narrow.par_chunks_mut(narrow_strip))
+                    .zip(self.bias.par_chunks_mut(STRIP))
+                    .enumerate()
+                    .for_each(pack);
+            } else {
+                wide.chunks_mut(wide_strip)
+                    .zip(narrow.chunks_mut(narrow_strip))
+                    .zip(self.bias.chunks_mut(STRIP))
+                    .enumerate()
+                    .for_each(pack);
+            }
+            let multiply = |(tiles, wide): (&mut Vec<Tile<K::Sum>>, &[Wide<K::Lane>])| {
+                for (tile, narrow) in tiles.iter_mut().zip(narrow.chunks_exact(steps)) {
+                    kernel.multiply(wide, narrow, tile);
+                }
+            };
+            if split.parallel == Parallel::Panels {
+                self.tiles.par_iter_mut().zip(wide.par_chunks_exact(steps)).for_each(multiply);
+            } else {
+                self.tiles.iter_mut().zip(wide.chunks_exact(steps)).for_each(multiply);
+            }
+        }
+    }
+
+    /// Adds the segment's sums to a channel's totals.
+    fn add_to(&self, totals: &mut [Complex<K::Total>]) {
+        let mut rest = totals;
+        for a in 0..self.bias.len() {
+            let (row, tail) = rest.split_at_mut(a + 1);
+            rest = tail;
+            let (tiles, lane) = (&self.tiles[a / LANES], a % LANES);
+            for ((totals, bias), tile) in row.chunks_mut(GROUP).zip(self.bias.chunks(GROUP)).zip(tiles) {
+                for ((total, bias), sums) in totals.iter_mut().zip(bias).zip(&tile.0) {
+                    K::add(total, sums[0][lane], sums[1][lane], *bias);
+                }
+            }
+        }
+    }
+}
+
+/// Memory that one strip is packed into.
+type StripMemory<'a, K> =
+    ((&'a mut [Wide<<K as Kernel>::Lane>], &'a mut [Narrow<<K as Kernel>::Narrow>]), &'a mut [[i32; 2]]);
+
+/// Packs the given inputs of a block `[time][input]`.
+fn pack_strip<K: Kernel, V: VoltageSample>(
+    kernel: K,
+    block: ArrayView2<'_, V>,
+    flags: Option<ArrayView2<'_, bool>>,
+    columns: Range<usize>,
+    (wide, narrow, bias): (&mut [Wide<K::Lane>], &mut [Narrow<K::Narrow>], &mut [[i32; 2]]),
+) {
+    let steps = block.nrows().div_ceil(K::TIMES);
+    let mut rows: Rows<K::Voltage> = [[K::Voltage::default(); STRIP]; MOST_TIMES];
+    for step in 0..steps {
+        for (row, time) in rows.iter_mut().zip(step * K::TIMES..(step + 1) * K::TIMES) {
+            let row = &mut row[..columns.len()];
+            if time >= block.nrows() {
+                row.fill(K::Voltage::default());
+                continue;
+            }
+            K::load(block.slice(s![time, columns.clone()]), row);
+            if let Some(flags) = flags {
+                for (value, present) in row.iter_mut().zip(flags.slice(s![time, columns.clone()])) {
+                    *value = if *present { *value } else { K::Voltage::default() };
+                }
+            }
+        }
+        kernel.pack(&rows, Position { step, steps }, wide, narrow, bias);
+    }
+}
+
+/// Adds the task's products to `totals [channel][baseline]`.
+pub(super) fn run<K: Kernel, V: VoltageSample>(kernel: K, task: &Task<'_, V>, totals: &mut [Complex<K::Total>]) {
+    let (channels, times, inputs) = task.voltages.dim();
+    let threads = rayon::current_num_threads();
+    let split = Split::new(V::FORMAT, channels, times, inputs, threads, task.memory_limit_bytes);
+    let baselines = inputs * (inputs + 1) / 2;
+    let segments = times.div_ceil(SEGMENT);
+    // Memory of finished jobs, for the next.
+    let pool: Mutex<Vec<Job<K>>> = Mutex::new(Vec::new());
+    let take = || {
+        let job = pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        job.unwrap_or_else(|| Job::new(inputs, split.block))
+    };
+    let give = |job| pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(job);
+    let correlate = |job: &mut Job<K>, channel: usize, segment: usize| {
+        let range = segment * SEGMENT..times.min((segment + 1) * SEGMENT);
+        let voltages = task.voltages.index_axis(Axis(0), channel);
+        let presence = task.presence.map(|flags| flags.slice_move(s![range.clone(), ..]));
+        job.segment(kernel, voltages.slice(s![range, ..]), presence, split);
+    };
+    let whole_channel = |(channel, totals): (usize, &mut [Complex<K::Total>])| {
+        let mut job = take();
+        for segment in 0..segments {
+            correlate(&mut job, channel, segment);
+            job.add_to(totals);
+        }
+        give(job);
+    };
+    match split.parallel {
+        Parallel::Panels => totals.chunks_exact_mut(baselines).enumerate().for_each(whole_channel),
+        Parallel::Channels if split.jobs < threads.min(channels) => {
+            for (wave, totals) in totals.chunks_mut(baselines * split.jobs).enumerate() {
+                let first = wave * split.jobs;
+                let channels = totals.par_chunks_exact_mut(baselines).enumerate();
+                channels.for_each(|(channel, totals)| whole_channel((first + channel, totals)));
+            }
+        }
+        Parallel::Channels => totals.par_chunks_exact_mut(baselines).enumerate().for_each(whole_channel),
+        Parallel::Segments => {
+            let at_a_time = (split.jobs / channels).max(1);
+            for first in (0..segments).step_by(at_a_time) {
+                let wave: Vec<_> = (0..channels)
+                    .flat_map(|channel| (first..segments.min(first + at_a_time)).map(move |segment| (channel, segment)))
+                    .collect();
+                let jobs: Vec<_> = wave
+                    .into_par_iter()
+                    .map(|(channel, segment)| {
+                        let mut job = take();
+                        correlate(&mut job, channel, segment);
+                        (channel, job)
+                    })
+                    .collect();
+                // In order of time, so that float sums do not depend on how many jobs there are.
+                for (channel, job) in jobs {
+                    job.add_to(&mut totals[channel * baselines..(channel + 1) * baselines]);
+                    give(job);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Float inner loops: products summed in f32 for a run of 64 spectra, then in f64.
+//!
+//! The wide side holds the real and the imaginary part of eight inputs `a` in a register each; the sums are
+//! `re += re_a re_b + im_a im_b` and `im += im_a re_b - re_a im_b`.
+
+use fringes_types::{SampleFormat, VoltageSample};
+use half::f16;
+use ndarray::ArrayView1;
+use num_complex::Complex;
+
+use super::engine::{self, Kernel, Narrow, Position, Rows, Task, Tile, Wide};
+use super::plan::{FLOAT_RUN, GROUP, LANES};
+use super::simd::InstructionSet;
+
+type C32 = Complex<f32>;
+
+/// Adds the products of a float task to `totals [channel][baseline]`.
+pub(super) fn run<V: VoltageSample>(instructions: InstructionSet, task: &Task<'_, V>, totals: &mut [Complex<f64>]) {
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx2 | InstructionSet::Avx512Vnni => {
+            assert!(InstructionSet::Avx2.is_available());
+            engine::run(Fused(()), task, totals);
+        }
+        _ => engine::run(Portable, task, totals),
+    }
+}
+
+/// Unpacks half or single precision; exact.
+fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
+    match (V::FORMAT, from.as_slice()) {
+        (SampleFormat::Float16, Some(from)) => {
+            use half::slice::HalfFloatSliceExt;
+            let from: &[f16] = bytemuck::cast_slice(from);
+            from.convert_to_f32_slice(bytemuck::cast_slice_mut(to));
+        }
+        (SampleFormat::Float32, Some(from)) => to.copy_from_slice(bytemuck::cast_slice(from)),
+        _ => to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_c32()),
+    }
+}
+
+#[inline(always)]
+fn pack(rows: &Rows<C32>, Position { step, steps }: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
+    for (panel, row) in wide.chunks_exact_mut(steps).zip(rows[0].as_chunks::<LANES>().0) {
+        panel[step] = Wide([row.map(|x| x.re), row.map(|x| x.im)]);
+    }
+    for (group, row) in narrow.chunks_exact_mut(steps).zip(rows[0].as_chunks::<GROUP>().0) {
+        group[step] = row.map(|x| [x.re, x.im]);
+    }
+}
+
+/// `x y + sum`, in one rounding or two.
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(x: f32, y: f32, sum: f32) -> f32 {
+    if FUSED { x.mul_add(y, sum) } else { x * y + sum }
+}
+
+#[inline(always)]
+fn multiply<const FUSED: bool>(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
+    for (wide, narrow) in wide.chunks(FLOAT_RUN).zip(narrow.chunks(FLOAT_RUN)) {
+        let mut sums = [[[0f32; LANES]; 2]; GROUP];
+        for (Wide([re_a, im_a]), narrow) in wide.iter().zip(narrow) {
+            for ([re, im], &[re_b, im_b]) in sums.iter_mut().zip(narrow) {
+                for lane in 0..LANES {
+                    re[lane] = multiply_add::<FUSED>(re_a[lane], re_b, re[lane]);
+                    im[lane] = multiply_add::<FUSED>(im_a[lane], re_b, im[lane]);
+                }
+                for lane in 0..LANES {
+                    re[lane] = multiply_add::<FUSED>(im_a[lane], im_b, re[lane]);
+                    im[lane] = multiply_add::<FUSED>(-re_a[lane], im_b, im[lane]);
+                }
+            }
+        }
+        for (total, sum) in tile.0.iter_mut().flatten().flatten().zip(sums.iter().flatten().flatten()) {
+            *total += f64::from(*sum);
+        }
+    }
+}
+
+/// Plain Rust, a product and a sum each rounded.
+#[derive(Clone, Copy)]
+struct Portable;
+
+impl Kernel for Portable {
+    type Voltage = C32;
+    type Lane = f32;
+    type Narrow = [f32; 2];
+    type Sum = f64;
+    type Total = f64;
+    const TIMES: usize = 1;
+
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
+        load(from, to);
+    }
+
+    fn pack(
+        self,
+        rows: &Rows<C32>,
+        position: Position,
+        wide: &mut [Wide<f32>],
+        narrow: &mut [Narrow<[f32; 2]>],
+        _bias: &mut [[i32; 2]],
+    ) {
+        pack(rows, position, wide, narrow);
+    }
+
+    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
+        multiply::<false>(wide, narrow, tile);
+    }
+
+    fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
+        *total += Complex::new(re, im);
+    }
+}
+
+/// The same with AVX2 and FMA: a product and a sum rounded once. A value exists only where both do.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Fused(());
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn pack_fused(rows: &Rows<C32>, position: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
+    pack(rows, position, wide, narrow);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn multiply_fused(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
+    multiply::<true>(wide, narrow, tile);
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Kernel for Fused {
+    type Voltage = C32;
+    type Lane = f32;
+    type Narrow = [f32; 2];
+    type Sum = f64;
+    type Total = f64;
+    const TIMES: usize = 1;
+
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
+        load(from, to);
+    }
+
+    fn pack(
+        self,
+        rows: &Rows<C32>,
+        position: Position,
+        wide: &mut [Wide<f32>],
+        narrow: &mut [Narrow<[f32; 2]>],
+        _bias: &mut [[i32; 2]],
+    ) {
+        // SAFETY: a value of this type exists only where AVX2 and FMA do.
+        #[allow(unsafe_code)]
+        unsafe {
+            pack_fused(rows, position, wide, narrow);
+        }
+    }
+
+    fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
+        // SAFETY: a value of this type exists only where AVX2 and FMA do.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_fused(wide, narrow, tile);
+        }
+    }
+
+    fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
+        *total += Complex::new(re, im);
+    }
+}

@@ -1,0 +1,211 @@
+//! Integer inner loops for x86-64. The values of the token types prove that the machine has the instructions.
+
+use std::arch::asm;
+use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32};
+
+use fringes_types::VoltageSample;
+use ndarray::ArrayView1;
+use num_complex::Complex;
+
+use super::{C8, add, load, pack_pairs};
+use crate::correlator::engine::{Kernel, Narrow, Position, Rows, Tile, Wide};
+use crate::correlator::plan::{GROUP, LANES};
+use crate::correlator::simd::InstructionSet;
+
+/// 16-bit pairs with `vpmaddwd`. A value exists only where AVX2 does.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+/// 8-bit quadruples with `vpdpbusd`. A value exists only where AVX2 and AVX-512 VNNI with 256-bit registers do.
+#[derive(Clone, Copy)]
+pub(super) struct Vnni(());
+
+impl Avx2 {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx2.is_available());
+        Self(())
+    }
+}
+
+impl Vnni {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx512Vnni.is_available());
+        Self(())
+    }
+}
+
+/// The tile loop: `$dot` adds the products of two registers to a register of sums.
+macro_rules! tile_loop {
+    ($wide:ident, $narrow:ident, $tile:ident, $dot:expr) => {{
+        let mut sums: [[__m256i; 2]; GROUP] = bytemuck::cast($tile.0);
+        for (wide, narrow) in $wide.iter().zip($narrow) {
+            let wide: [__m256i; 2] = bytemuck::cast(wide.0);
+            for (sums, narrow) in sums.iter_mut().zip(narrow) {
+                let narrow = _mm256_set1_epi32(bytemuck::cast(*narrow));
+                sums[0] = $dot(sums[0], wide[0], narrow);
+                sums[1] = $dot(sums[1], wide[1], narrow);
+            }
+        }
+        $tile.0 = bytemuck::cast(sums);
+    }};
+}
+
+#[target_feature(enable = "avx2")]
+fn multiply_avx2(wide: &[Wide<[i16; 2]>], narrow: &[Narrow<[i16; 2]>], tile: &mut Tile<i32>) {
+    tile_loop!(wide, narrow, tile, |sums, x, y| _mm256_add_epi32(sums, _mm256_madd_epi16(x, y)));
+}
+
+#[target_feature(enable = "avx2")]
+fn pack_avx2(rows: &Rows<C8>, position: Position, wide: &mut [Wide<[i16; 2]>], narrow: &mut [Narrow<[i16; 2]>]) {
+    pack_pairs(rows, position, wide, narrow);
+}
+
+impl Kernel for Avx2 {
+    type Voltage = C8;
+    type Lane = [i16; 2];
+    type Narrow = [i16; 2];
+    type Sum = i32;
+    type Total = i64;
+    const TIMES: usize = 1;
+
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C8]) {
+        load(from, to);
+    }
+
+    fn pack(
+        self,
+        rows: &Rows<C8>,
+        position: Position,
+        wide: &mut [Wide<[i16; 2]>],
+        narrow: &mut [Narrow<[i16; 2]>],
+        _bias: &mut [[i32; 2]],
+    ) {
+        // SAFETY: a value of this type exists only where AVX2 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            pack_avx2(rows, position, wide, narrow);
+        }
+    }
+
+    fn multiply(self, wide: &[Wide<[i16; 2]>], narrow: &[Narrow<[i16; 2]>], tile: &mut Tile<i32>) {
+        // SAFETY: a value of this type exists only where AVX2 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_avx2(wide, narrow, tile);
+        }
+    }
+
+    fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
+        add(total, re, im, bias);
+    }
+}
+
+/// Adds the four products of unsigned bytes `x` and signed bytes `y` in every 32-bit lane to `sums`.
+///
+/// The intrinsic of this instruction needs a later Rust than this crate does.
+///
+/// # Safety
+/// The machine must have AVX-512 VNNI and VL.
+#[target_feature(enable = "avx2")]
+#[inline]
+#[allow(unsafe_code)]
+unsafe fn dot_bytes(sums: __m256i, x: __m256i, y: __m256i) -> __m256i {
+    let mut sums = sums;
+    // SAFETY: the caller vouches for the instruction, which reads and writes nothing but its registers.
+    unsafe {
+        asm!(
+            "vpdpbusd {sums}, {x}, {y}",
+            sums = inout(ymm_reg) sums,
+            x = in(ymm_reg) x,
+            y = in(ymm_reg) y,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    sums
+}
+
+/// # Safety
+/// The machine must have AVX2 and AVX-512 VNNI and VL.
+#[target_feature(enable = "avx2")]
+#[allow(unsafe_code)]
+unsafe fn multiply_vnni(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
+    tile_loop!(wide, narrow, tile, |sums, x, y| {
+        // SAFETY: the caller vouches for the instruction.
+        unsafe { dot_bytes(sums, x, y) }
+    });
+}
+
+#[target_feature(enable = "avx2")]
+fn pack_vnni(
+    rows: &Rows<C8>,
+    Position { step, steps }: Position,
+    wide: &mut [Wide<u32>],
+    narrow: &mut [Narrow<u32>],
+    bias: &mut [[i32; 2]],
+) {
+    let words = |row: &[C8; LANES]| -> [u16; LANES] { bytemuck::cast(*row) };
+    let rows_of_lanes = rows[0].as_chunks::<LANES>().0.iter().zip(rows[1].as_chunks::<LANES>().0);
+    for (panel, (row0, row1)) in wide.chunks_exact_mut(steps).zip(rows_of_lanes) {
+        let Wide([re, im]) = &mut panel[step];
+        let (row0, row1) = (words(row0), words(row1));
+        for lane in 0..LANES {
+            // Bytes re, im, re, im of two spectra, little-endian. Flipping the top bit of x gives x + 128 as an unsigned
+            // byte; flipping all others gives 127 - x.
+            let bytes = u32::from(row0[lane]) | (u32::from(row1[lane]) << 16);
+            let swapped = ((bytes & 0x00ff_00ff) << 8) | ((bytes >> 8) & 0x00ff_00ff);
+            re[lane] = bytes ^ 0x8080_8080;
+            im[lane] = swapped ^ 0x7f80_7f80;
+        }
+    }
+    let rows_of_groups = rows[0].as_chunks::<GROUP>().0.iter().zip(rows[1].as_chunks::<GROUP>().0);
+    for (group, (row0, row1)) in narrow.chunks_exact_mut(steps).zip(rows_of_groups) {
+        for ((to, x), y) in group[step].iter_mut().zip(row0).zip(row1) {
+            *to = bytemuck::cast([x.re, x.im, y.re, y.im]);
+        }
+    }
+    for ((bias, x), y) in bias.iter_mut().zip(&rows[0]).zip(&rows[1]) {
+        let (re, im) = (i32::from(x.re) + i32::from(y.re), i32::from(x.im) + i32::from(y.im));
+        bias[0] += 128 * (re + im);
+        bias[1] += 128 * re + 127 * im;
+    }
+}
+
+impl Kernel for Vnni {
+    type Voltage = C8;
+    type Lane = u32;
+    type Narrow = u32;
+    type Sum = i32;
+    type Total = i64;
+    const TIMES: usize = 2;
+
+    fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C8]) {
+        load(from, to);
+    }
+
+    fn pack(
+        self,
+        rows: &Rows<C8>,
+        position: Position,
+        wide: &mut [Wide<u32>],
+        narrow: &mut [Narrow<u32>],
+        bias: &mut [[i32; 2]],
+    ) {
+        // SAFETY: a value of this type exists only where AVX2 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            pack_vnni(rows, position, wide, narrow, bias);
+        }
+    }
+
+    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
+        // SAFETY: a value of this type exists only where AVX2 and AVX-512 VNNI with VL do.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_vnni(wide, narrow, tile);
+        }
+    }
+
+    fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
+        add(total, re, im, bias);
+    }
+}

@@ -1,0 +1,247 @@
+//! Against the reference, on every instruction set that the machine has, over awkward sizes.
+
+use fringes_reference::correlator::{Correlation, correlate_f64, correlate_int};
+use fringes_types::Complex4;
+use half::f16;
+use ndarray::{Array2, Array3, Axis, s};
+use num_complex::Complex;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::plan::SEGMENT;
+use super::*;
+
+type C8 = Complex<i8>;
+type C32 = Complex<f32>;
+
+fn sets() -> impl Iterator<Item = InstructionSet> {
+    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
+}
+
+fn bytes(shape: (usize, usize, usize), seed: u64) -> Array3<C8> {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    // Every 8-bit value, -128 included: the inner loops are exact for it too.
+    Array3::from_shape_simple_fn(shape, || C8::new(generator.random(), generator.random()))
+}
+
+fn nibbles(shape: (usize, usize, usize), seed: u64) -> Array3<Complex4> {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    Array3::from_shape_simple_fn(shape, || Complex4(generator.random()))
+}
+
+fn gaussian(shape: (usize, usize, usize), seed: u64) -> Array3<C32> {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut part = || -> f32 { StandardNormal.sample(&mut generator) };
+    Array3::from_shape_simple_fn(shape, || C32::new(part(), part()))
+}
+
+fn flags(shape: (usize, usize), seed: u64) -> Array2<bool> {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    Array2::from_shape_simple_fn(shape, || generator.random_range(0..4) != 0)
+}
+
+fn sum<V: VoltageSample>(
+    set: InstructionSet,
+    voltages: &Array3<V>,
+    presence: Option<&Array2<bool>>,
+    limit: Option<u64>,
+) -> Array2<V::Accumulator> {
+    let (channels, _, inputs) = voltages.dim();
+    let mut sums = Array2::from_elem((channels, inputs * (inputs + 1) / 2), V::Accumulator::default());
+    accumulate_with(set, voltages.view(), presence.map(|flags| flags.view()), sums.view_mut(), limit);
+    sums
+}
+
+fn reference_bytes(voltages: &Array3<C8>, presence: Option<&Array2<bool>>) -> Correlation<i64> {
+    let wide = voltages.mapv(|x| Complex::new(i64::from(x.re), i64::from(x.im)));
+    correlate_int(wide.view(), presence.map(|flags| flags.view()))
+}
+
+/// Checks float sums against the reference to the module's bound.
+fn check_floats<V: VoltageSample<Accumulator = Complex<f64>>>(
+    set: InstructionSet,
+    voltages: &Array3<V>,
+    presence: Option<&Array2<bool>>,
+) {
+    let wide = voltages.mapv(|x| {
+        let x = x.to_c32();
+        Complex::new(f64::from(x.re), f64::from(x.im))
+    });
+    let flags = presence.map(|flags| flags.view());
+    let expected = correlate_f64(wide.view(), flags).sums;
+    // sum |x_a| |x_b|, by the same reference.
+    let scale = correlate_f64(wide.mapv(|x| Complex::from(x.norm())).view(), flags).sums;
+    let actual = sum(set, voltages, presence, None);
+    let unit = f64::from(f32::EPSILON) / 2.0;
+    let segments = voltages.len_of(Axis(1)).div_ceil(SEGMENT) as f64;
+    // The reference's own bound is (2 T + 1) 2^-53.
+    let reference = (2.0 * voltages.len_of(Axis(1)) as f64 + 1.0) * f64::EPSILON / 2.0;
+    let bound = 129.0 * unit / (1.0 - 129.0 * unit) + (128.0 + segments) * f64::EPSILON / 2.0 + reference;
+    for ((index, actual), (expected, scale)) in actual.indexed_iter().zip(expected.iter().zip(&scale)) {
+        let error = (actual.re - expected.re).abs().max((actual.im - expected.im).abs());
+        assert!(error <= bound * scale.re, "{set:?} {index:?}: {actual} for {expected}, bound {}", bound * scale.re);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn eight_bit_sums_are_exact(
+        channels in 1usize..4, times in 0usize..150, inputs in 1usize..40, seed: u64, masked: bool,
+    ) {
+        let voltages = bytes((channels, times, inputs), seed);
+        let presence = masked.then(|| flags((times, inputs), seed ^ 1));
+        let expected = reference_bytes(&voltages, presence.as_ref());
+        for set in sets() {
+            prop_assert_eq!(&sum(set, &voltages, presence.as_ref(), None), &expected.sums, "{:?}", set);
+        }
+        let mut counts = vec![0; inputs * (inputs + 1) / 2];
+        if let Some(presence) = &presence {
+            count_valid(presence.view(), &mut counts);
+            prop_assert_eq!(counts, expected.valid.to_vec());
+        }
+    }
+
+    #[test]
+    fn four_bit_sums_are_exact(times in 0usize..100, inputs in 1usize..30, seed: u64, masked: bool) {
+        let voltages = nibbles((2, times, inputs), seed);
+        let presence = masked.then(|| flags((times, inputs), seed ^ 1));
+        let unpacked = voltages.mapv(|x| C8::new(x.re(), x.im()));
+        let expected = reference_bytes(&unpacked, presence.as_ref());
+        for set in sets() {
+            prop_assert_eq!(&sum(set, &voltages, presence.as_ref(), None), &expected.sums, "{:?}", set);
+        }
+    }
+
+    #[test]
+    fn float_sums_are_within_the_bound(
+        channels in 1usize..3, times in 0usize..200, inputs in 1usize..30, seed: u64, masked: bool,
+    ) {
+        let voltages = gaussian((channels, times, inputs), seed);
+        let halves = voltages.mapv(|x| Complex::new(f16::from_f32(x.re), f16::from_f32(x.im)));
+        let presence = masked.then(|| flags((times, inputs), seed ^ 1));
+        for set in sets() {
+            check_floats(set, &voltages, presence.as_ref());
+            check_floats(set, &halves, presence.as_ref());
+        }
+    }
+}
+
+#[test]
+fn awkward_sizes_are_exact() {
+    // One antenna, counts around panel, group and strip borders, 60 channels, primes, more than one segment.
+    for (channels, times, inputs) in [
+        (1, 1, 1),
+        (60, 7, 1),
+        (60, 13, 2),
+        (1, 1021, 95),
+        (1, 65, 96),
+        (2, 64, 97),
+        (1, 33, 193),
+        (1, SEGMENT + 1, 9),
+        (3, 2 * SEGMENT + 77, 3),
+    ] {
+        let voltages = bytes((channels, times, inputs), 5);
+        let expected = reference_bytes(&voltages, None).sums;
+        for set in sets() {
+            assert_eq!(sum(set, &voltages, None, None), expected, "{set:?} {channels} {times} {inputs}");
+        }
+    }
+}
+
+#[test]
+fn the_largest_sums_of_a_segment_do_not_overflow() {
+    for value in [C8::new(-128, -128), C8::new(127, 127), C8::new(-128, 127), C8::new(127, -128)] {
+        for other in [C8::new(-128, -128), C8::new(127, 127)] {
+            let voltages = Array3::from_shape_fn((1, 2 * SEGMENT, 2), |(_, _, i)| if i == 0 { value } else { other });
+            let expected = reference_bytes(&voltages, None).sums;
+            for set in sets() {
+                assert_eq!(sum(set, &voltages, None, None), expected, "{set:?} {value} {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_are_added_to_what_is_there_and_pass_2_to_the_31() {
+    let voltages = Array3::from_elem((1, SEGMENT, 2), C8::new(127, -127));
+    let once = reference_bytes(&voltages, None).sums;
+    for set in sets() {
+        let mut sums = once.mapv(|x| x * 1_000_000);
+        accumulate_with(set, voltages.view(), None, sums.view_mut(), None);
+        assert_eq!(sums, once.mapv(|x| x * 1_000_001), "{set:?}");
+    }
+}
+
+#[test]
+fn strides_do_not_matter() {
+    let voltages = bytes((4, 60, 22), 1);
+    let view = voltages.slice(s![1..4;2, ..;3, ..;-2]);
+    let expected = correlate(view.to_owned().view());
+    assert_eq!(correlate(view), expected);
+    let transposed = view.to_owned().reversed_axes().as_standard_layout().into_owned();
+    assert_eq!(correlate(transposed.view().reversed_axes()), expected);
+}
+
+#[test]
+fn absent_values_are_never_read_into_a_sum() {
+    let mut voltages = gaussian((1, 50, 5), 2);
+    let presence = flags((50, 5), 3);
+    let clean = sum(InstructionSet::best(), &voltages, Some(&presence), None);
+    for ((time, input), present) in presence.indexed_iter() {
+        if !present {
+            voltages[(0, time, input)] = C32::new(f32::NAN, f32::INFINITY);
+        }
+    }
+    assert_eq!(sum(InstructionSet::best(), &voltages, Some(&presence), None), clean);
+}
+
+#[test]
+fn neither_threads_nor_memory_change_a_bit() {
+    // Sizes for which the three ways to run in parallel are all taken.
+    for (channels, times, inputs) in [(9, 300, 20), (1, 5 * SEGMENT + 100, 3), (1, 700, 130), (2, SEGMENT + 9, 40)] {
+        let (voltages, exact) = (gaussian((channels, times, inputs), 4), bytes((channels, times, inputs), 4));
+        let set = InstructionSet::best();
+        let (expected, expected_exact) = (sum(set, &voltages, None, None), sum(set, &exact, None, None));
+        for threads in [1, 2, 3, 8] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            for limit in [None, Some(0), Some(200_000), Some(2_000_000)] {
+                pool.install(|| {
+                    let case = format!("{channels} {times} {inputs}, {threads} threads, limit {limit:?}");
+                    assert_eq!(sum(set, &voltages, None, limit), expected, "{case}");
+                    assert_eq!(sum(set, &exact, None, limit), expected_exact, "{case}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn float_noise_sums_are_closer_than_the_worst_case() {
+    // Roundings of noise are independent: a part of a run's sum after j products has a variance of about j/2 x (2 for
+    // the autocorrelation's bias: excluded here), each rounding a standard error below u times its size, so a run of 128
+    // products is off by less than u sqrt(sum_j j) = 128 u / sqrt 2 in units of a product's standard deviation; T/64 runs
+    // add as a random walk. Seen over many baselines, the RMS stays below that.
+    let (times, inputs) = (4096, 24);
+    let voltages = gaussian((1, times, inputs), 9);
+    let wide = voltages.mapv(|x| Complex::new(f64::from(x.re), f64::from(x.im)));
+    let expected = correlate_f64(wide.view(), None).sums;
+    let unit = f64::from(f32::EPSILON) / 2.0;
+    for set in sets() {
+        let actual = sum(set, &voltages, None, None);
+        let mut squares = 0.0;
+        let mut count = 0.0;
+        for a in 0..inputs {
+            for b in 0..a {
+                let difference = actual[(0, a * (a + 1) / 2 + b)] - expected[(0, a * (a + 1) / 2 + b)];
+                squares += difference.norm_sqr() / 2.0;
+                count += 1.0;
+            }
+        }
+        let bound = unit * 128.0 / 2f64.sqrt() * (times as f64 / 64.0).sqrt();
+        assert!((squares / count).sqrt() <= bound, "{set:?}: {:e} > {bound:e}", (squares / count).sqrt());
+    }
+}
