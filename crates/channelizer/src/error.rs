@@ -128,17 +128,31 @@ pub enum ChannelizerError {
     },
     /// A delay that grew so fast that the samples it asks for are no longer held.
     #[error(
-        "delay of input {input} grows by {actual} samples up to the spectrum at sample {sample}, at most {limit} are allowed from one spectrum to the next"
+        "output sample {sample} needs input {input} from sample {start} on, but only those from {earliest} on are held: the delay grew by more than the stream allows"
     )]
     DelayJump {
         /// Which input.
         input: usize,
         /// Output sample of the spectrum.
         sample: u64,
-        /// Growth of the coarse delay since the spectrum before, in samples.
-        actual: i64,
-        /// Largest growth allowed.
-        limit: u64,
+        /// First sample of the spectrum's window.
+        start: i64,
+        /// Earliest sample that the stream promises to hold.
+        earliest: i64,
+    },
+    /// A centre frequency that is not a fraction of the sample rate.
+    #[error("centre frequency: expected -1 to 1 cycles per sample, found {actual}")]
+    Centre {
+        /// The value that came, in cycles per sample.
+        actual: f64,
+    },
+    /// A recorded voltage that should be a whole number is not.
+    #[error("expected whole numbers, found {actual} at {index:?}")]
+    NotInteger {
+        /// The value that came, as text.
+        actual: String,
+        /// Its channel, time and input.
+        index: Vec<usize>,
     },
 }
 

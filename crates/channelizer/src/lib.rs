@@ -1,16 +1,42 @@
 //! F-engine host API: PFB channelizer, narrowband down-conversion, gain and quantisation.
+//!
+//! Samples `[input][time]` become voltages `[channel][time][input]`, channels in ascending frequency:
+//!
+//! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
+//!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay::DelayModel) an input;
+//! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
+//! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits.
+//!
+//! ```
+//! use fringes_channelizer::{Channelizer, channelize};
+//! use fringes_types::{Backend, Inputs, Samples};
+//! use ndarray::Array2;
+//!
+//! // A tone in the middle of channel 5 of 16, at 5/32 of the sample rate.
+//! let tone = Array2::from_shape_fn((1, 1024), |(_, i)| (2.0 * std::f32::consts::PI * 5.0 / 32.0 * i as f32).cos());
+//! let samples = Samples::new(tone, Inputs::single_pol(1)?)?.with_sample_rate(32e6)?;
+//!
+//! let plan = Channelizer::real(16).taps(8).build()?;
+//! let voltages = channelize(&Backend::auto(), &samples, &plan)?;
+//!
+//! assert_eq!((voltages.channels(), voltages.times()), (16, plan.spectra(1024)));
+//! assert_eq!(voltages.frequencies().channel_hz(5), 5e6);
+//! let power = |channel| voltages.data()[(channel, 0, 0)].norm_sqr();
+//! assert!((0..16).all(|channel| power(channel) <= power(5)));
+//! # Ok::<(), fringes_channelizer::ChannelizerError>(())
+//! ```
 
 mod channelizer;
 mod down_convert;
 mod error;
+mod held;
+mod presence;
 mod quantise;
 mod stream;
 
-pub use channelizer::*;
-#[allow(unused_imports)]
-pub use down_convert::*;
+pub use channelizer::{Channelizer, ChannelizerBuilder, channelize};
+pub use down_convert::{DownConverter, DownConverterStream, down_convert};
 pub use error::ChannelizerError;
 pub use fringes_cpu::pfb::Window;
-#[allow(unused_imports)]
-pub use quantise::*;
-pub use stream::*;
+pub use quantise::{Gains, Quantised, QuantisedSample, quantise, quantise_memory, recorded_integers};
+pub use stream::ChannelizerStream;

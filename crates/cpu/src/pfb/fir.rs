@@ -1,0 +1,188 @@
+//! The FIR part of a PFB, one tile of columns at a time.
+//!
+//! Spectrum `s` filtered is `z_s[p] = sum_t w[t step + p] x[start_s + t step + p]`. Write the samples as rows of `step`
+//! from some base on, and spectra whose starts differ from the base by whole rows become
+//! `z_s[p] = sum_t w[t][p] x[row_s + t][p]`: a filter down each column. A *tile* is [`TILE`] columns of all the rows that
+//! a few spectra need:
+//!
+//! ```text
+//!                    TILE columns, p = first ..
+//! row 0              x  x  x  x  ...     each sample is converted to f32 once, into a tile that stays in the L1 cache
+//! row 1              x  x  x  x  ...     (rows of a whole spectrum lie a power of two apart and would evict each
+//! ...                                    other); the weights of a tile are stored together for the same reason
+//! row last+taps-1    x  x  x  x  ...
+//! ```
+//!
+//! Each output adds its taps in the order 0, 1, ..., whatever the tile or its neighbours, so results do not depend on how
+//! spectra are grouped.
+
+use super::source::SampleSource;
+
+/// f32 columns that the kernel holds in registers.
+const LANES: usize = 16;
+/// Groups of lanes in a tile.
+const LANE_GROUPS: usize = 8;
+/// f32 columns of a tile.
+pub(super) const TILE: usize = LANES * LANE_GROUPS;
+/// Spectra that the kernel works on together, so that a weight loaded serves several.
+const GROUP: usize = 4;
+
+/// One row of a tile: its columns in groups of [`LANES`].
+pub(super) type TileRow = [[f32; LANES]; LANE_GROUPS];
+/// A row of zeros.
+pub(super) const ZERO_ROW: TileRow = [[0.0; LANES]; LANE_GROUPS];
+
+/// Weights `[tile][tap][column]`, the last tile filled with zeros.
+#[derive(Debug, Clone)]
+pub(super) struct TiledWeights {
+    taps: usize,
+    /// f32 of one sample: 1, or 2 for complex samples.
+    floats: usize,
+    /// f32 columns of a row: `step * floats`.
+    width: usize,
+    rows: Vec<TileRow>,
+    fused: bool,
+}
+
+/// Spectra of one input whose windows start whole rows apart.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Position of the first sample of row 0.
+    pub(super) base: i64,
+    /// For each spectrum: its first row (ascending), and which row of the output it goes to.
+    pub(super) spectra: Vec<(usize, usize)>,
+}
+
+impl TiledWeights {
+    /// Arranges `taps * step` weights; each serves `floats` neighbouring columns.
+    pub(super) fn new(weights: &[f64], taps: usize, floats: usize) -> Self {
+        let step = weights.len() / taps;
+        let width = step * floats;
+        let mut rows = vec![ZERO_ROW; width.div_ceil(TILE) * taps];
+        for (tap, weights) in weights.chunks_exact(step).enumerate() {
+            for column in 0..width {
+                let row = &mut rows[column / TILE * taps + tap];
+                row[column % TILE / LANES][column % LANES] = weights[column / floats] as f32;
+            }
+        }
+        Self { taps, floats, width, rows, fused: has_fused_multiply_add() }
+    }
+
+    /// f32 from one output spectrum to the next, at the least.
+    pub(super) fn padded_width(&self) -> usize {
+        self.width.next_multiple_of(LANES)
+    }
+
+    /// Filters a run into `out`: the spectrum of place `i` to `out[i * out_stride ..][.. width]`, with `out_stride` at
+    /// least [`TiledWeights::padded_width`]; what lies up to there is overwritten.
+    ///
+    /// `tile` is scratch; it grows to the run's rows if it is shorter.
+    pub(super) fn filter<P: SampleSource + ?Sized>(
+        &self,
+        source: &P,
+        input: usize,
+        run: &Run,
+        tile: &mut Vec<TileRow>,
+        out: &mut [f32],
+        out_stride: usize,
+    ) {
+        let needed = run.spectra.last().map_or(0, |&(row, _)| row + self.taps);
+        if tile.len() < needed {
+            tile.resize(needed, ZERO_ROW);
+        }
+        let step = (self.width / self.floats) as i64;
+        for (index, weights) in self.rows.chunks_exact(self.taps).enumerate() {
+            let first = index * TILE;
+            let columns = TILE.min(self.width - first);
+            for (row, values) in tile[..needed].iter_mut().enumerate() {
+                let start = run.base + row as i64 * step + (first / self.floats) as i64;
+                let values = values.as_flattened_mut();
+                source.fill(input, start, &mut values[..columns]);
+                values[columns..].fill(0.0);
+            }
+            let lane_groups = columns.div_ceil(LANES);
+            let out = &mut out[first..];
+            #[cfg(target_arch = "x86_64")]
+            if self.fused {
+                // SAFETY: `fused` is true only where the processor was found to have AVX2 and FMA.
+                #[allow(unsafe_code)]
+                unsafe {
+                    filter_tile_avx2(&tile[..needed], weights, lane_groups, &run.spectra, out, out_stride);
+                }
+                continue;
+            }
+            filter_tile::<false>(&tile[..needed], weights, lane_groups, &run.spectra, out, out_stride);
+        }
+    }
+}
+
+/// Whether the kernel compiled for AVX2 and FMA can run here.
+fn has_fused_multiply_add() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// [`filter_tile`] compiled for AVX2 with fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn filter_tile_avx2(
+    tile: &[TileRow],
+    weights: &[TileRow],
+    lane_groups: usize,
+    spectra: &[(usize, usize)],
+    out: &mut [f32],
+    out_stride: usize,
+) {
+    filter_tile::<true>(tile, weights, lane_groups, spectra, out, out_stride);
+}
+
+/// Filters all spectra of a run in one tile of columns.
+#[inline(always)]
+fn filter_tile<const FUSED: bool>(
+    tile: &[TileRow],
+    weights: &[TileRow],
+    lane_groups: usize,
+    spectra: &[(usize, usize)],
+    out: &mut [f32],
+    out_stride: usize,
+) {
+    let (groups, rest) = spectra.as_chunks::<GROUP>();
+    for group in groups {
+        filter_group::<FUSED, GROUP>(tile, weights, lane_groups, group, out, out_stride);
+    }
+    for one in rest {
+        filter_group::<FUSED, 1>(tile, weights, lane_groups, &[*one], out, out_stride);
+    }
+}
+
+/// Filters `N` spectra in one tile of columns, each weight loaded once for all of them.
+#[inline(always)]
+fn filter_group<const FUSED: bool, const N: usize>(
+    tile: &[TileRow],
+    weights: &[TileRow],
+    lane_groups: usize,
+    spectra: &[(usize, usize); N],
+    out: &mut [f32],
+    out_stride: usize,
+) {
+    let rows: [&[TileRow]; N] = std::array::from_fn(|n| &tile[spectra[n].0..][..weights.len()]);
+    for lane in 0..lane_groups.min(LANE_GROUPS) {
+        let mut sums = [[0.0f32; LANES]; N];
+        for (tap, weights) in weights.iter().enumerate() {
+            for (sum, rows) in sums.iter_mut().zip(&rows) {
+                for ((sum, &weight), &sample) in sum.iter_mut().zip(&weights[lane]).zip(&rows[tap][lane]) {
+                    *sum = if FUSED { weight.mul_add(sample, *sum) } else { *sum + weight * sample };
+                }
+            }
+        }
+        for (sum, &(_, place)) in sums.iter().zip(spectra) {
+            out[place * out_stride + lane * LANES..][..LANES].copy_from_slice(sum);
+        }
+    }
+}
