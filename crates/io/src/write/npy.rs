@@ -77,12 +77,16 @@ pub fn read_npy<T: NpyElement, D: Dimension>(path: &Path) -> Result<Array<T, D>,
     if let Some(expected) = D::NDIM.filter(|&expected| expected != info.shape.len()) {
         return Err(IoError::NpyRank { path: path.into(), expected, actual: info.shape });
     }
-    let elements = info.shape.iter().try_fold(1u64, |product, &length| product.checked_mul(length as u64));
-    let expected = elements.and_then(|elements| elements.checked_mul(size_of::<T>() as u64));
+    // Lengths of 0 apart, as an array does not allow the others to overflow beside one.
+    let mut others = info.shape.iter().filter(|&&length| length > 0);
+    let elements = others.try_fold(1u64, |product, &length| product.checked_mul(length as u64));
+    let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>() as u64));
+    let expected = bytes.filter(|&bytes| isize::try_from(bytes).is_ok());
+    let expected = expected.map(|bytes| if info.shape.contains(&0) { 0 } else { bytes });
     let length = file.get_ref().metadata().map_err(|source| IoError::File { path: path.into(), source })?.len();
     let actual = length.saturating_sub(data_start);
     if expected != Some(actual) {
-        let expected = expected.map_or_else(|| "more than 2^64".into(), |bytes| bytes.to_string());
+        let expected = expected.map_or_else(|| "more than 2^63".into(), |bytes| bytes.to_string());
         return Err(IoError::NpyLength { path: path.into(), shape: info.shape, expected, actual });
     }
     let rewound = file.seek(SeekFrom::Start(0));
