@@ -4,7 +4,7 @@ use fitsio_pure::bintable::{
     BinaryColumnData, BinaryColumnDescriptor, BinaryColumnType, binary_type_byte_size, build_binary_table_cards,
     serialize_binary_table,
 };
-use sofars::consts::{DAYSEC, DJM0, TTMTAI};
+use sofars::consts::{DAYSEC, TTMTAI};
 
 use super::cards::Cards;
 use super::header::UvfitsHeader;
@@ -75,10 +75,9 @@ impl UvfitsHeader {
         let (year, month, day) = self.reference_date()?;
         let date = || IoError::FitsDate { mjd_day: self.reference_mjd_day };
         let tai_minus_utc = sofars::ts::dat(year, month, day, 0.0).map_err(|_| date())?;
-        let midnight = self.reference_mjd_day as f64;
-        let ut1 = midnight + self.ut1_minus_utc_s / DAYSEC;
-        let tt = midnight + (tai_minus_utc + TTMTAI) / DAYSEC;
-        let sidereal = sofars::erst::gst06a(DJM0, ut1, DJM0, tt).to_degrees();
+        let midnight = self.reference_julian_date();
+        let (ut1, tt) = (self.ut1_minus_utc_s / DAYSEC, (tai_minus_utc + TTMTAI) / DAYSEC);
+        let sidereal = sofars::erst::gst06a(midnight, ut1, midnight, tt).to_degrees();
         cards.text("EXTNAME", "table name", "AIPS AN")?;
         cards.integer("EXTVER", 1)?;
         for (keyword, metres) in ["ARRAYX", "ARRAYY", "ARRAYZ"].into_iter().zip(self.array_position_m) {

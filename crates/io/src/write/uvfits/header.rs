@@ -82,11 +82,11 @@ impl UvfitsHeader {
         DJM0 + self.reference_mjd_day as f64
     }
 
-    /// The reference day as year, month and day.
+    /// The reference day as year, month and day. UTC began in 1960, and dates in FITS have years of four digits.
     pub(super) fn reference_date(&self) -> Result<(i32, i32, i32), IoError> {
         let calendar = sofars::cal::jd2cal(DJM0, self.reference_mjd_day as f64);
         match calendar {
-            Ok((year @ 0..=9999, month, day, _)) => Ok((year, month, day)),
+            Ok((year @ 1960..=9999, month, day, _)) => Ok((year, month, day)),
             _ => Err(IoError::FitsDate { mjd_day: self.reference_mjd_day }),
         }
     }
