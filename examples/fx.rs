@@ -1,2 +1,0 @@
-//! FX correlator.
-fn main() {}
