@@ -5,6 +5,7 @@
 //! a wrong shape panics rather than giving a wrong answer.
 
 pub mod beamformer;
+pub mod blocks;
 pub mod correlator;
 pub mod ddc;
 pub mod pfb;
