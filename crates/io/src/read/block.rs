@@ -1,7 +1,9 @@
 //! Pieces of a recording, `[channel][input][time]`.
 
-use fringes_types::{Complex, SamplePresence};
-use ndarray::Array3;
+use fringes_types::{Complex, SamplePresence, TypesError};
+use ndarray::{Array2, Array3, s};
+
+use super::StreamInfo;
 
 /// Samples `[channel][input][time]`, real or complex.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,4 +44,78 @@ impl Block {
     pub fn times(&self) -> usize {
         self.data.dim().2
     }
+}
+
+/// What a reader has met so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameCounts {
+    /// Frames, blocks or files whose header has been read.
+    pub frames: u64,
+    /// Frames flagged invalid; their samples are absent.
+    pub invalid: u64,
+    /// Frames of a thread and time that had come before; they are left out.
+    pub duplicate: u64,
+    /// Frames that came later than [`OpenOptions::reorder_frames`](super::OpenOptions::reorder_frames); they are left
+    /// out.
+    pub late: u64,
+    /// Frames of a thread that the first frames of the recording do not announce; they are left out.
+    pub unknown: u64,
+    /// Frames further in the future than [`OpenOptions::longest_gap_seconds`](super::OpenOptions::longest_gap_seconds);
+    /// they are left out, and many in a row are an error.
+    pub stray: u64,
+}
+
+impl BlockData {
+    /// Zeros of lengths `(channels, inputs, times)`.
+    pub(crate) fn zeros(complex: bool, dim: (usize, usize, usize)) -> Self {
+        if complex { BlockData::Complex(Array3::zeros(dim)) } else { BlockData::Real(Array3::zeros(dim)) }
+    }
+
+    /// How many samples a block may have: at least 1, at most `max_times`, and no more than fit `bytes`.
+    pub(crate) fn affordable_times(info: &StreamInfo, bytes: usize, max_times: usize) -> usize {
+        let value = if info.complex { 8 } else { 4 };
+        max_times.min(bytes / value / info.channels / info.inputs.len()).max(1)
+    }
+}
+
+/// A piece of a block that is present or absent as a whole: samples `start..start + count` of the block, which are
+/// samples `from..from + count` of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) start: usize,
+    pub(crate) from: usize,
+    pub(crate) count: usize,
+}
+
+/// The flags of a block that consists of these pieces of frames of `frame` samples: `None` if everything is present.
+/// A flag covers as many samples as makes it end where pieces end.
+pub(crate) fn presence(
+    pieces: &[Piece],
+    frame: usize,
+    inputs: usize,
+    present: impl Fn(usize, usize) -> bool,
+) -> Result<Option<SamplePresence>, TypesError> {
+    if (0..pieces.len()).all(|piece| (0..inputs).all(|input| present(piece, input))) {
+        return Ok(None);
+    }
+    let step = match pieces {
+        [only] => only.count,
+        [first, ..] if first.count != frame => greatest_common_divisor(frame, first.count),
+        _ => frame,
+    };
+    let times = pieces.last().map_or(0, |last| last.start + last.count);
+    let mut flags = Array2::from_elem((inputs, times.div_ceil(step)), false);
+    for (index, piece) in pieces.iter().enumerate() {
+        for input in (0..inputs).filter(|&input| present(index, input)) {
+            flags.slice_mut(s![input, piece.start / step..(piece.start + piece.count).div_ceil(step)]).fill(true);
+        }
+    }
+    SamplePresence::new(step, flags).map(Some)
+}
+
+fn greatest_common_divisor(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }

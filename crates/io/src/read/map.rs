@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fringes_types::Inputs;
+use fringes_types::{Inputs, TypesError};
 
 use crate::IoError;
 
@@ -116,7 +116,7 @@ fn parse_station(text: &str) -> Result<u16, String> {
     }
     match text.as_bytes() {
         // Two digits are a number: no station's name is.
-        &[first, second] if !text.parse::<u16>().is_ok() => Ok(u16::from_be_bytes([first, second])),
+        &[first, second] if text.parse::<u16>().is_err() => Ok(u16::from_be_bytes([first, second])),
         _ => number(text, "station"),
     }
 }
@@ -141,6 +141,9 @@ pub(crate) struct Target {
     pub(crate) input: usize,
 }
 
+/// Most channels of all streams of a recording.
+const MAX_RECORDED: usize = 1 << 22;
+
 /// A map that fits a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Routing {
@@ -163,6 +166,10 @@ impl Routing {
     /// [`IoError::InputMap`] for a map that names what is not there, names something twice or leaves a hole;
     /// [`IoError::Types`] for numbers of antennas and polarisations that cannot be.
     pub(crate) fn new(map: Option<&InputMap>, streams: &[Stream], recorded: usize) -> Result<Self, IoError> {
+        if streams.len().checked_mul(recorded).is_none_or(|all| all > MAX_RECORDED) {
+            let elements = format!("{} streams x {recorded}", streams.len());
+            return Err(TypesError::TooLarge { array: "recorded channels", elements }.into());
+        }
         let default;
         let map = match map {
             Some(map) => map,

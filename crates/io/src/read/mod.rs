@@ -15,17 +15,25 @@
 //! ```
 
 mod block;
+mod dada;
+mod guppi;
 mod info;
+mod integers;
 mod map;
 mod options;
+mod source;
+mod text;
 mod time;
+mod vdif;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
-pub use block::{Block, BlockData};
+pub use block::{Block, BlockData, FrameCounts};
 pub use info::{FileFormat, SourceInfo, StreamInfo};
 pub use map::InputMap;
 pub use options::OpenOptions;
+pub use source::{ReadSeek, Source};
 pub use time::UtcTime;
 
 use crate::IoError;
@@ -35,7 +43,10 @@ pub trait VoltageReader {
     /// What the recording is.
     fn info(&self) -> &StreamInfo;
 
-    /// The next samples, at most `max_times` of each input and channel, or `None` at the end.
+    /// What has been met so far: frames read, invalid, left out.
+    fn counts(&self) -> FrameCounts;
+
+    /// The next samples, at most `max_times` of each input and channel (at least one), or `None` at the end.
     ///
     /// Fewer samples come at the end, at borders of files and blocks, and where
     /// [`OpenOptions::block_bytes`] limits the block. Blocks follow each other without a hole.
@@ -52,11 +63,52 @@ pub trait VoltageReader {
 /// [`IoError`] for files that cannot be opened, are of no known format, or have a damaged first header; for an input map
 /// that does not fit.
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn VoltageReader>, IoError> {
-    let _ = options;
-    match paths.first() {
-        None => Err(IoError::NoFiles),
-        Some(path) => {
-            Err(IoError::UnknownFormat { path: path.clone(), reason: "no reader recognises its first bytes".into() })
+    open_sources(paths.iter().map(Source::file).collect(), options)
+}
+
+/// As [`open`], for bytes from anywhere.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_sources(sources: Vec<Source>, options: &OpenOptions) -> Result<Box<dyn VoltageReader>, IoError> {
+    let mut sources = VecDeque::from(sources);
+    let first = sources.pop_front().ok_or(IoError::NoFiles)?;
+    let (first, format) = match options.format {
+        Some(format) => (first, format),
+        None => recognise(first)?,
+    };
+    sources.push_front(first);
+    Ok(match format {
+        FileFormat::Vdif => Box::new(vdif::VdifReader::new(sources, options)?),
+        FileFormat::GuppiRaw => Box::new(guppi::GuppiReader::new(sources, options)?),
+        FileFormat::Dada => Box::new(dada::DadaReader::new(sources, options)?),
+    })
+}
+
+/// Tells the format from the first bytes.
+fn recognise(source: Source) -> Result<(Source, FileFormat), IoError> {
+    let mut source = source.open()?;
+    let mut bytes = [0; 4096];
+    let length = source.read_up_to(&mut bytes)?;
+    let bytes = &bytes[..length];
+    let format = if guppi::looks_like_cards(bytes) {
+        FileFormat::GuppiRaw
+    } else if dada::looks_like_dada(bytes) {
+        FileFormat::Dada
+    } else {
+        source.seek(0)?;
+        let as_vdif = match vdif::Header::read(&mut source) {
+            Ok(Some(header)) => vdif::Layout::new(&header, &source, 0).map(|_| ()),
+            Ok(None) => Err(source.truncated("frame header", 0, 32, 0)),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = as_vdif {
+            return Err(IoError::UnknownFormat {
+                path: source.path().to_owned(),
+                reason: format!("no GUPPI raw cards, no PSRDADA header; as VDIF, {error}"),
+            });
         }
-    }
+        FileFormat::Vdif
+    };
+    Ok((source.close(), format))
 }
