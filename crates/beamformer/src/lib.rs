@@ -1,1 +1,94 @@
-//! Placeholder while the crate is being written.
+//! Beams from channelised voltages `[channel][time][input]`: tied-array, incoherent and FFT beams `[channel][time][beam]`.
+//!
+//! [`beamform`] takes voltages of any format and a [`BeamSet`]: [`BeamWeights`](fringes_types::BeamWeights) for tied-array
+//! beams, [`IncoherentBeams`] for sums of powers, [`FftBeams`] for the fan of beams of each line of feeds.
+//!
+//! ```
+//! use std::f32::consts::TAU;
+//!
+//! use fringes_beamformer::beamform;
+//! use fringes_types::{Backend, BeamWeights, Complex, Inputs, Voltages};
+//! use ndarray::Array3;
+//!
+//! // A plane wave on a line of 16 antennas: the phase falls by an eighth of a turn from one to the next.
+//! let wave = Array3::from_shape_fn((1, 10, 16), |(_, _, n)| Complex::cis(-TAU * n as f32 / 8.0));
+//! let voltages = Voltages::new(wave, Inputs::single_pol(16)?)?;
+//!
+//! // Beam 0 is steered at it, beam 1 straight up.
+//! let steering = [0.125, 0.0];
+//! let weights = Array3::from_shape_fn((2, 1, 16), |(beam, _, n)| Complex::cis(TAU * steering[beam] * n as f32));
+//! let beams = beamform(&Backend::auto(), &voltages, &BeamWeights::new(weights)?)?;
+//!
+//! assert_eq!(beams.data().dim(), (1, 10, 2));
+//! assert!((beams.data()[(0, 0, 0)].norm() - 16.0).abs() < 1e-3);
+//! assert!(beams.data()[(0, 0, 1)].norm() < 1e-3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod fft;
+mod incoherent;
+mod set;
+
+use fringes_types::{Backend, Beams, VoltageSample, Voltages};
+
+pub use error::BeamformerError;
+pub use fft::FftBeams;
+pub use incoherent::IncoherentBeams;
+pub use set::BeamSet;
+
+/// Forms beams `[channel][time][beam]` from voltages `[channel][time][input]`; see [`BeamSet`] for the formulas.
+///
+/// Voltages marked as missing count as zero. Frequencies and clock of the beams are those of the voltages. The work is split by
+/// time; scratch stays below the backend's limit, and the result does not depend on it.
+///
+/// ```
+/// use fringes_beamformer::{FftBeams, IncoherentBeams, beamform};
+/// use fringes_types::{Backend, Complex, Inputs, Voltages};
+/// use ndarray::Array3;
+///
+/// // Two lines of four dual-polarisation feeds, 8-bit voltages.
+/// let inputs = Inputs::new(8, 2)?;
+/// let voltages = Voltages::new(Array3::from_elem((3, 5, 16), Complex::new(2i8, -1)), inputs)?;
+///
+/// let powers = beamform(&Backend::cpu(), &voltages, &IncoherentBeams::sum(inputs))?;
+/// assert_eq!(powers.data()[(0, 0, 0)], 16.0 * 5.0);
+///
+/// let fan = FftBeams::new(2, 4, 8)?;
+/// let beams = beamform(&Backend::cpu(), &voltages, &fan)?;
+/// assert_eq!(beams.data().dim(), (3, 5, 2 * 2 * 8));
+/// // Beam 0 of a line and polarisation is the plain sum of its feeds.
+/// let beam = fan.beam(inputs, 1, 0, 0).unwrap();
+/// assert_eq!(beams.data()[(0, 0, beam)], Complex::new(8.0, -4.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Layout
+/// Any; standard layout is fastest, and `Complex<f32>` voltages in it are read in place. The output is in standard layout.
+///
+/// # Precision
+/// f32, with `u = 2^-24` and sums over the inputs:
+/// - tied-array: `|y - y_reference| <= 1.5 (2 inputs + 2) u sum |w| |x|`;
+/// - incoherent: `|y - y_reference| <= (inputs + 3) u sum |g| |x|^2`;
+/// - FFT: over the beams of a line and polarisation, with norms the roots of sums of squares,
+///   `||y - y_reference|| <= (21 (log2(padded) + 3) + 4) u sqrt(padded) ||g x||`.
+///
+/// # Errors
+/// As [`BeamSet::check`] if voltages and beams do not fit, [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit) if
+/// the scratch of one unit of work exceeds the backend's limit, [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if the
+/// output is larger than memory can be.
+pub fn beamform<V: VoltageSample, B: BeamSet>(
+    backend: &Backend,
+    voltages: &Voltages<V>,
+    beams: &B,
+) -> Result<Beams<B::Output>, BeamformerError> {
+    let (channels, times, inputs) = voltages.data().dim();
+    let _span = tracing::debug_span!("beamform", channels, times, inputs).entered();
+    beams.check(channels, voltages.inputs())?;
+    if beams.memory::<V>(channels, times, voltages.inputs()).output_bytes > isize::MAX as u64 {
+        let elements = format!("{channels} x {times} x {}", beams.beams(voltages.inputs()));
+        return Err(fringes_types::TypesError::TooLarge { array: "beams", elements }.into());
+    }
+    let parallel = beams.parallel(backend, voltages.inputs())?;
+    Ok(Beams::new(beams.form(voltages, parallel), voltages.frequencies(), voltages.clock())?)
+}

@@ -31,7 +31,8 @@ pub fn fft_scratch_bytes(padded: usize) -> u64 {
 }
 
 /// FFT beams `[channel][time][beam]` of voltages `[channel][time][input]`, beam `= (line * pols + pol) * padded + q`:
-/// `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`; `presence` is `[time][input]`.
+/// `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1 if `None`;
+/// `presence` is `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
 ///
@@ -46,14 +47,14 @@ pub fn fft_scratch_bytes(padded: usize) -> u64 {
 pub fn fft_beams<V: VoltageSample>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
-    gains: ArrayView2<'_, C32>,
+    gains: Option<ArrayView2<'_, C32>>,
     layout: FeedLines,
     parallel: usize,
 ) -> Array3<C32> {
     let FeedLines { lines, feeds, pols, padded } = layout;
     let (channels, times, inputs) = voltages.dim();
     assert_eq!(inputs, lines * feeds * pols, "lines x feeds x pols");
-    assert_eq!(gains.dim(), (channels, inputs), "gains are [channel][input]");
+    assert!(gains.is_none_or(|gains| gains.dim() == (channels, inputs)), "gains are [channel][input]");
     assert!(feeds <= padded, "padding cannot cut feeds off");
     let beams = lines * pols * padded;
     let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
@@ -62,7 +63,6 @@ pub fn fft_beams<V: VoltageSample>(
     let share = share(blocks.len(), parallel);
     let scratch_of = || vec![C32::new(0.0, 0.0); fft.get_inplace_scratch_len()];
     blocks.into_par_iter().with_min_len(share).for_each_init(scratch_of, |scratch, block| {
-        let gains = gains.row(block.channel);
         for (number, spectrum) in block.out.chunks_mut(beams).enumerate() {
             let time = block.first_time + number;
             for (line_pol, line_beams) in spectrum.chunks_mut(padded).enumerate() {
@@ -70,7 +70,8 @@ pub fn fft_beams<V: VoltageSample>(
                 for (feed, value) in line_beams.iter_mut().take(feeds).enumerate() {
                     let input = (line * feeds + feed) * pols + pol;
                     if presence.is_none_or(|presence| presence[(time, input)]) {
-                        *value = gains[input] * voltages[(block.channel, time, input)].to_c32();
+                        let voltage = voltages[(block.channel, time, input)].to_c32();
+                        *value = gains.map_or(voltage, |gains| gains[(block.channel, input)] * voltage);
                     }
                 }
                 fft.process_with_scratch(line_beams, scratch);

@@ -1,0 +1,38 @@
+//! What can be wrong with a set of beams or with voltages for it.
+
+use fringes_types::TypesError;
+
+/// Beams that cannot be formed, with what was expected and what came.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BeamformerError {
+    /// Data that does not fit, or a limit of the backend.
+    #[error(transparent)]
+    Types(#[from] TypesError),
+    /// A count that must be at least 1 is 0.
+    #[error("{quantity}: expected at least 1, found 0")]
+    Zero {
+        /// Name of the count.
+        quantity: &'static str,
+    },
+    /// A line is padded to fewer values than it has feeds, or to more than a transform may have.
+    #[error("a line of {feeds} feeds cannot be padded to {padded}: expected {feeds} to {limit}")]
+    Padding {
+        /// Feeds of a line.
+        feeds: usize,
+        /// Length asked for.
+        padded: usize,
+        /// The largest length supported.
+        limit: usize,
+    },
+    /// The antennas of the voltages are not the feeds of the lines.
+    #[error("{lines} lines of {feeds} feeds are {} antennas, found {actual}", .lines.saturating_mul(*.feeds))]
+    Feeds {
+        /// Number of lines.
+        lines: usize,
+        /// Feeds of a line.
+        feeds: usize,
+        /// Antennas of the voltages.
+        actual: usize,
+    },
+}

@@ -1,0 +1,125 @@
+//! FFT beams: a fan of beams of each line of equally spaced feeds.
+//!
+//! ```text
+//! antenna = line * feeds + n        line 0:  n = 0 1 2 .. feeds-1 | 0 0 .. 0     zero-padded to `padded`
+//!                                   line 1:  n = 0 1 2 .. feeds-1 | 0 0 .. 0
+//! beam    = (line * pols + pol) * padded + q
+//! ```
+
+use fringes_cpu::beamformer::FeedLines;
+use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
+use ndarray::{Array2, Array3, ArrayView2};
+use num_complex::Complex;
+
+use crate::set::{check_length, sealed};
+use crate::{BeamSet, BeamformerError};
+
+/// Longest transform: its plan holds tables of this length.
+const PADDED_LIMIT: usize = 1 << 24;
+
+/// FFT beams of lines of feeds, `sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]` for each line and
+/// polarisation, with `n` the feed of the line and `q` from 0 to `padded - 1`.
+///
+/// Beam `q` equals a tied-array beam with weights `g e^(2 pi i q n / padded)`: it is steered to where the phase falls by
+/// `q / padded` turns from feed to feed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FftBeams {
+    lines: usize,
+    feeds: usize,
+    padded: usize,
+    gains: Option<Array2<Complex<f32>>>,
+}
+
+impl FftBeams {
+    /// Beams of `lines` lines of `feeds` feeds, each padded to `padded`, with gains of 1.
+    ///
+    /// # Errors
+    /// [`BeamformerError::Zero`] without lines or feeds, [`BeamformerError::Padding`] if `padded` is below
+    /// `feeds` or above 2^24,
+    /// [`TypesError::TooLarge`] if the number of beams overflows.
+    pub fn new(lines: usize, feeds: usize, padded: usize) -> Result<Self, BeamformerError> {
+        for (quantity, count) in [("number of lines", lines), ("feeds of a line", feeds)] {
+            if count == 0 {
+                return Err(BeamformerError::Zero { quantity });
+            }
+        }
+        if !(feeds..=PADDED_LIMIT).contains(&padded) {
+            return Err(BeamformerError::Padding { feeds, padded, limit: PADDED_LIMIT });
+        }
+        // Twice, for two polarisations; and in bytes.
+        if lines.checked_mul(padded).and_then(|beams| beams.checked_mul(2 * size_of::<Complex<f32>>())).is_none() {
+            return Err(TypesError::TooLarge { array: "FFT beams", elements: format!("{lines} x {padded}") }.into());
+        }
+        Ok(Self { lines, feeds, padded, gains: None })
+    }
+
+    /// Sets complex gains `[channel][input]`, applied to the voltages before the transform.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] for a gain that is NaN or infinite.
+    pub fn with_gains(mut self, gains: Array2<Complex<f32>>) -> Result<Self, BeamformerError> {
+        if let Some(((channel, input), gain)) = gains.indexed_iter().find(|(_, gain)| !gain.is_finite()) {
+            let (actual, index) = (gain.to_string(), vec![channel, input]);
+            return Err(TypesError::NotFinite { quantity: "feed gain", actual, index }.into());
+        }
+        self.gains = Some(gains);
+        Ok(self)
+    }
+
+    /// Number of lines.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Feeds of each line.
+    pub fn feeds(&self) -> usize {
+        self.feeds
+    }
+
+    /// Beams of each line and polarisation.
+    pub fn padded(&self) -> usize {
+        self.padded
+    }
+
+    /// The gains `[channel][input]`, `None` if they are all 1.
+    pub fn gains(&self) -> Option<ArrayView2<'_, Complex<f32>>> {
+        self.gains.as_ref().map(|gains| gains.view())
+    }
+
+    /// Index of beam `q` of a line and polarisation, `(line * pols + pol) * padded + q`, or `None` if there is no such beam.
+    pub fn beam(&self, inputs: Inputs, line: usize, pol: usize, q: usize) -> Option<usize> {
+        let exists = line < self.lines && pol < inputs.pols() && q < self.padded;
+        exists.then(|| (line * inputs.pols() + pol) * self.padded + q)
+    }
+}
+
+impl sealed::Sealed for FftBeams {}
+impl BeamSet for FftBeams {
+    type Output = Complex<f32>;
+
+    fn beams(&self, inputs: Inputs) -> usize {
+        self.lines * inputs.pols() * self.padded
+    }
+
+    fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+        if self.lines.checked_mul(self.feeds) != Some(inputs.antennas()) {
+            let (lines, feeds, actual) = (self.lines, self.feeds, inputs.antennas());
+            return Err(BeamformerError::Feeds { lines, feeds, actual });
+        }
+        if let Some(gains) = &self.gains {
+            check_length("feed gains", Dimension::Channel, channels, gains.nrows())?;
+            check_length("feed gains", Dimension::Input, inputs.len(), gains.ncols())?;
+        }
+        Ok(())
+    }
+
+    fn unit_bytes(&self, _: Inputs) -> u64 {
+        fringes_cpu::beamformer::fft_scratch_bytes(self.padded)
+    }
+
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<Complex<f32>> {
+        let pols = voltages.inputs().pols();
+        let layout = FeedLines { lines: self.lines, feeds: self.feeds, pols, padded: self.padded };
+        fringes_cpu::beamformer::fft_beams(voltages.data(), voltages.presence(), self.gains(), layout, parallel)
+    }
+}

@@ -1,0 +1,66 @@
+//! Incoherent beams: weighted sums of powers.
+
+use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
+use ndarray::{Array2, Array3, ArrayView2};
+
+use crate::set::{check_length, sealed};
+use crate::{BeamSet, BeamformerError};
+
+/// Incoherent beams, `sum_input g[beam][input] |x[channel][time][input]|^2`, with gains finite by construction.
+///
+/// An incoherent beam sees the whole field of view of the elements with the sensitivity of the root of their number; the
+/// gains say which inputs take part and correct their power scales.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IncoherentBeams {
+    gains: Array2<f32>,
+}
+
+impl IncoherentBeams {
+    /// Beams with gains `[beam][input]`, which multiply powers.
+    ///
+    /// # Errors
+    /// [`TypesError::Empty`] without beams or inputs, [`TypesError::NotFinite`] for a gain that is NaN or infinite.
+    pub fn new(gains: Array2<f32>) -> Result<Self, BeamformerError> {
+        for (dimension, length) in [(Dimension::Beam, gains.nrows()), (Dimension::Input, gains.ncols())] {
+            if length == 0 {
+                return Err(TypesError::Empty { array: "incoherent gains", dimension }.into());
+            }
+        }
+        if let Some(((beam, input), gain)) = gains.indexed_iter().find(|(_, gain)| !gain.is_finite()) {
+            let (actual, index) = (gain.to_string(), vec![beam, input]);
+            return Err(TypesError::NotFinite { quantity: "incoherent gain", actual, index }.into());
+        }
+        Ok(Self { gains })
+    }
+
+    /// One beam that sums the powers of all inputs with gain 1.
+    pub fn sum(inputs: Inputs) -> Self {
+        Self { gains: Array2::ones((1, inputs.len())) }
+    }
+
+    /// The gains `[beam][input]`.
+    pub fn gains(&self) -> ArrayView2<'_, f32> {
+        self.gains.view()
+    }
+}
+
+impl sealed::Sealed for IncoherentBeams {}
+impl BeamSet for IncoherentBeams {
+    type Output = f32;
+
+    fn beams(&self, _: Inputs) -> usize {
+        self.gains.nrows()
+    }
+
+    fn check(&self, _: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+        check_length("incoherent gains", Dimension::Input, inputs.len(), self.gains.ncols())
+    }
+
+    fn unit_bytes(&self, inputs: Inputs) -> u64 {
+        fringes_cpu::beamformer::incoherent_scratch_bytes(inputs.len(), self.gains.nrows())
+    }
+
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<f32> {
+        fringes_cpu::beamformer::incoherent(voltages.data(), voltages.presence(), self.gains.view(), parallel)
+    }
+}
