@@ -1,1 +1,134 @@
-//! Placeholder while the crate is being written.
+//! Radio-telescope voltages into visibilities and beams.
+//!
+//! ```text
+//! samples ── channelize ──> voltages ── quantise ──> voltages ──┬─ correlate ──> visibilities
+//! [input][time]   │         [channel][time][input]              │                [channel][baseline]
+//!    │          delay                                           └─ beamform ───> beams
+//!    └───── down_convert ──> samples                                             [channel][time][beam]
+//! ```
+//!
+//! This program simulates two antennas that hear the same noise, one of them five samples later, and finds the delay in
+//! the slope of the fringe: the phase of the visibility over frequency.
+//!
+//! ```
+//! use fringes::prelude::*;
+//! use fringes::ndarray::Array2;
+//!
+//! fn main() -> Result<(), fringes::Error> {
+//!     const DELAY: usize = 5;
+//!     const CHANNELS: usize = 128;
+//!     let (samples, sample_rate_hz) = (400 * 2 * CHANNELS, 100e6);
+//!
+//!     // A source of white noise, and noise of each antenna's own.
+//!     let mut state = 1u64;
+//!     let mut noise = || {
+//!         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+//!         (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0 // -1 to 1
+//!     };
+//!     let source: Vec<f32> = (0..samples + DELAY).map(|_| noise()).collect();
+//!     let data = Array2::from_shape_fn((2, samples), |(antenna, time)| {
+//!         source[time + DELAY * (1 - antenna)] + noise() // antenna 1 hears it later
+//!     });
+//!
+//!     let backend = Backend::auto();
+//!     let samples = Samples::new(data, Inputs::single_pol(2)?)?
+//!         .with_sample_rate(sample_rate_hz)?
+//!         .with_centre_frequency(1.4e9)?;
+//!     let plan = Channelizer::real(CHANNELS).taps(8).build()?;
+//!     let voltages = channelize(&backend, &samples, &plan)?;
+//!     let quantised = quantise::<Complex<i8>>(&backend, &voltages, &Gains::uniform(25.0)?)?;
+//!     let visibilities = correlate(&backend, &quantised.voltages, BaselineOrder::Triangle)?;
+//!
+//!     // V[1][0] turns by -2 pi delay_s step_hz from one channel to the next. Channels 8 apart are compared, as the noise
+//!     // matters less over a longer lever, and 2 pi delay_s 8 step_hz is still below pi.
+//!     const LEVER: usize = 8;
+//!     let fringe = |channel| visibilities.get(channel, 1, 0).unwrap_or_default();
+//!     let turned: Complex<f64> =
+//!         (0..CHANNELS - LEVER).map(|channel| fringe(channel + LEVER) * fringe(channel).conj()).sum();
+//!     let step_hz = visibilities.frequencies().step_hz;
+//!     let delay_s = -turned.arg() / (2.0 * std::f64::consts::PI * LEVER as f64 * step_hz);
+//!
+//!     println!("backend {}, {} spectra, {} values saturated", backend.name(), visibilities.times(), quantised.saturated.sum());
+//!     println!("the delay is {:.1} ns: {:.3} samples", delay_s * 1e9, delay_s * sample_rate_hz);
+//!     assert!((delay_s * sample_rate_hz - DELAY as f64).abs() < 0.05);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Operations
+//!
+//! | operation | computes | from | to | arithmetic |
+//! |---|---|---|---|---|
+//! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
+//! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
+//! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
+//! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]` | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
+//! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT over a grid | [`Voltages`] `[channel][time][input]` | [`Beams`] `[channel][time][beam]` | f32 |
+//!
+//! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
+//! there are [`ChannelizerStream`], [`Correlator`] and [`Integrator`]; delay models are in [`delay`], files in [`io`].
+//!
+//! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
+//! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
+//! of them convert into [`Error`].
+//!
+//! # Conventions
+//!
+//! - `input = antenna * pols + pol` ([`Inputs`]); channels ascend in frequency; the forward transform is
+//!   `exp(-2 pi i k n / N)`, not normalised.
+//! - `V[a][b]` conjugates `b`. An antenna that hears a source later by `d` seconds has the phase `-2 pi f d`.
+//! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows how many
+//!   spectra it has ([`Visibilities::valid_samples`]).
+//! - The most negative value of 4-bit and 8-bit voltages is not a sample, and [`Voltages::new`] refuses it.
+//!
+//! # Backends and memory
+//!
+//! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
+//! was. This version has the CPU, which uses every thread of the rayon pool; [`Backend::gpu`] is reserved and returns an
+//! error.
+//!
+//! What a call needs beside its input and output can be asked before, and limited: with
+//! [`Backend::with_memory_limit`], operations split their work by time into steps that stay below the limit, with the same
+//! result. Only a limit below the smallest step is an error.
+//!
+//! ```
+//! use fringes::prelude::*;
+//!
+//! let plan = Channelizer::real(4096).taps(16).build()?;
+//! let need = plan.memory(128, 1 << 24);
+//! println!("{} MB of output, {} MB of workspace", need.output_bytes >> 20, need.workspace_bytes >> 20);
+//! let backend = Backend::auto().with_memory_limit(need.smallest_step_bytes.max(64 << 20));
+//! # let _ = backend;
+//! # Ok::<(), fringes::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and UVFITS.
+
+mod error;
+pub mod prelude;
+
+pub use ndarray;
+
+pub use error::Error;
+pub use fringes_beamformer as beamformer;
+pub use fringes_channelizer as channelizer;
+pub use fringes_delay as delay;
+#[cfg(feature = "io")]
+pub use fringes_io as io;
+pub use fringes_types as types;
+
+pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
+pub use fringes_channelizer::{
+    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, Gains, Quantised,
+    QuantisedSample, Window, channelize, down_convert, quantise,
+};
+pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
+#[cfg(feature = "io")]
+pub use fringes_io::IoError;
+pub use fringes_types::{
+    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, Complex, Complex4, Dimension, Frequencies, Inputs,
+    MemoryNeed, Product, Sample, SampleFormat, SamplePresence, Samples, SpectrumClock, TypesError, Visibilities,
+    VoltageSample, Voltages, f16,
+};

@@ -1,0 +1,26 @@
+//! One error for a program that uses several operations.
+
+/// What any operation can report: the error of its crate, unchanged.
+///
+/// Every error of the operations converts into this one, so that `?` works in a function that returns
+/// `Result<_, fringes::Error>`. The messages name what was expected and what came.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Data that does not fit, at the construction of a value, or a backend that is not there.
+    #[error(transparent)]
+    Types(#[from] fringes_types::TypesError),
+    /// A delay model or a geometry.
+    #[error(transparent)]
+    Delay(#[from] fringes_delay::DelayError),
+    /// Channelizing, quantising or down-converting.
+    #[error(transparent)]
+    Channelizer(#[from] fringes_channelizer::ChannelizerError),
+    /// Beamforming.
+    #[error(transparent)]
+    Beamformer(#[from] fringes_beamformer::BeamformerError),
+    /// Reading or writing a file.
+    #[cfg(feature = "io")]
+    #[error(transparent)]
+    Io(#[from] fringes_io::IoError),
+}
