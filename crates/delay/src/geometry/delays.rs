@@ -96,7 +96,7 @@ impl Geometry {
     }
 
     /// Rates of the geometric delays in seconds per second: `dd_a/dt = r_a . ds/dt / c`, where the source moves with the
-    /// Earth's rotation. (Changes of aberration, precession and nutation, at most `1e-11` rad/s, are left out.)
+    /// Earth's rotation. (The changes of aberration, precession and nutation, at most `1.5e-10` rad/s, are left out.)
     ///
     /// # Errors
     /// As [`Pointing::direction`].
@@ -113,6 +113,10 @@ impl Geometry {
     /// `d = r_a . s(t - d) / c + offset`, because the sample that comes out at `t` came in at `t - d`. They differ from
     /// [`Geometry::geometric_delays`] by at most `|dd/dt| d`: 1e-15 s for an array of a kilometre, 1e-11 s for one of
     /// 100 km.
+    ///
+    /// # Precision
+    /// During `d` the source moves with the Earth's rotation alone; the change of its aberration meanwhile, left out, is worth
+    /// `1.5e-10 d |r| / c`: 1e-22 s for an array of a kilometre, 1e-17 s for one of 100 km.
     ///
     /// # Errors
     /// As [`Pointing::direction`].

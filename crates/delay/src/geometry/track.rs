@@ -47,18 +47,20 @@ impl Geometry {
     /// plane of the equator, the polynomials are within
     ///
     /// ```text
-    /// 1.01 A w^(n+1) 2 (h/4)^(n+1) / (n+1)!  +  2^-53 (64 (A + D) + 12 w A T + (2n+1) D)     seconds
+    /// 1.01 A w^(n+1) 2 (h/4)^(n+1) / (n+1)!  +  2^-53 (2048 A + 64 D + 12 w A T)     seconds
     /// ```
     ///
     /// of the delays ([`DelayTrack::error_bound_seconds`]): the interpolation error, with 1% for aberration and for
-    /// the output time, and rounding, with `D` the largest delay and `T` the largest time since the epoch plus a day.
+    /// the output time, and rounding, with `D` the largest delay and `T` the largest time since the epoch plus a day. (The
+    /// first rounding term is that of the Earth's rotation angle: 100 turns beyond the whole days since 2000, three times for
+    /// the interpolation.)
     ///
-    /// | array | interval | degree | bound |
+    /// | `A c` | interval | degree | bound |
     /// |---|---|---|---|
-    /// | `A` = 1 km | 1 s | 1 | 1.1e-15 s |
-    /// | `A` = 1 km | 10 s | 2 | 6.8e-17 s |
-    /// | `A` = 1 km | 10 s | 3 | 4.9e-20 s |
-    /// | `A` = 6000 km | 10 s | 3 | 1.0e-14 s |
+    /// | 1 km | 1 s | 1 | 1.1e-15 s |
+    /// | 1 km | 10 s | 2 | 7.6e-18 s |
+    /// | 1 km | 10 s | 3 | 8.1e-19 s |
+    /// | 6000 km | 10 s | 3 | 4.9e-15 s |
     ///
     /// # Errors
     /// [`DelayError::OutOfRange`] for a degree above 8, an empty range or interval, or more than 2^20 intervals;
@@ -123,9 +125,7 @@ impl Geometry {
         let amplitude = self.equatorial_light_time();
         let interpolation =
             (0..=degree).fold(2.02 * amplitude, |term, i| term * rotation * interval_seconds / 4.0 / (i + 1) as f64);
-        let rounding = 64.0 * (amplitude + longest)
-            + 12.0 * rotation * amplitude * (farthest + 86_400.0)
-            + (2 * degree + 1) as f64 * longest;
+        let rounding = 2048.0 * amplitude + 64.0 * longest + 12.0 * rotation * amplitude * (farthest + 86_400.0);
         interpolation + rounding * f64::EPSILON / 2.0
     }
 }
