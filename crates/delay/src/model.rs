@@ -14,7 +14,7 @@ use crate::{DelayError, DelaySegment, DelayValue};
 /// With `n = t - start_sample` and delay coefficients `c_i`, the delay is off by at most
 /// `(2 degree + 1) 2^-53 sum_i |c_i n^i|` samples. The phase of a segment without higher terms is off by at most
 /// `(n + 1) 2^-65 + 2^-54` turns: 2.8e-6 turns after 1e14 samples, and none of it where the f64 rate is a multiple of
-/// 2^-64. Delays are clamped to +-2^52 samples.
+/// 2^-64. Higher terms of the phase add `(2 degree + 1) 2^-53` of their size. Delays are clamped to +-2^52 samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayModel {
     /// Never empty; starts strictly ascending.

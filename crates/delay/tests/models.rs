@@ -186,6 +186,21 @@ fn segments() -> impl Strategy<Value = Vec<DelaySegment>> {
 
 proptest! {
     #[test]
+    fn split_and_rotation_agree_with_the_reference(
+        delay in -1e6..1e6_f64, phase in -0.5..0.5_f64, channels in 1_usize..300, complex: bool
+    ) {
+        let value = DelayModel::constant(delay, phase).unwrap().evaluate(12);
+        prop_assert_eq!((value.coarse, value.fine), fringes_reference::delay::split(delay));
+        let mut spectrum = vec![num_complex::Complex::new(1.0, 0.0); channels];
+        fringes_reference::delay::rotate(&mut spectrum, value.coarse, value.fine, phase, complex);
+        for (channel, expected) in spectrum.into_iter().enumerate() {
+            // Phases of up to two turns, rounded a few times, and sine and cosine.
+            let found = value.channel_rotation(channel, channels, complex);
+            prop_assert!((found - expected).norm() < 32.0 * f64::EPSILON);
+        }
+    }
+
+    #[test]
     fn phases_are_within_the_bound_of_exact_arithmetic(
         mantissa in -0.6..0.6_f64, scale in 0_i32..60, n in -1_000_000_000_000_000_i64..1_000_000_000_000_000, start in 1_u64 << 52..1 << 62
     ) {

@@ -7,6 +7,7 @@ use approx::assert_abs_diff_eq;
 use fringes_delay::{
     AntennaArray, EarthOrientation, Enu, Epoch, Geometry, Itrf, Pointing, SPEED_OF_LIGHT_M_PER_S, Site, Source,
 };
+use proptest::prelude::*;
 
 const ARCSEC: f64 = std::f64::consts::PI / 648_000.0;
 const BASELINE: Enu = Enu { east_m: 1234.5, north_m: -678.9, up_m: 12.3 };
@@ -221,4 +222,18 @@ fn times_far_from_the_epoch_are_an_error_not_a_panic() {
     }
     assert!(Pointing::new(site, "0 0".parse().unwrap(), Epoch { mjd_day: 0, seconds: 0.0 }).is_err());
     assert!(Pointing::new(Site { latitude_rad: 2.0, ..site }, "0 0".parse().unwrap(), pointing.epoch()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_without_a_panic(text in "\\PC{0,30}", angle in "[-+0-9:. eahzl,T]{0,20}", line in "(# (enu|itrf))?[-0-9a e.,#\\n]{0,60}") {
+        for text in [text, angle, line] {
+            let source = text.parse::<Source>();
+            prop_assert!(source.map_or(true, |source| source.check().is_ok()));
+            let epoch = text.parse::<Epoch>();
+            prop_assert!(epoch.map_or(true, |epoch| epoch.check().is_ok()));
+            let array = text.parse::<AntennaArray>();
+            prop_assert!(array.map_or(true, |array| array.len() > 0));
+        }
+    }
 }

@@ -141,9 +141,9 @@ fn delay_and_fringe_rates_are_the_derivatives() {
     let rates = geometry.delay_rates(seconds).unwrap();
     // Central differences: A w^3 half^2 / 6 with A = 1 ms, and aberration, precession and nutation of 1.5e-10 rad/s.
     let tolerance = 1e-3 * (7.3e-5_f64.powi(3) * half * half / 6.0 + 1.5e-10);
-    for antenna in 0..5 {
+    for (antenna, rate) in rates.into_iter().enumerate() {
         let difference = (after.seconds[antenna] - before.seconds[antenna]) / (2.0 * half);
-        assert!((difference - rates[antenna]).abs() < tolerance, "{difference:e} {:e}", rates[antenna]);
+        assert!((difference - rate).abs() < tolerance, "{difference:e} {rate:e}");
     }
 
     let frequency = 1.4e9;
@@ -151,10 +151,10 @@ fn delay_and_fringe_rates_are_the_derivatives() {
     let delays = geometry.output_delays(seconds).unwrap();
     let (before, after) =
         (geometry.output_delays(seconds - half).unwrap(), geometry.output_delays(seconds + half).unwrap());
-    for antenna in 0..5 {
-        assert!(apart(stops[antenna].phase_turns, -frequency * delays[antenna]) < 1e-9);
+    for (antenna, stop) in stops.into_iter().enumerate() {
+        assert!(apart(stop.phase_turns, -frequency * delays[antenna]) < 1e-9);
         let rate = -frequency * (after[antenna] - before[antenna]) / (2.0 * half);
-        assert!((stops[antenna].phase_rate_hz - rate).abs() < frequency * tolerance);
+        assert!((stop.phase_rate_hz - rate).abs() < frequency * tolerance);
     }
 }
 

@@ -28,6 +28,25 @@ impl Positions {
 }
 
 /// Names and positions of an array's antennas, and where the array is.
+///
+/// It is read from text (`text.parse::<AntennaArray>()`), one antenna a line: `name x y z`, in metres.
+///
+/// ```text
+/// # enu -30.7128 21.4438 1053.0
+/// # name  east      north     up         comments are skipped
+/// m000    -8.264  -207.290  8.597
+/// m001     1.121  -171.762  8.471    # as is the rest of a line after a #
+/// ```
+///
+/// A comment before the antennas that starts with `enu` or `itrf` says what the numbers are. Latitude and longitude are in
+/// degrees, the height in metres; fields are separated by spaces, tabs or commas.
+///
+/// | header | x y z |
+/// |---|---|
+/// | `# enu LATITUDE LONGITUDE HEIGHT` | east, north, up of the site |
+/// | `# enu` | east, north, up of an unknown site |
+/// | `# itrf` | geocentric |
+/// | `# itrf LATITUDE LONGITUDE HEIGHT` | geocentric, with the site to use instead of the mean position |
 #[derive(Debug, Clone, PartialEq)]
 pub struct AntennaArray {
     names: Vec<String>,

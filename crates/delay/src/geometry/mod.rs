@@ -1,4 +1,14 @@
 //! From antennas and a source to delays.
+//!
+//! ```text
+//! positions, site ----> AntennaArray --+
+//! source, epoch ------> Pointing ------+--> Geometry --> geometric_delays, uvw, fringe_stopping   at one time
+//! Earth orientation ----------^                     \--> track --> DelayTrack --> DelayModel      over time
+//! ```
+//!
+//! Everything here is f64 in SI units and radians, with the unit in the name; times are SI seconds since an [`Epoch`].
+//! Precession, nutation, aberration and the Earth's rotation are those of IAU 2006/2000A, by the `sofars` crate, which
+//! derives from the IAU's SOFA software; results obtained with it should acknowledge SOFA.
 
 mod array;
 mod delays;

@@ -1,22 +1,4 @@
-//! Antenna tables as text.
-//!
-//! ```text
-//! # enu -30.7128 21.4438 1053        positions are east, north, up of this latitude, longitude (degrees), height (metres)
-//! # name  x  y  z                    other comments are skipped
-//! m000    -8.264  -207.290  8.597
-//! m001     1.121  -171.762  8.471    # as is the rest of a line after a #
-//! ```
-//!
-//! The first comment that starts with `enu` or `itrf` says what the numbers (in metres) are:
-//!
-//! | header | x y z |
-//! |---|---|
-//! | `# enu LATITUDE LONGITUDE HEIGHT` | east, north, up of the site |
-//! | `# enu` | east, north, up of an unknown site |
-//! | `# itrf` | geocentric |
-//! | `# itrf LATITUDE LONGITUDE HEIGHT` | geocentric, with the site to use instead of the mean position |
-//!
-//! Fields are separated by spaces, tabs or commas.
+//! Reading antenna tables; the notation is in the documentation of [`AntennaArray`].
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -24,9 +6,7 @@ use std::str::FromStr;
 use super::array::Positions;
 use crate::{AntennaArray, DelayError, Enu, Itrf, Site};
 
-/// Reads an antenna table: lines `name x y z` after a header `# enu [latitude longitude height]` or
-/// `# itrf [latitude longitude height]`, in metres and degrees, separated by spaces, tabs or commas. Other comments (from
-/// `#` to the end of a line) and empty lines are skipped.
+/// Reads an antenna table in the notation of [`AntennaArray`].
 ///
 /// # Errors
 /// [`DelayError::Table`] with the number of the line, and as [`AntennaArray::new`].
