@@ -105,10 +105,19 @@ fn recognise(source: Source) -> Result<(Source, FileFormat), IoError> {
         if let Err(error) = as_vdif {
             return Err(IoError::UnknownFormat {
                 path: source.path().to_owned(),
-                reason: format!("no GUPPI raw cards, no PSRDADA header; as VDIF, {error}"),
+                reason: format!("no GUPPI raw cards, no PSRDADA header, and no VDIF ({})", without_place(&error)),
             });
         }
         FileFormat::Vdif
     };
     Ok((source.close(), format))
+}
+
+/// An error without the name of the file, for a message that has it.
+fn without_place(error: &IoError) -> String {
+    match error {
+        IoError::Field { field, expected, actual, .. } => format!("{field}: expected {expected}, found {actual}"),
+        IoError::Truncated { what, .. } => format!("the file ends inside a {what}"),
+        other => other.to_string(),
+    }
 }

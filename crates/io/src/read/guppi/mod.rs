@@ -1,7 +1,8 @@
 //! GUPPI raw: blocks of channelised complex voltages, each behind a header of cards.
 //!
 //! A block's data are `[antenna][channel][time][pol]` (`[time][channel][pol]` where PKTFMT is SIMPLE) pairs of real and
-//! imaginary part. The last OVERLAP samples of a block come again as the first of the next; they are given once.
+//! imaginary part. The last OVERLAP samples of a block come again as the first of the next; they are given once, as the
+//! block has them that comes first.
 //!
 //! | field | taken as |
 //! |---|---|

@@ -20,10 +20,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 struct OpenBlock {
     /// Where its data begin.
     data: u64,
-    /// Samples that have been given.
+    /// Samples that have been given, or that the block before gave.
     given: usize,
-    /// Samples that will be: all, or all but the overlap.
-    samples: usize,
 }
 
 /// Reads GUPPI raw.
@@ -37,6 +35,8 @@ pub(crate) struct GuppiReader {
     at_border: bool,
     waiting: VecDeque<Source>,
     block: Option<OpenBlock>,
+    /// Number of the first sample of the newest block.
+    block_start: u64,
     /// PKTIDX that the next block has if nothing is lost.
     next_packet: Option<u64>,
     /// Missing samples before the block.
@@ -112,7 +112,7 @@ impl GuppiReader {
             inverted,
         };
         let gap = sample_rate_hz.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate);
-        let mut reader = Self {
+        Ok(Self {
             info,
             counts: FrameCounts { frames: 1, ..FrameCounts::default() },
             integers: Integers { bits: layout.bits, inverted },
@@ -121,23 +121,15 @@ impl GuppiReader {
             source: Some(source),
             at_border: false,
             waiting: sources,
-            block: None,
+            block: Some(OpenBlock { data, given: 0 }),
+            block_start: 0,
             next_packet: packet.zip(layout.packets).and_then(|(packet, step)| packet.checked_add(step)),
             gap: 0,
             longest_gap: (gap.max(0.0) as u64).min(1 << 62),
             next_sample: 0,
             block_bytes: options.block_bytes,
             buffer: Vec::new(),
-        };
-        reader.block = Some(reader.open_block(data));
-        Ok(reader)
-    }
-
-    /// The block whose data begin at a byte; the overlap belongs to it only if it is the last.
-    fn open_block(&self, data: u64) -> OpenBlock {
-        let end = data + self.layout.bytes;
-        let is_last = self.waiting.is_empty() && self.source.as_ref().is_none_or(|source| source.length() <= end);
-        OpenBlock { data, given: 0, samples: if is_last { self.layout.samples } else { self.layout.fresh() } }
+        })
     }
 
     /// Goes to the next block and notes what is missing before it. `false` at the end.
@@ -160,6 +152,7 @@ impl GuppiReader {
             source.require("block", layout.bytes)?;
             self.counts.frames += 1;
             let packet = header.whole(source, "PKTIDX")?;
+            let mut start = self.block_start.saturating_add(layout.fresh() as u64);
             if let Some((packet, expected)) = packet.zip(self.next_packet) {
                 let Some(lost) = packet.checked_sub(expected) else {
                     if self.at_border {
@@ -180,8 +173,10 @@ impl GuppiReader {
             }
             self.at_border = false;
             self.next_packet = packet.zip(layout.packets).and_then(|(packet, step)| packet.checked_add(step));
-            let data = source.position();
-            self.block = Some(self.open_block(data));
+            self.block_start = start;
+            // What is left of the overlap: all of it, if nothing is lost.
+            let given = usize::try_from(self.next_sample.saturating_sub(start)).unwrap_or(usize::MAX);
+            self.block = Some(OpenBlock { data: source.position(), given: given.min(layout.samples - 1) });
             return Ok(true);
         }
     }
@@ -234,7 +229,7 @@ impl GuppiReader {
         }
         let Some(block) = &mut self.block else { return Ok(None) };
         let missing = self.gap > 0;
-        let left = if missing { usize::try_from(self.gap).unwrap_or(usize::MAX) } else { block.samples - block.given };
+        let left = if missing { usize::try_from(self.gap).unwrap_or(usize::MAX) } else { self.layout.samples - block.given };
         let times = wanted.min(left);
         let dim = (self.routing.channels, self.routing.inputs.len(), times);
         let mut data = BlockData::zeros(true, dim);
@@ -247,7 +242,7 @@ impl GuppiReader {
         } else {
             let (at, from) = (block.data, block.given);
             block.given += times;
-            if block.given == block.samples {
+            if block.given == self.layout.samples {
                 self.block = None;
             }
             clamped = self.fill(at, from, &mut data)?;
