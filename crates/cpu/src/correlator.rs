@@ -37,7 +37,7 @@ mod plan;
 mod simd;
 
 use fringes_types::{SampleFormat, VoltageSample};
-use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut2};
+use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut2, Axis};
 use num_complex::Complex;
 use rayon::prelude::*;
 
@@ -112,17 +112,10 @@ pub fn correlate<V: VoltageSample>(voltages: ArrayView3<'_, V>) -> Array2<V::Acc
 /// # Panics
 /// If `counts` does not have one element for every pair of inputs of `presence [time][input]`.
 pub fn count_valid(presence: ArrayView2<'_, bool>, counts: &mut [u64]) {
-    let (times, inputs) = presence.dim();
+    // Times that are turned into bits together.
+    const CHUNK: usize = 4096;
+    let inputs = presence.ncols();
     assert_eq!(counts.len(), inputs * (inputs + 1) / 2, "length of the counts");
-    let words = times.div_ceil(64);
-    // One bit a time: [input][word].
-    let mut bits = vec![0u64; inputs * words];
-    for (time, row) in presence.outer_iter().enumerate() {
-        for (input, &present) in row.iter().enumerate() {
-            bits[input * words + time / 64] |= u64::from(present) << (time % 64);
-        }
-    }
-    let row_of = |input: usize| &bits[input * words..(input + 1) * words];
     let mut rest = counts;
     let mut rows = Vec::with_capacity(inputs);
     for a in 0..inputs {
@@ -130,12 +123,24 @@ pub fn count_valid(presence: ArrayView2<'_, bool>, counts: &mut [u64]) {
         rows.push(row);
         rest = tail;
     }
-    rows.into_par_iter().enumerate().with_min_len(16).for_each(|(a, row)| {
-        for (b, count) in row.iter_mut().enumerate() {
-            let both = row_of(a).iter().zip(row_of(b)).map(|(x, y)| u64::from((x & y).count_ones()));
-            *count += both.sum::<u64>();
+    // One bit a time: [input][word].
+    let words = CHUNK.min(presence.nrows()).div_ceil(64);
+    let mut bits = vec![0u64; inputs * words];
+    for chunk in presence.axis_chunks_iter(Axis(0), CHUNK) {
+        bits.fill(0);
+        for (time, row) in chunk.outer_iter().enumerate() {
+            for (input, &present) in row.iter().enumerate() {
+                bits[input * words + time / 64] |= u64::from(present) << (time % 64);
+            }
         }
-    });
+        let row_of = |input: usize| &bits[input * words..(input + 1) * words];
+        rows.par_iter_mut().enumerate().with_min_len(16).for_each(|(a, row)| {
+            for (b, count) in row.iter_mut().enumerate() {
+                let both = row_of(a).iter().zip(row_of(b)).map(|(x, y)| u64::from((x & y).count_ones()));
+                *count += both.sum::<u64>();
+            }
+        });
+    }
 }
 
 #[cfg(test)]

@@ -55,8 +55,14 @@ fn multiply_add<const FUSED: bool>(x: f32, y: f32, sum: f32) -> f32 {
     if FUSED { x.mul_add(y, sum) } else { x * y + sum }
 }
 
+/// Adds the products of all steps to a tile, a run of 64 steps at a time in f32.
 #[inline(always)]
-fn multiply<const FUSED: bool>(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
+pub(super) fn multiply<const FUSED: bool, S: Copy>(
+    wide: &[Wide<f32>],
+    narrow: &[Narrow<[f32; 2]>],
+    tile: &mut Tile<S>,
+    add: impl Fn(S, f32) -> S,
+) {
     for (wide, narrow) in wide.chunks(FLOAT_RUN).zip(narrow.chunks(FLOAT_RUN)) {
         let mut sums = [[[0f32; LANES]; 2]; GROUP];
         for (Wide([re_a, im_a]), narrow) in wide.iter().zip(narrow) {
@@ -71,8 +77,12 @@ fn multiply<const FUSED: bool>(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], 
                 }
             }
         }
-        for (total, sum) in tile.0.iter_mut().flatten().flatten().zip(sums.iter().flatten().flatten()) {
-            *total += f64::from(*sum);
+        for (totals, sums) in tile.0.iter_mut().zip(&sums) {
+            for (totals, sums) in totals.iter_mut().zip(sums) {
+                for lane in 0..LANES {
+                    totals[lane] = add(totals[lane], sums[lane]);
+                }
+            }
         }
     }
 }
@@ -105,7 +115,7 @@ impl Kernel for Portable {
     }
 
     fn multiply(self, wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-        multiply::<false>(wide, narrow, tile);
+        multiply::<false, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
     }
 
     fn add(total: &mut Complex<f64>, re: f64, im: f64, _bias: [i32; 2]) {
@@ -127,7 +137,7 @@ fn pack_fused(rows: &Rows<C32>, position: Position, wide: &mut [Wide<f32>], narr
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn multiply_fused(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {
-    multiply::<true>(wide, narrow, tile);
+    multiply::<true, f64>(wide, narrow, tile, |total, sum| total + f64::from(sum));
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -45,17 +45,17 @@ pub struct Workspace {
 /// Temporary memory that [`accumulate`](super::accumulate) takes, beside voltages and sums, in the current rayon pool.
 pub fn workspace(format: SampleFormat, channels: usize, times: usize, inputs: usize) -> Workspace {
     let split = Split::new(format, channels, times, inputs, rayon::current_num_threads(), None);
-    let smallest = job_bytes(format, inputs, FLOAT_RUN.min(times));
+    let smallest = job_bytes(format, inputs, FLOAT_RUN);
     Workspace { full_bytes: split.bytes(format, inputs), smallest_bytes: smallest }
 }
 
 /// Bytes of one job: a packed block and the tiles of a segment (saturating).
 fn job_bytes(format: SampleFormat, inputs: usize, block: usize) -> u64 {
-    // 4-byte lanes; the wide side twice. A step of an integer kernel is one spectrum, or two on some machines.
-    let step = (panels(inputs) * LANES * 8) as u64 + (groups(inputs) * GROUP * 4) as u64;
-    let (step, sum) = match format {
-        SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => (step, 4),
-        SampleFormat::Float16 | SampleFormat::Float32 => (step + (groups(inputs) * GROUP * 4) as u64, 8),
+    // 4-byte lanes; the wide side twice, the narrow side twice for the kernels in f32. No kernel takes more.
+    let step = (panels(inputs) * LANES * 8) as u64 + (groups(inputs) * GROUP * 8) as u64;
+    let sum = match format {
+        SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => size_of::<i32>(),
+        SampleFormat::Float16 | SampleFormat::Float32 => size_of::<f64>(),
     };
     let tiles: u64 = (0..panels(inputs)).map(|panel| groups_of_panel(inputs, panel) as u64).sum();
     let sums = tiles.saturating_mul((GROUP * 2 * LANES * sum) as u64);
@@ -94,7 +94,7 @@ impl Split {
         limit: Option<u64>,
     ) -> Self {
         let segments = times.div_ceil(SEGMENT);
-        let block = BLOCK.min(times.next_multiple_of(FLOAT_RUN));
+        let block = times.min(BLOCK).next_multiple_of(FLOAT_RUN);
         let outer = channels.saturating_mul(segments);
         let fitting = limit.map_or(usize::MAX, |limit| (limit / job_bytes(format, inputs, block).max(1)) as usize);
         let panels_suffice = panels(inputs) >= 2 * threads;
@@ -119,5 +119,41 @@ impl Split {
 
     fn bytes(&self, format: SampleFormat, inputs: usize) -> u64 {
         (self.jobs as u64).saturating_mul(job_bytes(format, inputs, self.block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_split_is_within_the_limit_or_the_smallest(
+            channels in 1usize..5000, times in 1usize..200_000, inputs in 1usize..700, threads in 1usize..130,
+            share in 0.0f64..2.0,
+        ) {
+            for format in [SampleFormat::Int8, SampleFormat::Float32] {
+                let full = Split::new(format, channels, times, inputs, threads, None);
+                let smallest = job_bytes(format, inputs, FLOAT_RUN);
+                prop_assert!(full.bytes(format, inputs) >= smallest);
+                let limit = (full.bytes(format, inputs) as f64 * share) as u64;
+                let split = Split::new(format, channels, times, inputs, threads, Some(limit));
+                prop_assert!(split.bytes(format, inputs) <= limit.max(smallest), "{:?}", split);
+                prop_assert!(split.block.is_multiple_of(FLOAT_RUN) && split.block > 0 && split.jobs > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_panel_meets_every_group_of_its_triangle_and_no_other() {
+        for inputs in 1..100 {
+            for panel in 0..panels(inputs) {
+                let last = inputs.min((panel + 1) * LANES) - 1;
+                let reached = (0..groups(inputs)).filter(|group| group * GROUP <= last).count();
+                assert_eq!(groups_of_panel(inputs, panel), reached);
+            }
+        }
     }
 }

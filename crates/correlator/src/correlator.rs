@@ -1,0 +1,259 @@
+//! The accumulator: chunks of voltages in, sums out whenever they are asked for.
+
+use std::ops::Range;
+
+use fringes_cpu::correlator as cpu;
+use fringes_types::{
+    Accumulator, Backend, BaselineOrder, Dimension, Frequencies, Inputs, MemoryNeed, SpectrumClock, TypesError,
+    Visibilities, VoltageSample, Voltages,
+};
+use ndarray::{Array1, Array2, s};
+
+use crate::CorrelatorError;
+
+/// Most spectra in one integration: with parts of up to 128 in magnitude, `2^48 * 2 * 128^2 = 2^63` is where 64 bits
+/// end. At a million spectra a second this is nine years.
+pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
+
+/// Sums products of voltages over any number of chunks: `V[a][b] = sum_t x_a(t) conj(x_b(t))`.
+///
+/// # Layout
+/// Sums are kept as the packed lower triangle `[channel][baseline]`; [`Correlator::dump`] gives any [`BaselineOrder`].
+///
+/// # Precision
+/// Integer voltages: exact. Float voltages: each part of a sum over one call's `S` segments of 8192 spectra is within
+/// `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a| |x_b|` with `u = 2^-24`, and each call adds one rounding of
+/// `2^-53`; see [`fringes_cpu::correlator`].
+///
+/// ```
+/// use fringes_correlator::Correlator;
+/// use fringes_types::{Backend, BaselineOrder, Complex, Inputs, Voltages};
+/// use ndarray::Array3;
+///
+/// let inputs = Inputs::single_pol(2)?;
+/// let voltages = Voltages::new(Array3::from_elem((1, 100, 2), Complex::new(3i8, 4)), inputs)?;
+/// let mut correlator = Correlator::new(&Backend::cpu(), inputs, 1)?;
+/// correlator.accumulate(&voltages, 0..60)?; // a dump may end inside a chunk
+/// let first = correlator.dump(BaselineOrder::Triangle)?;
+/// correlator.accumulate(&voltages, 60..100)?;
+/// let second = correlator.dump(BaselineOrder::Triangle)?;
+/// assert_eq!(first.data()[(0, 1)], Complex::new(25 * 60, 0));
+/// assert_eq!(second.data()[(0, 1)], Complex::new(25 * 40, 0));
+/// # Ok::<(), fringes_correlator::CorrelatorError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Correlator<V: VoltageSample> {
+    backend: Backend,
+    inputs: Inputs,
+    sums: Array2<V::Accumulator>,
+    /// Valid spectra of each pair of inputs, beside those that all have.
+    valid: Vec<u64>,
+    all_valid: u64,
+    spectra: u64,
+    axes: Option<(Frequencies, SpectrumClock)>,
+}
+
+impl<V: VoltageSample> Correlator<V> {
+    /// A correlator of `channels` channels with nothing accumulated.
+    ///
+    /// # Errors
+    /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
+    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step.
+    pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
+        if channels == 0 {
+            return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
+        }
+        let sums = zeros(channels, inputs)?;
+        let valid = zero_counts(inputs)?;
+        backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
+        Ok(Self { backend: backend.clone(), inputs, sums, valid, all_valid: 0, spectra: 0, axes: None })
+    }
+
+    /// Antennas and polarisations.
+    pub fn inputs(&self) -> Inputs {
+        self.inputs
+    }
+
+    /// Number of channels.
+    pub fn channels(&self) -> usize {
+        self.sums.nrows()
+    }
+
+    /// Spectra covered since the last dump, present or not.
+    pub fn spectra(&self) -> u64 {
+        self.spectra
+    }
+
+    /// Adds the products of the spectra `times` of a chunk. Inputs that are absent at a time count as zero there.
+    ///
+    /// The first spectrum that is accumulated stamps the integration.
+    ///
+    /// # Errors
+    /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk does
+    /// not fit; [`CorrelatorError::Frequencies`], [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if
+    /// it does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]. Nothing
+    /// is accumulated then.
+    pub fn accumulate(&mut self, voltages: &Voltages<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
+        self.check(voltages)?;
+        if times.start > times.end || times.end > voltages.times() {
+            return Err(CorrelatorError::TimeRange { start: times.start, end: times.end, times: voltages.times() });
+        }
+        let spectra = self.spectra_with(times.len() as u64)?;
+        let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
+        if self.axes.is_none() {
+            let clock = SpectrumClock { first_sample: voltages.clock().sample_of(times.start), ..voltages.clock() };
+            self.axes = Some((voltages.frequencies(), clock));
+        }
+        self.spectra = spectra;
+        let presence = voltages.presence();
+        let presence = presence.as_ref().map(|flags| flags.slice(s![times.clone(), ..]));
+        match presence {
+            None => self.all_valid += times.len() as u64,
+            Some(flags) => cpu::count_valid(flags, &mut self.valid),
+        }
+        let data = voltages.data();
+        let data = data.slice(s![.., times, ..]);
+        cpu::accumulate(data, presence, self.sums.view_mut(), self.backend.memory_limit());
+        Ok(())
+    }
+
+    /// Covers `spectra` spectra that never came: they count in [`Visibilities::times`] and for no baseline.
+    ///
+    /// # Errors
+    /// [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`].
+    pub fn skip(&mut self, spectra: u64) -> Result<(), CorrelatorError> {
+        self.spectra = self.spectra_with(spectra)?;
+        Ok(())
+    }
+
+    /// The sums since the last dump, and starts again from zero. Nothing accumulated gives zeros with no valid sample,
+    /// on default axes.
+    ///
+    /// # Errors
+    /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if there is no memory for
+    /// new sums; nothing is lost then.
+    pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
+        order.check(self.inputs)?;
+        let sums = zeros(self.channels(), self.inputs)?;
+        let valid = zero_counts(self.inputs)?;
+        let sums = std::mem::replace(&mut self.sums, sums);
+        let valid = std::mem::replace(&mut self.valid, valid);
+        let valid: Array1<u64> = valid.into_iter().map(|count| count + self.all_valid).collect();
+        let (frequencies, clock) = self.axes.take().unwrap_or_default();
+        let spectra = std::mem::take(&mut self.spectra);
+        self.all_valid = 0;
+        let triangle =
+            Visibilities::new(sums, self.inputs, BaselineOrder::Triangle, valid, spectra, frequencies, clock)?;
+        Ok(if order == BaselineOrder::Triangle { triangle } else { triangle.reordered(order)? })
+    }
+
+    /// Sets the axes of the integration, in place of the first spectrum's.
+    pub(crate) fn set_axes(&mut self, frequencies: Frequencies, clock: SpectrumClock) {
+        self.axes = Some((frequencies, clock));
+    }
+
+    /// Whether a chunk has the correlator's inputs and channels and continues its axes.
+    pub(crate) fn check(&self, voltages: &Voltages<V>) -> Result<(), CorrelatorError> {
+        if voltages.inputs() != self.inputs {
+            return Err(CorrelatorError::Inputs { expected: self.inputs, actual: voltages.inputs() });
+        }
+        if voltages.channels() != self.channels() {
+            return Err(TypesError::Dimension {
+                array: "voltages",
+                dimension: Dimension::Channel,
+                expected: self.channels(),
+                actual: voltages.channels(),
+            }
+            .into());
+        }
+        match self.axes {
+            Some((frequencies, clock)) => check_axes(frequencies, clock, voltages),
+            None => Ok(()),
+        }
+    }
+
+    /// Spectra covered after `more`, if that is allowed.
+    fn spectra_with(&self, more: u64) -> Result<u64, CorrelatorError> {
+        let actual = u128::from(self.spectra) + u128::from(more);
+        match u64::try_from(actual) {
+            Ok(spectra) if spectra <= MAX_SPECTRA => Ok(spectra),
+            _ => Err(CorrelatorError::TooManySpectra { actual, limit: MAX_SPECTRA }),
+        }
+    }
+}
+
+/// Whether voltages have these frequencies, this spacing and this sample rate.
+pub(crate) fn check_axes<V: VoltageSample>(
+    frequencies: Frequencies,
+    clock: SpectrumClock,
+    voltages: &Voltages<V>,
+) -> Result<(), CorrelatorError> {
+    let actual = voltages.clock();
+    if voltages.frequencies() != frequencies {
+        return Err(CorrelatorError::Frequencies { expected: frequencies, actual: voltages.frequencies() });
+    }
+    if actual.samples_between_spectra != clock.samples_between_spectra {
+        return Err(CorrelatorError::SpectrumSpacing {
+            expected: clock.samples_between_spectra,
+            actual: actual.samples_between_spectra,
+        });
+    }
+    if actual.sample_rate_hz != clock.sample_rate_hz {
+        return Err(CorrelatorError::SampleRate { expected: clock.sample_rate_hz, actual: actual.sample_rate_hz });
+    }
+    Ok(())
+}
+
+/// Correlates a whole chunk: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for every channel.
+///
+/// Shapes: voltages `[channel][time][input]`, visibilities `[channel][baseline]` in the given order. Inputs that are absent
+/// at a time count as zero there; [`Visibilities::valid_samples`] says how many spectra each baseline has.
+///
+/// # Precision
+/// As [`Correlator`]. The backend's memory limit splits the work by time and does not change the result.
+///
+/// # Errors
+/// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit memory,
+/// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step.
+pub fn correlate<V: VoltageSample>(
+    backend: &Backend,
+    voltages: &Voltages<V>,
+    order: BaselineOrder,
+) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
+    order.check(voltages.inputs())?;
+    let mut correlator = Correlator::new(backend, voltages.inputs(), voltages.channels())?;
+    correlator.accumulate(voltages, 0..voltages.times())?;
+    correlator.dump(order)
+}
+
+/// Memory that [`correlate`] needs for voltages of a shape.
+///
+/// The workspace is that of every thread of the current rayon pool; the smallest step is one thread's with the shortest
+/// block of time. A limit in between ([`Backend::with_memory_limit`]) makes blocks shorter and jobs fewer.
+pub fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: usize) -> MemoryNeed {
+    let workspace = cpu::workspace(V::FORMAT, channels, times, inputs.len());
+    let bytes = |count: usize, elements: usize, size: usize| {
+        (count as u64).saturating_mul(elements as u64).saturating_mul(size as u64)
+    };
+    MemoryNeed {
+        input_bytes: bytes(channels, times, size_of::<V>()).saturating_mul(inputs.len() as u64),
+        output_bytes: bytes(channels, inputs.triangle_len(), size_of::<V::Accumulator>()),
+        workspace_bytes: workspace.full_bytes,
+        smallest_step_bytes: workspace.smallest_bytes,
+    }
+}
+
+/// Zeros `[channel][baseline]`, packed lower triangle.
+fn zeros<A: Accumulator>(channels: usize, inputs: Inputs) -> Result<Array2<A>, CorrelatorError> {
+    let baselines = inputs.triangle_len();
+    let elements = channels.checked_mul(baselines);
+    let too_large = || TypesError::TooLarge { array: "visibilities", elements: format!("{channels} x {baselines}") };
+    let data = bytemuck::try_zeroed_vec(elements.ok_or_else(too_large)?).map_err(|()| too_large())?;
+    Ok(Array2::from_shape_vec((channels, baselines), data).map_err(|_| too_large())?)
+}
+
+fn zero_counts(inputs: Inputs) -> Result<Vec<u64>, CorrelatorError> {
+    let elements = inputs.triangle_len();
+    let too_large = |()| TypesError::TooLarge { array: "valid samples", elements: elements.to_string() };
+    Ok(bytemuck::try_zeroed_vec(elements).map_err(too_large)?)
+}

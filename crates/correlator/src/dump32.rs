@@ -1,0 +1,186 @@
+//! Dumps in 32 bits, as they are sent and stored.
+
+use fringes_types::{BaselineOrder, Frequencies, Inputs, SpectrumClock, Visibilities};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use num_complex::Complex;
+
+/// Largest magnitude of a part of a 32-bit visibility: `2^31 - 1`.
+const LIMIT: i64 = i32::MAX as i64;
+
+/// What a 32-bit visibility holds where data is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MissingData {
+    /// The sum of what is present; [`Dump32::valid_samples`] says how much that is.
+    #[default]
+    Sum,
+    /// MeerKAT's mark [`MISSING_MARK`] in every channel of a baseline of which any spectrum is missing.
+    Mark,
+}
+
+/// MeerKAT's mark of a baseline that is affected by missing data. No clamped sum equals it.
+pub const MISSING_MARK: Complex<i32> = Complex::new(i32::MIN, 1);
+
+/// A dump of 32-bit visibilities `[channel][baseline]`: sums clamped to `+-(2^31 - 1)` in each part.
+///
+/// Source of the clamping, the count and the mark: the katgpucbf manual, "Correlation".
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dump32 {
+    data: Array2<Complex<i32>>,
+    saturated: u64,
+    marked_baselines: usize,
+    inputs: Inputs,
+    order: BaselineOrder,
+    valid_samples: Array1<u64>,
+    times: u64,
+    frequencies: Frequencies,
+    clock: SpectrumClock,
+}
+
+impl Dump32 {
+    /// The sums clamped to 32 bits, with a count of those that did not fit.
+    pub fn new(visibilities: &Visibilities<Complex<i64>>, missing: MissingData) -> Self {
+        let times = visibilities.times();
+        let marked: Vec<bool> =
+            visibilities.valid_samples().iter().map(|&valid| missing == MissingData::Mark && valid < times).collect();
+        let mut saturated = 0;
+        let sums = visibilities.data();
+        let data = Array2::from_shape_fn(sums.dim(), |(channel, baseline)| {
+            if marked[baseline] {
+                return MISSING_MARK;
+            }
+            let sum = sums[(channel, baseline)];
+            let clamped = Complex::new(sum.re.clamp(-LIMIT, LIMIT), sum.im.clamp(-LIMIT, LIMIT));
+            saturated += u64::from(clamped != sum);
+            // Both fit after clamping.
+            Complex::new(clamped.re as i32, clamped.im as i32)
+        });
+        let marked_baselines = marked.iter().filter(|&&marked| marked).count();
+        Self {
+            data,
+            saturated,
+            marked_baselines,
+            inputs: visibilities.inputs(),
+            order: visibilities.order(),
+            valid_samples: visibilities.valid_samples().to_owned(),
+            times,
+            frequencies: visibilities.frequencies(),
+            clock: visibilities.clock(),
+        }
+    }
+
+    /// The visibilities `[channel][baseline]`.
+    pub fn data(&self) -> ArrayView2<'_, Complex<i32>> {
+        self.data.view()
+    }
+
+    /// Takes the array.
+    pub fn into_data(self) -> Array2<Complex<i32>> {
+        self.data
+    }
+
+    /// Number of visibilities that did not fit 32 bits, one per complex value. Marked ones are not counted.
+    pub fn saturated(&self) -> u64 {
+        self.saturated
+    }
+
+    /// Number of baselines that hold the mark.
+    pub fn marked_baselines(&self) -> usize {
+        self.marked_baselines
+    }
+
+    /// Antennas and polarisations.
+    pub fn inputs(&self) -> Inputs {
+        self.inputs
+    }
+
+    /// Order of the baselines.
+    pub fn order(&self) -> BaselineOrder {
+        self.order
+    }
+
+    /// Number of valid samples of each baseline.
+    pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
+        self.valid_samples.view()
+    }
+
+    /// Number of spectra that the dump covers, present or not.
+    pub fn times(&self) -> u64 {
+        self.times
+    }
+
+    /// Channel frequencies.
+    pub fn frequencies(&self) -> Frequencies {
+        self.frequencies
+    }
+
+    /// Time axis: the stamp of the dump, the spacing of spectra and the sample rate.
+    pub fn clock(&self) -> SpectrumClock {
+        self.clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visibilities(values: &[Complex<i64>], valid: &[u64], times: u64) -> Visibilities<Complex<i64>> {
+        let inputs = Inputs::single_pol(2).unwrap();
+        Visibilities::new(
+            Array2::from_shape_vec((values.len() / 3, 3), values.to_vec()).unwrap(),
+            inputs,
+            BaselineOrder::Triangle,
+            Array1::from(valid.to_vec()),
+            times,
+            Frequencies::default(),
+            SpectrumClock::default(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn values_that_fit_are_kept_and_others_clamped_and_counted_once() {
+        let values = [
+            Complex::new(LIMIT, -LIMIT),
+            Complex::new(LIMIT + 1, 0),
+            Complex::new(0, -LIMIT - 1),
+            Complex::new(i64::MAX, i64::MIN),
+            Complex::new(-1, 1),
+            Complex::new(0, 0),
+        ];
+        let dump = Dump32::new(&visibilities(&values, &[5, 5, 5], 5), MissingData::Mark);
+        let limit = i32::MAX;
+        let expected = [(limit, -limit), (limit, 0), (0, -limit), (limit, -limit), (-1, 1), (0, 0)];
+        assert!(dump.data().iter().copied().eq(expected.map(|(re, im)| Complex::new(re, im))));
+        assert_eq!((dump.saturated(), dump.marked_baselines()), (3, 0));
+    }
+
+    #[test]
+    fn clamping_and_marking_are_the_references() {
+        let values: Vec<_> = (0..30i64).map(|i| Complex::new((i - 15) << 28, (7 - i) << 29)).collect();
+        let source = visibilities(&values, &[8, 7, 0], 8);
+        let reference = fringes_reference::dump::Dump {
+            timestamp: 0,
+            sums: source.data().to_owned(),
+            valid: source.valid_samples().to_owned(),
+        };
+        for (missing, covered) in [(MissingData::Sum, None), (MissingData::Mark, Some(8))] {
+            let dump = Dump32::new(&source, missing);
+            let (data, saturated) = fringes_reference::dump::to_32_bits(&reference, covered);
+            assert_eq!((dump.data(), dump.saturated()), (data.view(), saturated));
+        }
+    }
+
+    #[test]
+    fn only_affected_baselines_are_marked() {
+        let values = [Complex::new(LIMIT + 1, 0); 3];
+        let source = visibilities(&values, &[8, 7, 0], 8);
+        let marked = Dump32::new(&source, MissingData::Mark);
+        let limit = Complex::new(i32::MAX, 0);
+        assert!(marked.data().iter().eq(&[limit, MISSING_MARK, MISSING_MARK]));
+        assert_eq!((marked.saturated(), marked.marked_baselines()), (1, 2));
+        let summed = Dump32::new(&source, MissingData::Sum);
+        assert!(summed.data().iter().eq(&[limit; 3]));
+        assert_eq!((summed.saturated(), summed.marked_baselines()), (3, 0));
+        assert_eq!(summed.valid_samples().to_vec(), [8, 7, 0]);
+    }
+}

@@ -1,0 +1,114 @@
+//! What can be wrong with a call.
+
+use fringes_types::{Frequencies, Inputs, TypesError};
+
+/// Why voltages cannot be correlated, with what was expected and what came.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorrelatorError {
+    /// A shape, an order or a backend does not fit.
+    #[error(transparent)]
+    Types(#[from] TypesError),
+    /// The voltages are of other inputs than the correlator's.
+    #[error(
+        "expected {} antennas x {} polarisations, found {} x {}",
+        expected.antennas(), expected.pols(), actual.antennas(), actual.pols()
+    )]
+    Inputs {
+        /// The correlator's inputs.
+        expected: Inputs,
+        /// The voltages' inputs.
+        actual: Inputs,
+    },
+    /// The range of times does not lie within the voltages.
+    #[error("times {start}..{end} of voltages with {times} spectra")]
+    TimeRange {
+        /// First time asked for.
+        start: usize,
+        /// End of the range (exclusive).
+        end: usize,
+        /// Number of spectra of the voltages.
+        times: usize,
+    },
+    /// The channels are at other frequencies than before in the same integration.
+    #[error("expected channels at {expected:?}, found {actual:?}")]
+    Frequencies {
+        /// Frequencies so far.
+        expected: Frequencies,
+        /// Frequencies of these voltages.
+        actual: Frequencies,
+    },
+    /// Spectra are spaced otherwise than the schedule or earlier voltages say.
+    #[error("expected {expected} ADC samples between spectra, found {actual}")]
+    SpectrumSpacing {
+        /// The spacing so far, or of the schedule.
+        expected: u64,
+        /// The spacing of these voltages.
+        actual: u64,
+    },
+    /// The ADC sample rate has changed.
+    #[error("expected an ADC sample rate of {expected} Hz, found {actual} Hz")]
+    SampleRate {
+        /// The rate so far.
+        expected: f64,
+        /// The rate of these voltages.
+        actual: f64,
+    },
+    /// A chunk starts before the end of the last one.
+    #[error("expected a chunk that starts at ADC sample {expected} or later, found {actual}")]
+    Backward {
+        /// Stamp after the last spectrum.
+        expected: u64,
+        /// Stamp of the chunk's first spectrum.
+        actual: u64,
+    },
+    /// A chunk's spectra do not lie on the grid of the earlier ones.
+    #[error(
+        "expected stamps a whole multiple of {spacing} ADC samples after {expected}, found {actual} ({} off)",
+        actual.saturating_sub(*expected) % (*spacing).max(1)
+    )]
+    Misaligned {
+        /// Stamp after the last spectrum.
+        expected: u64,
+        /// Stamp of the chunk's first spectrum, later than `expected`.
+        actual: u64,
+        /// ADC samples between spectra, above 0.
+        spacing: u64,
+    },
+    /// A gap between chunks is so long that more empty dumps would be made than are allowed.
+    #[error(
+        "a gap from ADC sample {expected} to {actual} makes {empty_dumps} empty dumps, at most {limit} are allowed"
+    )]
+    Gap {
+        /// Stamp after the last spectrum.
+        expected: u64,
+        /// Stamp of the chunk's first spectrum.
+        actual: u64,
+        /// Dumps that lie wholly inside the gap.
+        empty_dumps: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A chunk's stamps pass the end of the 64-bit sample counter.
+    #[error("{times} spectra from ADC sample {first_sample} on pass the end of the 64-bit sample counter")]
+    SampleCounter {
+        /// Stamp of the chunk's first spectrum.
+        first_sample: u64,
+        /// Number of its spectra.
+        times: usize,
+    },
+    /// One integration would have so many spectra that an exact sum might not fit 64 bits.
+    #[error("{actual} spectra in one integration, at most {limit} are allowed")]
+    TooManySpectra {
+        /// Spectra asked for.
+        actual: u128,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// A dump would be longer than the 64-bit sample counter.
+    #[error("a dump of {actual} ADC samples is longer than the 64-bit sample counter")]
+    DumpLength {
+        /// ADC samples of a dump.
+        actual: u128,
+    },
+}
