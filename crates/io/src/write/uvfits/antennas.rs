@@ -35,13 +35,13 @@ impl UvfitsHeader {
         let text = |value: &str| BinaryColumnData::Ascii(vec![value.into(); antennas]);
         let same = |value: f32| BinaryColumnData::Float(vec![value; antennas]);
         let columns = [
-            ("ANNAME", "", 8, ascii.clone(), BinaryColumnData::Ascii(names)),
+            ("ANNAME", "", 8, ascii, BinaryColumnData::Ascii(names)),
             ("STABXYZ", "METERS", 3, BinaryColumnType::Double, BinaryColumnData::Double(positions.collect())),
-            ("NOSTA", "", 1, int.clone(), BinaryColumnData::Int(numbers)),
+            ("NOSTA", "", 1, int, BinaryColumnData::Int(numbers)),
             ("MNTSTA", "", 1, int, BinaryColumnData::Int(vec![0; antennas])),
-            ("STAXOF", "METERS", 1, float.clone(), same(0.0)),
-            ("POLTYA", "", 1, ascii.clone(), text("X")),
-            ("POLAA", "DEGREES", 1, float.clone(), same(0.0)),
+            ("STAXOF", "METERS", 1, float, same(0.0)),
+            ("POLTYA", "", 1, ascii, text("X")),
+            ("POLAA", "DEGREES", 1, float, same(0.0)),
             ("POLTYB", "", 1, ascii, text(second_feed)),
             ("POLAB", "DEGREES", 1, float, same(90.0)),
         ];
