@@ -16,6 +16,9 @@ pub enum Error {
     /// Channelizing, quantising or down-converting.
     #[error(transparent)]
     Channelizer(#[from] fringes_channelizer::ChannelizerError),
+    /// Correlating.
+    #[error(transparent)]
+    Correlator(#[from] fringes_correlator::CorrelatorError),
     /// Beamforming.
     #[error(transparent)]
     Beamformer(#[from] fringes_beamformer::BeamformerError),

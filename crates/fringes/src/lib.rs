@@ -114,6 +114,7 @@ pub use ndarray;
 pub use error::Error;
 pub use fringes_beamformer as beamformer;
 pub use fringes_channelizer as channelizer;
+pub use fringes_correlator as correlator;
 pub use fringes_delay as delay;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
@@ -121,9 +122,10 @@ pub use fringes_types as types;
 
 pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 pub use fringes_channelizer::{
-    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, Gains, Quantised,
-    QuantisedSample, Window, channelize, down_convert, quantise,
+    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream, Gains,
+    Quantised, QuantisedSample, Window, channelize, down_convert, quantise,
 };
+pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;

@@ -1,7 +1,7 @@
 //! What most programs need, in one `use fringes::prelude::*`.
 
 pub use crate::{
-    Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, DelayModel,
-    DelaySegment, DownConverter, Frequencies, Gains, Inputs, Quantised, SamplePresence, Samples, SpectrumClock,
-    Visibilities, Voltages, Window, beamform, channelize, down_convert, quantise,
+    Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, Correlator,
+    DelayModel, DelaySegment, DownConverter, Frequencies, Gains, Inputs, Quantised, SamplePresence, Samples,
+    SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate, down_convert, quantise,
 };

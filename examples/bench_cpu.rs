@@ -1,0 +1,124 @@
+//! Times one operation of the facade again and again, on demand: the half of `benches/compare.py` that is ours.
+//!
+//! A case is named on the command line. The program makes its input, runs the operation once to warm up, and prints one
+//! JSON line that describes the case. Then, for every line on standard input, it runs the operation once and prints
+//! `{"seconds": s}`. Timed is the whole public call: checks, repacking, the work, and the allocation and release of the
+//! output. Not timed are the making of the input and any file.
+//!
+//! ```text
+//! yes | head -n 10 | cargo run --release --example bench_cpu -- correlate
+//! ```
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use clap::Parser;
+use fringes::{
+    Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DownConverter, Error, Inputs, Samples, Voltages, Window,
+    beamform, channelize, correlate, down_convert,
+};
+use ndarray::{Array2, Array3};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Time an operation of the CPU backend once per line of standard input.
+#[derive(Parser)]
+struct Arguments {
+    /// What to time.
+    #[arg(value_enum)]
+    case: Case,
+    /// Polarisations, antennas or beams, see the case.
+    #[arg(long, default_value_t = 128)]
+    inputs: usize,
+    /// Number of channels.
+    #[arg(long, default_value_t = 64)]
+    channels: usize,
+    /// Spectra, or output samples of down-conversion.
+    #[arg(long, default_value_t = 4096)]
+    times: usize,
+    /// Taps of the filter bank or the filter.
+    #[arg(long, default_value_t = 16)]
+    taps: usize,
+    /// Decimation of down-conversion.
+    #[arg(long, default_value_t = 8)]
+    decimation: usize,
+    /// Number of beams.
+    #[arg(long, default_value_t = 64)]
+    beams: usize,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Case {
+    /// 8-bit voltages to the packed triangle.
+    Correlate,
+    /// Real float32 samples, Hann window.
+    Channelize,
+    /// Real float32 samples.
+    DownConvert,
+    /// 8-bit voltages to tied-array beams.
+    Beamform,
+}
+
+/// Random voltages of about 20 counts rms.
+fn voltages(arguments: &Arguments, random: &mut Xoshiro256PlusPlus) -> Result<Voltages<Complex<i8>>, Error> {
+    let shape = (arguments.channels, arguments.times, arguments.inputs);
+    let data = Array3::from_shape_simple_fn(shape, || {
+        Complex::new(random.random_range(-35..=35), random.random_range(-35..=35))
+    });
+    Ok(Voltages::new(data, Inputs::single_pol(arguments.inputs)?)?)
+}
+
+fn samples(inputs: usize, times: usize, random: &mut Xoshiro256PlusPlus) -> Result<Samples<f32>, Error> {
+    let data = Array2::from_shape_simple_fn((inputs, times), || random.random_range(-1.0f32..1.0));
+    Ok(Samples::new(data, Inputs::single_pol(inputs)?)?)
+}
+
+/// The operation, ready to be run.
+fn prepare(arguments: &Arguments) -> Result<Box<dyn Fn() -> Result<(), Error>>, Error> {
+    let backend = Backend::cpu();
+    let random = &mut Xoshiro256PlusPlus::seed_from_u64(1);
+    let Arguments { inputs, channels, times, taps, decimation, beams, .. } = *arguments;
+    Ok(match arguments.case {
+        Case::Correlate => {
+            let voltages = voltages(arguments, random)?;
+            Box::new(move || Ok(drop(correlate(&backend, &voltages, BaselineOrder::Triangle)?)))
+        }
+        Case::Channelize => {
+            let plan = Channelizer::real(channels).taps(taps).window(Window::Hann).build()?;
+            let samples = samples(inputs, (times + taps).saturating_sub(1) * 2 * channels, random)?;
+            Box::new(move || Ok(drop(channelize(&backend, &samples, &plan)?)))
+        }
+        Case::DownConvert => {
+            let filter = (0..taps).map(|_| random.random_range(-1.0..1.0)).collect();
+            let plan = DownConverter::new(0.21, decimation, filter)?;
+            let samples = samples(inputs, times.saturating_sub(1) * decimation + taps, random)?;
+            Box::new(move || Ok(drop(down_convert(&backend, &samples, &plan)?)))
+        }
+        Case::Beamform => {
+            let voltages = voltages(arguments, random)?;
+            let weights = Array3::from_shape_simple_fn((beams, channels, inputs), || {
+                Complex::new(random.random_range(-1.0f32..1.0), random.random_range(-1.0f32..1.0))
+            });
+            let weights = BeamWeights::new(weights)?;
+            Box::new(move || Ok(drop(beamform(&backend, &voltages, &weights)?)))
+        }
+    })
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments = Arguments::parse();
+    let operation = prepare(&arguments)?;
+    operation()?;
+    let mut output = std::io::stdout().lock();
+    let about = serde_json::json!({ "backend": Backend::cpu().name(), "threads": rayon::current_num_threads() });
+    writeln!(output, "{about}")?;
+    output.flush()?;
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        let start = Instant::now();
+        operation()?;
+        writeln!(output, "{}", serde_json::json!({ "seconds": start.elapsed().as_secs_f64() }))?;
+        output.flush()?;
+    }
+    Ok(())
+}
