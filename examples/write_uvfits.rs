@@ -1,12 +1,13 @@
-//! Writes UVFITS: what an array measures of one point source that is not at the phase centre, computed from the geometry.
+//! Writes UVFITS: what an array measures of one point source that is not at the phase centre, computed from the
+//! geometry.
 //!
 //! ```text
 //! cargo run --release --example write_uvfits -- --out DIR
 //! ```
 //!
-//! In DIR, `simulated.uvfits` and `simulated.npz` hold the same visibilities, and `simulated_geometry.npz` what they were
-//! computed from, for whoever wants to check the first against the others. The source is one that the antennas' two
-//! polarisations answer differently, so that XY and YX can be told apart.
+//! In DIR, `simulated.uvfits` and `simulated.npz` hold the same visibilities, and `simulated_geometry.npz` what they
+//! were computed from, for whoever wants to check the first against the others. The source is one that the antennas'
+//! two polarisations answer differently, so that XY and YX can be told apart.
 
 mod common;
 

@@ -123,8 +123,8 @@ def north_of_pyuvdata(uvd):
     """How far pyuvdata's north may be turned, in radians.
 
     It takes the angle between the north of date and that of the catalogue from a great circle that begins half a degree
-    to the south of the phase centre, at its beginning. Going along it to the phase centre, that angle changes by its sine
-    times the convergence of the meridians; and the bending by aberration (1e-4 rad) changes by as much of itself.
+    to the south of the phase centre, at its beginning. Going along it to the phase centre, that angle changes by its
+    sine times the convergence of the meridians; and the bending by aberration (1e-4 rad) changes by as much of itself.
     """
     half = np.radians(0.5)
     meridians = np.tan(np.abs(uvd.phase_center_app_dec).max() + half)

@@ -1,4 +1,5 @@
 //! Npy files: what is written is read, and what numpy could have written is read or refused with a reason.
+#![allow(clippy::unwrap_used, clippy::panic)] // also in the functions that the tests share
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use fringes_io::IoError;
 use fringes_io::write::npy::{NpyElement, npy_info, read_npy, write_npy};
 use ndarray::{Array, Array1, Array2, Array3, ArrayD, Dimension, ShapeBuilder, array};
 use num_complex::Complex;
+use proptest::prelude::*;
 
 /// A version 1 file with this header text and data.
 fn npy(header: &str, data: &[u8]) -> Vec<u8> {
@@ -200,6 +202,47 @@ fn files_that_cannot_be_opened_or_written_are_typed_errors() {
                 Err(IoError::File { source, .. }) => assert_eq!(source.raw_os_error(), Some(28)),
                 other => panic!("{other:?}"),
             }
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the bytes, the answer is an array of the header's shape or a typed error.
+    #[test]
+    fn changed_bytes_never_panic(changes in prop::collection::vec((0usize..160, any::<u8>()), 1..6), cut in 0usize..400) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", &[1; 24]);
+        for (at, byte) in changes {
+            if let Some(changed) = bytes.get_mut(at) {
+                *changed = byte;
+            }
+        }
+        bytes.truncate(cut);
+        let path = file(folder.path(), &bytes);
+        if let Ok(array) = read_npy::<f32, ndarray::IxDyn>(&path) {
+            prop_assert_eq!(array.shape(), &npy_info(&path).unwrap().shape[..]);
+        }
+    }
+
+    /// The same for texts that a header could hold.
+    #[test]
+    fn headers_of_python_pieces_never_panic(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "{", "}", "(", ")", "[", "]", ",", ":", "'", "'descr'", "'shape'", "'fortran_order'", "'<f4'", "True", "None",
+            "0", "-1", "1e999", "18446744073709551616", "0x7f", "1j", "'\\x'", "b'a'", " ",
+        ]), 0..12),
+        shape in prop::sample::select(vec!["(6,)", "(2, 3)", "()", "(0,)", "(1,) ", "(6, 0, 99999999999999999)"]),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        for header in [
+            pieces.concat(),
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {}, }}", pieces.concat()),
+            format!("{{'descr': {}, 'fortran_order': False, 'shape': {shape}, }}", pieces.concat()),
+        ] {
+            let path = file(folder.path(), &npy(&header, &[1; 24]));
+            let _ = npy_info(&path);
+            let _ = read_npy::<f32, ndarray::IxDyn>(&path);
+            let _ = read_npy::<i8, ndarray::Ix1>(&path);
         }
     }
 }

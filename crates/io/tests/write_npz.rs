@@ -1,4 +1,5 @@
 //! Visibilities as npz: names, types and shapes of the arrays, and what is refused.
+#![allow(clippy::unwrap_used, clippy::panic)] // also in the functions that the tests share
 
 use std::fs::File;
 use std::path::Path;

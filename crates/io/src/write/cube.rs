@@ -8,7 +8,8 @@ use crate::IoError;
 
 /// Integrations of visibilities, appended one at a time.
 ///
-/// A visibility is `V[a][b] = sum x_a conj(x_b)` of inputs `a >= b`, at `a (a + 1) / 2 + b` on the `baseline` dimension.
+/// A visibility is `V[a][b] = sum x_a conj(x_b)` of inputs `a >= b`, at `a (a + 1) / 2 + b` on the `baseline`
+/// dimension.
 ///
 /// # Layout
 /// `[integration][channel][baseline]`, 8 bytes a value, contiguous.
@@ -25,7 +26,8 @@ impl VisibilityCube {
     /// A cube without integrations yet.
     ///
     /// # Errors
-    /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if one integration is larger than memory can be.
+    /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if one integration is larger than memory can
+    /// be.
     pub fn new(inputs: Inputs, channels: usize, frequencies: Frequencies) -> Result<Self, IoError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "visibility cube", dimension: Dimension::Channel }.into());
@@ -42,8 +44,8 @@ impl VisibilityCube {
     /// `[channel][baseline]` and weights `[baseline]`.
     ///
     /// # Errors
-    /// [`TypesError::Dimension`] if an array has another number of channels or baselines, [`TypesError::TooLarge`] if the
-    /// cube becomes larger than memory can be.
+    /// [`TypesError::Dimension`] if an array has another number of channels or baselines, [`TypesError::TooLarge`] if
+    /// the cube becomes larger than memory can be.
     pub fn push(
         &mut self,
         time_s: f64,

@@ -19,8 +19,8 @@ use crate::IoError;
 /// Longest header that is read, in bytes: numpy's own limit.
 const LONGEST_HEADER: u64 = 10_000;
 
-/// Deepest nesting of brackets in a header that is handed to the parser; a real header has two.
-const DEEPEST_HEADER: usize = 8;
+/// Opening brackets in the header of an array of one plain element type: the dictionary's and the shape's.
+const HEADER_BRACKETS: usize = 2;
 
 /// An element that numpy can store: the integers, floats and complex floats (`num_complex::Complex`) of this machine.
 pub trait NpyElement: ReadableElement + WritableElement + Clone {}
@@ -64,9 +64,9 @@ pub fn npy_info(path: &Path) -> Result<NpyInfo, IoError> {
 /// ```
 ///
 /// # Errors
-/// [`IoError::File`] if the file cannot be read, [`IoError::NpyHeader`] if it is not an npy file, [`IoError::NpyType`] for
-/// another element type, [`IoError::NpyRank`] for another number of dimensions, [`IoError::NpyLength`] if the file is
-/// shorter or longer than its header says.
+/// [`IoError::File`] if the file cannot be read, [`IoError::NpyHeader`] if it is not an npy file, [`IoError::NpyType`]
+/// for another element type, [`IoError::NpyRank`] for another number of dimensions, [`IoError::NpyLength`] if the file
+/// is shorter or longer than its header says.
 pub fn read_npy<T: NpyElement, D: Dimension>(path: &Path) -> Result<Array<T, D>, IoError> {
     let mut file = open(path)?;
     let (info, data_start) = read_header(path, &mut file)?;
@@ -148,10 +148,12 @@ fn read_header(path: &Path, file: &mut BufReader<File>) -> Result<(NpyInfo, u64)
     let bytes = start.get(..header_bytes).ok_or_else(|| {
         wrong(format!("it ends inside its header: {header_bytes} bytes expected, {} found", start.len()))
     })?;
-    // The parser recurses with each bracket: a header of brackets alone would exhaust the stack.
+    // The parser's time grows by a factor of three with each bracket, and then its stack ends.
     let brackets = bytes.iter().filter(|byte| b"([{".contains(byte)).count();
-    if brackets > DEEPEST_HEADER {
-        return Err(wrong(format!("its header has {brackets} opening brackets, at most {DEEPEST_HEADER} are read")));
+    if brackets > HEADER_BRACKETS {
+        return Err(wrong(format!(
+            "its header has {brackets} opening brackets, where that of an array of a plain type has {HEADER_BRACKETS}"
+        )));
     }
     let mut reader = bytes;
     let header =

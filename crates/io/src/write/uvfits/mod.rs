@@ -5,8 +5,8 @@
 //!                  '- UU VV WW DATE BASELINE DATE UU VV WW INTTIM, then [channel][product][re, im, weight]
 //! ```
 //!
-//! A group is one pair of antennas `ant1 <= ant2` of one integration, autocorrelations included. Everything is big-endian
-//! f32; a parameter named twice is the sum of both, the second the rounding error of the first.
+//! A group is one pair of antennas `ant1 <= ant2` of one integration, autocorrelations included. Everything is
+//! big-endian f32; a parameter named twice is the sum of both, the second the rounding error of the first.
 //!
 //! # Signs
 //! A group holds `V = sum x_(ant1) conj(x_(ant2))`, the conjugate of the packed lower triangle's `V[ant2][ant1]`, and

@@ -21,8 +21,8 @@ const BLOCK: u64 = 2880;
 /// One integration of all baselines.
 #[derive(Debug, Clone, Copy)]
 pub struct UvfitsIntegration<'a> {
-    /// Middle of the integration in seconds (UTC) after midnight of [`UvfitsHeader::reference_mjd_day`]; it may exceed a
-    /// day.
+    /// Middle of the integration in seconds (UTC) after midnight of [`UvfitsHeader::reference_mjd_day`]; it may exceed
+    /// a day.
     pub mid_seconds: f64,
     /// Length of the integration in seconds.
     pub integration_seconds: f64,
@@ -36,11 +36,12 @@ pub struct UvfitsIntegration<'a> {
 
 /// Writes a UVFITS file, one integration at a time; see the [module](super) for what it looks like.
 ///
-/// Only one group is held in memory. Without [`UvfitsWriter::finish`] the file claims no groups and has no antenna table.
+/// Only one group is held in memory. Without [`UvfitsWriter::finish`] the file claims no groups and has no antenna
+/// table.
 ///
 /// # Precision
-/// Visibilities and weights are stored exactly. Times and baseline coordinates are the sum of two f32: relative error at
-/// most 2^-48, that is below 1 ns in a day and 0.1 micrometre in 10000 km.
+/// Visibilities and weights are stored exactly. Times and baseline coordinates are the sum of two f32: relative error
+/// at most 2^-48, that is below 1 ns in a day and 0.1 micrometre in 10000 km.
 #[derive(Debug)]
 pub struct UvfitsWriter {
     path: PathBuf,
