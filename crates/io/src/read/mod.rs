@@ -14,6 +14,47 @@
 //! # Ok::<(), fringes_io::IoError>(())
 //! ```
 
+//! # Inputs
+//!
+//! What a format numbers apart is a *stream*: a thread of VDIF, a polarisation of an antenna in GUPPI raw, a polarisation
+//! in PSRDADA. Without a map:
+//!
+//! | format | stream number | antenna | polarisation | channels |
+//! |---|---|---|---|---|
+//! | VDIF | thread | rank of (station, thread), ascending | 0 | those inside a frame |
+//! | GUPPI raw | `antenna * pols + pol` | antenna of NANTS | pol | OBSNCHAN / NANTS |
+//! | PSRDADA | pol | 0 | pol | NCHAN |
+//!
+//! An [`InputMap`], read from text such as `0:0x,1:0y,2:1x,3:1y`, says otherwise: threads as polarisations, recorded
+//! channels as antennas, streams to leave out.
+//!
+//! # Values
+//!
+//! | recorded | given |
+//! |---|---|
+//! | 1 bit | -1, +1 |
+//! | 2 bits | -3.3359, -1, +1, +3.3359: the levels that lose least of Gaussian noise |
+//! | wider VDIF, offset binary | `v - 2^(bits-1)` |
+//! | GUPPI raw, PSRDADA, two's complement | `v` |
+//!
+//! The most negative value of 4 and 8 bits is no sample in Fringes: it is given as -7 or -127 and counted in
+//! [`Block::clamped`]. Other widths keep theirs, as no integer format of Fringes has them.
+//!
+//! Channels ascend in sky frequency. Where a recording's band runs downward (GUPPI raw with negative OBSBW, PSRDADA with
+//! negative BW), the channels are reversed, complex samples conjugated and real samples negated at odd sample numbers, so
+//! that phases and fine channels have the sign that an upper sideband has; [`StreamInfo::inverted`] says so. VDIF does not
+//! say which sideband it is.
+//!
+//! # Missing and damaged data
+//!
+//! Lost frames and frames flagged invalid are zeros that [`Block::presence`] flags: an input is present where all its
+//! streams are. A hole of more than [`OpenOptions::longest_gap_seconds`] is an error.
+//!
+//! A recording that is cut short gives everything before the cut, then [`IoError::Truncated`] once, then the end: who wants
+//! the data regardless asks [`IoError::is_truncation`]. PSRDADA files may be shorter than FILE_SIZE says, as the last one
+//! of a recording is. Header fields are checked against each other and the size of the file before anything is allocated
+//! by them.
+
 mod block;
 mod dada;
 mod guppi;

@@ -11,6 +11,9 @@ pub struct OpenOptions {
     pub mapping: Option<InputMap>,
     /// Sample rate of one channel in Hz, instead of what the files say.
     pub sample_rate_hz: Option<f64>,
+    /// Whether the recorded channels are those of a filter bank, instead of the rule of the format: GUPPI raw and PSRDADA
+    /// of several channels are channelised, VDIF is not.
+    pub channelised: Option<bool>,
     /// The longest hole in the recording that is filled with zeros, in seconds (60 by default).
     pub longest_gap_seconds: f64,
     /// How many frame durations a VDIF frame may come late (32 by default).
@@ -26,6 +29,7 @@ impl Default for OpenOptions {
             format: None,
             mapping: None,
             sample_rate_hz: None,
+            channelised: None,
             longest_gap_seconds: 60.0,
             reorder_frames: 32,
             block_bytes: 256 << 20,

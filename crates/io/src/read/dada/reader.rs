@@ -110,7 +110,7 @@ impl DadaReader {
                 dec_deg: header.text("DEC").and_then(sexagesimal),
             }),
             total_samples: Some(total_samples),
-            channelised: layout.channels > 1,
+            channelised: options.channelised.unwrap_or(layout.channels > 1),
             inverted,
         };
         let gap = sample_rate_hz.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate);
@@ -164,7 +164,7 @@ impl DadaReader {
                     }
                     self.gap = lost / sample_bytes;
                     if self.gap > self.longest_gap {
-                        let (expected, actual) = (self.longest_gap, self.gap);
+                        let (expected, actual) = (self.longest_gap, std::mem::take(&mut self.gap));
                         return Err(IoError::Gap { path: path(), offset: header.offset, expected, actual });
                     }
                 }

@@ -108,7 +108,7 @@ impl GuppiReader {
                 dec_deg: header.text("DEC_STR").and_then(sexagesimal),
             }),
             total_samples,
-            channelised: true,
+            channelised: options.channelised.unwrap_or(true),
             inverted,
         };
         let gap = sample_rate_hz.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate);
@@ -160,16 +160,12 @@ impl GuppiReader {
                     }
                     return Err(source.field(header.offset, "PKTIDX", format!("at least {expected}"), packet));
                 };
-                self.gap = layout.packet_samples(lost, &header, source)?;
-                if self.gap > self.longest_gap {
-                    let (expected, actual) = (self.longest_gap, self.gap);
-                    return Err(IoError::Gap {
-                        path: source.path().to_owned(),
-                        offset: header.offset,
-                        expected,
-                        actual,
-                    });
-                }
+                start = start.saturating_add(layout.packet_samples(lost, &header, source)?);
+            }
+            self.gap = start.saturating_sub(self.next_sample);
+            if self.gap > self.longest_gap {
+                let (expected, actual) = (self.longest_gap, std::mem::take(&mut self.gap));
+                return Err(IoError::Gap { path: source.path().to_owned(), offset: header.offset, expected, actual });
             }
             self.at_border = false;
             self.next_packet = packet.zip(layout.packets).and_then(|(packet, step)| packet.checked_add(step));
@@ -229,7 +225,8 @@ impl GuppiReader {
         }
         let Some(block) = &mut self.block else { return Ok(None) };
         let missing = self.gap > 0;
-        let left = if missing { usize::try_from(self.gap).unwrap_or(usize::MAX) } else { self.layout.samples - block.given };
+        let left =
+            if missing { usize::try_from(self.gap).unwrap_or(usize::MAX) } else { self.layout.samples - block.given };
         let times = wanted.min(left);
         let dim = (self.routing.channels, self.routing.inputs.len(), times);
         let mut data = BlockData::zeros(true, dim);
@@ -291,7 +288,7 @@ impl VoltageReader for GuppiReader {
         let block = self.try_read(max_times);
         if block.is_err() {
             // The error is said once; nothing comes behind it.
-            (self.source, self.block) = (None, None);
+            (self.source, self.block, self.gap) = (None, None, 0);
             self.waiting.clear();
         }
         block

@@ -131,7 +131,7 @@ impl VdifReader {
             telescope: one_station.then(|| station_name(streams[0].0)),
             source: None,
             total_samples: slots.and_then(|slots| slots.checked_mul(samples)),
-            channelised: false,
+            channelised: options.channelised.unwrap_or(false),
             inverted: false,
         };
         let used: Vec<bool> = routing.targets.iter().map(|targets| targets.iter().any(Option::is_some)).collect();
@@ -261,12 +261,11 @@ impl VdifReader {
     /// The slot that is next in time: `Some(None)` if nothing of it has come, `None` at the end.
     fn next_slot(&mut self) -> Option<Option<Slot>> {
         loop {
-            let full = self.window.get(&self.base).is_some_and(|slot| slot.missing == 0);
             let end = self.base.saturating_add(self.window_slots);
-            if let (false, Some(frame)) = (full, self.pending.take_if(|frame| frame.slot < end)) {
+            if let Some(frame) = self.pending.take_if(|frame| frame.slot < end) {
                 self.insert(frame);
-                continue;
             }
+            let full = self.window.get(&self.base).is_some_and(|slot| slot.missing == 0);
             let ended = self.source.is_none() && self.waiting.is_empty();
             if full || self.pending.is_some() || (ended && !self.window.is_empty()) {
                 let slot = self.window.remove(&self.base);
