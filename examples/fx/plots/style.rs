@@ -1,0 +1,176 @@
+//! What all plots share: the font, colours that colour-blind readers can tell apart, units and number formats.
+
+use std::error::Error;
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::register_font;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Name under which the font is registered.
+pub(crate) const FONT: &str = "DejaVu Sans";
+/// Size of titles, in pixels.
+pub(crate) const TITLE: u32 = 20;
+/// Size of axis names, in pixels.
+pub(crate) const LABEL: u32 = 16;
+/// Size of numbers on axes, in pixels.
+pub(crate) const TICK: u32 = 14;
+
+/// Errors of drawing.
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// A drawing area on a bitmap.
+pub(crate) type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
+
+/// Makes the embedded font known to plotters: no font of the system is needed.
+pub(crate) fn register_fonts() -> Result<()> {
+    for (style, bytes) in [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())] {
+        register_font(FONT, style, bytes).map_err(|_| "the embedded font cannot be read")?;
+    }
+    Ok(())
+}
+
+/// Eight line colours (after Okabe and Ito), then again from the start.
+pub(crate) fn line_colour(index: usize) -> RGBColor {
+    const COLOURS: [RGBColor; 8] = [
+        RGBColor(0, 114, 178),
+        RGBColor(213, 94, 0),
+        RGBColor(0, 158, 115),
+        RGBColor(204, 121, 167),
+        RGBColor(230, 159, 0),
+        RGBColor(86, 180, 233),
+        RGBColor(90, 90, 90),
+        RGBColor(200, 190, 20),
+    ];
+    COLOURS[index % COLOURS.len()]
+}
+
+/// Colour of missing data.
+pub(crate) const MISSING: RGBColor = RGBColor(200, 200, 200);
+
+/// Colours from dark to light for amplitudes, `fraction` 0 to 1: lightness rises evenly, hue goes from blue to yellow.
+pub(crate) fn amplitude_colour(fraction: f64) -> RGBColor {
+    const STOPS: [[f64; 3]; 9] = [
+        [68.0, 1.0, 84.0],
+        [71.0, 44.0, 122.0],
+        [59.0, 81.0, 139.0],
+        [44.0, 113.0, 142.0],
+        [33.0, 144.0, 141.0],
+        [39.0, 173.0, 129.0],
+        [92.0, 200.0, 99.0],
+        [170.0, 220.0, 50.0],
+        [253.0, 231.0, 37.0],
+    ];
+    between(&STOPS, fraction)
+}
+
+/// Colours for phases, `fraction` 0 to 1 of a turn: both ends alike, light through blue, dark and orange to light.
+pub(crate) fn phase_colour(fraction: f64) -> RGBColor {
+    const STOPS: [[f64; 3]; 9] = [
+        [226.0, 217.0, 226.0],
+        [158.0, 187.0, 201.0],
+        [98.0, 137.0, 190.0],
+        [92.0, 68.0, 160.0],
+        [47.0, 20.0, 54.0],
+        [122.0, 36.0, 76.0],
+        [178.0, 79.0, 81.0],
+        [205.0, 160.0, 130.0],
+        [226.0, 217.0, 226.0],
+    ];
+    between(&STOPS, fraction)
+}
+
+fn between(stops: &[[f64; 3]; 9], fraction: f64) -> RGBColor {
+    let position = fraction.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
+    let index = (position as usize).min(stops.len() - 2);
+    let part = position - index as f64;
+    let mix = |colour: usize| (stops[index][colour] * (1.0 - part) + stops[index + 1][colour] * part).round() as u8;
+    RGBColor(mix(0), mix(1), mix(2))
+}
+
+/// A unit with its prefix, and the number that values are divided by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unit {
+    /// Name, e.g. `MHz`.
+    pub(crate) name: &'static str,
+    /// What one of it is in base units.
+    pub(crate) size: f64,
+}
+
+/// The unit in which frequencies up to `largest_hz` read well.
+pub(crate) fn frequency_unit(largest_hz: f64) -> Unit {
+    match largest_hz.abs() {
+        largest if largest >= 1e6 => Unit { name: "MHz", size: 1e6 },
+        largest if largest >= 1e3 => Unit { name: "kHz", size: 1e3 },
+        _ => Unit { name: "Hz", size: 1.0 },
+    }
+}
+
+/// The unit in which times up to `largest_s` read well.
+pub(crate) fn time_unit(largest_s: f64) -> Unit {
+    match largest_s.abs() {
+        largest if largest >= 1.0 => Unit { name: "s", size: 1.0 },
+        largest if largest >= 1e-3 => Unit { name: "ms", size: 1e-3 },
+        _ => Unit { name: "\u{b5}s", size: 1e-6 },
+    }
+}
+
+/// Decimals that tell numbers on an axis of this length apart.
+pub(crate) fn decimals(span: f64) -> usize {
+    if span.is_finite() && span > 0.0 { (1.0 - span.log10()).ceil().clamp(0.0, 9.0) as usize } else { 1 }
+}
+
+/// Formats the numbers of an axis from `low` to `high`.
+pub(crate) fn ticks(low: f64, high: f64) -> impl Fn(&f64) -> String {
+    let decimals = decimals(high - low);
+    move |value| {
+        let text = format!("{value:.decimals$}");
+        // Rounding can leave a negative zero.
+        if text.trim_start_matches(['-', '0', '.']).is_empty() {
+            text.trim_start_matches('-').to_string()
+        } else {
+            text
+        }
+    }
+}
+
+/// Round numbers from `low` to `high` for a colour bar, about five.
+pub(crate) fn round_numbers(low: f64, high: f64) -> Vec<f64> {
+    let span = high - low;
+    if !(span.is_finite() && span > 0.0) {
+        return vec![low];
+    }
+    let power = 10f64.powf((span / 5.0).log10().floor());
+    // 9 makes degrees fall on quarters of a turn.
+    let factors: &[f64] = if span == 360.0 { &[9.0] } else { &[1.0, 2.0, 2.5, 5.0, 10.0] };
+    let step = factors.iter().map(|factor| factor * power).find(|step| span / step <= 6.0).unwrap_or(span);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
+    (first..=last).map(|index| index as f64 * step).collect()
+}
+
+/// A white image with a title at the top, and the area below the title.
+pub(crate) fn page<'a>(path: &'a Path, size: (u32, u32), title: &str) -> Result<(Area<'a>, Area<'a>)> {
+    let root = BitMapBackend::new(path, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let (top, rest) = root.split_vertically(46);
+    let style = font(TITLE + 2).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Center));
+    top.draw(&Text::new(title.to_string(), (size.0 as i32 / 2, 26), &style))?;
+    Ok((root, rest))
+}
+
+/// Lines with their names, below each other.
+pub(crate) fn legend(area: &Area<'_>, top: i32, entries: &[(String, RGBColor)]) -> Result<()> {
+    let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+    for (row, (name, colour)) in entries.iter().enumerate() {
+        let y = top + 20 * row as i32;
+        area.draw(&PathElement::new([(4, y), (26, y)], colour.stroke_width(3)))?;
+        area.draw(&Text::new(name.clone(), (32, y), &style))?;
+    }
+    Ok(())
+}
+
+/// A font of the given size.
+pub(crate) fn font(size: u32) -> FontDesc<'static> {
+    (FONT, size).into_font()
+}

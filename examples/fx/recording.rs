@@ -1,0 +1,143 @@
+//! Real recordings as a [`SampleSource`].
+
+use std::path::PathBuf;
+
+use fringes::delay::{AntennaArray, Epoch, Source};
+use fringes::io::read::{BlockData, OpenOptions, StreamInfo, VoltageReader, open};
+use fringes::{Frequencies, Inputs, Sample, SamplePresence, Samples};
+use ndarray::{Array3, Axis};
+
+use crate::args::Arguments;
+use crate::failure::{At, Failure, Result};
+use crate::observation::{Chunk, Observation, SampleSource};
+
+/// A recording that is being read.
+pub(crate) struct Recording {
+    reader: Box<dyn VoltageReader>,
+    observation: Observation,
+    clamped: u64,
+}
+
+impl Recording {
+    /// Opens the recordings of the command line.
+    pub(crate) fn open(arguments: &Arguments, array: Option<AntennaArray>) -> Result<Self> {
+        let options = OpenOptions {
+            format: arguments.format,
+            mapping: arguments.map.clone(),
+            sample_rate_hz: arguments.sample_rate,
+            ..OpenOptions::default()
+        };
+        let reader = open(&arguments.input, &options)?;
+        let observation = observe(reader.info(), arguments, array)?;
+        Ok(Self { reader, observation, clamped: 0 })
+    }
+}
+
+/// The facts of a recording, with what the command line adds to them.
+fn observe(info: &StreamInfo, arguments: &Arguments, array: Option<AntennaArray>) -> Result<Observation> {
+    let files = names(&arguments.input);
+    let sample_rate_hz = info.sample_rate_hz.ok_or_else(|| {
+        Failure::at(&files, "the recording does not say its sample rate; give it with --sample-rate HZ")
+    })?;
+    if let Some(array) = &array
+        && array.len() != info.inputs.antennas()
+    {
+        let what = format!("expected {} antennas as in the recording, found {}", info.inputs.antennas(), array.len());
+        return Err(Failure::at("--array", what));
+    }
+    let width = if info.complex { sample_rate_hz } else { sample_rate_hz / 2.0 };
+    let asked = arguments.centre_frequency.map(|centre_hz| Frequencies {
+        first_hz: centre_hz - (info.channels as f64 - 1.0) / 2.0 * width,
+        step_hz: width,
+    });
+    let start = info.start.map(|start| Epoch { mjd_day: start.mjd_day, seconds: start.seconds });
+    let recorded = info.source.as_ref().and_then(|source| {
+        let (ra, dec) = (source.ra_deg?, source.dec_deg?);
+        Some(Source::RaDec { ra_rad: ra.to_radians(), dec_rad: dec.to_radians() })
+    });
+    let names_of_antennas = array.as_ref().map(AntennaArray::names);
+    Ok(Observation {
+        label: files,
+        format: format!("{}{}", info.format, if info.channelised { ", channelised" } else { "" }),
+        inputs: info.inputs,
+        input_names: input_names(info.inputs, names_of_antennas),
+        complex: info.complex,
+        channelised: info.channelised,
+        recorded_channels: info.channels,
+        bits: info.bits,
+        sample_rate_hz,
+        centres: info.frequencies.or(asked),
+        start,
+        total_samples: info.total_samples,
+        phase_centre: array.as_ref().and(arguments.source.or(recorded)),
+        array,
+        telescope: info.telescope.clone().unwrap_or_else(|| "unknown".into()),
+        source_name: info.source.as_ref().map_or_else(|| "unknown".into(), |source| source.name.clone()),
+        track: None,
+    })
+}
+
+/// Short names of the inputs: the antenna and, of two polarisations, x or y.
+pub(crate) fn input_names(inputs: Inputs, antennas: Option<&[String]>) -> Vec<String> {
+    (0..inputs.len())
+        .filter_map(|input| inputs.antenna_pol(input))
+        .map(|(antenna, pol)| {
+            let name = antennas.and_then(|names| names.get(antenna)).cloned().unwrap_or_else(|| antenna.to_string());
+            if inputs.pols() == 2 { format!("{name}{}", ["x", "y"][pol % 2]) } else { name }
+        })
+        .collect()
+}
+
+/// File names without their folders.
+fn names(paths: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    match paths {
+        [first, .., _] => format!("{} and {} more", name(first), paths.len() - 1),
+        _ => paths.iter().map(name).collect(),
+    }
+}
+
+impl SampleSource for Recording {
+    fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    fn next_chunk(&mut self, times: usize) -> Result<Option<Chunk>> {
+        let Some(block) = self.reader.read(times)? else { return Ok(None) };
+        self.clamped += block.clamped;
+        let (first, presence) = (block.first_sample, block.presence);
+        Ok(Some(match block.data {
+            BlockData::Real(data) => Chunk::Real(split(data, &self.observation, first, presence.as_ref())?),
+            BlockData::Complex(data) => Chunk::Complex(split(data, &self.observation, first, presence.as_ref())?),
+        }))
+    }
+
+    fn clamped(&self) -> u64 {
+        self.clamped
+    }
+}
+
+/// Samples `[channel][input][time]` as one set of samples a channel.
+fn split<S: Sample>(
+    data: Array3<S>,
+    observation: &Observation,
+    first: u64,
+    presence: Option<&SamplePresence>,
+) -> Result<Vec<Samples<S>>> {
+    data.axis_iter(Axis(0))
+        .enumerate()
+        .map(|(channel, rows)| {
+            let mut samples = Samples::new(rows.to_owned(), observation.inputs)
+                .and_then(|samples| samples.with_sample_rate(observation.sample_rate_hz))
+                .at(&observation.label)?
+                .with_first_sample(first);
+            if let Some(centre_hz) = observation.centre_hz(channel) {
+                samples = samples.with_centre_frequency(centre_hz)?;
+            }
+            if let Some(presence) = presence {
+                samples = samples.with_presence(presence.clone())?;
+            }
+            Ok(samples)
+        })
+        .collect()
+}
