@@ -22,13 +22,18 @@
 //! provably cannot overflow, then i64; float tiles are f32 for 64 spectra, then f64.
 //!
 //! # Precision
-//! Integers: exact, every value of the format included, and equal on every instruction set. Floats: with `u = 2^-24`,
-//! each part of `V[a][b]` is within `(129 u / (1 - 129 u) + 2^-40) sum_t |x_a(t)| |x_b(t)|` of the exact sum (7.7e-6 of
-//! it; no more than `7.7e-6 sqrt(V_aa V_bb)`): 128 products are summed in one f32, each passing through at most 129
-//! roundings, and the f64 sums after that add less than `2^-40` for any run of below `2^12` segments a call. That is the
-//! worst case; for noise roundings average and the error is smaller by about `sqrt(128)`. The bound holds while no product or sum of 64
-//! products leaves the range of f32 (voltages between `2^-50` and `2^60` in magnitude, or 0). The result does not
-//! depend on the number of threads or on the memory limit, but does on the instruction set and on where calls are cut.
+//! Integers: exact, every value of the format included, and equal on every instruction set.
+//!
+//! Floats: with `u = 2^-24` and `S` segments, each part of `V[a][b]` is within
+//! `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a(t)| |x_b(t)|` of the exact sum, which for any call of below 10^7
+//! spectra is `7.7e-6 sqrt(V_aa V_bb)` or less. Derivation: a part of 64 spectra is a sum of 128 products in one f32, no
+//! product passes through more than 129 roundings, and `|re_a re_b| + |im_a im_b| <= |x_a| |x_b|`; the f64 sums pass through
+//! 128 + S additions. That is the worst case: for independent noise roundings average, and the RMS error is at most
+//! `128 u sqrt(T / 128)` standard deviations of one product. Both hold while no product or sum of a run leaves the normal
+//! range of f32 (parts of 0 or of magnitude `2^-60` to `2^60`).
+//!
+//! Results do not depend on the number of threads or on the memory limit; those of floats do on the instruction set (with
+//! FMA or without) and on where calls are cut.
 
 mod engine;
 mod float;

@@ -1,6 +1,5 @@
 //! The loops around the inner loops: jobs, blocks, packing, tiles.
 
-use std::ops::Range;
 use std::sync::Mutex;
 
 use fringes_types::VoltageSample;
@@ -75,6 +74,12 @@ pub(super) struct Position {
     pub(super) steps: usize,
 }
 
+/// What a step of a packed block goes to: one element for each panel or group.
+#[inline(always)]
+pub(super) fn at_step<T>(packed: &mut [T], Position { step, steps }: Position) -> impl Iterator<Item = &mut T> {
+    packed[step..].iter_mut().step_by(steps)
+}
+
 /// What one call correlates.
 pub(super) struct Task<'a, V> {
     pub(super) voltages: ArrayView3<'a, V>,
@@ -120,33 +125,37 @@ impl<K: Kernel> Job<K> {
             let narrow = &mut self.narrow[..groups(inputs) * steps];
             let block = voltages.slice(s![times.clone(), ..]);
             let flags = presence.map(|flags| flags.slice_move(s![times, ..]));
-            let pack = |(strip, ((wide, narrow), bias)): (usize, StripMemory<'_, K>)| {
+            let strips = wide
+                .chunks_mut(STRIP / LANES * steps)
+                .zip(narrow.chunks_mut(STRIP / GROUP * steps))
+                .zip(self.bias.chunks_mut(STRIP))
+                .map(|((wide, narrow), bias)| Strip::<K> { wide, narrow, bias });
+            let pack = |(strip, packed)| {
                 let columns = strip * STRIP..inputs.min((strip + 1) * STRIP);
-                pack_strip(kernel, block, flags, columns, (wide, narrow, bias));
+                pack_strip(
+                    kernel,
+                    block.slice(s![.., columns.clone()]),
+                    flags.map(|f| f.slice_move(s![.., columns])),
+                    packed,
+                );
             };
-            let (wide_strip, narrow_strip) = (STRIP / LANES * steps, STRIP / GROUP * steps);
             if split.parallel == Parallel::Panels {
-                wide.par_chunks_mut(wide_strip)
-                    .zip(narrow.par_chunks_mut(narrow_strip))
-                    .zip(self.bias.par_chunks_mut(STRIP))
-                    .enumerate()
-                    .for_each(pack);
+                let strips: Vec<_> = strips.enumerate().collect();
+                strips.into_par_iter().for_each(pack);
             } else {
-                wide.chunks_mut(wide_strip)
-                    .zip(narrow.chunks_mut(narrow_strip))
-                    .zip(self.bias.chunks_mut(STRIP))
-                    .enumerate()
-                    .for_each(pack);
+                strips.enumerate().for_each(pack);
             }
-            let multiply = |(tiles, wide): (&mut Vec<Tile<K::Sum>>, &[Wide<K::Lane>])| {
+            let wide = &*wide;
+            let multiply = |(panel, tiles): (usize, &mut Vec<Tile<K::Sum>>)| {
+                let wide = &wide[panel * steps..(panel + 1) * steps];
                 for (tile, narrow) in tiles.iter_mut().zip(narrow.chunks_exact(steps)) {
                     kernel.multiply(wide, narrow, tile);
                 }
             };
             if split.parallel == Parallel::Panels {
-                self.tiles.par_iter_mut().zip(wide.par_chunks_exact(steps)).for_each(multiply);
+                self.tiles.par_iter_mut().enumerate().for_each(multiply);
             } else {
-                self.tiles.iter_mut().zip(wide.chunks_exact(steps)).for_each(multiply);
+                self.tiles.iter_mut().enumerate().for_each(multiply);
             }
         }
     }
@@ -168,34 +177,38 @@ impl<K: Kernel> Job<K> {
 }
 
 /// Memory that one strip is packed into.
-type StripMemory<'a, K> =
-    ((&'a mut [Wide<<K as Kernel>::Lane>], &'a mut [Narrow<<K as Kernel>::Narrow>]), &'a mut [[i32; 2]]);
+struct Strip<'a, K: Kernel> {
+    wide: &'a mut [Wide<K::Lane>],
+    narrow: &'a mut [Narrow<K::Narrow>],
+    bias: &'a mut [[i32; 2]],
+}
 
-/// Packs the given inputs of a block `[time][input]`.
+/// Packs a strip of a block, `[time][input]`.
 fn pack_strip<K: Kernel, V: VoltageSample>(
     kernel: K,
     block: ArrayView2<'_, V>,
     flags: Option<ArrayView2<'_, bool>>,
-    columns: Range<usize>,
-    (wide, narrow, bias): (&mut [Wide<K::Lane>], &mut [Narrow<K::Narrow>], &mut [[i32; 2]]),
+    packed: Strip<'_, K>,
 ) {
     let steps = block.nrows().div_ceil(K::TIMES);
     let mut rows: Rows<K::Voltage> = [[K::Voltage::default(); STRIP]; MOST_TIMES];
+    let mut times = block.rows().into_iter();
+    let mut flags = flags.as_ref().map(|flags| flags.rows().into_iter());
     for step in 0..steps {
-        for (row, time) in rows.iter_mut().zip(step * K::TIMES..(step + 1) * K::TIMES) {
-            let row = &mut row[..columns.len()];
-            if time >= block.nrows() {
+        for row in &mut rows[..K::TIMES] {
+            let row = &mut row[..block.ncols()];
+            let Some(time) = times.next() else {
                 row.fill(K::Voltage::default());
                 continue;
-            }
-            K::load(block.slice(s![time, columns.clone()]), row);
-            if let Some(flags) = flags {
-                for (value, present) in row.iter_mut().zip(flags.slice(s![time, columns.clone()])) {
+            };
+            K::load(time, row);
+            if let Some(flags) = flags.as_mut().and_then(|flags| flags.next()) {
+                for (value, present) in row.iter_mut().zip(flags) {
                     *value = if *present { *value } else { K::Voltage::default() };
                 }
             }
         }
-        kernel.pack(&rows, Position { step, steps }, wide, narrow, bias);
+        kernel.pack(&rows, Position { step, steps }, packed.wide, packed.narrow, packed.bias);
     }
 }
 

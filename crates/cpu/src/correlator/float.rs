@@ -8,7 +8,7 @@ use half::f16;
 use ndarray::ArrayView1;
 use num_complex::Complex;
 
-use super::engine::{self, Kernel, Narrow, Position, Rows, Task, Tile, Wide};
+use super::engine::{self, Kernel, Narrow, Position, Rows, Task, Tile, Wide, at_step};
 use super::plan::{FLOAT_RUN, GROUP, LANES};
 use super::simd::InstructionSet;
 
@@ -40,12 +40,12 @@ fn load<V: VoltageSample>(from: ArrayView1<'_, V>, to: &mut [C32]) {
 }
 
 #[inline(always)]
-fn pack(rows: &Rows<C32>, Position { step, steps }: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
-    for (panel, row) in wide.chunks_exact_mut(steps).zip(rows[0].as_chunks::<LANES>().0) {
-        panel[step] = Wide([row.map(|x| x.re), row.map(|x| x.im)]);
+fn pack(rows: &Rows<C32>, position: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
+    for (panel, row) in at_step(wide, position).zip(rows[0].as_chunks::<LANES>().0) {
+        *panel = Wide([row.map(|x| x.re), row.map(|x| x.im)]);
     }
-    for (group, row) in narrow.chunks_exact_mut(steps).zip(rows[0].as_chunks::<GROUP>().0) {
-        group[step] = row.map(|x| [x.re, x.im]);
+    for (group, row) in at_step(narrow, position).zip(rows[0].as_chunks::<GROUP>().0) {
+        *group = row.map(|x| [x.re, x.im]);
     }
 }
 

@@ -13,7 +13,7 @@ use fringes_types::{Complex4, SampleFormat, VoltageSample};
 use ndarray::ArrayView1;
 use num_complex::Complex;
 
-use super::engine::{self, Kernel, Narrow, Position, Rows, Task, Tile, Wide};
+use super::engine::{self, Kernel, Narrow, Position, Rows, Task, Tile, Wide, at_step};
 use super::float::multiply;
 use super::plan::{FLOAT_RUN, GROUP, LANES};
 use super::simd::InstructionSet;
@@ -53,30 +53,6 @@ fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
     total.im += i64::from(im) - i64::from(bias[1]);
 }
 
-/// Packs 16-bit pairs.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn pack_pairs(
-    rows: &Rows<C8>,
-    Position { step, steps }: Position,
-    wide: &mut [Wide<[i16; 2]>],
-    narrow: &mut [Narrow<[i16; 2]>],
-) {
-    for (panel, row) in wide.chunks_exact_mut(steps).zip(rows[0].as_chunks::<LANES>().0) {
-        let Wide([re, im]) = &mut panel[step];
-        for lane in 0..LANES {
-            let (x, y) = (i16::from(row[lane].re), i16::from(row[lane].im));
-            re[lane] = [x, y];
-            im[lane] = [y, -x];
-        }
-    }
-    for (group, row) in narrow.chunks_exact_mut(steps).zip(rows[0].as_chunks::<GROUP>().0) {
-        for (to, from) in group[step].iter_mut().zip(row) {
-            *to = [i16::from(from.re), i16::from(from.im)];
-        }
-    }
-}
-
 // Sums of a run of products are whole numbers below 2^24, which f32 holds exactly.
 const _: () = assert!(FLOAT_RUN * 2 * 128 * 128 <= 1 << 24);
 
@@ -99,16 +75,16 @@ impl Kernel for Portable {
     fn pack(
         self,
         rows: &Rows<C8>,
-        Position { step, steps }: Position,
+        position: Position,
         wide: &mut [Wide<f32>],
         narrow: &mut [Narrow<[f32; 2]>],
         _bias: &mut [[i32; 2]],
     ) {
-        for (panel, row) in wide.chunks_exact_mut(steps).zip(rows[0].as_chunks::<LANES>().0) {
-            panel[step] = Wide([row.map(|x| f32::from(x.re)), row.map(|x| f32::from(x.im))]);
+        for (panel, row) in at_step(wide, position).zip(rows[0].as_chunks::<LANES>().0) {
+            *panel = Wide([row.map(|x| f32::from(x.re)), row.map(|x| f32::from(x.im))]);
         }
-        for (group, row) in narrow.chunks_exact_mut(steps).zip(rows[0].as_chunks::<GROUP>().0) {
-            group[step] = row.map(|x| [f32::from(x.re), f32::from(x.im)]);
+        for (group, row) in at_step(narrow, position).zip(rows[0].as_chunks::<GROUP>().0) {
+            *group = row.map(|x| [f32::from(x.re), f32::from(x.im)]);
         }
     }
 

@@ -220,6 +220,16 @@ fn neither_threads_nor_memory_change_a_bit() {
 }
 
 #[test]
+fn constant_voltages_whose_roundings_all_go_one_way_are_within_the_bound() {
+    for value in [1.0f32 / 3.0, 0.1, 0.7, 1.1, 1.9, 123.456] {
+        let voltages = Array3::from_elem((1, 4096, 2), C32::new(value, 0.3 * value));
+        for set in sets() {
+            check_floats(set, &voltages, None);
+        }
+    }
+}
+
+#[test]
 fn float_noise_sums_are_closer_than_the_worst_case() {
     // Roundings of noise are independent: a part of a run's sum after j products has a variance of about j/2 x (2 for
     // the autocorrelation's bias: excluded here), each rounding a standard error below u times its size, so a run of 128

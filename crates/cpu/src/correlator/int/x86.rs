@@ -7,8 +7,8 @@ use fringes_types::VoltageSample;
 use ndarray::ArrayView1;
 use num_complex::Complex;
 
-use super::{C8, add, load, pack_pairs};
-use crate::correlator::engine::{Kernel, Narrow, Position, Rows, Tile, Wide};
+use super::{C8, add, load};
+use crate::correlator::engine::{Kernel, Narrow, Position, Rows, Tile, Wide, at_step};
 use crate::correlator::plan::{GROUP, LANES};
 use crate::correlator::simd::InstructionSet;
 
@@ -51,19 +51,29 @@ macro_rules! tile_loop {
 }
 
 #[target_feature(enable = "avx2")]
-fn multiply_avx2(wide: &[Wide<[i16; 2]>], narrow: &[Narrow<[i16; 2]>], tile: &mut Tile<i32>) {
+fn multiply_avx2(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
     tile_loop!(wide, narrow, tile, |sums, x, y| _mm256_add_epi32(sums, _mm256_madd_epi16(x, y)));
 }
 
 #[target_feature(enable = "avx2")]
-fn pack_avx2(rows: &Rows<C8>, position: Position, wide: &mut [Wide<[i16; 2]>], narrow: &mut [Narrow<[i16; 2]>]) {
-    pack_pairs(rows, position, wide, narrow);
+fn pack_avx2(rows: &Rows<C8>, position: Position, wide: &mut [Wide<u32>], narrow: &mut [Narrow<u32>]) {
+    for (panel, row) in at_step(wide, position).zip(rows[0].as_chunks::<LANES>().0) {
+        let bytes: [i8; 2 * LANES] = bytemuck::cast(*row);
+        let pairs: [u32; LANES] = bytemuck::cast(bytes.map(i16::from));
+        // Little-endian: re is the low half of a pair. The second variant has im there and -re in the high half.
+        let turned = pairs.map(|pair| (pair.rotate_left(16) ^ 0xffff_0000).wrapping_add(0x0001_0000));
+        *panel = Wide([pairs, turned]);
+    }
+    for (group, row) in at_step(narrow, position).zip(rows[0].as_chunks::<GROUP>().0) {
+        let bytes: [i8; 2 * GROUP] = bytemuck::cast(*row);
+        *group = bytemuck::cast(bytes.map(i16::from));
+    }
 }
 
 impl Kernel for Avx2 {
     type Voltage = C8;
-    type Lane = [i16; 2];
-    type Narrow = [i16; 2];
+    type Lane = u32;
+    type Narrow = u32;
     type Sum = i32;
     type Total = i64;
     const TIMES: usize = 1;
@@ -76,8 +86,8 @@ impl Kernel for Avx2 {
         self,
         rows: &Rows<C8>,
         position: Position,
-        wide: &mut [Wide<[i16; 2]>],
-        narrow: &mut [Narrow<[i16; 2]>],
+        wide: &mut [Wide<u32>],
+        narrow: &mut [Narrow<u32>],
         _bias: &mut [[i32; 2]],
     ) {
         // SAFETY: a value of this type exists only where AVX2 does.
@@ -87,7 +97,7 @@ impl Kernel for Avx2 {
         }
     }
 
-    fn multiply(self, wide: &[Wide<[i16; 2]>], narrow: &[Narrow<[i16; 2]>], tile: &mut Tile<i32>) {
+    fn multiply(self, wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
         // SAFETY: a value of this type exists only where AVX2 does.
         #[allow(unsafe_code)]
         unsafe {
@@ -138,15 +148,15 @@ unsafe fn multiply_vnni(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut T
 #[target_feature(enable = "avx2")]
 fn pack_vnni(
     rows: &Rows<C8>,
-    Position { step, steps }: Position,
+    position: Position,
     wide: &mut [Wide<u32>],
     narrow: &mut [Narrow<u32>],
     bias: &mut [[i32; 2]],
 ) {
     let words = |row: &[C8; LANES]| -> [u16; LANES] { bytemuck::cast(*row) };
     let rows_of_lanes = rows[0].as_chunks::<LANES>().0.iter().zip(rows[1].as_chunks::<LANES>().0);
-    for (panel, (row0, row1)) in wide.chunks_exact_mut(steps).zip(rows_of_lanes) {
-        let Wide([re, im]) = &mut panel[step];
+    for (panel, (row0, row1)) in at_step(wide, position).zip(rows_of_lanes) {
+        let Wide([re, im]) = panel;
         let (row0, row1) = (words(row0), words(row1));
         for lane in 0..LANES {
             // Bytes re, im, re, im of two spectra, little-endian. Flipping the top bit of x gives x + 128 as an unsigned
@@ -158,8 +168,8 @@ fn pack_vnni(
         }
     }
     let rows_of_groups = rows[0].as_chunks::<GROUP>().0.iter().zip(rows[1].as_chunks::<GROUP>().0);
-    for (group, (row0, row1)) in narrow.chunks_exact_mut(steps).zip(rows_of_groups) {
-        for ((to, x), y) in group[step].iter_mut().zip(row0).zip(row1) {
+    for (group, (row0, row1)) in at_step(narrow, position).zip(rows_of_groups) {
+        for ((to, x), y) in group.iter_mut().zip(row0).zip(row1) {
             *to = bytemuck::cast([x.re, x.im, y.re, y.im]);
         }
     }
