@@ -139,16 +139,24 @@ impl DownConversion {
 
 /// Copies samples to contiguous `f32` values, complex ones as pairs.
 fn to_values<S: Sample>(samples: ArrayView1<'_, S>, values: &mut Vec<f32>) {
-    values.clear();
+    // Slices where there are some: the compiler vectorises those loops.
+    match samples.as_slice() {
+        Some(samples) => fill_values(samples.iter(), values),
+        None => fill_values(samples.iter(), values),
+    }
+}
+
+#[inline(always)]
+fn fill_values<'a, S: Sample>(samples: impl ExactSizeIterator<Item = &'a S>, values: &mut Vec<f32>) {
     if S::COMPLEX {
-        values.extend(samples.iter().flat_map(|sample| {
-            let value = sample.to_c32();
-            [value.re, value.im]
-        }));
-    } else if let Some(samples) = samples.as_slice() {
-        values.extend(samples.iter().map(|sample| sample.re_f32()));
+        values.resize(2 * samples.len(), 0.0);
+        for (value, sample) in values.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
+            let sample = sample.to_c32();
+            *value = [sample.re, sample.im];
+        }
     } else {
-        values.extend(samples.iter().map(|sample| sample.re_f32()));
+        values.resize(samples.len(), 0.0);
+        values.iter_mut().zip(samples).for_each(|(value, sample)| *value = sample.re_f32());
     }
 }
 

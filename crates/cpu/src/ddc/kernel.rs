@@ -106,3 +106,46 @@ pub(super) fn dot_pairs(values: &[f32], a: &[f32], b: &[f32], step: usize, out: 
     // Aarch64 always has fused multiply-add; elsewhere without detection it would be a library call.
     dot_pairs_with::<{ cfg!(target_arch = "aarch64") }>(values, a, b, step, out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values whose products and sums are exact in f32, so that every order of summation gives the same.
+    fn integers(length: usize, seed: usize) -> Vec<f32> {
+        (0..length).map(|i| ((i * 37 + seed * 11 + i * i) % 17) as f32 - 8.0).collect()
+    }
+
+    #[test]
+    fn both_compilations_are_exact_on_small_integers() {
+        for (taps, step, outputs) in [(1, 1, 1), (7, 3, 5), (8, 8, 4), (9, 2, 11), (64, 5, 7), (131, 200, 3)] {
+            let (a, b) = (integers(taps, 1), integers(taps, 2));
+            let values = integers((outputs - 1) * step + taps, 3);
+            let expected: Vec<_> = (0..outputs)
+                .map(|j| {
+                    let dot = |taps: &[f32]| taps.iter().zip(&values[j * step..]).map(|(tap, v)| tap * v).sum();
+                    Complex::new(dot(&a), dot(&b))
+                })
+                .collect();
+            let mut out = vec![Complex::new(f32::NAN, f32::NAN); outputs];
+            dot_pairs(&values, &a, &b, step, &mut out);
+            assert_eq!(out, expected, "chosen at run time: {taps} {step} {outputs}");
+            out.fill(Complex::new(f32::NAN, f32::NAN));
+            dot_pairs_with::<false>(&values, &a, &b, step, &mut out);
+            assert_eq!(out, expected, "base instruction set: {taps} {step} {outputs}");
+        }
+    }
+
+    #[test]
+    fn an_output_has_the_same_bits_in_a_group_and_alone() {
+        let values: Vec<f32> = (0..500).map(|i| (i as f32 * 0.37).sin()).collect();
+        let (a, b) = (&values[100..143], &values[200..243]);
+        let mut together = vec![Complex::new(0.0, 0.0); 50];
+        dot_pairs(&values, a, b, 9, &mut together);
+        for (j, expected) in together.iter().enumerate() {
+            let mut alone = [Complex::new(0.0, 0.0)];
+            dot_pairs(&values[9 * j..], a, b, 9, &mut alone);
+            assert_eq!(alone[0], *expected);
+        }
+    }
+}
