@@ -1,7 +1,7 @@
 //! One random group: the parameters, then `[channel][product][re, im, weight]`.
 
 use fringes_types::{Inputs, Product, TypesError};
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use num_complex::Complex;
 
 use crate::IoError;
@@ -16,6 +16,7 @@ const LARGE_ARRAY: usize = 2047;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GroupLayout {
     inputs: Inputs,
+    channels: usize,
 }
 
 /// One pair of antennas of one integration.
@@ -30,8 +31,8 @@ pub(super) struct Group<'a> {
     pub(super) seconds: f32,
     /// `r_ant1 - r_ant2` in light seconds.
     pub(super) uvw_s: [f64; 3],
-    /// Packed lower triangle `[channel][baseline]`.
-    pub(super) visibilities: ArrayView2<'a, Complex<f32>>,
+    /// Packed lower triangle, `[baseline][channel]` and contiguous.
+    pub(super) visibilities: &'a [Complex<f32>],
     /// `[baseline]`.
     pub(super) weights: ArrayView1<'a, f32>,
 }
@@ -39,7 +40,7 @@ pub(super) struct Group<'a> {
 impl GroupLayout {
     /// The layout for an array.
     pub(super) fn new(inputs: Inputs, channels: usize) -> Result<Self, IoError> {
-        let layout = Self { inputs };
+        let layout = Self { inputs, channels };
         let values = 3usize.checked_mul(layout.products()).and_then(|values| values.checked_mul(channels));
         if values.and_then(|values| values.checked_mul(4)).is_none_or(|bytes| bytes > isize::MAX as usize / 2) {
             let elements = format!("{channels} channels x {} products", layout.products());
@@ -75,8 +76,10 @@ impl GroupLayout {
         antennas * (antennas + 1) / 2
     }
 
-    /// Appends a group's values as big-endian bytes. The arrays' shapes are the caller's to check.
+    /// Writes a group's values as big-endian bytes, replacing what the buffer holds. The arrays' lengths are the
+    /// caller's to check.
     pub(super) fn write(&self, group: &Group<'_>, bytes: &mut Vec<u8>) {
+        bytes.clear();
         let mut put = |value: f32| bytes.extend_from_slice(&value.to_be_bytes());
         let (day, day_rest) = split(group.day);
         let uvw = group.uvw_s.map(split);
@@ -95,22 +98,40 @@ impl GroupLayout {
         if antennas > SMALL_ARRAY {
             [ant1, ant2, 1.0].into_iter().for_each(&mut put);
         }
-        let pols = self.inputs.pols();
+        let start = bytes.len();
+        let (channels, pols, products) = (self.channels, self.inputs.pols(), self.products());
+        bytes.resize(start + 12 * channels * products, 0);
         // XX, YY, XY, YX.
-        let products = [(0, 0), (1, 1), (0, 1), (1, 0)].map(|(pol1, pol2)| {
+        for (at, (pol1, pol2)) in [(0, 0), (1, 1), (0, 1), (1, 0)].into_iter().take(products).enumerate() {
             let product = Product { a: group.ant1 * pols + pol1, b: group.ant2 * pols + pol2 };
-            product.triangle()
-        });
-        let products = &products[..self.products()];
-        for spectrum in group.visibilities.outer_iter() {
-            for &(baseline, conjugate) in products {
-                let value = spectrum[baseline];
-                let weight = group.weights[baseline];
-                let (value, weight) =
-                    if value.is_finite() { (value, weight) } else { (Complex::default(), -weight.abs()) };
-                put(value.re);
-                put(if conjugate { -value.im } else { value.im });
-                put(weight);
+            let (baseline, conjugate) = product.triangle();
+            let weight = group.weights[baseline];
+            let sign = if conjugate { -1.0 } else { 1.0 };
+            let spectrum = &group.visibilities[baseline * channels..][..channels];
+            for (cell, value) in bytes[start..].chunks_exact_mut(12).skip(at).step_by(products).zip(spectrum) {
+                let (re, im, weight) =
+                    if value.is_finite() { (value.re, sign * value.im, weight) } else { (0.0, 0.0, -weight.abs()) };
+                cell[..4].copy_from_slice(&re.to_be_bytes());
+                cell[4..8].copy_from_slice(&im.to_be_bytes());
+                cell[8..].copy_from_slice(&weight.to_be_bytes());
+            }
+        }
+    }
+}
+
+/// Visibilities `[channel][baseline]` as `[baseline][channel]`, in tiles that stay in the cache.
+pub(super) fn transpose(visibilities: ArrayView2<'_, Complex<f32>>, transposed: &mut Vec<Complex<f32>>) {
+    const TILE: usize = 32;
+    let (channels, baselines) = visibilities.dim();
+    transposed.resize(channels * baselines, Complex::default());
+    for channel in (0..channels).step_by(TILE) {
+        for baseline in (0..baselines).step_by(TILE) {
+            let tile = s![channel..channels.min(channel + TILE), baseline..baselines.min(baseline + TILE)];
+            for (offset, column) in visibilities.slice(tile).axis_iter(Axis(1)).enumerate() {
+                let start = (baseline + offset) * channels + channel;
+                for (to, from) in transposed[start..].iter_mut().zip(column) {
+                    *to = *from;
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use num_complex::Complex;
 use sofars::consts::{CMPS, DAYSEC};
 
 use super::cards::check_finite;
-use super::groups::{Group, GroupLayout};
+use super::groups::{Group, GroupLayout, transpose};
 use super::header::UvfitsHeader;
 use crate::IoError;
 use crate::write::cube::check_integration;
@@ -36,7 +36,7 @@ pub struct UvfitsIntegration<'a> {
 
 /// Writes a UVFITS file, one integration at a time; see the [module](super) for what it looks like.
 ///
-/// Only one group is held in memory. Without [`UvfitsWriter::finish`] the file claims no groups and has no antenna
+/// One integration is held in memory. Without [`UvfitsWriter::finish`] the file claims no groups and has no antenna
 /// table.
 ///
 /// # Precision
@@ -51,7 +51,10 @@ pub struct UvfitsWriter {
     /// Bytes written since the start of the file.
     position: u64,
     groups: u64,
+    /// One group.
     bytes: Vec<u8>,
+    /// One integration, `[baseline][channel]`.
+    transposed: Vec<Complex<f32>>,
 }
 
 impl UvfitsWriter {
@@ -74,6 +77,7 @@ impl UvfitsWriter {
             position: 0,
             groups: 0,
             bytes: Vec::new(),
+            transposed: Vec::new(),
         };
         writer.put(&blocks)?;
         Ok(writer)
@@ -102,22 +106,21 @@ impl UvfitsWriter {
         for ((antenna, axis), &metres) in uvw_m.indexed_iter() {
             check_finite("uvw in metres", metres, &[antenna, axis])?;
         }
-        let mut bytes = std::mem::take(&mut self.bytes);
+        transpose(visibilities, &mut self.transposed);
         for (ant1, ant2) in self.layout.pairs() {
-            bytes.clear();
             let group = Group {
                 ant1,
                 ant2,
                 day: mid_seconds / DAYSEC,
                 seconds: integration_seconds as f32,
                 uvw_s: [0, 1, 2].map(|axis| (uvw_m[(ant1, axis)] - uvw_m[(ant2, axis)]) / CMPS),
-                visibilities,
+                visibilities: &self.transposed,
                 weights,
             };
-            self.layout.write(&group, &mut bytes);
-            self.put(&bytes)?;
+            self.layout.write(&group, &mut self.bytes);
+            self.file.write_all(&self.bytes).map_err(|source| IoError::File { path: self.path.clone(), source })?;
+            self.position += self.bytes.len() as u64;
         }
-        self.bytes = bytes;
         self.groups += self.layout.groups();
         Ok(())
     }
