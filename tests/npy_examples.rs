@@ -47,7 +47,7 @@ fn counts() -> impl FnMut() -> i8 {
     let mut state = 1u32;
     move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        ((state >> 8) % 255) as i8 - 127
+        (((state >> 8) % 255) as i16 - 127) as i8
     }
 }
 

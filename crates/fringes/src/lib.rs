@@ -109,6 +109,11 @@
 mod error;
 pub mod prelude;
 
+/// Compiles and runs the programs of the user guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+struct Guide;
+
 pub use ndarray;
 
 pub use error::Error;
