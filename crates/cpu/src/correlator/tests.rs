@@ -230,6 +230,23 @@ fn constant_voltages_whose_roundings_all_go_one_way_are_within_the_bound() {
 }
 
 #[test]
+fn the_bound_is_nearly_reached_where_small_products_follow_a_large_one() {
+    // After 1, every product just below half a unit of the sum is lost, as long as the run lasts.
+    let unit = 2f32.powi(-24);
+    let part = (0.98 * unit).sqrt();
+    let voltages = Array3::from_shape_fn((1, 4096, 1), |(_, time, _)| match time {
+        0 => C32::new(1.0, 0.0),
+        _ => C32::new(part, part),
+    });
+    let exact = 1.0 + 4095.0 * 2.0 * f64::from(part) * f64::from(part);
+    for set in sets() {
+        check_floats(set, &voltages, None);
+        let error = exact - sum(set, &voltages, None, None)[(0, 0)].re;
+        assert!(error > 120.0 * f64::from(unit), "{set:?}: {} u", error / f64::from(unit));
+    }
+}
+
+#[test]
 fn float_noise_sums_are_closer_than_the_worst_case() {
     // Roundings of noise are independent: a part of a run's sum after j products has a variance of about j/2 x (2 for
     // the autocorrelation's bias: excluded here), each rounding a standard error below u times its size, so a run of 128
