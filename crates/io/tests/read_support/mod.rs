@@ -1,6 +1,6 @@
 //! Writers of small recordings, for tests: each is written from the format's description and shares no code with the
 //! readers.
-#![allow(dead_code)] // each test uses a part
+#![allow(dead_code, clippy::unwrap_used)] // each test uses a part, and tests may unwrap
 
 use std::io::Cursor;
 

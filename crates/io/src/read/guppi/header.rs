@@ -184,7 +184,7 @@ impl Layout {
         let Some(step) = self.packets else { return Ok(0) };
         let samples = u128::from(packets) * self.fresh() as u128;
         match u64::try_from(samples / u128::from(step)) {
-            Ok(whole) if samples % u128::from(step) == 0 => Ok(whole),
+            Ok(whole) if samples.is_multiple_of(u128::from(step)) => Ok(whole),
             _ => {
                 let expected = format!("a whole number of samples ({} in {step} packets)", self.fresh());
                 Err(source.field(header.offset, "PKTIDX", expected, format!("{packets} packets")))
