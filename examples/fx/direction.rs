@@ -5,12 +5,11 @@
 //! second (conjugated) antenna. The search takes that phase out for every point of a grid and adds up all baselines; it then
 //! follows the highest sum to its top by Newton's method.
 
-use fringes::io::write::VisibilityCube;
 use ndarray::Array2;
 use num_complex::Complex;
 use rayon::prelude::*;
 
-use crate::coherence::spectrum;
+use crate::coherence::Coherence;
 use crate::simulate::geometry::LIGHT_M_PER_S;
 
 /// Grid points per width of the array's beam.
@@ -68,7 +67,8 @@ pub(crate) fn longest_baseline_m(positions: &[[f64; 3]]) -> f64 {
 impl Fringes {
     /// Coherence of pairs of equal polarisation in one integration, for antennas at `uvw_m` `[antenna]`. `half_width` is the
     /// largest direction cosine that will be asked for: it decides how finely the band is cut.
-    pub(crate) fn new(cube: &VisibilityCube, integration: usize, uvw_m: Vec<[f64; 3]>, half_width: f64) -> Self {
+    pub(crate) fn new(coherence: &Coherence<'_>, integration: usize, uvw_m: Vec<[f64; 3]>, half_width: f64) -> Self {
+        let cube = coherence.cube;
         let (inputs, frequencies, channels) = (cube.inputs(), cube.frequencies(), cube.channels());
         let bandwidth = frequencies.step_hz * channels as f64;
         // A source at the edge turns by 1/8 of a turn at most across a part of the band.
@@ -87,7 +87,7 @@ impl Fringes {
                 let mut sums = vec![Complex::default(); bands];
                 for pol in 0..inputs.pols() {
                     let (a, b) = (a * inputs.pols() + pol, b * inputs.pols() + pol);
-                    for (channel, value) in spectrum(cube, integration, a, b).into_iter().enumerate() {
+                    for (channel, value) in coherence.spectrum(integration, a, b).into_iter().enumerate() {
                         if let Some(value) = value {
                             sums[part_of(channel)] += Complex::new(f64::from(value.re), f64::from(value.im));
                             count += 1;

@@ -19,6 +19,9 @@ pub(crate) struct FrontEnd {
     /// One a recorded channel; empty where recorded channels are taken as they are.
     banks: Vec<ChannelizerStream>,
     channels: usize,
+    /// Channels of a recorded channel.
+    each: usize,
+    complex: bool,
     stride: usize,
     window: usize,
     frequencies: Frequencies,
@@ -51,7 +54,7 @@ impl FrontEnd {
         let frequencies = frequencies(observation, channels)?;
         let as_recorded = observation.complex && channels == recorded;
         if as_recorded && tracking.is_none() {
-            return Ok(Self { banks: Vec::new(), channels, stride: 1, window: 1, frequencies });
+            return Ok(Self { banks: Vec::new(), channels, each: 1, complex: true, stride: 1, window: 1, frequencies });
         }
         let builder = match (as_recorded, observation.complex) {
             // A bank of one channel changes nothing but what the delays do.
@@ -76,7 +79,8 @@ impl FrontEnd {
                 .map(|(bank, models)| bank.with_delays(models))
                 .collect::<Result<_, _>>()?;
         }
-        Ok(Self { banks, channels, stride, window, frequencies })
+        let each = channels / recorded;
+        Ok(Self { banks, channels, each, complex: observation.complex, stride, window, frequencies })
     }
 
     /// Channels in all.
@@ -97,6 +101,13 @@ impl FrontEnd {
     /// Channel frequencies: on the sky if they are known there, offsets within the recorded band if not.
     pub(crate) fn frequencies(&self) -> Frequencies {
         self.frequencies
+    }
+
+    /// Whether a channel is at 0 Hz of the samples, or next to it, where the offset of an ADC lies; `[channel]`. Nothing of
+    /// banks of fewer than eight channels.
+    pub(crate) fn offset_channels(&self) -> Vec<bool> {
+        let zero = if self.complex { self.each / 2 } else { 0 };
+        (0..self.channels).map(|channel| self.each >= 8 && (channel % self.each).abs_diff(zero) <= 1).collect()
     }
 
     /// Takes samples and returns the spectra that they complete.

@@ -2,10 +2,10 @@
 
 use ndarray::Array2;
 
+use crate::coherence::Coherence;
 use crate::direction::{Fringes, Grid, longest_baseline_m, separation_deg};
 use crate::failure::Result;
 use crate::observation::Observation;
-use crate::pipeline::Outcome;
 use crate::plots::Field;
 use crate::tracking::Tracking;
 
@@ -56,12 +56,12 @@ impl Located {
 
 /// Looks for one point source in every integration; `None` without positions, a phase centre, sky frequencies or baselines.
 pub(crate) fn locate(
-    outcome: &Outcome,
+    coherence: &Coherence<'_>,
     observation: &Observation,
     tracking: Option<&Tracking>,
 ) -> Result<Option<Located>> {
     let (Some(tracking), Some(_)) = (tracking, observation.centres) else { return Ok(None) };
-    let cube = &outcome.cube;
+    let cube = coherence.cube;
     let highest_hz = cube.frequencies().channel_hz(cube.channels().saturating_sub(1));
     let longest_m = longest_baseline_m(&tracking.uvw(0.0)?);
     if longest_m == 0.0 || highest_hz <= 0.0 {
@@ -76,7 +76,7 @@ pub(crate) fn locate(
         half_width: grid.half_width,
     };
     for (integration, &seconds) in cube.time_s().iter().enumerate() {
-        let fringes = Fringes::new(cube, integration, tracking.uvw(seconds)?, grid.half_width);
+        let fringes = Fringes::new(coherence, integration, tracking.uvw(seconds)?, grid.half_width);
         let Some(found) = fringes.brightest(grid) else { continue };
         if integration <= cube.integrations() / 2 {
             located.image = fringes.image(grid);

@@ -33,6 +33,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Arguments, BackendName};
+use coherence::Coherence;
 use failure::{At, Failure, Result};
 use fringes::Backend;
 use fringes::delay::AntennaArray;
@@ -71,9 +72,10 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let outcome = pipeline::run(arguments, &backend, source.as_mut(), tracking.as_ref())?;
     let observation = source.observation();
-    let baselines = coherence::baselines(&outcome.cube);
+    let coherence = Coherence { cube: &outcome.cube, left_out: &outcome.left_out };
+    let baselines = coherence.baselines();
     let ranked = coherence::ranked(&baselines);
-    let located = locate::locate(&outcome, observation, tracking.as_ref())?;
+    let located = locate::locate(&coherence, observation, tracking.as_ref())?;
 
     let mut files = vec![output::write_npz(&outcome.cube, &arguments.out)?];
     match output::write_uvfits(&outcome, observation, tracking.as_ref(), &arguments.out)? {
@@ -84,7 +86,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let field = located.as_ref().map(|located| located.field(observation));
     let figure = Figure {
-        cube: &outcome.cube,
+        coherence: &coherence,
         names: &observation.input_names,
         sky: observation.centres.is_some(),
         ranked: &ranked,
@@ -107,7 +109,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let text = format!("{table}\nFiles\n{}", list.join("\n"));
     if arguments.json {
         eprintln!("{text}");
-        let summary = Summary::new(arguments, &backend, observation, &outcome, &baselines, located.as_ref());
+        let summary = Summary::new(arguments, &backend, observation, &outcome, &ranked, located.as_ref());
         print_line(&serde_json::to_string(&summary.with_files(files))?)
     } else {
         print_line(&text)

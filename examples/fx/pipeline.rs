@@ -16,8 +16,9 @@ use crate::tracking::Tracking;
 
 /// Samples of all inputs and recorded channels in a chunk, about.
 const CHUNK_SAMPLES: usize = 1 << 21;
-/// Spectra in a chunk at least, so that gains are measured on enough of them.
+/// Spectra in a chunk if they fit in the most samples of a chunk, so that gains are measured on enough of them.
 const CHUNK_SPECTRA: usize = 32;
+const MOST_CHUNK_SAMPLES: usize = 1 << 25;
 /// Integration time of the simulation.
 const SIMULATED_INTEGRATION_S: f64 = 0.025;
 /// Most bytes that the visibilities of a run may take.
@@ -47,6 +48,8 @@ impl Timing {
 pub(crate) struct Outcome {
     /// Averaged visibilities.
     pub(crate) cube: VisibilityCube,
+    /// Channels that the offset of an ADC spoils, `[channel]`.
+    pub(crate) left_out: Vec<bool>,
     /// Seconds of a whole integration.
     pub(crate) integration_s: f64,
     /// Spectra of a whole integration.
@@ -75,11 +78,17 @@ pub(crate) fn run(
     let spectrum_s = front_end.stride() as f64 / rate;
     let spectra = integration_spectra(arguments, spectrum_s)?;
     let bytes_each = front_end.channels() as u64 * inputs.triangle_len() as u64 * 8;
+    if bytes_each > MOST_BYTES {
+        let what =
+            format!("the visibilities of one integration would take more than {} GiB of memory", MOST_BYTES >> 30);
+        return Err(Failure::at("--channels", what));
+    }
     let schedule = DumpSchedule::new(front_end.stride() as u64, 1, spectra).at("--integration")?;
     let mut correlation = correlation(arguments.quantise, backend, inputs, front_end.channels(), schedule)?;
     let mut cube = VisibilityCube::new(inputs, front_end.channels(), front_end.frequencies())?;
-    let chunk =
-        (CHUNK_SAMPLES / (inputs.len() * observation.recorded_channels)).max(CHUNK_SPECTRA * front_end.stride());
+    let streams = inputs.len() * observation.recorded_channels;
+    let enough = (CHUNK_SPECTRA * front_end.stride()).min(MOST_CHUNK_SAMPLES / streams);
+    let chunk = (CHUNK_SAMPLES / streams).max(enough).max(1);
     let window = front_end.window();
     let (mut timing, mut samples) = (Timing::default(), 0u64);
     let length = schedule.timestamp_difference();
@@ -134,6 +143,7 @@ pub(crate) fn run(
     let (integration_s, spectra) = (length as f64 / rate, length / stamps.stride);
     Ok(Outcome {
         cube,
+        left_out: front_end.offset_channels(),
         integration_s,
         integration_spectra: spectra,
         samples,

@@ -6,7 +6,7 @@ use fringes::Backend;
 use serde::Serialize;
 
 use crate::args::Arguments;
-use crate::coherence::{Baseline, strongest};
+use crate::coherence::Baseline;
 use crate::locate::Located;
 use crate::observation::Observation;
 use crate::pipeline::Outcome;
@@ -50,7 +50,7 @@ pub(crate) struct Summary {
     source_direction_rms_error_deg: Option<f64>,
     /// Offset to the east and north of the phase centre in each integration, in degrees.
     recovered_directions_deg: Vec<[f64; 2]>,
-    /// Every pair of different inputs.
+    /// Every pair of different inputs, the most coherent first.
     baselines: Vec<BaselineSummary>,
     timing_s: TimingSummary,
     /// Seconds of data that the signal path takes in a second.
@@ -84,7 +84,7 @@ struct TimingSummary {
 /// Name of a pair of inputs, the lower first.
 pub(crate) fn label(names: &[String], baseline: &Baseline) -> String {
     let name = |input: usize| names.get(input).cloned().unwrap_or_else(|| input.to_string());
-    format!("{} x {}", name(baseline.b), name(baseline.a))
+    format!("{}-{}", name(baseline.b), name(baseline.a))
 }
 
 impl Summary {
@@ -94,12 +94,12 @@ impl Summary {
         backend: &Backend,
         observation: &Observation,
         outcome: &Outcome,
-        baselines: &[Baseline],
+        ranked: &[&Baseline],
         located: Option<&Located>,
     ) -> Self {
         let (cube, timing) = (&outcome.cube, &outcome.timing);
         let frequencies = cube.frequencies();
-        let best = strongest(baselines);
+        let best = ranked.first().copied();
         // A recording that gives a phase centre only by its header names no source that must be there.
         let known = located.filter(|_| observation.track.is_some() || arguments.source.is_some());
         let names = &observation.input_names;
@@ -132,7 +132,7 @@ impl Summary {
             recovered_directions_deg: located
                 .map(|located| located.recovered.iter().map(|lm| lm.map(f64::to_degrees)).collect())
                 .unwrap_or_default(),
-            baselines: baselines
+            baselines: ranked
                 .iter()
                 .map(|baseline| BaselineSummary {
                     inputs: [baseline.b, baseline.a],

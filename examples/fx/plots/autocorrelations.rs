@@ -6,31 +6,30 @@ use plotters::prelude::*;
 
 use super::Figure;
 use super::style::{LABEL, Result, TICK, font, legend, line_colour, page, ticks};
-use crate::coherence;
 
 /// Most lines that a legend names.
 const NAMED: usize = 12;
 
 /// Draws the power of every input over frequency.
 pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
-    let inputs = figure.cube.inputs();
+    let inputs = figure.coherence.cube.inputs();
     let (name, x, unit) = figure.frequency_axis();
     let decibels: Vec<Vec<f64>> = (0..inputs.len())
-        .map(|input| coherence::autocorrelation(figure.cube, input).iter().map(|power| 10.0 * power.log10()).collect())
+        .map(|input| figure.coherence.autocorrelation(input).iter().map(|power| 10.0 * power.log10()).collect())
         .collect();
     let y = limits(decibels.iter().flatten().copied());
     let named = inputs.antennas() <= NAMED;
     let title = format!("Autocorrelations: {}", figure.label);
     let (root, body) = page(path, (1100, 60 + 420 * inputs.pols() as u32), &title)?;
     for (pol, panel) in body.split_evenly((inputs.pols(), 1)).iter().enumerate() {
-        let title = if inputs.pols() == 1 { String::new() } else { format!("polarisation {}", ["x", "y"][pol % 2]) };
+        let title = format!("polarisation {}", ["x", "y"][pol % 2]);
         let (panel, key) = panel.split_horizontally(if named { 990 } else { 1080 });
-        let mut chart = ChartBuilder::on(&panel)
-            .caption(title, font(LABEL))
-            .margin(10)
-            .x_label_area_size(50)
-            .y_label_area_size(72)
-            .build_cartesian_2d(x[0]..x[1], y[0]..y[1])?;
+        let mut chart = ChartBuilder::on(&panel);
+        if inputs.pols() == 2 {
+            chart.caption(title, font(LABEL));
+        }
+        let mut chart =
+            chart.margin(10).x_label_area_size(50).y_label_area_size(72).build_cartesian_2d(x[0]..x[1], y[0]..y[1])?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -48,7 +47,7 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
         for antenna in 0..inputs.antennas() {
             let Some(input) = inputs.input(antenna, pol) else { continue };
             let colour = line_colour(antenna);
-            let frequencies = figure.cube.frequencies();
+            let frequencies = figure.coherence.cube.frequencies();
             let points = decibels[input].iter().enumerate().filter(|(_, power)| power.is_finite());
             let points = points.map(|(channel, &power)| (frequencies.channel_hz(channel) / unit, power));
             chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;

@@ -5,7 +5,7 @@
 //! | `autocorrelations.png` | power of every input over frequency |
 //! | `waterfalls.png` | amplitude and phase of the strongest baselines over frequency and time (several integrations) |
 //! | `spectra.png` | amplitude and phase of the strongest baselines over frequency (few integrations) |
-//! | `coherence_matrix.png` | mean coherence of every pair of inputs |
+//! | `coherence_matrix.png` | mean and highest coherence of every pair of inputs |
 //! | `direction.png` | the field as the array sees it, the source's track and the recovered directions |
 
 mod autocorrelations;
@@ -18,12 +18,10 @@ mod waterfalls;
 
 use std::path::{Path, PathBuf};
 
-use fringes::io::write::VisibilityCube;
-
 pub(crate) use direction::Field;
 use style::Result;
 
-use crate::coherence::Baseline;
+use crate::coherence::{Baseline, Coherence};
 
 /// Integrations from which on time is an axis of its own.
 const WATERFALL_INTEGRATIONS: usize = 4;
@@ -31,7 +29,7 @@ const WATERFALL_INTEGRATIONS: usize = 4;
 /// What the plots are made of.
 pub(crate) struct Figure<'a> {
     /// The visibilities.
-    pub(crate) cube: &'a VisibilityCube,
+    pub(crate) coherence: &'a Coherence<'a>,
     /// Names of the inputs, short enough for an axis.
     pub(crate) names: &'a [String],
     /// Whether frequencies are on the sky; offsets from the bottom (real samples) or middle of the recorded band if not.
@@ -49,19 +47,19 @@ pub(crate) struct Figure<'a> {
 impl Figure<'_> {
     /// Name of the frequency axis, its ends in its unit, and the unit's size in Hz.
     fn frequency_axis(&self) -> (String, [f64; 2], f64) {
-        let frequencies = self.cube.frequencies();
+        let frequencies = self.coherence.cube.frequencies();
         let half = frequencies.step_hz / 2.0;
         let first = frequencies.first_hz - half;
-        let last = frequencies.channel_hz(self.cube.channels().saturating_sub(1)) + half;
+        let last = frequencies.channel_hz(self.coherence.cube.channels().saturating_sub(1)) + half;
         let unit = style::frequency_unit(first.abs().max(last.abs()));
         let name = if self.sky { "Sky frequency" } else { "Baseband frequency" };
         (format!("{name} ({})", unit.name), [first / unit.size, last / unit.size], unit.size)
     }
 
-    /// Name of a baseline.
+    /// Name of a baseline; the star marks the input that is conjugated.
     fn baseline_name(&self, baseline: &Baseline) -> String {
         let name = |input: usize| self.names.get(input).cloned().unwrap_or_else(|| input.to_string());
-        format!("{} \u{d7} {}", name(baseline.a), name(baseline.b))
+        format!("{} \u{d7} {}*", name(baseline.a), name(baseline.b))
     }
 
     /// Draws every plot that the data has something to show in, and returns the files.
@@ -76,7 +74,7 @@ impl Figure<'_> {
         };
         add("autocorrelations.png", &|path| autocorrelations::draw(self, path))?;
         if !self.ranked.is_empty() {
-            if self.cube.integrations() >= WATERFALL_INTEGRATIONS {
+            if self.coherence.cube.integrations() >= WATERFALL_INTEGRATIONS {
                 add("waterfalls.png", &|path| waterfalls::draw(self, path))?;
             } else {
                 add("spectra.png", &|path| spectra::draw(self, path))?;

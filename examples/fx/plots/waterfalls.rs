@@ -8,7 +8,7 @@ use num_complex::Complex;
 use super::Figure;
 use super::heat_map::HeatMap;
 use super::style::{Result, amplitude_colour, page, phase_colour, time_unit};
-use crate::coherence::{Baseline, spectrum};
+use crate::coherence::Baseline;
 
 /// Baselines shown.
 const SHOWN: usize = 3;
@@ -21,7 +21,7 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let title = format!("Coherence of the strongest baselines: {}", figure.label);
     let (root, body) = page(path, (560 * shown.len().max(2) as u32, 920), &title)?;
     let (x_name, x, _) = figure.frequency_axis();
-    let times = figure.cube.time_s();
+    let times = figure.coherence.cube.time_s();
     let half = figure.integration_s / 2.0;
     let ends = [times.first().copied().unwrap_or(0.0) - half, times.last().copied().unwrap_or(0.0) + half];
     let unit = time_unit(ends[1]);
@@ -67,7 +67,7 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
 
 /// The strongest baseline, and then the strongest that share no antenna with those before.
 fn spread<'a>(figure: &Figure<'a>) -> Vec<&'a Baseline> {
-    let pols = figure.cube.inputs().pols();
+    let pols = figure.coherence.cube.inputs().pols();
     let mut shown: Vec<&Baseline> = Vec::new();
     for baseline in figure.ranked {
         let antennas = [baseline.a / pols, baseline.b / pols];
@@ -82,11 +82,11 @@ fn spread<'a>(figure: &Figure<'a>) -> Vec<&'a Baseline> {
 
 /// Coherence of a baseline `[time][frequency]`, averaged to what the panel can show; NaN where data is missing.
 fn cells(figure: &Figure<'_>, baseline: &Baseline) -> Array2<Complex<f32>> {
-    let (integrations, channels) = (figure.cube.integrations(), figure.cube.channels());
+    let (integrations, channels) = (figure.coherence.cube.integrations(), figure.coherence.cube.channels());
     let (rows, columns) = (integrations.min(CELLS[1]), channels.min(CELLS[0]));
     let mut sums = Array2::from_elem((rows, columns), (Complex::<f32>::default(), 0u32));
     for integration in 0..integrations {
-        for (channel, value) in spectrum(figure.cube, integration, baseline.a, baseline.b).into_iter().enumerate() {
+        for (channel, value) in figure.coherence.spectrum(integration, baseline.a, baseline.b).into_iter().enumerate() {
             if let Some(value) = value {
                 let sum = &mut sums[(integration * rows / integrations, channel * columns / channels)];
                 sum.0 += value;

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_envelope_has_unit_mean_square_and_does_not_depend_on_chunks() {
+    fn the_envelope_has_unit_mean_square() {
         let rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut envelope = Envelope::new(rng, -100);
         envelope.cover(-100, 100_000);
