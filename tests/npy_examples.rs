@@ -1,4 +1,5 @@
 //! The npy examples as a user runs them: files in, files out, one line and exit status 2 when something is wrong.
+#![allow(clippy::unwrap_used)] // helper functions of tests
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

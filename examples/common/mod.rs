@@ -87,7 +87,7 @@ impl BackendArguments {
 
 /// `inputs` inputs as antennas of `pols` polarisations.
 pub(crate) fn inputs(path: &Path, inputs: usize, pols: usize) -> Result<Inputs, Failure> {
-    let antennas = if pols == 0 { 0 } else { inputs / pols };
+    let antennas = inputs.checked_div(pols).unwrap_or(0);
     let array = Inputs::new(antennas, pols.max(1)).map_err(|error| failure(path.display(), error))?;
     if array.len() != inputs {
         return Err(failure(
