@@ -24,6 +24,9 @@ mod split;
 mod transform;
 pub mod window;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Mutex;
 
 use fringes_types::Sample;
