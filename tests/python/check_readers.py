@@ -201,6 +201,34 @@ def meerkat(program, directory):
     same("sample_meerkat.dada", expected, samples, info, False)
 
 
+def check_cut(program, directory):
+    """Shipped files that end inside a header: refused, or read up to there and said to be cut short."""
+
+    def cut_file(path, cuts, first_data):
+        name, content = pathlib.Path(path).name, pathlib.Path(path).read_bytes()
+        short = directory / ("cut-" + name)
+        for cut in cuts:
+            short.write_bytes(content[:cut])
+            try:
+                _, _, info = ours(program, [short], directory)
+            except RuntimeError as error:
+                line = str(error)
+                assert cut < first_data and line.startswith("error: ") and "\n" not in line and str(short) in line, line
+                assert "panicked" not in line, line
+            else:
+                assert cut >= first_data and info["ended_by"] and str(short) in info["ended_by"], f"cut at {cut}: {info}"
+        print(f"ok    {name}: cut at each of {len(cuts)} bytes of headers: an error of one line")
+
+    frame, block = 5032, 6400 + 16384
+    vdif_cuts = [*range(32), *range(frame + 1, frame + 32)]
+    guppi_cuts = [*range(0, 6400, 61), *range(block + 1, block + 6400, 61)]
+    return [
+        ("sample.vdif cut", lambda: cut_file(data.SAMPLE_VDIF, vdif_cuts, frame)),
+        ("sample_puppi.raw cut", lambda: cut_file(data.SAMPLE_PUPPI, guppi_cuts, block)),
+        ("sample.dada cut", lambda: cut_file(data.SAMPLE_DADA, range(0, 4100, 41), 4100)),
+    ]
+
+
 def check_written_vdif(program, directory):
     """VDIF written by baseband: bit depths, real and complex, channels, threads, header versions."""
     generator = np.random.default_rng(20)
@@ -337,7 +365,8 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        checks = check_shipped(program, directory) + check_written_vdif(program, directory)
+        checks = check_shipped(program, directory) + check_cut(program, directory)
+        checks += check_written_vdif(program, directory)
         checks += check_packed_vdif(program, directory) + check_written_others(program, directory)
         for name, check in checks:
             try:
