@@ -20,8 +20,7 @@ struct Case {
     rotated: bool,
 }
 
-const CASE: Case =
-    Case { name: "", channels: 4096, inputs: 2, spectra: 512, oversampling: (1, 1), rotated: false };
+const CASE: Case = Case { name: "", channels: 4096, inputs: 2, spectra: 512, oversampling: (1, 1), rotated: false };
 
 fn run<S: Sample>(criterion: &mut Criterion, case: Case, mut sample: impl FnMut() -> S) {
     let Case { name, channels, inputs, spectra, oversampling, rotated } = case;

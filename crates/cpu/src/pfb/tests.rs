@@ -14,7 +14,18 @@ const U: f64 = f32::EPSILON as f64 / 2.0;
 
 /// A number of channels that has something awkward to it.
 fn channels() -> impl Strategy<Value = usize> {
-    prop_oneof![1..=20usize, Just(31), Just(37), Just(60), Just(64), Just(65), Just(97), Just(127), Just(192), Just(384)]
+    prop_oneof![
+        1..=20usize,
+        Just(31),
+        Just(37),
+        Just(60),
+        Just(64),
+        Just(65),
+        Just(97),
+        Just(127),
+        Just(192),
+        Just(384)
+    ]
 }
 
 /// The largest prime factor.
@@ -56,7 +67,8 @@ struct Case {
 
 fn case() -> impl Strategy<Value = Case> {
     let shape = (channels(), any::<bool>(), 1..=9usize, 1..=4usize, 1..=9usize);
-    let split = (1..=7usize, 1..=4usize, 1..=3usize).prop_map(|(times, inputs, workers)| Split { times, inputs, workers });
+    let split =
+        (1..=7usize, 1..=4usize, 1..=3usize).prop_map(|(times, inputs, workers)| Split { times, inputs, workers });
     (shape, 1..=5usize, 0..1000u64, split, any::<u64>()).prop_map(
         |((channels, complex, taps, inputs, times), divide, first_sample, split, seed)| {
             let step = if complex { channels } else { 2 * channels };
@@ -216,7 +228,8 @@ fn samples_outside_the_array_are_zero() {
         let mut out = [9.0; 12];
         source.fill(0, start, &mut out);
         for (index, pair) in out.chunks(2).enumerate() {
-            let expected = start.checked_add(index as i64).filter(|at| (0..10).contains(at)).map_or(0.0, |at| 1.0 + at as f32);
+            let expected =
+                start.checked_add(index as i64).filter(|at| (0..10).contains(at)).map_or(0.0, |at| 1.0 + at as f32);
             assert_eq!(pair, [expected, -expected], "{start} {index}");
         }
     }
@@ -270,7 +283,9 @@ fn windows_and_weights_are_those_of_the_reference() {
             let weights = pfb_weights(window, taps, step, w_cutoff);
             let expected = reference::pfb_weights(expected, taps, step, w_cutoff);
             match weights {
-                Some(weights) => assert!(weights.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-14), "{window:?}"),
+                Some(weights) => {
+                    assert!(weights.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-14), "{window:?}")
+                }
                 // Windows of two weights that are 0 at both ends.
                 None => assert!(taps * step == 2 && matches!(window, Window::Hann | Window::Blackman)),
             }
