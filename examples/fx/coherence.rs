@@ -139,7 +139,7 @@ impl Coherence<'_> {
     }
 }
 
-/// Baselines in falling order of their highest coherence.
+/// Baselines in falling order of their highest coherence; those without data come last.
 pub(crate) fn ranked(baselines: &[Baseline]) -> Vec<&Baseline> {
     let mut ranked: Vec<&Baseline> = baselines.iter().collect();
     ranked.sort_by(|x, y| y.peak.0.total_cmp(&x.peak.0));

@@ -16,7 +16,8 @@ const WIDTH: u32 = 930;
 
 /// Draws the amplitudes of the strongest baselines in one panel, their phases in another below.
 pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
-    let shown = &figure.ranked[..figure.ranked.len().min(SHOWN)];
+    let filled = figure.ranked.iter().filter(|baseline| baseline.noise.is_finite()).count();
+    let shown = &figure.ranked[..filled.min(SHOWN)];
     let title = format!("Coherence of the strongest baselines: {}", figure.label);
     let (root, body) = page(path, (1120, 900), &title)?;
     let panels = body.split_evenly((2, 1));

@@ -73,7 +73,7 @@ fn spread<'a>(figure: &Figure<'a>) -> Vec<&'a Baseline> {
         let antennas = [baseline.a / pols, baseline.b / pols];
         let fresh =
             shown.iter().all(|other| !antennas.contains(&(other.a / pols)) && !antennas.contains(&(other.b / pols)));
-        if fresh && shown.len() < SHOWN {
+        if fresh && shown.len() < SHOWN && (shown.is_empty() || baseline.noise.is_finite()) {
             shown.push(baseline);
         }
     }
