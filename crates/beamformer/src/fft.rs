@@ -8,7 +8,7 @@
 
 use fringes_cpu::beamformer::FeedLines;
 use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
-use ndarray::{Array2, Array3, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 use num_complex::Complex;
 
 use crate::set::{check_length, sealed};
@@ -117,9 +117,10 @@ impl BeamSet for FftBeams {
         fringes_cpu::beamformer::fft_scratch_bytes(self.padded)
     }
 
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<Complex<f32>> {
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Complex<f32>]) {
         let pols = voltages.inputs().pols();
         let layout = FeedLines { lines: self.lines, feeds: self.feeds, pols, padded: self.padded };
-        fringes_cpu::beamformer::fft_beams(voltages.data(), voltages.presence(), self.gains(), layout, parallel)
+        let (data, presence) = (voltages.data(), voltages.presence());
+        fringes_cpu::beamformer::fft_beams_into(data, presence, self.gains(), layout, parallel, out);
     }
 }

@@ -1,7 +1,7 @@
 //! Incoherent beams: weighted sums of powers.
 
 use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
-use ndarray::{Array2, Array3, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 
 use crate::set::{check_length, sealed};
 use crate::{BeamSet, BeamformerError};
@@ -60,7 +60,8 @@ impl BeamSet for IncoherentBeams {
         fringes_cpu::beamformer::incoherent_scratch_bytes(inputs.len(), self.gains.nrows())
     }
 
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<f32> {
-        fringes_cpu::beamformer::incoherent(voltages.data(), voltages.presence(), self.gains.view(), parallel)
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [f32]) {
+        let (data, presence) = (voltages.data(), voltages.presence());
+        fringes_cpu::beamformer::incoherent_into(data, presence, self.gains.view(), parallel, out);
     }
 }

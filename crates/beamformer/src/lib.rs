@@ -30,7 +30,9 @@ mod fft;
 mod incoherent;
 mod set;
 
-use fringes_types::{Backend, Beams, VoltageSample, Voltages};
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_types::{Backend, Beams, TypesError, VoltageSample, Voltages};
+use ndarray::Array3;
 
 pub use error::BeamformerError;
 pub use fft::FftBeams;
@@ -74,9 +76,9 @@ pub use set::BeamSet;
 ///   `||y - y_reference|| <= (21 (log2(padded) + 3) + 4) u sqrt(padded) ||g x||`.
 ///
 /// # Errors
-/// As [`BeamSet::check`] if voltages and beams do not fit, [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit) if
-/// the scratch of one unit of work exceeds the backend's limit, [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if the
-/// output is larger than memory can be.
+/// As [`BeamSet::check`] if voltages and beams do not fit, [`TypesError::MemoryLimit`] if
+/// the scratch of one unit of work exceeds the backend's limit, [`TypesError::TooLarge`] if there is no memory for the
+/// output.
 pub fn beamform<V: VoltageSample, B: BeamSet>(
     backend: &Backend,
     voltages: &Voltages<V>,
@@ -85,10 +87,13 @@ pub fn beamform<V: VoltageSample, B: BeamSet>(
     let (channels, times, inputs) = voltages.data().dim();
     let _span = tracing::debug_span!("beamform", channels, times, inputs).entered();
     beams.check(channels, voltages.inputs())?;
-    if beams.memory::<V>(channels, times, voltages.inputs()).output_bytes > isize::MAX as u64 {
-        let elements = format!("{channels} x {times} x {}", beams.beams(voltages.inputs()));
-        return Err(fringes_types::TypesError::TooLarge { array: "beams", elements }.into());
-    }
     let parallel = beams.parallel(backend, voltages.inputs())?;
-    Ok(Beams::new(beams.form(voltages, parallel), voltages.frequencies(), voltages.clock())?)
+    let shape = (channels, times, beams.beams(voltages.inputs()));
+    let too_large =
+        || TypesError::TooLarge { array: "beams", elements: format!("{} x {} x {}", shape.0, shape.1, shape.2) };
+    let elements = shape.0.checked_mul(shape.1).and_then(|product| product.checked_mul(shape.2));
+    let mut out = elements.and_then(try_zeroed_vec).ok_or_else(too_large)?;
+    beams.form(voltages, parallel, &mut out);
+    let out = Array3::from_shape_vec(shape, out).map_err(|_| too_large())?;
+    Ok(Beams::new(out, voltages.frequencies(), voltages.clock())?)
 }

@@ -1,7 +1,6 @@
 //! The sets of beams that [`beamform`](crate::beamform) takes.
 
 use fringes_types::{Backend, BeamWeights, Dimension, Inputs, MemoryNeed, TypesError, VoltageSample, Voltages};
-use ndarray::Array3;
 use num_complex::Complex;
 
 use crate::BeamformerError;
@@ -17,7 +16,7 @@ use crate::BeamformerError;
 /// Sealed: the sets are those of this crate.
 pub trait BeamSet: sealed::Sealed {
     /// What a beam is made of: `Complex<f32>` for voltages, `f32` for powers.
-    type Output: Copy + Send + Sync + std::fmt::Debug + 'static;
+    type Output: bytemuck::Zeroable + Copy + Send + Sync + std::fmt::Debug + 'static;
 
     /// Number of beams formed from voltages of these inputs.
     fn beams(&self, inputs: Inputs) -> usize;
@@ -33,9 +32,9 @@ pub trait BeamSet: sealed::Sealed {
     #[doc(hidden)]
     fn unit_bytes(&self, inputs: Inputs) -> u64;
 
-    /// Forms the beams, at most `parallel` units of work at a time; the shapes have been checked.
+    /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time; the shapes have been checked.
     #[doc(hidden)]
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<Self::Output>;
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Self::Output]);
 
     /// What [`beamform`](crate::beamform) needs for voltages of type `V` of this shape. The workspace is an upper bound, for
     /// voltages that must be converted first.
@@ -91,7 +90,7 @@ impl BeamSet for BeamWeights {
         fringes_cpu::beamformer::tied_array_scratch_bytes(inputs.len(), BeamWeights::beams(self))
     }
 
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize) -> Array3<Complex<f32>> {
-        fringes_cpu::beamformer::tied_array(voltages.data(), voltages.presence(), self.data(), parallel)
+    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Complex<f32>]) {
+        fringes_cpu::beamformer::tied_array_into(voltages.data(), voltages.presence(), self.data(), parallel, out);
     }
 }

@@ -1,5 +1,7 @@
 //! Beamforming by its public interface: against the reference, with missing data, limits and bad arguments.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 use fringes_reference::beamformer as reference;
 use fringes_types::{
@@ -64,7 +66,7 @@ fn all_sets_are_within_their_bounds<V: VoltageSample>(voltages: &Voltages<V>, se
     }
 
     let inputs = voltages.inputs();
-    let (lines, pols) = (if inputs.antennas() % 2 == 0 { 2 } else { 1 }, inputs.pols());
+    let (lines, pols) = (if inputs.antennas().is_multiple_of(2) { 2 } else { 1 }, inputs.pols());
     let (feeds, padded) = (inputs.antennas() / lines, inputs.antennas() / lines + 7);
     let gains = noise((1, channels, count), seed ^ 1).remove_axis(ndarray::Axis(0));
     let set = FftBeams::new(lines, feeds, padded).unwrap().with_gains(gains.clone()).unwrap();

@@ -1,5 +1,7 @@
 //! Down-conversion by its public interface: against the reference, in chunks, with missing data and with bad arguments.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_channelizer::{ChannelizerError, DownConverter, DownConverterStream, down_convert};
 use fringes_reference::ddc as reference;
 use fringes_types::{Backend, Complex, Inputs, Sample, SamplePresence, Samples, TypesError};

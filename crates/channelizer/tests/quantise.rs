@@ -1,5 +1,7 @@
 //! Quantisation by its public interface.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_channelizer::{ChannelizerError, Gains, QuantisedSample, quantise, quantise_memory, recorded_integers};
 use fringes_reference::quantiser as reference;
 use fringes_types::{Backend, Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Voltages};

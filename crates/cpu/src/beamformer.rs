@@ -10,8 +10,10 @@
 mod fft;
 mod product;
 
-pub use self::fft::{FeedLines, fft_beams, fft_scratch_bytes};
-pub use self::product::{incoherent, incoherent_scratch_bytes, tied_array, tied_array_scratch_bytes};
+pub use self::fft::{FeedLines, fft_beams, fft_beams_into, fft_scratch_bytes};
+pub use self::product::{
+    incoherent, incoherent_into, incoherent_scratch_bytes, tied_array, tied_array_into, tied_array_scratch_bytes,
+};
 
 /// Times of one unit of work.
 pub const BLOCK_TIMES: usize = 128;

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 
 use self::kernel::dot_pairs;
 use crate::blocks::share;
+use crate::memory::zeroed_vec;
 
 pub use self::kernel::LANES;
 
@@ -139,24 +140,24 @@ impl DownConversion {
 
 /// Copies samples to contiguous `f32` values, complex ones as pairs.
 fn to_values<S: Sample>(samples: ArrayView1<'_, S>, values: &mut Vec<f32>) {
-    // Slices where there are some: the compiler vectorises those loops.
-    match samples.as_slice() {
-        Some(samples) => fill_values(samples.iter(), values),
-        None => fill_values(samples.iter(), values),
+    fn fill<'a, T: Copy + Into<f32> + 'a>(parts: impl ExactSizeIterator<Item = &'a T>, values: &mut Vec<f32>) {
+        values.resize(parts.len(), 0.0);
+        values.iter_mut().zip(parts).for_each(|(value, &part)| *value = part.into());
     }
-}
-
-#[inline(always)]
-fn fill_values<'a, S: Sample>(samples: impl ExactSizeIterator<Item = &'a S>, values: &mut Vec<f32>) {
-    if S::COMPLEX {
-        values.resize(2 * samples.len(), 0.0);
-        for (value, sample) in values.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
-            let sample = sample.to_c32();
-            *value = [sample.re, sample.im];
+    // Integers, real or complex, are a slice of integers where they are contiguous.
+    if let Some(samples) = samples.as_slice() {
+        match S::FORMAT {
+            SampleFormat::Int8 => return fill(bytemuck::cast_slice::<S, i8>(samples).iter(), values),
+            SampleFormat::Int16 => return fill(bytemuck::cast_slice::<S, i16>(samples).iter(), values),
+            _ => {}
         }
+    }
+    values.clear();
+    if S::COMPLEX {
+        let parts = samples.iter().map(|sample| sample.to_c32());
+        values.extend(parts.flat_map(|sample| [sample.re, sample.im]));
     } else {
-        values.resize(samples.len(), 0.0);
-        values.iter_mut().zip(samples).for_each(|(value, sample)| *value = sample.re_f32());
+        values.extend(samples.iter().map(|sample| sample.re_f32()));
     }
 }
 
@@ -230,7 +231,8 @@ pub fn down_convert<S: Sample>(
     samples: ArrayView2<'_, S>,
     first_output: u64,
 ) -> Array2<Complex<f32>> {
-    let mut out = Array2::zeros((samples.nrows(), plan.outputs(samples.ncols())));
+    let shape = (samples.nrows(), plan.outputs(samples.ncols()));
+    let mut out = Array2::from_shape_vec(shape, zeroed_vec(shape.0 * shape.1)).expect("a value for each output");
     if let Some(split) = plan.split(S::COMPLEX, None) {
         down_convert_into(plan, samples, first_output, split, out.view_mut());
     }

@@ -8,5 +8,6 @@ pub mod beamformer;
 pub mod blocks;
 pub mod correlator;
 pub mod ddc;
+pub mod memory;
 pub mod pfb;
 pub mod quantiser;

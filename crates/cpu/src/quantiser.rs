@@ -3,15 +3,17 @@
 //! The product of gain and voltage is taken in f64 by the reference's formula, so the integers and the counts of saturated
 //! values equal the reference's on every input, without a margin at rounding ties.
 
+use bytemuck::Zeroable;
 use fringes_types::Complex4;
 use ndarray::{Array1, Array3, ArrayView1, ArrayView2, ArrayView3, Axis, s};
 use num_complex::Complex;
 use rayon::prelude::*;
 
 use crate::blocks::time_blocks;
+use crate::memory::zeroed_vec;
 
 /// An integer complex value that the quantiser writes.
-pub trait QuantisedValue: Copy + Default + Send + Sync {
+pub trait QuantisedValue: Zeroable + Copy + Send + Sync {
     /// Largest magnitude of a part.
     const LIMIT: f64;
     /// The value of two parts within the limit.
@@ -111,7 +113,7 @@ pub fn quantise<Q: QuantisedValue>(
 ) -> (Array3<Q>, Array1<u64>) {
     let (channels, _, inputs) = voltages.dim();
     assert_eq!(gains.dim(), (channels, inputs), "gains are [channel][input]");
-    let mut quantised = vec![Q::default(); voltages.len()];
+    let mut quantised = zeroed_vec::<Q>(voltages.len());
     let blocks = time_blocks(&mut quantised, voltages.dim().1, inputs, BLOCK_TIMES);
     let saturated = blocks
         .into_par_iter()

@@ -1,5 +1,7 @@
 //! Beams on the CPU against the reference, over awkward sizes, to the stated bounds.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_cpu::beamformer::{FeedLines, fft_beams, incoherent, tied_array};
 use fringes_reference::beamformer as reference;
 use fringes_types::{Complex, Complex4, VoltageSample, f16};

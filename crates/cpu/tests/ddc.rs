@@ -1,5 +1,7 @@
 //! Down-conversion on the CPU against the reference, over awkward sizes, to the stated bound.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_cpu::ddc::{DownConversion, Split, down_convert, down_convert_into};
 use fringes_reference::ddc as reference;
 use fringes_types::{Complex, Sample};

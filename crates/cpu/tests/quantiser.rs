@@ -1,5 +1,7 @@
 //! Quantisation on the CPU equals the reference exactly.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use fringes_cpu::quantiser::{QuantisedValue, quantise};
 use fringes_reference::quantiser as reference;
 use fringes_types::{Complex, Complex4};

@@ -7,6 +7,7 @@
 //! output j + 2                                   [-----------------------]      read from the chunk in place
 //! ```
 
+use fringes_cpu::memory::try_zeroed_vec;
 use fringes_types::{Backend, Inputs, Sample, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use num_complex::Complex;
@@ -187,12 +188,12 @@ impl DownConverterStream {
     ) -> Result<Samples<Complex<f32>>, ChannelizerError> {
         let (decimation, taps) = (self.plan.decimation, self.plan.filter.len());
         let (inputs, held) = (self.inputs.len(), state.held.ncols());
-        let bytes = (available as u64).saturating_mul(inputs as u64).saturating_mul(size_of::<Complex<f32>>() as u64);
-        if bytes > isize::MAX as u64 {
+        let too_large = || {
             let elements = format!("{inputs} x {available}");
-            return Err(TypesError::TooLarge { array: "down-converted samples", elements }.into());
-        }
-        let mut out = Array2::zeros((inputs, available));
+            TypesError::TooLarge { array: "down-converted samples", elements }
+        };
+        let out = available.checked_mul(inputs).and_then(try_zeroed_vec).ok_or_else(too_large)?;
+        let mut out = Array2::from_shape_vec((inputs, available), out).map_err(|_| too_large())?;
 
         // Outputs that start in what is held: `held` samples lie before the chunk, and the first output starts at the first.
         let joined = held.div_ceil(decimation).min(available);

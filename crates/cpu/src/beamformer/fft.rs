@@ -8,6 +8,7 @@ use rustfft::FftPlanner;
 
 use super::BLOCK_TIMES;
 use crate::blocks::{share, time_blocks};
+use crate::memory::zeroed_vec;
 
 type C32 = Complex<f32>;
 
@@ -30,7 +31,7 @@ pub fn fft_scratch_bytes(padded: usize) -> u64 {
     (fft.get_inplace_scratch_len() * size_of::<C32>()) as u64
 }
 
-/// FFT beams `[channel][time][beam]` of voltages `[channel][time][input]`, beam `= (line * pols + pol) * padded + q`:
+/// Writes FFT beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]`, beam `= (line * pols + pol) * padded + q`:
 /// `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1 if `None`;
 /// `presence` is `[time][input]`.
 ///
@@ -44,13 +45,14 @@ pub fn fft_scratch_bytes(padded: usize) -> u64 {
 ///
 /// # Panics
 /// If the shapes do not fit, or `padded < feeds`.
-pub fn fft_beams<V: VoltageSample>(
+pub fn fft_beams_into<V: VoltageSample>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
     gains: Option<ArrayView2<'_, C32>>,
     layout: FeedLines,
     parallel: usize,
-) -> Array3<C32> {
+    out: &mut [C32],
+) {
     let FeedLines { lines, feeds, pols, padded } = layout;
     let (channels, times, inputs) = voltages.dim();
     assert_eq!(inputs, lines * feeds * pols, "lines x feeds x pols");
@@ -58,8 +60,8 @@ pub fn fft_beams<V: VoltageSample>(
     assert!(feeds <= padded, "padding cannot cut feeds off");
     let beams = lines * pols * padded;
     let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
-    let mut out = vec![C32::new(0.0, 0.0); channels * times * beams];
-    let blocks = time_blocks(&mut out, times, beams, BLOCK_TIMES);
+    assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
+    let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
     let share = share(blocks.len(), parallel);
     let scratch_of = || vec![C32::new(0.0, 0.0); fft.get_inplace_scratch_len()];
     blocks.into_par_iter().with_min_len(share).for_each_init(scratch_of, |scratch, block| {
@@ -67,6 +69,7 @@ pub fn fft_beams<V: VoltageSample>(
             let time = block.first_time + number;
             for (line_pol, line_beams) in spectrum.chunks_mut(padded).enumerate() {
                 let (line, pol) = (line_pol / pols, line_pol % pols);
+                line_beams.fill(C32::new(0.0, 0.0));
                 for (feed, value) in line_beams.iter_mut().take(feeds).enumerate() {
                     let input = (line * feeds + feed) * pols + pol;
                     if presence.is_none_or(|presence| presence[(time, input)]) {
@@ -78,5 +81,22 @@ pub fn fft_beams<V: VoltageSample>(
             }
         }
     });
-    Array3::from_shape_vec((channels, times, beams), out).expect("a value for each channel, time and beam")
+}
+
+/// As [`fft_beams_into`], with a new output.
+///
+/// # Panics
+/// As [`fft_beams_into`].
+pub fn fft_beams<V: VoltageSample>(
+    voltages: ArrayView3<'_, V>,
+    presence: Option<ArrayView2<'_, bool>>,
+    gains: Option<ArrayView2<'_, C32>>,
+    layout: FeedLines,
+    parallel: usize,
+) -> Array3<C32> {
+    let (channels, times, _) = voltages.dim();
+    let shape = (channels, times, layout.lines * layout.pols * layout.padded);
+    let mut out = zeroed_vec(shape.0 * shape.1 * shape.2);
+    fft_beams_into(voltages, presence, gains, layout, parallel, &mut out);
+    Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
 }

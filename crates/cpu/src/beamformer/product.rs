@@ -1,12 +1,13 @@
 //! Tied-array and incoherent beams: products of a block `[time][input]` with a matrix `[input][beam]`.
 
 use fringes_types::{SampleFormat, VoltageSample};
-use ndarray::{Array3, ArrayView2, ArrayView3, ArrayViewMut2, s};
+use ndarray::{Array3, ArrayView2, ArrayView3, ArrayViewMut2, Axis, s};
 use num_complex::Complex;
 use rayon::prelude::*;
 
 use super::BLOCK_TIMES;
 use crate::blocks::{TimeBlock, share, time_blocks};
+use crate::memory::zeroed_vec;
 
 type C32 = Complex<f32>;
 
@@ -113,7 +114,7 @@ fn product_scratch_bytes<T>(inputs: usize, beams: usize) -> u64 {
     rows.saturating_mul(inputs as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-/// Tied-array beams `[channel][time][beam]` of voltages `[channel][time][input]` with weights `[beam][channel][input]`;
+/// Writes tied-array beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with weights `[beam][channel][input]`;
 /// `presence` is `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
@@ -125,17 +126,18 @@ fn product_scratch_bytes<T>(inputs: usize, beams: usize) -> u64 {
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn tied_array<V: VoltageSample>(
+pub fn tied_array_into<V: VoltageSample>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
     weights: ArrayView3<'_, C32>,
     parallel: usize,
-) -> Array3<C32> {
+    out: &mut [C32],
+) {
     let (channels, times, inputs) = voltages.dim();
     let beams = weights.dim().0;
     assert_eq!(weights.dim(), (beams, channels, inputs), "weights are [beam][channel][input]");
-    let mut out = vec![C32::ZERO; channels * times * beams];
-    let blocks = time_blocks(&mut out, times, beams, BLOCK_TIMES);
+    assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
+    let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
     let share = share(blocks.len(), parallel);
     blocks.into_par_iter().with_min_len(share).for_each_init(Vec::new, |scratch, block| {
         let times = block.out.len() / beams;
@@ -151,10 +153,26 @@ pub fn tied_array<V: VoltageSample>(
             }
         }
     });
-    Array3::from_shape_vec((channels, times, beams), out).expect("a value for each channel, time and beam")
 }
 
-/// Incoherent beams `[channel][time][beam]` of voltages `[channel][time][input]` with gains `[beam][input]`; `presence` is
+/// As [`tied_array_into`], with a new output.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn tied_array<V: VoltageSample>(
+    voltages: ArrayView3<'_, V>,
+    presence: Option<ArrayView2<'_, bool>>,
+    weights: ArrayView3<'_, C32>,
+    parallel: usize,
+) -> Array3<C32> {
+    let (channels, times, _) = voltages.dim();
+    let shape = (channels, times, weights.len_of(Axis(0)));
+    let mut out = zeroed_vec(shape.0 * shape.1 * shape.2);
+    tied_array_into(voltages, presence, weights, parallel, &mut out);
+    Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
+}
+
+/// Writes incoherent beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with gains `[beam][input]`; `presence` is
 /// `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
@@ -165,17 +183,18 @@ pub fn tied_array<V: VoltageSample>(
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn incoherent<V: VoltageSample>(
+pub fn incoherent_into<V: VoltageSample>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
     gains: ArrayView2<'_, f32>,
     parallel: usize,
-) -> Array3<f32> {
+    out: &mut [f32],
+) {
     let (channels, times, inputs) = voltages.dim();
     let beams = gains.nrows();
     assert_eq!(gains.ncols(), inputs, "gains are [beam][input]");
-    let mut out = vec![0.0; channels * times * beams];
-    let blocks = time_blocks(&mut out, times, beams, BLOCK_TIMES);
+    assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
+    let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
     let share = share(blocks.len(), parallel);
     blocks.into_par_iter().with_min_len(share).for_each_init(Vec::new, |scratch, block| {
         let times = block.out.len() / beams;
@@ -183,7 +202,23 @@ pub fn incoherent<V: VoltageSample>(
         convert(voltages, presence_of(presence, &block, times), scratch, |voltage| voltage.norm_sqr());
         multiply(matrix(scratch, times, inputs), gains.reversed_axes(), matrix_mut(block.out, times, beams));
     });
-    Array3::from_shape_vec((channels, times, beams), out).expect("a value for each channel, time and beam")
+}
+
+/// As [`incoherent_into`], with a new output.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn incoherent<V: VoltageSample>(
+    voltages: ArrayView3<'_, V>,
+    presence: Option<ArrayView2<'_, bool>>,
+    gains: ArrayView2<'_, f32>,
+    parallel: usize,
+) -> Array3<f32> {
+    let (channels, times, _) = voltages.dim();
+    let shape = (channels, times, gains.len_of(Axis(0)));
+    let mut out = zeroed_vec(shape.0 * shape.1 * shape.2);
+    incoherent_into(voltages, presence, gains, parallel, &mut out);
+    Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
 }
 
 fn matrix<T>(values: &[T], rows: usize, columns: usize) -> ArrayView2<'_, T> {
