@@ -1,6 +1,8 @@
 //! The example `fx` as a user runs it: a simulated array whose source is found again, and one line with exit status 2 for what
 //! is wrong. The simulator's own parts are tested here too.
 
+#![allow(clippy::unwrap_used)] // also outside of #[test] functions, in what they share
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
