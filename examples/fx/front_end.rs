@@ -47,7 +47,7 @@ impl FrontEnd {
         if arguments.taps == 0 {
             return Err(Failure::at("--taps", "expected at least 1, found 0"));
         }
-        if channels % recorded != 0 {
+        if !channels.is_multiple_of(recorded) {
             let what = format!("expected a multiple of the {recorded} recorded channels, found {channels}");
             return Err(Failure::at("--channels", what));
         }
