@@ -88,9 +88,10 @@
 //! was. This version has the CPU, which uses every thread of the rayon pool; [`Backend::gpu`] is reserved and returns an
 //! error.
 //!
-//! What a call needs beside its input and output can be asked before, and limited: with
-//! [`Backend::with_memory_limit`], operations split their work by time into steps that stay below the limit, with the same
-//! result. Only a limit below the smallest step is an error.
+//! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
+//! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
+//! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
+//! below the limit, with the same result. Only a limit below the smallest step is an error.
 //!
 //! ```
 //! use fringes::prelude::*;
