@@ -1,7 +1,7 @@
 //! The steps of CI, each a command line that a developer can run by hand.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// One step: its name and what it runs.
@@ -45,10 +45,13 @@ const STEPS: &[Step] = &[
             cargo(root, &arguments, &[])
         },
     },
-    Step { name: "readers", run: |root, python| script(root, python, "check_readers.py", Some("dump_samples")) },
-    Step { name: "operations", run: |root, python| script(root, python, "check_operations.py", None) },
-    Step { name: "uvfits", run: |root, python| script(root, python, "check_uvfits.py", None) },
-    Step { name: "recordings", run: |root, python| script(root, python, "check_fx.py", None) },
+    Step {
+        name: "readers",
+        run: |root, python| script(root, python, "check_readers.py", &examples(root).join("dump_samples")),
+    },
+    Step { name: "operations", run: |root, python| script(root, python, "check_operations.py", &examples(root)) },
+    Step { name: "uvfits", run: uvfits },
+    Step { name: "recordings", run: |root, python| script(root, python, "check_fx.py", &examples(root)) },
 ];
 
 /// Prints the names of the steps.
@@ -80,18 +83,49 @@ fn cargo(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Resul
     status(&mut command, &format!("cargo {}", arguments.join(" ")))
 }
 
-/// Runs a Python cross-check over the folder of built examples, or over one of them.
-fn script(root: &Path, python: &Path, name: &str, example: Option<&str>) -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    let mut examples = target.join("debug").join("examples");
+/// Cargo's target folder.
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into)
+}
+
+/// The folder of built examples.
+fn examples(root: &Path) -> PathBuf {
+    target(root).join("debug").join("examples")
+}
+
+/// Runs a Python cross-check with one argument, after building the examples.
+fn script(root: &Path, python: &Path, name: &str, argument: &Path) -> Result<(), String> {
     cargo(root, &["build", "--quiet", "--examples"], &[])?;
-    if let Some(example) = example {
-        examples.push(example);
-    }
     let python = if python.components().count() > 1 { root.join(python) } else { python.to_path_buf() };
     let mut command = Command::new(&python);
-    command.current_dir(root).arg(root.join("tests/python").join(name)).arg(examples);
+    command.current_dir(root).arg(root.join("tests/python").join(name)).arg(argument);
     status(&mut command, &format!("{} tests/python/{name}", python.display()))
+}
+
+/// Writes simulated UVFITS files of several shapes and lets pyuvdata read them.
+fn uvfits(root: &Path, python: &Path) -> Result<(), String> {
+    cargo(root, &["build", "--quiet", "--examples"], &[])?;
+    let folder = target(root).join("cross-checks").join("uvfits");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let shapes: [(&str, &[&str]); 3] = [
+        ("seven", &[]),
+        ("one-pol", &["--antennas", "5", "--pols", "1", "--channels", "1"]),
+        ("many", &["--antennas", "300", "--channels", "2", "--integrations", "2"]),
+    ];
+    for (name, arguments) in shapes {
+        let folder = folder.join(name);
+        let mut command = Command::new(examples(root).join("write_uvfits"));
+        command.arg("--out").arg(&folder).args(arguments).stdout(Stdio::null());
+        status(&mut command, &format!("write_uvfits {}", arguments.join(" ")))?;
+        script(root, python, "check_uvfits.py", &folder)?;
+    }
+    let folder = folder.join("fx");
+    let mut command = Command::new(examples(root).join("fx"));
+    command.args(["--duration", "0.2", "--json", "--out"]).arg(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+    status(&mut command, "fx --duration 0.2")?;
+    script(root, python, "check_uvfits.py", &folder)
 }
 
 fn status(command: &mut Command, shown: &str) -> Result<(), String> {
