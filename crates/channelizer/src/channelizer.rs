@@ -285,7 +285,8 @@ pub(crate) fn new_output(
 /// # Precision
 /// f32, with weights computed in f64. With `u = 2^-24`, `M = step` and `a[p] = sum_j |w[j M + p] x[t + j M + p]|`, each
 /// spectrum is within `u ((taps + 1) + 7 P log2 M) sqrt(M) ||a||` of the exact one in the 2-norm over channels, where
-/// `P = 1` for `M` without prime factors above 31 and 6 otherwise ([`Pfb`]). Typical errors are below a tenth of that.
+/// `P = 1` for `M` without prime factors above 31 and 10 otherwise ([`Pfb`]); over many spectra the rms error is at most
+/// `u sqrt((taps + 1) / 3 + log2 M) sqrt(M) ||a||`.
 ///
 /// # Errors
 /// [`ChannelizerError::SampleKind`], [`ChannelizerError::TooShort`] for less than one window, [`ChannelizerError::Counter`],

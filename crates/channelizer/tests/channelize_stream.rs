@@ -1,5 +1,7 @@
 //! A stream of chunks through the filter bank: seams, delays, gaps, missing samples, limits.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
+
 use std::f64::consts::TAU;
 
 use fringes_channelizer::{Channelizer, ChannelizerError, ChannelizerStream, channelize};

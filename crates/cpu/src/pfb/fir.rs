@@ -20,17 +20,20 @@ use super::source::SampleSource;
 
 /// f32 columns that the kernel holds in registers.
 const LANES: usize = 16;
-/// Groups of lanes in a tile.
-const LANE_GROUPS: usize = 8;
-/// f32 columns of a tile.
-pub(super) const TILE: usize = LANES * LANE_GROUPS;
+/// f32 columns of a tile: long enough that rows are read from memory in runs worth prefetching.
+const TILE: usize = 512;
+/// Groups of lanes in a row of a tile, one more than are used, so that the rows of a column are on different cache sets.
+const LANE_GROUPS: usize = TILE / LANES + 1;
 /// Spectra that the kernel works on together, so that a weight loaded serves several.
-const GROUP: usize = 4;
+pub(super) const GROUP: usize = 4;
 
-/// One row of a tile: its columns in groups of [`LANES`].
-pub(super) type TileRow = [[f32; LANES]; LANE_GROUPS];
+/// One row of a tile: its columns in groups of [`LANES`], each group a cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct TileRow([[f32; LANES]; LANE_GROUPS]);
+
 /// A row of zeros.
-pub(super) const ZERO_ROW: TileRow = [[0.0; LANES]; LANE_GROUPS];
+pub(super) const ZERO_ROW: TileRow = TileRow([[0.0; LANES]; LANE_GROUPS]);
 
 /// Weights `[tile][tap][column]`, the last tile filled with zeros.
 #[derive(Debug, Clone)]
@@ -41,7 +44,8 @@ pub(super) struct TiledWeights {
     /// f32 columns of a row: `step * floats`.
     width: usize,
     rows: Vec<TileRow>,
-    fused: bool,
+    /// Whether the kernel with fused multiply-add can run here.
+    pub(super) fused: bool,
 }
 
 /// Spectra of one input whose windows start whole rows apart.
@@ -62,7 +66,7 @@ impl TiledWeights {
         for (tap, weights) in weights.chunks_exact(step).enumerate() {
             for column in 0..width {
                 let row = &mut rows[column / TILE * taps + tap];
-                row[column % TILE / LANES][column % LANES] = weights[column / floats] as f32;
+                row.0[column % TILE / LANES][column % LANES] = weights[column / floats] as f32;
             }
         }
         Self { taps, floats, width, rows, fused: has_fused_multiply_add() }
@@ -90,29 +94,16 @@ impl TiledWeights {
         if tile.len() < needed {
             tile.resize(needed, ZERO_ROW);
         }
-        let step = (self.width / self.floats) as i64;
-        for (index, weights) in self.rows.chunks_exact(self.taps).enumerate() {
-            let first = index * TILE;
-            let columns = TILE.min(self.width - first);
-            for (row, values) in tile[..needed].iter_mut().enumerate() {
-                let start = run.base + row as i64 * step + (first / self.floats) as i64;
-                let values = values.as_flattened_mut();
-                source.fill(input, start, &mut values[..columns]);
-                values[columns..].fill(0.0);
+        let tile = &mut tile[..needed];
+        #[cfg(target_arch = "x86_64")]
+        if self.fused {
+            // SAFETY: `fused` is true only where the processor was found to have AVX2 and FMA.
+            #[allow(unsafe_code)]
+            unsafe {
+                return filter_avx2(self, source, input, run, tile, out, out_stride);
             }
-            let lane_groups = columns.div_ceil(LANES);
-            let out = &mut out[first..];
-            #[cfg(target_arch = "x86_64")]
-            if self.fused {
-                // SAFETY: `fused` is true only where the processor was found to have AVX2 and FMA.
-                #[allow(unsafe_code)]
-                unsafe {
-                    filter_tile_avx2(&tile[..needed], weights, lane_groups, &run.spectra, out, out_stride);
-                }
-                continue;
-            }
-            filter_tile::<false>(&tile[..needed], weights, lane_groups, &run.spectra, out, out_stride);
         }
+        filter::<P, false>(self, source, input, run, tile, out, out_stride);
     }
 }
 
@@ -128,36 +119,55 @@ fn has_fused_multiply_add() -> bool {
     }
 }
 
-/// [`filter_tile`] compiled for AVX2 with fused multiply-add.
+/// [`filter`] compiled for AVX2 with fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn filter_tile_avx2(
-    tile: &[TileRow],
-    weights: &[TileRow],
-    lane_groups: usize,
-    spectra: &[(usize, usize)],
+fn filter_avx2<P: SampleSource + ?Sized>(
+    weights: &TiledWeights,
+    source: &P,
+    input: usize,
+    run: &Run,
+    tile: &mut [TileRow],
     out: &mut [f32],
     out_stride: usize,
 ) {
-    filter_tile::<true>(tile, weights, lane_groups, spectra, out, out_stride);
+    filter::<P, true>(weights, source, input, run, tile, out, out_stride);
 }
 
-/// Filters all spectra of a run in one tile of columns.
+/// Fills and filters one tile after the other.
 #[inline(always)]
-fn filter_tile<const FUSED: bool>(
-    tile: &[TileRow],
-    weights: &[TileRow],
-    lane_groups: usize,
-    spectra: &[(usize, usize)],
+fn filter<P: SampleSource + ?Sized, const FUSED: bool>(
+    weights: &TiledWeights,
+    source: &P,
+    input: usize,
+    run: &Run,
+    tile: &mut [TileRow],
     out: &mut [f32],
     out_stride: usize,
 ) {
-    let (groups, rest) = spectra.as_chunks::<GROUP>();
-    for group in groups {
-        filter_group::<FUSED, GROUP>(tile, weights, lane_groups, group, out, out_stride);
-    }
-    for one in rest {
-        filter_group::<FUSED, 1>(tile, weights, lane_groups, &[*one], out, out_stride);
+    let step = (weights.width / weights.floats) as i64;
+    let (groups, rest) = run.spectra.as_chunks::<GROUP>();
+    for (index, rows) in weights.rows.chunks_exact(weights.taps).enumerate() {
+        let first = index * TILE;
+        let columns = TILE.min(weights.width - first);
+        let lane_groups = columns.div_ceil(LANES);
+        for (row, values) in tile.iter_mut().enumerate() {
+            let start = run.base + row as i64 * step + (first / weights.floats) as i64;
+            let values = &mut values.0.as_flattened_mut()[..lane_groups * LANES];
+            source.fill(input, start, &mut values[..columns]);
+            values[columns..].fill(0.0);
+        }
+        let out = &mut out[first..];
+        for group in groups {
+            filter_group::<FUSED, GROUP>(tile, rows, lane_groups, group, out, out_stride);
+        }
+        let (pairs, rest) = rest.as_chunks::<2>();
+        for pair in pairs {
+            filter_group::<FUSED, 2>(tile, rows, lane_groups, pair, out, out_stride);
+        }
+        for one in rest {
+            filter_group::<FUSED, 1>(tile, rows, lane_groups, &[*one], out, out_stride);
+        }
     }
 }
 
@@ -172,11 +182,13 @@ fn filter_group<const FUSED: bool, const N: usize>(
     out_stride: usize,
 ) {
     let rows: [&[TileRow]; N] = std::array::from_fn(|n| &tile[spectra[n].0..][..weights.len()]);
-    for lane in 0..lane_groups.min(LANE_GROUPS) {
+    for lane in 0..lane_groups.min(TILE / LANES) {
         let mut sums = [[0.0f32; LANES]; N];
         for (tap, weights) in weights.iter().enumerate() {
+            let weights = weights.0[lane];
             for (sum, rows) in sums.iter_mut().zip(&rows) {
-                for ((sum, &weight), &sample) in sum.iter_mut().zip(&weights[lane]).zip(&rows[tap][lane]) {
+                let samples = &rows[tap].0[lane];
+                for ((sum, weight), &sample) in sum.iter_mut().zip(weights).zip(samples) {
                     *sum = if FUSED { weight.mul_add(sample, *sum) } else { *sum + weight * sample };
                 }
             }

@@ -26,6 +26,7 @@ impl<'a, S: Sample> ArraySource<'a, S> {
 }
 
 impl<S: Sample> SampleSource for ArraySource<'_, S> {
+    #[inline]
     fn fill(&self, input: usize, start: i64, out: &mut [f32]) {
         let width = 1 + usize::from(S::COMPLEX);
         let row = self.data.row(input);
@@ -65,6 +66,7 @@ fn store<S: Sample>(from: S, to: &mut [f32]) {
 }
 
 /// Converts contiguous samples to f32, two a complex sample.
+#[inline]
 pub fn convert<S: Sample>(from: &[S], to: &mut [f32]) {
     if let Ok(floats) = bytemuck::try_cast_slice::<S, f32>(from)
         && floats.len() == to.len()

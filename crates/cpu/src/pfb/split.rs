@@ -1,6 +1,6 @@
 //! How the work of a call is cut into blocks, and what memory that takes.
 
-use super::Pfb;
+use super::{Pfb, fir};
 
 /// Size of a block, and how many are worked on at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +13,13 @@ pub struct Split {
     pub workers: usize,
 }
 
-/// Bytes of a block's rows that are aimed at: they shall stay in a core's L2 cache until they are transposed.
-const BLOCK_BYTES: usize = 768 * 1024;
+/// Bytes of a block's rows that are aimed at: they shall be in the L2 cache, or not far, until they are transposed.
+const BLOCK_BYTES: usize = 1280 * 1024;
 /// Inputs of a block where there are more: 8 of them fill a cache line of the output.
 const BLOCK_INPUTS: usize = 8;
+/// Spectra of a block, at the least and at the most. Neighbouring windows share all but a step of their samples: short
+/// blocks read them again and again.
+const BLOCK_TIMES: (usize, usize) = (16, 512);
 
 impl Split {
     /// The split that is fastest within `limit` bytes of workspace: blocks that fit the cache, fewer workers and smaller
@@ -24,10 +27,10 @@ impl Split {
     pub fn choose(pfb: &Pfb, times: usize, inputs: usize, limit: Option<u64>) -> Self {
         let threads = rayon::current_num_threads().max(1);
         let block_inputs = inputs.clamp(1, BLOCK_INPUTS);
-        let rows = (BLOCK_BYTES / (pfb.row_stride() * 8)).clamp(8, 512);
-        // Enough blocks that every thread has some.
-        let even = times.div_ceil(threads).max(1);
-        let block_times = (rows / block_inputs).max(4).min(even);
+        let rows = BLOCK_BYTES / (pfb.row_stride() * 8);
+        let block_times = (rows / block_inputs).clamp(BLOCK_TIMES.0, BLOCK_TIMES.1);
+        // Enough blocks that every thread has some, of whole groups of the FIR kernel.
+        let block_times = block_times.min(times.div_ceil(threads).max(1)).next_multiple_of(fir::GROUP);
         let mut split = Self { times: block_times, inputs: block_inputs, workers: threads };
         let Some(limit) = limit else { return split };
         while split.bytes(pfb) > limit {

@@ -29,25 +29,22 @@ fn channels() -> impl Strategy<Value = usize> {
 }
 
 /// The largest prime factor.
-fn largest_factor(mut n: usize) -> usize {
-    let mut largest = 1;
-    for factor in 2..=n {
-        while n.is_multiple_of(factor) {
-            n /= factor;
-            largest = factor;
-        }
-    }
-    largest
+fn largest_factor(n: usize) -> usize {
+    let is_prime = |n: &usize| (2..*n).all(|d| !n.is_multiple_of(d));
+    (2..=n).rev().filter(|factor| n.is_multiple_of(*factor)).find(is_prime).unwrap_or(1)
+}
+
+/// `|| a ||`, `a[p] = sum_j |w[j step + p] x[j step + p]|`.
+fn magnitude(weights: &[f64], step: usize, window: &[Complex64]) -> f64 {
+    let taps = weights.len() / step;
+    let column = |p: usize| (0..taps).map(|t| (weights[t * step + p] * window[t * step + p]).norm()).sum::<f64>();
+    (0..step).map(|p| column(p).powi(2)).sum::<f64>().sqrt()
 }
 
 /// The bound of [`Pfb`] on the 2-norm of the error of one spectrum.
 fn bound(weights: &[f64], step: usize, window: &[Complex64], rotated: Option<f64>) -> f64 {
-    let taps = weights.len() / step;
-    let magnitude: f64 = (0..step)
-        .map(|p| (0..taps).map(|t| (weights[t * step + p] * window[t * step + p]).norm()).sum::<f64>().powi(2))
-        .sum::<f64>()
-        .sqrt();
-    let stages = (step as f64).log2() * if largest_factor(step) > 31 { 6.0 } else { 1.0 };
+    let (taps, magnitude) = (weights.len() / step, magnitude(weights, step, window));
+    let stages = (step as f64).log2() * if largest_factor(step) > 31 { 10.0 } else { 1.0 };
     let rotation = rotated.map_or(0.0, |norm| (2.0 + 2.0 * 5f64.sqrt()) * U * norm);
     U * ((taps + 1) as f64 + 7.0 * stages) * (step as f64).sqrt() * magnitude + rotation
 }
@@ -221,6 +218,31 @@ fn long_transforms_are_within_the_bound_of_the_reference() {
 }
 
 #[test]
+fn errors_are_no_larger_than_independent_roundings_add_up_to() {
+    for (channels, complex, taps) in [(64, false, 16), (60, false, 4), (128, true, 16), (192, true, 1), (512, false, 8)]
+    {
+        let split = Split { times: 8, inputs: 1, workers: 2 };
+        let stride = if complex { channels } else { 2 * channels };
+        let case = Case { channels, complex, taps, stride, inputs: 1, times: 20, first_sample: 0, split, seed: 9 };
+        let (samples, weights) = (case.samples(), case.weights());
+        let (out, exact) = (case.run(&samples, &split), widen(&samples));
+        let expected = if complex {
+            reference::channelize_complex(exact.view(), &weights, channels, stride, 0)
+        } else {
+            reference::channelize_real(exact.mapv(|value| value.re).view(), &weights, channels, stride, 0)
+        };
+        let typical = U * ((taps + 1) as f64 / 3.0 + (stride as f64).log2()).sqrt();
+        let squares = (0..case.times).map(|time| {
+            let window = exact.slice(s![0, time * stride..time * stride + weights.len()]).to_vec();
+            (distance(&out, &expected, time, 0) / ((stride as f64).sqrt() * magnitude(&weights, stride, &window)))
+                .powi(2)
+        });
+        let rms = (squares.sum::<f64>() / case.times as f64).sqrt();
+        assert!(rms <= typical, "{channels}: {rms} > {typical}");
+    }
+}
+
+#[test]
 fn samples_outside_the_array_are_zero() {
     let data = Array2::from_shape_fn((1, 10), |(_, time)| Complex::new(1 + time as i16, -1 - time as i16));
     let source = ArraySource::new(data.view());
@@ -232,6 +254,34 @@ fn samples_outside_the_array_are_zero() {
                 start.checked_add(index as i64).filter(|at| (0..10).contains(at)).map_or(0.0, |at| 1.0 + at as f32);
             assert_eq!(pair, [expected, -expected], "{start} {index}");
         }
+    }
+}
+
+#[test]
+fn the_kernel_without_fused_multiply_add_is_within_the_bound_of_the_reference() {
+    let weights = pfb_weights(Window::Hamming, 5, 120, 1.0).unwrap();
+    let mut pfb = Pfb::new(60, false, &weights);
+    pfb.weights.fused = false;
+    let split = Split { times: 7, inputs: 1, workers: 1 };
+    let case = Case {
+        channels: 60,
+        complex: false,
+        taps: 5,
+        stride: 120,
+        inputs: 1,
+        times: 7,
+        first_sample: 0,
+        split,
+        seed: 2,
+    };
+    let samples = case.samples();
+    let mut out = zeroed_output(60, 7, 1).unwrap();
+    channelize_array(&pfb, samples.mapv(|value| value.re).view(), 120, 0, out.view_mut(), &split);
+    let exact = widen(&samples);
+    let expected = reference::channelize_real(exact.mapv(|value| value.re).view(), &weights, 60, 120, 0);
+    for time in 0..7 {
+        let window = exact.slice(s![0, time * 120..time * 120 + weights.len()]).to_vec();
+        assert!(distance(&out, &expected, time, 0) <= bound(&weights, 120, &window, None));
     }
 }
 
