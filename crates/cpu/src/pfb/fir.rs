@@ -16,6 +16,7 @@
 //! Each output adds its taps in the order 0, 1, ..., whatever the tile or its neighbours, so results do not depend on how
 //! spectra are grouped.
 
+use super::simd::has_avx2_fma;
 use super::source::SampleSource;
 
 /// f32 columns that the kernel holds in registers.
@@ -69,16 +70,11 @@ impl TiledWeights {
                 row.0[column % TILE / LANES][column % LANES] = weights[column / floats] as f32;
             }
         }
-        Self { taps, floats, width, rows, fused: has_fused_multiply_add() }
-    }
-
-    /// f32 from one output spectrum to the next, at the least.
-    pub(super) fn padded_width(&self) -> usize {
-        self.width.next_multiple_of(LANES)
+        Self { taps, floats, width, rows, fused: has_avx2_fma() }
     }
 
     /// Filters a run into `out`: the spectrum of place `i` to `out[i * out_stride ..][.. width]`, with `out_stride` at
-    /// least [`TiledWeights::padded_width`]; what lies up to there is overwritten.
+    /// least `width` rounded up to whole lanes; what lies up to there is overwritten.
     ///
     /// `tile` is scratch; it grows to the run's rows if it is shorter.
     pub(super) fn filter<P: SampleSource + ?Sized>(
@@ -104,18 +100,6 @@ impl TiledWeights {
             }
         }
         filter::<P, false>(self, source, input, run, tile, out, out_stride);
-    }
-}
-
-/// Whether the kernel compiled for AVX2 and FMA can run here.
-fn has_fused_multiply_add() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod fir;
 mod rotate;
+mod simd;
 mod source;
 mod split;
 mod transform;
@@ -83,9 +84,7 @@ pub struct SpectrumInput {
 /// Buffers of one worker.
 struct Scratch {
     tile: Vec<TileRow>,
-    /// Filtered real spectra, one row a spectrum of one input.
-    filtered: Vec<f32>,
-    /// Transformed spectra, `[time][input]` rows of `row_stride` values.
+    /// Spectra, filtered and then transformed in place: `[time][input]` rows of `row_stride` values.
     rows: Vec<Complex<f32>>,
     fft: Vec<Complex<f32>>,
     order: Vec<(i64, i64, usize)>,
@@ -109,9 +108,8 @@ impl Pfb {
         let step = if complex { channels } else { 2 * channels };
         let taps = weights.len() / step;
         assert!(taps > 0 && taps * step == weights.len(), "{} weights for a step of {step}", weights.len());
-        let (floats, transform) =
-            if complex { (2, Transform::complex(channels)) } else { (1, Transform::real(channels)) };
-        Self { channels, complex, step, taps, weights: TiledWeights::new(weights, taps, floats), transform }
+        let weights = TiledWeights::new(weights, taps, 1 + usize::from(complex));
+        Self { channels, complex, step, taps, weights, transform: Transform::new(channels, complex) }
     }
 
     /// Number of channels.
@@ -134,8 +132,8 @@ impl Pfb {
         self.complex
     }
 
-    /// Complex values from one row of a block to the next: room for the Nyquist bin and for padding, and never a power of
-    /// two, so that the rows of a block do not fall on the same cache sets.
+    /// Complex values from one row of a block to the next: whole lanes of the FIR kernel, and never a power of two, so that
+    /// the rows of a block do not fall on the same cache sets.
     fn row_stride(&self) -> usize {
         self.channels.next_multiple_of(8) + 8
     }
@@ -144,7 +142,6 @@ impl Pfb {
         let rows = split.times * split.inputs;
         Scratch {
             tile: vec![fir::ZERO_ROW; split.times + self.taps],
-            filtered: vec![0.0; if self.complex { 0 } else { split.times * self.weights.padded_width() }],
             rows: vec![Complex::default(); rows * self.row_stride()],
             fft: vec![Complex::default(); self.transform.scratch_len()],
             order: Vec::with_capacity(split.times),
@@ -154,11 +151,10 @@ impl Pfb {
 
     /// Bytes of a worker's buffers for blocks of `times` spectra of `inputs` inputs.
     fn scratch_bytes(&self, times: usize, inputs: usize) -> u64 {
-        let filtered = if self.complex { 0 } else { times as u64 * self.weights.padded_width() as u64 * 4 };
         let rows = (times as u64).saturating_mul(inputs as u64).saturating_mul(self.row_stride() as u64 * 8);
         let tile = (2 * times + 2 * self.taps) as u64 * size_of::<TileRow>() as u64;
         let order = times as u64 * 48;
-        rows.saturating_add(filtered + tile + order + self.transform.scratch_len() as u64 * 8)
+        rows.saturating_add(tile + order + self.transform.scratch_len() as u64 * 8)
     }
 
     /// Channelizes into `out[channel][time][input]`: `spectrum(time, input)` says which samples of `source` each spectrum
@@ -210,7 +206,7 @@ impl Pfb {
             let describe = |time: usize| spectrum(block.first_time + time, block.first_input + input);
             self.filter(source, block.first_input + input, (input, inputs), times, &describe, scratch);
             for time in 0..times {
-                self.transform_row(describe(time), time, time * inputs + input, scratch);
+                self.transform_row(describe(time), time * inputs + input, scratch);
             }
         }
         self.transpose(&scratch.rows, &mut block.out);
@@ -226,7 +222,10 @@ impl Pfb {
         describe: &dyn Fn(usize) -> SpectrumInput,
         scratch: &mut Scratch,
     ) {
-        let Scratch { tile, filtered, rows, order, run, .. } = scratch;
+        let Scratch { tile, rows, order, run, .. } = scratch;
+        // Row `time * places + place` of the block, in f32.
+        let row = self.row_stride() * 2;
+        let out: &mut [f32] = bytemuck::cast_slice_mut(&mut rows[place * self.row_stride()..]);
         let step = self.step as i64;
         order.clear();
         order.extend((0..times).map(|time| {
@@ -246,29 +245,19 @@ impl Pfb {
             run.base = base;
             run.spectra.clear();
             run.spectra.extend(now.iter().map(|&(_, start, time)| (((start - base) / step) as usize, time)));
-            if self.complex {
-                // Straight into the rows, where the transform works in place.
-                let row = self.row_stride() * 2;
-                let out: &mut [f32] = bytemuck::cast_slice_mut(&mut rows[place * self.row_stride()..]);
-                self.weights.filter(source, input, run, tile, out, places * row);
-            } else {
-                self.weights.filter(source, input, run, tile, filtered, self.weights.padded_width());
-            }
+            self.weights.filter(source, input, run, tile, out, places * row);
             rest = later;
         }
     }
 
     /// Transforms and rotates one filtered spectrum.
-    fn transform_row(&self, spectrum: SpectrumInput, time: usize, row: usize, scratch: &mut Scratch) {
-        let row = &mut scratch.rows[row * self.row_stride()..][..self.row_stride()];
-        if self.complex {
-            row[..self.step].rotate_right(spectrum.shift);
-            self.transform.run(&mut [], row, &mut scratch.fft);
-        } else {
-            let filtered = &mut scratch.filtered[time * self.weights.padded_width()..][..self.step];
-            filtered.rotate_right(spectrum.shift);
-            self.transform.run(filtered, row, &mut scratch.fft);
+    fn transform_row(&self, spectrum: SpectrumInput, row: usize, scratch: &mut Scratch) {
+        let row = &mut scratch.rows[row * self.row_stride()..][..self.channels];
+        if spectrum.shift > 0 {
+            let samples: &mut [f32] = bytemuck::cast_slice_mut(row);
+            samples.rotate_right(spectrum.shift * if self.complex { 2 } else { 1 });
         }
+        self.transform.run(row, &mut scratch.fft);
         if !spectrum.rotation.is_identity() {
             for (channel, bin, count) in self.segments() {
                 rotate::rotate(&mut row[bin..bin + count], channel, spectrum.rotation);

@@ -258,10 +258,11 @@ fn samples_outside_the_array_are_zero() {
 }
 
 #[test]
-fn the_kernel_without_fused_multiply_add_is_within_the_bound_of_the_reference() {
+fn code_for_any_machine_is_within_the_bound_of_the_reference() {
     let weights = pfb_weights(Window::Hamming, 5, 120, 1.0).unwrap();
     let mut pfb = Pfb::new(60, false, &weights);
     pfb.weights.fused = false;
+    pfb.transform.vectorised = false;
     let split = Split { times: 7, inputs: 1, workers: 1 };
     let case = Case {
         channels: 60,
