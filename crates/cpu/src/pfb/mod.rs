@@ -298,7 +298,7 @@ impl Pfb {
 pub fn zeroed_output(channels: usize, times: usize, inputs: usize) -> Option<Array3<Complex<f32>>> {
     let length = channels.checked_mul(times)?.checked_mul(inputs)?;
     length.checked_mul(size_of::<Complex<f32>>()).filter(|&bytes| isize::try_from(bytes).is_ok())?;
-    let values = bytemuck::allocation::try_zeroed_slice_box(length).ok()?.into_vec();
+    let values = crate::memory::try_zeroed_vec(length)?;
     Array3::from_shape_vec((channels, times, inputs), values).ok()
 }
 
