@@ -116,6 +116,11 @@ pub mod prelude;
 #[doc = include_str!("../../../docs/guide.md")]
 struct Guide;
 
+/// Compiles and runs the program of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub use ndarray;
 
 pub use error::Error;
