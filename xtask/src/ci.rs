@@ -21,13 +21,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "doc",
-        run: |root, _| {
-            cargo(
-                root,
-                &["doc", "--workspace", "--no-deps", "--document-private-items"],
-                &[("RUSTDOCFLAGS", "-D warnings")],
-            )
-        },
+        run: |root, _| cargo(root, &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
     },
     Step {
         name: "package",
