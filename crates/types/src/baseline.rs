@@ -17,7 +17,7 @@
 
 use crate::{Inputs, TypesError};
 
-/// Order of the `baseline` dimension; see the [module's table](self).
+/// Order of the `baseline` dimension; see the [module's table](crate::baseline).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum BaselineOrder {
     /// Packed lower triangle of inputs.

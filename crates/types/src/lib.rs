@@ -19,7 +19,7 @@
 
 mod axes;
 mod backend;
-mod baseline;
+pub mod baseline;
 mod beams;
 mod dimension;
 mod error;
