@@ -1,0 +1,1 @@
+//! GPUs from Rust.

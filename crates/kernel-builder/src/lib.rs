@@ -1,0 +1,1 @@
+//! Builds GPU kernels written in Rust into PTX.

@@ -1,0 +1,37 @@
+//! What can be wrong with a declaration.
+
+/// A declaration that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeclarationError {
+    /// The line as a whole.
+    #[error("`{text}` is no kernel declaration; expected `name(parameter: type, ...) key=value ...`")]
+    Malformed {
+        /// What came.
+        text: String,
+    },
+    /// A parameter.
+    #[error(
+        "`{text}` is no kernel parameter; expected `name: u32`, `name: Global<f32>`, `name: GlobalMut<f32>` or `name: TensorMap`"
+    )]
+    Parameter {
+        /// What came.
+        text: String,
+    },
+    /// An element type.
+    #[error(
+        "`{text}` is no element type of a kernel; expected one of i8, u8, i16, u16, i32, u32, i64, u64, f32, f64 or an array of 2 or 4 of one"
+    )]
+    Element {
+        /// What came.
+        text: String,
+    },
+    /// A launch bound.
+    #[error(
+        "`{text}` is no launch bound; expected one of threads, min_blocks, max_registers, cluster, shared_bytes with whole numbers above zero"
+    )]
+    Bound {
+        /// What came.
+        text: String,
+    },
+}

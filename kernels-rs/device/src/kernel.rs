@@ -1,0 +1,60 @@
+//! Declaration of kernels.
+
+/// What `kernel!` makes beside a kernel's function: a type of the same name.
+pub trait Kernel {
+    /// Name, parameters and launch bounds, as `fringes-kernel-declaration` reads them.
+    const DECLARATION: &'static str;
+}
+
+/// Declares a kernel: its code, and beside it the bounds that it is compiled for.
+///
+/// ```ignore
+/// fringes_device::kernel! {
+///     /// `y[i] = a x[i] + y[i]`.
+///     ///
+///     /// # Safety
+///     /// As every kernel: views of memory that lives as long as the launch.
+///     #[launch(threads(256), min_blocks(2))]
+///     pub unsafe fn saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) {
+///         ...
+///     }
+/// }
+/// ```
+///
+/// On the device this is a PTX entry with the directives of its bounds and one comment line that carries the declaration; on the
+/// host a function that the emulator runs, and a type `saxpy` with `saxpy::DECLARATION`.
+///
+/// Bounds: `threads(x[, y[, z]])` (the block of every launch), `min_blocks(n)`, `max_registers(n)`, `cluster(x[, y[, z]])`,
+/// `shared_bytes(n)` (least dynamic shared memory). All are literals.
+///
+/// Parameters: `i8` to `u64`, `f32`, `f64`, [`Global<T>`](crate::Global), [`GlobalMut<T>`](crate::GlobalMut), `TensorMap`.
+#[macro_export]
+macro_rules! kernel {
+    ($($(#[doc = $doc:expr])* #[launch($($key:ident($first:literal $(, $more:literal)*)),* $(,)?)] pub unsafe fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => { $(
+        #[cfg(target_arch = "nvptx64")]
+        core::arch::global_asm!(
+            concat!("//@kernel ", stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*),*),
+            options(raw)
+        );
+
+        $(#[doc = $doc])*
+        #[cfg(target_arch = "nvptx64")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name($($argument: $type),*) $body
+
+        $(#[doc = $doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe fn $name($($argument: $type),*) $body
+
+        $(#[doc = $doc])*
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[allow(non_camel_case_types)]
+        pub enum $name {}
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl $crate::Kernel for $name {
+            const DECLARATION: &'static str = concat!(stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*),*);
+        }
+    )* };
+}

@@ -1,0 +1,30 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
+//! One function per PTX instruction, compiled for NVIDIA GPUs and for the emulator.
+//!
+//! Kernels reach hardware, and every byte of global and shared memory, through this crate only. Compiled for
+//! `nvptx64-nvidia-cuda`, an intrinsic is the instruction that it is named after. Compiled for any other target it is its *twin*: the
+//! same meaning, executed by `fringes-emulator`.
+//!
+//! [`kernel!`] declares a kernel. [`Global`], [`GlobalMut`] and [`Shared`] are views of memory that carry their length.
+
+#[macro_use]
+mod intrinsic;
+mod global;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+pub mod index;
+mod kernel;
+mod shared;
+mod value;
+
+pub use global::{Global, GlobalMut};
+pub use kernel::Kernel;
+pub use shared::Shared;
+pub use value::Value;
+
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
