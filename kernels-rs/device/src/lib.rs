@@ -10,6 +10,7 @@
 
 #[macro_use]
 mod intrinsic;
+pub mod copy_async;
 mod global;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
