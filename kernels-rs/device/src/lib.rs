@@ -11,11 +11,14 @@
 #[macro_use]
 mod intrinsic;
 pub mod copy_async;
+pub mod barrier;
 mod global;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 pub mod index;
 mod kernel;
+pub mod matrix;
+pub mod mma;
 mod shared;
 mod value;
 
