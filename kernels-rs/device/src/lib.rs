@@ -10,6 +10,7 @@
 
 #[macro_use]
 mod intrinsic;
+pub mod atomic;
 pub mod copy_async;
 pub mod barrier;
 mod global;
@@ -19,11 +20,14 @@ pub mod index;
 mod kernel;
 pub mod matrix;
 pub mod mma;
+mod opaque;
 mod shared;
+mod unroll;
 mod value;
 
 pub use global::{Global, GlobalMut};
 pub use kernel::Kernel;
+pub use opaque::opaque;
 pub use shared::Shared;
 pub use value::Value;
 
