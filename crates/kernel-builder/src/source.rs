@@ -1,0 +1,276 @@
+//! What a kernel crate's PTX is made from, and a hash of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::BuildError;
+
+/// A kernel crate and the packages that are compiled with it for the device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    /// Name of the kernel crate's package.
+    pub package: String,
+    /// Root of its workspace.
+    pub workspace: PathBuf,
+    /// Folders of the packages at hand, the kernel crate first, then its path dependencies in order of their names.
+    pub folders: Vec<PathBuf>,
+    /// Name of its library as rustc writes it.
+    pub(crate) library: String,
+    /// Cargo's target folder of the workspace.
+    pub(crate) target: PathBuf,
+    /// Names and folders of the packages, and names and versions of those from registries.
+    local: BTreeMap<String, PathBuf>,
+    remote: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    resolve: Resolve,
+    workspace_root: PathBuf,
+    target_directory: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    version: String,
+    source: Option<String>,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    kind: Option<String>,
+}
+
+impl Sources {
+    /// The sources of the kernel crate in a folder, as `cargo metadata` tells them. No kernel compiler is needed.
+    ///
+    /// # Errors
+    /// [`BuildError::NoPackage`] if the folder has no package; otherwise cargo's own.
+    pub fn of(folder: &Path) -> Result<Self, BuildError> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        crate::cargo::clean(&mut command);
+        Self::ask(&mut command, folder)
+    }
+
+    /// As [`Sources::of`], with a command that is a cargo.
+    pub(crate) fn ask(cargo: &mut Command, folder: &Path) -> Result<Self, BuildError> {
+        let manifest = folder.join("Cargo.toml");
+        let manifest = manifest.canonicalize().map_err(|_| BuildError::NoPackage { path: folder.into() })?;
+        let text = crate::cargo::output(
+            cargo
+                .args(["metadata", "--format-version", "1", "--filter-platform", crate::TARGET, "--manifest-path"])
+                .arg(&manifest),
+        )?;
+        let metadata: Metadata = serde_json::from_str(&text)
+            .map_err(|error| BuildError::Unexpected { program: "cargo metadata".into(), reason: error.to_string() })?;
+        let no_package = || BuildError::NoPackage { path: folder.into() };
+        let package =
+            metadata.packages.iter().find(|package| package.manifest_path == manifest).ok_or_else(no_package)?;
+        let is_library = |target: &&Target| target.kind.iter().any(|kind| kind.ends_with("lib"));
+        let library = package.targets.iter().find(is_library).ok_or_else(no_package)?.name.replace('-', "_");
+        let (mut local, mut remote) = (BTreeMap::new(), Vec::new());
+        let (mut pending, mut seen) = (vec![package.id.as_str()], Vec::new());
+        while let Some(id) = pending.pop() {
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            if let Some(package) = metadata.packages.iter().find(|package| package.id == id) {
+                match (&package.source, package.manifest_path.parent()) {
+                    (None, Some(folder)) => {
+                        local.insert(package.name.clone(), folder.to_path_buf());
+                    }
+                    _ => remote.push(format!("{} {}", package.name, package.version)),
+                }
+            }
+            let node = metadata.resolve.nodes.iter().find(|node| node.id == id);
+            let compiled =
+                |dependency: &&Dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.as_deref() != Some("dev"));
+            pending.extend(node.iter().flat_map(|node| node.deps.iter().filter(compiled)).map(|dep| dep.pkg.as_str()));
+        }
+        remote.sort();
+        let own = local.get(&package.name).ok_or_else(no_package)?.clone();
+        let others = local.values().filter(|folder| **folder != own).cloned();
+        Ok(Self {
+            package: package.name.clone(),
+            workspace: metadata.workspace_root,
+            folders: std::iter::once(own.clone()).chain(others).collect(),
+            library,
+            target: metadata.target_directory,
+            local,
+            remote,
+        })
+    }
+
+    /// Files that the PTX is made from, with the names that the hash knows them by: `Cargo.toml`, `build.rs` and everything under
+    /// `src` of each package.
+    ///
+    /// # Errors
+    /// [`BuildError::File`] for what cannot be read.
+    pub fn files(&self) -> Result<BTreeMap<String, PathBuf>, BuildError> {
+        let mut files = BTreeMap::new();
+        for (name, folder) in &self.local {
+            for file in ["Cargo.toml", "build.rs"] {
+                if folder.join(file).is_file() {
+                    files.insert(format!("{name}/{file}"), folder.join(file));
+                }
+            }
+            collect(&folder.join("src"), &format!("{name}/src"), &mut files)?;
+        }
+        Ok(files)
+    }
+
+    /// SHA-256 over names and contents of [`files`](Self::files), versions of dependencies from registries, and the version of the
+    /// directives that the builder writes.
+    ///
+    /// # Errors
+    /// [`BuildError::File`] for what cannot be read.
+    pub fn hash(&self) -> Result<String, BuildError> {
+        let mut hash = Sha256::new();
+        hash.update(format!("directives {}\n", crate::directives::VERSION));
+        for package in &self.remote {
+            hash.update(format!("package {package}\n"));
+        }
+        for (name, path) in self.files()? {
+            let contents = std::fs::read(&path).map_err(BuildError::file(&path))?;
+            hash.update(format!("file {name} {}\n", contents.len()));
+            hash.update(contents);
+        }
+        Ok(hexadecimal(&hash.finalize()))
+    }
+}
+
+/// SHA-256 of some bytes, in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
+        text
+    })
+}
+
+/// Every file below a folder.
+fn collect(folder: &Path, name: &str, files: &mut BTreeMap<String, PathBuf>) -> Result<(), BuildError> {
+    for entry in std::fs::read_dir(folder).map_err(BuildError::file(folder))? {
+        let path = entry.map_err(BuildError::file(folder))?.path();
+        let name = format!("{name}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        if path.is_dir() {
+            collect(&path, &name, files)?;
+        } else {
+            files.insert(name, path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A package `kernels` with a path dependency `device`.
+    fn packages(root: &Path) -> PathBuf {
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("Cargo.toml", "[workspace]\nmembers = [\"kernels\", \"device\", \"tools\"]\nresolver = \"3\"\n");
+        write(
+            "kernels/Cargo.toml",
+            "[package]\nname = \"some-kernels\"\nedition = \"2024\"\n[dependencies]\ndevice = { path = \"../device\" }\n[dev-dependencies]\ntools = { path = \"../tools\" }\n",
+        );
+        write("kernels/src/lib.rs", "pub mod inner;\n");
+        write("kernels/src/inner/mod.rs", "");
+        for name in ["device", "tools"] {
+            write(&format!("{name}/Cargo.toml"), &format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n"));
+            write(&format!("{name}/src/lib.rs"), "");
+        }
+        root.join("kernels")
+    }
+
+    #[test]
+    fn sources_are_those_of_the_crate_and_its_path_dependencies() {
+        let root = tempfile::tempdir().unwrap();
+        let sources = Sources::of(&packages(root.path())).unwrap();
+        assert_eq!((sources.package.as_str(), sources.library.as_str()), ("some-kernels", "some_kernels"));
+        let names: Vec<String> = sources.files().unwrap().into_keys().collect();
+        let expected = [
+            "device/Cargo.toml",
+            "device/src/lib.rs",
+            "some-kernels/Cargo.toml",
+            "some-kernels/src/inner/mod.rs",
+            "some-kernels/src/lib.rs",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn hash_follows_every_source_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = packages(root.path());
+        let hash = || Sources::of(&folder).unwrap().hash().unwrap();
+        let first = hash();
+        std::fs::write(root.path().join("tools/src/lib.rs"), "// changed").unwrap();
+        assert_eq!(hash(), first, "a development dependency is not compiled for the device");
+        for file in ["device/src/lib.rs", "kernels/src/inner/mod.rs"] {
+            let before = hash();
+            std::fs::write(root.path().join(file), "// changed").unwrap();
+            assert_ne!(hash(), before, "{file}");
+        }
+        std::fs::write(root.path().join("device/src/lib.rs"), "").unwrap();
+        std::fs::write(root.path().join("kernels/src/inner/mod.rs"), "").unwrap();
+        assert_eq!(hash(), first);
+    }
+
+    #[test]
+    fn a_folder_without_a_package_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let error = Sources::of(root.path()).unwrap_err();
+        assert!(matches!(&error, BuildError::NoPackage { path } if path == root.path()), "{error}");
+        packages(root.path());
+        let error = Sources::of(root.path()).unwrap_err(); // a workspace without a package
+        assert!(matches!(error, BuildError::NoPackage { .. }), "{error}");
+    }
+
+    #[test]
+    fn sha256_is_the_standard_s() {
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}
