@@ -8,6 +8,9 @@ use std::marker::PhantomData;
 /// Every bit pattern is a value, and there is no padding.
 pub unsafe trait Element: Copy + 'static {}
 
+// SAFETY: a plain number.
+unsafe impl Element for u32 {}
+
 /// The device's memory: buffers that outlive launches.
 #[derive(Debug, Default)]
 pub struct GlobalMemory {}
