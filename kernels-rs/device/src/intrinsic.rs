@@ -1,5 +1,22 @@
 //! The macro that pairs an instruction with its twin.
 
+/// Keeps the instruction that follows where the source has it in the flow of control: every device body of an instruction that lanes or
+/// threads execute together calls this first.
+///
+/// LLVM may copy an `asm!` statement into both sides of a branch that differs between threads (it does so to a `bar.sync` between two
+/// `if thread == 0`), as nothing marks it convergent. The intrinsic called here is marked so, which holds for the whole basic
+/// block; its result is not used, and `ptxas` removes it.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub(crate) fn convergent() {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.activemask"]
+        fn activemask() -> u32;
+    }
+    // SAFETY: reads which lanes are active.
+    unsafe { activemask() };
+}
+
 /// Declares intrinsics: each one function with a body for the device and one for the emulator, which also counts it by name.
 ///
 /// ```text

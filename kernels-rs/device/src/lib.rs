@@ -1,5 +1,6 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features, reason = "see `intrinsic::convergent`"))]
 //! One function per PTX instruction, compiled for NVIDIA GPUs and for the emulator.
 //!
 //! Kernels reach hardware, and every byte of global and shared memory, through this crate only. Compiled for
@@ -24,6 +25,7 @@ mod opaque;
 mod shared;
 mod unroll;
 mod value;
+pub mod warp;
 
 pub use global::{Global, GlobalMut};
 pub use kernel::Kernel;

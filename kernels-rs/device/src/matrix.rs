@@ -98,6 +98,7 @@ macro_rules! ldmatrix {
         /// initialised, and start at multiples of 16; no other thread writes them without order.
         pub unsafe fn $name(row: u32) -> [u32; $n] {
             device => {
+                crate::intrinsic::convergent();
                 let mut d = [0u32; $n];
                 core::arch::asm!(concat!("ldmatrix.sync.aligned.m8n8.", $count, ".shared.b16 ", $registers, ", [", $address, "];"), $(out(reg32) d[$index],)* in(reg32) row, options(readonly, nostack));
                 d
@@ -119,6 +120,7 @@ macro_rules! ldmatrix {
         /// initialised, and start at multiples of 16; no other thread writes them without order.
         pub unsafe fn $trans(row: u32) -> [u32; $n] {
             device => {
+                crate::intrinsic::convergent();
                 let mut d = [0u32; $n];
                 core::arch::asm!(concat!("ldmatrix.sync.aligned.m8n8.", $count, ".trans.shared.b16 ", $registers, ", [", $address, "];"), $(out(reg32) d[$index],)* in(reg32) row, options(readonly, nostack));
                 d
@@ -150,6 +152,7 @@ macro_rules! stmatrix {
         /// multiples of 16; no other thread uses them without order.
         pub unsafe fn $name(row: u32, d: [u32; $n]) {
             device => {
+                crate::intrinsic::convergent();
                 core::arch::asm!(concat!("stmatrix.sync.aligned.m8n8.", $count, ".shared.b16 [", $address, "], ", $registers, ";"), $(in(reg32) d[$index],)* in(reg32) row, options(nostack));
             }
             emulator => { twin::store(stringify!($name), row, d) }
@@ -169,6 +172,7 @@ macro_rules! stmatrix {
         /// multiples of 16; no other thread uses them without order.
         pub unsafe fn $trans(row: u32, d: [u32; $n]) {
             device => {
+                crate::intrinsic::convergent();
                 core::arch::asm!(concat!("stmatrix.sync.aligned.m8n8.", $count, ".trans.shared.b16 [", $address, "], ", $registers, ";"), $(in(reg32) d[$index],)* in(reg32) row, options(nostack));
             }
             emulator => { twin::store(stringify!($trans), row, twin::transpose(stringify!($trans), d)) }
@@ -195,6 +199,7 @@ intrinsic! {
     /// All 32 lanes of the warp execute it together.
     pub unsafe fn movmatrix_trans_b16(a: u32) -> u32 {
         device => {
+            crate::intrinsic::convergent();
             let d: u32;
             core::arch::asm!("movmatrix.sync.aligned.m8n8.trans.b16 {0}, {1};", out(reg32) d, in(reg32) a, options(nomem, nostack));
             d

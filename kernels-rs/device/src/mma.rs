@@ -123,6 +123,7 @@ macro_rules! wide {
         /// All 32 lanes of the warp execute it together.
         pub unsafe fn $name(a: [u32; $a], b: [u32; $b], c: [$type; 4]) -> [$type; 4] {
             device => {
+                crate::intrinsic::convergent();
                 let (d0, d1, d2, d3): ($type, $type, $type, $type);
                 core::arch::asm!(
                     concat!("mma.sync.aligned.", $ptx, " {{{0}, {1}, {2}, {3}}}, ", $operands, ";"),
