@@ -1,5 +1,11 @@
 //! Barriers of a block. For the twins of intrinsics.
 
+use std::panic::Location;
+
+use crate::FaultKind;
+use crate::machine::{Machine, State, suspend, with};
+use crate::warp::shorten;
+
 /// What a thread does at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
@@ -14,12 +20,152 @@ pub enum Arrival {
     },
 }
 
+/// One of the block's hardware barriers.
+#[derive(Debug, Default)]
+pub(crate) struct Barrier {
+    /// What the threads that have arrived give as the number of participants.
+    expected: Option<u32>,
+    /// Threads that have arrived, each with its place.
+    arrived: Vec<(usize, &'static Location<'static>)>,
+    /// Lanes that a partial warp lacks and that count as arrived.
+    padding: u32,
+    /// True predicates so far.
+    trues: u32,
+}
+
 /// Hardware barrier `id` (0..16) with `threads` participants (`None`: all threads of the block). Returns the number of true predicates
 /// for [`Arrival::Reduce`], else 0. Orders the memory accesses of the participants.
+///
+/// Without a count the barrier waits for all threads of the block that have not returned from the kernel, as current hardware does; but
+/// PTX counts all threads of the block, so threads that returned before are a fault. A count is a multiple of 32: PTX counts
+/// whole warps, and a partial last warp of the block counts as 32. [`Arrival::Arrive`] needs a count.
 #[track_caller]
 pub fn barrier(name: &'static str, id: u32, threads: Option<u32>, arrival: Arrival) -> u32 {
-    let _ = (name, id, threads, arrival);
-    unimplemented!()
+    let at = Location::caller();
+    if with(|m| m.arrive(name, at, id, threads, arrival)) {
+        suspend();
+    }
+    if let Arrival::Reduce { .. } = arrival { with(|m| m.thread().trues) } else { 0 }
+}
+
+impl Machine {
+    /// The running thread arrives at a barrier; whether it has to wait.
+    fn arrive(
+        &mut self,
+        name: &'static str,
+        at: &'static Location<'static>,
+        id: u32,
+        threads: Option<u32>,
+        arrival: Arrival,
+    ) -> bool {
+        self.clock += 1;
+        let most = self.threads.len().next_multiple_of(32) as u32;
+        let refused = if id >= 16 {
+            Some(format!("{name}: barrier {id}; there are 16"))
+        } else if threads.is_some_and(|threads| threads == 0 || threads % 32 != 0 || threads > most) {
+            Some(format!("{name}: {threads:?} threads; expected a multiple of 32 up to {most}"))
+        } else if arrival == Arrival::Arrive && threads.is_none() {
+            Some(format!("{name}: to arrive without waiting needs a number of threads"))
+        } else {
+            None
+        };
+        if let Some(message) = refused {
+            self.fault(FaultKind::Operand, at, message);
+            return false;
+        }
+        let (current, threads_of_block) = (self.current, self.threads.len());
+        let barrier = &mut self.barriers[id as usize];
+        if let Some(&(other, place)) = barrier.arrived.first() {
+            if barrier.expected != threads {
+                let expected = barrier.expected;
+                let other = self.threads[other].index;
+                let message = format!(
+                    "{name}: barrier {id} with {threads:?} threads; thread {other:?} gave {expected:?} at {place}"
+                );
+                self.fault(FaultKind::Barrier, at, message);
+            }
+        }
+        let barrier = &mut self.barriers[id as usize];
+        if barrier.arrived.is_empty() {
+            barrier.expected = threads;
+        }
+        barrier.arrived.push((current, at));
+        if current + 1 == threads_of_block {
+            barrier.padding = threads_of_block.next_multiple_of(32) as u32 - threads_of_block as u32;
+        }
+        barrier.trues += u32::from(arrival == Arrival::Reduce { predicate: true });
+        let thread = self.thread();
+        (thread.at, thread.name) = (at, name);
+        if arrival != Arrival::Arrive {
+            thread.state = State::Barrier(id);
+        }
+        if self.is_complete(id) {
+            self.complete(id);
+        }
+        self.threads[current].state != State::Ready
+    }
+
+    fn is_complete(&self, id: u32) -> bool {
+        let Barrier { expected, arrived, padding, .. } = &self.barriers[id as usize];
+        let running = self.threads.iter().filter(|thread| thread.state != State::Done).count();
+        !arrived.is_empty() && arrived.len() as u32 + padding >= expected.unwrap_or(running as u32 + padding)
+    }
+
+    /// Lets the participants go on.
+    fn complete(&mut self, id: u32) {
+        self.progress += 1;
+        let Barrier { expected, arrived, trues, .. } = std::mem::take(&mut self.barriers[id as usize]);
+        let (first, at) = arrived[0];
+        if expected.is_none() && arrived.len() < self.threads.len() {
+            let returned: Vec<_> = (0..self.threads.len())
+                .filter(|&t| self.threads[t].state == State::Done)
+                .map(|t| format!("thread {:?}", self.threads[t].index))
+                .collect();
+            let message = format!(
+                "barrier {id} of all threads: {} threads returned before it: {}",
+                returned.len(),
+                shorten(&returned)
+            );
+            self.fault_of(first, FaultKind::Barrier, at, message);
+        }
+        for &(thread, _) in &arrived {
+            if self.threads[thread].state == State::Barrier(id) {
+                self.threads[thread].trues = trues;
+                if thread == self.current {
+                    self.threads[thread].state = State::Ready;
+                } else {
+                    self.wake(thread);
+                }
+            }
+        }
+    }
+
+    /// After a thread has returned: barriers of all threads wait for one less.
+    pub(crate) fn leave_barriers(&mut self) {
+        for id in 0..16 {
+            if self.barriers[id as usize].expected.is_none() && self.is_complete(id) {
+                self.complete(id);
+            }
+        }
+    }
+
+    /// Reports the barriers that threads wait at when nothing more can run.
+    pub(crate) fn fault_stuck_barriers(&mut self) {
+        for id in 0..16 {
+            let Barrier { expected, arrived, padding, .. } = &self.barriers[id];
+            let Some(&(first, at)) = arrived.first() else { continue };
+            let others: Vec<_> = (0..self.threads.len())
+                .filter(|t| arrived.iter().all(|(thread, _)| thread != t))
+                .map(|t| format!("thread {:?} {}", self.threads[t].index, self.activity(t)))
+                .collect();
+            let came = arrived.len() as u32 + padding;
+            let message = match expected {
+                None => format!("barrier {id} of all threads: {came} came; {}", shorten(&others)),
+                Some(expected) => format!("barrier {id} of {expected} threads: {came} came; {}", shorten(&others)),
+            };
+            self.fault_of(first, FaultKind::Barrier, at, message);
+        }
+    }
 }
 
 /// `mbarrier.init` of the 8-byte object at shared address `address` with `count` expected arrivals.

@@ -16,6 +16,8 @@ pub enum FaultKind {
     Divergence,
     /// A barrier that some thread never reaches, or that the block cannot leave.
     Barrier,
+    /// Memory of an asynchronous copy used while the copy is under way, or a copy that is never waited for.
+    AsynchronousCopy,
     /// An operand that the instruction does not allow.
     Operand,
     /// A launch that breaks the kernel's declaration.

@@ -6,12 +6,17 @@
 //! Two sides use this crate: tests, through [`Launch`], [`GlobalMemory`] and [`Report`]; and the host twins of the intrinsics,
 //! through [`thread`], [`warp`], [`block`] and [`memory`].
 
+mod asynchronous;
 pub mod block;
 mod buffer;
 mod fault;
 mod launch;
+mod machine;
 pub mod memory;
+mod region;
 mod report;
+mod schedule;
+mod site;
 pub mod thread;
 pub mod warp;
 

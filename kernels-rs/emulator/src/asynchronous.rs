@@ -1,0 +1,202 @@
+//! Asynchronous copies from global to shared memory (`cp.async`).
+//!
+//! A copy takes its source's bytes when it is issued, but they arrive as late as they may: when the thread waits for its group.
+//! Until then any access to the destination is a fault, and so is a store to the source.
+
+use std::collections::VecDeque;
+use std::panic::Location;
+
+use crate::FaultKind;
+use crate::machine::{Machine, with};
+use crate::memory::Space;
+
+/// One copy under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transfer {
+    shared: u32,
+    global: u64,
+    bytes: u32,
+    data: [u8; 16],
+    at: &'static Location<'static>,
+}
+
+/// A thread's copies.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// Issued, not committed.
+    open: Vec<Transfer>,
+    /// Committed, the oldest first.
+    groups: VecDeque<Vec<Transfer>>,
+}
+
+/// `cp.async`: copies `source_bytes` of the `bytes` (4, 8, 16) from global to shared memory, zeros for the rest, not before the
+/// copy is committed and waited for is the result there to be read.
+#[track_caller]
+pub fn copy_async(shared: u32, global: u64, bytes: u32, source_bytes: u32) {
+    let at = Location::caller();
+    with(|m| m.copy_async(shared, global, bytes, source_bytes, at));
+}
+/// `cp.async.commit_group`.
+#[track_caller]
+pub fn copy_async_commit() {
+    with(|m| {
+        let copies = &mut m.thread().copies;
+        let group = std::mem::take(&mut copies.open);
+        copies.groups.push_back(group);
+    });
+}
+/// `cp.async.wait_group`: until at most `pending` of this thread's newest groups are pending.
+#[track_caller]
+pub fn copy_async_wait(pending: u32) {
+    with(|m| {
+        while m.thread().copies.groups.len() > pending as usize {
+            let group = m.thread().copies.groups.pop_front().unwrap_or_default();
+            group.into_iter().for_each(|copy| m.land(copy));
+        }
+    });
+}
+/// `cp.async.wait_all`: commits what is open, and waits for all groups.
+#[track_caller]
+pub fn copy_async_wait_all() {
+    copy_async_commit();
+    copy_async_wait(0);
+}
+/// `cp.async.mbarrier.arrive`: arrives on the mbarrier when this thread's earlier copies are complete. `noinc`: as the PTX suffix.
+#[track_caller]
+pub fn copy_async_arrive(mbarrier: u32, noinc: bool) {
+    let _ = (mbarrier, noinc);
+    unimplemented!()
+}
+
+impl Machine {
+    fn copy_async(&mut self, shared: u32, global: u64, bytes: u32, source_bytes: u32, at: &'static Location<'static>) {
+        self.clock += 1;
+        if ![4, 8, 16].contains(&bytes) || source_bytes > bytes {
+            let message =
+                format!("cp.async of {source_bytes} of {bytes} bytes; expected 4, 8 or 16 and no more of them");
+            return self.fault(FaultKind::Operand, at, message);
+        }
+        let size = bytes as usize;
+        let Some((_, to)) = self.place(Space::Shared, shared.into(), size, "cp.async to shared memory", at) else {
+            return;
+        };
+        let mut data = [0; 16];
+        if source_bytes > 0 {
+            if global % u64::from(bytes) != 0 {
+                let message = format!(
+                    "cp.async of {bytes} bytes from global address {global:#x}, which is no multiple of {bytes}"
+                );
+                return self.fault(FaultKind::Misaligned, at, message);
+            }
+            for i in 0..u64::from(source_bytes) {
+                let Some((index, from)) = self.place(Space::Global, global + i, 1, "cp.async", at) else { return };
+                let region = self.region(index);
+                data[i as usize] = region.bytes[from];
+                if !region.is_written(from, 1) {
+                    let message = format!("cp.async from global address {global:#x}: its byte {i} was never written");
+                    self.fault(FaultKind::Uninitialised, at, message);
+                    break;
+                }
+            }
+        }
+        self.check_in_flight(Space::Shared, shared.into(), size, "cp.async", at);
+        let current = self.current as u32;
+        self.in_flight[to / 4..(to + size) / 4].fill(current + 1);
+        if source_bytes > 0 {
+            for word in global / 4..(global + u64::from(bytes)) / 4 {
+                *self.sources.entry(word).or_default() += 1;
+            }
+        }
+        let global = if source_bytes > 0 { global } else { 0 };
+        self.thread().copies.open.push(Transfer { shared, global, bytes, data, at });
+    }
+
+    /// A copy's bytes arrive.
+    fn land(&mut self, transfer: Transfer) {
+        let Transfer { shared, global, bytes, data, .. } = transfer;
+        let (to, size) = (shared as usize, bytes as usize);
+        self.in_flight[to / 4..(to + size) / 4].fill(0);
+        if global != 0 {
+            for word in global / 4..(global + u64::from(bytes)) / 4 {
+                if let Some(copies) = self.sources.get_mut(&word) {
+                    *copies -= 1;
+                    if *copies == 0 {
+                        self.sources.remove(&word);
+                    }
+                }
+            }
+        }
+        self.shared.store(to, &data[..size]);
+    }
+
+    /// Reports an access to shared bytes that a copy is under way to.
+    #[inline]
+    pub(crate) fn check_in_flight(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: usize,
+        what: &str,
+        at: &'static Location<'static>,
+    ) {
+        if space == Space::Shared {
+            let words = address as usize / 4..(address as usize + bytes).div_ceil(4);
+            if let Some(thread) = self.in_flight[words].iter().copied().find(|&thread| thread != 0) {
+                self.fault_in_flight(thread as usize - 1, address, bytes, what, at);
+            }
+        }
+    }
+
+    #[cold]
+    fn fault_in_flight(
+        &mut self,
+        thread: usize,
+        address: u64,
+        bytes: usize,
+        what: &str,
+        at: &'static Location<'static>,
+    ) {
+        let copies = &self.threads[thread].copies;
+        let (start, end) = (address as u32, address as u32 + bytes as u32);
+        let copy = copies
+            .groups
+            .iter()
+            .flatten()
+            .chain(&copies.open)
+            .find(|copy| copy.shared < end && start < copy.shared + copy.bytes);
+        let place = copy.map_or_else(String::new, |copy| format!(" at {}", copy.at));
+        let index = self.threads[thread].index;
+        let message = format!(
+            "{what} of {bytes} bytes at shared address {address}: thread {index:?} copies there asynchronously{place} and has not waited for it"
+        );
+        self.fault(FaultKind::AsynchronousCopy, at, message);
+    }
+
+    /// Reports a store to global bytes that a copy under way reads.
+    #[inline]
+    pub(crate) fn check_sources(&mut self, space: Space, address: u64, bytes: usize, at: &'static Location<'static>) {
+        if space == Space::Global && !self.sources.is_empty() {
+            let mut words = address / 4..(address + bytes as u64).div_ceil(4);
+            if words.any(|word| self.sources.contains_key(&word)) {
+                let message = format!(
+                    "store of {bytes} bytes at global address {address:#x}, which an asynchronous copy under way reads"
+                );
+                self.fault(FaultKind::AsynchronousCopy, at, message);
+            }
+        }
+    }
+
+    /// After a thread has returned: copies that it never waited for.
+    pub(crate) fn leave_copies(&mut self, thread: usize) {
+        let Copies { open, groups } = std::mem::take(&mut self.threads[thread].copies);
+        let copies: Vec<_> = groups.into_iter().flatten().chain(open).collect();
+        if let Some(Transfer { shared, bytes, at, .. }) = copies.first() {
+            let message = format!(
+                "{} asynchronous copies never waited for, the first of {bytes} bytes to shared address {shared}",
+                copies.len()
+            );
+            self.fault_of(thread, FaultKind::AsynchronousCopy, at, message);
+        }
+        copies.into_iter().for_each(|copy| self.land(copy));
+    }
+}

@@ -1,0 +1,236 @@
+//! The state of a running launch, and how the functions of this crate reach it.
+//!
+//! One launch at a time runs on an operating system's thread; a thread-local pointer leads from the kernel's code to its machine.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::panic::Location;
+use std::ptr::null_mut;
+
+use corosensei::Yielder;
+
+use crate::asynchronous::Copies;
+use crate::block::Barrier;
+use crate::launch::Shape;
+use crate::region::Region;
+use crate::site::{Names, Sites};
+use crate::warp::Meeting;
+use crate::{Fault, FaultKind, GlobalMemory, Report};
+
+thread_local!(static CURRENT: Cell<*mut Machine> = const { Cell::new(null_mut()) });
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// In the queue, or running.
+    Ready,
+    /// Polls something: runs again when nothing else can.
+    Spinning,
+    /// Waits for the other lanes of a collective instruction.
+    Collective,
+    /// Waits at this barrier.
+    Barrier(u32),
+    /// Returned from the kernel.
+    Done,
+}
+
+/// One CUDA thread of the running block.
+pub(crate) struct Thread {
+    /// `%tid`.
+    pub(crate) index: [u32; 3],
+    pub(crate) yielder: *const Yielder<(), ()>,
+    pub(crate) state: State,
+    /// Where it called this crate last: where it waits, if it does.
+    pub(crate) at: &'static Location<'static>,
+    /// Name of the instruction that it waits in.
+    pub(crate) name: &'static str,
+    /// The collective that it takes part in.
+    pub(crate) meeting: Option<Meeting>,
+    /// Result of the last barrier.
+    pub(crate) trues: u32,
+    pub(crate) copies: Copies,
+    /// Instruction counted last, until a collective has been counted for it.
+    pub(crate) instruction: Option<u16>,
+}
+
+/// The state of a running launch.
+pub(crate) struct Machine {
+    pub(crate) shape: Shape,
+    pub(crate) memory: GlobalMemory,
+    pub(crate) report: Report,
+    pub(crate) sites: Sites,
+    pub(crate) names: Names,
+    /// Faults reported so far, by kind, file and line.
+    known_faults: HashMap<(FaultKind, &'static str, u32), ()>,
+    /// `%ctaid` of the running block.
+    pub(crate) block: [u32; 3],
+    /// Index of the running thread.
+    pub(crate) current: usize,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) ready: VecDeque<u32>,
+    /// Threads that poll.
+    pub(crate) spinning: Vec<u32>,
+    pub(crate) shared: Region,
+    /// For each shared word, one more than the thread whose asynchronous copy is under way to it.
+    pub(crate) in_flight: Vec<u32>,
+    /// Global words that asynchronous copies under way read.
+    pub(crate) sources: HashMap<u64, u32>,
+    pub(crate) barriers: [Barrier; 16],
+    /// Executions by thread and instruction, `names.len()` rounded up each.
+    pub(crate) counts: Vec<Vec<u32>>,
+    /// Collectives by instruction.
+    pub(crate) collectives: Vec<u64>,
+    pub(crate) clock: u64,
+    /// Grows when something happens that a polling thread could wait for.
+    pub(crate) progress: u64,
+    /// The launch cannot go on.
+    pub(crate) stop: bool,
+    /// The stacks of threads that cannot go on are being unwound.
+    pub(crate) unwinding: bool,
+}
+
+/// Runs `f` on the machine of the calling thread. `f` must not call code that is not this crate's.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
+    let machine = CURRENT.get();
+    assert!(!machine.is_null(), "an instruction of a kernel was called outside of fringes_emulator::Launch::run");
+    // SAFETY: `Current` keeps the pointer valid while it is set. No other reference exists: the machine belongs to this thread,
+    // every access to it is inside this function, and `f` neither suspends nor calls back.
+    f(unsafe { &mut *machine })
+}
+
+/// Lets other threads run until the scheduler comes back to this one.
+pub(crate) fn suspend() {
+    let yielder = with(|m| m.threads[m.current].yielder);
+    // SAFETY: the yielder lives on the stack of the running coroutine, below this frame.
+    unsafe { (*yielder).suspend(()) }
+}
+
+/// Lets every thread run that can before the caller looks again at what it polls.
+pub(crate) fn spin(name: &'static str, at: &'static Location<'static>) {
+    with(|m| {
+        let current = m.current;
+        let thread = m.thread();
+        (thread.state, thread.at, thread.name) = (State::Spinning, at, name);
+        m.spinning.push(current as u32);
+    });
+    suspend();
+}
+
+/// Owns a machine, which is the calling thread's as long as this lives.
+pub(crate) struct Current(*mut Machine);
+
+impl Current {
+    /// Makes `machine` the calling thread's.
+    ///
+    /// # Panics
+    /// If a launch runs already: a kernel cannot launch another.
+    pub(crate) fn new(machine: Machine) -> Self {
+        assert!(CURRENT.get().is_null(), "a kernel cannot launch another");
+        let machine = Box::into_raw(Box::new(machine));
+        CURRENT.set(machine);
+        Self(machine)
+    }
+
+    /// Gives the machine back.
+    pub(crate) fn finish(self) -> Machine {
+        CURRENT.set(null_mut());
+        let machine = self.0;
+        std::mem::forget(self);
+        // SAFETY: made by `Box::into_raw` in `new`, and freed nowhere else since `self` is forgotten.
+        *unsafe { Box::from_raw(machine) }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        CURRENT.set(null_mut());
+        // SAFETY: made by `Box::into_raw` in `new`; `finish` forgets `self`.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(shape: Shape, memory: GlobalMemory) -> Self {
+        let shared = Region::new(shape.shared_bytes as usize);
+        Self {
+            in_flight: vec![0; shared.bytes.len().div_ceil(4)],
+            shape,
+            memory,
+            report: Report::default(),
+            sites: Sites::new(),
+            names: Names::new(),
+            known_faults: HashMap::new(),
+            block: [0; 3],
+            current: 0,
+            threads: Vec::new(),
+            ready: VecDeque::new(),
+            spinning: Vec::new(),
+            shared,
+            sources: HashMap::new(),
+            barriers: std::array::from_fn(|_| Barrier::default()),
+            counts: Vec::new(),
+            collectives: Vec::new(),
+            clock: 0,
+            progress: 0,
+            stop: false,
+            unwinding: false,
+        }
+    }
+
+    /// The running thread.
+    pub(crate) fn thread(&mut self) -> &mut Thread {
+        &mut self.threads[self.current]
+    }
+
+    /// Reports a fault of the running thread.
+    #[cold]
+    pub(crate) fn fault(&mut self, kind: FaultKind, at: &'static Location<'static>, message: String) {
+        self.fault_of(self.current, kind, at, message);
+    }
+
+    /// Reports a fault of a thread.
+    #[cold]
+    pub(crate) fn fault_of(&mut self, thread: usize, kind: FaultKind, at: &'static Location<'static>, message: String) {
+        self.report.fault_total += 1;
+        if self.known_faults.insert((kind, at.file(), at.line()), ()).is_none() {
+            self.report.faults.push(Fault {
+                kind,
+                kernel: self.shape.kernel.clone(),
+                block: self.block,
+                thread: self.threads.get(thread).map_or([0; 3], |thread| thread.index),
+                file: at.file(),
+                line: at.line(),
+                message,
+            });
+        }
+    }
+
+    /// Index of the first thread of the running thread's warp.
+    pub(crate) fn warp_start(&self) -> usize {
+        self.current / 32 * 32
+    }
+
+    /// Lanes of the warp whose first thread is `start` that exist and fulfil a condition, as a mask.
+    pub(crate) fn lanes(&self, start: usize, condition: impl Fn(&Thread) -> bool) -> u32 {
+        let end = self.threads.len().min(start + 32);
+        (start..end).filter(|&t| condition(&self.threads[t])).fold(0, |mask, t| mask | 1 << (t - start))
+    }
+
+    /// Puts a waiting thread into the queue.
+    pub(crate) fn wake(&mut self, thread: usize) {
+        self.threads[thread].state = State::Ready;
+        self.ready.push_back(thread as u32);
+    }
+
+    /// What a thread is doing, in words.
+    pub(crate) fn activity(&self, thread: usize) -> String {
+        let Thread { state, at, name, .. } = &self.threads[thread];
+        match state {
+            State::Done => "returned from the kernel".into(),
+            State::Ready => format!("is running, last at {at}"),
+            State::Spinning => format!("polls in {name} at {at}"),
+            State::Collective | State::Barrier(_) => format!("waits in {name} at {at}"),
+        }
+    }
+}
