@@ -4,6 +4,7 @@
 //! what failed and, where there is one, the command that mends it.
 
 mod ci;
+mod kernels;
 mod performance;
 mod tidy;
 
@@ -35,6 +36,8 @@ enum Task {
     },
     /// House rules that no compiler checks.
     Tidy,
+    /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
+    Kernels(kernels::Options),
     /// Writes docs/performance.md from docs/measurements/*.json.
     Performance {
         /// Only compare; fail if the page is stale.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         }
         Task::Ci { only, python, .. } => ci::run(root, &only, &python),
         Task::Tidy => tidy::run(root),
+        Task::Kernels(options) => kernels::run(root, &options),
         Task::Performance { check } => performance::run(root, check),
     };
     match result {

@@ -1,0 +1,78 @@
+//! Assembles PTX for every architecture that it must run on, and holds it to the rule: no spills, no stack frame.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fringes_kernel_builder::{Arch, Assembler, BuildError, Disassembler};
+
+use super::manifest::Usage;
+
+/// Architectures that portable PTX is assembled for.
+const PORTABLE: [&str; 6] = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];
+
+/// Architectures whose machine instructions are counted.
+const COUNTED: [&str; 2] = ["sm_80", "sm_90a"];
+
+/// CUDA's programs.
+pub(super) struct Tools {
+    pub(super) ptxas: Assembler,
+    pub(super) nvdisasm: Disassembler,
+}
+
+/// What became of a PTX's kernels.
+#[derive(Debug, Default)]
+pub(super) struct Assembled {
+    pub(super) kernels: BTreeMap<String, Usage>,
+}
+
+impl Tools {
+    /// Finds them: in FRINGES_CUDA_BIN, in PATH, or in the workspace's Python environment.
+    pub(super) fn find(root: &Path) -> Result<Self, BuildError> {
+        let extra = in_python(&root.join(".venv"));
+        Ok(Self { ptxas: Assembler::find(&extra)?, nvdisasm: Disassembler::find(&extra)? })
+    }
+
+    /// Assembles PTX that was built for `arch`, and fails on spills, stack frames and what `ptxas` calls a loss of performance.
+    pub(super) fn assemble(&self, ptx: &Path, arch: Arch) -> Result<Assembled, String> {
+        // PTX of an architecture with a suffix runs there alone.
+        let own = [arch.name()];
+        let targets: &[&str] = if arch.name().ends_with('a') { &own } else { &PORTABLE };
+        let (mut assembled, mut faults) = (Assembled::default(), Vec::new());
+        for target in targets {
+            let cubin = ptx.with_extension(format!("{target}.cubin"));
+            let assembly = self.ptxas.assemble(ptx, target, &cubin).map_err(|error| error.to_string())?;
+            faults.extend(assembly.warnings.iter().map(|line| format!("{target}: {line}")));
+            for usage in &assembly.kernels {
+                if usage.stack_bytes + usage.spill_store_bytes + usage.spill_load_bytes > 0 {
+                    faults.push(format!(
+                        "kernel `{}` on {target}: stack frame of {} bytes, spill stores of {} bytes, spill loads of {} bytes, {} registers; none may spill or have a stack frame",
+                        usage.name, usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes, usage.registers
+                    ));
+                }
+                let kernel = assembled.kernels.entry(usage.name.clone()).or_default();
+                kernel.registers.insert((*target).into(), usage.registers);
+            }
+            if COUNTED.contains(target) {
+                for (name, instructions) in self.nvdisasm.count(&cubin).map_err(|error| error.to_string())? {
+                    if let Some(kernel) = assembled.kernels.get_mut(&name) {
+                        let total = instructions.total();
+                        let mut counts = instructions.counts;
+                        counts.insert("total".into(), total);
+                        kernel.instructions.insert((*target).into(), counts);
+                    }
+                }
+            }
+        }
+        if faults.is_empty() { Ok(assembled) } else { Err(format!("{}\n{}", ptx.display(), faults.join("\n"))) }
+    }
+}
+
+/// Folders of CUDA's programs in a Python environment.
+fn in_python(environment: &Path) -> Vec<PathBuf> {
+    let below = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let packages = below(environment.join("lib")).map(|python| python.join("site-packages").join("nvidia"));
+    let mut folders: Vec<PathBuf> = packages.flat_map(below).map(|package| package.join("bin")).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    folders
+}
