@@ -11,6 +11,10 @@
 
 #[macro_use]
 mod intrinsic;
+pub mod cluster;
+pub mod clock;
+pub mod fence;
+pub mod mbarrier;
 pub mod atomic;
 pub mod copy_async;
 pub mod barrier;
