@@ -44,6 +44,8 @@ pub struct KernelDeclaration {
     pub parameters: Vec<Parameter>,
     /// Bounds that the kernel is compiled for.
     pub bounds: LaunchBounds,
+    /// Whether the kernel stays inside its views for any arguments (the word `safe` at the end): it checks what it relies on itself.
+    pub safe: bool,
 }
 
 impl KernelDeclaration {
@@ -72,7 +74,9 @@ impl KernelDeclaration {
             .filter(|parameter| !parameter.trim().is_empty())
             .map(Parameter::parse)
             .collect::<Result<_, _>>()?;
-        Ok(Self { name: name.into(), parameters, bounds: LaunchBounds::parse(bounds)? })
+        let bounds = bounds.trim();
+        let (bounds, safe) = bounds.strip_suffix("safe").map_or((bounds, false), |bounds| (bounds, true));
+        Ok(Self { name: name.into(), parameters, bounds: LaunchBounds::parse(bounds)?, safe })
     }
 }
 
@@ -100,7 +104,7 @@ impl std::fmt::Display for KernelDeclaration {
         for (index, parameter) in self.parameters.iter().enumerate() {
             write!(f, "{}{parameter}", if index == 0 { "" } else { ", " })?;
         }
-        write!(f, "){}", self.bounds)
+        write!(f, "){}{}", self.bounds, if self.safe { " safe" } else { "" })
     }
 }
 
@@ -114,6 +118,8 @@ mod tests {
             "saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) threads=256 min_blocks=2",
             "f(x: Global<[u32; 4]>, map: TensorMap, n: u64) threads=32,4,1 max_registers=128 cluster=2 shared_bytes=4096",
             "empty()",
+            "empty() safe",
+            "checked(n: u32) threads=64 safe",
         ] {
             assert_eq!(KernelDeclaration::parse(text).unwrap().to_string(), text);
         }
@@ -136,6 +142,7 @@ mod tests {
             ("f() threads=no", "threads=no"),
             ("f() threads=0", "threads=0"),
             ("f() colour=3", "colour"),
+            ("f() threads=1 unsafe", "un"),
         ] {
             let message = KernelDeclaration::parse(text).unwrap_err().to_string();
             assert!(message.contains(named), "{text}: {message}");

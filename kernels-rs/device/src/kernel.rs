@@ -28,24 +28,33 @@ pub trait Kernel {
 /// `shared_bytes(n)` (least dynamic shared memory). All are literals.
 ///
 /// Parameters: `i8` to `u64`, `f32`, `f64`, [`Global<T>`](crate::Global), [`GlobalMut<T>`](crate::GlobalMut), `TensorMap`.
+///
+/// A kernel declared `pub fn` instead promises to stay inside its views for any arguments: it checks what it relies on and calls
+/// [`trap`](crate::control::trap) otherwise. The host may launch it without `unsafe`.
 #[macro_export]
 macro_rules! kernel {
-    ($($(#[doc = $doc:expr])* #[launch($($key:ident($first:literal $(, $more:literal)*)),* $(,)?)] pub unsafe fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => { $(
+    () => {};
+    ($(#[doc = $doc:expr])* #[launch($($key:ident($first:literal $(, $more:literal)*)),* $(,)?)] pub unsafe fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block $($rest:tt)*) => {
+        $crate::kernel!(@ [$($doc,)*] concat!(stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*),*), [unsafe] $name($($argument: $type),*) $body);
+        $crate::kernel! { $($rest)* }
+    };
+    ($(#[doc = $doc:expr])* #[launch($($key:ident($first:literal $(, $more:literal)*)),* $(,)?)] pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block $($rest:tt)*) => {
+        $crate::kernel!(@ [$($doc,)*] concat!(stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*,)* " safe"), [] $name($($argument: $type),*) $body);
+        $crate::kernel! { $($rest)* }
+    };
+    (@ [$($doc:expr,)*] $declaration:expr, [$($unsafe:tt)?] $name:ident($($argument:ident: $type:ty),*) $body:block) => {
         #[cfg(target_arch = "nvptx64")]
-        core::arch::global_asm!(
-            concat!("//@kernel ", stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*),*),
-            options(raw)
-        );
+        core::arch::global_asm!(concat!("//@kernel ", $declaration), options(raw));
 
         $(#[doc = $doc])*
         #[cfg(target_arch = "nvptx64")]
         #[unsafe(no_mangle)]
-        pub unsafe extern "ptx-kernel" fn $name($($argument: $type),*) $body
+        pub $($unsafe)? extern "ptx-kernel" fn $name($($argument: $type),*) $body
 
         $(#[doc = $doc])*
         #[cfg(not(target_arch = "nvptx64"))]
         #[allow(clippy::too_many_arguments)]
-        pub unsafe fn $name($($argument: $type),*) $body
+        pub $($unsafe)? fn $name($($argument: $type),*) $body
 
         $(#[doc = $doc])*
         #[cfg(not(target_arch = "nvptx64"))]
@@ -54,7 +63,7 @@ macro_rules! kernel {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl $crate::Kernel for $name {
-            const DECLARATION: &'static str = concat!(stringify!($name), "(", $(stringify!($argument), ": ", stringify!($type), ", ",)* ")", $(" ", stringify!($key), "=", stringify!($first) $(, ",", stringify!($more))*),*);
+            const DECLARATION: &'static str = $declaration;
         }
-    )* };
+    };
 }

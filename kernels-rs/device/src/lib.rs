@@ -16,6 +16,7 @@ pub mod clock;
 pub mod fence;
 pub mod mbarrier;
 pub mod atomic;
+pub mod control;
 pub mod copy_async;
 pub mod barrier;
 mod global;
