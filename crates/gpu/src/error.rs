@@ -231,6 +231,12 @@ pub enum GpuError {
         /// What came.
         actual: String,
     },
+    /// A kernel that relies on its caller was to be launched as one that checks everything itself.
+    #[error("kernel `{kernel}` is not declared safe, or takes a tensor map: expected a kernel declared `pub fn`, got one to be launched with `unsafe`")]
+    NotDeclaredSafe {
+        /// Name of the kernel.
+        kernel: String,
+    },
     /// A value that a call does not take.
     #[error("{what}: expected {expected}, got {actual}")]
     Value {

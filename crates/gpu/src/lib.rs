@@ -68,6 +68,7 @@ mod module;
 mod pinned;
 mod pool;
 mod ptx;
+mod safe_launch;
 mod stream;
 mod tensor_map;
 mod timing;
