@@ -11,6 +11,7 @@
 
 #[macro_use]
 mod intrinsic;
+pub mod wgmma;
 pub mod cluster;
 pub mod clock;
 pub mod fence;

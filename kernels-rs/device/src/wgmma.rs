@@ -1,0 +1,376 @@
+//! Products of matrices by a warpgroup (`wgmma`, sm_90a): `D = A B + D` with `A` of 64 x K, `B` of K x N, `D` of 64 x N.
+//!
+//! Four warps, the first of which has a number that is a multiple of 4, execute every function of this module together. `B` lies in
+//! shared memory, `A` in shared memory or in registers, `D` in registers. Products are asynchronous:
+//!
+//! ```text
+//! wgmma_fence();                    // registers and what was written before are seen
+//! wgmma_mma_async_...(&mut d, ...); // any number
+//! wgmma_commit_group();
+//! wgmma_wait_group::<0>();
+//! d.hold();                         // what follows does not move before the wait
+//! ```
+//!
+//! Between `wgmma_fence` and the end of the wait nothing else may use the registers of `D` (and of `A`). Shared memory that threads
+//! wrote themselves needs [`fence_proxy_async`](crate::fence::fence_proxy_async) and a barrier first.
+//!
+//! # Layout
+//! `D`: with warp `w = (thread / 32) % 4`, group `g = lane / 4` and place `t = lane % 4`, register `r` of `N / 2` is
+//!
+//! ```text
+//! row    16 w + g + 8 (r / 2 % 2)
+//! column 8 (r / 4) + 2 t + r % 2
+//! ```
+//!
+//! `A` in registers: four, each of `n` elements (tf32: 1, f16 and bf16: 2, 8 bits: 4; element 0 in the lowest bits), `K = 8 n`;
+//! element `e` of register `r` is row `16 w + g + 8 (r % 2)`, column `n t + e + 4 n (r / 2)`: as for [`mma`](crate::mma).
+//!
+//! Matrices in shared memory: see [`Descriptor`].
+//!
+//! # Precision
+//! Integer products are exact; sums wrap modulo 2^32. Sums of floating-point products are not IEEE: the order and the bits kept
+//! before the result are not specified.
+//!
+//! Not emulated yet: in the emulator every product is a fault and leaves `D` as it is.
+
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::not_emulated;
+
+/// How 16-byte chunks of shared memory are permuted so that neither rows nor columns of a tile collide in banks.
+///
+/// The number is the field of a [`Descriptor`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Swizzle {
+    /// Not at all.
+    None = 0,
+    /// Within rows of 128 bytes: bits 4..7 of an address are exclusive-ored with bits 7..10.
+    Bytes128 = 1,
+    /// Within rows of 64 bytes: bits 4..6 with bits 7..9.
+    Bytes64 = 2,
+    /// Within rows of 32 bytes: bit 4 with bit 7.
+    Bytes32 = 3,
+}
+
+impl Swizzle {
+    /// Where the byte of this offset lies; offsets count from a multiple of 1024 bytes.
+    #[inline(always)]
+    pub const fn apply(self, offset: u32) -> u32 {
+        let mask = match self {
+            Self::None => 0,
+            Self::Bytes128 => 0x70,
+            Self::Bytes64 => 0x30,
+            Self::Bytes32 => 0x10,
+        };
+        offset ^ (offset >> 3 & mask)
+    }
+}
+
+/// Where a matrix lies in shared memory, as `wgmma` takes it.
+///
+/// # Layout
+/// For a matrix whose rows of `A` (columns of `B`) are contiguous in K ("K-major"; the only order for 8-bit and tf32):
+///
+/// - Swizzled by `S` = 128, 64 or 32 bytes: groups of 8 rows of `S` bytes each, `8 S` bytes in all, permuted by [`Swizzle::apply`].
+///   `stride` is the distance from one group of 8 rows to the next, `leading` is not used. The address is a multiple of `8 S`; a
+///   product further along K, within the `S` bytes, takes the same descriptor [`advanced`](Self::advance) by `K` elements' bytes.
+/// - Not swizzled: blocks of 8 rows of 16 bytes, 128 contiguous bytes. `leading` is the distance between blocks that follow each
+///   other in K, `stride` between those that follow in rows. The address is a multiple of 16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor(u64);
+
+impl Descriptor {
+    /// A matrix at shared address `address`, with distances in bytes, all multiples of 16.
+    #[inline(always)]
+    pub const fn new(address: u32, leading: u32, stride: u32, swizzle: Swizzle) -> Self {
+        /// A field of 14 bits: a number of bytes without its lowest four bits.
+        const fn field(bytes: u32) -> u64 {
+            (bytes as u64 & 0x3_ffff) >> 4
+        }
+        Self(field(address) | field(leading) << 16 | field(stride) << 32 | (swizzle as u64) << 62)
+    }
+
+    /// The same, `bytes` further on (a multiple of 16).
+    #[inline(always)]
+    pub const fn advance(self, bytes: u32) -> Self {
+        Self(self.0 + (bytes as u64 >> 4))
+    }
+
+    /// The 64 bits that the instruction takes.
+    #[inline(always)]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// Registers of `D`.
+pub trait Accumulator {
+    /// Does nothing, but what uses the registers after it stays after it, and what precedes stays before.
+    fn hold(&mut self);
+}
+
+/// Calls a macro with half of N, the numbers from 1 below it, and the rest.
+macro_rules! registers {
+    (8 $product:ident $rest:tt) => { $product! { 4 [1 2 3] $rest } };
+    (16 $product:ident $rest:tt) => { $product! { 8 [1 2 3 4 5 6 7] $rest } };
+    (32 $product:ident $rest:tt) => { $product! { 16 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $rest } };
+    (64 $product:ident $rest:tt) => { $product! { 32 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] $rest } };
+    (96 $product:ident $rest:tt) => { $product! { 48 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47] $rest } };
+    (128 $product:ident $rest:tt) => { $product! { 64 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] $rest } };
+    (192 $product:ident $rest:tt) => { $product! { 96 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95] $rest } };
+    (256 $product:ident $rest:tt) => { $product! { 128 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127] $rest } };
+}
+
+macro_rules! accumulator {
+    ($half:literal [$($i:literal)*] ($element:ty)) => {
+        impl Accumulator for [$element; $half] {
+            #[inline(always)]
+            fn hold(&mut self) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: no instruction; the registers stay as they are.
+                unsafe {
+                    core::arch::asm!(concat!("// {0}", $(" {", $i, "}",)*), inout(reg32) self[0], $(inout(reg32) self[$i],)* options(nostack));
+                }
+            }
+        }
+    };
+}
+
+/// A product from two descriptors, and one with `A` in registers, both K-major.
+macro_rules! product {
+    ($half:literal [$($i:literal)*] ($ss:ident, $rs:ident, $ptx:literal, $element:ty, $immediates:literal, $what:literal)) => {
+        intrinsic! {
+            #[doc = concat!("`D = A B + D`, or `D = A B` unless `accumulate`, of ", $what, "; both factors K-major in shared memory.")]
+            ///
+            /// # PTX
+            #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, a, b, accumulate", $immediates, ";` (sm_90a)")]
+            ///
+            /// # Safety
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised shared memory;
+            /// nothing uses `d` or writes the memory until [`wgmma_wait_group`].
+            pub unsafe fn $ss(d: &mut [$element; $half], a: Descriptor, b: Descriptor, accumulate: bool) {
+                device => {
+                    crate::intrinsic::convergent();
+                    core::arch::asm!(
+                        concat!("{{ .reg .pred p; setp.ne.b32 p, {accumulate}, 0; wgmma.mma_async.sync.aligned.", $ptx, " {{{0}", $(", {", $i, "}",)* "}}, {a}, {b}, p", $immediates, "; }}"),
+                        inout(reg32) d[0], $(inout(reg32) d[$i],)*
+                        a = in(reg64) a.bits(), b = in(reg64) b.bits(), accumulate = in(reg32) accumulate as u32, options(nostack),
+                    );
+                }
+                emulator => {
+                    let _ = (d, a, b, accumulate);
+                    not_emulated("wgmma");
+                }
+            }
+
+            #[doc = concat!("`D = A B + D`, or `D = A B` unless `accumulate`, of ", $what, "; `A` in registers, `B` K-major in shared memory.")]
+            ///
+            /// # PTX
+            #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, {a0, a1, a2, a3}, b, accumulate", $immediates, ";` (sm_90a)")]
+            ///
+            /// # Safety
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of initialised shared memory;
+            /// nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`].
+            pub unsafe fn $rs(d: &mut [$element; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
+                device => {
+                    crate::intrinsic::convergent();
+                    core::arch::asm!(
+                        concat!("{{ .reg .pred p; setp.ne.b32 p, {accumulate}, 0; wgmma.mma_async.sync.aligned.", $ptx, " {{{0}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p", $immediates, "; }}"),
+                        inout(reg32) d[0], $(inout(reg32) d[$i],)*
+                        a0 = in(reg32) a[0], a1 = in(reg32) a[1], a2 = in(reg32) a[2], a3 = in(reg32) a[3],
+                        b = in(reg64) b.bits(), accumulate = in(reg32) accumulate as u32, options(nostack),
+                    );
+                }
+                emulator => {
+                    let _ = (d, a, b, accumulate);
+                    not_emulated("wgmma");
+                }
+            }
+        }
+    };
+}
+
+/// As `product`, where each matrix in shared memory is K-major (0) or, transposed, contiguous in its rows of `B`, columns of `A` (1).
+macro_rules! product_transposed {
+    ($half:literal [$($i:literal)*] ($ss:ident, $rs:ident, $ptx:literal, $element:ty, $immediates:literal, $what:literal)) => {
+        intrinsic! {
+            #[doc = concat!("`D = A B + D`, or `D = A B` unless `accumulate`, of ", $what, "; both factors in shared memory, each K-major (0) or transposed (1).")]
+            ///
+            /// # PTX
+            #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, a, b, accumulate", $immediates, ", TRANSPOSE_A, TRANSPOSE_B;` (sm_90a)")]
+            ///
+            /// # Safety
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised shared memory;
+            /// nothing uses `d` or writes the memory until [`wgmma_wait_group`]. The constants are 0 or 1.
+            pub unsafe fn $ss<const TRANSPOSE_A: u32, const TRANSPOSE_B: u32>(d: &mut [$element; $half], a: Descriptor, b: Descriptor, accumulate: bool) {
+                device => {
+                    crate::intrinsic::convergent();
+                    core::arch::asm!(
+                        concat!("{{ .reg .pred p; setp.ne.b32 p, {accumulate}, 0; wgmma.mma_async.sync.aligned.", $ptx, " {{{0}", $(", {", $i, "}",)* "}}, {a}, {b}, p", $immediates, ", {ta}, {tb}; }}"),
+                        inout(reg32) d[0], $(inout(reg32) d[$i],)*
+                        a = in(reg64) a.bits(), b = in(reg64) b.bits(), accumulate = in(reg32) accumulate as u32,
+                        ta = const TRANSPOSE_A, tb = const TRANSPOSE_B, options(nostack),
+                    );
+                }
+                emulator => {
+                    let _ = (d, a, b, accumulate);
+                    not_emulated("wgmma");
+                }
+            }
+
+            #[doc = concat!("`D = A B + D`, or `D = A B` unless `accumulate`, of ", $what, "; `A` in registers, `B` in shared memory, K-major (0) or transposed (1).")]
+            ///
+            /// # PTX
+            #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, {a0, a1, a2, a3}, b, accumulate", $immediates, ", TRANSPOSE_B;` (sm_90a)")]
+            ///
+            /// # Safety
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of initialised shared memory;
+            /// nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`]. The constant is 0 or 1.
+            pub unsafe fn $rs<const TRANSPOSE_B: u32>(d: &mut [$element; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
+                device => {
+                    crate::intrinsic::convergent();
+                    core::arch::asm!(
+                        concat!("{{ .reg .pred p; setp.ne.b32 p, {accumulate}, 0; wgmma.mma_async.sync.aligned.", $ptx, " {{{0}", $(", {", $i, "}",)* "}}, {{{a0}, {a1}, {a2}, {a3}}}, {b}, p", $immediates, ", {tb}; }}"),
+                        inout(reg32) d[0], $(inout(reg32) d[$i],)*
+                        a0 = in(reg32) a[0], a1 = in(reg32) a[1], a2 = in(reg32) a[2], a3 = in(reg32) a[3],
+                        b = in(reg64) b.bits(), accumulate = in(reg32) accumulate as u32, tb = const TRANSPOSE_B, options(nostack),
+                    );
+                }
+                emulator => {
+                    let _ = (d, a, b, accumulate);
+                    not_emulated("wgmma");
+                }
+            }
+        }
+    };
+}
+
+intrinsic! {
+    /// Has the products that follow see this warpgroup's earlier accesses to their registers. Needed before the first product and
+    /// whenever registers of `A` or `D` have been written since.
+    ///
+    /// # PTX
+    /// `wgmma.fence.sync.aligned;` (sm_90a)
+    ///
+    /// # Safety
+    /// All threads of the warpgroup execute it together.
+    pub unsafe fn wgmma_fence() {
+        device => {
+            crate::intrinsic::convergent();
+            core::arch::asm!("wgmma.fence.sync.aligned;", options(nostack));
+        }
+        emulator => { }
+    }
+
+    /// Makes a group of the warpgroup's products that belong to none yet.
+    ///
+    /// # PTX
+    /// `wgmma.commit_group.sync.aligned;` (sm_90a)
+    ///
+    /// # Safety
+    /// All threads of the warpgroup execute it together.
+    pub unsafe fn wgmma_commit_group() {
+        device => {
+            crate::intrinsic::convergent();
+            core::arch::asm!("wgmma.commit_group.sync.aligned;", options(nostack));
+        }
+        emulator => { }
+    }
+
+    /// Waits until at most `PENDING` of the newest groups are still under way. Call [`Accumulator::hold`] on what is read then.
+    ///
+    /// # PTX
+    /// `wgmma.wait_group.sync.aligned n;` (sm_90a)
+    ///
+    /// # Safety
+    /// All threads of the warpgroup execute it together. `PENDING` is at most 7.
+    pub unsafe fn wgmma_wait_group<const PENDING: u32>() {
+        device => {
+            crate::intrinsic::convergent();
+            core::arch::asm!("wgmma.wait_group.sync.aligned {0};", const PENDING, options(nostack));
+        }
+        emulator => { }
+    }
+
+    /// Raises the number of registers of each thread of the warp to `REGISTERS`; waits until the block has as many free.
+    ///
+    /// # PTX
+    /// `setmaxnreg.inc.sync.aligned.u32 n;` (sm_90a)
+    ///
+    /// # Safety
+    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no less than now. The
+    /// kernel declares the registers that it starts with.
+    pub unsafe fn setmaxnreg_inc<const REGISTERS: u32>() {
+        device => {
+            crate::intrinsic::convergent();
+            core::arch::asm!("setmaxnreg.inc.sync.aligned.u32 {0};", const REGISTERS, options(nostack));
+        }
+        emulator => { }
+    }
+
+    /// Lowers the number of registers of each thread of the warp to `REGISTERS`.
+    ///
+    /// # PTX
+    /// `setmaxnreg.dec.sync.aligned.u32 n;` (sm_90a)
+    ///
+    /// # Safety
+    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no more than now. The
+    /// kernel declares the registers that it starts with.
+    pub unsafe fn setmaxnreg_dec<const REGISTERS: u32>() {
+        device => {
+            crate::intrinsic::convergent();
+            core::arch::asm!("setmaxnreg.dec.sync.aligned.u32 {0};", const REGISTERS, options(nostack));
+        }
+        emulator => { }
+    }
+}
+
+registers!(8 accumulator (i32));
+registers!(16 accumulator (i32));
+registers!(32 accumulator (i32));
+registers!(64 accumulator (i32));
+registers!(96 accumulator (i32));
+registers!(128 accumulator (i32));
+registers!(192 accumulator (i32));
+registers!(256 accumulator (i32));
+registers!(8 accumulator (f32));
+registers!(16 accumulator (f32));
+registers!(32 accumulator (f32));
+registers!(64 accumulator (f32));
+registers!(96 accumulator (f32));
+registers!(128 accumulator (f32));
+registers!(192 accumulator (f32));
+registers!(256 accumulator (f32));
+
+registers!(8 product (wgmma_mma_async_m64n8k32_s32_s8_s8, wgmma_mma_async_m64n8k32_s32_s8_s8_a_registers, "m64n8k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(16 product (wgmma_mma_async_m64n16k32_s32_s8_s8, wgmma_mma_async_m64n16k32_s32_s8_s8_a_registers, "m64n16k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(32 product (wgmma_mma_async_m64n32k32_s32_s8_s8, wgmma_mma_async_m64n32k32_s32_s8_s8_a_registers, "m64n32k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(64 product (wgmma_mma_async_m64n64k32_s32_s8_s8, wgmma_mma_async_m64n64k32_s32_s8_s8_a_registers, "m64n64k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(96 product (wgmma_mma_async_m64n96k32_s32_s8_s8, wgmma_mma_async_m64n96k32_s32_s8_s8_a_registers, "m64n96k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(128 product (wgmma_mma_async_m64n128k32_s32_s8_s8, wgmma_mma_async_m64n128k32_s32_s8_s8_a_registers, "m64n128k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(192 product (wgmma_mma_async_m64n192k32_s32_s8_s8, wgmma_mma_async_m64n192k32_s32_s8_s8_a_registers, "m64n192k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(256 product (wgmma_mma_async_m64n256k32_s32_s8_s8, wgmma_mma_async_m64n256k32_s32_s8_s8_a_registers, "m64n256k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(8 product_transposed (wgmma_mma_async_m64n8k16_f32_f16_f16, wgmma_mma_async_m64n8k16_f32_f16_f16_a_registers, "m64n8k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(16 product_transposed (wgmma_mma_async_m64n16k16_f32_f16_f16, wgmma_mma_async_m64n16k16_f32_f16_f16_a_registers, "m64n16k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(32 product_transposed (wgmma_mma_async_m64n32k16_f32_f16_f16, wgmma_mma_async_m64n32k16_f32_f16_f16_a_registers, "m64n32k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(64 product_transposed (wgmma_mma_async_m64n64k16_f32_f16_f16, wgmma_mma_async_m64n64k16_f32_f16_f16_a_registers, "m64n64k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(96 product_transposed (wgmma_mma_async_m64n96k16_f32_f16_f16, wgmma_mma_async_m64n96k16_f32_f16_f16_a_registers, "m64n96k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(128 product_transposed (wgmma_mma_async_m64n128k16_f32_f16_f16, wgmma_mma_async_m64n128k16_f32_f16_f16_a_registers, "m64n128k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(192 product_transposed (wgmma_mma_async_m64n192k16_f32_f16_f16, wgmma_mma_async_m64n192k16_f32_f16_f16_a_registers, "m64n192k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(256 product_transposed (wgmma_mma_async_m64n256k16_f32_f16_f16, wgmma_mma_async_m64n256k16_f32_f16_f16_a_registers, "m64n256k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(8 product_transposed (wgmma_mma_async_m64n8k16_f32_bf16_bf16, wgmma_mma_async_m64n8k16_f32_bf16_bf16_a_registers, "m64n8k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(16 product_transposed (wgmma_mma_async_m64n16k16_f32_bf16_bf16, wgmma_mma_async_m64n16k16_f32_bf16_bf16_a_registers, "m64n16k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(32 product_transposed (wgmma_mma_async_m64n32k16_f32_bf16_bf16, wgmma_mma_async_m64n32k16_f32_bf16_bf16_a_registers, "m64n32k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(64 product_transposed (wgmma_mma_async_m64n64k16_f32_bf16_bf16, wgmma_mma_async_m64n64k16_f32_bf16_bf16_a_registers, "m64n64k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(96 product_transposed (wgmma_mma_async_m64n96k16_f32_bf16_bf16, wgmma_mma_async_m64n96k16_f32_bf16_bf16_a_registers, "m64n96k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(128 product_transposed (wgmma_mma_async_m64n128k16_f32_bf16_bf16, wgmma_mma_async_m64n128k16_f32_bf16_bf16_a_registers, "m64n128k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(192 product_transposed (wgmma_mma_async_m64n192k16_f32_bf16_bf16, wgmma_mma_async_m64n192k16_f32_bf16_bf16_a_registers, "m64n192k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(256 product_transposed (wgmma_mma_async_m64n256k16_f32_bf16_bf16, wgmma_mma_async_m64n256k16_f32_bf16_bf16_a_registers, "m64n256k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));
+registers!(8 product (wgmma_mma_async_m64n8k8_f32_tf32_tf32, wgmma_mma_async_m64n8k8_f32_tf32_tf32_a_registers, "m64n8k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(16 product (wgmma_mma_async_m64n16k8_f32_tf32_tf32, wgmma_mma_async_m64n16k8_f32_tf32_tf32_a_registers, "m64n16k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(32 product (wgmma_mma_async_m64n32k8_f32_tf32_tf32, wgmma_mma_async_m64n32k8_f32_tf32_tf32_a_registers, "m64n32k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(64 product (wgmma_mma_async_m64n64k8_f32_tf32_tf32, wgmma_mma_async_m64n64k8_f32_tf32_tf32_a_registers, "m64n64k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(96 product (wgmma_mma_async_m64n96k8_f32_tf32_tf32, wgmma_mma_async_m64n96k8_f32_tf32_tf32_a_registers, "m64n96k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(128 product (wgmma_mma_async_m64n128k8_f32_tf32_tf32, wgmma_mma_async_m64n128k8_f32_tf32_tf32_a_registers, "m64n128k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(192 product (wgmma_mma_async_m64n192k8_f32_tf32_tf32, wgmma_mma_async_m64n192k8_f32_tf32_tf32_a_registers, "m64n192k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
+registers!(256 product (wgmma_mma_async_m64n256k8_f32_tf32_tf32, wgmma_mma_async_m64n256k8_f32_tf32_tf32_a_registers, "m64n256k8.f32.tf32.tf32", f32, ", 1, 1", "tf32"));
