@@ -16,11 +16,16 @@ pub mod cluster;
 pub mod clock;
 pub mod fence;
 pub mod mbarrier;
+pub mod arithmetic;
 pub mod atomic;
 pub mod control;
 pub mod copy_async;
 pub mod barrier;
+pub mod convert;
+#[cfg(not(target_arch = "nvptx64"))]
+mod float;
 mod global;
+pub mod half2;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 pub mod index;
@@ -29,6 +34,8 @@ pub mod matrix;
 pub mod mma;
 mod opaque;
 mod shared;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod tensor_core;
 mod unroll;
 mod value;
 pub mod warp;
