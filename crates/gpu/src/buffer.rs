@@ -86,6 +86,34 @@ impl<T: Pod> Buffer<T> {
         Ok(Self::from_memory(Memory { device: device.clone(), address, bytes, origin: Origin::External }, length))
     }
 
+    /// A buffer over memory that the driver gave to other software of this process, and that is freed with it.
+    ///
+    /// # Safety
+    /// The driver gave the memory for this context and so many elements, and it has no other owner.
+    #[cfg(feature = "cust")]
+    pub(crate) unsafe fn from_driver_memory(device: &Device, address: u64, length: usize) -> Self {
+        let bytes = length * size_of::<T>();
+        Self::from_memory(Memory { device: device.clone(), address, bytes, origin: Origin::Driver }, length)
+    }
+
+    /// Gives away memory that the driver gave.
+    #[cfg(feature = "cust")]
+    pub(crate) fn into_driver_memory(mut self) -> Result<u64, GpuError> {
+        match &self.memory.origin {
+            Origin::Driver => {}
+            origin if self.memory.bytes > 0 => {
+                return Err(GpuError::Value {
+                    what: "memory of a buffer that is given away",
+                    expected: "the driver's".into(),
+                    actual: if matches!(origin, Origin::Pool(_)) { "a pool's" } else { "other software's" }.into(),
+                });
+            }
+            _ => {}
+        }
+        self.memory.origin = Origin::External;
+        Ok(self.memory.address)
+    }
+
     pub(crate) fn from_memory(memory: Memory, length: usize) -> Self {
         Self { memory, length, _element: PhantomData }
     }

@@ -63,7 +63,8 @@ impl Failure {
 }
 
 macro_rules! driver_functions {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
+    ($($(#[$condition:meta])* $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
+        $(#[$condition])*
         /// The driver's function of the same name.
         ///
         /// # Safety
@@ -128,6 +129,8 @@ driver_functions! {
     cuEventQuery(event: sys::CUevent);
     cuEventElapsedTime(milliseconds: *mut f32, start: sys::CUevent, end: sys::CUevent);
 
+    #[cfg(feature = "cust")]
+    cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: u64);
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemFree_v2(address: u64);

@@ -232,7 +232,9 @@ pub enum GpuError {
         actual: String,
     },
     /// A kernel that relies on its caller was to be launched as one that checks everything itself.
-    #[error("kernel `{kernel}` is not declared safe, or takes a tensor map: expected a kernel declared `pub fn`, got one to be launched with `unsafe`")]
+    #[error(
+        "kernel `{kernel}` is not declared safe, or takes a tensor map: expected a kernel declared `pub fn`, got one to be launched with `unsafe`"
+    )]
     NotDeclaredSafe {
         /// Name of the kernel.
         kernel: String,

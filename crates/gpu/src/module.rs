@@ -34,7 +34,7 @@ impl Device {
     /// # Errors
     /// [`GpuError::Compile`] with the compiler's log, [`GpuError::Declaration`], and what the driver answers.
     pub fn load(&self, set: &PtxSet) -> Result<Module, GpuError> {
-        self.load_ptx(set.choose(self.info().compute_capability).1)
+        self.load_text(set.choose(self.info().compute_capability).1)
     }
 
     /// Loads the text of a set for just this target.
@@ -55,14 +55,21 @@ impl Device {
                 actual: target.name().into(),
             });
         }
-        self.load_ptx(text)
+        self.load_text(text)
     }
 
-    /// Loads a PTX text.
+    /// Loads a PTX text that is no part of the program: one that was read or made at run time.
     ///
     /// # Errors
     /// As [`Device::load`].
-    pub fn load_ptx(&self, ptx: &str) -> Result<Module, GpuError> {
+    ///
+    /// # Safety
+    /// What the text declares of its kernels is true: their parameters, and that those declared `safe` stay inside their views.
+    pub unsafe fn load_ptx(&self, ptx: &str) -> Result<Module, GpuError> {
+        self.load_text(ptx)
+    }
+
+    fn load_text(&self, ptx: &str) -> Result<Module, GpuError> {
         // Held while compiling, so that two threads do not compile the same text.
         let mut modules = self.context.modules();
         if let Some(loaded) = modules.get(ptx) {

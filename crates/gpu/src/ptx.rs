@@ -38,6 +38,9 @@ impl std::fmt::Display for PtxTarget {
 
 /// The PTX texts of one set of kernels.
 ///
+/// They are code of the program, as a library that is linked: what they declare of their kernels is taken as true. For a text
+/// that comes at run time there is [`Device::load_ptx`](crate::Device::load_ptx).
+///
 /// ```
 /// use fringes_gpu::{PtxSet, PtxTarget};
 ///

@@ -6,7 +6,8 @@ impl Kernel {
     /// Queues a kernel that is declared safe: one that stays inside its views for any arguments. Returns at once.
     ///
     /// As [`Kernel::launch`]. Without an order to work on other streams ([`Stream::wait`]) the numbers may be wrong, but no memory is touched
-    /// that the arguments do not name, and device memory is freed only when the device is done with it; so this needs no `unsafe`.
+    /// that the arguments do not name, and device memory is freed only when the device is done with it; so this needs no `unsafe`. Memory of other
+    /// software is answered for where it is named ([`Buffer::from_external`](crate::Buffer::from_external)).
     ///
     /// # Errors
     /// [`GpuError::NotDeclaredSafe`] for a kernel that relies on its caller, and for tensor maps, which do not keep their memory; else as

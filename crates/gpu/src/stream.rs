@@ -1,5 +1,6 @@
 //! Streams: queues of work that a device does in order.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use cudarc::driver::sys;
@@ -22,7 +23,12 @@ struct Inner {
     device: Device,
     raw: Handle<sys::CUstream_st>,
     owned: bool,
+    /// What must live as long as a stream of other software.
+    _keep: Option<Keep>,
 }
+
+/// Something that is only kept.
+type Keep = Arc<dyn Any + Send + Sync>;
 
 impl Device {
     /// A new stream, whose work is not ordered with the default stream's.
@@ -35,13 +41,20 @@ impl Device {
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the pointer is valid for the call, and the stream is destroyed once, by `Inner`.
         unsafe { driver::cuStreamCreate(&raw mut raw, flags) }.doing("making a stream")?;
-        Ok(Stream { inner: Arc::new(Inner { device: self.clone(), raw: Handle(raw), owned: true }) })
+        Ok(Stream { inner: Arc::new(Inner { device: self.clone(), raw: Handle(raw), owned: true, _keep: None }) })
     }
 
     /// The context's default stream, which most software uses that names none.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
-        Stream { inner: Arc::new(Inner { device: self.clone(), raw: Handle(std::ptr::null_mut()), owned: false }) }
+        Stream {
+            inner: Arc::new(Inner {
+                device: self.clone(),
+                raw: Handle(std::ptr::null_mut()),
+                owned: false,
+                _keep: None,
+            }),
+        }
     }
 }
 
@@ -67,7 +80,14 @@ impl Stream {
                 actual: format!("context {context:p}"),
             });
         }
-        Ok(Self { inner: Arc::new(Inner { device: device.clone(), raw: Handle(raw), owned: false }) })
+        Ok(Self { inner: Arc::new(Inner { device: device.clone(), raw: Handle(raw), owned: false, _keep: None }) })
+    }
+
+    /// The same stream, which keeps something alive.
+    #[cfg(feature = "cust")]
+    pub(crate) fn keeping(&self, keep: Keep) -> Self {
+        let Inner { device, raw, .. } = &*self.inner;
+        Self { inner: Arc::new(Inner { device: device.clone(), raw: *raw, owned: false, _keep: Some(keep) }) }
     }
 
     /// The stream, for other software to use. It lives as long as this stream and its clones.

@@ -12,7 +12,8 @@ pub struct BufferView<'a, T> {
     pub(crate) device: &'a Device,
     pub(crate) address: u64,
     length: usize,
-    _memory: PhantomData<(&'a (), fn() -> T)>,
+    _borrow: PhantomData<&'a ()>,
+    _element: PhantomData<fn() -> T>,
 }
 
 /// Elements of device memory that are written. There is one at a time of the same elements, as with `&mut [T]`.
@@ -51,7 +52,7 @@ impl<T> std::fmt::Debug for BufferViewMut<'_, T> {
 impl<'a, T: Pod> BufferView<'a, T> {
     /// A view of memory that is known to be there.
     pub(crate) fn new(device: &'a Device, address: u64, length: usize) -> Self {
-        Self { device, address, length, _memory: PhantomData }
+        Self { device, address, length, _borrow: PhantomData, _element: PhantomData }
     }
 
     /// A view of device memory that other software owns.
