@@ -34,12 +34,15 @@ const STEPS: &[Step] = &[
                 "fringes-workspace",
                 "--exclude",
                 "xtask",
+                "--exclude",
+                "fringes-kernels-*",
                 "--allow-dirty",
                 "--quiet",
             ];
             cargo(root, &arguments, &[])
         },
     },
+    Step { name: "cust", run: cust },
     Step {
         name: "readers",
         run: |root, python| script(root, python, "check_readers.py", &examples(root).join("dump_samples")),
@@ -68,6 +71,15 @@ pub(crate) fn run(root: &Path, only: &[String], python: &Path) -> Result<(), Str
         eprintln!("== {} passed in {:.0} s", step.name, start.elapsed().as_secs_f64());
     }
     Ok(())
+}
+
+/// Checks the conversions to and from `cust`, whose build script wants a CUDA installation: a folder that looks like one will do.
+fn cust(root: &Path, _: &Path) -> Result<(), String> {
+    let cuda = target(root).join("no-cuda");
+    let folder = cuda.join("lib64");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let cuda = cuda.to_string_lossy();
+    cargo(root, &["check", "--package", "fringes-gpu", "--features", "cust"], &[("CUDA_LIBRARY_PATH", &cuda)])
 }
 
 /// Runs cargo in the workspace's root.

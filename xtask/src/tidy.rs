@@ -1,6 +1,8 @@
 //! House rules that neither rustc nor clippy checks.
 //!
 //! - every Rust file opens with a `//!` paragraph that says what it holds;
+//! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory only through
+//!   `fringes-device`: no `asm!` and no raw pointer in them;
 //! - no file names a path of somebody's machine or a package registry's host;
 //! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
 
@@ -18,6 +20,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         if file.ends_with(".rs") && !text.starts_with("//!") && !text.starts_with("#!") {
             faults.push(format!("{file}: does not open with a `//!` paragraph"));
         }
+        faults.extend(device_code(&file, &text));
         if !file.ends_with("Cargo.lock") {
             faults.extend(forbidden(&text).map(|(line, what)| format!("{file}:{line}: names {what}")));
         }
@@ -30,6 +33,32 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     let text = output(Command::new("git").current_dir(root).args(["ls-files", "-z"]))?;
     Ok(text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// What a file of a crate under kernels-rs must not be. The emulator is a program of the host.
+fn device_code(file: &str, text: &str) -> Vec<String> {
+    let Some((name, rest)) = file.strip_prefix("kernels-rs/").and_then(|file| file.split_once('/')) else {
+        return Vec::new();
+    };
+    let mut faults = Vec::new();
+    if name == "emulator" || !rest.starts_with("src/") {
+        return faults;
+    }
+    if rest == "src/lib.rs" && !text.starts_with("#![cfg_attr(target_arch = \"nvptx64\", no_std)]") {
+        faults.push(format!("{file}: does not open with `#![cfg_attr(target_arch = \"nvptx64\", no_std)]`"));
+    }
+    if name != "device" {
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            if let Some(what) = ["asm!", "*const ", "*mut "].into_iter().find(|what| line.contains(what)) {
+                faults.push(format!(
+                    "{file}:{}: `{}` in a kernel; fringes-device has what it needs",
+                    index + 1,
+                    what.trim()
+                ));
+            }
+        }
+    }
+    faults
 }
 
 /// Lines with a machine's path or a registry's host. The words are put together here so that this file passes.
@@ -136,4 +165,21 @@ fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
     String::from_utf8(output.stdout).map_err(|error| format!("{command:?}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_code_is_held_to_no_std_and_to_the_device_crate() {
+        let first = "#![cfg_attr(target_arch = \"nvptx64\", no_std)]\n";
+        assert_eq!(device_code("kernels-rs/saxpy/src/lib.rs", first), [""; 0]);
+        assert_eq!(device_code("kernels-rs/saxpy/src/lib.rs", "//! Kernels.").len(), 1);
+        assert_eq!(device_code("kernels-rs/emulator/src/lib.rs", "//! Host. *mut u8").len(), 0);
+        let text = "//! Not asm! itself.\nfn f(x: *const u8) {}\nasm!(\"\");";
+        let faults = device_code("kernels-rs/saxpy/src/inner.rs", text);
+        assert!(faults[0].contains("inner.rs:2: `*const`") && faults[1].contains("inner.rs:3: `asm!`"), "{faults:?}");
+        assert_eq!(device_code("kernels-rs/device/src/inner.rs", text).len(), 0);
+    }
 }

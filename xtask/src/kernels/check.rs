@@ -99,7 +99,7 @@ fn rebuild(
                 each.remedy()
             ));
         }
-        println!("{file}: built anew and compared");
+        println!("{file}: built anew{}", if same_sources { " and compared" } else { "" });
         return None;
     }
     println!(
