@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::panic::Location;
 
 use crate::FaultKind;
+use crate::buffer::locate;
 use crate::machine::{Machine, with};
 use crate::memory::Space;
+use crate::shadow::Use;
 
 /// One copy under way.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,7 @@ pub fn copy_async_wait(pending: u32) {
     with(|m| {
         while m.thread().copies.groups.len() > pending as usize {
             let group = m.thread().copies.groups.pop_front().unwrap_or_default();
-            group.into_iter().for_each(|copy| m.land(copy));
+            group.into_iter().for_each(|transfer| m.land(transfer));
         }
     });
 }
@@ -98,10 +100,15 @@ impl Machine {
                     break;
                 }
             }
+            let (index, from) = locate(global);
+            let whole = source_bytes as usize / 4 * 4;
+            self.check_order(Space::Global, index, global, from, whole, Use::Load, "cp.async", at);
+            for i in whole..source_bytes as usize {
+                self.check_order(Space::Global, index, global + i as u64, from + i, 1, Use::Load, "cp.async", at);
+            }
         }
-        self.check_in_flight(Space::Shared, shared.into(), size, "cp.async", at);
-        let current = self.current as u32;
-        self.in_flight[to / 4..(to + size) / 4].fill(current + 1);
+        self.check_order(Space::Shared, usize::MAX, shared.into(), to, size, Use::Store, "cp.async", at);
+        self.shared.shadow.fly(to, size, self.current);
         if source_bytes > 0 {
             for word in global / 4..(global + u64::from(bytes)) / 4 {
                 *self.sources.entry(word).or_default() += 1;
@@ -113,9 +120,10 @@ impl Machine {
 
     /// A copy's bytes arrive.
     fn land(&mut self, transfer: Transfer) {
-        let Transfer { shared, global, bytes, data, .. } = transfer;
+        let Transfer { shared, global, bytes, data, at } = transfer;
         let (to, size) = (shared as usize, bytes as usize);
-        self.in_flight[to / 4..(to + size) / 4].fill(0);
+        let stamp = self.stamp(at);
+        self.shared.shadow.land(to, size, stamp);
         if global != 0 {
             for word in global / 4..(global + u64::from(bytes)) / 4 {
                 if let Some(copies) = self.sources.get_mut(&word) {
@@ -130,25 +138,8 @@ impl Machine {
     }
 
     /// Reports an access to shared bytes that a copy is under way to.
-    #[inline]
-    pub(crate) fn check_in_flight(
-        &mut self,
-        space: Space,
-        address: u64,
-        bytes: usize,
-        what: &str,
-        at: &'static Location<'static>,
-    ) {
-        if space == Space::Shared {
-            let words = address as usize / 4..(address as usize + bytes).div_ceil(4);
-            if let Some(thread) = self.in_flight[words].iter().copied().find(|&thread| thread != 0) {
-                self.fault_in_flight(thread as usize - 1, address, bytes, what, at);
-            }
-        }
-    }
-
     #[cold]
-    fn fault_in_flight(
+    pub(crate) fn fault_in_flight(
         &mut self,
         thread: usize,
         address: u64,
@@ -197,6 +188,6 @@ impl Machine {
             );
             self.fault_of(thread, FaultKind::AsynchronousCopy, at, message);
         }
-        copies.into_iter().for_each(|copy| self.land(copy));
+        copies.into_iter().for_each(|transfer| self.land(transfer));
     }
 }

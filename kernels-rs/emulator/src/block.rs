@@ -102,7 +102,7 @@ impl Machine {
         if self.is_complete(id) {
             self.complete(id);
         }
-        self.threads[current].state != State::Ready
+        arrival != Arrival::Arrive
     }
 
     fn is_complete(&self, id: u32) -> bool {
@@ -128,14 +128,21 @@ impl Machine {
             );
             self.fault_of(first, FaultKind::Barrier, at, message);
         }
+        let running = self.threads.iter().filter(|thread| thread.state != State::Done).count();
+        let waits = |thread: &usize| self.threads[*thread].state == State::Barrier(id);
+        let all = arrived.iter().map(|(thread, _)| *thread);
+        if arrived.len() == running
+            && all.clone().all(|thread| waits(&thread))
+            && (expected.is_none() || running == self.threads.len())
+        {
+            self.clocks.meet_all();
+        } else {
+            self.clocks.meet(all.clone(), all.filter(waits));
+        }
         for &(thread, _) in &arrived {
             if self.threads[thread].state == State::Barrier(id) {
                 self.threads[thread].trues = trues;
-                if thread == self.current {
-                    self.threads[thread].state = State::Ready;
-                } else {
-                    self.wake(thread);
-                }
+                self.wake(thread);
             }
         }
     }

@@ -30,6 +30,11 @@ pub struct GlobalMemory {
 /// Distance of the addresses of two buffers, as a power of two: an overrun by less than 64 GiB meets no other buffer.
 const SPACING: u32 = 36;
 
+/// Address of the buffer of this index.
+pub(crate) fn buffer_address(index: usize) -> u64 {
+    (index as u64 + 1) << SPACING
+}
+
 /// Index of the buffer whose range `address` is in, and the offset from its start.
 #[inline]
 pub(crate) fn locate(address: u64) -> (usize, usize) {
@@ -68,7 +73,7 @@ impl GlobalMemory {
     /// A buffer whose bytes are not initialised: reading one before it is written is a fault.
     pub fn allocate<T: Element>(&mut self, len: usize) -> Buffer<T> {
         self.buffers.push(Region::new(len * size_of::<T>()));
-        Buffer { address: (self.buffers.len() as u64) << SPACING, len, element: PhantomData }
+        Buffer { address: buffer_address(self.buffers.len() - 1), len, element: PhantomData }
     }
 
     /// A buffer with these values.

@@ -12,6 +12,8 @@ use corosensei::Yielder;
 use crate::asynchronous::Copies;
 use crate::block::Barrier;
 use crate::launch::Shape;
+use crate::memory::Space;
+use crate::order::{Clocks, Passed};
 use crate::region::Region;
 use crate::site::{Names, Sites};
 use crate::warp::Meeting;
@@ -71,8 +73,11 @@ pub(crate) struct Machine {
     /// Threads that poll.
     pub(crate) spinning: Vec<u32>,
     pub(crate) shared: Region,
-    /// For each shared word, one more than the thread whose asynchronous copy is under way to it.
-    pub(crate) in_flight: Vec<u32>,
+    pub(crate) clocks: Clocks,
+    /// The clock that each block so far began with, and the block.
+    pub(crate) block_begins: Vec<(u32, [u32; 3])>,
+    /// What atomics pass on, by word.
+    pub(crate) passed: HashMap<(Space, u64), Passed>,
     /// Global words that asynchronous copies under way read.
     pub(crate) sources: HashMap<u64, u32>,
     pub(crate) barriers: [Barrier; 16],
@@ -151,10 +156,15 @@ impl Drop for Current {
 }
 
 impl Machine {
-    pub(crate) fn new(shape: Shape, memory: GlobalMemory) -> Self {
+    pub(crate) fn new(shape: Shape, mut memory: GlobalMemory) -> Self {
+        for region in &mut memory.buffers {
+            region.shadow.reset(region.bytes.len());
+        }
         let shared = Region::new(shape.shared_bytes as usize);
         Self {
-            in_flight: vec![0; shared.bytes.len().div_ceil(4)],
+            clocks: Clocks::default(),
+            block_begins: Vec::new(),
+            passed: HashMap::new(),
             shape,
             memory,
             report: Report::default(),

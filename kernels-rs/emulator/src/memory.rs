@@ -6,9 +6,10 @@
 use std::panic::Location;
 
 use crate::FaultKind;
-use crate::buffer::locate;
+use crate::buffer::{buffer_address, locate};
 use crate::machine::{Machine, spin, with};
 use crate::region::Region;
+use crate::shadow::{Conflict, Stamp, Use};
 
 pub use crate::asynchronous::{copy_async, copy_async_arrive, copy_async_commit, copy_async_wait, copy_async_wait_all};
 
@@ -33,29 +34,38 @@ pub fn store(space: Space, address: u64, bytes: &[u8]) {
     let at = Location::caller();
     with(|m| m.store(space, address, bytes, at));
 }
-/// An atomic read-modify-write of a word of 2, 4 or 8 bytes: stores `update(old)` and returns `old`.
+/// An atomic read-modify-write of a word of 2, 4 or 8 bytes: stores `update(old)` and returns `old`. An update to the same value counts as
+/// a load, and lets other threads run first: it may be a look at what the thread waits for.
+///
+/// Atomics race with other accesses that nothing orders, not with each other. They order other accesses through [`fence`]s only: what a
+/// thread did before a fence, after which its atomic wrote the word, happened before what another thread does after a fence
+/// that follows its own atomic on that word.
 #[track_caller]
 pub fn atomic(space: Space, address: u64, bytes: usize, update: impl FnOnce(u64) -> u64) -> u64 {
     let at = Location::caller();
-    let mut old = [0; 8];
-    with(|m| m.load(space, address, &mut old[..bytes], at));
-    let old = u64::from_le_bytes(old);
+    let Some(old) = with(|m| m.atomic_load(space, address, bytes, at)) else { return 0 };
     let new = update(old);
-    if new != old {
-        with(|m| m.store(space, address, &new.to_le_bytes()[..bytes], at));
-    }
-    if new == old {
-        // The thread may be polling: others run before it looks again.
+    let mask = u64::MAX >> (64 - 8 * bytes);
+    let writes = (new ^ old) & mask != 0;
+    with(|m| m.atomic_store(space, address, bytes, writes.then_some(new), at));
+    if !writes {
         spin("an atomic operation", at);
     }
     old
 }
+
 /// `fence.acq_rel` / `membar`: orders this thread's accesses (with atomics, other threads may synchronise through them).
 #[track_caller]
-pub fn fence() {}
+pub fn fence() {
+    let at = Location::caller();
+    with(|m| {
+        m.thread().at = at;
+        m.clocks.fence(m.current);
+    });
+}
 
 impl Machine {
-    /// Checks bounds and alignment; the offset from the start of the region.
+    /// Checks bounds and alignment; the index of the region, `usize::MAX` for shared memory, and the offset from its start.
     #[inline]
     pub(crate) fn place(
         &mut self,
@@ -65,15 +75,14 @@ impl Machine {
         what: &str,
         at: &'static Location<'static>,
     ) -> Option<(usize, usize)> {
-        let (index, offset) = match space {
-            Space::Shared => (usize::MAX, address as usize),
-            Space::Global => locate(address),
+        let ((index, offset), length) = match space {
+            Space::Shared => ((usize::MAX, address as usize), self.shared.bytes.len()),
+            Space::Global => {
+                let (index, offset) = locate(address);
+                ((index, offset), self.memory.buffers.get(index).map_or(0, |region| region.bytes.len()))
+            }
         };
-        let length = match space {
-            Space::Shared => self.shared.bytes.len(),
-            Space::Global => self.memory.buffers.get(index).map_or(0, |region| region.bytes.len()),
-        };
-        if offset.saturating_add(bytes) <= length && offset % bytes == 0 {
+        if offset.saturating_add(bytes) <= length && offset & (bytes - 1) == 0 {
             return Some((index, offset));
         }
         self.fault_place(space, address, bytes, what, at);
@@ -87,23 +96,17 @@ impl Machine {
                 format!("{what} of {bytes} bytes at {space:?} address {address:#x}, which is no multiple of {bytes}");
             return self.fault(FaultKind::Misaligned, at, message);
         }
-        let message = match space {
-            Space::Shared => {
-                let length = self.shared.bytes.len();
-                format!("{what} of {bytes} bytes at shared address {address}; the block has {length} bytes")
-            }
+        let place = match space {
+            Space::Shared => format!("shared address {address}; the block has {} bytes", self.shared.bytes.len()),
             Space::Global => {
                 let (index, offset) = locate(address);
                 match self.memory.buffers.get(index) {
-                    Some(region) => format!(
-                        "{what} of {bytes} bytes at global address {address:#x}, byte {offset} of a buffer of {}",
-                        region.bytes.len()
-                    ),
-                    None => format!("{what} of {bytes} bytes at global address {address:#x}, where there is no buffer"),
+                    Some(region) => format!("byte {offset} of a global buffer of {} bytes", region.bytes.len()),
+                    None => format!("global address {address:#x}, where there is no buffer"),
                 }
             }
         };
-        self.fault(FaultKind::OutOfBounds, at, message);
+        self.fault(FaultKind::OutOfBounds, at, format!("{what} of {bytes} bytes at {place}"));
     }
 
     /// The region of this index, `usize::MAX` for shared memory.
@@ -112,29 +115,147 @@ impl Machine {
         if index == usize::MAX { &mut self.shared } else { &mut self.memory.buffers[index] }
     }
 
+    /// The running thread's access at this place in the source, now.
+    #[inline]
+    pub(crate) fn stamp(&mut self, at: &'static Location<'static>) -> Stamp {
+        Stamp { clock: self.clocks.now(self.current), thread: self.current as u16, site: self.sites.number(at) }
+    }
+
+    /// Records an access in the shadow, and reports what it races with.
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // An access has that many properties.
+    pub(crate) fn check_order(
+        &mut self,
+        space: Space,
+        index: usize,
+        address: u64,
+        offset: usize,
+        bytes: usize,
+        how: Use,
+        what: &str,
+        at: &'static Location<'static>,
+    ) {
+        let stamp = self.stamp(at);
+        let region = if index == usize::MAX { &mut self.shared } else { &mut self.memory.buffers[index] };
+        if let Some(conflict) = region.shadow.access(offset, bytes, how, stamp, &self.clocks) {
+            self.fault_conflict(conflict, space, address, bytes, what, at);
+        }
+    }
+
+    #[cold]
+    fn fault_conflict(
+        &mut self,
+        conflict: Conflict,
+        space: Space,
+        address: u64,
+        bytes: usize,
+        what: &str,
+        at: &'static Location<'static>,
+    ) {
+        let place = match space {
+            Space::Shared => format!("shared address {address}"),
+            Space::Global => {
+                format!("byte {} of the global buffer at {:#x}", locate(address).1, address - locate(address).1 as u64)
+            }
+        };
+        match conflict {
+            Conflict::InFlight(thread) => self.fault_in_flight(thread, address, bytes, what, at),
+            Conflict::Mbarrier => {
+                let message = format!("{what} of {bytes} bytes at {place}, where there is a live mbarrier");
+                self.fault(FaultKind::Operand, at, message);
+            }
+            Conflict::Race(Stamp { clock, thread, site }, how) => {
+                let did = match how {
+                    Use::Load => "loads from",
+                    Use::Store => "stores to",
+                    Use::Atomic => "updates atomically",
+                };
+                let thread = self.threads[usize::from(thread)].index;
+                let began = self.block_begins.partition_point(|(base, _)| *base <= clock);
+                let block = match self.block_begins.get(began.wrapping_sub(1)) {
+                    Some((base, block)) if *base < self.clocks.base() => format!(" of block {block:?}"),
+                    _ => String::new(),
+                };
+                let other = self.sites.place(site);
+                let message = format!(
+                    "{what} of {bytes} bytes at {place}, which thread {thread:?}{block} {did} at {other}; nothing orders the two"
+                );
+                self.fault(FaultKind::Race, at, message);
+            }
+        }
+    }
+
+    #[cold]
+    fn fault_unwritten(
+        &mut self,
+        space: Space,
+        index: usize,
+        offset: usize,
+        bytes: usize,
+        what: &str,
+        at: &'static Location<'static>,
+    ) {
+        let first = self.region(index).first_unwritten(offset, bytes);
+        let place = match space {
+            Space::Shared => "of shared memory".to_owned(),
+            Space::Global => format!("of the global buffer at {:#x}", buffer_address(index)),
+        };
+        let message = format!("{what} of {bytes} bytes at byte {offset} {place}: byte {first} was never written");
+        self.fault(FaultKind::Uninitialised, at, message);
+    }
+
     pub(crate) fn load(&mut self, space: Space, address: u64, bytes: &mut [u8], at: &'static Location<'static>) {
         self.clock += 1;
-        bytes.fill(0);
-        let Some((index, offset)) = self.place(space, address, bytes.len(), "load", at) else { return };
+        let size = bytes.len();
+        let Some((index, offset)) = self.place(space, address, size, "load", at) else { return bytes.fill(0) };
         let region = self.region(index);
-        bytes.copy_from_slice(&region.bytes[offset..offset + bytes.len()]);
-        if !region.is_written(offset, bytes.len()) {
-            let first = address + (region.first_unwritten(offset, bytes.len()) - offset) as u64;
-            let message = format!(
-                "load of {} bytes at {space:?} address {address:#x}: the byte at {first:#x} was never written",
-                bytes.len()
-            );
-            self.fault(FaultKind::Uninitialised, at, message);
+        bytes.copy_from_slice(&region.bytes[offset..offset + size]);
+        if !region.is_written(offset, size) {
+            self.fault_unwritten(space, index, offset, size, "load", at);
         }
-        self.check_in_flight(space, address, bytes.len(), "load", at);
+        self.check_order(space, index, address, offset, size, Use::Load, "load", at);
     }
 
     pub(crate) fn store(&mut self, space: Space, address: u64, bytes: &[u8], at: &'static Location<'static>) {
         self.clock += 1;
         self.progress += 1;
         let Some((index, offset)) = self.place(space, address, bytes.len(), "store", at) else { return };
-        self.check_in_flight(space, address, bytes.len(), "store", at);
         self.check_sources(space, address, bytes.len(), at);
+        self.check_order(space, index, address, offset, bytes.len(), Use::Store, "store", at);
         self.region(index).store(offset, bytes);
+    }
+
+    fn atomic_load(&mut self, space: Space, address: u64, bytes: usize, at: &'static Location<'static>) -> Option<u64> {
+        self.clock += 1;
+        if ![2, 4, 8].contains(&bytes) {
+            self.fault(FaultKind::Operand, at, format!("atomic operation on {bytes} bytes; expected 2, 4 or 8"));
+            return None;
+        }
+        let (index, offset) = self.place(space, address, bytes, "atomic operation", at)?;
+        let region = self.region(index);
+        let mut old = [0; 8];
+        old[..bytes].copy_from_slice(&region.bytes[offset..offset + bytes]);
+        if !region.is_written(offset, bytes) {
+            self.fault_unwritten(space, index, offset, bytes, "atomic operation", at);
+        }
+        self.check_order(space, index, address, offset, bytes, Use::Atomic, "atomic operation", at);
+        Some(u64::from_le_bytes(old))
+    }
+
+    fn atomic_store(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: usize,
+        new: Option<u64>,
+        at: &'static Location<'static>,
+    ) {
+        let word = self.passed.entry((space, address)).or_default();
+        self.clocks.pass(self.current, word, new.is_some());
+        if let (Some(new), Some((index, offset))) = (new, self.place(space, address, bytes, "atomic operation", at)) {
+            self.progress += 1;
+            self.check_sources(space, address, bytes, at);
+            self.region(index).store(offset, &new.to_le_bytes()[..bytes]);
+        }
     }
 }

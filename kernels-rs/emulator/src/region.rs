@@ -1,4 +1,6 @@
-//! A stretch of memory: its bytes, and one bit per byte for what has been written.
+//! A stretch of memory: its bytes, one bit per byte for what has been written, and the shadow of its accesses.
+
+use crate::shadow::Shadow;
 
 /// Bytes with a record of which of them are initialised.
 #[derive(Debug, Default, Clone)]
@@ -6,6 +8,7 @@ pub(crate) struct Region {
     pub(crate) bytes: Vec<u8>,
     /// Bit `i % 8` of byte `i / 8`: whether byte `i` was written.
     written: Vec<u8>,
+    pub(crate) shadow: Shadow,
 }
 
 /// `bytes` one bits. `bytes` is 1, 2, 4, 8 or 16.
@@ -17,7 +20,7 @@ const fn ones(bytes: usize) -> u32 {
 impl Region {
     /// `bytes` bytes, none of them initialised.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes: vec![0; bytes], written: vec![0; bytes.div_ceil(8) + 2] }
+        Self { bytes: vec![0; bytes], written: vec![0; bytes.div_ceil(8) + 2], shadow: Shadow::default() }
     }
 
     /// Makes every byte uninitialised.

@@ -9,6 +9,7 @@ use crate::FaultKind;
 use crate::asynchronous::Copies;
 use crate::launch::Shape;
 use crate::machine::{Machine, State, Thread, with};
+use crate::memory::Space;
 
 /// Rounds in which only polling threads run and nothing changes, after which the block counts as stuck.
 const POLLING_ROUNDS: u32 = 10_000;
@@ -117,7 +118,10 @@ impl Machine {
         self.ready.extend(order);
         self.spinning.clear();
         self.shared.forget();
-        self.in_flight.fill(0);
+        self.shared.shadow.reset(self.shape.shared_bytes as usize);
+        self.clocks.begin(threads);
+        self.block_begins.push((self.clocks.base(), block));
+        self.passed.retain(|(space, _), _| *space == Space::Global);
         self.sources.clear();
         self.barriers = Default::default();
     }

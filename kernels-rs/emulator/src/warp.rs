@@ -71,15 +71,20 @@ pub fn collective<I: Copy + Default + 'static, O: Copy + Default + 'static>(
         }
     }
     with(Machine::part);
-    // SAFETY: written just now through the pointer.
+    suspend();
+    // SAFETY: written above through the pointer.
     unsafe { (&raw const output).read_volatile() }
 }
 
 /// `bar.warp.sync`: as [`collective`], and orders the memory accesses of the lanes of `mask`.
 #[track_caller]
 pub fn sync(name: &'static str, mask: u32) {
-    collective::<(), ()>(name, mask, (), |_, _| [(); 32]);
+    collective::<Ordered, Ordered>(name, mask, Ordered, |_, _| [Ordered; 32]);
 }
+
+/// What lanes exchange that order their memory accesses.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ordered;
 
 /// How a lane's arrival at a collective goes on.
 enum Arrived {
@@ -155,13 +160,17 @@ impl Machine {
     /// Ends the running lane's collective: everyone goes on.
     fn part(&mut self) {
         let (start, current) = (self.warp_start(), self.current);
-        let Some(Meeting { key, .. }) = self.threads[current].meeting.take() else { return };
-        let met = self.met(start, key);
-        for lane in (0..32).filter(|lane| met >> lane & 1 == 1) {
+        let Some(Meeting { key, .. }) = self.threads[current].meeting else { return };
+        let all = self.met(start, key) | 1 << (current - start);
+        for lane in (0..32).filter(|lane| all >> lane & 1 == 1) {
             self.threads[start + lane].meeting = None;
             self.wake(start + lane);
         }
-        self.collected(start, met | 1 << (current - start));
+        self.collected(start, all);
+        if key.types == TypeId::of::<(Ordered, Ordered)>() {
+            let all = (0..32).filter(|lane| all >> lane & 1 == 1).map(|lane| start + lane);
+            self.clocks.meet(all.clone(), all);
+        }
     }
 
     /// Counts the instruction that this collective is part of once for the warp, at its first collective.
