@@ -20,6 +20,8 @@ pub(crate) struct Transfer {
     bytes: u32,
     data: [u8; 16],
     at: &'static Location<'static>,
+    /// How many copies the thread had issued before.
+    number: u64,
 }
 
 /// A thread's copies.
@@ -29,6 +31,30 @@ pub(crate) struct Copies {
     open: Vec<Transfer>,
     /// Committed, the oldest first.
     groups: VecDeque<Vec<Transfer>>,
+    /// Copies issued so far.
+    issued: u64,
+}
+
+/// The arrival on an mbarrier of a thread whose copies so far are complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attached {
+    mbarrier: u32,
+    pub(crate) thread: usize,
+    /// Copies that the thread had issued.
+    issued: u64,
+    pub(crate) at: &'static Location<'static>,
+}
+
+impl Copies {
+    /// Takes the copies whose number is below `end`.
+    fn take_below(&mut self, end: u64) -> Vec<Transfer> {
+        let mut taken = Vec::new();
+        for copies in self.groups.iter_mut().chain([&mut self.open]) {
+            taken.extend(copies.iter().filter(|transfer| transfer.number < end));
+            copies.retain(|transfer| transfer.number >= end);
+        }
+        taken
+    }
 }
 
 /// `cp.async`: copies `source_bytes` of the `bytes` (4, 8, 16) from global to shared memory, zeros for the rest, not before the
@@ -64,10 +90,12 @@ pub fn copy_async_wait_all() {
     copy_async_wait(0);
 }
 /// `cp.async.mbarrier.arrive`: arrives on the mbarrier when this thread's earlier copies are complete. `noinc`: as the PTX suffix.
+///
+/// The copies complete, and the arrival comes, when some thread tests the mbarrier, or the thread itself waits for the copies.
 #[track_caller]
 pub fn copy_async_arrive(mbarrier: u32, noinc: bool) {
-    let _ = (mbarrier, noinc);
-    unimplemented!()
+    let at = Location::caller();
+    with(|m| m.mbarrier_arrive_after_copies(mbarrier, noinc, at));
 }
 
 impl Machine {
@@ -115,12 +143,37 @@ impl Machine {
             }
         }
         let global = if source_bytes > 0 { global } else { 0 };
-        self.thread().copies.open.push(Transfer { shared, global, bytes, data, at });
+        let copies = &mut self.thread().copies;
+        copies.open.push(Transfer { shared, global, bytes, data, at, number: copies.issued });
+        copies.issued += 1;
+    }
+
+    /// The running thread's copies so far will arrive on an mbarrier.
+    pub(crate) fn attach(&mut self, mbarrier: u32, at: &'static Location<'static>) {
+        let (thread, issued) = (self.current, self.thread().copies.issued);
+        self.attached.push(Attached { mbarrier, thread, issued, at });
+    }
+
+    /// The copies that arrive on this mbarrier complete: what is to arrive now.
+    pub(crate) fn land_attached(&mut self, mbarrier: u32) -> Vec<Attached> {
+        if self.attached.is_empty() {
+            return Vec::new();
+        }
+        let current = self.current;
+        let (ready, rest) = self.attached.iter().partition(|attached| attached.mbarrier == mbarrier);
+        self.attached = rest;
+        let ready: Vec<Attached> = ready;
+        for &Attached { thread, issued, .. } in &ready {
+            self.current = thread;
+            self.thread().copies.take_below(issued).into_iter().for_each(|transfer| self.land(transfer));
+        }
+        self.current = current;
+        ready
     }
 
     /// A copy's bytes arrive.
     fn land(&mut self, transfer: Transfer) {
-        let Transfer { shared, global, bytes, data, at } = transfer;
+        let Transfer { shared, global, bytes, data, at, .. } = transfer;
         let (to, size) = (shared as usize, bytes as usize);
         let stamp = self.stamp(at);
         self.shared.shadow.land(to, size, stamp);
@@ -149,12 +202,8 @@ impl Machine {
     ) {
         let copies = &self.threads[thread].copies;
         let (start, end) = (address as u32, address as u32 + bytes as u32);
-        let copy = copies
-            .groups
-            .iter()
-            .flatten()
-            .chain(&copies.open)
-            .find(|copy| copy.shared < end && start < copy.shared + copy.bytes);
+        let mut all = copies.groups.iter().flatten().chain(&copies.open);
+        let copy = all.find(|copy| copy.shared < end && start < copy.shared + copy.bytes);
         let place = copy.map_or_else(String::new, |copy| format!(" at {}", copy.at));
         let index = self.threads[thread].index;
         let message = format!(
@@ -177,17 +226,34 @@ impl Machine {
         }
     }
 
-    /// After a thread has returned: copies that it never waited for.
+    /// After a thread has returned: copies that it never waited for, and that arrive on no mbarrier.
     pub(crate) fn leave_copies(&mut self, thread: usize) {
-        let Copies { open, groups } = std::mem::take(&mut self.threads[thread].copies);
-        let copies: Vec<_> = groups.into_iter().flatten().chain(open).collect();
-        if let Some(Transfer { shared, bytes, at, .. }) = copies.first() {
+        let attached =
+            self.attached.iter().filter(|attached| attached.thread == thread).map(|attached| attached.issued).max();
+        let waited = self.threads[thread].copies.take_below(attached.unwrap_or_default());
+        let left = self.threads[thread].copies.take_below(u64::MAX);
+        self.fault_left(thread, &left);
+        self.threads[thread].copies.open = waited;
+    }
+
+    /// After all threads have returned: copies that were to arrive on an mbarrier that no one waited for.
+    pub(crate) fn end_copies(&mut self) {
+        for thread in 0..self.threads.len() {
+            let left = self.threads[thread].copies.take_below(u64::MAX);
+            self.fault_left(thread, &left);
+        }
+    }
+
+    fn fault_left(&mut self, thread: usize, left: &[Transfer]) {
+        if let Some(Transfer { shared, bytes, at, .. }) = left.first() {
+            let count = left.len();
             let message = format!(
-                "{} asynchronous copies never waited for, the first of {bytes} bytes to shared address {shared}",
-                copies.len()
+                "{count} asynchronous copies never waited for, the first of {bytes} bytes to shared address {shared}"
             );
             self.fault_of(thread, FaultKind::AsynchronousCopy, at, message);
         }
-        copies.into_iter().for_each(|transfer| self.land(transfer));
+        for transfer in left {
+            self.land(*transfer);
+        }
     }
 }

@@ -6,6 +6,11 @@ use crate::FaultKind;
 use crate::machine::{Machine, State, suspend, with};
 use crate::warp::shorten;
 
+pub use crate::mbarrier::{
+    mbarrier_arrive, mbarrier_init, mbarrier_inval, mbarrier_pending_count, mbarrier_test_wait,
+    mbarrier_test_wait_parity,
+};
+
 /// What a thread does at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
@@ -173,35 +178,4 @@ impl Machine {
             self.fault_of(first, FaultKind::Barrier, at, message);
         }
     }
-}
-
-/// `mbarrier.init` of the 8-byte object at shared address `address` with `count` expected arrivals.
-#[track_caller]
-pub fn mbarrier_init(address: u32, count: u32) {
-    let _ = (address, count);
-    unimplemented!()
-}
-/// `mbarrier.inval`.
-#[track_caller]
-pub fn mbarrier_inval(address: u32) {
-    let _ = address;
-    unimplemented!()
-}
-/// `mbarrier.arrive`: `count` arrivals; returns the phase's token. With `drop`, as `mbarrier.arrive_drop`.
-#[track_caller]
-pub fn mbarrier_arrive(address: u32, count: u32, drop: bool) -> u64 {
-    let _ = (address, count, drop);
-    unimplemented!()
-}
-/// `mbarrier.test_wait`: has the phase of `token` completed? Acquires if so. Lets other threads run.
-#[track_caller]
-pub fn mbarrier_test_wait(address: u32, token: u64) -> bool {
-    let _ = (address, token);
-    unimplemented!()
-}
-/// `mbarrier.test_wait.parity`: has the phase of this parity (0 or 1) completed? Acquires if so. Lets other threads run.
-#[track_caller]
-pub fn mbarrier_test_wait_parity(address: u32, parity: u32) -> bool {
-    let _ = (address, parity);
-    unimplemented!()
 }

@@ -12,6 +12,7 @@ mod buffer;
 mod fault;
 mod launch;
 mod machine;
+mod mbarrier;
 pub mod memory;
 mod order;
 mod region;

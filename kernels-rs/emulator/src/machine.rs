@@ -9,9 +9,10 @@ use std::ptr::null_mut;
 
 use corosensei::Yielder;
 
-use crate::asynchronous::Copies;
+use crate::asynchronous::{Attached, Copies};
 use crate::block::Barrier;
 use crate::launch::Shape;
+use crate::mbarrier::Mbarrier;
 use crate::memory::Space;
 use crate::order::{Clocks, Passed};
 use crate::region::Region;
@@ -81,6 +82,10 @@ pub(crate) struct Machine {
     /// Global words that asynchronous copies under way read.
     pub(crate) sources: HashMap<u64, u32>,
     pub(crate) barriers: [Barrier; 16],
+    /// Live mbarriers by shared address.
+    pub(crate) mbarriers: HashMap<u32, Mbarrier>,
+    /// Arrivals to come of threads whose copies are under way.
+    pub(crate) attached: Vec<Attached>,
     /// Executions by thread and instruction, `names.len()` rounded up each.
     pub(crate) counts: Vec<Vec<u32>>,
     /// Collectives by instruction.
@@ -178,6 +183,8 @@ impl Machine {
             spinning: Vec::new(),
             shared,
             sources: HashMap::new(),
+            mbarriers: HashMap::new(),
+            attached: Vec::new(),
             barriers: std::array::from_fn(|_| Barrier::default()),
             counts: Vec::new(),
             collectives: Vec::new(),

@@ -28,6 +28,11 @@ impl Region {
         self.written.fill(0);
     }
 
+    /// Makes bytes uninitialised. `at` is a multiple of `bytes`, which is a multiple of 8.
+    pub(crate) fn forget_part(&mut self, at: usize, bytes: usize) {
+        self.written[at / 8..(at + bytes) / 8].fill(0);
+    }
+
     /// Which of the bytes from `at` on are initialised, bit by byte. `at` is a multiple of `bytes`, which is 1, 2, 4, 8 or 16.
     #[inline]
     fn written(&self, at: usize, bytes: usize) -> u32 {

@@ -124,6 +124,8 @@ impl Machine {
         self.passed.retain(|(space, _), _| *space == Space::Global);
         self.sources.clear();
         self.barriers = Default::default();
+        self.mbarriers.clear();
+        self.attached.clear();
     }
 
     /// The thread that runs next.
@@ -159,6 +161,8 @@ impl Machine {
                 if self.threads.iter().any(|thread| thread.state != State::Done) {
                     self.fault_stuck();
                     self.stop = true;
+                } else {
+                    self.end_copies();
                 }
                 Next::End
             }
