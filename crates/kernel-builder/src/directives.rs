@@ -17,7 +17,7 @@
 //! On the way it holds entries and declarations against each other: every entry has one declaration with parameters of the same
 //! sizes, and every declaration an entry.
 
-use fringes_kernel_declaration::{KernelDeclaration, PREFIX};
+use fringes_kernel_declaration::{KernelDeclaration, PREFIX, ParameterKind};
 
 use crate::{Arch, BuildError};
 
@@ -54,7 +54,13 @@ pub(crate) fn write(ptx: &str, arch: Arch) -> Result<(String, Vec<KernelDeclarat
         if !line.trim_end().ends_with(')') {
             loop {
                 let line = lines.next().ok_or_else(header)?;
-                push(&mut text, line);
+                let kind = kernel.parameters.get(parameters.len()).map(|parameter| parameter.kind);
+                if kind == Some(ParameterKind::TensorMap) {
+                    // The type of a parameter can be aligned to 16 bytes at most.
+                    push(&mut text, &line.replacen(".align 16 ", ".align 64 ", 1));
+                } else {
+                    push(&mut text, line);
+                }
                 if line.trim() == ")" {
                     break;
                 }
@@ -169,6 +175,14 @@ mod tests {
              .reqntid 32, 4, 1\n.minnctapersm 2\n.maxnreg 64\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n{\n\tret;\n}\n"
         );
         assert_eq!(kernels.len(), 1);
+    }
+
+    #[test]
+    fn tensor_maps_are_aligned_to_64_bytes() {
+        let header =
+            |align| format!("t(\n\t.param .align 8 .b8 t_param_0[16],\n\t.param .align {align} .b8 t_param_1[128]\n)");
+        let text = |align| ptx("t(x: Global<f32>, map: TensorMap)", &header(align));
+        assert_eq!(write(&text(16), Arch::Sm90a).unwrap().0, text(64));
     }
 
     #[test]

@@ -6,6 +6,52 @@ pub trait Kernel {
     const DECLARATION: &'static str;
 }
 
+/// A type that kernels take.
+pub trait Parameter: Sized {
+    /// What the host passes.
+    type Passed;
+
+    /// The parameter from what was passed and its generic address.
+    fn receive(passed: Self::Passed, address: impl FnOnce() -> u64) -> Self;
+}
+
+macro_rules! passed_as_it_is {
+    ($([$($generic:tt)*] $type:ty;)*) => { $(
+        impl<$($generic)*> Parameter for $type {
+            type Passed = Self;
+
+            #[inline(always)]
+            fn receive(passed: Self, _: impl FnOnce() -> u64) -> Self {
+                passed
+            }
+        }
+    )* };
+}
+
+passed_as_it_is! {
+    [T: crate::Value] T;
+    [T] crate::Global<T>;
+    [T] crate::GlobalMut<T>;
+}
+
+/// Index of a name among others.
+#[doc(hidden)]
+pub const fn position(names: &[&str], name: &str) -> usize {
+    let mut index = 0;
+    while index < names.len() {
+        let (one, other) = (names[index].as_bytes(), name.as_bytes());
+        let mut at = 0;
+        while at < one.len() && at < other.len() && one[at] == other[at] {
+            at += 1;
+        }
+        if at == one.len() && at == other.len() {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("no such name")
+}
+
 /// Declares a kernel: its code, and beside it the bounds that it is compiled for.
 ///
 /// ```ignore
@@ -27,7 +73,8 @@ pub trait Kernel {
 /// Bounds: `threads(x[, y[, z]])` (the block of every launch), `min_blocks(n)`, `max_registers(n)`, `cluster(x[, y[, z]])`,
 /// `shared_bytes(n)` (least dynamic shared memory). All are literals.
 ///
-/// Parameters: `i8` to `u64`, `f32`, `f64`, [`Global<T>`](crate::Global), [`GlobalMut<T>`](crate::GlobalMut), `TensorMap`.
+/// Parameters: `i8` to `u64`, `f32`, `f64`, [`Global<T>`](crate::Global), [`GlobalMut<T>`](crate::GlobalMut),
+/// [`TensorMap`](crate::TensorMap).
 ///
 /// A kernel declared `pub fn` instead promises to stay inside its views for any arguments: it checks what it relies on and calls
 /// [`trap`](crate::control::trap) otherwise. The host may launch it without `unsafe`.
@@ -49,7 +96,24 @@ macro_rules! kernel {
         $(#[doc = $doc])*
         #[cfg(target_arch = "nvptx64")]
         #[unsafe(no_mangle)]
-        pub $($unsafe)? extern "ptx-kernel" fn $name($($argument: $type),*) $body
+        pub $($unsafe)? extern "ptx-kernel" fn $name($($argument: <$type as $crate::Parameter>::Passed),*) {
+            const PARAMETERS: &[&str] = &[$(stringify!($argument)),*];
+            $(let $argument: $type = <$type as $crate::Parameter>::receive($argument, || {
+                let address: u64;
+                // SAFETY: the address of a parameter of this kernel, under the name that LLVM gives it.
+                unsafe {
+                    core::arch::asm!(
+                        "{{ .reg .b64 t; mov.b64 t, {kernel}_param_{index}; cvta.param.u64 {address}, t; }}",
+                        kernel = sym $name,
+                        index = const $crate::position(PARAMETERS, stringify!($argument)),
+                        address = out(reg64) address,
+                        options(pure, nomem, nostack),
+                    );
+                }
+                address
+            });)*
+            $body
+        }
 
         $(#[doc = $doc])*
         #[cfg(not(target_arch = "nvptx64"))]

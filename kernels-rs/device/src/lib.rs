@@ -21,6 +21,7 @@ pub mod atomic;
 pub mod control;
 pub mod copy_async;
 pub mod barrier;
+pub mod bulk;
 pub mod convert;
 #[cfg(not(target_arch = "nvptx64"))]
 mod float;
@@ -34,6 +35,7 @@ pub mod matrix;
 pub mod mma;
 mod opaque;
 mod shared;
+pub mod tensor;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod tensor_core;
 mod unroll;
@@ -41,9 +43,12 @@ mod value;
 pub mod warp;
 
 pub use global::{Global, GlobalMut};
-pub use kernel::Kernel;
+#[doc(hidden)]
+pub use kernel::position;
+pub use kernel::{Kernel, Parameter};
 pub use opaque::opaque;
 pub use shared::Shared;
+pub use tensor::TensorMap;
 pub use value::Value;
 
 #[cfg(target_arch = "nvptx64")]
