@@ -7,14 +7,12 @@ use fringes_device::{Global, GlobalMut};
 
 fringes_device::kernel! {
     /// `y[i] = a x[i] + y[i]` for every `i` that both buffers have, one thread each.
-    ///
-    /// # Safety
-    /// The views' memory lives as long as the launch, and nothing else writes it.
     #[launch(threads(256))]
-    pub unsafe fn saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) {
-        let i = (ctaid_x() * ntid_x() + tid_x()) as usize;
+    pub fn saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) {
+        let i = ctaid_x() as usize * ntid_x() as usize + tid_x() as usize;
         if i < x.len() && i < y.len() {
-            y.store(i, a * x.load(i) + y.load(i));
+            // SAFETY: `i` is inside both views, and no other thread has the same.
+            unsafe { y.store(i, a * x.load(i) + y.load(i)) };
         }
     }
 }
