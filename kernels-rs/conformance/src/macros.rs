@@ -17,14 +17,14 @@ pub const ITEMS: usize = 512;
 /// ```
 macro_rules! kernels {
     ($($(#[doc = $doc:expr])* #[threads($($threads:literal),*)] fn $name:ident($input:ident, $output:ident) covers [$($intrinsic:ident),* $(,)?] with $setup:expr => $body:block)*) => {
-        fringes_device::kernel! { $(
+        $(fringes_device::kernel! {
             $(#[doc = $doc])*
             ///
             /// # Safety
             /// As launched by its case.
             #[launch(threads($($threads),*))]
             pub unsafe fn $name($input: fringes_device::Global<u32>, $output: fringes_device::GlobalMut<u32>) $body
-        )* }
+        })*
 
         /// The cases of this module.
         #[cfg(not(target_arch = "nvptx64"))]
@@ -58,7 +58,7 @@ macro_rules! kernels {
 /// ```
 macro_rules! elementwise {
     ($($(#[doc = $doc:expr])* fn $name:ident($($operand:ident: $generator:expr),* $(,)?) -> $words:literal covers [$($intrinsic:ident),* $(,)?] with $setup:expr => $body:block)*) => {
-        fringes_device::kernel! { $(
+        $(fringes_device::kernel! {
             $(#[doc = $doc])*
             #[doc = concat!("Case of `", $(stringify!($intrinsic), "` `",)* "` on each item.")]
             ///
@@ -74,7 +74,7 @@ macro_rules! elementwise {
                     item += 128;
                 }
             }
-        )* }
+        })*
 
         /// The cases of this module.
         #[cfg(not(target_arch = "nvptx64"))]
