@@ -54,7 +54,7 @@ pub trait BeamSet: sealed::Sealed {
     #[doc(hidden)]
     fn parallel(&self, backend: &Backend, inputs: Inputs) -> Result<usize, BeamformerError> {
         let unit = self.unit_bytes(inputs);
-        backend.check_memory("beamform", unit)?;
+        backend.check_cpu("beamform", unit)?;
         Ok(fringes_cpu::blocks::parallel_units(backend.memory_limit(), unit))
     }
 }

@@ -234,7 +234,7 @@ impl Channelizer {
         inputs: usize,
         held: u64,
     ) -> Result<Split, ChannelizerError> {
-        backend.check_memory("channelize", Split::smallest_bytes(&self.pfb).saturating_add(held))?;
+        backend.check_cpu("channelize", Split::smallest_bytes(&self.pfb).saturating_add(held))?;
         let limit = backend.memory_limit().map(|limit| limit.saturating_sub(held));
         Ok(Split::choose(&self.pfb, spectra, inputs, limit))
     }

@@ -137,7 +137,7 @@ pub fn quantise<Q: QuantisedSample>(
 ) -> Result<Quantised<Q>, ChannelizerError> {
     let (channels, times, inputs) = voltages.data().dim();
     let _span = tracing::debug_span!("quantise", channels, times, inputs).entered();
-    backend.check_memory("quantise", quantise_memory::<Q>(channels, times, inputs).smallest_step_bytes)?;
+    backend.check_cpu("quantise", quantise_memory::<Q>(channels, times, inputs).smallest_step_bytes)?;
     let gains = gains.expand(channels, inputs)?;
     let (data, saturated) = quantiser::quantise::<Q>(voltages.data(), gains.view(), voltages.presence());
     with_axes_of(voltages, data, saturated)

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fringes_cpu::correlator as cpu;
+use fringes_gpu::Device;
 use fringes_types::{
     Accumulator, Backend, BaselineOrder, Dimension, Frequencies, Inputs, MemoryNeed, SpectrumClock, TypesError,
     Visibilities, VoltageSample, Voltages,
@@ -10,6 +11,7 @@ use fringes_types::{
 use ndarray::{Array1, Array2, s};
 
 use crate::CorrelatorError;
+use crate::gpu::{self, DeviceSums};
 
 /// Most spectra in one integration: with parts of up to 128 in magnitude, `2^48 * 2 * 128^2 = 2^63` is where 64 bits
 /// end. At a million spectra a second this is nine years.
@@ -41,11 +43,12 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 /// assert_eq!(second.data()[(0, 1)], Complex::new(25 * 40, 0));
 /// # Ok::<(), fringes_correlator::CorrelatorError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Correlator<V: VoltageSample> {
     backend: Backend,
     inputs: Inputs,
-    sums: Array2<V::Accumulator>,
+    channels: usize,
+    sums: Sums<V>,
     /// Valid spectra of each pair of inputs, beside those that all have.
     valid: Vec<u64>,
     all_valid: u64,
@@ -53,20 +56,45 @@ pub struct Correlator<V: VoltageSample> {
     axes: Option<(Frequencies, SpectrumClock)>,
 }
 
+/// Where the sums are.
+#[derive(Debug)]
+enum Sums<V: VoltageSample> {
+    Host(Array2<V::Accumulator>),
+    Device(DeviceSums),
+}
+
 impl<V: VoltageSample> Correlator<V> {
     /// A correlator of `channels` channels with nothing accumulated.
     ///
     /// # Errors
     /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step.
+    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`TypesError::NotOnGpu`] for float voltages on a
+    /// GPU, [`CorrelatorError::Gpu`] if the sums do not fit its memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
         }
-        let sums = zeros(channels, inputs)?;
         let valid = zero_counts(inputs)?;
-        backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
-        Ok(Self { backend: backend.clone(), inputs, sums, valid, all_valid: 0, spectra: 0, axes: None })
+        let operation = format!("correlation of {} voltages", V::FORMAT);
+        let sums = match backend.gpu_for(&operation, gpu::has_kernel(V::FORMAT))? {
+            Some(device) => {
+                backend.check_memory("correlation", gpu::memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
+                Sums::Device(DeviceSums::new(device, inputs.len(), channels, backend.memory_limit())?)
+            }
+            None => {
+                backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
+                Sums::Host(zeros(channels, inputs)?)
+            }
+        };
+        Ok(Self { backend: backend.clone(), inputs, channels, sums, valid, all_valid: 0, spectra: 0, axes: None })
+    }
+
+    /// The GPU that does the work, `None` for the CPU.
+    pub fn device(&self) -> Option<&Device> {
+        match self.sums {
+            Sums::Host(_) => None,
+            Sums::Device(_) => self.backend.device(),
+        }
     }
 
     /// Antennas and polarisations.
@@ -76,7 +104,7 @@ impl<V: VoltageSample> Correlator<V> {
 
     /// Number of channels.
     pub fn channels(&self) -> usize {
-        self.sums.nrows()
+        self.channels
     }
 
     /// Spectra covered since the last dump, present or not.
@@ -92,7 +120,7 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk does
     /// not fit; [`CorrelatorError::Frequencies`], [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if
     /// it does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]. Nothing
-    /// is accumulated then.
+    /// is accumulated then. [`CorrelatorError::Gpu`] if the GPU fails: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, voltages: &Voltages<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
         self.check(voltages)?;
         if times.start > times.end || times.end > voltages.times() {
@@ -113,7 +141,10 @@ impl<V: VoltageSample> Correlator<V> {
         }
         let data = voltages.data();
         let data = data.slice(s![.., times, ..]);
-        cpu::accumulate(data, presence, self.sums.view_mut(), self.backend.memory_limit());
+        match &mut self.sums {
+            Sums::Host(sums) => cpu::accumulate(data, presence, sums.view_mut(), self.backend.memory_limit()),
+            Sums::Device(sums) => sums.accumulate(data, presence)?,
+        }
         Ok(())
     }
 
@@ -134,9 +165,11 @@ impl<V: VoltageSample> Correlator<V> {
     /// new sums; nothing is lost then.
     pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
-        let sums = zeros(self.channels(), self.inputs)?;
         let valid = zero_counts(self.inputs)?;
-        let sums = std::mem::replace(&mut self.sums, sums);
+        let sums = match &mut self.sums {
+            Sums::Host(sums) => std::mem::replace(sums, zeros(self.channels, self.inputs)?),
+            Sums::Device(sums) => sums.take()?,
+        };
         let valid = std::mem::replace(&mut self.valid, valid);
         let valid: Array1<u64> = valid.into_iter().map(|count| count + self.all_valid).collect();
         let (frequencies, clock) = self.axes.take().unwrap_or_default();

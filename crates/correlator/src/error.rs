@@ -111,4 +111,47 @@ pub enum CorrelatorError {
         /// ADC samples of a dump.
         actual: u128,
     },
+    /// More times than one launch may sum in 32 bits.
+    #[error("{actual} times in one launch, at most {limit} are exact in 32 bits")]
+    TooManyTimes {
+        /// Times asked for.
+        actual: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A shape that the GPU kernels cannot take.
+    #[error(
+        "{channels} channels x {times} times x {inputs} inputs: the GPU takes 1 to 2^24 channels, 1 to 4194240 times and 1 to 32768 inputs"
+    )]
+    DeviceShape {
+        /// Channels.
+        channels: usize,
+        /// Times.
+        times: usize,
+        /// Inputs.
+        inputs: usize,
+    },
+    /// A device buffer is too short.
+    #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
+    DeviceLength {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Elements that the shape needs.
+        expected: usize,
+        /// Elements that came.
+        actual: usize,
+    },
+    /// A device buffer starts at an address that the kernels cannot use.
+    #[error("device buffer of {buffer}: expected a multiple of {expected} bytes, found address {address:#x}")]
+    DeviceAlignment {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Alignment needed.
+        expected: u64,
+        /// Address that came.
+        address: u64,
+    },
+    /// What the GPU or its driver answered.
+    #[error(transparent)]
+    Gpu(#[from] fringes_gpu::GpuError),
 }

@@ -39,7 +39,7 @@ const LONGEST_GAP: u64 = 64;
 /// assert_eq!(integrator.finish().map(|dump| dump.valid_samples()[0]), Some(16));
 /// # Ok::<(), fringes_correlator::CorrelatorError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Integrator<V: VoltageSample> {
     correlator: Correlator<V>,
     schedule: DumpSchedule,

@@ -39,6 +39,7 @@
 mod correlator;
 mod dump32;
 mod error;
+pub mod gpu;
 mod integrator;
 mod schedule;
 

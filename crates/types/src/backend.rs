@@ -1,38 +1,78 @@
 //! Where operations run.
 
+use std::sync::OnceLock;
+
+use fringes_gpu::{Device, GpuError};
+
 use crate::TypesError;
 
 /// Where operations run, and how much memory one call may take for its workspace.
 ///
-/// Today there is the CPU; [`Backend::gpu`] is reserved for the GPU kernels and says so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// | backend | an operation with a GPU kernel | one without |
+/// |---|---|---|
+/// | [`Backend::cpu`] | CPU | CPU |
+/// | [`Backend::auto`] | GPU if there is one, else CPU | CPU |
+/// | [`Backend::gpu`] | that GPU | [`TypesError::NotOnGpu`] |
+///
+/// Which operations have kernels is said in their documentation. What runs is chosen before the work starts; an error of a GPU is
+/// returned, never answered with the CPU.
+#[derive(Debug, Clone)]
 pub struct Backend {
+    place: Place,
     memory_limit_bytes: Option<u64>,
 }
 
+/// Where an operation runs.
+#[derive(Debug, Clone)]
+enum Place {
+    Cpu,
+    Auto(Device),
+    Gpu(Device),
+}
+
 impl Backend {
-    /// The best backend of this machine. Chosen once; [`Backend::name`] says what it is.
+    /// The best GPU of this machine ([`Device::best`]) for operations that have kernels, the CPU for all others and where there is
+    /// no GPU. Chosen once a process; [`Backend::name`] says what it is.
+    ///
+    /// A GPU that is there and cannot be used is reported through `tracing` as a warning, and the CPU is chosen.
     pub fn auto() -> Self {
-        Self::cpu()
+        static BEST: OnceLock<Option<Device>> = OnceLock::new();
+        let best = BEST.get_or_init(|| match Device::best() {
+            Ok(device) => Some(device),
+            Err(error) => {
+                if !error.is_absence() {
+                    tracing::warn!(%error, "a GPU cannot be used; Backend::auto() chooses the CPU");
+                }
+                None
+            }
+        });
+        Self { place: best.clone().map_or(Place::Cpu, Place::Auto), memory_limit_bytes: None }
     }
 
     /// The CPU, with every thread of the rayon pool.
     pub fn cpu() -> Self {
-        Self { memory_limit_bytes: None }
+        Self { place: Place::Cpu, memory_limit_bytes: None }
     }
 
-    /// GPU number `index`.
+    /// GPU number `index`, in the driver's order.
     ///
     /// # Errors
-    /// [`TypesError::BackendUnavailable`]: this version has no GPU kernels yet.
+    /// [`TypesError::BackendUnavailable`] without a driver or without such a GPU, [`TypesError::Gpu`] if it cannot be used.
     pub fn gpu(index: usize) -> Result<Self, TypesError> {
-        Err(TypesError::BackendUnavailable {
-            requested: format!("gpu {index}"),
-            reason: "this version of Fringes has no GPU kernels; use the cpu or auto backend".into(),
+        Device::open(index).map(Self::on).map_err(|error| match error {
+            GpuError::NoDriver | GpuError::NoDevice { .. } => {
+                TypesError::BackendUnavailable { requested: format!("gpu {index}"), reason: error.to_string() }
+            }
+            error => TypesError::Gpu(error),
         })
     }
 
-    /// Limits the workspace of one call, in bytes; operations split their work by time to stay below it.
+    /// A GPU that is open already.
+    pub fn on(device: Device) -> Self {
+        Self { place: Place::Gpu(device), memory_limit_bytes: None }
+    }
+
+    /// Limits the workspace of one call, in bytes; operations split their work to stay below it.
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit_bytes = Some(bytes);
         self
@@ -43,9 +83,43 @@ impl Backend {
         self.memory_limit_bytes
     }
 
-    /// Name of the backend, e.g. `cpu`.
+    /// Name of the backend, e.g. `cpu`, `gpu 0 (NVIDIA H200)`, or `auto: gpu 0 (NVIDIA H200), cpu where it has no kernel`.
     pub fn name(&self) -> String {
-        "cpu".into()
+        let gpu = |device: &Device| format!("gpu {} ({})", device.info().index, device.info().name);
+        match &self.place {
+            Place::Cpu => "cpu".into(),
+            Place::Auto(device) => format!("auto: {}, cpu where it has no kernel", gpu(device)),
+            Place::Gpu(device) => gpu(device),
+        }
+    }
+
+    /// The GPU of this backend, whether or not an operation has a kernel for it.
+    pub fn device(&self) -> Option<&Device> {
+        match &self.place {
+            Place::Cpu => None,
+            Place::Auto(device) | Place::Gpu(device) => Some(device),
+        }
+    }
+
+    /// Where an operation runs: a GPU, or `None` for the CPU. `has_kernel` says whether it has a GPU kernel.
+    ///
+    /// # Errors
+    /// [`TypesError::NotOnGpu`] if it has no kernel and this backend is a GPU and nothing else.
+    pub fn gpu_for(&self, operation: &str, has_kernel: bool) -> Result<Option<&Device>, TypesError> {
+        match &self.place {
+            Place::Gpu(device) | Place::Auto(device) if has_kernel => Ok(Some(device)),
+            Place::Gpu(_) => Err(TypesError::NotOnGpu { operation: operation.into(), backend: self.name() }),
+            Place::Cpu | Place::Auto(_) => Ok(None),
+        }
+    }
+
+    /// Checks a step's workspace against the limit, for an operation that has no GPU kernel.
+    ///
+    /// # Errors
+    /// [`TypesError::NotOnGpu`] if this backend is a GPU and nothing else, [`TypesError::MemoryLimit`] if the step needs more.
+    pub fn check_cpu(&self, operation: &'static str, needed: u64) -> Result<(), TypesError> {
+        self.gpu_for(operation, false)?;
+        self.check_memory(operation, needed)
     }
 
     /// Checks a step's workspace against the limit.

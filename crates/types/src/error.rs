@@ -112,6 +112,17 @@ pub enum TypesError {
         /// Why it cannot be had, and what can be done.
         reason: String,
     },
+    /// An operation that has no GPU kernel was asked to run on a GPU.
+    #[error("{operation} has no GPU kernel yet, and the backend is {backend}; use the cpu or auto backend for it")]
+    NotOnGpu {
+        /// Name of the operation.
+        operation: String,
+        /// Name of the backend.
+        backend: String,
+    },
+    /// What the GPU or its driver answered.
+    #[error(transparent)]
+    Gpu(#[from] fringes_gpu::GpuError),
     /// The smallest step of an operation needs more memory than the backend may use.
     #[error("{operation} needs at least {needed} bytes for one step, the limit is {limit}")]
     MemoryLimit {

@@ -80,7 +80,7 @@ impl DownConverterStream {
     /// # Errors
     /// [`TypesError::MemoryLimit`] if the backend's limit does not hold the scratch of one output of real samples.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
-        backend.check_memory("down_convert", plan.conversion.scratch_bytes(false, 1))?;
+        backend.check_cpu("down_convert", plan.conversion.scratch_bytes(false, 1))?;
         Ok(Self { backend: backend.clone(), plan, inputs, state: None })
     }
 

@@ -1,0 +1,317 @@
+//! The 8-bit correlator for sm_80: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for inputs `a >= b`, exactly.
+//!
+//! # Arithmetic
+//! Along a row of shared memory lie `re im re im ...`, and so they are `k` of the matrix product. With `x_a` as they are,
+//!
+//! ```text
+//! Re V = sum  a_re b_re + a_im b_im        B as it is
+//! Im V = sum  a_im b_re - a_re b_im        B with each (re, im) replaced by (-im, re), in registers
+//! ```
+//!
+//! so that a complex multiply-add takes 8 real operations and none is wasted. The replacement is three instructions for four
+//! bytes, on the operand of which a warp holds less.
+//!
+//! # Floor
+//! A tile of 128 x 128 inputs takes 64 warp instructions `mma.m16n8k32` for 16 times of 16 x 8 pairs: with one in 1.51 SM-cycles (an H200)
+//! 16384 pairs x T times x 8 operations cannot be faster than the 1277 TOPS that the instruction reaches alone. Bytes: 256 T bytes
+//! a side and tile from L2, 64 operations a byte; device memory sees each row once if L2 holds a channel. Shared memory: a warp reads
+//! (64 + 32) x 32 bytes for 64 MMAs, half of the cycles that these take.
+//!
+//! # Shape
+//! A block of 8 warps computes 128 x 128 pairs, a warp 64 x 32 of them, with 128 accumulators a thread. A stage is one block of
+//! 64 times: 128 rows of 128 bytes a side; three stages are in flight. A row's eight chunks of 16 bytes lie XORed with the row modulo 8,
+//! so that `ldmatrix` (8 rows at one chunk) and `cp.async` (8 chunks of one row) are both free of bank conflicts.
+//! Tiles on the diagonal load their rows once, and leave out the warps that lie above it.
+//!
+//! # Overflow
+//! Sums of one launch are kept in 32 bits: exact up to [`MAX_TIMES`] times of samples within +-127. -128 is no sample.
+
+use fringes_device::arithmetic::prmt_b32;
+use fringes_device::barrier::bar_sync_0;
+use fringes_device::control::trap;
+use fringes_device::copy_async::{cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group};
+use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, nctaid_y, tid_x};
+use fringes_device::matrix::ldmatrix_x4_shared_b16;
+use fringes_device::mma::mma_m16n8k32_s32_s8;
+use fringes_device::{Global, GlobalMut, Shared, Value, opaque, unroll};
+
+use crate::{rows, tile};
+
+/// Most times that one launch may sum: `floor((2^31 - 1) / (2 * 127^2))`.
+pub const MAX_TIMES: u32 = 66572;
+
+/// Bytes of one operand of a stage: 128 rows.
+const OPERAND: u32 = tile::INPUTS * rows::BYTES as u32;
+
+/// Bytes of a stage.
+const STAGE: u32 = 2 * OPERAND;
+
+/// Stages in shared memory.
+const STAGES: u32 = 3;
+
+/// Dynamic shared memory of a block.
+pub const SHARED_BYTES: u32 = STAGES * STAGE;
+
+/// Which times are summed.
+#[derive(Clone, Copy)]
+pub struct Times {
+    /// Blocks of 64 times that each channel of the rows has.
+    pub blocks: u32,
+    /// The first block that is summed.
+    pub first_block: u32,
+    /// Times that are summed, at most [`MAX_TIMES`].
+    pub times: u32,
+}
+
+/// Where sums go: i32 pairs are overwritten, i64 pairs added to.
+pub trait Sum: Value {
+    /// Writes or adds one visibility.
+    ///
+    /// # Safety
+    /// `index < sums.len()`, and no other thread uses it.
+    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32);
+}
+
+impl Sum for [i32; 2] {
+    #[inline(always)]
+    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32) {
+        sums.store(index, [re, im]);
+    }
+}
+
+impl Sum for [i64; 2] {
+    #[inline(always)]
+    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32) {
+        let old = sums.load(index);
+        sums.store(index, [old[0] + i64::from(opaque(re)), old[1] + i64::from(opaque(im))]);
+    }
+}
+
+/// [`correlate`], after checking that the views hold what the sizes say.
+#[inline(always)]
+pub fn checked<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: u32, inputs: u32, times: Times) {
+    let steps = times.times.div_ceil(rows::TIMES as u32);
+    let baselines = u64::from(inputs) * (u64::from(inputs) + 1) / 2;
+    let fits = u64::from(times.first_block) + u64::from(steps) <= u64::from(times.blocks)
+        && rows::bytes(channels, u64::from(times.blocks) * rows::TIMES as u64, inputs) <= rows.len() as u64
+        && rows::product(channels, baselines) <= sums.len() as u64;
+    if fits {
+        // SAFETY: the views hold what the sizes say.
+        unsafe { correlate(rows, sums, channels, inputs, times) }
+    } else {
+        trap();
+    }
+}
+
+/// Correlates the rows of every channel. The grid is ([`tile::count`], y, z) with `y z >= channels`.
+///
+/// # Safety
+/// `rows` holds `channels * blocks * inputs` rows, `sums` `channels * inputs (inputs + 1) / 2` pairs; `times` lie within the blocks.
+#[inline(always)]
+pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: u32, inputs: u32, times: Times) {
+    let shared = Shared::<u8>::dynamic().address(0);
+    let (row, column) = tile::position(ctaid_x());
+    let channel = ctaid_y() + nctaid_y() * ctaid_z();
+    if channel < channels {
+        let mut source = Source::new(rows, channel, inputs, times, row, column);
+        let warp = Warp::new(row == column);
+        let mut accumulators = Accumulators::zero();
+        let steps = times.times.div_ceil(rows::TIMES as u32);
+        // Stage that is computed on, and stage that is loaded into.
+        let (mut computed, mut loaded) = (shared, shared);
+        unroll!(_stage in 0 1 {
+            source.load(loaded);
+            loaded += STAGE;
+        });
+        let mut step = 0;
+        while step < steps {
+            cp_async_wait_group::<{ STAGES - 2 }>();
+            bar_sync_0(); // this step's rows are here for all, and all are done with the rows that are overwritten next
+            source.load(loaded);
+            loaded = next(loaded, shared);
+            if !warp.idle {
+                accumulators.add(&warp, computed, if row == column { computed } else { computed + OPERAND });
+            }
+            computed = next(computed, shared);
+            step += 1;
+        }
+        cp_async_wait_group::<0>();
+        bar_sync_0();
+        if !warp.idle {
+            let baselines = inputs as usize * (inputs as usize + 1) / 2;
+            accumulators.put(&warp, sums, channel as usize * baselines, row, column, inputs);
+        }
+    }
+}
+
+/// The stage after `stage`, of those that start at `shared`.
+#[inline(always)]
+fn next(stage: u32, shared: u32) -> u32 {
+    if stage == shared + (STAGES - 1) * STAGE { shared } else { stage + STAGE }
+}
+
+/// The rows that a block reads: chunk `thread % 8` of rows `thread / 8`, + 32, + 64, + 96 of either side.
+struct Source {
+    /// Global address of this thread's chunk in the first of its rows, at the next block of time.
+    sides: [u64; 2],
+    /// Sides that are loaded: on the diagonal the second one is the first.
+    count: usize,
+    /// Rows of a side from this thread's first one on that exist.
+    exist: [u32; 2],
+    /// Bytes from one block of time to the next.
+    stride: u64,
+    /// Times from the next block on.
+    left: u32,
+    /// The chunk.
+    chunk: u32,
+    /// Where the chunk goes in a stage.
+    place: u32,
+}
+
+impl Source {
+    #[inline(always)]
+    unsafe fn new(rows: Global<u8>, channel: u32, inputs: u32, times: Times, row: u32, column: u32) -> Self {
+        let (chunk, first) = (tid_x() % 8, tid_x() / 8);
+        let start = channel as usize * times.blocks as usize + times.first_block as usize;
+        let start = rows.address(0) + (start * inputs as usize * rows::BYTES) as u64;
+        let side = |side: u32| {
+            let input = side * tile::INPUTS + first;
+            start + (input as usize * rows::BYTES) as u64 + u64::from(16 * chunk)
+        };
+        let exist = |side: u32| inputs.saturating_sub(side * tile::INPUTS + first);
+        Self {
+            sides: [side(row), side(column)],
+            count: if row == column { 1 } else { 2 },
+            exist: [exist(row), exist(column)],
+            stride: (inputs as usize * rows::BYTES) as u64,
+            left: times.times,
+            chunk,
+            place: first * rows::BYTES as u32 + 16 * (chunk ^ (first % 8)),
+        }
+    }
+
+    /// Starts the copies of the next block of time into `stage` (none past the end) and closes their group.
+    ///
+    /// What lies past the last time or the last input becomes zero.
+    #[inline(always)]
+    unsafe fn load(&mut self, stage: u32) {
+        if self.left > 0 {
+            let bytes = 2 * self.left.saturating_sub(8 * self.chunk).min(8);
+            unroll!(side in 0 1 {
+                if side < self.count {
+                    unroll!(i in 0 1 2 3 {
+                        cp_async_cg_shared_global_16_src_size(
+                            stage + side as u32 * OPERAND + self.place + 32 * i as u32 * rows::BYTES as u32,
+                            self.sides[side] + 32 * i as u64 * rows::BYTES as u64,
+                            if self.exist[side] > 32 * i as u32 { bytes } else { 0 },
+                        );
+                    });
+                }
+                self.sides[side] += self.stride;
+            });
+            self.left = self.left.saturating_sub(rows::TIMES as u32);
+        }
+        cp_async_commit_group();
+    }
+}
+
+/// A warp's part of the tile: 64 rows by 32 columns.
+struct Warp {
+    row: u32,
+    column: u32,
+    lane: u32,
+    /// Where in an operand this lane's `ldmatrix` rows lie: A rows 0-7, rows 8-15, then the same 16 bytes on.
+    a: u32,
+    /// The same for B: rows 0-7, the same 16 bytes on, then 8 rows on.
+    b: u32,
+    /// Lies above the diagonal: nothing to do.
+    idle: bool,
+}
+
+impl Warp {
+    #[inline(always)]
+    fn new(diagonal: bool) -> Self {
+        let (warp, lane) = (tid_x() / 32, tid_x() % 32);
+        let (row, column) = (64 * (warp / 4), 32 * (warp % 4));
+        let place = |row: u32, chunk: u32| row * rows::BYTES as u32 + 16 * (chunk ^ (row % 8));
+        let a = place(row + lane % 16, lane / 16);
+        let b = place(column + lane % 8 + 8 * (lane / 16), (lane / 8) % 2);
+        Self { row, column, lane, a, b, idle: diagonal && column >= row + 64 }
+    }
+}
+
+/// Real and imaginary sums of a warp: `[16 rows][8 columns]` fragments, 4 by 4 of them.
+struct Accumulators {
+    re: [[[i32; 4]; 4]; 4],
+    im: [[[i32; 4]; 4]; 4],
+}
+
+impl Accumulators {
+    #[inline(always)]
+    fn zero() -> Self {
+        Self { re: [[[0; 4]; 4]; 4], im: [[[0; 4]; 4]; 4] }
+    }
+
+    /// Adds 64 times, whose rows lie at shared addresses `a` and `b`.
+    #[inline(always)]
+    unsafe fn add(&mut self, warp: &Warp, a: u32, b: u32) {
+        unroll!(k in 0 1 2 3 {
+            // The next 32 bytes: two chunks on, whatever they are XORed with.
+            let (a, b) = ((a + warp.a) ^ (32 * k as u32), (b + warp.b) ^ (32 * k as u32));
+            let rows = [
+                ldmatrix_x4_shared_b16(a),
+                ldmatrix_x4_shared_b16(a + 16 * 128),
+                ldmatrix_x4_shared_b16(a + 32 * 128),
+                ldmatrix_x4_shared_b16(a + 48 * 128),
+            ];
+            let columns = [ldmatrix_x4_shared_b16(b), ldmatrix_x4_shared_b16(b + 16 * 128)];
+            self.add_step(&rows, &columns);
+        });
+    }
+
+    /// Adds 16 times: A fragments of 4 x 16 rows, B fragments of 4 x 8 columns (two in each load).
+    #[inline(always)]
+    unsafe fn add_step(&mut self, rows: &[[u32; 4]; 4], columns: &[[u32; 4]; 2]) {
+        unroll!(n in 0 1 2 3 {
+            let column = [columns[n / 2][2 * (n % 2)], columns[n / 2][2 * (n % 2) + 1]];
+            let turned = [turn(column[0]), turn(column[1])];
+            unroll!(m in 0 1 2 3 {
+                self.re[m][n] = mma_m16n8k32_s32_s8(rows[m], column, self.re[m][n]);
+                self.im[m][n] = mma_m16n8k32_s32_s8(rows[m], turned, self.im[m][n]);
+            });
+        });
+    }
+
+    /// Writes or adds the sums that lie on or below the diagonal.
+    #[inline(always)]
+    unsafe fn put<S: Sum>(&self, warp: &Warp, sums: GlobalMut<S>, first: usize, row: u32, column: u32, inputs: u32) {
+        let a = row * tile::INPUTS + warp.row + warp.lane / 4;
+        let b = column * tile::INPUTS + warp.column + 2 * (warp.lane % 4);
+        unroll!(m in 0 1 2 3 {
+            unroll!(half in 0 1 {
+                let a = a as usize + 16 * m + 8 * half;
+                if a < inputs as usize {
+                    let start = first + a * (a + 1) / 2 + b as usize;
+                    // Columns from this lane's first one to the diagonal.
+                    let columns = (a + 1).saturating_sub(b as usize);
+                    unroll!(n in 0 1 2 3 {
+                        unroll!(c in 0 1 {
+                            if 8 * n + c < columns {
+                                let i = 2 * half + c;
+                                S::put(sums, start + 8 * n + c, self.re[m][n][i], self.im[m][n][i]);
+                            }
+                        });
+                    });
+                }
+            });
+        });
+    }
+}
+
+/// Two complex samples (re, im) as (-im, re).
+#[inline(always)]
+fn turn(samples: u32) -> u32 {
+    // The subtraction leaves -im in bytes 1 and 3: what the lower one borrows is what is added to byte 2.
+    let negated = 0x0001_0000u32.wrapping_sub(samples & 0xff00_ff00);
+    prmt_b32(samples, negated, 0x2705)
+}
