@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::panic::Location;
 
-use crate::FaultKind;
 use crate::buffer::locate;
 use crate::machine::{Machine, with};
 use crate::memory::Space;
 use crate::shadow::Use;
+use crate::{AccessKind, FaultKind};
 
 /// One copy under way.
 #[derive(Debug, Clone, Copy)]
@@ -129,12 +129,14 @@ impl Machine {
                 }
             }
             let (index, from) = locate(global);
+            self.trace(Space::Global, global, source_bytes as usize, AccessKind::Copy, at);
             let whole = source_bytes as usize / 4 * 4;
             self.check_order(Space::Global, index, global, from, whole, Use::Load, "cp.async", at);
             for i in whole..source_bytes as usize {
                 self.check_order(Space::Global, index, global + i as u64, from + i, 1, Use::Load, "cp.async", at);
             }
         }
+        self.trace(Space::Shared, shared.into(), size, AccessKind::Copy, at);
         self.check_order(Space::Shared, usize::MAX, shared.into(), to, size, Use::Store, "cp.async", at);
         self.shared.shadow.fly(to, size, self.current);
         if source_bytes > 0 {

@@ -141,8 +141,10 @@ impl Machine {
             && (expected.is_none() || running == self.threads.len())
         {
             self.clocks.meet_all();
+            self.trace.end();
         } else {
-            self.clocks.meet(all.clone(), all.filter(waits));
+            self.clocks.meet(all.clone(), all.clone().filter(waits));
+            self.trace_meeting(all);
         }
         for &(thread, _) in &arrived {
             if self.threads[thread].state == State::Barrier(id) {

@@ -21,9 +21,10 @@ mod schedule;
 mod shadow;
 mod site;
 pub mod thread;
+mod trace;
 pub mod warp;
 
 pub use buffer::{Buffer, Element, GlobalMemory};
 pub use fault::{Fault, FaultKind};
 pub use launch::Launch;
-pub use report::{Count, Report};
+pub use report::{AccessKind, Count, LineAccesses, Report};

@@ -17,6 +17,7 @@ use crate::memory::Space;
 use crate::order::{Clocks, Passed};
 use crate::region::Region;
 use crate::site::{Names, Sites};
+use crate::trace::Trace;
 use crate::warp::Meeting;
 use crate::{Fault, FaultKind, GlobalMemory, Report};
 
@@ -88,6 +89,7 @@ pub(crate) struct Machine {
     pub(crate) attached: Vec<Attached>,
     /// Executions by thread and instruction, `names.len()` rounded up each.
     pub(crate) counts: Vec<Vec<u32>>,
+    pub(crate) trace: Trace,
     /// Collectives by instruction.
     pub(crate) collectives: Vec<u64>,
     pub(crate) clock: u64,
@@ -187,6 +189,7 @@ impl Machine {
             attached: Vec::new(),
             barriers: std::array::from_fn(|_| Barrier::default()),
             counts: Vec::new(),
+            trace: Trace::default(),
             collectives: Vec::new(),
             clock: 0,
             progress: 0,

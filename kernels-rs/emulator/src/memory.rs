@@ -5,11 +5,12 @@
 
 use std::panic::Location;
 
-use crate::FaultKind;
 use crate::buffer::{buffer_address, locate};
 use crate::machine::{Machine, spin, with};
 use crate::region::Region;
 use crate::shadow::{Conflict, Stamp, Use};
+use crate::trace::Access;
+use crate::{AccessKind, FaultKind};
 
 pub use crate::asynchronous::{copy_async, copy_async_arrive, copy_async_commit, copy_async_wait, copy_async_wait_all};
 
@@ -204,6 +205,20 @@ impl Machine {
         self.fault(FaultKind::Uninitialised, at, message);
     }
 
+    /// Lists an access for the counts.
+    #[inline]
+    pub(crate) fn trace(
+        &mut self,
+        space: Space,
+        address: u64,
+        bytes: usize,
+        kind: AccessKind,
+        at: &'static Location<'static>,
+    ) {
+        let site = self.sites.number(at);
+        self.trace.add(self.current, Access { address, site, bytes: bytes as u8, space, kind });
+    }
+
     pub(crate) fn load(&mut self, space: Space, address: u64, bytes: &mut [u8], at: &'static Location<'static>) {
         self.clock += 1;
         let size = bytes.len();
@@ -213,6 +228,7 @@ impl Machine {
         if !region.is_written(offset, size) {
             self.fault_unwritten(space, index, offset, size, "load", at);
         }
+        self.trace(space, address, size, AccessKind::Load, at);
         self.check_order(space, index, address, offset, size, Use::Load, "load", at);
     }
 
@@ -220,6 +236,7 @@ impl Machine {
         self.clock += 1;
         self.progress += 1;
         let Some((index, offset)) = self.place(space, address, bytes.len(), "store", at) else { return };
+        self.trace(space, address, bytes.len(), AccessKind::Store, at);
         self.check_sources(space, address, bytes.len(), at);
         self.check_order(space, index, address, offset, bytes.len(), Use::Store, "store", at);
         self.region(index).store(offset, bytes);
@@ -238,6 +255,7 @@ impl Machine {
         if !region.is_written(offset, bytes) {
             self.fault_unwritten(space, index, offset, bytes, "atomic operation", at);
         }
+        self.trace(space, address, bytes, AccessKind::Atomic, at);
         self.check_order(space, index, address, offset, bytes, Use::Atomic, "atomic operation", at);
         Some(u64::from_le_bytes(old))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::memory::Space;
 use crate::{Fault, FaultKind};
 
 /// How often an instruction was executed.
@@ -14,7 +15,41 @@ pub struct Count {
     pub warps: u64,
 }
 
+/// How an instruction uses memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessKind {
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+    /// An atomic operation.
+    Atomic,
+    /// An asynchronous copy.
+    Copy,
+}
+
+/// Requests of warps to memory by the instructions of one kind in one source line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineAccesses {
+    /// Source file.
+    pub file: &'static str,
+    /// Line.
+    pub line: u32,
+    /// Memory accessed.
+    pub space: Space,
+    /// How.
+    pub kind: AccessKind,
+    /// Requests of warps.
+    pub requests: u64,
+    /// What they cost: wavefronts of shared memory, or sectors of global memory.
+    pub transactions: u64,
+    /// The least that the same bytes need.
+    pub ideal: u64,
+}
+
 /// Faults and counts of one launch.
+///
+/// Displays as its faults, the counts of instructions, and a table of memory accesses by line.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Faults, in the order found; at most one of a kind per source line (see [`Report::fault_total`]).
@@ -35,6 +70,34 @@ pub struct Report {
     pub global_sectors: u64,
     /// Least number of sectors that the same bytes need.
     pub global_sectors_ideal: u64,
+    /// The requests by source line, in the order of the source.
+    pub accesses: Vec<LineAccesses>,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} faults", self.fault_total)?;
+        for fault in &self.faults {
+            writeln!(f, "  {fault}")?;
+        }
+        if !self.instructions.is_empty() {
+            writeln!(f, "{:>14} {:>12}  instruction", "threads", "warps")?;
+            for (name, Count { threads, warps }) in &self.instructions {
+                writeln!(f, "{threads:>14} {warps:>12}  {name}")?;
+            }
+        }
+        if !self.accesses.is_empty() {
+            writeln!(f, "{:>14} {:>12} {:>12}  memory access", "requests", "cost", "ideal")?;
+            for LineAccesses { file, line, space, kind, requests, transactions, ideal } in &self.accesses {
+                let unit = if *space == Space::Shared { "wavefronts" } else { "sectors" };
+                writeln!(
+                    f,
+                    "{requests:>14} {transactions:>12} {ideal:>12}  {space:?} {kind:?} ({unit}) at {file}:{line}"
+                )?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Report {

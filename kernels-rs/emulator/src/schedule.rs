@@ -120,6 +120,7 @@ impl Machine {
         self.shared.forget();
         self.shared.shadow.reset(self.shape.shared_bytes as usize);
         self.clocks.begin(threads);
+        self.trace.begin(threads);
         self.block_begins.push((self.clocks.base(), block));
         self.passed.retain(|(space, _), _| *space == Space::Global);
         self.sources.clear();
@@ -209,6 +210,7 @@ impl Machine {
 
     /// Collects the block's counts; whether the launch ends here.
     fn end_block(&mut self) -> bool {
+        self.trace.end();
         for (number, &name) in self.names.names.iter().enumerate() {
             let count = self.report.instructions.entry(name).or_default();
             for warp in self.counts.chunks(32) {
@@ -227,6 +229,7 @@ impl Machine {
         {
             self.report.instructions.entry(name).or_default().warps = collectives;
         }
+        self.report_requests();
         self.report
     }
 }

@@ -167,6 +167,9 @@ impl Machine {
             self.wake(start + lane);
         }
         self.collected(start, all);
+        if all == self.lanes(start, |thread| thread.state != State::Done) {
+            self.trace.meet(start);
+        }
         if key.types == TypeId::of::<(Ordered, Ordered)>() {
             let all = (0..32).filter(|lane| all >> lane & 1 == 1).map(|lane| start + lane);
             self.clocks.meet(all.clone(), all);
