@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fringes_kernel_builder::{Arch, Assembler, BuildError, Disassembler};
+use fringes_kernel_builder::{Arch, Assembler, BuildError, Disassembler, Usage};
 
-use super::manifest::Usage;
+use super::manifest::KernelUsage;
 
 /// Architectures that portable PTX is assembled for.
 const PORTABLE: [&str; 6] = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];
@@ -22,7 +22,7 @@ pub(super) struct Tools {
 /// What became of a PTX's kernels.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
-    pub(super) kernels: BTreeMap<String, Usage>,
+    pub(super) kernels: BTreeMap<String, KernelUsage>,
 }
 
 impl Tools {
@@ -43,12 +43,7 @@ impl Tools {
             let assembly = self.ptxas.assemble(ptx, target, &cubin).map_err(|error| error.to_string())?;
             faults.extend(assembly.warnings.iter().map(|line| format!("{target}: {line}")));
             for usage in &assembly.kernels {
-                if usage.stack_bytes + usage.spill_store_bytes + usage.spill_load_bytes > 0 {
-                    faults.push(format!(
-                        "kernel `{}` on {target}: stack frame of {} bytes, spill stores of {} bytes, spill loads of {} bytes, {} registers; none may spill or have a stack frame",
-                        usage.name, usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes, usage.registers
-                    ));
-                }
+                faults.extend(spill(usage, target));
                 let kernel = assembled.kernels.entry(usage.name.clone()).or_default();
                 kernel.registers.insert((*target).into(), usage.registers);
             }
@@ -67,6 +62,17 @@ impl Tools {
     }
 }
 
+/// What is wrong with a kernel that spills or has a stack frame.
+fn spill(usage: &Usage, target: &str) -> Option<String> {
+    (usage.stack_bytes + usage.spill_store_bytes + usage.spill_load_bytes > 0).then(|| {
+        format!(
+            "kernel `{}` on {target} has a stack frame of {} bytes, spill stores of {} bytes and spill loads of {} bytes, \
+             with {} registers; all three must be 0",
+            usage.name, usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes, usage.registers
+        )
+    })
+}
+
 /// Folders of CUDA's programs in a Python environment.
 fn in_python(environment: &Path) -> Vec<PathBuf> {
     let below = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -75,4 +81,23 @@ fn in_python(environment: &Path) -> Vec<PathBuf> {
     folders.retain(|folder| folder.is_dir());
     folders.sort();
     folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_spill_is_a_fault_with_kernel_architecture_and_bytes() {
+        let clean = Usage { name: "first".into(), registers: 255, shared_bytes: 4096, barriers: 1, ..Usage::default() };
+        assert_eq!(spill(&clean, "sm_80"), None);
+        for spilled in [
+            Usage { stack_bytes: 48, ..clean.clone() },
+            Usage { spill_store_bytes: 48, ..clean.clone() },
+            Usage { spill_load_bytes: 48, ..clean.clone() },
+        ] {
+            let fault = spill(&spilled, "sm_86").unwrap();
+            assert!(fault.starts_with("kernel `first` on sm_86") && fault.contains("48 bytes"), "{fault}");
+        }
+    }
 }

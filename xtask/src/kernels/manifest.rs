@@ -77,12 +77,12 @@ pub(super) struct Golden {
     /// Version of `nvdisasm`.
     pub(super) nvdisasm: String,
     /// By name of the file and of the kernel.
-    pub(super) files: BTreeMap<String, BTreeMap<String, Usage>>,
+    pub(super) files: BTreeMap<String, BTreeMap<String, KernelUsage>>,
 }
 
 /// What becomes of one kernel, by architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct KernelUsage {
     /// Registers of a thread.
     pub(super) registers: BTreeMap<String, u32>,
     /// Instructions by architecture and mnemonic; `total` is all of them.
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn golden(registers: u32, loads: u64) -> Golden {
-        let usage = Usage {
+        let usage = KernelUsage {
             registers: [("sm_80".into(), registers)].into(),
             instructions: [("sm_80".into(), [("LDG.E".into(), loads), ("total".into(), loads + 3)].into())].into(),
         };
