@@ -57,7 +57,8 @@ macro_rules! exchange {
     (cell shared, $type:ty, $input:ident, $output:ident, $base:expr, $exch:ident, $cas:ident) => {
         let (i, base) = (tid_x() as usize, $base);
         let (input, output): (Global<$type>, GlobalMut<$type>) = ($input.cast(), $output.cast());
-        let cells = Shared::<$type>::dynamic();
+        // Values 64 to 127: those of u32 and of u64 share no byte.
+        let cells = Shared::<$type>::dynamic().part(64, 64);
         let (old, new) = (input.load(2 * i), input.load(2 * i + 1));
         let compare = if i % 2 == 0 { old } else { new ^ 1 };
         cells.store(i, old);
@@ -225,7 +226,7 @@ kernels! {
     /// Exchanges, unconditional and conditional.
     #[threads(64)]
     fn exchange_cta_shared(input, output) covers [atom_relaxed_cta_shared_exch_b32, atom_relaxed_cta_shared_exch_b64, atom_relaxed_cta_shared_cas_b32, atom_relaxed_cta_shared_cas_b64]
-    with |case| case.input(|random| random.words(256)).output(768).shared(512) => {
+    with |case| case.input(|random| random.words(256)).output(768).shared(1024) => {
         exchange!(shared, input, output, atom_relaxed_cta_shared_exch_b32, atom_relaxed_cta_shared_cas_b32, atom_relaxed_cta_shared_exch_b64, atom_relaxed_cta_shared_cas_b64);
     }
 

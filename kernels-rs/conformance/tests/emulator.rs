@@ -1,0 +1,61 @@
+//! Every case in the emulator, with all its detectors.
+
+use fringes_emulator::FaultKind;
+use fringes_kernels_conformance::{Case, Expected, cases, emulate, expected};
+
+/// Rounds of inputs for each case: few, since the GPU runs many and both make the same inputs.
+const ROUNDS: u64 = 3;
+
+fn emulated() -> impl Iterator<Item = Case> {
+    cases().into_iter().filter(|case| matches!(case.expected, Expected::Twin))
+}
+
+#[test]
+fn cases_run_without_faults_and_write_every_word() {
+    for case in emulated() {
+        for round in 0..ROUNDS {
+            if let Err(reason) = expected(&case, &case.input_of(round)) {
+                panic!("case {}, round {round}: {reason}", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn cases_execute_the_intrinsics_that_they_name() {
+    for case in emulated() {
+        let (_, report) = emulate(&case, &case.input_of(0));
+        for intrinsic in case.intrinsics {
+            assert!(report.count(intrinsic).threads > 0, "case {} does not execute {intrinsic}", case.name);
+        }
+    }
+}
+
+#[test]
+fn cases_without_a_twin_are_refused_as_not_emulated() {
+    for case in cases().into_iter().filter(|case| matches!(case.expected, Expected::Host(_))) {
+        let (_, report) = emulate(&case, &case.input_of(0));
+        let refused = |fault: &fringes_emulator::Fault| {
+            fault.kind == FaultKind::Operand && fault.message.ends_with("is not emulated yet")
+        };
+        assert!(report.faults.iter().any(refused), "case {}: {:?}", case.name, report.faults);
+    }
+}
+
+#[test]
+fn inputs_are_the_same_for_the_same_round_and_differ_between_rounds() {
+    for case in cases() {
+        assert_eq!(case.input_of(1), case.input_of(1), "case {}", case.name);
+        let input = case.input_of(1);
+        assert!(input.is_empty() || input != case.input_of(2), "case {}", case.name);
+    }
+}
+
+#[test]
+fn names_of_cases_are_unique() {
+    let mut names: Vec<_> = cases().iter().map(|case| case.name).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
