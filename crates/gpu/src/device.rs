@@ -206,3 +206,49 @@ fn parse_index(value: &str, count: usize) -> Result<usize, GpuError> {
         actual: value.into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LaunchLimits;
+
+    fn info(index: usize, compute_capability: (u32, u32), multiprocessors: u32) -> DeviceInfo {
+        DeviceInfo {
+            index,
+            name: format!("number {index}"),
+            uuid: [0; 16],
+            compute_capability,
+            memory_bytes: 1 << 30,
+            multiprocessors,
+            clock_khz: 1_000_000,
+            memory_clock_khz: 1_000_000,
+            memory_bus_bits: 256,
+            l2_bytes: 1 << 20,
+            driver_version: (12, 8),
+            limits: LaunchLimits::LOWEST,
+        }
+    }
+
+    #[test]
+    fn the_best_device_has_the_highest_capability_then_the_most_multiprocessors_then_the_lowest_index() {
+        assert_eq!(choose(&[]), None);
+        let devices = [info(0, (8, 0), 108), info(1, (9, 0), 114), info(2, (9, 0), 132), info(3, (9, 0), 132)];
+        assert_eq!(choose(&devices), Some(2));
+    }
+
+    #[test]
+    fn a_device_below_8_0_is_refused_by_name() {
+        assert_eq!(check_capability(&info(0, (8, 0), 1)), Ok(()));
+        let error = check_capability(&info(1, (7, 5), 1)).unwrap_err();
+        assert_eq!(error.to_string(), "GPU 1 (number 1) has compute capability 7.5; expected 8.0 or higher");
+    }
+
+    #[test]
+    fn the_variable_must_be_the_index_of_a_device() {
+        assert_eq!(parse_index(" 1 ", 2), Ok(1));
+        for value in ["2", "-1", "", "first", "0x0"] {
+            let error = parse_index(value, 2).unwrap_err();
+            assert!(error.to_string().contains(&format!("FRINGES_GPU is `{value}`")), "{error}");
+        }
+    }
+}

@@ -60,6 +60,20 @@ pub struct LaunchLimits {
     pub cooperative: bool,
 }
 
+impl LaunchLimits {
+    /// What every device allows that the kernels run on (compute capability 8.0 and higher): to plan launches without one.
+    pub const LOWEST: Self = Self {
+        threads_per_block: 1024,
+        block: [1024, 1024, 64],
+        grid: [i32::MAX.unsigned_abs(), 65_535, 65_535],
+        shared_bytes_per_block: 99 << 10,
+        shared_bytes_per_multiprocessor: 100 << 10,
+        threads_per_multiprocessor: 1536,
+        clusters: false,
+        cooperative: true,
+    };
+}
+
 impl DeviceInfo {
     /// Reads the properties of a device.
     pub(crate) fn read(index: usize, device: sys::CUdevice) -> Result<Self, GpuError> {

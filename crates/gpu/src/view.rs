@@ -261,3 +261,47 @@ pub(crate) fn resolve(range: &impl RangeBounds<usize>, length: usize) -> Result<
     };
     if start <= end && end <= length { Ok(start..end) } else { Err(GpuError::Range { start, end, length }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_inside_or_named_in_the_error() {
+        assert_eq!(resolve(&(..), 5), Ok(0..5));
+        assert_eq!(resolve(&(2..4), 5), Ok(2..4));
+        assert_eq!(resolve(&(2..=4), 5), Ok(2..5));
+        assert_eq!(resolve(&(5..), 5), Ok(5..5));
+        assert_eq!(resolve(&(..0), 0), Ok(0..0));
+        assert_eq!(resolve(&(2..6), 5), Err(GpuError::Range { start: 2, end: 6, length: 5 }));
+        assert_eq!(resolve(&(6..), 5), Err(GpuError::Range { start: 6, end: 5, length: 5 }));
+        #[allow(clippy::reversed_empty_ranges, reason = "it is the faulty range that is tested")]
+        let reversed = 4..2;
+        assert_eq!(resolve(&reversed, 5), Err(GpuError::Range { start: 4, end: 2, length: 5 }));
+        assert!(resolve(&(0..=usize::MAX), 5).is_err());
+        assert!(resolve(&(Bound::Excluded(usize::MAX), Bound::Unbounded), 5).is_err());
+    }
+
+    #[test]
+    fn a_cast_keeps_the_bytes_or_fails() {
+        assert_eq!(cast_length::<u32>(0x100, 12), Ok(3));
+        assert_eq!(cast_length::<[u32; 4]>(0x104, 32), Ok(2));
+        assert_eq!(
+            cast_length::<u32>(0x102, 12),
+            Err(GpuError::Alignment { what: "a cast of a view", address: 0x102, expected: 4 })
+        );
+        assert_eq!(cast_length::<u32>(0x100, 10), Err(GpuError::Cast { bytes: 10, element_bytes: 4 }));
+        assert_eq!(cast_length::<()>(0x100, 10), Err(GpuError::Cast { bytes: 10, element_bytes: 0 }));
+        assert_eq!(cast_length::<u64>(0, 0), Ok(0));
+    }
+
+    #[test]
+    fn memory_of_others_must_be_possible() {
+        assert_eq!(check_raw::<f64>(0x1000, 7), Ok(()));
+        assert_eq!(check_raw::<f64>(0, 0), Ok(()));
+        assert_eq!(check_raw::<f64>(0, 7), Err(GpuError::NullAddress { length: 7 }));
+        assert!(matches!(check_raw::<f64>(0x1004, 7), Err(GpuError::Alignment { expected: 8, .. })));
+        assert!(matches!(check_raw::<f64>(0x1000, usize::MAX / 8), Err(GpuError::TooLarge { .. })));
+        assert!(matches!(check_raw::<f64>(u64::MAX - 7, 1), Err(GpuError::TooLarge { .. })));
+    }
+}
