@@ -17,6 +17,8 @@ pub mod bounds;
 mod case;
 pub mod cases;
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod products;
+#[cfg(not(target_arch = "nvptx64"))]
 mod random;
 #[cfg(not(target_arch = "nvptx64"))]
 mod run;

@@ -1,16 +1,42 @@
 //! The cases, one module for each module of `fringes-device`.
 
+pub mod arithmetic;
 pub mod atomic;
+pub mod barrier;
 pub mod clock;
+pub mod convert;
 pub mod copy_async;
 pub mod fence;
+pub mod half2;
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+pub mod hopper;
+pub mod index;
+pub mod matrix;
 pub mod mbarrier;
+pub mod mma;
+pub mod warp;
 
 /// Every case.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn cases() -> Vec<crate::Case> {
-    [atomic::cases(), clock::cases(), fence::cases(), mbarrier::cases(), copy_async::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        arithmetic::cases(),
+        atomic::cases(),
+        barrier::cases(),
+        clock::cases(),
+        convert::cases(),
+        copy_async::cases(),
+        fence::cases(),
+        half2::cases(),
+        hopper::cases(),
+        hopper::elements::cases(),
+        index::cases(),
+        matrix::cases(),
+        mbarrier::cases(),
+        mma::cases(),
+        warp::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
