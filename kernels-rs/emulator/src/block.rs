@@ -112,7 +112,7 @@ impl Machine {
 
     fn is_complete(&self, id: u32) -> bool {
         let Barrier { expected, arrived, padding, .. } = &self.barriers[id as usize];
-        let running = self.threads.iter().filter(|thread| thread.state != State::Done).count();
+        let running = self.running;
         !arrived.is_empty() && arrived.len() as u32 + padding >= expected.unwrap_or(running as u32 + padding)
     }
 
@@ -133,7 +133,7 @@ impl Machine {
             );
             self.fault_of(first, FaultKind::Barrier, at, message);
         }
-        let running = self.threads.iter().filter(|thread| thread.state != State::Done).count();
+        let running = self.running;
         let waits = |thread: &usize| self.threads[*thread].state == State::Barrier(id);
         let all = arrived.iter().map(|(thread, _)| *thread);
         if arrived.len() == running

@@ -71,6 +71,8 @@ pub(crate) struct Machine {
     /// Index of the running thread.
     pub(crate) current: usize,
     pub(crate) threads: Vec<Thread>,
+    /// How many have not returned from the kernel.
+    pub(crate) running: usize,
     pub(crate) ready: VecDeque<u32>,
     /// Threads that poll.
     pub(crate) spinning: Vec<u32>,
@@ -181,6 +183,7 @@ impl Machine {
             block: [0; 3],
             current: 0,
             threads: Vec::new(),
+            running: 0,
             ready: VecDeque::new(),
             spinning: Vec::new(),
             shared,

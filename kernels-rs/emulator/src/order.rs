@@ -135,6 +135,12 @@ impl Clocks {
         }
     }
 
+    /// Whether an access of any thread of the running block at `clock` happened before what any of them does now.
+    #[inline]
+    pub(crate) fn is_before_all(&self, clock: u32) -> bool {
+        clock >= self.base && clock <= self.floor
+    }
+
     fn is_known(&self, me: usize, clock: u32, thread: usize) -> bool {
         self.threads[me].past.vector.as_ref().is_some_and(|vector| vector[thread] >= clock)
     }

@@ -113,6 +113,7 @@ impl Machine {
             copies: Copies::default(),
             instruction: None,
         }));
+        self.running = threads;
         self.counts = vec![Vec::new(); threads];
         self.ready.clear();
         self.ready.extend(order);
@@ -188,6 +189,7 @@ impl Machine {
     /// A thread has returned.
     fn leave(&mut self, thread: usize) {
         self.threads[thread].state = State::Done;
+        self.running -= 1;
         self.progress += 1;
         if !self.stop {
             self.leave_copies(thread);
