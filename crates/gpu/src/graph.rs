@@ -123,8 +123,11 @@ struct Captured<'a> {
 
 impl Drop for Captured<'_> {
     fn drop(&mut self) {
-        // SAFETY: the graph was captured here and is used no more; what was made of it does not need it.
-        driver::report(unsafe { driver::cuGraphDestroy(self.raw) }, "ending a captured graph");
+        match self.device.context.enter() {
+            Err(error) => tracing::error!("ending a captured graph: {error}"),
+            // SAFETY: the graph was captured here and is used no more; what was made of it does not need it.
+            Ok(_entered) => driver::report(unsafe { driver::cuGraphDestroy(self.raw) }, "ending a captured graph"),
+        }
     }
 }
 

@@ -79,11 +79,16 @@ impl Module {
         if most > SHARED_WITHOUT_OPTING_IN {
             set(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most)?;
         }
-        if limits.clusters {
+        if declaration.bounds.cluster.is_some_and(is_large_cluster) && limits.clusters {
             set(Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)?;
         }
         Ok(Kernel { module: self.clone(), raw: Handle(raw), declaration: Arc::clone(declaration), attributes })
     }
+}
+
+/// Whether a cluster has more blocks than every device takes, so that it needs opting in.
+fn is_large_cluster([x, y, z]: [u32; 3]) -> bool {
+    x.saturating_mul(y).saturating_mul(z) > 8
 }
 
 /// Checks that the PTX entry has the declared parameters.
@@ -235,10 +240,16 @@ impl Kernel {
             attrs: attributes.as_mut_ptr(),
             numAttrs: attributes.len() as u32,
         };
+        let doing = || format!("launching kernel `{}`", self.declaration.name);
         let _entered = context.enter()?;
+        if config.cluster.is_some_and(is_large_cluster) {
+            let allowed = Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+            // SAFETY: the function belongs to a loaded module.
+            unsafe { driver::cuFuncSetAttribute(self.raw.0, allowed, 1) }.doing_with(doing)?;
+        }
         // SAFETY: `parameters` has a pointer to a value of the declared size for each parameter of the entry; the driver copies
         // the values before it returns. The caller answers for what the kernel does.
         unsafe { driver::cuLaunchKernelEx(&raw, self.raw.0, parameters.as_mut_ptr(), std::ptr::null_mut()) }
-            .doing_with(|| format!("launching kernel `{}`", self.declaration.name))
+            .doing_with(doing)
     }
 }

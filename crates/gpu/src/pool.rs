@@ -110,6 +110,7 @@ impl BufferPool {
                     }
                     other => other?,
                 };
+                self.shared.lock().statistics.allocated += 1;
                 (memory, None)
             }
         };

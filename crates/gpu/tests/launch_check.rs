@@ -1,5 +1,7 @@
 //! The check of a launch against its kernel's declaration, which needs no GPU.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use fringes_gpu::declaration::{Access, Element, KernelDeclaration, ParameterKind};
 use fringes_gpu::{GpuError, KernelAttributes, LaunchConfig, LaunchLimits, check_launch};
 
