@@ -107,7 +107,7 @@ kernels! {
 
     /// The active lanes: at least this one, and none that returned.
     #[threads(64)]
-    fn active_lanes(input, output) covers [activemask_b32] with |case| case.input(|_| vec![0]).output(64) => {
+    fn active_lanes(input, output) covers [activemask_b32] with |case| case.input(|random| random.words(1)).output(64) => {
         let _ = input;
         output.store(tid_x() as usize, activemask_b32() >> laneid() & 1);
     }
