@@ -102,7 +102,7 @@ struct QuantisedCorrelation<Q: QuantisedSample> {
 impl<Q: QuantisedSample> QuantisedCorrelation<Q> {
     fn new(backend: &Backend, inputs: Inputs, channels: usize, schedule: DumpSchedule, target: f64) -> Result<Self> {
         Ok(Self {
-            backend: backend.clone(),
+            backend: backend.or_cpu(), // quantising has no GPU kernel
             integrator: Integrator::new(backend, schedule, inputs, channels)?,
             gains: AutoGains::new(channels, inputs.len(), target)?,
             saturated: 0,

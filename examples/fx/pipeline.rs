@@ -74,7 +74,7 @@ pub(crate) fn run(
     let observation = source.observation();
     let (inputs, rate) = (observation.inputs, observation.sample_rate_hz);
     let total = observation.total_samples;
-    let mut front_end = FrontEnd::new(arguments, backend, observation, tracking)?;
+    let mut front_end = FrontEnd::new(arguments, &backend.or_cpu(), observation, tracking)?;
     let spectrum_s = front_end.stride() as f64 / rate;
     let spectra = integration_spectra(arguments, spectrum_s)?;
     let bytes_each = front_end.channels() as u64 * inputs.triangle_len() as u64 * 8;

@@ -97,7 +97,7 @@ fn processed(table: &mut Table, backend: &Backend, quantise: Quantise, observati
     let cube = &outcome.cube;
     let frequencies = cube.frequencies();
     table.heading("Correlation");
-    table.row("backend", backend.name());
+    table.row("backend", backend.or_cpu().name());
     let kind = if observation.centres.is_some() { "sky" } else { "baseband" };
     table.row(
         "channels",

@@ -119,7 +119,7 @@ impl Summary {
             sky_frequencies: observation.centres.is_some(),
             first_channel_hz: frequencies.first_hz,
             channel_width_hz: frequencies.step_hz,
-            backend: backend.name(),
+            backend: backend.or_cpu().name(),
             clamped: outcome.clamped,
             saturated: outcome.saturated,
             strongest_baseline: best.map(|baseline| [baseline.b, baseline.a]),

@@ -74,7 +74,6 @@ impl<V: VoltageSample> Correlator<V> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
         }
-        let valid = zero_counts(inputs)?;
         let operation = format!("correlation of {} voltages", V::FORMAT);
         let sums = match backend.gpu_for(&operation, gpu::has_kernel(V::FORMAT))? {
             Some(device) => {
@@ -86,6 +85,7 @@ impl<V: VoltageSample> Correlator<V> {
                 Sums::Host(zeros(channels, inputs)?)
             }
         };
+        let valid = zero_counts(inputs)?;
         Ok(Self { backend: backend.clone(), inputs, channels, sums, valid, all_valid: 0, spectra: 0, axes: None })
     }
 

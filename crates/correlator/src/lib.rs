@@ -5,7 +5,11 @@
 //! | [`correlate`] | one chunk of voltages | its visibilities |
 //! | [`Correlator`] | any ranges of any chunks | visibilities whenever asked |
 //! | [`Integrator`] | a stream of chunks | dumps at whole multiples of a [`DumpSchedule`]'s length |
+//! | [`gpu::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
 //! | [`Dump32`] | 64-bit visibilities | 32-bit ones, clamped and counted, missing data marked if wanted |
+//!
+//! [`correlate`], [`Correlator`] and [`Integrator`] run on the backend they are given: 8-bit and 4-bit voltages on a GPU or the CPU, float
+//! voltages on the CPU. Integer results are the same bits on both.
 //!
 //! Voltages are `[channel][time][input]` of 4-bit or 8-bit integers, f16 or f32; visibilities are `[channel][baseline]` in
 //! one of the orders of [`BaselineOrder`](fringes_types::BaselineOrder). Integer voltages give exact 64-bit integers; float

@@ -22,6 +22,9 @@ pub enum Error {
     /// Beamforming.
     #[error(transparent)]
     Beamformer(#[from] fringes_beamformer::BeamformerError),
+    /// A GPU or its driver.
+    #[error(transparent)]
+    Gpu(#[from] fringes_gpu::GpuError),
     /// Reading or writing a file.
     #[cfg(feature = "io")]
     #[error(transparent)]

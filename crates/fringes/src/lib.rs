@@ -85,8 +85,10 @@
 //! # Backends and memory
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
-//! was. This version has the CPU, which uses every thread of the rayon pool; [`Backend::gpu`] is reserved and returns an
-//! error.
+//! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
+//! [`correlate`] for 8-bit and 4-bit voltages: `auto` uses them for it, and a GPU named by [`Backend::gpu`] does that or says that it has no
+//! kernel ([`types::TypesError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
+//! Data that is on a device already is correlated there by [`correlator::gpu`].
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
 //! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
@@ -128,6 +130,7 @@ pub use fringes_beamformer as beamformer;
 pub use fringes_channelizer as channelizer;
 pub use fringes_correlator as correlator;
 pub use fringes_delay as delay;
+pub use fringes_gpu as gpu;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
 pub use fringes_types as types;

@@ -72,6 +72,15 @@ impl Backend {
         Self { place: Place::Gpu(device), memory_limit_bytes: None }
     }
 
+    /// This backend with the CPU for operations that have no kernel, where it is a GPU: as [`Backend::auto`], on this GPU.
+    pub fn or_cpu(&self) -> Self {
+        let place = match &self.place {
+            Place::Gpu(device) => Place::Auto(device.clone()),
+            other => other.clone(),
+        };
+        Self { place, ..*self }
+    }
+
     /// Limits the workspace of one call, in bytes; operations split their work to stay below it.
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit_bytes = Some(bytes);
@@ -83,12 +92,12 @@ impl Backend {
         self.memory_limit_bytes
     }
 
-    /// Name of the backend, e.g. `cpu`, `gpu 0 (NVIDIA H200)`, or `auto: gpu 0 (NVIDIA H200), cpu where it has no kernel`.
+    /// Name of the backend, e.g. `cpu`, `gpu 0 (NVIDIA H200)`, or `gpu 0 (NVIDIA H200), cpu where it has no kernel`.
     pub fn name(&self) -> String {
         let gpu = |device: &Device| format!("gpu {} ({})", device.info().index, device.info().name);
         match &self.place {
             Place::Cpu => "cpu".into(),
-            Place::Auto(device) => format!("auto: {}, cpu where it has no kernel", gpu(device)),
+            Place::Auto(device) => format!("{}, cpu where it has no kernel", gpu(device)),
             Place::Gpu(device) => gpu(device),
         }
     }
