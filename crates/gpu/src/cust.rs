@@ -1,4 +1,4 @@
-//! Conversions to and from [`cust`](::cust), for people whose code uses it.
+//! Conversions to and from [`cust`], for people whose code uses it.
 //!
 //! | `cust` | here | call |
 //! |---|---|---|
