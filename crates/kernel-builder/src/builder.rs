@@ -224,8 +224,13 @@ impl CudaBuilder {
             command.arg("--features").arg(self.features.join(","));
         }
         command.arg("--").arg(format!("--emit=asm={}", output.display()));
-        cargo::output(&mut command)?;
-        Ok(output)
+        match cargo::output(&mut command) {
+            Err(BuildError::Command { command, status, output }) => {
+                Err(BuildError::Command { command, status, output: without_feature_notes(&output) })
+            }
+            Err(other) => Err(other),
+            Ok(_) => Ok(output),
+        }
     }
 }
 
@@ -237,6 +242,12 @@ fn inner(toolchain: &Toolchain) -> Command {
     command.env("RUSTC", &toolchain.rustc).env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
     command.env("RUSTC_BOOTSTRAP", "1");
     command
+}
+
+/// A compiler's output without its notes on the choice of the PTX version, which it calls an unstable feature in every build.
+fn without_feature_notes(output: &str) -> String {
+    let note = |paragraph: &&str| !paragraph.contains("unstable feature specified for `-Ctarget-feature`");
+    output.split("\n\n").filter(note).collect::<Vec<_>>().join("\n\n")
 }
 
 fn print_rerun_lines(sources: &Sources) -> Result<(), BuildError> {
