@@ -21,7 +21,7 @@
 //! A block of 8 warps computes 128 x 128 pairs, a warp 64 x 32 of them, with 128 accumulators a thread. A stage is one block of
 //! 64 times: 128 rows of 128 bytes a side; three stages are in flight. A row's eight chunks of 16 bytes lie XORed with the row modulo 8,
 //! so that `ldmatrix` (8 rows at one chunk) and `cp.async` (8 chunks of one row) are both free of bank conflicts.
-//! Tiles on the diagonal load their rows once, and leave out the warps that lie above it.
+//! Tiles on the diagonal load their rows once; warps that lie above it, or past the last input, leave out the work.
 //!
 //! # Overflow
 //! Sums of one launch are kept in 32 bits: exact up to [`MAX_TIMES`] times of samples within +-127. -128 is no sample.
@@ -114,7 +114,7 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
     let channel = ctaid_y() + nctaid_y() * ctaid_z();
     if channel < channels {
         let mut source = Source::new(rows, channel, inputs, times, row, column);
-        let warp = Warp::new(row == column);
+        let warp = Warp::new(row, column, inputs);
         let mut accumulators = Accumulators::zero();
         let steps = times.times.div_ceil(rows::TIMES as u32);
         // Stage that is computed on, and stage that is loaded into.
@@ -224,19 +224,22 @@ struct Warp {
     a: u32,
     /// The same for B: rows 0-7, the same 16 bytes on, then 8 rows on.
     b: u32,
-    /// Lies above the diagonal: nothing to do.
+    /// Lies above the diagonal or past the last input: nothing to do.
     idle: bool,
 }
 
 impl Warp {
     #[inline(always)]
-    fn new(diagonal: bool) -> Self {
+    fn new(tile_row: u32, tile_column: u32, inputs: u32) -> Self {
         let (warp, lane) = (tid_x() / 32, tid_x() % 32);
         let (row, column) = (64 * (warp / 4), 32 * (warp % 4));
+        let above = tile_row == tile_column && column >= row + 64;
+        // On the diagonal columns end where rows do; elsewhere all columns exist.
+        let beyond = tile_row * tile::INPUTS + row >= inputs;
         let place = |row: u32, chunk: u32| row * rows::BYTES as u32 + 16 * (chunk ^ (row % 8));
         let a = place(row + lane % 16, lane / 16);
         let b = place(column + lane % 8 + 8 * (lane / 16), (lane / 8) % 2);
-        Self { row, column, lane, a, b, idle: diagonal && column >= row + 64 }
+        Self { row, column, lane, a, b, idle: above || beyond }
     }
 }
 
