@@ -214,6 +214,9 @@ impl Machine {
     fn end_block(&mut self) -> bool {
         self.trace.end();
         for (number, &name) in self.names.names.iter().enumerate() {
+            if self.counts.iter().all(|counts| counts.get(number).is_none_or(|&count| count == 0)) {
+                continue;
+            }
             let count = self.report.instructions.entry(name).or_default();
             for warp in self.counts.chunks(32) {
                 let of = |counts: &Vec<u32>| u64::from(counts.get(number).copied().unwrap_or_default());

@@ -25,8 +25,15 @@ pub(crate) struct Access {
 
 impl Access {
     /// What the accesses of one request have in common.
-    fn request(&self) -> (u16, Space, AccessKind) {
-        (self.site, self.space, self.kind)
+    #[inline]
+    fn request(&self) -> (u16, usize) {
+        (self.site, self.class())
+    }
+
+    /// Number for space and kind, `KINDS.len() * space + kind`.
+    #[inline]
+    fn class(&self) -> usize {
+        self.space as usize * KINDS.len() + self.kind as usize
     }
 }
 
@@ -44,8 +51,14 @@ pub(crate) struct Trace {
     /// By thread.
     lists: Vec<Vec<Access>>,
     listed: usize,
-    requests: HashMap<(u16, Space, AccessKind), Requests>,
+    requests: Counted,
 }
+
+/// Requests counted, by site and then by [`Access::class`].
+type Counted = Vec<[Requests; 8]>;
+
+const SPACES: [Space; 2] = [Space::Shared, Space::Global];
+const KINDS: [AccessKind; 4] = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic, AccessKind::Copy];
 
 impl Trace {
     pub(crate) fn begin(&mut self, threads: usize) {
@@ -78,12 +91,18 @@ impl Trace {
             return;
         }
         self.listed -= lists.iter().map(Vec::len).sum::<usize>();
-        let mut lanes: Vec<(u8, Access)> = Vec::with_capacity(32);
         if alike(lists) {
+            let Some(&some) = lists.iter().find_map(|list| list.first()) else { return };
+            let mut lanes = [(0, some); 32];
             for i in 0..longest {
-                lanes.clear();
-                lanes.extend((0_u8..).zip(&*lists).filter_map(|(lane, list)| Some((lane, *list.get(i)?))));
-                count(&mut self.requests, &lanes);
+                let mut listing = 0;
+                for (lane, list) in (0_u8..).zip(&*lists) {
+                    if let Some(access) = list.get(i) {
+                        lanes[listing] = (lane, *access);
+                        listing += 1;
+                    }
+                }
+                count(&mut self.requests, &lanes[..listing]);
             }
         } else {
             for request in grouped(lists) {
@@ -93,9 +112,14 @@ impl Trace {
         lists.iter_mut().for_each(Vec::clear);
     }
 
-    /// The requests counted, by place.
-    fn finish(self) -> impl Iterator<Item = ((u16, Space, AccessKind), Requests)> {
-        self.requests.into_iter()
+    /// The requests counted, by site, space and kind.
+    fn finish(self) -> impl Iterator<Item = (u16, Space, AccessKind, Requests)> {
+        let classes = SPACES.into_iter().flat_map(|space| KINDS.into_iter().map(move |kind| (space, kind)));
+        let by_site = (0_u16..).zip(self.requests);
+        by_site.flat_map(move |(site, counted)| {
+            let all = classes.clone().zip(counted).map(move |((space, kind), requests)| (site, space, kind, requests));
+            all.filter(|(.., requests)| requests.requests > 0)
+        })
     }
 }
 
@@ -126,9 +150,13 @@ fn grouped(lists: &[Vec<Access>]) -> Vec<Vec<(u8, Access)>> {
 }
 
 /// Counts one request.
-fn count(requests: &mut HashMap<(u16, Space, AccessKind), Requests>, lanes: &[(u8, Access)]) {
+fn count(counted: &mut Counted, lanes: &[(u8, Access)]) {
     let Some((_, first)) = lanes.first() else { return };
-    let counted = requests.entry(first.request()).or_default();
+    let (site, class) = (usize::from(first.site), first.class());
+    if counted.len() <= site {
+        counted.resize(site + 1, Default::default());
+    }
+    let counted = &mut counted[site][class];
     let (transactions, ideal) = match first.space {
         Space::Shared => wavefronts(lanes, first.kind == AccessKind::Atomic),
         Space::Global => sectors(lanes),
@@ -206,8 +234,7 @@ impl Machine {
     /// Puts the requests of the launch into its report.
     pub(crate) fn report_requests(&mut self) {
         let mut lines = HashMap::<_, LineAccesses>::new();
-        for ((site, space, kind), Requests { requests, transactions, ideal }) in
-            std::mem::take(&mut self.trace).finish()
+        for (site, space, kind, Requests { requests, transactions, ideal }) in std::mem::take(&mut self.trace).finish()
         {
             let place = self.sites.place(site);
             let (file, line) = (place.file(), place.line());

@@ -9,8 +9,9 @@ use crate::machine::{Machine, State, suspend, with};
 /// What lanes must agree on to execute an instruction together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
-    name: &'static str,
     site: u16,
+    /// Number of the instruction's name.
+    number: u16,
     mask: u32,
     types: TypeId,
 }
@@ -109,7 +110,7 @@ impl Machine {
     ) -> Arrived {
         let (start, current) = (self.warp_start(), self.current);
         let lane = current - start;
-        let key = Key { name, site: self.sites.number(at), mask, types };
+        let key = Key { site: self.sites.number(at), number: self.names.number(name), mask, types };
         self.clock += 1;
         if mask >> lane & 1 == 0 {
             self.fault(FaultKind::Divergence, at, format!("{name}: lane {lane} is no member of its mask {mask:#010x}"));
@@ -203,7 +204,8 @@ impl Machine {
             let met = self.met(start, key);
             if met.trailing_zeros() as usize == t - start {
                 let at = self.threads[t].at;
-                self.fault_missing(t, at, key.name, key.mask, 1 << (gone - start));
+                let name = self.threads[t].name;
+                self.fault_missing(t, at, name, key.mask, 1 << (gone - start));
                 if met == key.mask & running {
                     if let Some(meeting) = &mut self.threads[t].meeting {
                         meeting.resolves = true;
@@ -230,7 +232,7 @@ impl Machine {
                 .filter(|lane| (key.mask & !met) >> lane & 1 == 1 && start + lane < self.threads.len())
                 .map(|lane| format!("lane {lane} {}{}", self.activity(start + lane), self.mask_of(start + lane)))
                 .collect();
-            let (Key { name, mask, .. }, at) = (key, self.threads[t].at);
+            let (Key { mask, .. }, at, name) = (key, self.threads[t].at, self.threads[t].name);
             let message = format!("{name}: lanes {met:#010x} of mask {mask:#010x} wait for ever: {}", shorten(&others));
             self.fault_of(t, FaultKind::Divergence, at, message);
         }
