@@ -235,3 +235,26 @@ pub(crate) fn report<T>(result: Result<T, Failure>, doing: &str) {
         tracing::error!("{}", failure.error(doing.to_owned()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_driver_a_call_is_an_error_and_no_panic() {
+        if present() {
+            println!("not checked: there is a driver here");
+            return;
+        }
+        // SAFETY: there is no function to call.
+        assert_eq!(unsafe { cuCtxSynchronize() }, Err(Failure::Missing("cuCtxSynchronize")));
+        assert_eq!(version(), None);
+        let error = Failure::Code(OUT_OF_MEMORY).error("allocating".into());
+        assert_eq!(
+            error.to_string(),
+            "allocating: the driver answers unknown error (2): the driver has no description of this"
+        );
+        let error = Failure::Missing("cuNew").error("doing something new".into());
+        assert_eq!(error.to_string(), "doing something new: the driver (CUDA 0.0) has no cuNew");
+    }
+}
