@@ -156,6 +156,9 @@ fn write(context: &Context, each: &KernelCrate) -> Result<(), String> {
         let file = each.file(arch);
         let recorded = old.files.get(&file).map(|record| record.compiler.as_str());
         let toolchain = context.toolchain(recorded).map_err(ToString::to_string)?;
+        if let Some(recorded) = recorded.filter(|recorded| *recorded != compiler(toolchain)) {
+            println!("{file}: built with {}, until now with {recorded}", compiler(toolchain));
+        }
         let built = context.build(each, arch, toolchain)?;
         match &context.tools {
             Ok(tools) => golden.add(tools, &file, tools.assemble(&built.path, arch)?),

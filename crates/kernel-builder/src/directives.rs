@@ -54,15 +54,21 @@ pub(crate) fn write(ptx: &str, arch: Arch) -> Result<(String, Vec<KernelDeclarat
         if !line.trim_end().ends_with(')') {
             loop {
                 let line = lines.next().ok_or_else(header)?;
-                let kind = kernel.parameters.get(parameters.len()).map(|parameter| parameter.kind);
-                if kind == Some(ParameterKind::TensorMap) {
+                if line.trim() == ")" {
+                    push(&mut text, line);
+                    break;
+                }
+                let parameter = kernel.parameters.get(parameters.len());
+                if let Some(parameter) = parameter.filter(|parameter| parameter.kind == ParameterKind::TensorMap) {
                     // The type of a parameter can be aligned to 16 bytes at most.
-                    push(&mut text, &line.replacen(".align 16 ", ".align 64 ", 1));
+                    let line = line.replacen(".align 16 ", ".align 64 ", 1);
+                    if !line.contains(".align 64 ") {
+                        let reason = format!("the tensor map `{}` is not aligned to 16 or 64 bytes", parameter.name);
+                        return Err(BuildError::Bound { name: name.into(), reason });
+                    }
+                    push(&mut text, &line);
                 } else {
                     push(&mut text, line);
-                }
-                if line.trim() == ")" {
-                    break;
                 }
                 parameters.push(parameter_bytes(line).ok_or_else(header)?);
             }
@@ -183,6 +189,9 @@ mod tests {
             |align| format!("t(\n\t.param .align 8 .b8 t_param_0[16],\n\t.param .align {align} .b8 t_param_1[128]\n)");
         let text = |align| ptx("t(x: Global<f32>, map: TensorMap)", &header(align));
         assert_eq!(write(&text(16), Arch::Sm90a).unwrap().0, text(64));
+        assert_eq!(write(&text(64), Arch::Sm90a).unwrap().0, text(64));
+        let error = write(&text(8), Arch::Sm90a).unwrap_err();
+        assert!(matches!(&error, BuildError::Bound { reason, .. } if reason.contains("`map`")), "{error}");
     }
 
     #[test]
