@@ -1,0 +1,74 @@
+//! Runs every kernel on a GPU against what it must compute, at ordinary and awkward sizes.
+//!
+//! ```text
+//! cargo run --release --example validate
+//! cargo run --release --example validate -- --only correlate_i8 --json record.json
+//! compute-sanitizer target/release/examples/validate --quick
+//! ```
+//!
+//! Exit status: 0 if everything is as it must be, 1 if not, 2 for bad arguments, 3 if there is no GPU.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/gpu_report.rs"]
+mod gpu_report;
+
+mod ceilings;
+mod correlator;
+mod data;
+mod one_call;
+mod saxpy;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use gpu_report::{End, GpuArguments};
+use session::Session;
+
+/// Kernels and operations that can be named.
+const KERNELS: [&str; 10] = [
+    "pack_i8",
+    "pack_i8_any",
+    "pack_i4",
+    "pack_i4_any",
+    "correlate_i8",
+    "correlate_i8_add",
+    "correlate",
+    "saxpy",
+    "copy",
+    "mma_s8",
+];
+
+/// Run every kernel on a GPU against what it must compute. Exit status 0 all pass, 1 some fail, 3 no GPU.
+#[derive(Debug, clap::Parser)]
+struct Arguments {
+    #[command(flatten)]
+    gpu: GpuArguments,
+    /// Only these kernels; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(KERNELS))]
+    only: Vec<String>,
+    /// Small sizes alone, each run once: for compute-sanitizer.
+    #[arg(long)]
+    quick: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments: Arguments = common::arguments();
+    gpu_report::exit(run(&arguments))
+}
+
+fn run(arguments: &Arguments) -> Result<(), End> {
+    let device = arguments.gpu.open()?;
+    for info in fringes_gpu::devices()? {
+        let chosen = if info.index == device.info().index { "  <- this one" } else { "" };
+        println!("{info}{chosen}");
+    }
+    println!("driver {}\n", gpu_report::driver(device.info().driver_version));
+    let mut session = Session::new(device, arguments.only.clone(), arguments.quick)?;
+    saxpy::validate(&mut session)?;
+    ceilings::validate(&mut session)?;
+    correlator::validate(&mut session)?;
+    one_call::validate(&mut session)?;
+    session.finish(arguments.gpu.json.as_deref())
+}
