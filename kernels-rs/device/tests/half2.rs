@@ -49,8 +49,7 @@ fn sums_and_products_are_rounded_once() {
             let apply = |op: fn(f64, f64) -> f64, a: u16, b: u16| {
                 canonical(f16::from_f64(op(f16::from_bits(a).to_f64(), f16::from_bits(b).to_f64())))
             };
-            let (add, sub, mul): (fn(f64, f64) -> f64, fn(f64, f64) -> f64, fn(f64, f64) -> f64) =
-                (|a, b| a + b, |a, b| a - b, |a, b| a * b);
+            let [add, sub, mul]: [fn(f64, f64) -> f64; 3] = [|a, b| a + b, |a, b| a - b, |a, b| a * b];
             check("add", a, b, add_rn_f16x2, apply(add, a, b));
             check("sub", a, b, sub_rn_f16x2, apply(sub, a, b));
             check("mul", a, b, mul_rn_f16x2, apply(mul, a, b));
