@@ -1,0 +1,64 @@
+//! Times every kernel on a GPU, beside what the same GPU can do at most in the same minute.
+//!
+//! ```text
+//! cargo run --release --example bench_gpu
+//! cargo run --release --example bench_gpu -- --only correlate_i8 --json record.json
+//! ```
+//!
+//! First the ceilings are measured: copy bandwidth, 8-bit `mma.sync` from registers, the link from pinned host memory. From them each
+//! kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or the products that it
+//! computes (useful or not) at the rate of the instruction, whichever takes longer.
+//!
+//! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
+//! Times are medians; `spread` is the longest less the shortest, relative to the median.
+//!
+//! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/gpu_report.rs"]
+mod gpu_report;
+
+mod bench;
+mod ceilings;
+mod correlator;
+mod random;
+mod streams;
+
+use std::process::ExitCode;
+
+use bench::Bench;
+use clap::builder::PossibleValuesParser;
+use gpu_report::{End, GpuArguments};
+
+/// Kernels that can be named.
+const KERNELS: [&str; 7] =
+    ["correlate_i8", "correlate_i8_add", "pack_i8", "pack_i8_any", "pack_i4", "pack_i4_any", "saxpy"];
+
+/// Time every kernel on a GPU beside what the GPU can do at most. Exit status 3 if there is no GPU.
+#[derive(Debug, clap::Parser)]
+struct Arguments {
+    #[command(flatten)]
+    gpu: GpuArguments,
+    /// Only these kernels (ceilings are always measured); may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(KERNELS))]
+    only: Vec<String>,
+    /// Timed runs of each kernel.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(10..=1000))]
+    runs: u16,
+}
+
+fn main() -> ExitCode {
+    let arguments: Arguments = common::arguments();
+    gpu_report::exit(run(&arguments))
+}
+
+fn run(arguments: &Arguments) -> Result<(), End> {
+    let device = arguments.gpu.open()?;
+    println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
+    let mut bench = Bench::new(device, arguments.only.clone(), arguments.runs.into())?;
+    let ceilings = ceilings::measure(&mut bench)?;
+    correlator::run(&mut bench, &ceilings)?;
+    streams::run(&mut bench, &ceilings)?;
+    bench.record.write(arguments.gpu.json.as_deref())
+}
