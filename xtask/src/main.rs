@@ -47,7 +47,9 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    // Where cargo runs us, rather than where we were compiled: clones may share a target folder.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let root = own.parent().unwrap_or(Path::new("."));
     let result = match Arguments::parse().task {
         Task::Ci { list: true, .. } => {
             ci::list();
