@@ -112,7 +112,7 @@ impl Machine {
         };
         let mut data = [0; 16];
         if source_bytes > 0 {
-            if global % u64::from(bytes) != 0 {
+            if !global.is_multiple_of(u64::from(bytes)) {
                 let message = format!(
                     "cp.async of {bytes} bytes from global address {global:#x}, which is no multiple of {bytes}"
                 );

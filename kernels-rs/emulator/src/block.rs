@@ -32,6 +32,8 @@ pub(crate) struct Barrier {
     expected: Option<u32>,
     /// Threads that have arrived, each with its place.
     arrived: Vec<(usize, &'static Location<'static>)>,
+    /// The instruction is an aligned one: all running lanes of a warp execute it together.
+    aligned: bool,
     /// Lanes that a partial warp lacks and that count as arrived.
     padding: u32,
     /// True predicates so far.
@@ -42,7 +44,8 @@ pub(crate) struct Barrier {
 /// for [`Arrival::Reduce`], else 0. Orders the memory accesses of the participants.
 ///
 /// Without a count the barrier waits for all threads of the block that have not returned from the kernel, as current hardware does; but
-/// PTX counts all threads of the block, so threads that returned before are a fault. A count is a multiple of 32: PTX counts
+/// PTX counts all threads of the block, so threads that returned before are a fault. If `name` begins with `bar_` or ends
+/// with `aligned`, the lanes of a warp have to come together, by the same source line. A count is a multiple of 32: PTX counts
 /// whole warps, and a partial last warp of the block counts as 32. [`Arrival::Arrive`] needs a count.
 #[track_caller]
 pub fn barrier(name: &'static str, id: u32, threads: Option<u32>, arrival: Arrival) -> u32 {
@@ -80,21 +83,21 @@ impl Machine {
         }
         let (current, threads_of_block) = (self.current, self.threads.len());
         let barrier = &mut self.barriers[id as usize];
-        if let Some(&(other, place)) = barrier.arrived.first() {
-            if barrier.expected != threads {
-                let expected = barrier.expected;
-                let other = self.threads[other].index;
-                let message = format!(
-                    "{name}: barrier {id} with {threads:?} threads; thread {other:?} gave {expected:?} at {place}"
-                );
-                self.fault(FaultKind::Barrier, at, message);
-            }
+        if let Some(&(other, place)) = barrier.arrived.first()
+            && barrier.expected != threads
+        {
+            let expected = barrier.expected;
+            let other = self.threads[other].index;
+            let message =
+                format!("{name}: barrier {id} with {threads:?} threads; thread {other:?} gave {expected:?} at {place}");
+            self.fault(FaultKind::Barrier, at, message);
         }
         let barrier = &mut self.barriers[id as usize];
         if barrier.arrived.is_empty() {
             barrier.expected = threads;
         }
         barrier.arrived.push((current, at));
+        barrier.aligned |= name.starts_with("bar_") || name.ends_with("aligned");
         if current + 1 == threads_of_block {
             barrier.padding = threads_of_block.next_multiple_of(32) as u32 - threads_of_block as u32;
         }
@@ -119,8 +122,11 @@ impl Machine {
     /// Lets the participants go on.
     fn complete(&mut self, id: u32) {
         self.progress += 1;
-        let Barrier { expected, arrived, trues, .. } = std::mem::take(&mut self.barriers[id as usize]);
+        let Barrier { expected, arrived, trues, aligned, .. } = std::mem::take(&mut self.barriers[id as usize]);
         let (first, at) = arrived[0];
+        if aligned {
+            self.check_aligned(id, &arrived);
+        }
         if expected.is_none() && arrived.len() < self.threads.len() {
             let returned: Vec<_> = (0..self.threads.len())
                 .filter(|&t| self.threads[t].state == State::Done)
@@ -150,6 +156,39 @@ impl Machine {
             if self.threads[thread].state == State::Barrier(id) {
                 self.threads[thread].trues = trues;
                 self.wake(thread);
+            }
+        }
+    }
+
+    /// Reports warps whose lanes came to an aligned barrier by different ways.
+    fn check_aligned(&mut self, id: u32, arrived: &[(usize, &'static Location<'static>)]) {
+        let mut places = vec![None; self.threads.len()];
+        for &(thread, at) in arrived {
+            places[thread] = Some(at);
+        }
+        for (warp, places) in places.chunks(32).enumerate() {
+            let Some((lane, at)) = places.iter().enumerate().find_map(|(lane, at)| Some((lane, (*at)?))) else {
+                continue;
+            };
+            let is_elsewhere = |(lane, other): &(usize, &Option<&'static Location<'static>>)| match other {
+                Some(other) => (other.file(), other.line()) != (at.file(), at.line()),
+                None => self.threads[warp * 32 + lane].state != State::Done,
+            };
+            if let Some((other, _)) = places.iter().enumerate().find(is_elsewhere) {
+                let index = self.threads[warp * 32 + other].index;
+                let message = match places[other] {
+                    Some(other) => format!("barrier {id}: thread {index:?} of the same warp came by {other}"),
+                    None => format!(
+                        "barrier {id}: thread {index:?} of the same warp did not come, it {}",
+                        self.activity(warp * 32 + other)
+                    ),
+                };
+                self.fault_of(
+                    warp * 32 + lane,
+                    FaultKind::Divergence,
+                    at,
+                    format!("{message}; the lanes of a warp come together"),
+                );
             }
         }
     }

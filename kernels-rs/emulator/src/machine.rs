@@ -55,6 +55,9 @@ pub(crate) struct Thread {
     pub(crate) copies: Copies,
     /// Instruction counted last, until a collective has been counted for it.
     pub(crate) instruction: Option<u16>,
+    /// Address and place of its last load, and how often it has come again since.
+    pub(crate) last_load: (u64, *const Location<'static>),
+    pub(crate) polled: u32,
 }
 
 /// The state of a running launch.

@@ -23,11 +23,19 @@ pub enum Space {
     Global,
 }
 
+/// How often a thread loads from one address by one instruction, and does nothing else with memory, until it counts as polling.
+const POLLING_LOADS: u32 = 100_000;
+
 /// Loads `bytes.len()` bytes (1, 2, 4, 8 or 16) from `address`, which must be a multiple of that length. On a fault zeros come.
 #[track_caller]
 pub fn load(space: Space, address: u64, bytes: &mut [u8]) {
     let at = Location::caller();
-    with(|m| m.load(space, address, bytes, at));
+    if with(|m| {
+        m.load(space, address, bytes, at);
+        m.is_polling(address, at)
+    }) {
+        spin("a load", at);
+    }
 }
 /// Stores, as [`load`]. On a fault nothing is stored.
 #[track_caller]
@@ -83,7 +91,8 @@ impl Machine {
                 ((index, offset), self.memory.buffers.get(index).map_or(0, |region| region.bytes.len()))
             }
         };
-        if offset.saturating_add(bytes) <= length && offset & (bytes - 1) == 0 {
+        if offset.saturating_add(bytes) <= length && bytes.is_power_of_two() && bytes <= 16 && offset & (bytes - 1) == 0
+        {
             return Some((index, offset));
         }
         self.fault_place(space, address, bytes, what, at);
@@ -92,7 +101,10 @@ impl Machine {
 
     #[cold]
     fn fault_place(&mut self, space: Space, address: u64, bytes: usize, what: &str, at: &'static Location<'static>) {
-        if address % bytes as u64 != 0 {
+        if !bytes.is_power_of_two() || bytes > 16 {
+            return self.fault(FaultKind::Operand, at, format!("{what} of {bytes} bytes; expected 1, 2, 4, 8 or 16"));
+        }
+        if !address.is_multiple_of(bytes as u64) {
             let message =
                 format!("{what} of {bytes} bytes at {space:?} address {address:#x}, which is no multiple of {bytes}");
             return self.fault(FaultKind::Misaligned, at, message);
@@ -122,7 +134,7 @@ impl Machine {
         Stamp { clock: self.clocks.now(self.current), thread: self.current as u16, site: self.sites.number(at) }
     }
 
-    /// Records an access in the shadow, and reports what it races with.
+    /// Records an access in the shadow, and reports what it races with. Whether an asynchronous copy to there is under way.
     #[inline]
     #[allow(clippy::too_many_arguments)] // An access has that many properties.
     pub(crate) fn check_order(
@@ -135,12 +147,12 @@ impl Machine {
         how: Use,
         what: &str,
         at: &'static Location<'static>,
-    ) {
+    ) -> bool {
         let stamp = self.stamp(at);
         let region = if index == usize::MAX { &mut self.shared } else { &mut self.memory.buffers[index] };
-        if let Some(conflict) = region.shadow.access(offset, bytes, how, stamp, &self.clocks) {
-            self.fault_conflict(conflict, space, address, bytes, what, at);
-        }
+        let Some(conflict) = region.shadow.access(offset, bytes, how, stamp, &self.clocks) else { return false };
+        self.fault_conflict(conflict, space, address, bytes, what, at);
+        matches!(conflict, Conflict::InFlight(_))
     }
 
     #[cold]
@@ -216,7 +228,18 @@ impl Machine {
         at: &'static Location<'static>,
     ) {
         let site = self.sites.number(at);
+        self.thread().at = at;
         self.trace.add(self.current, Access { address, site, bytes: bytes as u8, space, kind });
+    }
+
+    /// Whether the running thread loads the same again and again.
+    #[inline]
+    fn is_polling(&mut self, address: u64, at: &'static Location<'static>) -> bool {
+        let thread = &mut self.threads[self.current];
+        let load = (address, std::ptr::from_ref(at));
+        thread.polled = if thread.last_load == load { thread.polled.saturating_add(1) } else { 0 };
+        thread.last_load = load;
+        thread.polled > POLLING_LOADS
     }
 
     pub(crate) fn load(&mut self, space: Space, address: u64, bytes: &mut [u8], at: &'static Location<'static>) {
@@ -225,16 +248,17 @@ impl Machine {
         let Some((index, offset)) = self.place(space, address, size, "load", at) else { return bytes.fill(0) };
         let region = self.region(index);
         bytes.copy_from_slice(&region.bytes[offset..offset + size]);
-        if !region.is_written(offset, size) {
+        let written = region.is_written(offset, size);
+        self.trace(space, address, size, AccessKind::Load, at);
+        if !self.check_order(space, index, address, offset, size, Use::Load, "load", at) && !written {
             self.fault_unwritten(space, index, offset, size, "load", at);
         }
-        self.trace(space, address, size, AccessKind::Load, at);
-        self.check_order(space, index, address, offset, size, Use::Load, "load", at);
     }
 
     pub(crate) fn store(&mut self, space: Space, address: u64, bytes: &[u8], at: &'static Location<'static>) {
         self.clock += 1;
         self.progress += 1;
+        self.thread().polled = 0;
         let Some((index, offset)) = self.place(space, address, bytes.len(), "store", at) else { return };
         self.trace(space, address, bytes.len(), AccessKind::Store, at);
         self.check_sources(space, address, bytes.len(), at);

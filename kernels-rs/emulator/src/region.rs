@@ -64,7 +64,7 @@ impl Region {
     pub(crate) fn fill(&mut self, bytes: &[u8]) {
         self.bytes[..bytes.len()].copy_from_slice(bytes);
         self.written[..bytes.len() / 8].fill(0xff);
-        if bytes.len() % 8 != 0 {
+        if !bytes.len().is_multiple_of(8) {
             self.written[bytes.len() / 8] |= ones(bytes.len() % 8) as u8;
         }
     }

@@ -12,7 +12,7 @@ use crate::machine::{Machine, State, Thread, with};
 use crate::memory::Space;
 
 /// Rounds in which only polling threads run and nothing changes, after which the block counts as stuck.
-const POLLING_ROUNDS: u32 = 10_000;
+const POLLING_ROUNDS: u32 = 2_000;
 
 type Routine = Coroutine<(), (), ()>;
 
@@ -112,6 +112,8 @@ impl Machine {
             trues: 0,
             copies: Copies::default(),
             instruction: None,
+            last_load: (0, at),
+            polled: 0,
         }));
         self.running = threads;
         self.counts = vec![Vec::new(); threads];

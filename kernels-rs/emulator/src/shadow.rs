@@ -382,11 +382,11 @@ fn record(stamp: Stamp, atomic: bool) -> Record {
 #[inline]
 fn add(records: &mut Vec<Record>, new: Record, me: usize, clocks: &Clocks) {
     let key = |record: &Record| (record.clock, record.warp, record.site, record.atomic);
-    if let Some(last) = records.last_mut() {
-        if key(last) == key(&new) {
-            last.lanes |= new.lanes;
-            return;
-        }
+    if let Some(last) = records.last_mut()
+        && key(last) == key(&new)
+    {
+        last.lanes |= new.lanes;
+        return;
     }
     if let Some(same) = records.iter_mut().find(|record| key(record) == key(&new)) {
         same.lanes |= new.lanes;

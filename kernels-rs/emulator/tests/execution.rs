@@ -12,10 +12,10 @@ use fringes_emulator::{Count, GlobalMemory, Launch};
 #[track_caller]
 fn butterfly(value: u32, distance: usize) -> u32 {
     count("butterfly");
-    let values = collective("butterfly", u32::MAX, (value, distance), |_, inputs| {
+
+    collective("butterfly", u32::MAX, (value, distance), |_, inputs| {
         std::array::from_fn(|lane| inputs[lane ^ inputs[lane].1].0)
-    });
-    values
+    })
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_barrier_counts_true_predicates() {
     let out = memory.allocate::<u32>(96);
     let report = run(96, &mut memory, || {
         let t = linear_index();
-        let arrival = Arrival::Reduce { predicate: t % 3 == 0 };
+        let arrival = Arrival::Reduce { predicate: t.is_multiple_of(3) };
         write(out, t, barrier("bar_red_popc", 1, None, arrival));
     });
     report.assert_clean();
