@@ -169,3 +169,16 @@ fn signs_change_nothing_else() {
         assert_eq!(abs_bf16x2(0xbf80_8001), 0x3f80_0001);
     });
 }
+
+#[test]
+fn a_small_addend_decides_ties_of_bf16_products() {
+    thread(|| {
+        // 5 times 57 is 285, in the middle of 284 and 286.
+        let of = |c: f32| {
+            let [a, b, c] = [5.0, 57.0, c].map(|x| u32::from(bf16::from_f32(x).to_bits()));
+            bf16::from_bits(fma_rn_bf16x2(a, b, c) as u16).to_f32()
+        };
+        let small = 2f32.powi(-60);
+        assert_eq!([of(small), of(-small), of(0.0)], [286.0, 284.0, 284.0]);
+    });
+}
