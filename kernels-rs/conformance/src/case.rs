@@ -1,6 +1,6 @@
 //! What a case is.
 
-use fringes_device::{Global, GlobalMut};
+use fringes_device::{Global, GlobalMut, TensorMap};
 
 use crate::Random;
 
@@ -42,6 +42,19 @@ pub struct Case {
 pub enum Entry {
     /// Input and output.
     Plain(unsafe fn(Global<u32>, GlobalMut<u32>)),
+    /// Tensor maps of input and output, then both.
+    Tensor(unsafe fn(TensorMap, TensorMap, Global<u32>, GlobalMut<u32>), Tensor),
+}
+
+/// How input and output are seen as tensors; both have the same shape and begin at word 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tensor {
+    /// Words of each dimension, the fastest first.
+    pub dimensions: &'static [u64],
+    /// Words of a block in each dimension.
+    pub block: &'static [u32],
+    /// Span of the permutation in shared memory in bytes: 0 (none), 32, 64 or 128.
+    pub swizzle: u32,
 }
 
 /// When an output is right.

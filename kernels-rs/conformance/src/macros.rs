@@ -43,6 +43,36 @@ macro_rules! kernels {
     };
 }
 
+/// Declares the cases of a module whose kernels take tensor maps of input and output before them: `=> TENSOR => { body }` behind the
+/// settings. Makes the kernels and `pub fn cases()`.
+macro_rules! tensor_kernels {
+    ($($(#[doc = $doc:expr])* #[threads($($threads:literal),*)] fn $name:ident($source:ident, $target:ident, $input:ident, $output:ident) covers [$($intrinsic:ident),* $(,)?] with $setup:expr => $tensor:expr => $body:block)*) => {
+        $(fringes_device::kernel! {
+            $(#[doc = $doc])*
+            ///
+            /// # Safety
+            /// As launched by its case.
+            #[launch(threads($($threads),*))]
+            pub unsafe fn $name($source: fringes_device::TensorMap, $target: fringes_device::TensorMap, $input: fringes_device::Global<u32>, $output: fringes_device::GlobalMut<u32>) $body
+        })*
+
+        /// The cases of this module.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub fn cases() -> Vec<$crate::Case> {
+            vec![$({
+                let setup: fn($crate::Case) -> $crate::Case = $setup;
+                setup($crate::Case::new(
+                    stringify!($name),
+                    &[$(stringify!($intrinsic)),*],
+                    <$name as fringes_device::Kernel>::DECLARATION,
+                    $crate::three(&[$($threads),*]),
+                    $crate::Entry::Tensor($name, $tensor),
+                ))
+            }),*]
+        }
+    };
+}
+
 /// Declares the cases of a module whose kernels compute each item from its own words. Makes the kernels and `pub fn cases()`.
 ///
 /// An operand is a word; what stands behind the colon makes it (a function of [`Random`](crate::Random)). The body gives an array of

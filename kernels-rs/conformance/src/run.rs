@@ -1,5 +1,6 @@
 //! Runs a case in the emulator and compares outputs.
 
+use fringes_device::TensorMap;
 use fringes_emulator::{GlobalMemory, Launch, Report};
 
 use crate::{Case, Compare, Entry, Expected};
@@ -15,6 +16,12 @@ pub fn emulate(case: &Case, input: &[u32]) -> (Vec<Option<u32>>, Report) {
             match case.entry {
                 // SAFETY: the emulator checks every access.
                 Entry::Plain(kernel) => unsafe { kernel(input.into(), output.into()) },
+                Entry::Tensor(kernel, _) => {
+                    // SAFETY: no twin reads a tensor map.
+                    let (source, target) = unsafe { (TensorMap::from_address(0), TensorMap::from_address(0)) };
+                    // SAFETY: the emulator checks every access.
+                    unsafe { kernel(source, target, input.into(), output.into()) }
+                }
             }
         });
     (memory.download(output), report)

@@ -3,7 +3,11 @@
 pub mod arithmetic;
 pub mod atomic;
 pub mod barrier;
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+pub mod bulk;
 pub mod clock;
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+pub mod cluster;
 pub mod convert;
 pub mod copy_async;
 pub mod fence;
@@ -14,7 +18,11 @@ pub mod index;
 pub mod matrix;
 pub mod mbarrier;
 pub mod mma;
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+pub mod tensor;
 pub mod warp;
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+pub mod wgmma;
 
 /// Every case.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -23,7 +31,9 @@ pub fn cases() -> Vec<crate::Case> {
         arithmetic::cases(),
         atomic::cases(),
         barrier::cases(),
+        bulk::cases(),
         clock::cases(),
+        cluster::cases(),
         convert::cases(),
         copy_async::cases(),
         fence::cases(),
@@ -34,7 +44,10 @@ pub fn cases() -> Vec<crate::Case> {
         matrix::cases(),
         mbarrier::cases(),
         mma::cases(),
+        tensor::cases(),
         warp::cases(),
+        wgmma::cases(),
+        wgmma::registers::cases(),
     ]
     .into_iter()
     .flatten()

@@ -1,0 +1,115 @@
+//! Cases of tensor copies, which the emulator does not run: a block that lies partly outside of its tensor, by plain and multicast
+//! load and by store; compared with a copy element by element.
+
+use fringes_device::Shared;
+use fringes_device::barrier::bar_sync_0;
+use fringes_device::bulk::{cp_async_bulk_commit_group, cp_async_bulk_wait_group};
+use fringes_device::index::tid_x;
+use fringes_device::mbarrier::*;
+use fringes_device::tensor::*;
+use fringes_device::wgmma::Swizzle;
+
+use super::bulk::{barrier_at, copy_out};
+
+/// Words of the region that a load fills; a block has at most as many, and the second begins at a multiple of 1024 bytes.
+const REGION: usize = 256;
+
+/// The tensor with the block stored at `coordinates` and zeros elsewhere, then the block as loaded, twice.
+#[cfg(not(target_arch = "nvptx64"))]
+fn copied(dimensions: &[u64], block: &[u32], coordinates: &[i32], input: &[u32]) -> Vec<u32> {
+    let words: u64 = dimensions.iter().product();
+    let mut target = vec![0; words as usize];
+    let mut loaded = Vec::new();
+    for element in 0..block.iter().product::<u32>() {
+        let (mut rest, mut at, mut stride, mut inside) = (element, 0i64, 1i64, true);
+        for ((&size, &extent), &first) in dimensions.iter().zip(block).zip(coordinates) {
+            let place = i64::from(first) + i64::from(rest % extent);
+            rest /= extent;
+            inside &= (0..size as i64).contains(&place);
+            at += place * stride;
+            stride *= size as i64;
+        }
+        loaded.push(if inside { input[at as usize] } else { 0 });
+        if inside {
+            target[at as usize] = input[at as usize];
+        }
+    }
+    [target, loaded.clone(), loaded].concat()
+}
+
+macro_rules! copies {
+    ($($name:ident, $load:ident, $multicast:ident, $store:ident, $prefetch:ident, [$($dimension:literal),*], [$($block:literal),*], [$($at:literal),*], $swizzle:literal;)*) => {
+        tensor_kernels! { $(
+            #[doc = concat!("Block `", stringify!([$($block),*]), "` at `", stringify!([$($at),*]), "` of a tensor `", stringify!([$($dimension),*]), "`.")]
+            #[threads(64)]
+            fn $name(source, target, input, output) covers [prefetch_tensormap, $load, $multicast, $store, $prefetch]
+            with |case| case
+                .capability(9, 0)
+                .input(|random| random.words([$($dimension),*].iter().product::<usize>()))
+                .output([$($dimension),*].iter().product::<usize>() + 2 * [$($block),*].iter().product::<usize>())
+                .shared(8 * REGION as u32 + 16)
+                .zeroed()
+                .expect(|input| copied(&[$($dimension),*], &[$($block),*], &[$($at),*], input))
+            => crate::Tensor { dimensions: &[$($dimension),*], block: &[$($block),*], swizzle: $swizzle }
+            => {
+                const WORDS: usize = 1 $(* $dimension)*;
+                const BLOCK: usize = 1 $(* $block)*;
+                let shared = Shared::<u32>::dynamic();
+                let mbarrier = barrier_at(shared, 2 * REGION);
+                if tid_x() == 0 {
+                    prefetch_tensormap(source);
+                    $prefetch(source, [$($at),*]);
+                    mbarrier_arrive_expect_tx_shared_b64(mbarrier, 8 * BLOCK as u32);
+                    $load(shared.address(0), source, [$($at),*], mbarrier);
+                    $multicast(shared.address(REGION), source, [$($at),*], mbarrier, 1);
+                }
+                while !mbarrier_try_wait_parity_shared_b64(mbarrier, 0) {}
+                bar_sync_0();
+                if tid_x() == 0 {
+                    $store(target, [$($at),*], shared.address(0));
+                    cp_async_bulk_commit_group();
+                    cp_async_bulk_wait_group::<0>();
+                }
+                let _ = input;
+                unswizzle(shared, $swizzle, BLOCK);
+                copy_out(shared, output, WORDS, BLOCK, 64);
+                copy_out(shared.part(REGION, BLOCK), output, WORDS + BLOCK, BLOCK, 64);
+            }
+        )* }
+    };
+}
+
+/// Undoes a permutation of 128 bytes in both regions.
+#[inline(always)]
+unsafe fn unswizzle(shared: Shared<u32>, swizzle: u32, words: usize) {
+    if swizzle == 128 {
+        // Each thread moves 4 words of each region: those of its place to their place.
+        let mut moved = [0; 8];
+        let i = tid_x();
+        fringes_device::unroll!(k in 0 1 2 3 {
+            let from = Swizzle::Bytes128.apply(4 * (i + 64 * k as u32)) as usize / 4;
+            if i as usize + 64 * k < words {
+                moved[k] = shared.load(from);
+                moved[4 + k] = shared.load(REGION + from);
+            }
+        });
+        bar_sync_0();
+        fringes_device::unroll!(k in 0 1 2 3 {
+            let to = i as usize + 64 * k;
+            if to < words {
+                shared.store(to, moved[k]);
+                shared.store(REGION + to, moved[4 + k]);
+            }
+        });
+    }
+    bar_sync_0();
+}
+
+copies! {
+    tensor_1d, cp_async_bulk_tensor_1d_shared_global, cp_async_bulk_tensor_1d_shared_global_multicast, cp_async_bulk_tensor_1d_global_shared, cp_async_bulk_prefetch_tensor_1d, [256], [64], [-8], 0;
+    tensor_2d, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [32, 16], [16, 8], [-4, 12], 0;
+    tensor_3d, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, cp_async_bulk_prefetch_tensor_3d, [16, 8, 4], [8, 4, 2], [12, -2, 3], 0;
+    tensor_4d, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, cp_async_bulk_prefetch_tensor_4d, [8, 4, 4, 2], [4, 2, 2, 2], [6, -1, 1, 1], 0;
+    tensor_5d, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, cp_async_bulk_prefetch_tensor_5d, [8, 4, 2, 2, 3], [4, 2, 2, 2, 2], [-2, 3, 1, 0, 2], 0;
+    tensor_2d_swizzled, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [64, 16], [32, 8], [16, 11], 128;
+}
