@@ -78,7 +78,10 @@ fringes_device::kernel! {
     }
 }
 
-/// The fault of the first kind that a broken copy shows, as text.
+/// The page that shows these faults as they are printed.
+const PAGE: &str = include_str!("../../../docs/kernels.md");
+
+/// The first fault of a kind that a broken copy shows, as text.
 fn fault<K: Kernel>(kernel: impl Fn(f32, Global<f32>, GlobalMut<f32>), initialised: bool, kind: FaultKind) -> String {
     let mut memory = GlobalMemory::new();
     let x = if initialised { memory.upload(&[1.0f32; 100]) } else { memory.allocate::<f32>(100) };
@@ -95,16 +98,19 @@ fn an_index_that_is_not_checked_is_found_with_its_thread_and_line() {
     let place = "OutOfBounds in unchecked, block [0, 0, 0], thread [100, 0, 0], at kernels-rs/saxpy/tests/emulated.rs:";
     assert!(text.starts_with(place), "{text}");
     assert!(text.ends_with("load of index 100 in a view of 100 values"), "{text}");
+    assert!(PAGE.contains(&text), "docs/kernels.md does not show: {text}");
 }
 
 #[test]
 fn writes_that_nothing_orders_are_a_race() {
     let text = fault::<racing>(racing, true, FaultKind::Race);
+    assert!(PAGE.contains(&text), "docs/kernels.md does not show: {text}");
     assert!(text.starts_with("Race in racing, block [0, 0, 0]"), "{text}");
 }
 
 #[test]
 fn a_buffer_that_was_never_written_is_found_when_it_is_read() {
     let text = fault::<saxpy>(saxpy, false, FaultKind::Uninitialised);
+    assert!(PAGE.contains(&text), "docs/kernels.md does not show: {text}");
     assert!(text.starts_with("Uninitialised in saxpy, block [0, 0, 0], thread [0, 0, 0]"), "{text}");
 }
