@@ -105,6 +105,9 @@ impl Descriptor {
 
 /// Registers of `D`.
 pub trait Accumulator {
+    /// Zeros. (An array expression of f32 zeros becomes a loop, and a long one that is not unrolled keeps the array in memory.)
+    fn zero() -> Self;
+
     /// Does nothing, but what uses the registers after it stays after it, and what precedes stays before.
     fn hold(&mut self);
 }
@@ -124,6 +127,12 @@ macro_rules! registers {
 macro_rules! accumulator {
     ($half:literal [$($i:literal)*] ($element:ty)) => {
         impl Accumulator for [$element; $half] {
+            #[inline(always)]
+            fn zero() -> Self {
+                // SAFETY: all bits zero are a number.
+                unsafe { core::mem::zeroed() }
+            }
+
             #[inline(always)]
             fn hold(&mut self) {
                 #[cfg(target_arch = "nvptx64")]

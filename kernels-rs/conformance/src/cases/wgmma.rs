@@ -123,7 +123,7 @@ macro_rules! products {
                 let b = Descriptor::new(shared.address(32 * 64), 16, 1024, Swizzle::Bytes128);
                 let (row, _) = row_and_column(0);
                 let first = 32 * row + tid_x() as usize % 4;
-                let mut d = [0 as $element; $n / 2];
+                let mut d = <[$element; $n / 2]>::zero();
                 wgmma_fence();
                 $ss$($ss_constants)*(&mut d, a, b, false);
                 $ss$($ss_constants)*(&mut d, a.advance(32), b.advance(32), true);
@@ -137,13 +137,14 @@ macro_rules! products {
                     let (row, column) = row_and_column(k);
                     results.store($n * row + column, d[k]);
                 });
+                bar_sync_0(); // the registers of one product are free before the next begins
                 // The same with `A` in registers: 8 rows apart, 16 bytes apart, 32 bytes further in each step.
                 let mut factors = [[0; 4]; 4];
                 fringes_device::unroll!(step in 0 1 2 3 {
                     let at = first + 8 * step;
                     factors[step] = [input.load(at), input.load(at + 256), input.load(at + 4), input.load(at + 260)];
                 });
-                let mut d = [0 as $element; $n / 2];
+                let mut d = <[$element; $n / 2]>::zero();
                 wgmma_fence();
                 $rs$($rs_constants)*(&mut d, factors[0], b, false);
                 $rs$($rs_constants)*(&mut d, factors[1], b.advance(32), true);
