@@ -11,18 +11,16 @@
 
 #[macro_use]
 mod intrinsic;
-pub mod wgmma;
-pub mod cluster;
-pub mod clock;
-pub mod fence;
-pub mod mbarrier;
 pub mod arithmetic;
 pub mod atomic;
-pub mod control;
-pub mod copy_async;
 pub mod barrier;
 pub mod bulk;
+pub mod clock;
+pub mod cluster;
+pub mod control;
 pub mod convert;
+pub mod copy_async;
+pub mod fence;
 #[cfg(not(target_arch = "nvptx64"))]
 mod float;
 mod global;
@@ -32,6 +30,7 @@ mod host;
 pub mod index;
 mod kernel;
 pub mod matrix;
+pub mod mbarrier;
 pub mod mma;
 mod opaque;
 mod shared;
@@ -41,6 +40,7 @@ pub mod tensor_core;
 mod unroll;
 mod value;
 pub mod warp;
+pub mod wgmma;
 
 pub use global::{Global, GlobalMut};
 #[doc(hidden)]
