@@ -194,6 +194,28 @@ fn a_wide_store_meets_every_word_of_it() {
 }
 
 #[test]
+fn readers_of_sixteen_bytes_are_remembered_when_a_byte_of_them_is_written() {
+    for readers in 0..3 {
+        let report = run_shared(4, 16, || {
+            let t = linear_index();
+            // Bytes, then all sixteen, by thread 0: what was apart is one again.
+            if t == 0 {
+                store(Space::Shared, 5, &[1]);
+                store(Space::Shared, 0, &[0; 16]);
+            }
+            sync_threads();
+            if t < readers {
+                load(Space::Shared, 0, &mut [0; 16]);
+            }
+            if t == 3 {
+                store(Space::Shared, 5, &[2]);
+            }
+        });
+        assert_eq!(report.found(FaultKind::Race), readers > 0, "{readers} readers");
+    }
+}
+
+#[test]
 fn blocks_of_a_launch_race_in_global_memory() {
     let mut memory = GlobalMemory::new();
     let buffer = memory.upload(&[0_u32; 4]);

@@ -4,11 +4,33 @@ mod common;
 
 use std::time::Instant;
 
+use common::{get, read, set, write};
 use fringes_emulator::block::{Arrival, barrier};
 use fringes_emulator::memory::{Space, load, store};
-use fringes_emulator::thread::{count, linear_index};
+use fringes_emulator::thread::{block_index, count, linear_index};
 use fringes_emulator::warp::collective;
 use fringes_emulator::{GlobalMemory, Launch};
+
+#[test]
+fn words_are_counted_and_print_their_time_per_access() {
+    let mut memory = GlobalMemory::new();
+    let n = 1 << 18;
+    let (x, y) = (memory.upload(&vec![1_u32; n]), memory.allocate::<u32>(n));
+    let launch = Launch::new("kernel() threads=256", [64, 1, 1], [256, 1, 1]).shared_bytes(1024);
+    let start = Instant::now();
+    let report = launch.run(&mut memory, || {
+        let (t, block) = (linear_index(), block_index()[0]);
+        for i in (0..n as u32 / 64).step_by(256) {
+            set(t, read(x, block * (n as u32 / 64) + i + t));
+            get(t);
+            write(y, block * (n as u32 / 64) + i + t, t);
+        }
+    });
+    let time = start.elapsed();
+    report.assert_clean();
+    assert_eq!((report.global_requests, report.global_sectors), (2 * n as u64 / 32, 2 * n as u64 / 8));
+    println!("{} accesses of 4 bytes: {time:?}, {:.1} ns an access", 4 * n, time.as_nanos() as f64 / (4 * n) as f64);
+}
 
 #[test]
 fn a_tiled_kernel_runs_and_prints_its_time_per_access() {
