@@ -88,9 +88,10 @@ impl Session {
         Ok(self.device.synchronize()?)
     }
 
-    /// The last line, the record, and whether all passed.
-    pub(crate) fn finish(self, json: Option<&Path>) -> Result<(), End> {
+    /// The record, also where the cases `ended` early, the last line, and whether all passed.
+    pub(crate) fn finish(self, json: Option<&Path>, ended: Result<(), End>) -> Result<(), End> {
         self.record.write(json)?;
+        ended?;
         let cases = self.record.rows.len();
         println!();
         if self.failures > 0 {
