@@ -57,7 +57,8 @@ impl Launch {
         self
     }
 
-    /// Sets the size of each thread's stack, 1 MiB if not set. Only pages that a thread touches take memory.
+    /// Sets the size of each thread's stack, 1 MiB if not set. Only pages that a thread touches take memory; a thread that needs more ends
+    /// the process.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.shape.stack_bytes = bytes;
         self
