@@ -46,7 +46,7 @@ fn copy(bench: &mut Bench) -> Result<f64, End> {
     let values = (1usize << 26).min(free / 64 / 1024 * 1024); // 1 GiB each
     let source = Source::bytes(&stream)?.buffer(&bench.device, &stream, 16 * values)?;
     let mut target = Buffer::<[u32; 4]>::alloc(&bench.device, values)?;
-    target.fill(&stream, [0x5a5a_5a5a; 4])?;
+    target.view_mut().cast::<u32>()?.fill(&stream, 0x5a5a_5a5a)?;
     let kernel = bench.device.load(&CEILINGS)?.kernel("copy")?;
     let source_view = source.view().cast::<[u32; 4]>()?;
     let mut best: Option<(u32, Timing)> = None;

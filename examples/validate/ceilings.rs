@@ -36,7 +36,7 @@ fn copy(session: &mut Session, length: usize, blocks: u32) -> Result<(), End> {
         let source = Buffer::from_slice(stream, &expected)?;
         // Longer than the source: what lies beyond must stay.
         let mut target = Buffer::<[u32; 4]>::alloc(&session.device, length + 100)?;
-        target.fill(stream, POISON)?;
+        target.view_mut().cast::<u32>()?.fill(stream, POISON[0])?;
         let config = LaunchConfig::new([blocks, 1, 1], [256, 1, 1]);
         let time_ms = session.time(|| kernel.launch_safe(stream, &config, args![&source, &mut target]))?;
         expected.resize(length + 100, POISON);
