@@ -94,8 +94,7 @@ fn name_of_field(field: &[u8]) -> String {
     let field = &field[..field.iter().position(|&byte| byte == b'(').unwrap_or(field.len())];
     String::from_utf8_lossy(field)
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .next_back()
+        .rfind(|word| !word.is_empty())
         .unwrap_or_default()
         .to_owned()
 }
