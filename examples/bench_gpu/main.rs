@@ -14,8 +14,6 @@
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
 
-#![allow(clippy::result_large_err, reason = "closures pass the correlator's errors on as they are, on no fast path")]
-
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/gpu_report.rs"]

@@ -60,7 +60,7 @@ pub struct Correlator<V: VoltageSample> {
 #[derive(Debug)]
 enum Sums<V: VoltageSample> {
     Host(Array2<V::Accumulator>),
-    Device(DeviceSums),
+    Device(Box<DeviceSums>),
 }
 
 impl<V: VoltageSample> Correlator<V> {
@@ -78,7 +78,7 @@ impl<V: VoltageSample> Correlator<V> {
         let sums = match backend.gpu_for(&operation, gpu::has_kernel(V::FORMAT))? {
             Some(device) => {
                 backend.check_memory("correlation", gpu::memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
-                Sums::Device(DeviceSums::new(device, inputs.len(), channels, backend.memory_limit())?)
+                Sums::Device(Box::new(DeviceSums::new(device, inputs.len(), channels, backend.memory_limit())?))
             }
             None => {
                 backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;

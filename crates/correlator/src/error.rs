@@ -153,5 +153,11 @@ pub enum CorrelatorError {
     },
     /// What the GPU or its driver answered.
     #[error(transparent)]
-    Gpu(#[from] fringes_gpu::GpuError),
+    Gpu(Box<fringes_gpu::GpuError>),
+}
+
+impl From<fringes_gpu::GpuError> for CorrelatorError {
+    fn from(error: fringes_gpu::GpuError) -> Self {
+        Self::Gpu(Box::new(error))
+    }
 }

@@ -63,7 +63,7 @@ impl Backend {
             GpuError::NoDriver | GpuError::NoDevice { .. } => {
                 TypesError::BackendUnavailable { requested: format!("gpu {index}"), reason: error.to_string() }
             }
-            error => TypesError::Gpu(error),
+            error => error.into(),
         })
     }
 

@@ -122,7 +122,7 @@ pub enum TypesError {
     },
     /// What the GPU or its driver answered.
     #[error(transparent)]
-    Gpu(#[from] fringes_gpu::GpuError),
+    Gpu(Box<fringes_gpu::GpuError>),
     /// The smallest step of an operation needs more memory than the backend may use.
     #[error("{operation} needs at least {needed} bytes for one step, the limit is {limit}")]
     MemoryLimit {
@@ -133,4 +133,10 @@ pub enum TypesError {
         /// Limit set on the backend.
         limit: u64,
     },
+}
+
+impl From<fringes_gpu::GpuError> for TypesError {
+    fn from(error: fringes_gpu::GpuError) -> Self {
+        Self::Gpu(Box::new(error))
+    }
 }

@@ -29,7 +29,9 @@
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
-use fringes_device::copy_async::{cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group};
+use fringes_device::copy_async::{
+    cp_async_cg_shared_global_16, cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group,
+};
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, nctaid_y, tid_x};
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::mma_m16n8k32_s32_s8;
@@ -115,33 +117,53 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
     if channel < channels {
         let mut source = Source::new(rows, channel, inputs, times, row, column);
         let warp = Warp::new(row, column, inputs);
-        let mut accumulators = Accumulators::zero();
         let steps = times.times.div_ceil(rows::TIMES as u32);
         // Stage that is computed on, and stage that is loaded into.
         let (mut computed, mut loaded) = (shared, shared);
         unroll!(_stage in 0 1 {
-            source.load(loaded);
+            source.load_all(loaded);
+            source.advance();
             loaded += STAGE;
         });
+        arrive();
+        // Steps whose copies, two blocks of time ahead, need no mask, and which are not the last one.
+        let plain = if source.whole { (times.times / rows::TIMES as u32).saturating_sub(STAGES - 1) } else { 0 };
         let mut step = 0;
-        while step < steps {
-            cp_async_wait_group::<{ STAGES - 2 }>();
-            bar_sync_0(); // this step's rows are here for all, and all are done with the rows that are overwritten next
-            source.load(loaded);
-            loaded = next(loaded, shared);
-            if !warp.idle {
-                accumulators.add(&warp, computed, if row == column { computed } else { computed + OPERAND });
+        if warp.idle {
+            while step < steps {
+                source.load_all(loaded);
+                source.advance();
+                arrive();
+                loaded = next(loaded, shared);
+                step += 1;
             }
-            computed = next(computed, shared);
-            step += 1;
-        }
-        cp_async_wait_group::<0>();
-        bar_sync_0();
-        if !warp.idle {
+        } else {
+            let mut accumulators = Accumulators::zero();
+            let mut fragments = warp.load(computed, source.diagonal, 0);
+            while step < plain {
+                let after = next(computed, shared);
+                accumulators.step::<true>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
+                (computed, loaded) = (after, next(loaded, shared));
+                step += 1;
+            }
+            while step < steps {
+                let (after, goes_on) = (next(computed, shared), step + 1 < steps);
+                accumulators.step::<false>(&mut source, &warp, &mut fragments, [computed, after, loaded], goes_on);
+                (computed, loaded) = (after, next(loaded, shared));
+                step += 1;
+            }
             let baselines = inputs as usize * (inputs as usize + 1) / 2;
             accumulators.put(&warp, sums, channel as usize * baselines, row, column, inputs);
         }
+        cp_async_wait_group::<0>();
     }
+}
+
+/// Waits until the copies of the next step are here for all threads, and all are done with the step before, whose stage is overwritten next.
+#[inline(always)]
+unsafe fn arrive() {
+    cp_async_wait_group::<{ STAGES - 2 }>();
+    bar_sync_0();
 }
 
 /// The stage after `stage`, of those that start at `shared`.
@@ -154,8 +176,10 @@ fn next(stage: u32, shared: u32) -> u32 {
 struct Source {
     /// Global address of this thread's chunk in the first of its rows, at the next block of time.
     sides: [u64; 2],
-    /// Sides that are loaded: on the diagonal the second one is the first.
-    count: usize,
+    /// All rows of both sides exist.
+    whole: bool,
+    /// The second side is the first one, and is not loaded.
+    diagonal: bool,
     /// Rows of a side from this thread's first one on that exist.
     exist: [u32; 2],
     /// Bytes from one block of time to the next.
@@ -181,7 +205,8 @@ impl Source {
         let exist = |side: u32| inputs.saturating_sub(side * tile::INPUTS + first);
         Self {
             sides: [side(row), side(column)],
-            count: if row == column { 1 } else { 2 },
+            whole: (row + 1) * tile::INPUTS <= inputs,
+            diagonal: row == column,
             exist: [exist(row), exist(column)],
             stride: (inputs as usize * rows::BYTES) as u64,
             left: times.times,
@@ -190,28 +215,44 @@ impl Source {
         }
     }
 
-    /// Starts the copies of the next block of time into `stage` (none past the end) and closes their group.
+    /// Starts the copies of row `i` of this thread's four rows of either side into `stage`, of the next block of time (none past the end).
     ///
-    /// What lies past the last time or the last input becomes zero.
+    /// What lies past the last time or the last input becomes zero. With `PLAIN` nothing does: all rows and times exist.
     #[inline(always)]
-    unsafe fn load(&mut self, stage: u32) {
-        if self.left > 0 {
+    unsafe fn load<const PLAIN: bool>(&self, stage: u32, i: usize) {
+        let offset = 32 * i * rows::BYTES;
+        let place = stage + self.place + offset as u32;
+        if PLAIN {
+            cp_async_cg_shared_global_16(place, self.sides[0] + offset as u64);
+            if !self.diagonal {
+                cp_async_cg_shared_global_16(place + OPERAND, self.sides[1] + offset as u64);
+            }
+        } else if self.left > 0 {
             let bytes = 2 * self.left.saturating_sub(8 * self.chunk).min(8);
             unroll!(side in 0 1 {
-                if side < self.count {
-                    unroll!(i in 0 1 2 3 {
-                        cp_async_cg_shared_global_16_src_size(
-                            stage + side as u32 * OPERAND + self.place + 32 * i as u32 * rows::BYTES as u32,
-                            self.sides[side] + 32 * i as u64 * rows::BYTES as u64,
-                            if self.exist[side] > 32 * i as u32 { bytes } else { 0 },
-                        );
-                    });
+                if side == 0 || !self.diagonal {
+                    cp_async_cg_shared_global_16_src_size(
+                        place + side as u32 * OPERAND,
+                        self.sides[side] + offset as u64,
+                        if self.exist[side] > 32 * i as u32 { bytes } else { 0 },
+                    );
                 }
-                self.sides[side] += self.stride;
             });
-            self.left = self.left.saturating_sub(rows::TIMES as u32);
         }
+    }
+
+    /// Starts the copies of a whole block of time.
+    #[inline(always)]
+    unsafe fn load_all(&self, stage: u32) {
+        unroll!(i in 0 1 2 3 { self.load::<false>(stage, i); });
+    }
+
+    /// Closes the group of the copies of a block of time and goes on to the next one.
+    #[inline(always)]
+    fn advance(&mut self) {
         cp_async_commit_group();
+        self.sides = [self.sides[0] + self.stride, self.sides[1] + self.stride];
+        self.left = self.left.saturating_sub(rows::TIMES as u32);
     }
 }
 
@@ -241,6 +282,34 @@ impl Warp {
         let b = place(column + lane % 8 + 8 * (lane / 16), (lane / 8) % 2);
         Self { row, column, lane, a, b, idle: above || beyond }
     }
+
+    /// Fragments of quarter `k`, 16 times, of a stage; on the diagonal both sides are one.
+    #[inline(always)]
+    unsafe fn load(&self, stage: u32, diagonal: bool, k: usize) -> Fragments {
+        let (a, b) = (stage + self.a, stage + self.b + if diagonal { 0 } else { OPERAND });
+        // The next 32 bytes: two chunks on, whatever they are XORed with.
+        let (a, b) = (a ^ (32 * k as u32), b ^ (32 * k as u32));
+        Fragments {
+            rows: [
+                ldmatrix_x4_shared_b16(a),
+                ldmatrix_x4_shared_b16(a + 16 * 128),
+                ldmatrix_x4_shared_b16(a + 32 * 128),
+                ldmatrix_x4_shared_b16(a + 48 * 128),
+            ],
+            columns: [ldmatrix_x4_shared_b16(b), ldmatrix_x4_shared_b16(b + 16 * 128)],
+        }
+    }
+}
+
+/// Operands of 16 times: four fragments of 16 rows, and four of 8 columns, two in each load.
+#[derive(Clone, Copy)]
+struct Fragments {
+    rows: [[u32; 4]; 4],
+    columns: [[u32; 4]; 2],
+}
+
+impl Fragments {
+    const NONE: Self = Self { rows: [[0; 4]; 4], columns: [[0; 4]; 2] };
 }
 
 /// Real and imaginary sums of a warp: `[16 rows][8 columns]` fragments, 4 by 4 of them.
@@ -255,26 +324,38 @@ impl Accumulators {
         Self { re: [[[0; 4]; 4]; 4], im: [[[0; 4]; 4]; 4] }
     }
 
-    /// Adds 64 times, whose rows lie at shared addresses `a` and `b`.
+    /// Adds the 64 times of stage `computed`, and starts the copies of the block of time two steps ahead into stage `loaded`.
+    ///
+    /// `fragments` are those of the first 16 times, and at the end those of the stage after (if it `goes_on`): fragments are loaded
+    /// 16 times ahead, so that neither the barrier nor shared memory keeps the tensor cores waiting. A quarter of the copies goes
+    /// with each quarter of the products, for the same reason.
     #[inline(always)]
-    unsafe fn add(&mut self, warp: &Warp, a: u32, b: u32) {
-        unroll!(k in 0 1 2 3 {
-            // The next 32 bytes: two chunks on, whatever they are XORed with.
-            let (a, b) = ((a + warp.a) ^ (32 * k as u32), (b + warp.b) ^ (32 * k as u32));
-            let rows = [
-                ldmatrix_x4_shared_b16(a),
-                ldmatrix_x4_shared_b16(a + 16 * 128),
-                ldmatrix_x4_shared_b16(a + 32 * 128),
-                ldmatrix_x4_shared_b16(a + 48 * 128),
-            ];
-            let columns = [ldmatrix_x4_shared_b16(b), ldmatrix_x4_shared_b16(b + 16 * 128)];
-            self.add_step(&rows, &columns);
+    unsafe fn step<const PLAIN: bool>(
+        &mut self,
+        source: &mut Source,
+        warp: &Warp,
+        fragments: &mut Fragments,
+        [computed, after, loaded]: [u32; 3],
+        goes_on: bool,
+    ) {
+        unroll!(quarter in 0 1 2 {
+            source.load::<PLAIN>(loaded, quarter);
+            let ahead = warp.load(computed, source.diagonal, quarter + 1);
+            self.add(fragments);
+            *fragments = ahead;
         });
+        source.load::<PLAIN>(loaded, 3);
+        source.advance();
+        arrive();
+        let ahead = if goes_on { warp.load(after, source.diagonal, 0) } else { Fragments::NONE };
+        self.add(fragments);
+        *fragments = ahead;
     }
 
-    /// Adds 16 times: A fragments of 4 x 16 rows, B fragments of 4 x 8 columns (two in each load).
+    /// Adds 16 times.
     #[inline(always)]
-    unsafe fn add_step(&mut self, rows: &[[u32; 4]; 4], columns: &[[u32; 4]; 2]) {
+    unsafe fn add(&mut self, fragments: &Fragments) {
+        let Fragments { rows, columns } = fragments;
         unroll!(n in 0 1 2 3 {
             let column = [columns[n / 2][2 * (n % 2)], columns[n / 2][2 * (n % 2) + 1]];
             let turned = [turn(column[0]), turn(column[1])];

@@ -78,7 +78,7 @@ impl CorrelatorKernels {
         }
         let [wide, any] = &self.pack[usize::from(V::FORMAT == Complex4::FORMAT)];
         let voltages = voltages.cast::<u8>()?;
-        let aligned = voltages.address() % 16 == 0 && shape.inputs() % 8 == 0;
+        let aligned = voltages.address().is_multiple_of(16) && shape.inputs().is_multiple_of(8);
         let present = match present {
             Some(present) => present,
             None => voltages.slice(0..0)?,
@@ -164,5 +164,9 @@ fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), Co
 }
 
 fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), CorrelatorError> {
-    if address % expected == 0 { Ok(()) } else { Err(CorrelatorError::DeviceAlignment { buffer, expected, address }) }
+    if address.is_multiple_of(expected) {
+        Ok(())
+    } else {
+        Err(CorrelatorError::DeviceAlignment { buffer, expected, address })
+    }
 }
