@@ -114,6 +114,7 @@ fn launch(device: &Device, stream: &Stream, kernel: &Kernel, case: &Case, input:
     let mut output = Buffer::<u32>::alloc(device, case.output_words)?;
     output.fill(stream, if case.zeroed { 0 } else { 0xdead_beef })?;
     let config = LaunchConfig::new(case.grid, case.block).with_shared_bytes(case.shared_bytes);
+    let config = if case.cluster { config.with_cluster([1, 1, 1]) } else { config };
     let maps = match case.entry {
         Entry::Plain(_) => None,
         Entry::Tensor(_, tensor) => {

@@ -25,6 +25,8 @@ pub struct Case {
     pub output_words: usize,
     /// Whether the output is zeros before the kernel runs; else it is not initialised.
     pub zeroed: bool,
+    /// Whether each block is launched as a cluster of its own.
+    pub cluster: bool,
     /// Words of input and output that belong together, for a case whose every item is computed alone.
     pub item: Option<(usize, usize)>,
     /// When an output is right.
@@ -100,6 +102,7 @@ impl Case {
             input: |random| random.words(256),
             output_words: 0,
             zeroed: false,
+            cluster: false,
             item: None,
             compare: Compare::Exact,
             expected: Expected::Twin,
@@ -117,6 +120,12 @@ impl Case {
     /// Sets the words of output.
     pub fn output(mut self, words: usize) -> Self {
         self.output_words = words;
+        self
+    }
+
+    /// Has every block launched as a cluster of its own, for instructions that need a cluster.
+    pub fn in_cluster(mut self) -> Self {
+        self.cluster = true;
         self
     }
 

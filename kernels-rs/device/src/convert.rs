@@ -59,7 +59,7 @@ conversions! {
     cvt_rn_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rn.tf32.f32", " {0}, {1};", " (sm_90)", tf32(a, Rounding::NearestEven), "tf32 in the high 19 bits, to nearest, ties to even.";
     cvt_rz_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rz.tf32.f32", " {0}, {1};", " (sm_90)", tf32(a, Rounding::Zero), "tf32 in the high 19 bits, towards zero.";
     cvt_f32_f16(a: u16, reg16) -> f32, reg32, "cvt.f32.f16", " {0}, {1};", "", narrow(F16.value(a.into())), "f32 of an f16, exactly.";
-    cvt_f32_bf16(a: u16, reg16) -> f32, reg32, "cvt.f32.bf16", " {0}, {1};", " (sm_90; below, shift the bits: `f32::from_bits(u32::from(a) << 16)`)", narrow(BF16.value(a.into())), "f32 of a bf16, exactly.";
+    cvt_f32_bf16(a: u16, reg16) -> f32, reg32, "cvt.f32.bf16", " {0}, {1};", " (sm_90; below, shift the bits: `f32::from_bits(u32::from(a) << 16)`)", f32::from_bits(u32::from(a) << 16), "f32 of a bf16, exactly; NaN keeps its bits.";
 }
 
 /// An `f64` that is an `f32`.
@@ -68,8 +68,8 @@ fn narrow(x: f64) -> f32 {
     if x.is_nan() { f32::from_bits(0x7fff_ffff) } else { x as f32 }
 }
 
-/// tf32 in the high 19 bits of a word; NaN as all bits but the sign.
+/// tf32 in the high 19 bits of a word; NaN as all of these but the sign.
 #[cfg(not(target_arch = "nvptx64"))]
 fn tf32(a: f32, rounding: Rounding) -> u32 {
-    if a.is_nan() { 0x7fff_ffff } else { TF32.round(a.into(), rounding) << 13 }
+    TF32.round(a.into(), rounding) << 13
 }

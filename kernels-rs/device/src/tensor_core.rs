@@ -92,7 +92,11 @@ impl Accumulator {
             Self::F32 if sum.is_finite() && sum.abs() >= 2f64.powi(128) => {
                 F32.round(sum.signum() * f64::INFINITY, Rounding::Zero)
             }
-            Self::F32 => F32.round(sum, Rounding::Zero),
+            // A sum that is cut to zero has no sign.
+            Self::F32 => match F32.round(sum, Rounding::Zero) {
+                0x8000_0000 => 0,
+                bits => bits,
+            },
             Self::F16 => F16.round(sum, Rounding::NearestEven),
         }
     }

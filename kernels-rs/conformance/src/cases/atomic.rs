@@ -271,7 +271,7 @@ kernels! {
                     other += 1;
                 }
                 output.store(3, sum);
-                output.store(12, atom_acq_rel_gpu_global_exch_b32(output.address(13), word | 1));
+                output.store(12, atom_acq_rel_gpu_global_exch_b32(output.address(13), 0x0bad_cafe));
                 output.store(14, atom_acq_rel_gpu_global_cas_b32(output.address(15), 0, 77));
             }
         }
