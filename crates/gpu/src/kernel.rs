@@ -45,7 +45,8 @@ impl Module {
     /// [`GpuError::NoKernel`] where the module declares none of that name, [`GpuError::Entry`] where the PTX entry's parameters
     /// are not the declared ones (checked from driver 12.4 on), and what the driver answers.
     pub fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
-        let declaration = self.loaded.declarations.iter().find(|known| known.name == name).ok_or_else(|| {
+        let mut known = self.loaded.declarations.iter().zip(&self.loaded.parameters);
+        let (declaration, &parameters) = known.find(|(known, _)| known.name == name).ok_or_else(|| {
             let declared = self.declarations().map(|known| known.name.clone()).collect();
             GpuError::NoKernel { name: name.into(), declared }
         })?;
@@ -55,7 +56,7 @@ impl Module {
         let mut raw: sys::CUfunction = std::ptr::null_mut();
         // SAFETY: the module is loaded, and the name ends with zero.
         unsafe { driver::cuModuleGetFunction(&raw mut raw, self.loaded.raw.0, text.as_ptr()) }.doing_with(doing)?;
-        check_entry(declaration, raw)?;
+        check_entry(declaration, parameters, raw)?;
         let get = |attribute: Attribute| {
             let mut value: c_int = 0;
             // SAFETY: the pointer is valid for the call, and the function belongs to a loaded module.
@@ -91,17 +92,20 @@ fn is_large_cluster([x, y, z]: [u32; 3]) -> bool {
     x.saturating_mul(y).saturating_mul(z) > 8
 }
 
-/// Checks that the PTX entry has the declared parameters.
-fn check_entry(declaration: &KernelDeclaration, raw: sys::CUfunction) -> Result<(), GpuError> {
-    for index in 0..=declaration.parameters.len() {
+/// Checks that the PTX entry, which has `parameters` parameters, has the declared ones.
+fn check_entry(declaration: &KernelDeclaration, parameters: usize, raw: sys::CUfunction) -> Result<(), GpuError> {
+    for index in 0..parameters.max(declaration.parameters.len()) {
         let expected = declaration.parameters.get(index).map(|parameter| parameter.kind.bytes());
         let (mut offset, mut bytes) = (0usize, 0usize);
-        // SAFETY: the pointers are valid for the call, which refuses an index beyond the last parameter.
-        let actual = match unsafe { driver::cuFuncGetParamInfo(raw, index, &raw mut offset, &raw mut bytes) } {
-            Ok(()) => Some(bytes),
-            Err(Failure::Missing(_)) => return Ok(()), // An older driver: nothing can be asked.
-            Err(Failure::Code(_)) => None,
+        let mut ask = || {
+            // SAFETY: the pointers are valid for the call, which refuses an index beyond the last parameter.
+            match unsafe { driver::cuFuncGetParamInfo(raw, index, &raw mut offset, &raw mut bytes) } {
+                Ok(()) => Some(bytes),
+                Err(Failure::Missing(_)) => expected, // An older driver: only their number is known.
+                Err(Failure::Code(_)) => None,
+            }
         };
+        let actual = if index < parameters { ask() } else { None };
         if expected != actual {
             return Err(GpuError::Entry { kernel: declaration.name.clone(), index, expected, actual });
         }

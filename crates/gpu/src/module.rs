@@ -26,6 +26,8 @@ pub(crate) struct LoadedModule {
     pub(crate) raw: Handle<sys::CUmod_st>,
     pub(crate) target: String,
     pub(crate) declarations: Vec<Arc<KernelDeclaration>>,
+    /// Parameters that the entry of each declaration has.
+    pub(crate) parameters: Vec<usize>,
 }
 
 impl Device {
@@ -75,11 +77,12 @@ impl Device {
         if let Some(loaded) = modules.get(ptx) {
             return Ok(Module { device: self.clone(), loaded: Arc::clone(loaded) });
         }
-        let declarations = KernelDeclaration::all(ptx)?.into_iter().map(Arc::new).collect();
+        let declarations: Vec<_> = KernelDeclaration::all(ptx)?.into_iter().map(Arc::new).collect();
+        let parameters = declarations.iter().map(|kernel| parameters_of(ptx, &kernel.name)).collect();
         let target = target_of(ptx);
         let span = tracing::info_span!("compile", gpu = self.info().index, target = %target);
         let raw = span.in_scope(|| compile(self, ptx, &target))?;
-        let loaded = Arc::new(LoadedModule { raw: Handle(raw), target, declarations });
+        let loaded = Arc::new(LoadedModule { raw: Handle(raw), target, declarations, parameters });
         modules.insert(ptx.to_owned(), Arc::clone(&loaded));
         Ok(Module { device: self.clone(), loaded })
     }
@@ -102,6 +105,13 @@ impl Module {
     pub fn declarations(&self) -> impl Iterator<Item = &KernelDeclaration> {
         self.loaded.declarations.iter().map(AsRef::as_ref)
     }
+}
+
+/// How many parameters an entry of a PTX text has; none where there is no such entry.
+fn parameters_of(ptx: &str, name: &str) -> usize {
+    let mut entries = ptx.split(".entry ").skip(1);
+    let entry = entries.find_map(|entry| entry.strip_prefix(name)?.trim_start().strip_prefix('('));
+    entry.and_then(|list| list.split(')').next()).map_or(0, |list| list.matches(".param").count())
 }
 
 /// The `.target` of a PTX text.

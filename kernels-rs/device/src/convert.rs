@@ -1,7 +1,8 @@
 //! Conversions between numbers. Narrow results come in registers of 32 bits, sign- or zero-extended; f16 and bf16 as their 16 bits.
 //!
 //! # Precision
-//! Twins are exact. Conversions to integers saturate and turn NaN into 0; those to f16, bf16 and tf32 give NaN as all bits but the sign.
+//! Twins are exact. Conversions to integers saturate and turn NaN into 0; those to f16, bf16 and
+//! tf32 give NaN as all bits but the sign, where nothing else is said.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::float::{BF16, F16, Rounding, TF32};
@@ -55,7 +56,7 @@ conversions! {
     cvt_rz_bf16x2_f32(high: f32, reg32, low: f32, reg32) -> u32, reg32, "cvt.rz.bf16x2.f32", " {0}, {1}, {2};", "", BF16.round(high.into(), Rounding::Zero) << 16 | BF16.round(low.into(), Rounding::Zero), "Two bf16, towards zero: `high` in the high half, `low` in the low half.";
     cvt_rn_satfinite_f16_f32(a: f32, reg32) -> u16, reg16, "cvt.rn.satfinite.f16.f32", " {0}, {1};", " (PTX ISA 8.1)", F16.finite(F16.round(a.into(), Rounding::NearestEven)) as u16, "f16, to nearest, ties to even, the greatest number in place of infinity.";
     cvt_rn_satfinite_f16x2_f32(high: f32, reg32, low: f32, reg32) -> u32, reg32, "cvt.rn.satfinite.f16x2.f32", " {0}, {1}, {2};", " (PTX ISA 8.1)", F16.finite(F16.round(high.into(), Rounding::NearestEven)) << 16 | F16.finite(F16.round(low.into(), Rounding::NearestEven)), "Two f16, to nearest, ties to even, the greatest number in place of infinity: `high` in the high half, `low` in the low half.";
-    cvt_rna_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rna.tf32.f32", " {0}, {1};", "", tf32(a, Rounding::NearestAway), "tf32 in the high 19 bits, to nearest, ties away from zero.";
+    cvt_rna_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rna.tf32.f32", " {0}, {1};", "", if a.is_nan() { a.to_bits() & 0xffff_e000 } else { tf32(a, Rounding::NearestAway) }, "tf32 in the high 19 bits, to nearest, ties away from zero. NaN is cut like a number, and may come out as infinity.";
     cvt_rn_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rn.tf32.f32", " {0}, {1};", " (sm_90)", tf32(a, Rounding::NearestEven), "tf32 in the high 19 bits, to nearest, ties to even.";
     cvt_rz_tf32_f32(a: f32, reg32) -> u32, reg32, "cvt.rz.tf32.f32", " {0}, {1};", " (sm_90)", tf32(a, Rounding::Zero), "tf32 in the high 19 bits, towards zero.";
     cvt_f32_f16(a: u16, reg16) -> f32, reg32, "cvt.f32.f16", " {0}, {1};", "", narrow(F16.value(a.into())), "f32 of an f16, exactly.";

@@ -3,7 +3,7 @@
 //! # Precision
 //! Rounded once, to nearest, ties to even; twins are exact. NaN results are 0x7fff (both formats; `neg` and `abs` change the sign
 //! bit only, and the hardware may give another NaN). Without `ftz` subnormals are kept; with it subnormal operands, and
-//! results that are below the least normal number before they are rounded, become zeros of their sign. With `sat` results are clamped to 0..=1, NaN to +0. With `relu` negative results become +0.
+//! results that are below the least normal number when rounded to as many bits as normal numbers have, become zeros of their sign. With `sat` results are clamped to 0..=1, NaN to +0. With `relu` negative results become +0.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod twin {
@@ -31,8 +31,9 @@ mod twin {
     fn rounded<const N: usize>(format: Format, mode: Mode, operands: [u32; N], op: impl Fn([f64; N]) -> f64) -> u32 {
         halves(operands, |operands| {
             let exact = op(operands.map(|x| format.value(flush(format, mode.ftz, x))));
-            // Flushed before it is rounded: what would round up to the least normal number becomes zero.
-            let tiny = mode.ftz && exact != 0.0 && exact.abs() < 2f64.powi(format.least_exponent());
+            // Flushed if it is below the least normal number when rounded to as many bits as normal numbers have.
+            let nearly = 2f64.powi(format.least_exponent()) * (1.0 - 2f64.powi(-(format.significand as i32) - 2));
+            let tiny = mode.ftz && exact != 0.0 && exact.abs() < nearly;
             let d = format.round(if tiny { 0f64.copysign(exact) } else { exact }, Rounding::NearestEven);
             if mode.sat {
                 let one = format.round(1.0, Rounding::Zero);

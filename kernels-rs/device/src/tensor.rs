@@ -120,7 +120,8 @@ macro_rules! tensor_copies {
             /// # Safety
             /// `shared` begins the block's bytes in shared memory, aligned as the map's swizzle needs, written before a
             /// [`fence_proxy_async`](crate::fence::fence_proxy_async). Until the group has been waited for nothing writes them or uses the
-            /// tensor's.
+            /// tensor's. No coordinate is negative: an H200 ends the kernel with an illegal instruction then, though loads may start in
+            /// front of the tensor.
             pub unsafe fn $store(map: TensorMap, coordinates: [i32; $dimensions], shared: u32) {
                 device => {
                     core::arch::asm!(

@@ -34,9 +34,10 @@ fn flush(x: u16) -> u16 {
     if x & 0x7c00 == 0 { x & 0x8000 } else { x }
 }
 
-/// As computed with flushing: what is below the least normal number before it is rounded becomes zero, also where it would round up.
+/// As computed with flushing: what is below the least normal number when rounded to 11 bits becomes zero.
 fn flushed(exact: f64) -> u16 {
-    if exact.abs() < 2f64.powi(-14) {
+    // Between 2047 x 2^-25, which has 11 bits, and 2^-14 the middle rounds up to the even one.
+    if exact.abs() < 2f64.powi(-14) - 2f64.powi(-26) {
         f16::from_f64(0f64.copysign(exact)).to_bits()
     } else {
         canonical(f16::from_f64(exact))

@@ -20,7 +20,8 @@ fn copied(dimensions: &[u64], block: &[u32], coordinates: &[i32], input: &[u32])
     let words: u64 = dimensions.iter().product();
     let mut target = vec![0; words as usize];
     let mut loaded = Vec::new();
-    for element in 0..block.iter().product::<u32>() {
+    // Where an element of the block at `coordinates` lies, if inside.
+    let place = |element: u32, coordinates: &[i32]| {
         let (mut rest, mut at, mut stride, mut inside) = (element, 0i64, 1i64, true);
         for ((&size, &extent), &first) in dimensions.iter().zip(block).zip(coordinates) {
             let place = i64::from(first) + i64::from(rest % extent);
@@ -29,9 +30,14 @@ fn copied(dimensions: &[u64], block: &[u32], coordinates: &[i32], input: &[u32])
             at += place * stride;
             stride *= size as i64;
         }
-        loaded.push(if inside { input[at as usize] } else { 0 });
-        if inside {
-            target[at as usize] = input[at as usize];
+        inside.then_some(at as usize)
+    };
+    let stored: Vec<i32> = coordinates.iter().map(|&first| first.max(0)).collect();
+    for element in 0..block.iter().product::<u32>() {
+        let value = place(element, coordinates).map_or(0, |at| input[at]);
+        loaded.push(value);
+        if let Some(at) = place(element, &stored) {
+            target[at] = value;
         }
     }
     [target, loaded.clone(), loaded].concat()
@@ -66,7 +72,7 @@ macro_rules! copies {
                 while !mbarrier_try_wait_parity_shared_b64(mbarrier, 0) {}
                 bar_sync_0();
                 if tid_x() == 0 {
-                    $store(target, [$($at),*], shared.address(0));
+                    $store(target, [$(if $at < 0 { 0 } else { $at }),*], shared.address(0));
                     cp_async_bulk_commit_group();
                     cp_async_bulk_wait_group::<0>();
                 }
