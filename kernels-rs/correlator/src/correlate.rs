@@ -27,7 +27,7 @@
 //! Sums of one launch are kept in 32 bits: exact up to [`MAX_TIMES`] times of samples within +-127. -128 is no sample.
 
 use fringes_device::arithmetic::prmt_b32;
-use fringes_device::barrier::bar_sync_0;
+use fringes_device::barrier::bar_sync;
 use fringes_device::control::trap;
 use fringes_device::copy_async::{
     cp_async_cg_shared_global_16, cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group,
@@ -41,6 +41,9 @@ use crate::{rows, tile};
 
 /// Most times that one launch may sum: `floor((2^31 - 1) / (2 * 127^2))`.
 pub const MAX_TIMES: u32 = 66572;
+
+/// Threads of a block.
+const THREADS: u32 = 256;
 
 /// Bytes of one operand of a stage: 128 rows.
 const OPERAND: u32 = tile::INPUTS * rows::BYTES as u32;
@@ -163,7 +166,8 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
 #[inline(always)]
 unsafe fn arrive() {
     cp_async_wait_group::<{ STAGES - 2 }>();
-    bar_sync_0();
+    // With its count, as idle warps meet the others from a loop of their own.
+    bar_sync::<0>(THREADS);
 }
 
 /// The stage after `stage`, of those that start at `shared`.

@@ -64,7 +64,7 @@ macro_rules! copies {
                 let mbarrier = barrier_at(shared, 2 * REGION);
                 if tid_x() == 0 {
                     prefetch_tensormap(source);
-                    $prefetch(source, [$($at),*]);
+                    $prefetch(source, [$(if $at < 0 { 0 } else { $at }),*]);
                     mbarrier_arrive_expect_tx_shared_b64(mbarrier, 8 * BLOCK as u32);
                     $load(shared.address(0), source, [$($at),*], mbarrier);
                     $multicast(shared.address(REGION), source, [$($at),*], mbarrier, 1);
