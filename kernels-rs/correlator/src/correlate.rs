@@ -27,7 +27,7 @@
 //! Sums of one launch are kept in 32 bits: exact up to [`MAX_TIMES`] times of samples within +-127. -128 is no sample.
 
 use fringes_device::arithmetic::prmt_b32;
-use fringes_device::barrier::bar_sync;
+use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::copy_async::{
     cp_async_cg_shared_global_16, cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group,
@@ -41,9 +41,6 @@ use crate::{rows, tile};
 
 /// Most times that one launch may sum: `floor((2^31 - 1) / (2 * 127^2))`.
 pub const MAX_TIMES: u32 = 66572;
-
-/// Threads of a block.
-const THREADS: u32 = 256;
 
 /// Bytes of one operand of a stage: 128 rows.
 const OPERAND: u32 = tile::INPUTS * rows::BYTES as u32;
@@ -131,30 +128,22 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
         arrive();
         // Steps whose copies, two blocks of time ahead, need no mask, and which are not the last one.
         let plain = if source.whole { (times.times / rows::TIMES as u32).saturating_sub(STAGES - 1) } else { 0 };
+        let mut accumulators = Accumulators::zero();
+        let mut fragments = if warp.idle { Fragments::NONE } else { warp.load(computed, source.diagonal, 0) };
         let mut step = 0;
-        if warp.idle {
-            while step < steps {
-                source.load_all(loaded);
-                source.advance();
-                arrive();
-                loaded = next(loaded, shared);
-                step += 1;
-            }
-        } else {
-            let mut accumulators = Accumulators::zero();
-            let mut fragments = warp.load(computed, source.diagonal, 0);
-            while step < plain {
-                let after = next(computed, shared);
-                accumulators.step::<true>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
-                (computed, loaded) = (after, next(loaded, shared));
-                step += 1;
-            }
-            while step < steps {
-                let (after, goes_on) = (next(computed, shared), step + 1 < steps);
-                accumulators.step::<false>(&mut source, &warp, &mut fragments, [computed, after, loaded], goes_on);
-                (computed, loaded) = (after, next(loaded, shared));
-                step += 1;
-            }
+        while step < plain {
+            let after = next(computed, shared);
+            accumulators.step::<true>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
+            (computed, loaded) = (after, next(loaded, shared));
+            step += 1;
+        }
+        while step < steps {
+            let (after, goes_on) = (next(computed, shared), step + 1 < steps);
+            accumulators.step::<false>(&mut source, &warp, &mut fragments, [computed, after, loaded], goes_on);
+            (computed, loaded) = (after, next(loaded, shared));
+            step += 1;
+        }
+        if !warp.idle {
             let baselines = inputs as usize * (inputs as usize + 1) / 2;
             accumulators.put(&warp, sums, channel as usize * baselines, row, column, inputs);
         }
@@ -166,8 +155,7 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
 #[inline(always)]
 unsafe fn arrive() {
     cp_async_wait_group::<{ STAGES - 2 }>();
-    // With its count, as idle warps meet the others from a loop of their own.
-    bar_sync::<0>(THREADS);
+    bar_sync_0();
 }
 
 /// The stage after `stage`, of those that start at `shared`.
@@ -342,18 +330,25 @@ impl Accumulators {
         [computed, after, loaded]: [u32; 3],
         goes_on: bool,
     ) {
-        unroll!(quarter in 0 1 2 {
-            source.load::<PLAIN>(loaded, quarter);
-            let ahead = warp.load(computed, source.diagonal, quarter + 1);
-            self.add(fragments);
-            *fragments = ahead;
-        });
-        source.load::<PLAIN>(loaded, 3);
+        // Idle warps copy like the others and meet them at the same barrier.
+        if warp.idle {
+            unroll!(quarter in 0 1 2 3 { source.load::<PLAIN>(loaded, quarter); });
+        } else {
+            unroll!(quarter in 0 1 2 {
+                source.load::<PLAIN>(loaded, quarter);
+                let ahead = warp.load(computed, source.diagonal, quarter + 1);
+                self.add(fragments);
+                *fragments = ahead;
+            });
+            source.load::<PLAIN>(loaded, 3);
+        }
         source.advance();
         arrive();
-        let ahead = if goes_on { warp.load(after, source.diagonal, 0) } else { Fragments::NONE };
-        self.add(fragments);
-        *fragments = ahead;
+        if !warp.idle {
+            let ahead = if goes_on { warp.load(after, source.diagonal, 0) } else { Fragments::NONE };
+            self.add(fragments);
+            *fragments = ahead;
+        }
     }
 
     /// Adds 16 times.
