@@ -18,11 +18,10 @@ fn launch<K: Kernel>(config: LaunchConfig) -> Launch {
     Launch::new(K::DECLARATION, config.grid, config.block).shared_bytes(config.shared_bytes)
 }
 
-fn pack<V: Voltage, K: Kernel>(
-    shape: Shape,
-    flags: Option<&Array2<bool>>,
-    kernel: fn(Global<u8>, Global<u8>, GlobalMut<u8>, u32, u32, u32),
-) {
+/// A pack kernel: voltages, presence flags, rows, channels, times, inputs.
+type PackKernel = fn(Global<u8>, Global<u8>, GlobalMut<u8>, u32, u32, u32);
+
+fn pack<V: Voltage, K: Kernel>(shape: Shape, flags: Option<&Array2<bool>>, kernel: PackKernel) {
     let voltages = data::voltages::<V>(shape, 7);
     let mut memory = GlobalMemory::new();
     let samples: Vec<V> = voltages.iter().copied().collect();

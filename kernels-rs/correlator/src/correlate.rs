@@ -131,15 +131,22 @@ pub unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, channels: 
         let mut accumulators = Accumulators::zero();
         let mut fragments = if warp.idle { Fragments::NONE } else { warp.load(computed, source.diagonal, 0) };
         let mut step = 0;
+        // Off the diagonal no warp is idle.
+        while step < plain && !source.diagonal {
+            let after = next(computed, shared);
+            accumulators.step::<true, false>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
+            (computed, loaded) = (after, next(loaded, shared));
+            step += 1;
+        }
         while step < plain {
             let after = next(computed, shared);
-            accumulators.step::<true>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
+            accumulators.step::<true, true>(&mut source, &warp, &mut fragments, [computed, after, loaded], true);
             (computed, loaded) = (after, next(loaded, shared));
             step += 1;
         }
         while step < steps {
             let (after, goes_on) = (next(computed, shared), step + 1 < steps);
-            accumulators.step::<false>(&mut source, &warp, &mut fragments, [computed, after, loaded], goes_on);
+            accumulators.step::<false, true>(&mut source, &warp, &mut fragments, [computed, after, loaded], goes_on);
             (computed, loaded) = (after, next(loaded, shared));
             step += 1;
         }
@@ -322,7 +329,7 @@ impl Accumulators {
     /// 16 times ahead, so that neither the barrier nor shared memory keeps the tensor cores waiting. A quarter of the copies goes
     /// with each quarter of the products, for the same reason.
     #[inline(always)]
-    unsafe fn step<const PLAIN: bool>(
+    unsafe fn step<const PLAIN: bool, const IDLE: bool>(
         &mut self,
         source: &mut Source,
         warp: &Warp,
@@ -330,8 +337,8 @@ impl Accumulators {
         [computed, after, loaded]: [u32; 3],
         goes_on: bool,
     ) {
-        // Idle warps copy like the others and meet them at the same barrier.
-        if warp.idle {
+        // Idle warps, of which there are some with `IDLE` only, copy like the others and meet them at the same barrier.
+        if IDLE && warp.idle {
             unroll!(quarter in 0 1 2 3 { source.load::<PLAIN>(loaded, quarter); });
         } else {
             unroll!(quarter in 0 1 2 {
@@ -344,7 +351,7 @@ impl Accumulators {
         }
         source.advance();
         arrive();
-        if !warp.idle {
+        if !IDLE || !warp.idle {
             let ahead = if goes_on { warp.load(after, source.diagonal, 0) } else { Fragments::NONE };
             self.add(fragments);
             *fragments = ahead;

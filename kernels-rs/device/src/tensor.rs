@@ -69,7 +69,7 @@ intrinsic! {
 }
 
 macro_rules! tensor_copies {
-    ($($dimensions:literal, $load:ident, $multicast:ident, $store:ident, [$($c:literal)*], $coordinates:literal;)*) => { $(
+    ($($dimensions:literal, $load:ident, $multicast:ident, $store:ident, $prefetch:ident, [$($c:literal)*], $coordinates:literal;)*) => { $(
         intrinsic! {
             #[doc = concat!("Starts loading a block of a tensor of ", $dimensions, " dimensions; the bytes arrive on `mbarrier`.")]
             ///
@@ -134,46 +134,34 @@ macro_rules! tensor_copies {
                     not_emulated("cp.async.bulk.tensor");
                 }
             }
+
+            #[doc = concat!("Starts fetching a block of a tensor of ", $dimensions, " dimensions into L2.")]
+            ///
+            /// # PTX
+            #[doc = concat!("`cp.async.bulk.prefetch.tensor.", $dimensions, "d.L2.global.tile [map, {coordinates}];` (sm_90)")]
+            ///
+            /// # Safety
+            /// `map` is a tensor map of this number of dimensions.
+            pub unsafe fn $prefetch(map: TensorMap, coordinates: [i32; $dimensions]) {
+                device => {
+                    core::arch::asm!(
+                        concat!("cp.async.bulk.prefetch.tensor.", $dimensions, "d.L2.global.tile [{map}, {{", $coordinates, "}}];"),
+                        $(in(reg32) coordinates[$c],)* map = in(reg64) map.address(), options(nostack),
+                    );
+                }
+                emulator => {
+                    let _ = (map, coordinates);
+                    not_emulated("cp.async.bulk.prefetch.tensor");
+                }
+            }
         }
     )* };
 }
 
-/// Fetches into L2. There are instructions for 4 and 5 dimensions as well: an H200 ends the kernel with an illegal instruction there, so
-/// they are not offered.
-macro_rules! tensor_prefetches {
-    ($($dimensions:literal, $prefetch:ident, [$($c:literal)*], $coordinates:literal;)*) => { intrinsic! { $(
-        #[doc = concat!("Starts fetching a block of a tensor of ", $dimensions, " dimensions into L2.")]
-        ///
-        /// # PTX
-        #[doc = concat!("`cp.async.bulk.prefetch.tensor.", $dimensions, "d.L2.global.tile [map, {coordinates}];` (sm_90)")]
-        ///
-        /// # Safety
-        /// `map` is a tensor map of this number of dimensions.
-        pub unsafe fn $prefetch(map: TensorMap, coordinates: [i32; $dimensions]) {
-            device => {
-                core::arch::asm!(
-                    concat!("cp.async.bulk.prefetch.tensor.", $dimensions, "d.L2.global.tile [{map}, {{", $coordinates, "}}];"),
-                    $(in(reg32) coordinates[$c],)* map = in(reg64) map.address(), options(nostack),
-                );
-            }
-            emulator => {
-                let _ = (map, coordinates);
-                not_emulated("cp.async.bulk.prefetch.tensor");
-            }
-        }
-    )* } };
-}
-
 tensor_copies! {
-    1, cp_async_bulk_tensor_1d_shared_global, cp_async_bulk_tensor_1d_shared_global_multicast, cp_async_bulk_tensor_1d_global_shared, [0], "{0}";
-    2, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, [0 1], "{0}, {1}";
-    3, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, [0 1 2], "{0}, {1}, {2}";
-    4, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, [0 1 2 3], "{0}, {1}, {2}, {3}";
-    5, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, [0 1 2 3 4], "{0}, {1}, {2}, {3}, {4}";
-}
-
-tensor_prefetches! {
-    1, cp_async_bulk_prefetch_tensor_1d, [0], "{0}";
-    2, cp_async_bulk_prefetch_tensor_2d, [0 1], "{0}, {1}";
-    3, cp_async_bulk_prefetch_tensor_3d, [0 1 2], "{0}, {1}, {2}";
+    1, cp_async_bulk_tensor_1d_shared_global, cp_async_bulk_tensor_1d_shared_global_multicast, cp_async_bulk_tensor_1d_global_shared, cp_async_bulk_prefetch_tensor_1d, [0], "{0}";
+    2, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [0 1], "{0}, {1}";
+    3, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, cp_async_bulk_prefetch_tensor_3d, [0 1 2], "{0}, {1}, {2}";
+    4, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, cp_async_bulk_prefetch_tensor_4d, [0 1 2 3], "{0}, {1}, {2}, {3}";
+    5, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, cp_async_bulk_prefetch_tensor_5d, [0 1 2 3 4], "{0}, {1}, {2}, {3}, {4}";
 }

@@ -191,6 +191,6 @@ mod tests {
             assert_eq!(step.times % 64, 0);
         }
         assert_eq!(Step::new::<Complex<i8>>(1, 1, 1 << 20, None).times, STEP_TIMES);
-        assert!(STEP_TIMES <= crate::gpu::MAX_LAUNCH_TIMES);
+        const { assert!(STEP_TIMES <= crate::gpu::MAX_LAUNCH_TIMES) };
     }
 }

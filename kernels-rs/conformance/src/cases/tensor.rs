@@ -44,11 +44,11 @@ fn copied(dimensions: &[u64], block: &[u32], coordinates: &[i32], input: &[u32])
 }
 
 macro_rules! copies {
-    ($($name:ident, $load:ident, $multicast:ident, $store:ident, [$($prefetch:ident)?], [$($dimension:literal),*], [$($block:literal),*], [$($at:literal),*], $swizzle:literal;)*) => {
+    ($($name:ident, $load:ident, $multicast:ident, $store:ident, $prefetch:ident, [$($dimension:literal),*], [$($block:literal),*], [$($at:literal),*], $swizzle:literal;)*) => {
         tensor_kernels! { $(
             #[doc = concat!("Block `", stringify!([$($block),*]), "` at `", stringify!([$($at),*]), "` of a tensor `", stringify!([$($dimension),*]), "`.")]
             #[threads(64)]
-            fn $name(source, target, input, output) covers [prefetch_tensormap, $load, $multicast, $store $(, $prefetch)?]
+            fn $name(source, target, input, output) covers [prefetch_tensormap, $load, $multicast, $store, $prefetch]
             with |case| case
                 .capability(9, 0)
                 .input(|random| random.words([$($dimension),*].iter().product::<usize>()))
@@ -59,14 +59,12 @@ macro_rules! copies {
             => crate::Tensor { dimensions: &[$($dimension),*], block: &[$($block),*], swizzle: $swizzle }
             => {
                 const WORDS: usize = 1 $(* $dimension)*;
-                #[allow(unused)] // where there is no prefetch
-                let coordinates = [$($at),*];
                 const BLOCK: usize = 1 $(* $block)*;
                 let shared = Shared::<u32>::dynamic();
                 let mbarrier = barrier_at(shared, 2 * REGION);
                 if tid_x() == 0 {
                     prefetch_tensormap(source);
-                    $($prefetch(source, coordinates);)?
+                    $prefetch(source, [$(if $at < 0 { 0 } else { $at }),*]);
                     mbarrier_arrive_expect_tx_shared_b64(mbarrier, 8 * BLOCK as u32);
                     $load(shared.address(0), source, [$($at),*], mbarrier);
                     $multicast(shared.address(REGION), source, [$($at),*], mbarrier, 1);
@@ -114,10 +112,10 @@ unsafe fn unswizzle(shared: Shared<u32>, swizzle: u32, words: usize) {
 }
 
 copies! {
-    tensor_1d, cp_async_bulk_tensor_1d_shared_global, cp_async_bulk_tensor_1d_shared_global_multicast, cp_async_bulk_tensor_1d_global_shared, [cp_async_bulk_prefetch_tensor_1d], [256], [64], [-8], 0;
-    tensor_2d, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, [cp_async_bulk_prefetch_tensor_2d], [32, 16], [16, 8], [-4, 12], 0;
-    tensor_3d, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, [cp_async_bulk_prefetch_tensor_3d], [16, 8, 4], [8, 4, 2], [12, -2, 3], 0;
-    tensor_4d, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, [], [8, 4, 4, 2], [4, 2, 2, 2], [6, -1, 1, 1], 0;
-    tensor_5d, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, [], [8, 4, 2, 2, 3], [4, 2, 2, 2, 2], [-2, 3, 1, 0, 2], 0;
-    tensor_2d_swizzled, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, [cp_async_bulk_prefetch_tensor_2d], [64, 16], [32, 8], [16, 11], 128;
+    tensor_1d, cp_async_bulk_tensor_1d_shared_global, cp_async_bulk_tensor_1d_shared_global_multicast, cp_async_bulk_tensor_1d_global_shared, cp_async_bulk_prefetch_tensor_1d, [256], [64], [-8], 0;
+    tensor_2d, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [32, 16], [16, 8], [-4, 12], 0;
+    tensor_3d, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, cp_async_bulk_prefetch_tensor_3d, [16, 8, 4], [8, 4, 2], [12, -2, 3], 0;
+    tensor_4d, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, cp_async_bulk_prefetch_tensor_4d, [8, 4, 4, 2], [4, 2, 2, 2], [4, -1, 1, 1], 0;
+    tensor_5d, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, cp_async_bulk_prefetch_tensor_5d, [8, 4, 2, 2, 3], [4, 2, 2, 2, 2], [-4, 3, 1, 0, 2], 0;
+    tensor_2d_swizzled, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [64, 16], [32, 8], [16, 11], 128;
 }
