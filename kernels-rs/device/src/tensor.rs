@@ -78,7 +78,8 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             /// `shared` begins the block's bytes in shared memory, aligned as the map's swizzle needs; `mbarrier` is the shared address of
-            /// a barrier object that expects them. Until they have arrived nothing uses them or writes the tensor.
+            /// a barrier object that expects them. Until they have arrived nothing uses them or writes the tensor. The innermost coordinate is a
+            /// whole number of 16 bytes: an H200 was seen to end kernels with an illegal instruction at others.
             pub unsafe fn $load(shared: u32, map: TensorMap, coordinates: [i32; $dimensions], mbarrier: u32) {
                 device => {
                     core::arch::asm!(
