@@ -44,7 +44,8 @@ use fringes_device::copy_async::{
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, nctaid_y, tid_x};
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::mma_m16n8k32_s32_s8;
-use fringes_device::{Global, GlobalMut, Shared, Value, opaque, unroll};
+use fringes_device::warp::bar_warp_sync;
+use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
 
 use crate::{rows, tile};
 
@@ -76,25 +77,31 @@ pub struct Times {
 
 /// Where sums go: i32 pairs are overwritten, i64 pairs added to.
 pub trait Sum: Value {
-    /// Writes or adds one visibility.
-    ///
-    /// # Safety
-    /// `index < sums.len()`, and no other thread uses it.
-    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32);
+    /// Whether what is there is added.
+    const ADDS: bool;
+    /// No sum.
+    const ZERO: Self;
+    /// What becomes of `old` and a new sum.
+    fn plus(old: Self, new: [i32; 2]) -> Self;
 }
 
 impl Sum for [i32; 2] {
+    const ADDS: bool = false;
+    const ZERO: Self = [0; 2];
+
     #[inline(always)]
-    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32) {
-        sums.store(index, [re, im]);
+    fn plus(_: Self, new: [i32; 2]) -> Self {
+        new
     }
 }
 
 impl Sum for [i64; 2] {
+    const ADDS: bool = true;
+    const ZERO: Self = [0; 2];
+
     #[inline(always)]
-    unsafe fn put(sums: GlobalMut<Self>, index: usize, re: i32, im: i32) {
-        let old = sums.load(index);
-        sums.store(index, [old[0] + i64::from(opaque(re)), old[1] + i64::from(opaque(im))]);
+    fn plus(old: Self, new: [i32; 2]) -> Self {
+        [old[0] + i64::from(new[0]), old[1] + i64::from(new[1])]
     }
 }
 
@@ -381,28 +388,51 @@ impl Accumulators {
         });
     }
 
-    /// Writes or adds the sums that lie on or below the diagonal.
+    /// Writes or adds the sums that lie on or below the diagonal, `first` that of the channel's first baseline.
+    ///
+    /// They go through shared memory, 32 rows at a time, so that a warp writes 32 neighbouring columns of a row at once. Each warp has 8 KiB
+    /// of its own there, in which nothing lies any more: all have passed the last barrier. 16 bytes hold the sums of two columns; those of
+    /// odd rows lie XORed with 4, which keeps both directions free of bank conflicts.
     #[inline(always)]
     unsafe fn put<S: Sum>(&self, warp: &Warp, sums: GlobalMut<S>, first: usize, row: u32, column: u32, inputs: u32) {
-        let a = row * tile::INPUTS + warp.row + warp.lane / 4;
-        let b = column * tile::INPUTS + warp.column + 2 * (warp.lane % 4);
-        unroll!(m in 0 1 2 3 {
-            unroll!(half in 0 1 {
-                let a = a as usize + 16 * m + 8 * half;
-                if a < inputs as usize {
-                    let start = first + a * (a + 1) / 2 + b as usize;
-                    // Columns from this lane's first one to the diagonal.
-                    let columns = (a + 1).saturating_sub(b as usize);
+        let (group, pair, lane) = (warp.lane as usize / 4, warp.lane as usize % 4, warp.lane as usize);
+        let own = Shared::<[i32; 4]>::dynamic().part(tid_x() as usize / 32 * 512, 512);
+        let single = own.cast::<[i32; 2]>();
+        let b = (column * tile::INPUTS + warp.column) as usize + lane;
+        unroll!(part in 0 1 {
+            unroll!(m in 0 1 {
+                unroll!(half in 0 1 {
+                    let row = 16 * m + 8 * half + group;
                     unroll!(n in 0 1 2 3 {
-                        unroll!(c in 0 1 {
-                            if 8 * n + c < columns {
-                                let i = 2 * half + c;
-                                S::put(sums, start + 8 * n + c, self.re[m][n][i], self.im[m][n][i]);
-                            }
-                        });
+                        let (re, im) = (self.re[2 * part + m][n], self.im[2 * part + m][n]);
+                        let value = [re[2 * half], im[2 * half], re[2 * half + 1], im[2 * half + 1]];
+                        own.store(16 * row + ((4 * n + pair) ^ (4 * (row % 2))), value);
+                    });
+                });
+            });
+            bar_warp_sync(u32::MAX);
+            let a = (row * tile::INPUTS + warp.row) as usize + 32 * part;
+            let mut local = 0;
+            while local < 32 {
+                let mut old = [S::ZERO; 4];
+                if S::ADDS {
+                    unroll!(i in 0 1 2 3 {
+                        let a = a + local + i;
+                        if a < inputs as usize && b <= a {
+                            old[i] = sums.load(first + a * (a + 1) / 2 + b);
+                        }
                     });
                 }
-            });
+                unroll!(i in 0 1 2 3 {
+                    let (a, row) = (a + local + i, local + i);
+                    if a < inputs as usize && b <= a {
+                        let new = single.load(32 * row + 2 * ((lane / 2) ^ (4 * (i % 2))) + lane % 2);
+                        sums.store(first + a * (a + 1) / 2 + b, S::plus(old[i], new));
+                    }
+                });
+                local += 4;
+            }
+            bar_warp_sync(u32::MAX);
         });
     }
 }
