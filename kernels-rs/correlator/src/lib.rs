@@ -1,6 +1,6 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! Kernels of the correlator: [`pack`](pack_i8) voltages into rows, [`correlate`](correlate_i8) rows into visibilities.
+//! Kernels of the correlator: [`pack`](mod@pack) voltages into rows, [`correlate`](mod@correlate) rows into visibilities.
 //!
 //! | kernel | in | out |
 //! |---|---|---|
