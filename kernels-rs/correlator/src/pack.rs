@@ -19,7 +19,7 @@ use fringes_device::{Global, GlobalMut, Shared, unroll};
 
 use crate::rows;
 
-/// Inputs of a block. The grid is (ceil(inputs / 64), blocks of time, channels or fewer).
+/// Inputs of a block. The grid is (ceil(inputs / 64), blocks of time, channels or fewer); blocks beyond do nothing.
 pub const INPUTS: u32 = 64;
 
 /// Packs voltages of `SAMPLE` bytes: 2 (8-bit) or 1 (4+4-bit).
@@ -41,8 +41,11 @@ pub unsafe fn pack<const SAMPLE: usize, const WIDE: bool>(
     let shared = Shared::<u32>::dynamic();
     let rows = rows.cast::<[u32; 4]>();
     let (thread, block) = (tid_x(), ctaid_y());
-    let first_input = ctaid_x() * INPUTS;
     let blocks = rows::blocks(times as usize);
+    if ctaid_x() >= inputs.div_ceil(INPUTS) || block as usize >= blocks {
+        return; // a grid larger than the rows: all threads of the block leave
+    }
+    let first_input = ctaid_x() * INPUTS;
     // Reading: group of 8 inputs, pair of times. Writing: chunk of 8 times, and two inputs 32 apart.
     let (group, pair) = (thread % 8, thread / 8);
     let (chunk, row) = (thread % 8, thread / 8);

@@ -204,3 +204,40 @@ fn short_buffers_trap_before_anything_is_touched() {
     assert!(report.found(fringes_emulator::FaultKind::Operand) && report.faults.len() == 1, "{:?}", report.faults);
     assert!(memory.download(sums).iter().all(Option::is_none));
 }
+
+#[test]
+fn a_grid_larger_than_the_data_touches_nothing_else() {
+    let shape = Shape::new(2, 65, 70).unwrap();
+    let values = voltages(shape, 8);
+    let mut memory = GlobalMemory::new();
+    let (input, flags) = (memory.upload(&bytes(&values)), memory.upload::<u8>(&[]));
+    let packed = memory.allocate::<u8>(shape.row_bytes());
+    let mut config = shape.pack_launch();
+    config.grid = config.grid.map(|blocks| blocks + 2);
+    let report = launch::<kernels::pack_i8_any>(config)
+        .run(&mut memory, || kernels::pack_i8_any(input.into(), flags.into(), packed.into(), 2, 65, 70));
+    report.assert_clean();
+    assert_eq!(memory.values(packed), rows(shape, &values, None, 0));
+
+    let sums = memory.allocate::<[i32; 2]>(shape.visibilities());
+    let mut config = shape.correlate_launch();
+    config.grid = config.grid.map(|blocks| blocks + 1);
+    let report = launch::<kernels::correlate_i8>(config)
+        .run(&mut memory, || kernels::correlate_i8(packed.into(), sums.into(), 2, 70, 2, 0, 65));
+    report.assert_clean();
+    let sums: Vec<_> = memory.values(sums).iter().map(|s| Complex::new(i64::from(s[0]), i64::from(s[1]))).collect();
+    assert_eq!(sums, reference(&values));
+}
+
+#[test]
+fn the_host_launches_what_the_kernels_are_made_for() {
+    for (channels, times, inputs) in [(1, 1, 1), (70_000, 129, 129), (64, 4096, 1024)] {
+        let shape = Shape::new(channels, times, inputs).unwrap();
+        let config = shape.correlate_launch();
+        assert_eq!(config.shared_bytes, kernels::correlate::SHARED_BYTES);
+        assert_eq!(config.grid[0], kernels::tile::count(inputs as u32));
+        assert!(u64::from(config.grid[1]) * u64::from(config.grid[2]) >= channels as u64);
+        assert_eq!(shape.row_bytes() as u64, kernels::rows::bytes(channels as u32, times as u64, inputs as u32));
+        assert_eq!(shape.pack_launch().grid[0], (inputs as u32).div_ceil(kernels::pack::INPUTS));
+    }
+}
