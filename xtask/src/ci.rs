@@ -24,24 +24,7 @@ const STEPS: &[Step] = &[
         name: "doc",
         run: |root, _| cargo(root, &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
     },
-    Step {
-        name: "package",
-        run: |root, _| {
-            let arguments = [
-                "package",
-                "--workspace",
-                "--exclude",
-                "fringes-workspace",
-                "--exclude",
-                "xtask",
-                "--exclude",
-                "fringes-kernels-*",
-                "--allow-dirty",
-                "--quiet",
-            ];
-            cargo(root, &arguments, &[])
-        },
-    },
+    Step { name: "package", run: |root, _| package(root) },
     Step { name: "cust", run: cust },
     Step {
         name: "readers",
@@ -69,6 +52,70 @@ pub(crate) fn run(root: &Path, only: &[String], python: &Path) -> Result<(), Str
         let start = Instant::now();
         (step.run)(root, python).map_err(|message| format!("{}: {message}", step.name))?;
         eprintln!("== {} passed in {:.0} s", step.name, start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Packages the published crates and builds them from their packages.
+///
+/// Cargo keeps what it unpacked of a package, and what it compiled, under the package's name and version, and trusts both for
+/// ever: between two releases the sources change and the version does not. So both are put away first.
+fn package(root: &Path) -> Result<(), String> {
+    let folder = target(root).join("package-verification");
+    remove(&folder)?;
+    for unpacked in unpacked_by_path()? {
+        remove(&unpacked)?;
+    }
+    let folder = folder.to_string_lossy();
+    let arguments = [
+        "package",
+        "--workspace",
+        "--exclude",
+        "fringes-workspace",
+        "--exclude",
+        "xtask",
+        "--exclude",
+        "fringes-kernels-*",
+        "--allow-dirty",
+        "--quiet",
+        "--target-dir",
+        &folder,
+    ];
+    cargo(root, &arguments, &[])
+}
+
+/// The copies of this workspace's packages that Cargo keeps from earlier runs: registries that have a path instead of a host have
+/// folders whose names begin with a dash.
+fn unpacked_by_path() -> Result<Vec<PathBuf>, String> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
+        .ok_or("neither CARGO_HOME nor a home directory is known")?;
+    let sources = home.join("registry").join("src");
+    if !sources.exists() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for registry in entries(&sources)? {
+        if name(&registry).starts_with('-') {
+            found.extend(entries(&registry)?.into_iter().filter(|package| name(package).starts_with("fringes-")));
+        }
+    }
+    Ok(found)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::read_dir(folder).map_err(shown)?.map(|entry| entry.map(|entry| entry.path()).map_err(shown)).collect()
+}
+
+fn name(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     Ok(())
 }
@@ -113,9 +160,7 @@ fn script(root: &Path, python: &Path, name: &str, argument: &Path) -> Result<(),
 fn uvfits(root: &Path, python: &Path) -> Result<(), String> {
     cargo(root, &["build", "--quiet", "--examples"], &[])?;
     let folder = target(root).join("cross-checks").join("uvfits");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
+    remove(&folder)?;
     let shapes: [(&str, &[&str]); 3] = [
         ("seven", &[]),
         ("one-pol", &["--antennas", "5", "--pols", "1", "--channels", "1"]),
