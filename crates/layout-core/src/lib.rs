@@ -1,0 +1,21 @@
+//! Where each element of an array lies, as a map of index bits: the part of `fringes-layout` that kernels use, `no_std`, without
+//! allocation, and usable in `const`.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod error;
+mod layout;
+mod message;
+mod name;
+mod space;
+mod text;
+
+pub mod atoms;
+
+pub use error::LayoutError;
+pub use layout::Layout;
+pub use message::Message;
+pub use name::Name;
+pub use space::{MAX_BITS, Space};

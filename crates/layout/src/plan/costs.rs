@@ -1,0 +1,101 @@
+//! What instructions cost on an architecture.
+
+use crate::program::Counts;
+
+/// SM-cycles that one warp instruction occupies its pipe, per kind. A warp instruction of throughput 32 lanes a cycle and SM costs 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// `selp`.
+    pub select: f64,
+    /// `prmt`.
+    pub permute: f64,
+    /// `shfl`.
+    pub shuffle: f64,
+    /// `movmatrix`.
+    pub move_matrix: f64,
+    /// One 32-bit word a lane of conflict-free `st.shared`.
+    pub store_word: f64,
+    /// One 32-bit word a lane of conflict-free `ld.shared`.
+    pub load_word: f64,
+    /// One matrix of `stmatrix`.
+    pub store_matrix: f64,
+    /// One matrix of `ldmatrix`.
+    pub load_matrix: f64,
+    /// Logical operation on an address.
+    pub logic: f64,
+    /// `bar.warp.sync`.
+    pub barrier: f64,
+    /// `fma.f16x2`.
+    pub half2: f64,
+    /// `mma.m16n8k8`, f16.
+    pub mma_k8: f64,
+    /// `mma.m16n8k16`, f16.
+    pub mma_k16: f64,
+}
+
+/// A cost table: an architecture and its rates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// What was measured, and where the numbers are from.
+    pub name: &'static str,
+    /// The rates.
+    pub rates: Rates,
+}
+
+impl Costs {
+    /// The FRB note's table for an A40 and L40S: permutes and half2 operations 0.5, shuffles 2, MMAs 2 and 4. The note gives no rate for selects
+    /// (taken as a permute's) and none for shared memory (one word a lane and cycle, as the hardware's documentation has it).
+    pub const NOTE: Self = Self {
+        name: "A40/L40S, as the FRB note has it",
+        rates: Rates {
+            select: 0.5,
+            permute: 0.5,
+            shuffle: 2.0,
+            move_matrix: 2.0,
+            store_word: 1.0,
+            load_word: 1.0,
+            store_matrix: 1.0,
+            load_matrix: 1.0,
+            logic: 0.5,
+            barrier: 0.5,
+            half2: 0.5,
+            mma_k8: 2.0,
+            mma_k16: 4.0,
+        },
+    };
+
+    /// Measured on an H200.
+    pub const H200: Self = Self {
+        name: "H200, measured",
+        rates: Rates {
+            select: 0.52,
+            permute: 0.52,
+            shuffle: 1.0,
+            move_matrix: 2.0,
+            store_word: 1.0,
+            load_word: 1.0,
+            store_matrix: 1.0,
+            load_matrix: 1.0,
+            logic: 0.52,
+            barrier: 0.5,
+            half2: 0.27,
+            mma_k8: 1.01,
+            mma_k16: 1.51,
+        },
+    };
+
+    /// SM-cycles of a program on this architecture: the sum over its instructions.
+    pub fn cost(&self, counts: &Counts) -> f64 {
+        let rates = &self.rates;
+        f64::from(counts.select) * rates.select
+            + f64::from(counts.permute) * rates.permute
+            + f64::from(counts.shuffle) * rates.shuffle
+            + f64::from(counts.move_matrix) * rates.move_matrix
+            + f64::from(counts.store_words) * rates.store_word
+            + f64::from(counts.load_words) * rates.load_word
+            + f64::from(counts.store_matrix) * rates.store_matrix
+            + f64::from(counts.load_matrix) * rates.load_matrix
+            + f64::from(counts.address) * rates.logic
+            + f64::from(counts.barrier) * rates.barrier
+    }
+}

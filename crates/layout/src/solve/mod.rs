@@ -1,0 +1,1 @@
+//! The solver: register assignments for a chain of contractions.
