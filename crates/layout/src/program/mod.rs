@@ -1,4 +1,20 @@
 //! Programs: the instructions of a conversion, on virtual registers of 32 bits, the same for every lane of a warp.
+//!
+//! A [`Builder`] makes a program, the functions of [`moves`] lower whole moves into one. [`Program::counts`] and [`Program::setup`]
+//! say what it costs, [`Program::run`] executes it, [`Program::check`] compares it with the definition of the conversion, and
+//! [`Program::emit`] writes it as Rust.
+
+mod builder;
+mod counts;
+mod error;
+mod instruction;
+mod listing;
+pub mod moves;
+mod validate;
+
+pub use builder::Builder;
+pub use counts::Setup;
+pub use error::ProgramError;
 
 /// A virtual register; written once.
 pub type Register = u32;
@@ -36,7 +52,7 @@ pub struct LaneMap {
 }
 
 /// One instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Instruction {
     /// `d = flag ? one : zero`.
