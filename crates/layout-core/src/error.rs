@@ -4,6 +4,17 @@ use core::fmt;
 
 use crate::{Message, Name};
 
+/// The value of a `Result`, or the end of the function with its error: `?` for `const`.
+macro_rules! ok {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Err(error),
+        }
+    };
+}
+pub(crate) use ok;
+
 /// Why a layout, or an operation on layouts, is refused. Each names the bit that is in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,13 +64,25 @@ pub enum LayoutError {
         /// Bits that fit.
         limit: usize,
     },
+    /// Another number of bits than is expected.
+    Count {
+        /// Bits that there are.
+        actual: usize,
+        /// Bits that there should be.
+        expected: usize,
+    },
     /// Two physical places hold the same element where they must not: this physical bit can be flipped together with lower ones and nothing changes.
     NotInjective {
         /// The physical bit.
         bit: Name,
     },
-    /// No physical place holds the elements with this logical bit set.
+    /// Not every element is held: no change of place flips this logical bit alone.
     NotSurjective {
+        /// The logical bit.
+        bit: Name,
+    },
+    /// Elements that are asked for are held by no place: in this logical bit, the first of them, no place agrees with them.
+    NotHeld {
         /// The logical bit.
         bit: Name,
     },
@@ -89,12 +112,18 @@ impl LayoutError {
             Self::TooMany { actual, limit } => {
                 message.number(*actual).text(" bits, at most ").number(*limit).text(" fit")
             }
+            Self::Count { actual, expected } => {
+                message.number(*actual).text(" bits where ").number(*expected).text(" are expected")
+            }
             Self::NotInjective { bit } => message
                 .text("not injective: flipping bit ")
                 .text(bit.as_str())
                 .text(" (with lower ones) gives the same element"),
             Self::NotSurjective { bit } => {
-                message.text("not surjective: no place holds the elements with bit ").text(bit.as_str()).text(" set")
+                message.text("not surjective: no change of place flips bit ").text(bit.as_str()).text(" alone")
+            }
+            Self::NotHeld { bit } => {
+                message.text("no place holds the elements asked for: bit ").text(bit.as_str()).text(" is out of reach")
             }
             Self::NotAFactor { bit } => message.text("no factor: bit ").text(bit.as_str()).text(" disagrees"),
         }

@@ -1,6 +1,6 @@
 //! The layout type: a linear (affine) map over F2 from physical places to logical indices.
 
-use crate::{LayoutError, MAX_BITS, Name, Space};
+use crate::{LayoutError, MAX_BITS, Matrix, Name, Space};
 
 /// Which element of an array each physical place holds.
 ///
@@ -20,10 +20,11 @@ impl Layout {
     /// A layout from its columns: `columns[i]` is what flipping physical bit `i` flips in the logical index.
     ///
     /// # Errors
-    /// [`LayoutError::TooMany`] if there are not as many columns as physical bits or a column has bits beyond the logical space.
+    /// [`LayoutError::Count`] if there are not as many columns as physical bits, [`LayoutError::TooMany`] if a column has bits beyond the
+    /// logical space.
     pub const fn from_columns(physical: Space, logical: Space, columns: &[u64]) -> Result<Self, LayoutError> {
         if columns.len() != physical.len() {
-            return Err(LayoutError::TooMany { actual: columns.len(), limit: physical.len() });
+            return Err(LayoutError::Count { actual: columns.len(), expected: physical.len() });
         }
         let mut layout = Self { physical, logical, columns: [0; MAX_BITS], offset: 0 };
         let mut at = 0;
@@ -38,6 +39,16 @@ impl Layout {
             at += 1;
         }
         Ok(layout)
+    }
+
+    /// A layout from parts that fit: no column and no offset has bits beyond the logical space, and columns beyond the physical are 0.
+    pub(crate) const fn from_parts(physical: Space, logical: Space, matrix: Matrix, offset: u64) -> Self {
+        Self { physical, logical, columns: matrix.array(), offset }
+    }
+
+    /// The linear part: its columns.
+    pub const fn matrix(&self) -> Matrix {
+        Matrix::of(&self.columns, self.physical.len())
     }
 
     /// The layout with every element's index XORed with `offset`.

@@ -5,17 +5,27 @@
 #[cfg(test)]
 extern crate std;
 
+mod compose;
 mod error;
+mod inverse;
 mod layout;
+mod matrix;
 mod message;
 mod name;
+mod product;
+mod queries;
+mod rename;
+mod reshape;
+mod restrict;
 mod space;
 mod text;
 
 pub mod atoms;
 
 pub use error::LayoutError;
+pub use inverse::conversion;
 pub use layout::Layout;
+pub use matrix::{Echelon, Matrix};
 pub use message::Message;
 pub use name::Name;
 pub use space::{MAX_BITS, Space};
