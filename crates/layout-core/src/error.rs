@@ -32,6 +32,8 @@ pub enum LayoutError {
         at: usize,
         /// What is expected there.
         expected: &'static str,
+        /// The byte that is there, 0 at the end.
+        found: u8,
     },
     /// Two sides of `<->` of different lengths.
     Sides {
@@ -99,7 +101,10 @@ impl LayoutError {
         let message = Message::new();
         match self {
             Self::Name { at, .. } => message.text("no name of a bit at byte ").number(*at),
-            Self::Text { at, expected } => message.text("expected ").text(expected).text(" at byte ").number(*at),
+            Self::Text { at, expected, found } => {
+                let message = message.text("expected ").text(expected).text(" at byte ").number(*at).text(", not ");
+                if *found == 0 { message.text("the end") } else { message.text("`").byte(*found).text("`") }
+            }
             Self::Sides { at, physical, logical } => message
                 .number(*physical)
                 .text(" physical bits for ")

@@ -28,6 +28,15 @@ impl Message {
         self
     }
 
+    /// The message with a character behind it, `?` if it is not printable ASCII.
+    pub(crate) const fn byte(mut self, byte: u8) -> Self {
+        if self.length < Self::CAPACITY {
+            self.bytes[self.length] = if byte == b' ' || byte.is_ascii_graphic() { byte } else { b'?' };
+            self.length += 1;
+        }
+        self
+    }
+
     /// The message with a number behind it.
     pub const fn number(mut self, number: usize) -> Self {
         let mut scale = 1;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{Layout, LayoutError, MAX_BITS, Name, Space};
+use crate::{Layout, LayoutError, MAX_BITS, Matrix, Name, Space, error::ok};
 
 /// Bytes of a text as the parser walks over them.
 struct Cursor<'a> {
@@ -27,6 +27,11 @@ impl Cursor<'_> {
 
     const fn peek(&self) -> u8 {
         if self.at < self.text.len() { self.text[self.at] } else { 0 }
+    }
+
+    /// The error that something else is expected here.
+    const fn expected(&self, expected: &'static str) -> LayoutError {
+        LayoutError::Text { at: self.at, expected, found: self.peek() }
     }
 
     /// Whether a name begins here.
@@ -68,10 +73,7 @@ impl Parsed {
     /// The bit of a logical name, new or old.
     const fn logical(&mut self, name: Name) -> Result<u64, LayoutError> {
         if self.logical.position(&name).is_none() {
-            match self.logical.with(name) {
-                Ok(space) => self.logical = space,
-                Err(error) => return Err(error),
-            }
+            self.logical = ok!(self.logical.with(name));
         }
         match self.logical.position(&name) {
             Some(bit) => Ok(1 << bit),
@@ -87,14 +89,7 @@ impl Parsed {
         }
         let mut sum = 0;
         loop {
-            let bit = match cursor.name() {
-                Ok(name) => self.logical(name),
-                Err(error) => Err(error),
-            };
-            match bit {
-                Ok(bit) => sum ^= bit,
-                Err(error) => return Err(error),
-            }
+            sum ^= ok!(self.logical(ok!(cursor.name())));
             if cursor.peek() != b'^' {
                 return Ok(sum);
             }
@@ -103,21 +98,17 @@ impl Parsed {
     }
 
     const fn push(&mut self, name: Name, column: u64) -> Result<(), LayoutError> {
-        match self.physical.with(name) {
-            Ok(space) => {
-                self.columns[self.physical.len()] = column;
-                self.physical = space;
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        let space = ok!(self.physical.with(name));
+        self.columns[self.physical.len()] = column;
+        self.physical = space;
+        Ok(())
     }
 
     /// One group: names, the arrow, sums.
     const fn group(&mut self, cursor: &mut Cursor<'_>) -> Result<(), LayoutError> {
         let start = cursor.at;
         let mut names = [Name::EMPTY; MAX_BITS];
-        let mut count = 0;
+        let (mut count, mut exact) = (0, 0u64);
         // `0<->` lists logical bits that no place reaches.
         let nowhere = cursor.peek() == b'0';
         if nowhere {
@@ -126,14 +117,15 @@ impl Parsed {
         }
         while !cursor.arrow() {
             if nowhere || !cursor.at_name() {
-                return Err(LayoutError::Text { at: cursor.at, expected: "a physical bit or <->" });
+                return Err(cursor.expected("a physical bit or <->"));
             }
             if count == MAX_BITS {
                 return Err(LayoutError::TooMany { actual: count + 1, limit: MAX_BITS });
             }
-            match cursor.name() {
-                Ok(name) => names[count] = name,
-                Err(error) => return Err(error),
+            names[count] = ok!(cursor.name());
+            if cursor.peek() == b'.' {
+                cursor.at += 1;
+                exact |= 1 << count;
             }
             count += 1;
             cursor.skip_space();
@@ -143,22 +135,16 @@ impl Parsed {
         let mut given = 0;
         loop {
             if !cursor.at_name() && cursor.peek() != b'0' {
-                return Err(LayoutError::Text { at: cursor.at, expected: "a logical bit or 0" });
+                return Err(cursor.expected("a logical bit or 0"));
             }
             if given == MAX_BITS {
                 return Err(LayoutError::TooMany { actual: given + 1, limit: MAX_BITS });
             }
-            match self.sum(cursor) {
-                Ok(sum) => sums[given] = sum,
-                Err(error) => return Err(error),
-            }
+            sums[given] = ok!(self.sum(cursor));
             given += 1;
             let ends = cursor.skip_space();
             if cursor.peek() == b'<' {
-                return Err(LayoutError::Text {
-                    at: cursor.at,
-                    expected: "two spaces or a comma between groups, before this group's names,",
-                });
+                return Err(cursor.expected("two spaces or a comma between groups, before this group's names,"));
             }
             if ends || cursor.peek() == b'+' {
                 break;
@@ -167,24 +153,22 @@ impl Parsed {
         if nowhere {
             return Ok(());
         }
-        let expands = count == 1 && names[0].number().is_none();
-        if given == 0 || !expands && given != count {
+        let expands = count == 1 && exact == 0 && names[0].number().is_none();
+        if !expands && given != count {
             return Err(LayoutError::Sides { at: start, physical: count, logical: given });
         }
         let mut at = 0;
         while at < given {
-            let name = if !expands && names[at].number().is_some() {
-                Ok(names[at])
+            let stem = names[if expands { 0 } else { at }];
+            let name = if exact >> at & 1 == 1 || stem.number().is_some() {
+                stem
             } else {
-                Name::numbered(names[if expands { 0 } else { at }].as_str(), if expands { at } else { 0 })
+                match Name::numbered(stem.as_str(), if expands { at } else { 0 }) {
+                    Ok(name) => name,
+                    Err(_) => return Err(LayoutError::Name { at: start, length: stem.as_str().len() + 1 }),
+                }
             };
-            let pushed = match name {
-                Ok(name) => self.push(name, sums[at]),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = pushed {
-                return Err(error);
-            }
+            ok!(self.push(name, sums[at]));
             at += 1;
         }
         Ok(())
@@ -196,7 +180,8 @@ impl Layout {
     ///
     /// The text is groups of `physical<->logical`, as many on each side, in the same order, with two spaces, a comma, a semicolon or a
     /// line's end between groups. A physical name without a number is number 0 of
-    /// its stem, and one that stands alone before several logical ones is as many numbered ones: `r<->n2 n1` is `r0 r1<->n2 n1`.
+    /// its stem, and one that stands alone before several logical ones is as many numbered ones: `r<->n2 n1` is `r0 r1<->n2 n1`. A full
+    /// stop behind it keeps a name without a number: `ReIm.<->b0`.
     /// A logical side may be a sum, `n7^n3`, or `0` for a physical bit that changes nothing (a broadcast). `0<->n5` lists a logical bit that no
     /// place reaches, and `+ n3^n1` at the end is what place 0 holds. Spaces between names may be left out where a number
     /// ends a name. Physical bits get the order of the text (lowest first), logical ones the order of their first mention.
@@ -211,23 +196,17 @@ impl Layout {
             if cursor.peek() == b'+' {
                 cursor.at += 1;
                 cursor.skip_space();
-                match parsed.sum(&mut cursor) {
-                    Ok(sum) => parsed.offset = sum,
-                    Err(error) => return Err(error),
-                }
+                parsed.offset = ok!(parsed.sum(&mut cursor));
                 cursor.skip_space();
                 if cursor.at < cursor.text.len() {
-                    return Err(LayoutError::Text { at: cursor.at, expected: "nothing more" });
+                    return Err(cursor.expected("nothing more"));
                 }
-            } else if let Err(error) = parsed.group(&mut cursor) {
-                return Err(error);
+            } else {
+                ok!(parsed.group(&mut cursor));
             }
         }
-        let (columns, _) = parsed.columns.split_at(parsed.physical.len());
-        match Self::from_columns(parsed.physical, parsed.logical, columns) {
-            Ok(layout) => layout.with_offset(parsed.offset),
-            Err(error) => Err(error),
-        }
+        let matrix = Matrix::of(&parsed.columns, parsed.physical.len());
+        Ok(Self::from_parts(parsed.physical, parsed.logical, matrix, parsed.offset))
     }
 }
 
@@ -257,12 +236,14 @@ impl fmt::Display for Layout {
             if from > 0 {
                 f.write_str("  ")?;
             }
-            let counted = (from..to).all(|bit| physical.get(bit).number() == Some(bit - from));
-            if counted && stem.stem() != "t" {
-                f.write_str(stem.stem())?;
+            let stem = stem.stem();
+            let counted = (from..to).all(|bit| Name::numbered(stem, bit - from) == Ok(physical.get(bit)));
+            if counted && stem != "t" {
+                f.write_str(stem)?;
             } else {
                 for bit in from..to {
-                    write!(f, "{}{}", if bit > from { " " } else { "" }, physical.get(bit))?;
+                    let (name, space) = (physical.get(bit), if bit > from { " " } else { "" });
+                    write!(f, "{space}{name}{}", if name.number().is_none() { "." } else { "" })?;
                 }
             }
             for bit in from..to {
@@ -326,7 +307,14 @@ mod tests {
 
     #[test]
     fn sums_broadcasts_unreached_bits_and_offsets_are_read_and_written_back() {
-        for text in ["t0 t1<->n0^n1 n1  r<->0 n0^n1 m4  0<->z0 z1", "r<->n0 + n0^n2", "0<->x", ""] {
+        for text in [
+            "t0 t1<->n0^n1 n1  r<->0 n0^n1 m4  0<->z0 z1",
+            "r<->n0 + n0^n2",
+            "0<->x",
+            "",
+            "n<->b0  ReIm.<->b1",
+            "r01<->r1",
+        ] {
             let layout = Layout::parse(text).unwrap();
             assert_eq!(layout.to_string(), text);
         }
