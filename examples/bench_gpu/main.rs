@@ -9,6 +9,8 @@
 //! kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or the products that it
 //! computes (useful or not) at the rate of the instruction, whichever takes longer.
 //!
+//! `rates` are SM-cycles that a warp instruction takes its pipe: the cost table of layout conversions.
+//!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
 //! Times are medians; `spread` is the longest less the shortest, relative to the median.
 //!
@@ -23,6 +25,7 @@ mod bench;
 mod ceilings;
 mod correlator;
 mod random;
+mod rates;
 mod streams;
 
 use std::process::ExitCode;
@@ -32,8 +35,8 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 7] =
-    ["correlate_i8", "correlate_i8_add", "pack_i8", "pack_i8_any", "pack_i4", "pack_i4_any", "saxpy"];
+const KERNELS: [&str; 8] =
+    ["correlate_i8", "correlate_i8_add", "pack_i8", "pack_i8_any", "pack_i4", "pack_i4_any", "saxpy", "rates"];
 
 /// Time every kernel on a GPU beside what the GPU can do at most. Exit status 3 if there is no GPU.
 #[derive(Debug, clap::Parser)]
@@ -60,5 +63,6 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     let ceilings = ceilings::measure(&mut bench)?;
     correlator::run(&mut bench, &ceilings)?;
     streams::run(&mut bench, &ceilings)?;
+    rates::run(&mut bench)?;
     bench.record.write(arguments.gpu.json.as_deref())
 }

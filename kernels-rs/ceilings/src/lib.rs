@@ -6,6 +6,9 @@
 //! |---|---|---|
 //! | [`copy()`] | device memory | bytes read and written |
 //! | [`mma_s8()`] | `mma.sync` 8-bit products from registers | [`MMA_OPERATIONS`] a block and step |
+//! | [`rates`] | one instruction each | SM-cycles a warp instruction |
+
+pub mod rates;
 
 use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use fringes_device::mma::mma_m16n8k32_s32_s8;
