@@ -18,8 +18,11 @@ mod rename;
 mod reshape;
 mod restrict;
 mod space;
+mod swizzle;
 mod text;
+mod tiling;
 
+pub mod access;
 pub mod atoms;
 
 pub use error::LayoutError;
@@ -29,3 +32,5 @@ pub use matrix::{Echelon, Matrix};
 pub use message::Message;
 pub use name::Name;
 pub use space::{MAX_BITS, Space};
+pub use swizzle::{Swizzle, swizzle};
+pub use tiling::{Dimension, MAX_DIMENSIONS, Place, Tiling, TilingError};
