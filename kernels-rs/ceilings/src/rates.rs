@@ -54,13 +54,57 @@ impl Operands {
     }
 }
 
+/// What an instruction is repeated on.
+trait State: Copy {
+    fn new(seed: u32) -> Self;
+    fn word(self) -> u32;
+}
+
+impl State for u32 {
+    #[inline(always)]
+    fn new(seed: u32) -> Self {
+        seed
+    }
+
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self
+    }
+}
+
+/// f16 sums of a product.
+impl State for [u32; 2] {
+    #[inline(always)]
+    fn new(seed: u32) -> Self {
+        [seed; 2]
+    }
+
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self[0] ^ self[1]
+    }
+}
+
+/// f32 sums of a product.
+impl State for [f32; 4] {
+    #[inline(always)]
+    fn new(seed: u32) -> Self {
+        [f32::from_bits(seed & 0x3fff_ffff); 4]
+    }
+
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self[0].to_bits() ^ self[1].to_bits() ^ self[2].to_bits() ^ self[3].to_bits().rotate_left(1)
+    }
+}
+
 /// Repeats `step` on eight values, four times each, between two readings of the clock.
 #[inline(always)]
-fn measure(cycles: GlobalMut<u64>, values: GlobalMut<u32>, steps: u32, step: impl Fn(u32, Operands) -> u32) {
+fn measure<S: State>(cycles: GlobalMut<u64>, values: GlobalMut<u32>, steps: u32, step: impl Fn(S, Operands) -> S) {
     let (tid, shared) = (tid_x(), Shared::<[u32; 4]>::dynamic());
     let seed = tid.wrapping_mul(0x9e37_79b9) ^ ctaid_x();
-    let mut value = [0; 8];
-    unroll!(i in 0 1 2 3 4 5 6 7 { value[i] = seed.rotate_left(3 * i as u32); });
+    let mut value = [S::new(0); 8];
+    unroll!(i in 0 1 2 3 4 5 6 7 { value[i] = S::new(seed.rotate_left(3 * i as u32)); });
     let (x, y, lane) = (seed | 1, laneid().wrapping_mul(5), laneid() as usize);
     let mut operands = Operands { x, y, shared, tid: tid as usize, lane, step: 0, turn: 0 };
     if shared.len() < 1024 {
@@ -86,7 +130,7 @@ fn measure(cycles: GlobalMut<u64>, values: GlobalMut<u32>, steps: u32, step: imp
         bar_sync_0();
         let end = clock64();
         let mut all = 0u32;
-        unroll!(i in 0 1 2 3 4 5 6 7 { all = all.rotate_left(1) ^ value[i]; });
+        unroll!(i in 0 1 2 3 4 5 6 7 { all = all.rotate_left(1) ^ value[i].word(); });
         let thread = 512 * ctaid_x() as usize + tid as usize;
         if thread < values.len() {
             values.store(thread, all);
@@ -98,12 +142,12 @@ fn measure(cycles: GlobalMut<u64>, values: GlobalMut<u32>, steps: u32, step: imp
 }
 
 macro_rules! rates {
-    ($($name:ident, $what:literal, |$value:ident, $operands:ident| $step:expr;)*) => { $(
+    ($($name:ident, $what:literal, |$value:ident: $state:ty, $operands:ident| $step:expr;)*) => { $(
         fringes_device::kernel! {
             #[doc = concat!("Cycles of ", $what, ".")]
             #[launch(threads(512), max_registers(96), shared_bytes(16384))]
             pub fn $name(cycles: GlobalMut<u64>, values: GlobalMut<u32>, steps: u32) {
-                measure(cycles, values, steps, |$value, $operands| {
+                measure(cycles, values, steps, |$value: $state, $operands| {
                     let _ = $operands;
                     #[allow(unused_unsafe)] // Some instructions are safe.
                     // SAFETY: whole warps are here, and addresses are of values that `measure` has stored.
@@ -115,62 +159,59 @@ macro_rules! rates {
 }
 
 rates! {
-    rate_select, "`selp.b32`", |value, operands| {
+    rate_select, "`selp.b32`", |value: u32, operands| {
         // Four conditions in turn, so that no two selects can be one.
         let condition = operands.y >> (operands.turn / 8) & 1 == 0;
         let other = if operands.turn / 8 % 2 == 0 { operands.x } else { operands.y };
         opaque(if condition != (operands.turn / 16 == 0) { other } else { value } as i32) as u32
     };
-    rate_permute, "`prmt.b32`", |value, operands| prmt_b32(value, operands.x, operands.y);
-    rate_logic, "`lop3.b32`", |value, operands| lop3_b32::<0x96>(value, operands.x, operands.y);
-    rate_shuffle_xor, "`shfl.sync.bfly.b32`", |value, operands| shfl_sync_bfly_b32(value, 1 << (operands.turn / 8), 31, u32::MAX);
-    rate_shuffle_index, "`shfl.sync.idx.b32`", |value, operands| shfl_sync_idx_b32(value, operands.y, 31, u32::MAX);
-    rate_move_matrix, "`movmatrix`", |value, operands| movmatrix_trans_b16(value);
-    rate_half2, "`fma.rn.f16x2`", |value, operands| fma_rn_f16x2(value, operands.x, operands.y);
-    rate_mma_k8, "`mma.m16n8k8` of f16 with f16 sums", |value, operands| {
-        let d = mma_m16n8k8_f16_f16([operands.x, operands.y], [operands.x], [value, value]);
-        d[0] ^ d[1]
+    rate_permute, "`prmt.b32`", |value: u32, operands| prmt_b32(value, operands.x, operands.y);
+    rate_logic, "`lop3.b32`", |value: u32, operands| lop3_b32::<0x96>(value, operands.x, operands.y);
+    rate_shuffle_xor, "`shfl.sync.bfly.b32`", |value: u32, operands| shfl_sync_bfly_b32(value, 1 << (operands.turn / 8), 31, u32::MAX);
+    rate_shuffle_index, "`shfl.sync.idx.b32`", |value: u32, operands| shfl_sync_idx_b32(value, operands.y, 31, u32::MAX);
+    rate_move_matrix, "`movmatrix`", |value: u32, operands| movmatrix_trans_b16(value);
+    rate_half2, "`fma.rn.f16x2`", |value: u32, operands| fma_rn_f16x2(value, operands.x, operands.y);
+    rate_mma_k8, "`mma.m16n8k8` of f16 with f16 sums", |value: [u32; 2], operands| {
+        mma_m16n8k8_f16_f16([operands.x, operands.y], [operands.x], value)
     };
-    rate_mma_k16, "`mma.m16n8k16` of f16 with f16 sums", |value, operands| {
+    rate_mma_k16, "`mma.m16n8k16` of f16 with f16 sums", |value: [u32; 2], operands| {
         let (x, y) = (operands.x, operands.y);
-        let d = mma_m16n8k16_f16_f16([x, y, x, y], [x, y], [value, value]);
-        d[0] ^ d[1]
+        mma_m16n8k16_f16_f16([x, y, x, y], [x, y], value)
     };
-    rate_mma_k16_wide, "`mma.m16n8k16` of f16 with f32 sums", |value, operands| {
-        let (x, y, c) = (operands.x, operands.y, f32::from_bits(value));
-        let d = mma_m16n8k16_f32_f16([x, y, x, y], [x, y], [c, c, c, c]);
-        d[0].to_bits() ^ d[1].to_bits() ^ d[2].to_bits() ^ d[3].to_bits()
+    rate_mma_k16_wide, "`mma.m16n8k16` of f16 with f32 sums", |value: [f32; 4], operands| {
+        let (x, y) = (operands.x, operands.y);
+        mma_m16n8k16_f32_f16([x, y, x, y], [x, y], value)
     };
-    rate_barrier, "`bar.warp.sync`", |value, operands| {
+    rate_barrier, "`bar.warp.sync`", |value: u32, operands| {
         bar_warp_sync(u32::MAX);
         value
     };
-    rate_store_shared_b32, "`st.shared.b32`", |value, operands| {
+    rate_store_shared_b32, "`st.shared.b32`", |value: u32, operands| {
         operands.shared.cast::<u32>().store(operands.target(8), value);
         value
     };
-    rate_store_shared_v2, "`st.shared.v2.b32`", |value, operands| {
+    rate_store_shared_v2, "`st.shared.v2.b32`", |value: u32, operands| {
         operands.shared.cast::<[u32; 2]>().store(operands.target(4), [value, operands.step]);
         value
     };
-    rate_store_shared_v4, "`st.shared.v4.b32`", |value, operands| {
+    rate_store_shared_v4, "`st.shared.v4.b32`", |value: u32, operands| {
         operands.shared.store(operands.target(2), [value, operands.step, operands.x, operands.y]);
         value
     };
-    rate_load_shared_b32, "`ld.shared.b32`", |value, operands| value.rotate_left(1) ^ operands.shared.cast::<u32>().load(operands.source());
-    rate_load_shared_v2, "`ld.shared.v2.b32`", |value, operands| {
+    rate_load_shared_b32, "`ld.shared.b32`", |value: u32, operands| value.rotate_left(1) ^ operands.shared.cast::<u32>().load(operands.source());
+    rate_load_shared_v2, "`ld.shared.v2.b32`", |value: u32, operands| {
         let d = operands.shared.cast::<[u32; 2]>().load(operands.source());
         value.rotate_left(1) ^ d[0] ^ d[1]
     };
-    rate_load_shared_v4, "`ld.shared.v4.b32`", |value, operands| {
+    rate_load_shared_v4, "`ld.shared.v4.b32`", |value: u32, operands| {
         let d = operands.shared.load(operands.source());
         value.rotate_left(1) ^ d[0] ^ d[1] ^ d[2] ^ d[3]
     };
-    rate_load_matrix, "`ldmatrix.x4`", |value, operands| {
+    rate_load_matrix, "`ldmatrix.x4`", |value: u32, operands| {
         let d = ldmatrix_x4_shared_b16(operands.shared.address(operands.source()));
         value.rotate_left(1) ^ d[0] ^ d[1] ^ d[2] ^ d[3]
     };
-    rate_load_matrix_trans, "`ldmatrix.x4.trans`", |value, operands| {
+    rate_load_matrix_trans, "`ldmatrix.x4.trans`", |value: u32, operands| {
         let d = ldmatrix_x4_trans_shared_b16(operands.shared.address(operands.source()));
         value.rotate_left(1) ^ d[0] ^ d[1] ^ d[2] ^ d[3]
     };
@@ -185,12 +226,12 @@ mod hopper {
     use super::measure;
 
     rates! {
-        rate_store_matrix, "`stmatrix.x4`", |value, operands| {
+        rate_store_matrix, "`stmatrix.x4`", |value: u32, operands| {
             let parts = [value, operands.step, operands.x, operands.y];
             stmatrix_x4_shared_b16(operands.shared.address(operands.target(2)), parts);
             value
         };
-        rate_store_matrix_trans, "`stmatrix.x4.trans`", |value, operands| {
+        rate_store_matrix_trans, "`stmatrix.x4.trans`", |value: u32, operands| {
             let parts = [value, operands.step, operands.x, operands.y];
             stmatrix_x4_trans_shared_b16(operands.shared.address(operands.target(2)), parts);
             value
