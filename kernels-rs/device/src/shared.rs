@@ -48,6 +48,15 @@ impl<T: Value> Shared<T> {
         Self { address, len: bytes / T::BYTES as u32, element: PhantomData }
     }
 
+    /// A view of `len` values at a shared address, as [`address`](Self::address) gives it.
+    ///
+    /// # Safety
+    /// `address` is aligned to [`Value::BYTES`] and `len` values follow it in the block's shared memory. (The emulator checks at each access.)
+    #[inline(always)]
+    pub const unsafe fn from_raw_parts(address: u32, len: usize) -> Self {
+        Self { address, len: len as u32, element: PhantomData }
+    }
+
     /// Number of values.
     #[inline(always)]
     pub const fn len(self) -> usize {

@@ -5,16 +5,24 @@
 //! [`Program::emit`] writes it as Rust.
 
 mod builder;
+mod check;
 mod counts;
+mod emit;
 mod error;
 mod instruction;
+mod interpret;
 mod listing;
 pub mod moves;
+mod places;
 mod validate;
 
 pub use builder::Builder;
+pub use check::Mismatch;
 pub use counts::Setup;
+pub use emit::Emission;
 pub use error::ProgramError;
+pub use interpret::Lanes;
+pub use places::Places;
 
 /// A virtual register; written once.
 pub type Register = u32;
