@@ -43,6 +43,20 @@ pub struct MatrixMove {
     pub rows: Layout,
 }
 
+impl MatrixMove {
+    /// The form whose device function has this name.
+    pub const fn find(name: &str) -> Option<&'static Self> {
+        let mut at = 0;
+        while at < MOVES.len() {
+            if super::same(MOVES[at].name.as_bytes(), name.as_bytes()) {
+                return Some(&MOVES[at]);
+            }
+            at += 1;
+        }
+        None
+    }
+}
+
 /// One matrix of 16-bit elements in a register of each lane: logical bits `row0 row1 row2 col0 col1 col2`.
 pub const MATRIX: Layout =
     fragment!("row0 row1 row2 col0 col1 col2", "b<->col0  t0 t1 t2 t3 t4<->col1 col2 row0 row1 row2");

@@ -19,14 +19,18 @@
 //! |---|---|
 //! | [`mma`] | operands and result of `mma.sync` |
 //! | [`matrix`] | what `ldmatrix`, `stmatrix` and `movmatrix` move |
+//! | [`wgmma`] | operands and result of `wgmma` in registers |
+//! | [`descriptor`] | operands of `wgmma` in shared memory, swizzles, descriptors |
 //!
 //! # Layout
 //! Physical bits come in the order `b` (place inside a 32-bit register, `b0` lowest), `r` (register), `t` (lane), `w` (warp of a
 //! warpgroup), so that [`place`] gives the place of any element. Logical bits are those of the rows, lowest first, then those of the
 //! columns: an element's index is `row + rows * column`.
 
+pub mod descriptor;
 pub mod matrix;
 pub mod mma;
+pub mod wgmma;
 
 use crate::Layout;
 
@@ -87,15 +91,7 @@ impl Element {
 
 /// Number of physical bits of this stem: `bits(&a, "r")` is 2 for a fragment of 4 registers.
 pub const fn bits(layout: &Layout, stem: &str) -> usize {
-    let (mut bit, mut count) = (0, 0);
-    while bit < layout.physical().len() {
-        let name = layout.physical().get(bit);
-        if same(name.stem().as_bytes(), stem.as_bytes()) {
-            count += 1;
-        }
-        bit += 1;
-    }
-    count
+    layout.physical().stem_mask(stem).count_ones() as usize
 }
 
 /// Registers of each lane that a fragment takes.
