@@ -72,6 +72,19 @@ impl Space {
         Ok(self)
     }
 
+    /// The space of the bits of these names, lowest first.
+    ///
+    /// # Errors
+    /// [`LayoutError::Name`], [`LayoutError::Twice`] or [`LayoutError::TooMany`].
+    pub const fn from_names(names: &[&str]) -> Result<Self, LayoutError> {
+        let (mut space, mut at) = (Self::new(), 0);
+        while at < names.len() {
+            space = ok!(space.with(ok!(Name::new(names[at]))));
+            at += 1;
+        }
+        Ok(space)
+    }
+
     /// A space of the bits `stem0`, `stem1`, ... `stem{count-1}`.
     ///
     /// # Errors
