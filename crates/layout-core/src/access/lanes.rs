@@ -65,7 +65,13 @@ impl LaneAddresses {
     /// Wavefronts of an `ldmatrix` or `stmatrix`: the active lanes give the addresses of rows of 16 bytes, eight lanes a matrix. The
     /// request's width does not matter.
     pub const fn matrices(&self) -> SharedCost {
-        Self { width: Width::B16, ..*self }.phases(3, false)
+        let rows = Self { width: Width::B16, ..*self };
+        let (mut matrices, mut matrix) = (0, 0);
+        while matrix < 4 {
+            matrices += (self.active >> (8 * matrix) & 0xff != 0) as u32;
+            matrix += 1;
+        }
+        SharedCost { ideal: matrices, ..rows.phases(3, false) }
     }
 
     const fn phases(&self, phase_bits: usize, atomic: bool) -> SharedCost {

@@ -106,8 +106,7 @@ impl Request {
             return Err(AccessError::TooMany { actual: matrix_bits, limit: 2 });
         }
         let SharedCost { degree, .. } = self.shared();
-        let words = 1u32 << (self.rank(3, 2, u64::MAX) + matrix_bits);
-        Ok(SharedCost { wavefronts: degree << matrix_bits, ideal: words.div_ceil(32), degree })
+        Ok(SharedCost { wavefronts: degree << matrix_bits, ideal: 1 << matrix_bits, degree })
     }
 
     /// Rank of the map from the lowest `lane_bits` of the lane index and the bits inside the access to `address >> shift & mask`.
