@@ -1,5 +1,6 @@
 //! Where each element of an array lies: in which register of which lane, at which address of a memory.
 
+pub mod frb;
 pub mod picture;
 pub mod plan;
 pub mod program;
