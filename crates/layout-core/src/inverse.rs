@@ -5,15 +5,22 @@ use crate::{Layout, LayoutError, MAX_BITS, Matrix, error::ok};
 impl Layout {
     /// The place of every element: the layout from elements to places that undoes this one.
     ///
+    /// | lane `t` | 0 | 1 | 2 | 3 | | element `n` | 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|---|---|---|---|---|---|
+    /// | holds `n` | 0 | 3 | 1 | 2 | | is in lane `t` | 0 | 2 | 3 | 1 |
+    ///
     /// ```
     /// use fringes_layout_core::{Layout, layout};
     ///
-    /// const LANES: Layout = layout!("t0 t1<->n1 n0^n1"); // lanes 0, 1, 2, 3 hold elements 0, 1, 3, 2
+    /// const LANES: Layout = layout!("t0 t1<->n0^n1 n0");
     /// const PLACES: Layout = match LANES.invert() {
     ///     Ok(places) => places,
     ///     Err(_) => panic!("no inverse"),
     /// };
-    /// assert_eq!(PLACES.to_string(), "n1 n0<->t0 t0^t1");
+    /// assert_eq!(PLACES.to_string(), "n<->t1 t0^t1");
+    /// assert_eq!([0, 1, 2, 3].map(|lane| LANES.apply(lane)), [0, 3, 1, 2]);
+    /// let lane = |n| PLACES.logical().number("t", PLACES.apply(n));
+    /// assert_eq!([0, 1, 2, 3].map(lane), [0, 2, 3, 1]);
     /// ```
     ///
     /// # Errors
@@ -25,8 +32,22 @@ impl Layout {
 
     /// A place of every element of a surjective layout, the lowest of those that hold it: `self(inverse(x)) = x`.
     ///
-    /// The lowest place is the one in which every physical bit that lower ones can stand in for (see [`kernel`](Self::kernel)) is 0: of
-    /// `t0 t1<->n0 0`, lane 0 or 1.
+    /// The lowest place is the one in which every physical bit that lower ones can stand in for (see [`kernel`](Self::kernel)) is 0.
+    ///
+    /// | lane `t` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | | element `n` | 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+    /// | holds `n` | 0 | 1 | 1 | 0 | 2 | 3 | 3 | 2 | | lowest `t` | 0 | 1 | 4 | 5 |
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// let layout = layout!("t0 t1 t2<->n0 n0 n1");
+    /// assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|lane| layout.apply(lane)), [0, 1, 1, 0, 2, 3, 3, 2]);
+    /// let lowest = layout.right_inverse()?;
+    /// assert_eq!(lowest.to_string(), "n<->t0 t2  0<->t1");
+    /// assert_eq!([0, 1, 2, 3].map(|n| lowest.apply(n)), [0, 1, 4, 5]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::NotSurjective`].
@@ -38,8 +59,19 @@ impl Layout {
     /// The place of every element that an injective layout holds: `inverse(self(p)) = p`.
     ///
     /// It reads the lowest logical bits that tell the elements held apart and ignores the others, so that an element that nobody
-    /// holds goes to the place of the one that agrees with it in the bits read. Of `t0<->n0^n2  0<->n1`, it reads n0: element `0b111`
-    /// goes to lane 1, as `0b101` does, which lane 1 holds.
+    /// holds goes to the place of the one that agrees with it in the bits read.
+    ///
+    /// | lane `t` | 0 | 1 | | element `n` | 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|---|---|---|---|
+    /// | holds `n` | 0 | 3 | | goes to `t` | 0 | 1 | 0 | 1 |
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// let inverse = layout!("t0<->n0^n1").left_inverse()?; // reads n0; nobody holds elements 1 and 2
+    /// assert_eq!([0, 1, 2, 3].map(|n| inverse.apply(n)), [0, 1, 0, 1]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::NotInjective`].
@@ -72,12 +104,30 @@ impl Layout {
 /// of these places, the conversion takes the one whose free bits equal the destination's bits of the same name, and are 0 where `to` has no
 /// such bit. So data that each lane holds is not fetched from another lane.
 ///
+/// | | t = 0 | 1 | 2 | 3 |
+/// |---|---|---|---|---|
+/// | `FROM` holds in r = 0 | 0 | 1 | 2 | 3 |
+/// | `FROM` holds in r = 1 | 4 | 5 | 6 | 7 |
+/// | `TO` holds in r = 0 | 0 | 4 | 2 | 6 |
+/// | `TO` holds in r = 1 | 1 | 5 | 3 | 7 |
+/// | lane, register of the source of r = 0 | 0,0 | 0,1 | 2,0 | 2,1 |
+/// | lane, register of the source of r = 1 | 1,0 | 1,1 | 3,0 | 3,1 |
+///
 /// ```
 /// use fringes_layout_core::{Layout, conversion, layout};
 ///
-/// const FROM: Layout = layout!("t0 t1<->n0 n1  r<->n2"); // lane t, register r: element t + 4 r
+/// const FROM: Layout = layout!("t0 t1<->n0 n1  r<->n2");
 /// const TO: Layout = layout!("t0 t1<->n2 n1  r<->n0"); // lane bit 0 and the register bit have changed places
-/// assert_eq!(conversion(&FROM, &TO).unwrap().to_string(), "t0 t1<->r0 t1  r<->t0");
+/// let source = conversion(&FROM, &TO)?;
+/// assert_eq!(source.to_string(), "t0 t1<->r0 t1  r<->t0");
+/// let of = |place| (source.logical().number("t", source.apply(place)), source.logical().number("r", source.apply(place)));
+/// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (0, 1), (2, 0), (2, 1)]);
+/// assert_eq!([4, 5, 6, 7].map(of), [(1, 0), (1, 1), (3, 0), (3, 1)]);
+///
+/// // Every lane holds its half of the data twice: nothing leaves its lane.
+/// let source = conversion(&layout!("t0 t1<->n0 0  r<->n1"), &layout!("t0 t1<->n0 0  r<->n1"))?;
+/// assert_eq!(source.to_string(), "t0 t1<->t0 t1  r<->r0");
+/// # Ok::<(), fringes_layout_core::LayoutError>(())
 /// ```
 ///
 /// # Errors

@@ -174,9 +174,9 @@
 //! | register 3 | 6.0 | 6.1 | 6.2 | 6.3 | 7.0 | 7.1 | 7.2 | 7.3 |
 //!
 //! The text says what the table hides: every bit wanders, two from registers to lanes. One shuffle between lanes
-//! exchanges one lane bit with one register bit, so two exchanges are needed at least, and what is left is another numbering of
-//! lanes. Finding the cheapest program is the business of the planner in `fringes-layout`; that a program is right is
-//! checked here, because programs are layouts too.
+//! exchanges one lane bit with one register bit, so two exchanges are needed at least, and what is left is another
+//! numbering of lanes. Finding the cheapest program is the business of the planner in `fringes-layout`; that a program
+//! is right is checked here, because programs are layouts too.
 //!
 //! # A swizzle is a layout
 //!

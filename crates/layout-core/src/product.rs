@@ -6,14 +6,23 @@ use crate::{Layout, LayoutError, MAX_BITS, Matrix, error::ok};
 impl Layout {
     /// Two layouts side by side: places and elements have the bits of `self`, and above them those of `above`.
     ///
+    /// | n, m | t = 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|
+    /// | r = 0 | 0,0 | 2,0 | 1,0 | 3,0 |
+    /// | r = 1 | 0,1 | 2,1 | 1,1 | 3,1 |
+    ///
     /// ```
     /// use fringes_layout_core::layout;
     ///
-    /// let product = layout!("t0 t1<->n0 n1").product(&layout!("r<->m0 m1")).unwrap();
-    /// assert_eq!(product.to_string(), "t0 t1<->n0 n1  r<->m0 m1");
+    /// let product = layout!("t0 t1<->n1 n0").product(&layout!("r<->m0"))?;
+    /// assert_eq!(product.to_string(), "t0 t1<->n1 n0  r<->m0");
+    /// let of = |place| (product.logical().number("n", product.apply(place)), product.logical().number("m", product.apply(place)));
+    /// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (2, 0), (1, 0), (3, 0)]);
+    /// assert_eq!([4, 5, 6, 7].map(of), [(0, 1), (2, 1), (1, 1), (3, 1)]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     ///
-    /// A factor `w0<->0` makes four more warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place. Bits of one stem on both
+    /// A factor `w0<->0` makes two warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place. Bits of one stem on both
     /// sides want other numbers first: see [`renumber_physical`](Self::renumber_physical).
     ///
     /// # Errors
@@ -34,6 +43,16 @@ impl Layout {
 
     /// What is left of a layout when a factor is taken out: the layout with which `factor` has this one as its [`product`](Self::product), but for
     /// the order of bits.
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// // What a tensor core's tile of 8 x 8 is repeated over: four tiles in registers, eight in warps.
+    /// let whole = layout!("b<->k0  t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2  r<->i3 k3  w<->k4 k5 i4");
+    /// let tile = layout!("b<->k0  t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2");
+    /// assert_eq!(whole.divide(&tile)?.to_string(), "r<->i3 k3  w<->k4 k5 i4");
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::Missing`] if the factor has a bit that this layout has not. [`LayoutError::NotAFactor`] names the physical bit

@@ -78,7 +78,17 @@ impl Layout {
     /// The changes of place that change nothing: a basis of the masks of physical bits that may be flipped together. The highest bit of each
     /// is *free*: the lower ones can stand in for it.
     ///
-    /// Of `t0 t1<->n0 n0  r<->0`, they are `t0^t1` and `r0`.
+    /// | | t = 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|
+    /// | r = 0 and r = 1 | 0 | 1 | 1 | 0 |
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// let layout = layout!("t0 t1<->n0 n0  r<->0");
+    /// assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|place| layout.apply(place)), [0, 1, 1, 0, 0, 1, 1, 0]);
+    /// assert_eq!(layout.kernel().columns(), [0b011, 0b100]); // t0 with t1; r0
+    /// ```
     pub const fn kernel(&self) -> Matrix {
         self.matrix().kernel()
     }
@@ -112,11 +122,12 @@ impl Layout {
     /// No other physical bit and no offset may change the bits counted.
     ///
     /// ```
-    /// use fringes_layout_core::layout;
+    /// use fringes_layout_core::{Space, layout};
     ///
-    /// let layout = layout!("b<->g0  t0 t1<->g2 g3  r<->g1 g4").with_logical_order(layout!("g<->g0 g1 g2 g3 g4").logical()).unwrap();
+    /// let layout = layout!("b<->g0  t0 t1<->g2 g3  r<->g1 g4").with_logical_order(&Space::numbered("g", 5)?)?;
     /// assert_eq!(layout.contiguous_bits(&["b", "r"]), 2); // pairs of registers, four halfwords
     /// assert_eq!(layout.contiguous_bits(&["r"]), 0);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     pub const fn contiguous_bits(&self, stems: &[&str]) -> usize {
         let (mut bits, mut at) = (Space::new(), 0);

@@ -7,11 +7,18 @@ impl Layout {
     /// The places in which the named physical bits have the given values, as a layout without these bits: bit `i` of `values` is that of
     /// `bits[i]`.
     ///
+    /// | n | t = 0 | 1 | 2 | 3 | | with t0 = 1: | t1 = 0 | 1 |
+    /// |---|---|---|---|---|---|---|---|---|
+    /// | r = 0 | 0 | 1 | 2 | 3 | | | 1 | 3 |
+    /// | r = 1 | 4 | 5 | 6 | 7 | | | 5 | 7 |
+    ///
     /// ```
     /// use fringes_layout_core::layout;
     ///
-    /// let layout = layout!("t0 t1<->n0 n1  r<->n2 n3");
-    /// assert_eq!(layout.restrict_physical(&["r1", "t0"], 0b01).unwrap().to_string(), "t1<->n1  r<->n2  0<->n0 + n3");
+    /// let odd_lanes = layout!("t0 t1<->n0 n1  r<->n2").restrict_physical(&["t0"], 1)?;
+    /// assert_eq!(odd_lanes.to_string(), "t1<->n1  r<->n2 + n0");
+    /// assert_eq!([0, 1, 2, 3].map(|place| odd_lanes.apply(place)), [1, 3, 5, 7]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     ///
     /// # Errors
@@ -35,13 +42,21 @@ impl Layout {
     /// Each bit fixed costs a physical bit, which follows from the others: the highest that changes the logical bit. A logical bit that is the
     /// same in all places costs none.
     ///
-    /// ```
-    /// use fringes_layout_core::layout;
+    /// | n | t = 0 | 1 | 2 | 3 | | with n0 = 1: | t = 0 | 1 | 2 | 3 |
+    /// |---|---|---|---|---|---|---|---|---|---|---|
+    /// | r = 0 | 0 | 1 | 2 | 3 | | held | 5 | 1 | 7 | 3 |
+    /// | r = 1 | 5 | 4 | 7 | 6 | | n2 n1 | 2 | 0 | 3 | 1 |
     ///
-    /// let layout = layout!("t0 t1<->n0 n1  r<->n2^n0 n3");
-    /// assert_eq!(layout.restrict_logical(&["n2"], 0).unwrap().to_string(), "t0 t1<->n0 n1  r1<->n3");
-    /// // The elements with n0 = 1 are in t0 = 0, r0 = 1 and in t0 = 1, r0 = 0.
-    /// assert_eq!(layout.restrict_logical(&["n0"], 1).unwrap().to_string(), "t0 t1<->n2 n1  r1<->n3 + n2");
+    /// ```
+    /// use fringes_layout_core::{Space, layout};
+    ///
+    /// let layout = layout!("t0 t1<->n0 n1  r<->n0^n2");
+    /// assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|place| layout.apply(place)), [0, 1, 2, 3, 5, 4, 7, 6]);
+    /// // The odd elements are in register 1 of even lanes and in register 0 of odd ones.
+    /// let odd = layout.restrict_logical(&["n0"], 1)?;
+    /// assert_eq!(odd.to_string(), "t0 t1<->n2 n1 + n2");
+    /// assert_eq!([0, 1, 2, 3].map(|place| odd.apply(place)), [2, 0, 3, 1]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     ///
     /// # Errors
@@ -87,6 +102,15 @@ impl Layout {
     }
 
     /// The layout with only the named logical bits, in the order named: places whose elements differ in other bits alone hold the same.
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// let address = layout!("t0 t1 t2<->bank0 bank1 line0"); // which banks do the lanes meet?
+    /// let banks = address.project(&["bank0", "bank1"])?;
+    /// assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|lane| banks.apply(lane)), [0, 1, 2, 3, 0, 1, 2, 3]);
+    /// # Ok::<(), fringes_layout_core::LayoutError>(())
+    /// ```
     ///
     /// # Errors
     /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed twice.
