@@ -1,0 +1,62 @@
+//! Pictures as text.
+
+use fringes_layout_core::Layout;
+
+use super::TextOptions;
+use super::grid::Grid;
+
+/// A layout as a table: its text form, then a line for every row of the grid. Parts of a cell are separated by `|`, cells by spaces.
+pub fn text(layout: &Layout, options: &TextOptions<'_>) -> String {
+    lines(layout, options).into_iter().map(|line| line + "\n").collect()
+}
+
+/// Two layouts side by side, such as a conversion's source and destination.
+pub fn text_pair(before: &Layout, after: &Layout, options: &TextOptions<'_>) -> String {
+    let (left, right) = (lines(before, options), lines(after, options));
+    let width = left.iter().map(|line| line.chars().count()).max().unwrap_or_default();
+    let line = |at: usize| {
+        let (left, right) = (left.get(at).map_or("", String::as_str), right.get(at).map_or("", String::as_str));
+        format!("{left:width$}   {right}").trim_end().to_owned() + "\n"
+    };
+    (0..left.len().max(right.len())).map(line).collect()
+}
+
+fn lines(layout: &Layout, options: &TextOptions<'_>) -> Vec<String> {
+    let grid = Grid::new(layout, options);
+    let mut lines = vec![layout.to_string()];
+    if !grid.legend().is_empty() {
+        lines.push(format!("cells: {}", grid.legend()));
+    }
+    let (rows, left_out) = grid.row_counts();
+    let part_width = grid.widest_label();
+    let labels: Vec<String> = (0..rows).map(|row| grid.row_label(row)).collect();
+    let label_width = labels.iter().map(String::len).chain([grid.rows.title.len()]).max().unwrap_or_default();
+    let columns = grid.columns.size();
+    let cell_width = (part_width as u64 + 1) * grid.parts.size() - 1;
+    let headers: Vec<String> = (0..columns).map(|column| grid.column_label(column)).collect();
+    let width = headers.iter().map(String::len).max().unwrap_or_default().max(cell_width as usize);
+    let row = |label: &str, cells: Vec<String>| {
+        let cells = cells.into_iter().map(|cell| format!("{cell:width$}")).collect::<Vec<_>>().join("  ");
+        format!("{label:>label_width$} | {cells}").trim_end().to_owned()
+    };
+    let corner = match grid.columns.title.as_str() {
+        "" => grid.rows.title.clone(),
+        title => {
+            lines.push(format!("{:label_width$}   {title}", ""));
+            grid.rows.title.clone()
+        }
+    };
+    lines.push(row(&corner, headers));
+    for (number, label) in (0..rows).zip(&labels) {
+        let cell = |column| {
+            let part = |part| grid.element(number, column, part).map_or(String::new(), |e| grid.element_label(e));
+            let parts: Vec<String> = (0..grid.parts.size()).map(|at| format!("{:>part_width$}", part(at))).collect();
+            parts.join("|")
+        };
+        lines.push(row(label, (0..columns).map(cell).collect()));
+    }
+    if left_out > 0 {
+        lines.push(format!("({left_out} rows more)"));
+    }
+    lines
+}
