@@ -4,6 +4,7 @@
 //! what failed and, where there is one, the command that mends it.
 
 mod ci;
+mod conversions;
 mod kernels;
 mod performance;
 mod tidy;
@@ -38,6 +39,12 @@ enum Task {
     Tidy,
     /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
     Kernels(kernels::Options),
+    /// Writes kernels-rs/conversions/src/generated.rs from the list of conversions.
+    Conversions {
+        /// Only compare; fail if the file is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Writes docs/performance.md from docs/measurements/*.json.
     Performance {
         /// Only compare; fail if the page is stale.
@@ -58,6 +65,7 @@ fn main() -> ExitCode {
         Task::Ci { only, python, .. } => ci::run(root, &only, &python),
         Task::Tidy => tidy::run(root),
         Task::Kernels(options) => kernels::run(root, &options),
+        Task::Conversions { check } => conversions::run(root, check),
         Task::Performance { check } => performance::run(root, check),
     };
     match result {
