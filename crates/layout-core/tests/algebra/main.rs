@@ -3,6 +3,7 @@
 
 mod constant;
 mod exhaustive;
+mod golden;
 mod inverses;
 mod laws;
 mod parts;

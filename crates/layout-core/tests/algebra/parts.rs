@@ -48,6 +48,13 @@ proptest! {
             table(&layout).into_iter().filter(|(_, element)| agrees(element, &fixed, values)).collect();
         match layout.restrict_logical(&as_str(&fixed), values) {
             Ok(part) => {
+                if let [bit] = &fixed[..] {
+                    // The place bit that goes is the highest that changes the element's.
+                    let mask = 1 << layout.logical().find(bit).unwrap();
+                    let changes = (0..layout.physical().len()).rev().find(|&place| layout.column(place) & mask != 0);
+                    let gone = names(layout.physical()).into_iter().find(|name| part.physical().find(name).is_err());
+                    prop_assert_eq!(gone, changes.map(|place| layout.physical().get(place).to_string()));
+                }
                 let table = table(&part);
                 prop_assert_eq!(table.len(), rows.len());
                 let kept = names(part.physical());
