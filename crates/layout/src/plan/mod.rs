@@ -3,13 +3,21 @@
 mod arrangement;
 mod costs;
 mod error;
+mod lower;
+mod menu;
+mod model;
 mod moves;
 mod pair;
+mod planner;
+mod search;
 
 pub use arrangement::{Arrangement, Bit, LANE_BITS, Shape};
 pub use costs::{Costs, Rates};
 pub use error::PlanError;
-pub use moves::{Access, Move, Neighbour, neighbours, permuting};
+pub use menu::{Neighbour, neighbours};
+pub use moves::{Access, Move, permuting};
+pub use planner::plan;
+pub use search::{Path, cheapest};
 
 use crate::Layout;
 use crate::program::{Counts, Program};
@@ -72,13 +80,4 @@ pub struct Plan {
     pub bound: Bound,
     /// Whether there may be a cheaper program.
     pub optimal: Optimality,
-}
-
-/// The cheapest conversion that the planner finds.
-///
-/// # Errors
-/// [`PlanError`], naming the bit that is in the way.
-pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Result<Plan, PlanError> {
-    let _ = (from, to, costs, options);
-    Err(PlanError::NoWay)
 }

@@ -82,6 +82,13 @@ pub enum Move {
     },
     /// Each register is put together from whole registers of other lanes.
     Gather,
+    /// Adds a constant to the index of the lanes (`R` shuffles) and of the parts (`R` permutes).
+    Offset {
+        /// What is added to the lane's index.
+        lanes: u8,
+        /// What is added to the part's index.
+        parts: u8,
+    },
 }
 
 /// How registers and shared memory exchange data.
@@ -107,7 +114,7 @@ impl Move {
             | Self::Together { from, to }
             | Self::Lanes { from, to }
             | Self::MoveMatrix { from, to } => Some((from, to)),
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather => None,
+            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } => None,
         }
     }
 
@@ -138,7 +145,7 @@ impl Move {
                 let stay = if permutes_lanes(from, to, shape) { 0 } else { registers >> count };
                 Some(Counts { select: 2 * count * registers, shuffle: registers - stay, ..none })
             }
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather => None,
+            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } => None,
         }
     }
 
@@ -209,6 +216,7 @@ impl Move {
                 let permutes = if permutes == 0 { String::new() } else { format!(", {permutes} layers of permutes") };
                 format!("{before} lane-dependent renamings, {shuffle}, {after} lane-dependent renamings{permutes}")
             }
+            Self::Offset { lanes, parts } => format!("lanes exchanged by {lanes:#07b}, parts by {parts:#04b}"),
             Self::Gather => "each register gathered from the lanes that hold its parts".to_owned(),
         }
     }
@@ -235,103 +243,6 @@ pub(super) fn entering(from: Arrangement, to: Arrangement, shape: Shape) -> Vec<
 pub(super) fn permutes_lanes(from: Arrangement, to: Arrangement, shape: Shape) -> bool {
     let (before, after) = (from.lanes(shape), to.lanes(shape));
     (0..LANE_BITS).any(|lane| before[lane] != after[lane] && after.contains(&before[lane]))
-}
-
-/// An arrangement, the move that leads to it, and what the move costs.
-pub type Neighbour = (Arrangement, Move, f64);
-
-/// All arrangements that one move leads to and in which no lane bit changes its slot for another, each by the cheapest such move.
-///
-/// Left out are the moves that permute lanes ([`permuting`]), which a path needs once at most, and the way through shared memory, which leads anywhere.
-pub fn neighbours(from: Arrangement, shape: Shape, costs: &Costs, found: &mut Vec<Neighbour>) {
-    found.clear();
-    let mut push = |to: Arrangement, step: Move| {
-        if let Some(counts) = step.counts(shape) {
-            found.push((to, step, costs.cost(&counts)));
-        }
-    };
-    let (first_lane, first) = (shape.parts, shape.first_register());
-    // Parts among themselves and with one register bit.
-    for_each_group(from, shape, None, &mut |to| push(to, Move::Local { from, to }));
-    for lane in first_lane..first {
-        for_each_group(from, shape, Some(lane), &mut |to| {
-            let steps = [false, true].map(|whole| Move::Exchange { from, to, whole });
-            let cost = |step: &Move| step.counts(shape).map_or(f64::INFINITY, |counts| costs.cost(&counts));
-            let [packed, whole] = steps;
-            push(to, if cost(&packed) <= cost(&whole) { packed } else { whole });
-        });
-    }
-    if shape.parts > 0 {
-        let half = shape.parts - 1;
-        let slots: [usize; 6] = std::array::from_fn(|at| if at == 0 { half } else { half + at });
-        let bits = slots.map(|slot| from.get(slot));
-        let to = from.with(&slots, &[bits[3], bits[4], bits[5], bits[0], bits[1], bits[2]], shape);
-        push(to, Move::MoveMatrix { from, to });
-    }
-    for_each_together(from, shape, &mut |to| push(to, Move::Together { from, to }));
-}
-
-/// Calls `found` with the arrangements that differ from `from` in the parts, one register bit at most, and the content of a lane slot.
-fn for_each_group(from: Arrangement, shape: Shape, lane: Option<usize>, found: &mut dyn FnMut(Arrangement)) {
-    let first = shape.first_register();
-    let mut slots: Vec<usize> = (0..shape.parts).chain(lane).collect();
-    let fixed = slots.len();
-    for register in std::iter::once(None).chain((first..shape.bits()).map(Some)) {
-        slots.truncate(fixed);
-        slots.extend(register);
-        let bits: Vec<Bit> = slots.iter().map(|&slot| from.get(slot)).collect();
-        for_each_order(&bits, &mut |order| {
-            let lane_changes = lane.is_none() || order[fixed - 1] != bits[fixed - 1];
-            let register_changes = register.is_none() || order[fixed] != bits[fixed];
-            if order != bits && lane_changes && register_changes {
-                found(from.with(&slots, order, shape));
-            }
-        });
-    }
-}
-
-/// Calls `found` with the arrangements in which two or three lane bits have changed places with register bits.
-fn for_each_together(from: Arrangement, shape: Shape, found: &mut dyn FnMut(Arrangement)) {
-    fn extend(
-        at: Arrangement,
-        shape: Shape,
-        lane: usize,
-        taken: u16,
-        count: usize,
-        found: &mut dyn FnMut(Arrangement),
-    ) {
-        if count >= 2 {
-            found(at);
-        }
-        if count == 3 {
-            return;
-        }
-        for lane in lane..shape.first_register() {
-            for register in shape.first_register()..shape.bits() {
-                let bit = at.get(register);
-                if taken >> bit & 1 == 0 {
-                    let taken = taken | 1 << at.get(lane);
-                    extend(at.exchanged(lane, register, shape), shape, lane + 1, taken, count + 1, found);
-                }
-            }
-        }
-    }
-    extend(from, shape, shape.parts, 0, 0, found);
-}
-
-/// Calls `found` with every order of the bits.
-fn for_each_order(bits: &[Bit], found: &mut dyn FnMut(&[Bit])) {
-    fn permute(bits: &mut [Bit], at: usize, found: &mut dyn FnMut(&[Bit])) {
-        if at == bits.len() {
-            found(bits);
-        }
-        for other in at..bits.len() {
-            bits.swap(at, other);
-            permute(bits, at + 1, found);
-            bits.swap(at, other);
-        }
-    }
-    permute(&mut bits.to_vec(), 0, found);
 }
 
 /// The cheapest move between two arrangements that may also permute lanes: a lane permutation, or an exchange whose shuffles permute them.

@@ -50,7 +50,7 @@ type Place = (usize, usize);
 
 impl Operation {
     /// The operation that gives, for each value of the flag, these parts of sources: none where it does not matter.
-    fn new(parts: &[Vec<Option<(Source, usize)>>; 2]) -> Option<Self> {
+    pub(super) fn new(parts: &[Vec<Option<(Source, usize)>>; 2]) -> Option<Self> {
         let mut sources: Vec<Source> = Vec::new();
         for &(source, _) in parts.iter().flatten().flatten() {
             if !sources.contains(&source) {
