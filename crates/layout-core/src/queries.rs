@@ -8,6 +8,19 @@ impl Layout {
         self.matrix().rank()
     }
 
+    /// What the elements held differ by: a basis, reduced, of the flips of logical bits that some change of place makes.
+    ///
+    /// ```
+    /// use fringes_layout_core::layout;
+    ///
+    /// let layout = layout!("t0 t1 t2<->n0^n1 n1 n0  0<->n2");
+    /// assert_eq!(layout.reached().columns(), [0b01, 0b10]); // n0 and n1, but not n2
+    /// assert_eq!(layout.rank(), 2);
+    /// ```
+    pub const fn reached(&self) -> Matrix {
+        self.matrix().reduce().basis()
+    }
+
     /// Whether no two places hold the same element.
     pub const fn is_injective(&self) -> bool {
         self.rank() == self.physical().len()

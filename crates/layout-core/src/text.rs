@@ -283,6 +283,14 @@ impl Layout {
     }
 }
 
+impl core::str::FromStr for Layout {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Self, LayoutError> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Debug for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")

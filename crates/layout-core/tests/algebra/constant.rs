@@ -55,6 +55,13 @@ const _: () = assert!(ARRAY.apply(5 << 2 | 2) == ARRAY.logical().index(&[("row",
 const _: () =
     assert!(get!(ARRAY.reshape_logical(&get!(Space::numbered("n", 5)))).same_map(&layout!("g<->n0 n1 n2 n3 n4")));
 
+// The largest layouts stay below the compiler's limit on the length of an evaluation.
+const LARGE: Layout = get!(get!(Layout::flat("physical", &[("logical", 48)])).with_offset(0x8421_8421_8421));
+const _: () = assert!(get!(LARGE.compose(&get!(LARGE.invert()))).same_map(&Layout::identity(*LARGE.physical())));
+const _: () = assert!(get!(conversion(&LARGE, &LARGE)).is_permutation());
+const _: () = assert!(get!(LARGE.divide(&LARGE)).physical().is_empty());
+const _: () = assert!(LARGE.contiguous_bits_in_any_order(&["physical"]) == 48);
+
 #[test]
 fn constants_are_what_the_same_calls_give_at_run_time() {
     assert_eq!(conversion(&X, &Z), Ok(CONVERSION));

@@ -63,6 +63,10 @@ proptest! {
             (0..layout.physical().size()).filter(|&flipped| layout.apply(flipped) == layout.offset()).collect();
         prop_assert_eq!(spanned, unchanged);
         prop_assert_eq!(kernel.width() + layout.rank(), layout.physical().len());
+        // So does the basis of what is reached, from the element of place 0.
+        let reached = layout.reached();
+        let spanned: BTreeSet<u64> = (0..1 << reached.width()).map(|choice| layout.offset() ^ reached.apply(choice)).collect();
+        prop_assert_eq!(spanned, rows(&layout).into_iter().map(|(_, element)| element).collect());
     }
 
     #[test]
