@@ -81,14 +81,26 @@ pub(super) struct Grid<'a> {
     pub(super) rows: Axis,
     pub(super) columns: Axis,
     pub(super) parts: Axis,
+    /// Logical stems, in the order in which labels have them.
+    stems: Vec<String>,
     labels: Labels,
     max_rows: usize,
 }
 
 impl<'a> Grid<'a> {
-    pub(super) fn new(layout: &'a Layout, options: &TextOptions<'_>) -> Self {
+    /// The grid of a layout; labels have the order of another's logical stems.
+    pub(super) fn new(layout: &'a Layout, like: &Layout, options: &TextOptions<'_>) -> Self {
         let (rows, columns, parts) = axes(layout, options);
-        Self { layout, rows, columns, parts, labels: options.labels, max_rows: options.max_rows.max(1) }
+        let (own, mut ordered) = (stems(layout), stems(like));
+        ordered.retain(|stem| own.contains(stem));
+        ordered.extend(own.into_iter());
+        let mut stems = Vec::new();
+        for stem in ordered {
+            if !stems.contains(&stem) {
+                stems.push(stem);
+            }
+        }
+        Self { layout, rows, columns, parts, stems, labels: options.labels, max_rows: options.max_rows.max(1) }
     }
 
     /// Rows shown, and left out.
@@ -115,7 +127,7 @@ impl<'a> Grid<'a> {
     pub(super) fn element_label(&self, element: u64) -> String {
         let logical = self.layout.logical();
         let values = |named: bool| {
-            let values = stems(self.layout).into_iter().map(|stem| (logical.number(&stem, element), stem));
+            let values = self.stems.iter().map(|stem| (logical.number(stem, element), stem));
             values
                 .map(|(value, stem)| if named { format!("{stem}{value}") } else { value.to_string() })
                 .collect::<Vec<_>>()
@@ -131,7 +143,7 @@ impl<'a> Grid<'a> {
     /// What the elements' texts are made of.
     pub(super) fn legend(&self) -> String {
         match self.labels {
-            Labels::Values => stems(self.layout).join(","),
+            Labels::Values => self.stems.join(","),
             Labels::Named => String::new(),
             Labels::Index => "index".to_owned(),
             Labels::Bits => {

@@ -11,27 +11,30 @@ use super::grid::Grid;
 /// Sizes in pixels.
 const FONT: f64 = 10.0;
 const SMALL_FONT: f64 = 8.5;
-const TITLE_FONT: f64 = 13.0;
+const TITLE_FONT: f64 = 15.0;
+const HEADING_FONT: f64 = 12.0;
 const ROW_HEIGHT: f64 = 15.0;
 const MARGIN: f64 = 16.0;
 /// Space after every eighth row.
 const GROUP_GAP: f64 = 3.0;
 /// Space between two grids.
 const BETWEEN: f64 = 56.0;
+/// Grids that are wider together are put below each other.
+const WIDEST_PAIR: f64 = 1300.0;
 /// Width of a character of a monospaced font, in font sizes, with some to spare.
 const CHARACTER: f64 = 0.61;
 
 /// A layout drawn as a grid: the title, the layout's text form, the cells coloured by some logical bits, and a legend of the colours.
 pub fn svg(layout: &Layout, options: &SvgOptions<'_>) -> String {
     let coloring = Coloring::new(&[layout], options.color_by);
-    let panel = Panel::new(layout, "", &coloring, options);
+    let panel = Panel::new("", layout, layout, &coloring, options);
     document(&[panel], &coloring, options.title)
 }
 
 /// Two layouts side by side, such as a conversion's source and destination; an element has the same colour in both.
 pub fn svg_pair(before: (&str, &Layout), after: (&str, &Layout), options: &SvgOptions<'_>) -> String {
     let coloring = Coloring::new(&[before.1, after.1], options.color_by);
-    let panels = [before, after].map(|(heading, layout)| Panel::new(layout, heading, &coloring, options));
+    let panels = [before, after].map(|(heading, layout)| Panel::new(heading, layout, before.1, &coloring, options));
     document(&panels, &coloring, options.title)
 }
 
@@ -65,8 +68,8 @@ struct Panel {
 }
 
 impl Panel {
-    fn new(layout: &Layout, heading: &str, coloring: &Coloring, options: &SvgOptions<'_>) -> Self {
-        let grid = Grid::new(layout, &options.text);
+    fn new(heading: &str, layout: &Layout, like: &Layout, coloring: &Coloring, options: &SvgOptions<'_>) -> Self {
+        let grid = Grid::new(layout, like, &options.text);
         let (rows, left_out) = grid.row_counts();
         let labels: Vec<String> = (0..rows).map(|row| grid.row_label(row)).collect();
         let longest =
@@ -84,9 +87,9 @@ impl Panel {
         let mut body = String::new();
         let mut y = 0.0;
         if !heading.is_empty() {
-            y += TITLE_FONT;
-            write_text(&mut body, 0.0, y, TITLE_FONT, "start", "strong", heading);
-            y += 6.0;
+            y += HEADING_FONT;
+            write_text(&mut body, 0.0, y, HEADING_FONT, "start", "strong", heading);
+            y += 4.0;
         }
         let form = wrap(&layout.to_string(), columns_end.max(320.0));
         let form_width = form.iter().map(|line| width(line, FONT)).fold(0.0, f64::max);
@@ -144,7 +147,7 @@ impl Panel {
             y += SMALL_FONT + 6.0;
             write_text(&mut body, left, y, SMALL_FONT, "start", "faint", &note);
         }
-        let width = columns_end.max(form_width).max(width(heading, TITLE_FONT)).max(left + width(&note, SMALL_FONT));
+        let width = columns_end.max(form_width).max(width(heading, HEADING_FONT)).max(left + width(&note, SMALL_FONT));
         Self { width, height: y + 4.0, body }
     }
 }
@@ -173,26 +176,38 @@ fn document(panels: &[Panel], coloring: &Coloring, title: &str) -> String {
     if !title.is_empty() {
         y += TITLE_FONT;
         write_text(&mut body, MARGIN, y, TITLE_FONT, "start", "strong", title);
-        y += 8.0;
+        y += 12.0;
     }
-    let (mut x, height) = (MARGIN, panels.iter().map(|panel| panel.height).fold(0.0, f64::max));
+    let mut right = MARGIN + width(title, TITLE_FONT);
+    let beside = panels.iter().map(|panel| panel.width).sum::<f64>() <= WIDEST_PAIR;
+    let highest = panels.iter().map(|panel| panel.height).fold(0.0, f64::max);
+    let mut x = MARGIN;
     for (at, panel) in panels.iter().enumerate() {
-        if at > 0 {
-            let middle = y + height / 2.0;
-            let _ = writeln!(
-                body,
-                r#"<path d="M{:.1} {middle:.1} h26 m-7 -6 l7 6 l-7 6" class="arrow"/>"#,
-                x + (BETWEEN - 26.0) / 2.0
-            );
-            x += BETWEEN;
+        let gap = if at == 0 { 0.0 } else { BETWEEN };
+        let arrow = match (at, beside) {
+            (0, _) => None,
+            (_, true) => Some((x + (gap - 26.0) / 2.0, y + highest / 2.0, "h26 m-7 -6 l7 6 l-7 6")),
+            (_, false) => Some((MARGIN + panel.width / 2.0, y + (gap - 26.0) / 2.0, "v26 m-6 -7 l6 7 l6 -7")),
+        };
+        if let Some((from_x, from_y, path)) = arrow {
+            let _ = writeln!(body, r#"<path d="M{from_x:.1} {from_y:.1} {path}" class="arrow"/>"#);
+        }
+        if beside {
+            x += gap;
+        } else {
+            y += gap;
         }
         let _ = writeln!(body, r#"<g transform="translate({x:.1} {y:.1})">"#);
         body.push_str(&panel.body);
         body.push_str("</g>\n");
-        x += panel.width;
+        right = right.max(x + panel.width);
+        if beside {
+            x += panel.width;
+        } else {
+            y += panel.height;
+        }
     }
-    y += height + 6.0;
-    let mut right = x.max(MARGIN + width(title, TITLE_FONT));
+    y += if beside { highest } else { 0.0 } + 8.0;
     if !coloring.bits.is_empty() {
         let names = coloring.bits.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         write_text(&mut body, MARGIN, y + 11.0, FONT, "start", "plain", &names);

@@ -7,12 +7,12 @@ use super::grid::Grid;
 
 /// A layout as a table: its text form, then a line for every row of the grid. Parts of a cell are separated by `|`, cells by spaces.
 pub fn text(layout: &Layout, options: &TextOptions<'_>) -> String {
-    lines(layout, options).into_iter().map(|line| line + "\n").collect()
+    lines(layout, layout, options).into_iter().map(|line| line + "\n").collect()
 }
 
 /// Two layouts side by side, such as a conversion's source and destination.
 pub fn text_pair(before: &Layout, after: &Layout, options: &TextOptions<'_>) -> String {
-    let (left, right) = (lines(before, options), lines(after, options));
+    let (left, right) = (lines(before, before, options), lines(after, before, options));
     let width = left.iter().map(|line| line.chars().count()).max().unwrap_or_default();
     let line = |at: usize| {
         let (left, right) = (left.get(at).map_or("", String::as_str), right.get(at).map_or("", String::as_str));
@@ -21,8 +21,8 @@ pub fn text_pair(before: &Layout, after: &Layout, options: &TextOptions<'_>) -> 
     (0..left.len().max(right.len())).map(line).collect()
 }
 
-fn lines(layout: &Layout, options: &TextOptions<'_>) -> Vec<String> {
-    let grid = Grid::new(layout, options);
+fn lines(layout: &Layout, like: &Layout, options: &TextOptions<'_>) -> Vec<String> {
+    let grid = Grid::new(layout, like, options);
     let mut lines = vec![layout.to_string()];
     if !grid.legend().is_empty() {
         lines.push(format!("cells: {}", grid.legend()));
@@ -39,14 +39,10 @@ fn lines(layout: &Layout, options: &TextOptions<'_>) -> Vec<String> {
         let cells = cells.into_iter().map(|cell| format!("{cell:width$}")).collect::<Vec<_>>().join("  ");
         format!("{label:>label_width$} | {cells}").trim_end().to_owned()
     };
-    let corner = match grid.columns.title.as_str() {
-        "" => grid.rows.title.clone(),
-        title => {
-            lines.push(format!("{:label_width$}   {title}", ""));
-            grid.rows.title.clone()
-        }
-    };
-    lines.push(row(&corner, headers));
+    if !grid.columns.title.is_empty() {
+        lines.push(format!("{:label_width$}   {}", "", grid.columns.title));
+    }
+    lines.push(row(&grid.rows.title, headers));
     for (number, label) in (0..rows).zip(&labels) {
         let cell = |column| {
             let part = |part| grid.element(number, column, part).map_or(String::new(), |e| grid.element_label(e));
