@@ -14,6 +14,7 @@ mod common;
 mod gpu_report;
 
 mod ceilings;
+mod conversions;
 mod correlator;
 mod data;
 mod one_call;
@@ -27,7 +28,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 10] = [
+const KERNELS: [&str; 11] = [
     "pack_i8",
     "pack_i8_any",
     "pack_i4",
@@ -38,6 +39,7 @@ const KERNELS: [&str; 10] = [
     "saxpy",
     "copy",
     "mma_s8",
+    "conversions",
 ];
 
 /// Run every kernel on a GPU against what it must compute. Exit status 0 all pass, 1 some fail, 3 no GPU.
@@ -73,6 +75,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
 fn cases(session: &mut Session) -> Result<(), End> {
     saxpy::validate(session)?;
     ceilings::validate(session)?;
+    conversions::validate(session)?;
     correlator::validate(session)?;
     one_call::validate(session)
 }

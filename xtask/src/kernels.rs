@@ -31,7 +31,7 @@ const CRATES: &[KernelCrate] = &[
     KernelCrate { name: "saxpy", archs: &[Arch::Sm80], destination: "kernels-rs/saxpy/ptx" },
     KernelCrate { name: "conformance", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/conformance/ptx" },
     KernelCrate { name: "ceilings", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/ceilings/ptx" },
-    KernelCrate { name: "conversions", archs: &[Arch::Sm80], destination: "kernels-rs/conversions/ptx" },
+    KernelCrate { name: "conversions", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/conversions/ptx" },
     KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx" },
 ];
 

@@ -17,6 +17,10 @@ pub struct Conversion {
     pub outputs: usize,
     /// What it costs.
     pub counts: Counts,
+    /// Selects that compute selectors, once.
+    pub selectors: u64,
+    /// Source lanes of `shfl.sync.idx`, computed once.
+    pub sources: u64,
     /// Shared memory of a warp in bytes.
     pub shared_bytes: u32,
     /// Whether it is in the PTX for sm_90a only.
