@@ -42,6 +42,8 @@ mod value;
 pub mod warp;
 pub mod wgmma;
 
+#[doc(inline)]
+pub use fringes_layout_core as layout;
 pub use global::{Global, GlobalMut};
 #[doc(hidden)]
 pub use kernel::position;

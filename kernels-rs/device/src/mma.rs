@@ -3,21 +3,18 @@
 //! Functions are named after shape, type of the accumulator and type of the factors.
 //!
 //! # Layout
-//! With `n` elements of `A` and `B` in a 32-bit register (tf32: 1, f16 and bf16: 2, 8 bits: 4, 4 bits: 8; element 0 in the lowest
-//! bits), and lane `l` split into group `g = l / 4` and place `t = l % 4`, element `e` of register `r` is
+//! [`MMAS`](fringes_layout_core::atoms::mma::MMAS) has the fragments of every function here as data, in bits: with rows of `A` and `C` called `i`, the
+//! sum `j` and columns of `B` and `C` `k`, those of `m16n8k16` with 16-bit factors and 32-bit sums are
 //!
 //! ```text
-//! A   row g + 8 (r % 2)    column n t + e + 4 n (r / 2)      (4 registers, K = 8 n;  2 registers, K = 4 n)
-//! B   row n t + e + 4 n r  column g                          (2 registers, K = 8 n;  1 register,  K = 4 n)
-//! C, D with 32-bit elements, register r:
-//!     row g + 8 (r / 2)    column 2 t + r % 2                (4 registers)
-//! C, D with f16 elements, element e of register r:
-//!     row g + 8 r          column 2 t + e                    (2 registers)
+//! A   b<->j0  r<->i3 j3  t0 t1 t2 t3 t4<->j1 j2 i0 i1 i2
+//! B   b<->j0  r<->j3     t0 t1 t2 t3 t4<->j1 j2 k0 k1 k2
+//! C   r<->k0 i3          t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2
 //! ```
 //!
-//! tf32 elements are the high 19 bits of a register; the others are ignored.
+//! The twins read that table. tf32 elements are the high 19 bits of a register; the others are ignored.
 //!
-//! So an [`ldmatrix`](crate::matrix) of rows of `A` (8 rows by 16 bytes a matrix; matrices in the order rows 0-7, rows 8-15, then the
+//! An [`ldmatrix`](crate::matrix) of rows of `A` (8 rows by 16 bytes a matrix; matrices in the order rows 0-7, rows 8-15, then the
 //! same of the next 16 bytes) gives the registers of `A`, and one of rows of the transpose of `B` those of `B`.
 //!
 //! # Precision
@@ -27,100 +24,122 @@
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod twin {
     use fringes_emulator::warp;
+    use fringes_layout_core::Layout;
+    use fringes_layout_core::atoms::mma::MMAS;
 
     use crate::tensor_core::{self, Accumulator, Factor};
 
     /// Registers of `A`, `B` and `C` of one lane.
     type Registers<const A: usize, const B: usize, const C: usize> = ([u32; A], [u32; B], [u32; C]);
 
-    /// What decides the meaning of a product: bits of an element of `A` and `B`, and `dot(row of A, column of B, C) -> D` on bits.
+    /// What decides the meaning of a product: `dot(row of A, column of B, C) -> D` on bits.
     pub(crate) trait Product {
-        const BITS: usize;
         fn dot(a: &[u32], b: &[u32], c: u32) -> u32;
     }
 
-    /// `D = A B + C` on the registers of 32 lanes, elements of `C` and `D` in 32 bits.
-    pub(crate) fn wide<P: Product, const A: usize, const B: usize>(lanes: &[Registers<A, B, 4>; 32]) -> [[u32; 4]; 32] {
-        let (a, b) = factors::<P, A, B, 4>(lanes);
-        core::array::from_fn(|lane| {
-            core::array::from_fn(|r| P::dot(&a[lane / 4 + 8 * (r / 2)], &b[2 * (lane % 4) + r % 2], lanes[lane].2[r]))
-        })
+    /// The number in [`MMAS`] of the instruction of this name, PTX and numbers of registers; a compile-time error if there is none.
+    pub(crate) const fn number(name: &str, ptx: &str, registers: [usize; 3]) -> usize {
+        let mut number = 0;
+        while !same(MMAS[number].name, name) {
+            number += 1;
+        }
+        assert!(same(MMAS[number].ptx, ptx), "another instruction than the table's");
+        let [a, b, c] = MMAS[number].registers();
+        assert!(a == registers[0] && b == registers[1] && c == registers[2], "other registers than the table's");
+        number
     }
 
-    /// `D = A B + C` on the registers of 32 lanes, elements of `C` and `D` in 16 bits.
-    pub(crate) fn packed<P: Product, const A: usize, const B: usize>(
-        lanes: &[Registers<A, B, 2>; 32],
-    ) -> [[u32; 2]; 32] {
-        let (a, b) = factors::<P, A, B, 2>(lanes);
-        core::array::from_fn(|lane| {
-            core::array::from_fn(|r| {
-                let element = |e: usize| {
-                    P::dot(&a[lane / 4 + 8 * r], &b[2 * (lane % 4) + e], lanes[lane].2[r] >> (16 * e) & 0xffff)
-                };
-                element(0) | element(1) << 16
-            })
-        })
+    const fn same(a: &str, b: &str) -> bool {
+        let (a, b) = (a.as_bytes(), b.as_bytes());
+        let mut at = 0;
+        while at < a.len() && at < b.len() && a[at] == b[at] {
+            at += 1;
+        }
+        at == a.len() && at == b.len()
     }
 
-    /// Rows of `A` and columns of `B`, one element a word.
-    fn factors<P: Product, const A: usize, const B: usize, const C: usize>(
-        lanes: &[Registers<A, B, C>; 32],
-    ) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
-        let n = 32 / P::BITS;
-        let mask = u32::MAX >> (32 - P::BITS);
-        let k = 4 * n * B;
-        let (mut a, mut b) = (vec![vec![0; k]; 16], vec![vec![0; k]; 8]);
-        for (lane, registers) in lanes.iter().enumerate() {
-            let (g, t) = (lane / 4, lane % 4);
-            for e in 0..n {
-                for (r, word) in registers.0.iter().enumerate() {
-                    a[g + 8 * (r % 2)][n * t + e + 4 * n * (r / 2)] = word >> (P::BITS * e) & mask;
-                }
-                for (r, word) in registers.1.iter().enumerate() {
-                    b[g][n * t + e + 4 * n * r] = word >> (P::BITS * e) & mask;
-                }
+    /// Where the element of each place of a fragment lies in an array with these strides of rows and columns.
+    const fn places<const N: usize>(fragment: &Layout, rows: usize, [row, column]: [usize; 2]) -> [u16; N] {
+        let (mut places, mut place) = ([0; N], 0);
+        while place < fragment.physical().size() {
+            let element = fragment.apply(place) as usize;
+            places[place as usize] = (element % rows * row + element / rows * column) as u16;
+            place += 1;
+        }
+        places
+    }
+
+    /// The fragments of instruction `MMA` of [`MMAS`], place by place: elements of a register, registers, lanes.
+    struct Fragments<const MMA: usize>;
+
+    impl<const MMA: usize> Fragments<MMA> {
+        /// Terms of a sum.
+        const K: usize = MMAS[MMA].k;
+        /// Bits of an element of `A` and `B`.
+        const BITS: usize = MMAS[MMA].element.bits();
+        /// `A`, `K` elements a row.
+        const A: [u16; 1024] = places(&MMAS[MMA].a, 16, [Self::K, 1]);
+        /// `B`, `K` elements a column.
+        const B: [u16; 512] = places(&MMAS[MMA].b, Self::K, [1, Self::K]);
+        /// `C` and `D`, 8 elements a row.
+        const C: [u16; 128] = places(&MMAS[MMA].c, 16, [8, 1]);
+    }
+
+    /// Puts the elements of a lane's registers where `places`, those of the lane, say.
+    #[inline(always)]
+    fn unpack(bits: usize, registers: &[u32], places: &[u16], elements: &mut [u32]) {
+        let mask = u32::MAX >> (32 - bits);
+        for (word, places) in registers.iter().zip(places.chunks_exact(32 / bits)) {
+            for (e, &place) in places.iter().enumerate() {
+                elements[usize::from(place)] = word >> (bits * e) & mask;
             }
         }
-        (a, b)
     }
 
-    /// Runs a product with 32-bit accumulators.
+    /// `D = A B + C` on the registers of 32 lanes; elements of `C` and `D` in 32 bits (4 registers) or 16 (2).
+    fn product<P: Product, const MMA: usize, const A: usize, const B: usize, const C: usize>(
+        lanes: &[Registers<A, B, C>; 32],
+    ) -> [[u32; C]; 32] {
+        let of = (const { &Fragments::<MMA>::A }, const { &Fragments::<MMA>::B }, const { &Fragments::<MMA>::C });
+        let (k, bits) = (Fragments::<MMA>::K, const { Fragments::<MMA>::BITS });
+        let (mut a, mut b) = ([0; 1024], [0; 512]);
+        for (lane, registers) in lanes.iter().enumerate() {
+            let n = 32 / bits;
+            unpack(bits, &registers.0, &of.0[lane * A * n..][..A * n], &mut a);
+            unpack(bits, &registers.1, &of.1[lane * B * n..][..B * n], &mut b);
+        }
+        let (n, width) = (4 / C, 8 * C);
+        let mut d = [[0; C]; 32];
+        for (place, &element) in of.2.iter().enumerate() {
+            let (e, r, lane) = (place % n, place / n % C, place / 4);
+            let (row, column) = (usize::from(element) / 8, usize::from(element) % 8);
+            let c = lanes[lane].2[r] >> (width * e) & u32::MAX >> (32 - width);
+            d[lane][r] |= P::dot(&a[k * row..][..k], &b[k * column..][..k], c) << (width * e);
+        }
+        d
+    }
+
+    /// Runs instruction `MMA` of [`MMAS`].
     #[track_caller]
-    pub(crate) fn run_wide<P: Product, const A: usize, const B: usize>(
-        name: &'static str,
+    pub(crate) fn run<P: Product, const MMA: usize, const A: usize, const B: usize, const C: usize>(
         a: [u32; A],
         b: [u32; B],
-        c: [u32; 4],
-    ) -> [u32; 4]
+        c: [u32; C],
+    ) -> [u32; C]
     where
         [u32; A]: Default,
         [u32; B]: Default,
+        [u32; C]: Default,
     {
-        warp::collective(name, u32::MAX, (a, b, c), |_, lanes| wide::<P, A, B>(lanes))
-    }
-
-    /// Runs a product with f16 accumulators.
-    #[track_caller]
-    pub(crate) fn run_packed<P: Product, const A: usize, const B: usize>(
-        name: &'static str,
-        a: [u32; A],
-        b: [u32; B],
-        c: [u32; 2],
-    ) -> [u32; 2]
-    where
-        [u32; A]: Default,
-        [u32; B]: Default,
-    {
-        warp::collective(name, u32::MAX, (a, b, c), |_, lanes| packed::<P, A, B>(lanes))
+        warp::collective(MMAS[MMA].name, u32::MAX, (a, b, c), |_, lanes| product::<P, MMA, A, B, C>(lanes))
     }
 
     macro_rules! floating {
-        ($($(#[$attribute:meta])* $name:ident, $bits:literal, $factor:ident, $accumulator:ident;)*) => { $(
+        ($($(#[$attribute:meta])* $name:ident, $factor:ident, $accumulator:ident;)*) => { $(
             $(#[$attribute])*
             pub(crate) enum $name {}
 
             impl Product for $name {
-                const BITS: usize = $bits;
                 fn dot(a: &[u32], b: &[u32], c: u32) -> u32 {
                     tensor_core::dot(tensor_core::TWIN, Factor::$factor, Accumulator::$accumulator, a, b, c)
                 }
@@ -130,20 +149,19 @@ pub(crate) mod twin {
 
     floating! {
         /// f16 factors, f32 accumulators.
-        HalfWide, 16, F16, F32;
+        HalfWide, F16, F32;
         /// f16 factors and accumulators.
-        Half, 16, F16, F16;
+        Half, F16, F16;
         /// bf16 factors, f32 accumulators.
-        Brain, 16, BF16, F32;
+        Brain, BF16, F32;
         /// tf32 factors, f32 accumulators.
-        Tensor, 32, TF32, F32;
+        Tensor, TF32, F32;
     }
 
     /// Signed integers of `BITS` bits.
     pub(crate) enum Signed<const BITS: usize> {}
 
     impl<const BITS: usize> Product for Signed<BITS> {
-        const BITS: usize = BITS;
         fn dot(a: &[u32], b: &[u32], c: u32) -> u32 {
             let shift = 32 - BITS;
             let value = |x: u32| (x << shift) as i32 >> shift;
@@ -155,7 +173,6 @@ pub(crate) mod twin {
     pub(crate) enum Unsigned<const BITS: usize> {}
 
     impl<const BITS: usize> Product for Unsigned<BITS> {
-        const BITS: usize = BITS;
         fn dot(a: &[u32], b: &[u32], c: u32) -> u32 {
             a.iter().zip(b).fold(c, |sum, (a, b)| sum.wrapping_add(a * b))
         }
@@ -196,7 +213,7 @@ macro_rules! wide {
                 );
                 [d0, d1, d2, d3]
             }
-            emulator => { twin::run_wide::<$product, $a, $b>(stringify!($name), a, b, c.map(|$value| $bits)).map(|$word| $from) }
+            emulator => { twin::run::<$product, { twin::number(stringify!($name), $ptx, [$a, $b, 4]) }, $a, $b, 4>(a, b, c.map(|$value| $bits)).map(|$word| $from) }
         }
     } };
 }
@@ -252,7 +269,7 @@ macro_rules! packed {
                 );
                 [d0, d1]
             }
-            emulator => { twin::run_packed::<twin::Half, $a, $b>(stringify!($name), a, b, c) }
+            emulator => { twin::run::<twin::Half, { twin::number(stringify!($name), $ptx, [$a, $b, 2]) }, $a, $b, 2>(a, b, c) }
         }
     )* } };
 }

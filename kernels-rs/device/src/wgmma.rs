@@ -15,17 +15,17 @@
 //! wrote themselves needs [`fence_proxy_async`](crate::fence::fence_proxy_async) and a barrier first.
 //!
 //! # Layout
-//! `D`: with warp `w = (thread / 32) % 4`, group `g = lane / 4` and place `t = lane % 4`, register `r` of `N / 2` is
+//! [`atoms::wgmma`](fringes_layout_core::atoms::wgmma) has the fragments in registers as data. `D` is tiles of 8 columns: with warp `w` of the
+//! warpgroup, rows `i` and columns `k`, register `r` of `N / 2` is
 //!
 //! ```text
-//! row    16 w + g + 8 (r / 2 % 2)
-//! column 8 (r / 4) + 2 t + r % 2
+//! tile r / 4, and in it   r<->k0 i3  t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2  w<->i4 i5
+//! that is                 row 16 w + lane / 4 + 8 (r / 2 % 2), column 8 (r / 4) + 2 (lane % 4) + r % 2
 //! ```
 //!
-//! `A` in registers: four, each of `n` elements (tf32: 1, f16 and bf16: 2, 8 bits: 4; element 0 in the lowest bits), `K = 8 n`;
-//! element `e` of register `r` is row `16 w + g + 8 (r % 2)`, column `n t + e + 4 n (r / 2)`: as for [`mma`](crate::mma).
+//! `A` in registers: four, as for [`mma`](crate::mma), rows `16 w` and up in warp `w`.
 //!
-//! Matrices in shared memory: see [`Descriptor`].
+//! Matrices in shared memory: see [`Descriptor`] and [`atoms::descriptor`](fringes_layout_core::atoms::descriptor).
 //!
 //! # Precision
 //! Integer products are exact; sums wrap modulo 2^32. Sums of floating-point products are not IEEE: the order and the bits kept
@@ -36,72 +36,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::host::not_emulated;
 
-/// How 16-byte chunks of shared memory are permuted so that neither rows nor columns of a tile collide in banks.
-///
-/// The number is the field of a [`Descriptor`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Swizzle {
-    /// Not at all.
-    None = 0,
-    /// Within rows of 128 bytes: bits 4..7 of an address are exclusive-ored with bits 7..10.
-    Bytes128 = 1,
-    /// Within rows of 64 bytes: bits 4..6 with bits 7..9.
-    Bytes64 = 2,
-    /// Within rows of 32 bytes: bit 4 with bit 7.
-    Bytes32 = 3,
-}
-
-impl Swizzle {
-    /// Where the byte of this offset lies; offsets count from a multiple of 1024 bytes.
-    #[inline(always)]
-    pub const fn apply(self, offset: u32) -> u32 {
-        let mask = match self {
-            Self::None => 0,
-            Self::Bytes128 => 0x70,
-            Self::Bytes64 => 0x30,
-            Self::Bytes32 => 0x10,
-        };
-        offset ^ (offset >> 3 & mask)
-    }
-}
-
-/// Where a matrix lies in shared memory, as `wgmma` takes it.
-///
-/// # Layout
-/// For a matrix whose rows of `A` (columns of `B`) are contiguous in K ("K-major"; the only order for 8-bit and tf32):
-///
-/// - Swizzled by `S` = 128, 64 or 32 bytes: groups of 8 rows of `S` bytes each, `8 S` bytes in all, permuted by [`Swizzle::apply`].
-///   `stride` is the distance from one group of 8 rows to the next, `leading` is not used. The address is a multiple of `8 S`; a
-///   product further along K, within the `S` bytes, takes the same descriptor [`advanced`](Self::advance) by `K` elements' bytes.
-/// - Not swizzled: blocks of 8 rows of 16 bytes, 128 contiguous bytes. `leading` is the distance between blocks that follow each
-///   other in K, `stride` between those that follow in rows. The address is a multiple of 16.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Descriptor(u64);
-
-impl Descriptor {
-    /// A matrix at shared address `address`, with distances in bytes, all multiples of 16.
-    #[inline(always)]
-    pub const fn new(address: u32, leading: u32, stride: u32, swizzle: Swizzle) -> Self {
-        /// A field of 14 bits: a number of bytes without its lowest four bits.
-        const fn field(bytes: u32) -> u64 {
-            (bytes as u64 & 0x3_ffff) >> 4
-        }
-        Self(field(address) | field(leading) << 16 | field(stride) << 32 | (swizzle as u64) << 62)
-    }
-
-    /// The same, `bytes` further on (a multiple of 16).
-    #[inline(always)]
-    pub const fn advance(self, bytes: u32) -> Self {
-        Self(self.0 + (bytes as u64 >> 4))
-    }
-
-    /// The 64 bits that the instruction takes.
-    #[inline(always)]
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-}
+pub use fringes_layout_core::atoms::descriptor::{Descriptor, Swizzle};
 
 /// Registers of `D`.
 pub trait Accumulator {
