@@ -1,0 +1,243 @@
+//! A chain in the form that the search works on: one layer per array, bits as numbers.
+
+use crate::{Layout, Name};
+
+use super::moves::Moves;
+use super::product::Contraction;
+use super::role::{Operand, Role};
+use super::state::{Codec, PLACES, Tuple};
+use super::{Boundary, Problem, SolveError, Step};
+
+/// Most bits of an array that the search holds.
+pub(super) const MOST_BITS: usize = 13;
+
+/// One array.
+#[derive(Debug, Clone)]
+pub(super) struct Layer {
+    pub(super) name: String,
+    pub(super) bits: Vec<Name>,
+    pub(super) codec: Codec,
+    /// What must hold before conversions, and after.
+    pub(super) before: Vec<Pin>,
+    pub(super) after: Vec<Pin>,
+}
+
+/// A bit that must be at a place, or (without place) in a register bit; or a place that must hold no bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pin {
+    pub(super) place: Option<usize>,
+    pub(super) bit: Option<u8>,
+}
+
+/// What happens between two arrays.
+#[derive(Debug, Clone)]
+pub(super) enum Link {
+    Contract(Contraction),
+    Multiply { depends: u32, complex: Option<u8> },
+}
+
+/// A problem, prepared.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) layers: Vec<Layer>,
+    pub(super) links: Vec<Link>,
+    pub(super) roles: Vec<Role>,
+    pub(super) moves: Moves,
+    pub(super) elements: usize,
+}
+
+impl Layer {
+    pub(super) fn number(&self, bit: Name) -> Option<u8> {
+        self.bits.iter().position(|of| *of == bit).map(|at| at as u8)
+    }
+
+    /// Whether the places hold what they must.
+    pub(super) fn fits(&self, pins: &[Pin], tuple: &Tuple) -> bool {
+        let places = &tuple[..self.codec.places];
+        pins.iter().all(|pin| match (pin.place, pin.bit) {
+            (Some(place), Some(bit)) => places[place] == bit,
+            (Some(place), None) => places[place] as usize >= self.bits.len(),
+            (None, Some(bit)) => !places.contains(&bit),
+            (None, None) => true,
+        })
+    }
+
+    /// The number of an arrangement; places that hold nothing are told apart by their order only.
+    #[inline]
+    pub(super) fn rank(&self, tuple: &Tuple) -> usize {
+        if self.codec.symbols == self.bits.len() {
+            return self.codec.rank(tuple);
+        }
+        self.codec.rank(&self.canonical(tuple))
+    }
+
+    /// The arrangement with places that hold nothing in order.
+    pub(super) fn canonical(&self, tuple: &Tuple) -> Tuple {
+        let (mut tuple, mut empty) = (*tuple, self.bits.len() as u8);
+        for symbol in &mut tuple[..self.codec.places] {
+            if *symbol as usize >= self.bits.len() {
+                *symbol = empty;
+                empty += 1;
+            }
+        }
+        tuple
+    }
+
+    /// Whether there is room for what holds nothing.
+    #[inline]
+    pub(super) fn holds(&self, tuple: &Tuple) -> bool {
+        let empty = tuple[..self.codec.places].iter().filter(|&&symbol| symbol as usize >= self.bits.len()).count();
+        empty <= self.codec.symbols - self.bits.len()
+    }
+
+    /// Register bits of an arrangement.
+    #[inline]
+    pub(super) fn registers(&self, tuple: &Tuple) -> usize {
+        let held = tuple[..self.codec.places].iter().filter(|&&symbol| (symbol as usize) < self.bits.len()).count();
+        self.bits.len() - held
+    }
+}
+
+/// The place of a physical bit: none for a register.
+pub(super) fn place_of(name: Name, elements: usize) -> Result<Option<usize>, Name> {
+    match (name.stem(), name.number().unwrap_or(0)) {
+        ("b", number) if number < elements => Ok(Some(number)),
+        ("t", number) if number < 5 => Ok(Some(elements + number)),
+        ("r", _) => Ok(None),
+        _ => Err(name),
+    }
+}
+
+/// What a layout demands of an array.
+pub(super) fn pins(array: &str, layer: &[Name], layout: &Layout, elements: usize) -> Result<Vec<Pin>, SolveError> {
+    let wrong = |reason, bit| Err(SolveError::Boundary { array: array.into(), reason, bit });
+    let mut pins = Vec::new();
+    for at in 0..layout.physical().len() {
+        let physical = layout.physical().get(at);
+        let Ok(place) = place_of(physical, elements) else {
+            return wrong("a place is no bit inside a register, of a lane or of a register's number", physical);
+        };
+        let column = layout.column(at);
+        if column == 0 {
+            pins.push(Pin { place, bit: None });
+            continue;
+        }
+        if !column.is_power_of_two() {
+            return wrong("a place holds a sum of bits", physical);
+        }
+        let bit = layout.logical().get(column.trailing_zeros() as usize);
+        let Some(number) = layer.iter().position(|of| *of == bit) else {
+            return wrong("the array has no such bit", bit);
+        };
+        if pins.iter().any(|pin: &Pin| pin.bit == Some(number as u8)) {
+            return wrong("a bit is at two places", bit);
+        }
+        pins.push(Pin { place, bit: Some(number as u8) });
+    }
+    Ok(pins)
+}
+
+/// What a boundary demands.
+fn boundary(array: &str, bits: &[Name], boundary: &Boundary, elements: usize) -> Result<Vec<Pin>, SolveError> {
+    match boundary {
+        Boundary::Free => Ok(Vec::new()),
+        Boundary::Partial(layout) => pins(array, bits, layout, elements),
+        Boundary::Fixed(layout) => {
+            let mut pins = pins(array, bits, layout, elements)?;
+            if let Some(at) = (0..bits.len()).find(|&at| !pins.iter().any(|pin| pin.bit == Some(at as u8))) {
+                return Err(SolveError::Boundary {
+                    array: array.into(),
+                    reason: "a bit of the array is at no place",
+                    bit: bits[at],
+                });
+            }
+            for place in 0..elements + 5 {
+                if !pins.iter().any(|pin| pin.place == Some(place)) {
+                    pins.push(Pin { place: Some(place), bit: None });
+                }
+            }
+            Ok(pins)
+        }
+    }
+}
+
+impl Prepared {
+    pub(super) fn new(problem: &Problem) -> Result<Self, SolveError> {
+        let (mut roles, mut reason) = (Vec::new(), Err(SolveError::Atom { reason: "none is allowed".into() }));
+        for atom in &problem.atoms {
+            for operand in [Operand::B, Operand::A] {
+                if operand == Operand::B || problem.allowed.data_first {
+                    match Role::new(atom, operand) {
+                        Ok(role) => roles.push(role),
+                        Err(error) => reason = Err(error),
+                    }
+                }
+            }
+        }
+        let Some(first) = roles.first() else { return reason };
+        let elements = super::role::element_bits(&first.mma.c);
+        if let Some(other) = roles.iter().find(|role| super::role::element_bits(&role.mma.c) != elements) {
+            let reason = format!("{} and {} have values of different widths", first.mma.name, other.mma.name);
+            return Err(SolveError::Atom { reason });
+        }
+        let places = elements + 5;
+        let created = roles.iter().map(|role| role.new.len()).max().unwrap_or(0);
+        let arrays = problem.chain.arrays()?;
+        let mut empty = places.saturating_sub(arrays[0].len());
+        let mut layers: Vec<Layer> = Vec::new();
+        for (at, bits) in arrays.into_iter().enumerate() {
+            let name = match at {
+                0 => problem.chain.name.clone(),
+                _ => problem.chain.steps[at - 1].name().into(),
+            };
+            if at > 0
+                && let Step::Contract { creates, .. } = &problem.chain.steps[at - 1]
+            {
+                empty = empty.max(created.saturating_sub(creates.len()));
+            }
+            empty = empty.max(places.saturating_sub(bits.len())).min(PLACES);
+            if bits.len() + empty > MOST_BITS {
+                let limit = MOST_BITS - empty;
+                return Err(SolveError::TooManyBits { array: name, actual: bits.len(), limit });
+            }
+            let codec = Codec { symbols: bits.len() + empty, places };
+            layers.push(Layer { name, bits, codec, before: Vec::new(), after: Vec::new() });
+        }
+        let last = layers.len() - 1;
+        layers[0].before = boundary(&layers[0].name, &layers[0].bits, &problem.input, elements)?;
+        layers[last].after = boundary(&layers[last].name, &layers[last].bits, &problem.output, elements)?;
+        let mut links = Vec::new();
+        for (at, step) in problem.chain.steps.iter().enumerate() {
+            let (before, after) = (&layers[at], &layers[at + 1]);
+            let mask = |bits: &[Name]| {
+                bits.iter().filter_map(|bit| before.number(*bit)).fold(0u32, |mask, number| mask | 1 << number)
+            };
+            links.push(match step {
+                Step::Contract { sums, creates, depends, .. } => {
+                    let mut to = [super::product::NONE; 32];
+                    for (number, bit) in before.bits.iter().enumerate() {
+                        if !sums.contains(bit) {
+                            to[number] = after.number(*bit).unwrap_or(super::product::NONE);
+                        }
+                    }
+                    let complex = problem.chain.complex.filter(|bit| sums.contains(bit) && creates.contains(bit));
+                    Link::Contract(Contraction {
+                        sums: mask(sums),
+                        depends: mask(depends),
+                        to,
+                        creates: creates.iter().filter_map(|bit| after.number(*bit)).collect(),
+                        real: (before.bits.len(), after.bits.len()),
+                        complex: complex.and_then(|bit| Some((before.number(bit)?, after.number(bit)?))),
+                    })
+                }
+                Step::Multiply { depends, complex, .. } => {
+                    Link::Multiply { depends: mask(depends), complex: complex.and_then(|bit| before.number(bit)) }
+                }
+            });
+        }
+        let most = layers.iter().map(|layer| layer.bits.len()).max().unwrap_or(0);
+        let identity: &[Role] = if problem.allowed.identity { &roles } else { &[] };
+        let moves = Moves::new(elements, most, &problem.costs, identity);
+        Ok(Self { layers, links, roles, moves, elements })
+    }
+}
