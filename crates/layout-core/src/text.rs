@@ -321,7 +321,7 @@ mod tests {
             "0<->x",
             "",
             "n<->b0  ReIm.<->b1",
-            "r01<->r1",
+            "r00<->r1",
         ] {
             let layout = Layout::parse(text).unwrap();
             assert_eq!(layout.to_string(), text);
