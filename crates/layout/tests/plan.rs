@@ -11,8 +11,8 @@ const Y: Layout = layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 
 #[test]
 fn the_notes_transposes_cost_no_more_than_the_note_says() {
     for costs in [Costs::NOTE, Costs::H200] {
-        for matrix in [false, true] {
-            let options = Options { shared: false, matrix };
+        for (shared, matrix) in [(false, false), (false, true), (true, false), (true, true)] {
+            let options = Options { shared, matrix };
             let z3 = plan(&Z3_PRIMED, &Z3, &costs, &options).unwrap();
             println!("{z3}");
             let y = plan(&Y_PRIMED, &Y, &costs, &options).unwrap();

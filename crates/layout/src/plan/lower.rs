@@ -44,7 +44,7 @@ impl Lowering {
                 self.offset(lanes, parts);
                 true
             }
-            Move::Shared { .. } | Move::Linear { .. } | Move::Gather => false,
+            Move::Transpose { .. } | Move::Shared { .. } | Move::Linear { .. } | Move::Gather => false,
         }
     }
 

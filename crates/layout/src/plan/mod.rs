@@ -10,6 +10,8 @@ mod moves;
 mod pair;
 mod planner;
 mod search;
+mod shared;
+mod swizzle;
 
 pub use arrangement::{Arrangement, Bit, LANE_BITS, Shape};
 pub use costs::{Costs, Rates};

@@ -62,6 +62,13 @@ pub enum Move {
         /// Afterwards.
         to: Arrangement,
     },
+    /// A part changes places with a register bit, in terms of places: `R` permutes.
+    Transpose {
+        /// Which `b`.
+        part: usize,
+        /// Which `r`.
+        register: usize,
+    },
     /// Through shared memory, without bank conflicts.
     Shared {
         /// How it is stored.
@@ -114,7 +121,9 @@ impl Move {
             | Self::Together { from, to }
             | Self::Lanes { from, to }
             | Self::MoveMatrix { from, to } => Some((from, to)),
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } => None,
+            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } | Self::Transpose { .. } => {
+                None
+            }
         }
     }
 
@@ -145,7 +154,9 @@ impl Move {
                 let stay = if permutes_lanes(from, to, shape) { 0 } else { registers >> count };
                 Some(Counts { select: 2 * count * registers, shuffle: registers - stay, ..none })
             }
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } => None,
+            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } | Self::Transpose { .. } => {
+                None
+            }
         }
     }
 
@@ -216,6 +227,7 @@ impl Move {
                 let permutes = if permutes == 0 { String::new() } else { format!(", {permutes} layers of permutes") };
                 format!("{before} lane-dependent renamings, {shuffle}, {after} lane-dependent renamings{permutes}")
             }
+            Self::Transpose { part, register } => format!("local transpose b{part} <-> r{register}"),
             Self::Offset { lanes, parts } => format!("lanes exchanged by {lanes:#07b}, parts by {parts:#04b}"),
             Self::Gather => "each register gathered from the lanes that hold its parts".to_owned(),
         }

@@ -11,7 +11,7 @@ use super::error::PlanError;
 use super::lower::Lowering;
 use super::model::Model;
 use super::moves::Move;
-use super::{Bound, Optimality, Options, Plan, search};
+use super::{Bound, Optimality, Options, Plan, search, shared};
 
 /// A program, the moves that it consists of, and what it costs.
 pub(super) struct Candidate {
@@ -35,11 +35,13 @@ pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Res
     let model = Model::new(from, to)?;
     let mut candidates = Vec::new();
     let mut optimal = Optimality::BestFound;
+    if options.shared {
+        candidates.extend(shared::round_trip(&model, costs, options, f64::INFINITY));
+    }
     if let Some((before, after)) = model.arrangements() {
-        if let Some(candidate) = permutation(&model, before, after, costs, options, f64::INFINITY) {
-            candidates.push(candidate);
-            optimal = Optimality::InMoveSet;
-        }
+        let limit = candidates.iter().map(|each| each.cost).fold(f64::INFINITY, f64::min);
+        candidates.extend(permutation(&model, before, after, costs, options, limit));
+        optimal = Optimality::InMoveSet;
     }
     let best = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost)).ok_or(PlanError::NoWay)?;
     best.program.check(&model.layouts[0], &model.layouts[1])?;
