@@ -44,7 +44,7 @@ impl Lowering {
                 self.offset(lanes, parts);
                 true
             }
-            Move::Transpose { .. } | Move::Shared { .. } | Move::Linear { .. } | Move::Gather => false,
+            _ => false,
         }
     }
 

@@ -3,6 +3,8 @@
 mod arrangement;
 mod costs;
 mod error;
+mod gather;
+mod linear;
 mod lower;
 mod menu;
 mod model;

@@ -69,6 +69,13 @@ pub enum Move {
         /// Which `r`.
         register: usize,
     },
+    /// A lane bit changes places with a register bit, in terms of places: half of the registers shuffled, three selects a pair.
+    WarpTranspose {
+        /// Which `t`.
+        lane: usize,
+        /// Which `r`.
+        register: usize,
+    },
     /// Through shared memory, without bank conflicts.
     Shared {
         /// How it is stored.
@@ -121,9 +128,7 @@ impl Move {
             | Self::Together { from, to }
             | Self::Lanes { from, to }
             | Self::MoveMatrix { from, to } => Some((from, to)),
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } | Self::Transpose { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -154,9 +159,7 @@ impl Move {
                 let stay = if permutes_lanes(from, to, shape) { 0 } else { registers >> count };
                 Some(Counts { select: 2 * count * registers, shuffle: registers - stay, ..none })
             }
-            Self::Shared { .. } | Self::Linear { .. } | Self::Gather | Self::Offset { .. } | Self::Transpose { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -227,6 +230,7 @@ impl Move {
                 let permutes = if permutes == 0 { String::new() } else { format!(", {permutes} layers of permutes") };
                 format!("{before} lane-dependent renamings, {shuffle}, {after} lane-dependent renamings{permutes}")
             }
+            Self::WarpTranspose { lane, register } => format!("warp transpose t{lane} <-> r{register}"),
             Self::Transpose { part, register } => format!("local transpose b{part} <-> r{register}"),
             Self::Offset { lanes, parts } => format!("lanes exchanged by {lanes:#07b}, parts by {parts:#04b}"),
             Self::Gather => "each register gathered from the lanes that hold its parts".to_owned(),
