@@ -48,7 +48,7 @@ use fringes_device::mma::mma_m16n8k32_s32_s8;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
 
-use crate::{rows, tile};
+use crate::{places, rows, tile};
 
 /// Most times that one launch may sum: `floor((2^31 - 1) / (2 * 127^2))`.
 pub const MAX_TIMES: u32 = 66572;
@@ -227,7 +227,7 @@ impl Source {
             stride: (inputs as usize * rows::BYTES) as u64,
             left: times.times,
             chunk,
-            place: first * rows::BYTES as u32 + 16 * (chunk ^ (first % 8)),
+            place: places::chunk_of_row(first, chunk),
         }
     }
 
@@ -293,9 +293,8 @@ impl Warp {
         let above = tile_row == tile_column && column >= row + 64;
         // On the diagonal columns end where rows do; elsewhere all columns exist.
         let beyond = tile_row * tile::INPUTS + row >= inputs;
-        let place = |row: u32, chunk: u32| row * rows::BYTES as u32 + 16 * (chunk ^ (row % 8));
-        let a = place(row + lane % 16, lane / 16);
-        let b = place(column + lane % 8 + 8 * (lane / 16), (lane / 8) % 2);
+        let ((a_row, a_chunk), (b_row, b_chunk)) = (places::a_row(row, lane), places::b_row(column, lane));
+        let (a, b) = (places::chunk_of_row(a_row, a_chunk), places::chunk_of_row(b_row, b_chunk));
         Self { row, column, lane, a, b, idle: above || beyond }
     }
 
@@ -380,7 +379,7 @@ impl Accumulators {
     unsafe fn add(&mut self, fragments: &Fragments) {
         let Fragments { rows, columns } = fragments;
         unroll!(n in 0 1 2 3 {
-            let column = [columns[n / 2][2 * (n % 2)], columns[n / 2][2 * (n % 2) + 1]];
+            let column = places::b_registers(n).map(|register| columns[n / 2][register]);
             let turned = [turn(column[0]), turn(column[1])];
             unroll!(m in 0 1 2 3 {
                 self.re[m][n] = mma_m16n8k32_s32_s8(rows[m], column, self.re[m][n]);
@@ -396,18 +395,19 @@ impl Accumulators {
     /// odd rows lie XORed with 4, which keeps both directions free of bank conflicts.
     #[inline(always)]
     unsafe fn put<S: Sum>(&self, warp: &Warp, sums: GlobalMut<S>, first: usize, row: u32, column: u32, inputs: u32) {
-        let (group, pair, lane) = (warp.lane as usize / 4, warp.lane as usize % 4, warp.lane as usize);
+        let lane = warp.lane as usize;
+        let (group, pair) = places::group_and_pair(lane);
         let own = Shared::<[i32; 4]>::dynamic().part(tid_x() as usize / 32 * 512, 512);
         let single = own.cast::<[i32; 2]>();
         let b = (column * tile::INPUTS + warp.column) as usize + lane;
         unroll!(part in 0 1 {
             unroll!(m in 0 1 {
                 unroll!(half in 0 1 {
-                    let row = 16 * m + 8 * half + group;
+                    let row = places::sum_row(m, half, group);
                     unroll!(n in 0 1 2 3 {
                         let (re, im) = (self.re[2 * part + m][n], self.im[2 * part + m][n]);
                         let value = [re[2 * half], im[2 * half], re[2 * half + 1], im[2 * half + 1]];
-                        own.store(16 * row + ((4 * n + pair) ^ (4 * (row % 2))), value);
+                        own.store(places::pair_out(row, 4 * n + pair), value);
                     });
                 });
             });
@@ -427,7 +427,7 @@ impl Accumulators {
                 unroll!(i in 0 1 2 3 {
                     let (a, row) = (a + local + i, local + i);
                     if a < inputs as usize && b <= a {
-                        let new = single.load(32 * row + 2 * ((lane / 2) ^ (4 * (i % 2))) + lane % 2);
+                        let new = single.load(places::column_out(row, i % 2, lane));
                         sums.store(first + a * (a + 1) / 2 + b, S::plus(old[i], new));
                     }
                 });

@@ -16,6 +16,7 @@
 
 pub mod correlate;
 pub mod pack;
+mod places;
 pub mod rows;
 pub mod tile;
 

@@ -17,7 +17,7 @@ use fringes_device::barrier::bar_sync_0;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, nctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, unroll};
 
-use crate::rows;
+use crate::{places, rows};
 
 /// Inputs of a block. The grid is (ceil(inputs / 64), blocks of time, channels or fewer); blocks beyond do nothing.
 pub const INPUTS: u32 = 64;
@@ -55,19 +55,18 @@ pub unsafe fn pack<const SAMPLE: usize, const WIDE: bool>(
         let input = first_input + 8 * group;
         let first = |time| Samples { voltages, present, channel, times, inputs, time, input };
         let (early, late) = (first(time).read::<SAMPLE, WIDE>(), first(time + 1).read::<SAMPLE, WIDE>());
-        let at = |input: u32, pair: u32| (input * 32 + (pair ^ (4 * (input / 8)))) as usize;
         // Word w of a time holds inputs 2 w and 2 w + 1.
         unroll!(w in 0 1 2 3 {
             let input = 8 * group + 2 * w as u32;
-            shared.store(at(input, pair), prmt_b32(early[w], late[w], 0x5410));
-            shared.store(at(input + 1, pair), prmt_b32(early[w], late[w], 0x7632));
+            shared.store(places::pair_of_times(input, pair), prmt_b32(early[w], late[w], 0x5410));
+            shared.store(places::pair_of_times(input + 1, pair), prmt_b32(early[w], late[w], 0x7632));
         });
         bar_sync_0();
         let wide = shared.cast::<[u32; 4]>();
         unroll!(half in 0 1 {
             let local = row + 32 * half as u32;
             if first_input + local < inputs {
-                let value = wide.load(at(local, 4 * chunk) / 4);
+                let value = wide.load(places::pair_of_times(local, 4 * chunk) / 4);
                 let input = (first_input + local) as usize;
                 let byte = rows::offset(channel as usize, block as usize, input, blocks, inputs as usize);
                 rows.store(byte / 16 + chunk as usize, value);
