@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::access::{LaneAddresses, SharedCost, Width};
+
 use super::{Counts, Instruction, LaneFlag, Program, Selector};
 
 /// Values of a lane that a program needs and that do not depend on the array: computed once, held in registers or predicates.
@@ -79,6 +81,35 @@ impl Program {
             sources: sources.len() as u32,
             bases: bases.len() as u32,
         }
+    }
+
+    /// Wavefronts of shared memory that the program's accesses take, their sum and the worst conflict (1: none).
+    ///
+    /// [`Counts`] charges words as if no access conflicts; this tells.
+    pub fn shared_cost(&self) -> SharedCost {
+        let mut sum = SharedCost { wavefronts: 0, ideal: 0, degree: 1 };
+        for instruction in &self.instructions {
+            let (address, lanes, width) = match instruction {
+                Instruction::StoreShared { address, values } => (address, 32, values.len()),
+                Instruction::LoadShared { address, d } => (address, 32, d.len()),
+                Instruction::StoreMatrix { row, values, .. } => (row, 8 * values.len(), 0),
+                Instruction::LoadMatrix { row, d, .. } => (row, 8 * d.len(), 0),
+                _ => continue,
+            };
+            let bytes = match width {
+                1 => Width::B4,
+                2 => Width::B8,
+                _ => Width::B16,
+            };
+            let request = (0..lanes).fold(LaneAddresses::empty(bytes), |request, lane| {
+                request.with(lane, u64::from(address.at(lane as u32)))
+            });
+            let cost = if width == 0 { request.matrices() } else { request.shared() };
+            sum.wavefronts += cost.wavefronts;
+            sum.ideal += cost.ideal;
+            sum.degree = sum.degree.max(cost.degree);
+        }
+        sum
     }
 
     /// Bytes of which the start of the warp's shared memory must be a multiple, a power of two: 4, 8 or 16 for the width of the

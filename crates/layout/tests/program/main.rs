@@ -128,6 +128,14 @@ fn a_round_trip_through_shared_memory_reverses_the_lane_bits() {
 }
 
 #[test]
+fn bank_conflicts_are_counted() {
+    // 16 bytes a lane in order: 4 wavefronts. With the bits of the lane reversed, the 8 lanes of a quarter are 64 bytes apart:
+    // 4 of them want each of the banks that they use.
+    let cost = round_trip(true, 0).shared_cost();
+    assert_eq!((cost.wavefronts, cost.ideal, cost.degree), (4 + 16, 8, 4));
+}
+
+#[test]
 fn a_missing_barrier_is_a_race_and_a_hole_is_found() {
     let (from, to) = (parse("r<->a b  t0 t1 t2 t3 t4<->c d e f g"), parse("r<->a b  t0 t1 t2 t3 t4<->g f e d c"));
     let Err(Mismatch::Program(error)) = round_trip(false, 0).check(&from, &to) else { panic!("no race") };
