@@ -137,13 +137,14 @@ fn row(conversion: &Conversion, new: bool) -> String {
     let Conversion { name, from, to, program, .. } = conversion;
     let setup = program.setup();
     format!(
-        "Conversion {{ name: \"{name}\", from: \"{from}\", to: \"{to}\", inputs: {}, outputs: {}, counts: {}, selectors: {}, sources: {}, shared_bytes: {}, needs_sm_90: {new}, \
+        "Conversion {{ name: \"{name}\", from: \"{from}\", to: \"{to}\", inputs: {}, outputs: {}, counts: {}, selectors: {}, sources: {}, wavefronts: {}, shared_bytes: {}, needs_sm_90: {new}, \
          declaration: <convert_{name} as fringes_device::Kernel>::DECLARATION, kernel: convert_{name} }},\n",
         program.inputs,
         program.outputs.len(),
         counts(&program.counts()),
         setup.selectors,
         setup.sources,
+        program.shared_cost().wavefronts,
         program.shared_bytes,
     )
 }

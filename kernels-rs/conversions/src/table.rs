@@ -21,6 +21,8 @@ pub struct Conversion {
     pub selectors: u64,
     /// Source lanes of `shfl.sync.idx`, computed once.
     pub sources: u64,
+    /// Wavefronts of shared memory.
+    pub wavefronts: u64,
     /// Shared memory of a warp in bytes.
     pub shared_bytes: u32,
     /// Whether it is in the PTX for sm_90a only.

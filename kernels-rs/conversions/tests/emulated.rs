@@ -108,6 +108,7 @@ fn shared_memory_is_free_of_bank_conflicts_and_global_memory_coalesced() {
     for conversion in CONVERSIONS {
         let (_, _, report) = run(conversion, None);
         assert_eq!(report.shared_wavefronts, report.shared_wavefronts_ideal, "{}\n{report}", conversion.name);
+        assert_eq!(report.shared_wavefronts, BLOCKS as u64 * conversion.wavefronts, "{}\n{report}", conversion.name);
         assert_eq!(report.global_sectors, report.global_sectors_ideal, "{}\n{report}", conversion.name);
         through_memory += usize::from(report.shared_requests > 0);
     }
