@@ -153,6 +153,16 @@ fn expression(map: &LaneMap) -> (String, bool) {
     (parts.join(" ^ "), parts.len() == 1)
 }
 
+/// So many of something.
+fn many(count: usize, what: &str) -> String {
+    match (count, what.split_once(' ')) {
+        (1, _) => format!("1 {what}"),
+        // The first word of `part of addresses` takes the plural, the last one of `source lane`.
+        (_, Some((first, rest))) if rest.starts_with("of ") => format!("{count} {first}s {rest}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 /// An expression without the parentheses around all of it.
 fn bare(map: &LaneMap) -> String {
     match expression(map) {
@@ -178,17 +188,17 @@ impl Source {
     }
 
     fn documentation(&mut self, program: &Program, emission: &Emission<'_>) {
-        let registers = |count: usize| if count == 1 { "1 register".into() } else { format!("{count} registers") };
-        let (inputs, outputs) = (registers(program.inputs), registers(program.outputs.len()));
+        let (inputs, outputs) = (many(program.inputs, "register"), many(program.outputs.len(), "register"));
         let size = if inputs == outputs { inputs } else { format!("{inputs}, {outputs} afterwards,") };
         let setup = program.setup();
         let once = [
-            (setup.flags, "predicate(s)"),
-            (setup.selectors + setup.sources, "register(s)"),
-            (setup.bases, "address(es)"),
+            (setup.flags, "predicate"),
+            (setup.selectors, "selector"),
+            (setup.sources, "source lane"),
+            (setup.bases, "part of addresses"),
         ];
         let once: Vec<String> =
-            once.iter().filter(|part| part.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+            once.iter().filter(|part| part.0 > 0).map(|&(count, what)| many(count as usize, what)).collect();
         let mut doc = vec![
             format!("Moves an array of {size} a lane from one layout to another."),
             String::new(),

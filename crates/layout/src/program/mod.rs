@@ -3,6 +3,32 @@
 //! A [`Builder`] makes a program, the functions of [`moves`] lower whole moves into one. [`Program::counts`] and [`Program::setup`]
 //! say what it costs, [`Program::run`] executes it, [`Program::check`] compares it with the definition of the conversion, and
 //! [`Program::emit`] writes it as Rust.
+//!
+//! The note's last conversion, a local transpose (two permutes for each of eight pairs of registers):
+//!
+//! ```
+//! use fringes_layout::layout;
+//! use fringes_layout::program::{Builder, Emission, moves};
+//!
+//! let from = layout!("b<->q3  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 ReIm");
+//! let to = layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 q3");
+//! let mut builder = Builder::new(16);
+//! let mut registers = builder.inputs();
+//! let half = moves::byte_bit(1, 0).ok_or("the half is byte bit 1")?;
+//! moves::local_transpose(&mut builder, &mut registers, half, 3);
+//! let program = builder.finish(&registers);
+//!
+//! program.check(&from, &to)?;
+//! assert_eq!(program.counts().to_string(), "16 permutes");
+//! let wrong = layout!("b<->ReIm  t0 t1 t2 t3 t4<->q5 q4 q6 q7 q8  r<->q0 q1 q2 q3");
+//! let fault = program.check(&from, &wrong).unwrap_err();
+//! assert_eq!(fault.to_string(), "lane 1, register 0, part 0: expected element 4 (q5), found 2 (q4)");
+//!
+//! let rust = program.emit(&Emission { name: "y_primed_to_y", from: &from, to: &to, bound: None })?;
+//! assert!(rust.contains("pub fn y_primed_to_y(x: [u32; 16]) -> [u32; 16] {"));
+//! assert!(rust.contains("let v16 = prmt_b32(x[0], x[8], 0x5410);"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod builder;
 mod check;
