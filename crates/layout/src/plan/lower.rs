@@ -207,3 +207,64 @@ fn lane_map(from: Arrangement, to: Arrangement, shape: Shape, pairs: &[(Bit, Bit
     }
     map
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Lowering;
+    use crate::plan::{Arrangement, Bit, Costs, LANE_BITS, Move, Shape, neighbours, permuting};
+    use crate::program::Builder;
+    use crate::{Layout, Name, Space};
+
+    fn layout(of: Arrangement, shape: Shape) -> Layout {
+        let stems = [("b", shape.parts), ("t", LANE_BITS), ("r", shape.registers)];
+        let names = stems.into_iter().flat_map(|(stem, count)| (0..count).map(move |at| (stem, at)));
+        let physical =
+            names.fold(Space::new(), |space, (stem, at)| space.with(Name::numbered(stem, at).unwrap()).unwrap());
+        let logical =
+            (0..shape.bits()).fold(Space::new(), |space, at| space.with(Name::numbered("n", at).unwrap()).unwrap());
+        let columns: Vec<u64> = (0..shape.bits()).map(|slot| 1 << of.get(slot)).collect();
+        Layout::from_columns(physical, logical, &columns).unwrap()
+    }
+
+    fn emitted(step: &Move, shape: Shape) {
+        let (from, to) = step.arrangements().unwrap();
+        let builder = Builder::new(shape.register_count());
+        let registers = builder.inputs();
+        let mut lowering = Lowering { builder, registers, shape };
+        assert!(lowering.emit(step), "{step:?}");
+        let program = lowering.builder.finish(&lowering.registers);
+        program.check(&layout(from, shape), &layout(to, shape)).unwrap_or_else(|error| panic!("{step:?}: {error}"));
+        assert_eq!(Some(program.counts()), step.counts(shape), "{step:?}");
+    }
+
+    #[test]
+    fn every_move_converts_and_has_the_instructions_that_it_says() {
+        // Rates that make each kind of move the cheapest of its arrangement somewhere.
+        let mut dear = Costs::NOTE;
+        dear.rates.shuffle = 100.0;
+        let mut cheap = Costs::NOTE;
+        cheap.rates.shuffle = 0.01;
+        for (parts, registers) in [(0, 0), (0, 3), (1, 0), (1, 1), (1, 3), (2, 0), (2, 1), (2, 2)] {
+            let shape = Shape { parts, registers };
+            // Bits in no order, so that the renaming of registers shows.
+            let bits: Vec<Bit> = (0..shape.bits()).map(|at| (at * 7 % shape.bits()) as Bit).collect();
+            let bits = if shape.bits() == 7 { vec![3, 0, 6, 2, 5, 1, 4] } else { bits };
+            let lanes = std::array::from_fn(|lane| bits[parts + lane]);
+            let from = Arrangement::new(&bits[..parts], lanes, &bits[shape.first_register()..]);
+            let mut found = Vec::new();
+            for costs in [Costs::NOTE, dear, cheap] {
+                neighbours(from, shape, &costs, &mut found);
+                for (to, step, _) in &found {
+                    emitted(step, shape);
+                    // The same with the lanes permuted.
+                    let mut turned = to.lanes(shape);
+                    turned.rotate_left(2);
+                    let to = Arrangement::new(&to.parts(shape), turned, &to.registers(shape));
+                    if let Some((step, _)) = permuting(from, to, shape, &costs) {
+                        emitted(&step, shape);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The conversion planner: the cheapest program that turns one register layout into another.
 
 mod arrangement;
+mod bound;
 mod costs;
 mod error;
 mod gather;

@@ -26,6 +26,8 @@ pub(super) struct Model {
     pub layouts: [Layout; 2],
     /// Whether no two places afterwards hold the same element and every place before is wanted.
     pub bijective: bool,
+    /// What each bit of the place holds, before and afterwards, and what place 0 does.
+    held: [(Vec<u64>, u64); 2],
 }
 
 /// One layout's columns by bit of the place.
@@ -147,9 +149,19 @@ impl Model {
             columns,
             offset,
             names,
+            held: [(before.columns, before.layout.offset()), (after.columns, after.layout.offset())],
             layouts: [before.layout, after.layout],
             bijective,
         })
+    }
+
+    /// The element in a place, before (0) or afterwards (1).
+    pub(super) fn elements(&self, side: usize) -> impl Fn(usize) -> u64 + '_ {
+        let (columns, offset) = &self.held[side];
+        move |place| {
+            let set = columns.iter().enumerate().filter(|(bit, _)| place >> bit & 1 == 1);
+            set.fold(*offset, |sum, (_, column)| sum ^ column)
+        }
     }
 
     /// The place from which a place gets its element.

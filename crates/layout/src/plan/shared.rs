@@ -177,6 +177,8 @@ pub(super) fn round_trip(model: &Model, costs: &Costs, options: &Options, limit:
             continue;
         }
         let (from, to) = (first.clone().transposed(pre), loaded.clone().transposed(post));
+        // What undoes the transposes of the place afterwards.
+        let back: Locals = post.iter().rev().copied().collect();
         let (stores, loads) = (from.ways(options), to.ways(options));
         for store in &stores {
             let Some(wanted) = from.demand(store) else { continue };
@@ -210,7 +212,7 @@ pub(super) fn round_trip(model: &Model, costs: &Costs, options: &Options, limit:
                 if stored.is_none() || got.is_none() {
                     continue;
                 }
-                transpose(&mut builder, &mut registers, Shape { registers: distinct.len(), ..after }, post);
+                transpose(&mut builder, &mut registers, Shape { registers: distinct.len(), ..after }, &back);
                 let outputs: Vec<Register> = (0..after.register_count())
                     .map(|index| {
                         let wanted = sum(&last.registers, index as u32);
@@ -222,7 +224,7 @@ pub(super) fn round_trip(model: &Model, costs: &Costs, options: &Options, limit:
                 let mut steps: Vec<Move> =
                     pre.iter().map(|&(part, register)| Move::Transpose { part, register }).collect();
                 steps.push(step);
-                steps.extend(post.iter().map(|&(part, register)| Move::Transpose { part, register }));
+                steps.extend(back.iter().map(|&(part, register)| Move::Transpose { part, register }));
                 let candidate = Candidate::new(steps, builder.finish(&outputs), costs);
                 let counts = candidate.program.counts();
                 let size = (counts.store + counts.load + counts.store_matrix + counts.load_matrix) as usize;
@@ -251,7 +253,7 @@ fn local_choices(shape: Shape) -> Vec<Locals> {
     choices
 }
 
-fn transpose(builder: &mut Builder, registers: &mut [Register], shape: Shape, locals: &Locals) {
+fn transpose(builder: &mut Builder, registers: &mut [Register], shape: Shape, locals: &[(usize, usize)]) {
     for &(part, register) in locals {
         if let Some(bit) = moves::byte_bit(shape.parts, part) {
             moves::local_transpose(builder, registers, bit, register as u32);
