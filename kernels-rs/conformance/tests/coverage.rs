@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use fringes_device::layout::atoms::matrix::{MOVES, MOVMATRIX};
+use fringes_device::layout::atoms::mma::MMAS;
+use fringes_device::layout::atoms::wgmma::{WGMMAS, Wgmma};
 use fringes_kernels_conformance::{Expected, cases, emulate};
 
 /// Blanks comments, strings and character literals; offsets stay.
@@ -221,6 +224,30 @@ fn every_intrinsic_has_a_case() {
         .filter(|name| !named.contains(name.as_str()) && !WITHOUT_CASE.contains(&name.as_str()))
         .collect();
     assert!(missing.is_empty(), "{} intrinsics without a case: {}", missing.len(), missing.join(" "));
+}
+
+#[test]
+fn layout_atoms_are_those_of_the_intrinsics() {
+    let of = |stems: &[&str]| -> BTreeSet<String> {
+        intrinsics().into_iter().filter(|name| stems.iter().any(|stem| name.starts_with(stem))).collect()
+    };
+    assert_eq!(of(&["mma_"]), MMAS.iter().map(|mma| mma.name.to_owned()).collect());
+    let moves = MOVES.iter().map(|form| form.name).chain([MOVMATRIX.name]);
+    assert_eq!(of(&["ldmatrix_", "stmatrix_", "movmatrix_"]), moves.map(str::to_owned).collect());
+    // A name is `wgmma_mma_async_`, shape, types, and of half of them `_a_registers`.
+    let products = of(&["wgmma_mma_async_"]);
+    let named = |n: usize, product: &Wgmma| {
+        format!("wgmma_mma_async_m64n{n}k{}_{}", product.k, product.types.replace('.', "_"))
+    };
+    let mut left: BTreeSet<&str> = products.iter().map(String::as_str).collect();
+    for product in &WGMMAS {
+        for n in (8..=256).step_by(8).filter(|&n| products.contains(&named(n, product))) {
+            assert!(left.remove(named(n, product).as_str()));
+            assert!(left.remove(format!("{}_a_registers", named(n, product)).as_str()), "{}", named(n, product));
+        }
+        assert!(products.contains(&named(256, product)), "{}", product.types);
+    }
+    assert!(left.is_empty(), "no atom of {left:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@
 //!
 //! Source: PTX ISA, "Matrix Fragments for wgmma.mma_async.m64nNk16", "... m64nNk32", "... m64nNk8".
 
-use super::{Element, bits, fragment, place, registers};
+use super::{Element, bits, fragment};
 use crate::error::ok;
 use crate::{Layout, LayoutError, Name, Space};
 
@@ -92,12 +92,18 @@ products! {
 pub struct Accumulator {
     tile: Layout,
     tiles: usize,
+    /// Bits `b` and `r` of the tile.
+    bits: [usize; 2],
 }
 
 impl Accumulator {
     /// `D` with `n` columns: none unless `n` is a multiple of 8 from 8 to 256.
     pub const fn new(tile: Layout, n: usize) -> Option<Self> {
-        if n == 0 || n > 256 || !n.is_multiple_of(8) { None } else { Some(Self { tile, tiles: n / 8 }) }
+        if n == 0 || n > 256 || !n.is_multiple_of(8) {
+            return None;
+        }
+        let bits = [bits(&tile, "b"), bits(&tile, "r")];
+        Some(Self { tile, tiles: n / 8, bits })
     }
 
     /// Eight columns.
@@ -112,14 +118,16 @@ impl Accumulator {
 
     /// Registers of each lane.
     pub const fn registers(&self) -> usize {
-        registers(&self.tile) * self.tiles
+        self.tiles << self.bits[1]
     }
 
     /// Row and column of element `element` of register `register` of thread `thread` (0 to 127) of the warpgroup.
     pub const fn position(&self, element: usize, register: usize, thread: usize) -> (usize, usize) {
-        let registers = registers(&self.tile);
-        let index = self.tile.apply(place(&self.tile, element, register % registers, thread)) as usize;
-        (index % 64, index / 64 + 8 * (register / registers))
+        let [elements, registers] = self.bits;
+        let (tile, register) = (register >> registers, register & ((1 << registers) - 1));
+        let place = element | register << elements | thread << (elements + registers);
+        let index = self.tile.apply(place as u64) as usize;
+        (index % 64, index / 64 + 8 * tile)
     }
 
     /// The whole as one layout: bits `r2` and up (`r1` and up with 16-bit elements) are `k3` and up.
@@ -135,7 +143,7 @@ impl Accumulator {
         let (mut registers, mut columns) = (Space::new(), Space::new());
         let mut bit = 0;
         while bit < outer {
-            registers = ok!(registers.with(ok!(Name::numbered("r", bits(&self.tile, "r") + bit))));
+            registers = ok!(registers.with(ok!(Name::numbered("r", self.bits[1] + bit))));
             columns = ok!(columns.with(ok!(Name::numbered("k", 3 + bit))));
             bit += 1;
         }

@@ -6,6 +6,7 @@ use fringes_device::Shared;
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::fence::fence_proxy_async;
 use fringes_device::index::tid_x;
+use fringes_device::layout::atoms::wgmma::{Accumulator as Tiles, M64K32_S32_S8};
 use fringes_device::wgmma::*;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -96,12 +97,38 @@ unsafe fn place(input: fringes_device::Global<u32>, shared: Shared<u32>, columns
     bar_sync_0();
 }
 
-/// Where register `k` of this thread goes: row and column of `D`.
+/// Where register `k` of a thread goes: row and column of `D`.
 #[inline(always)]
-fn row_and_column(k: usize) -> (usize, usize) {
-    let (warp, lane) = (tid_x() as usize / 32, tid_x() as usize % 32);
+const fn row_and_column(k: usize, thread: usize) -> (usize, usize) {
+    let (warp, lane) = (thread / 32, thread % 32);
     (16 * warp + lane / 4 + 8 * (k / 2 % 2), 8 * (k / 4) + 2 * (lane % 4) + k % 2)
 }
+
+/// Words from the first register of a lane's `A` to each, in rows of 32 words.
+const FACTOR: [usize; 4] = [0, 256, 4, 260];
+
+// The cases' places are those of the layout atoms: what holds on a GPU here holds for them.
+const _: () = {
+    // Two tiles of eight columns, the fewest that show where the second one begins.
+    let Some(d) = Tiles::new(M64K32_S32_S8.tile, 16) else { panic!() };
+    let (a, mut thread) = (&M64K32_S32_S8.a, 0);
+    while thread < 128 {
+        let mut k = 0;
+        while k < d.registers() {
+            let (row, column) = d.position(0, k, thread);
+            assert!(row == row_and_column(k, thread).0 && column == row_and_column(k, thread).1);
+            k += 1;
+        }
+        let mut place = 0;
+        while place < 16 {
+            let word = 32 * row_and_column(0, thread).0 + thread % 4 + FACTOR[place / 4];
+            let element = a.apply((place | thread << 4) as u64) as usize;
+            assert!(element == word / 32 + 64 * (4 * (word % 32) + place % 4));
+            place += 1;
+        }
+        thread += 1;
+    }
+};
 
 macro_rules! products {
     ($($name:ident, $ss:ident $rs:ident [$($ss_constants:tt)*] [$($rs_constants:tt)*], $n:tt, $element:ty, $kind:expr;)*) => {
@@ -121,7 +148,7 @@ macro_rules! products {
                 place(input, shared, $n, Swizzle::Bytes128);
                 let a = Descriptor::new(shared.address(0), 16, 1024, Swizzle::Bytes128);
                 let b = Descriptor::new(shared.address(32 * 64), 16, 1024, Swizzle::Bytes128);
-                let (row, _) = row_and_column(0);
+                let (row, _) = row_and_column(0, tid_x() as usize);
                 let first = 32 * row + tid_x() as usize % 4;
                 let mut d = <[$element; $n / 2]>::zero();
                 wgmma_fence();
@@ -134,7 +161,7 @@ macro_rules! products {
                 d.hold();
                 let results: fringes_device::GlobalMut<$element> = output.cast();
                 each_register!($n, k, {
-                    let (row, column) = row_and_column(k);
+                    let (row, column) = row_and_column(k, tid_x() as usize);
                     results.store($n * row + column, d[k]);
                 });
                 bar_sync_0(); // the registers of one product are free before the next begins
@@ -142,7 +169,7 @@ macro_rules! products {
                 let mut factors = [[0; 4]; 4];
                 fringes_device::unroll!(step in 0 1 2 3 {
                     let at = first + 8 * step;
-                    factors[step] = [input.load(at), input.load(at + 256), input.load(at + 4), input.load(at + 260)];
+                    factors[step] = FACTOR.map(|word| input.load(at + word));
                 });
                 let mut d = <[$element; $n / 2]>::zero();
                 wgmma_fence();
@@ -154,7 +181,7 @@ macro_rules! products {
                 wgmma_wait_group::<0>();
                 d.hold();
                 each_register!($n, k, {
-                    let (row, column) = row_and_column(k);
+                    let (row, column) = row_and_column(k, tid_x() as usize);
                     results.store(64 * $n + $n * row + column, d[k]);
                 });
             }
