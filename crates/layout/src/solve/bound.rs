@@ -34,7 +34,7 @@ impl<'a> Relaxation<'a> {
     pub(super) fn new(layer: &'a Layer, prepared: &Prepared, costs: &'a Costs) -> Self {
         let identity = (0..=layer.bits.len())
             .map(|registers| {
-                let table = prepared.moves.table(registers).iter();
+                let table = prepared.moves.table(registers).moves.iter();
                 table.filter(|step| step.product.is_some()).map(|step| step.cost).fold(f64::INFINITY, f64::min)
             })
             .collect();

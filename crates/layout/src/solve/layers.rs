@@ -235,9 +235,13 @@ impl Prepared {
                 }
             });
         }
-        let most = layers.iter().map(|layer| layer.bits.len()).max().unwrap_or(0);
+        let registers = layers.iter().flat_map(|layer| {
+            let (bits, empty) = (layer.bits.len(), layer.codec.symbols - layer.bits.len());
+            bits.saturating_sub(places)..=(bits + empty).saturating_sub(places)
+        });
+        let registers: Vec<usize> = registers.collect();
         let identity: &[Role] = if problem.allowed.identity { &roles } else { &[] };
-        let moves = Moves::new(elements, most, &problem.costs, identity);
+        let moves = Moves::new(elements, &registers, &problem.costs, identity);
         Ok(Self { layers, links, roles, moves, elements })
     }
 }

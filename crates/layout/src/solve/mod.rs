@@ -31,6 +31,7 @@
 mod assemble;
 mod bound;
 mod chain;
+mod convert;
 mod error;
 mod fft;
 mod layers;

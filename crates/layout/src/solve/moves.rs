@@ -1,6 +1,12 @@
 //! Single conversions: what may happen to an arrangement between two steps, and what it costs.
+//!
+//! The moves are the planner's ([`plan::neighbours`](crate::plan::neighbours)), worked out once for each number of registers as changes of places, and
+//! products with an identity matrix. Left out are those of the planner's moves that exchange several lane bits around one shuffle, which are
+//! seldom cheaper than one after the other, and the way through shared memory, of which only the planner knows the cost.
 
-use crate::plan::Costs;
+use std::ops::Range;
+
+use crate::plan::{self, Arrangement, Bit, Costs, LANE_BITS, Shape, neighbours, permuting};
 use crate::program::Counts;
 
 use super::role::{Place, Role};
@@ -25,8 +31,6 @@ pub(super) struct Move {
 pub(super) enum Family {
     /// A move of its own.
     Single,
-    /// Permutations of the lanes.
-    Lanes,
     /// Products with an identity matrix: role, places that are kept, and whence the others come.
     Product(usize, Vec<u8>, Vec<u8>),
 }
@@ -34,22 +38,30 @@ pub(super) enum Family {
 impl Family {
     /// A number that two arrangements share if the family's moves lead from both to the same arrangements.
     #[inline]
-    pub(super) fn key(&self, elements: usize, places: usize, tuple: &Tuple, rest: &[u8; 32]) -> Option<u64> {
+    pub(super) fn key(&self, places: usize, tuple: &Tuple, rest: &[u8; 32]) -> Option<u64> {
         let symbol = |from: u8| {
             let from = from as usize;
             if from < places { tuple[from] } else { rest[from - places] }
         };
-        let packed = |places: &[u8]| places.iter().fold(0u64, |key, &place| key << 4 | u64::from(symbol(place)));
-        let mask = |places: &[u8]| places.iter().fold(0u64, |key, &place| key | 1 << symbol(place));
         match self {
             Self::Single => None,
-            Self::Lanes => {
-                let inside = tuple[..elements].iter().fold(0u64, |key, &symbol| key << 4 | u64::from(symbol));
-                Some(inside << 20 | tuple[elements..places].iter().fold(0u64, |key, &symbol| key | 1 << symbol))
+            Self::Product(role, kept, carried) => {
+                let packed = kept.iter().fold(0u64, |key, &place| key << 4 | u64::from(symbol(place)));
+                let mask = carried.iter().fold(0u64, |key, &place| key | 1 << symbol(place));
+                Some((1 + *role as u64) << 56 | packed << 20 | mask)
             }
-            Self::Product(role, kept, carried) => Some((1 + *role as u64) << 56 | packed(kept) << 20 | mask(carried)),
         }
     }
+}
+
+/// The moves of arrays with one number of registers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    pub(super) moves: Vec<Move>,
+    /// Ranges of `moves`.
+    pub(super) families: Vec<(Family, Range<usize>)>,
+    /// Moves after which the lanes' bits are in any order, and their cost; the order in `source` means nothing.
+    pub(super) permuting: Vec<(Tuple, f64)>,
 }
 
 /// The moves for each number of register bits.
@@ -58,91 +70,113 @@ pub(super) struct Moves {
     pub(super) places: usize,
     elements: usize,
     costs: Costs,
-    tables: Vec<Vec<Move>>,
-    families: Vec<Vec<(Family, core::ops::Range<usize>)>>,
+    tables: Vec<Table>,
 }
 
 impl Moves {
-    /// The moves for up to `most` register bits.
-    pub(super) fn new(elements: usize, most: usize, costs: &Costs, identity: &[Role]) -> Self {
-        let places = elements + 5;
-        let mut moves = Self { places, elements, costs: *costs, tables: Vec::new(), families: Vec::new() };
-        for registers in 0..=most {
-            let mut table = moves.exchanges(registers);
+    /// The moves for these numbers of register bits.
+    pub(super) fn new(elements: usize, wanted: &[usize], costs: &Costs, identity: &[Role]) -> Self {
+        let places = elements + LANE_BITS;
+        let mut moves = Self { places, elements, costs: *costs, tables: Vec::new() };
+        for registers in 0..=wanted.iter().copied().max().unwrap_or(0) {
+            if !wanted.contains(&registers) {
+                moves.tables.push(Table::default());
+                continue;
+            }
+            let mut table = moves.planned(registers);
             for (at, role) in identity.iter().enumerate() {
-                moves.products(at, role, registers, &mut table);
+                moves.products(at, role, registers, &mut table.moves);
             }
             // Of moves that do the same, the cheapest.
-            table.sort_by(|x, y| x.source.cmp(&y.source).then(x.cost.total_cmp(&y.cost)));
-            table.dedup_by(|x, y| x.source == y.source);
-            table.sort_by(|x, y| x.family.cmp(&y.family).then(x.cost.total_cmp(&y.cost)));
-            let mut families: Vec<(Family, core::ops::Range<usize>)> = Vec::new();
-            for (at, step) in table.iter().enumerate() {
-                match families.last_mut() {
+            table.moves.sort_by(|x, y| x.source.cmp(&y.source).then(x.cost.total_cmp(&y.cost)));
+            table.moves.dedup_by(|x, y| x.source == y.source);
+            table.moves.sort_by(|x, y| x.family.cmp(&y.family).then(x.cost.total_cmp(&y.cost)));
+            for (at, step) in table.moves.iter().enumerate() {
+                match table.families.last_mut() {
                     Some((family, range)) if *family == step.family => range.end = at + 1,
-                    _ => families.push((step.family.clone(), at..at + 1)),
+                    _ => table.families.push((step.family.clone(), at..at + 1)),
                 }
             }
             moves.tables.push(table);
-            moves.families.push(families);
         }
         moves
     }
 
-    /// The moves of an array with this many register bits.
-    pub(super) fn table(&self, registers: usize) -> &[Move] {
-        self.tables.get(registers).map_or(&[], Vec::as_slice)
-    }
-
-    /// The moves in families: ranges of the table.
-    pub(super) fn families(&self, registers: usize) -> &[(Family, core::ops::Range<usize>)] {
-        self.families.get(registers).map_or(&[], Vec::as_slice)
+    /// The moves of an array with this many register bits; at most as many as were asked for.
+    pub(super) fn table(&self, registers: usize) -> &Table {
+        &self.tables[registers.min(self.tables.len() - 1)]
     }
 
     fn identity(&self) -> Tuple {
         core::array::from_fn(|place| place as u8)
     }
 
-    fn push(&self, table: &mut Vec<Move>, source: Tuple, counts: Counts, family: Family) {
-        table.push(Move { source, cost: self.costs.cost(&counts), counts, product: None, family });
-    }
-
-    /// Instructions that exchange place and register bit in one pair of registers, times the pairs.
-    fn exchange(&self, place: Place, pairs: u32) -> Counts {
-        if place < self.elements {
-            Counts { permute: 2 * pairs, ..Counts::default() }
-        } else {
-            Counts { shuffle: pairs, select: 3 * pairs, ..Counts::default() }
+    /// The planner's moves, from an arrangement in which each place holds its own number.
+    fn planned(&self, registers: usize) -> Table {
+        let shape = Shape { parts: self.elements, registers };
+        let mut table = Table::default();
+        if shape.bits() > 16 {
+            return table;
         }
-    }
-
-    /// Local and warp transposes, permutations of lanes, transposed matrices.
-    fn exchanges(&self, registers: usize) -> Vec<Move> {
-        let mut table = Vec::new();
-        let count = 1u32 << registers;
-        for place in 0..self.places {
-            for register in 0..registers {
-                let mut source = self.identity();
-                source[place] = (self.places + register) as u8;
-                self.push(&mut table, source, self.exchange(place, count / 2), Family::Single);
+        let numbers: Vec<Bit> = (0..shape.bits() as Bit).collect();
+        let sample = self.arrangement(&self.identity(), &numbers[self.places..]);
+        let source = |of: Arrangement| {
+            core::array::from_fn(|place| if place < self.places { of.get(place) } else { place as u8 })
+        };
+        let mut found = Vec::new();
+        neighbours(sample, shape, &self.costs, &mut found);
+        let mut classes = vec![sample];
+        for (to, step, cost) in found {
+            if matches!(step, plan::Move::Together { .. }) {
+                continue;
+            }
+            if let Some(counts) = step.counts(shape) {
+                table.moves.push(Move { source: source(to), cost, counts, product: None, family: Family::Single });
+            }
+            classes.push(to);
+        }
+        for to in classes {
+            // Some order in which a bit that stays in the lanes has another place than before.
+            let mut turned = None;
+            let mut order = to.lanes(shape);
+            for _ in 1..LANE_BITS {
+                order.rotate_left(1);
+                let moved = order.iter().enumerate().any(|(at, &bit)| {
+                    bit != (self.elements + at) as Bit && (self.elements..self.places).contains(&(bit as usize))
+                });
+                if moved {
+                    turned = Some(order);
+                    break;
+                }
+            }
+            let Some(order) = turned else { continue };
+            let rest = to.registers(shape);
+            let turned = Arrangement::new(&to.parts(shape), order, &rest);
+            if let Some((_, cost)) = permuting(sample, turned, shape, &self.costs) {
+                table.permuting.push((source(turned), cost));
             }
         }
-        let mut lanes: Vec<u8> = (self.elements as u8..self.places as u8).collect();
-        permutations(&mut lanes, 0, &mut |order| {
-            let mut source = self.identity();
-            source[self.elements..self.places].copy_from_slice(order);
-            if source != self.identity() {
-                self.push(&mut table, source, Counts { shuffle: count, ..Counts::default() }, Family::Lanes);
-            }
-        });
-        if self.elements == 1 {
-            let mut source = self.identity();
-            for at in 0..3 {
-                source.swap(at, at + 3);
-            }
-            self.push(&mut table, source, Counts { move_matrix: count, ..Counts::default() }, Family::Single);
-        }
+        let set = |of: &Tuple| {
+            let mut of = *of;
+            of[self.elements..self.places].sort_unstable();
+            of
+        };
+        table.permuting.sort_by(|x, y| set(&x.0).cmp(&set(&y.0)).then(x.1.total_cmp(&y.1)));
+        table.permuting.dedup_by(|x, y| set(&x.0) == set(&y.0));
         table
+    }
+
+    /// Bits at places, and the others, as the planner has them.
+    fn arrangement(&self, tuple: &Tuple, rest: &[u8]) -> Arrangement {
+        let lanes = core::array::from_fn(|lane| tuple[self.elements + lane]);
+        Arrangement::new(&tuple[..self.elements], lanes, rest)
+    }
+
+    /// Instructions of the move that permutes lanes from one arrangement to another.
+    pub(super) fn permuted(&self, from: (&Tuple, &[u8]), to: (&Tuple, &[u8])) -> Counts {
+        let shape = Shape { parts: self.elements, registers: from.1.len() };
+        let (from, to) = (self.arrangement(from.0, from.1), self.arrangement(to.0, to.1));
+        permuting(from, to, shape, &self.costs).and_then(|(step, _)| step.counts(shape)).unwrap_or_default()
     }
 
     /// Products with an identity matrix: the bits at the summed places come out at the created ones.
@@ -188,18 +222,6 @@ impl Moves {
             Counts { select: half, ..Counts::default() }
         };
         (counts, self.costs.cost(&counts))
-    }
-}
-
-/// All orders of a list.
-fn permutations(list: &mut Vec<u8>, from: usize, visit: &mut impl FnMut(&[u8])) {
-    if from == list.len() {
-        return visit(list);
-    }
-    for at in from..list.len() {
-        list.swap(from, at);
-        permutations(list, from + 1, visit);
-        list.swap(from, at);
     }
 }
 

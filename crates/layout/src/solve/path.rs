@@ -4,9 +4,10 @@ use crate::Name;
 use crate::program::Counts;
 
 use super::assemble::{Assembly, Concrete};
+use super::convert::{FILL, PERMUTED, START};
 use super::layers::{Layer, Link, place_of};
 use super::product::{Choice, NONE};
-use super::search::{FILL, Reached, START, Search, multiplication};
+use super::search::{Reached, Search, multiplication};
 use super::solution::{Array, Multiply, Operation};
 use super::state::Tuple;
 use super::{Boundary, Problem, SolveError, Step};
@@ -131,7 +132,7 @@ impl Path {
         // Arrays: consecutive moves without products are one conversion.
         let product = |point: &Point| {
             let registers = prepared.layers[point.layer].registers(&point.tuple);
-            point.by.filter(|&by| by != FILL).and_then(|by| prepared.moves.table(registers)[by as usize].product)
+            point.by.and_then(|by| prepared.moves.table(registers).moves.get(by as usize)?.product)
         };
         let converts = |point: &Point| point.by.is_some() && product(point).is_none();
         let kept: Vec<usize> = (0..points.len())
@@ -266,7 +267,16 @@ impl Path {
                 add(&mut counts, &prepared.moves.fill(place.unwrap_or(0), registers).0);
                 continue;
             }
-            let step = &prepared.moves.table(registers)[by as usize];
+            if by == PERMUTED {
+                let rest = |tuple: &Tuple| -> Vec<u8> {
+                    let rest = super::state::members(layer.codec.rest(tuple));
+                    rest.filter(|&symbol| (symbol as usize) < layer.bits.len()).collect()
+                };
+                let (one, other) = (&pair[0].tuple, &pair[1].tuple);
+                add(&mut counts, &prepared.moves.permuted((one, &rest(one)), (other, &rest(other))));
+                continue;
+            }
+            let step = &prepared.moves.table(registers).moves[by as usize];
             if let Some((role, count)) = step.product {
                 let choice = identity(search, layer, &pair[0].tuple, &pair[1].tuple, role, count);
                 let assembly = Assembly {

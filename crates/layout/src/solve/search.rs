@@ -10,15 +10,11 @@
 //! one layer to the next. All costs are at least 0 and the layers follow one another, so the cheapest path is the optimum over everything that the
 //! moves and the atoms can do.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::plan::Costs;
 
 use super::bound::Relaxation;
+use super::convert::{START, convert};
 use super::layers::{Layer, Link, Prepared};
-use super::moves::apply;
 use super::product::{Choice, Contraction, Limits};
 use super::role::Role;
 use super::state::{Tuple, members};
@@ -26,33 +22,6 @@ use super::{Allowed, SolveError};
 
 /// Added for each register of a matrix or of phases, so that among equal costs the fewest registers win.
 const REGISTER: f64 = 1e-7;
-
-/// No arrangement before this one.
-pub(super) const START: u32 = u32::MAX;
-/// The arrangement came by filling a place that held nothing.
-pub(super) const FILL: u16 = u16::MAX;
-
-/// A fast hash of one number.
-#[derive(Default)]
-struct Multiplied(u64);
-
-impl Hasher for Multiplied {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-type Mixer = BuildHasherDefault<Multiplied>;
 
 /// Costs of the arrangements of one layer, and where each came from.
 pub(super) struct Reached {
@@ -112,8 +81,13 @@ impl Search<'_> {
                 let reason = if at == 0 { "its layout is impossible".into() } else { self.explain(at - 1) };
                 return Err(SolveError::Step { step: layer.name.clone(), reason });
             }
-            let (mut after, after_from) =
-                if self.relaxed { (self.relax(layer, &before), Vec::new()) } else { self.convert(layer, &before) };
+            let (mut after, after_from) = if self.relaxed {
+                (self.relax(layer, &before), Vec::new())
+            } else {
+                let converted = convert(layer, &self.prepared.moves, &before);
+                self.explored += converted.settled;
+                (converted.costs, converted.from)
+            };
             if !layer.after.is_empty() {
                 for (rank, cost) in after.iter_mut().enumerate().filter(|(_, cost)| cost.is_finite()) {
                     if !layer.fits(&layer.after, &layer.codec.tuple(rank)) {
@@ -128,61 +102,6 @@ impl Search<'_> {
             layers.push(Reached { before_from: from, after, after_from });
         }
         Ok(layers)
-    }
-
-    /// Dijkstra's algorithm within a layer.
-    fn convert(&mut self, layer: &Layer, before: &[f64]) -> (Vec<f64>, Vec<(u32, u16)>) {
-        let mut costs = before.to_vec();
-        let mut from = vec![(START, 0u16); before.len()];
-        // Costs are at least 0: their order is that of their bits.
-        let mut heap: BinaryHeap<Reverse<(u64, u32)>> = before
-            .iter()
-            .enumerate()
-            .filter(|(_, cost)| cost.is_finite())
-            .map(|(rank, cost)| Reverse((cost.to_bits(), rank as u32)))
-            .collect();
-        let (places, real, elements) = (layer.codec.places, layer.bits.len(), self.prepared.elements);
-        let moves = &self.prepared.moves;
-        let mut seen = HashSet::with_capacity_and_hasher(1 << 16, Mixer::default());
-        while let Some(Reverse((bits, rank))) = heap.pop() {
-            let cost = f64::from_bits(bits);
-            if cost > costs[rank as usize] {
-                continue;
-            }
-            self.explored += 1;
-            let tuple = layer.codec.tuple(rank as usize);
-            let mut rest = [0u8; 32];
-            let mut registers = 0;
-            for symbol in members(layer.codec.rest(&tuple)).filter(|&symbol| (symbol as usize) < real) {
-                rest[registers] = symbol;
-                registers += 1;
-            }
-            let mut visit = |target: usize, price: f64, number: u16| {
-                let total = cost + price;
-                if total < costs[target] {
-                    costs[target] = total;
-                    from[target] = (rank, number);
-                    heap.push(Reverse((total.to_bits(), target as u32)));
-                }
-            };
-            let table = moves.table(registers);
-            for (family, range) in moves.families(registers) {
-                if family.key(elements, places, &tuple, &rest).is_some_and(|key| !seen.insert(key)) {
-                    continue;
-                }
-                for (number, step) in range.clone().zip(&table[range.clone()]) {
-                    visit(layer.rank(&apply(&step.source, places, &tuple, &rest)), step.cost, number as u16);
-                }
-            }
-            for place in (0..places).filter(|&place| tuple[place] as usize >= real) {
-                for &symbol in &rest[..registers] {
-                    let mut target = tuple;
-                    target[place] = symbol;
-                    visit(layer.rank(&target), moves.fill(place, registers).1, FILL);
-                }
-            }
-        }
-        (costs, from)
     }
 
     /// Bounds on the costs after conversions.
