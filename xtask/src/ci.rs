@@ -31,6 +31,10 @@ const STEPS: &[Step] = &[
         name: "readers",
         run: |root, python| script(root, python, "check_readers.py", &examples(root).join("dump_samples")),
     },
+    Step {
+        name: "layouts",
+        run: |root, python| script(root, python, "check_layout.py", &examples(root).join("dump_layouts")),
+    },
     Step { name: "operations", run: |root, python| script(root, python, "check_operations.py", &examples(root)) },
     Step { name: "uvfits", run: uvfits },
     Step { name: "recordings", run: |root, python| script(root, python, "check_fx.py", &examples(root)) },

@@ -179,6 +179,16 @@ mod tests {
     }
 
     #[test]
+    fn the_hardware_modes_are_those_of_descriptors() {
+        let modes = [Swizzle::NONE, Swizzle::B32, Swizzle::B64, Swizzle::B128];
+        for (swizzle, mode) in modes.into_iter().zip(crate::atoms::descriptor::Swizzle::ALL) {
+            for address in 0..4096u32 {
+                assert_eq!(swizzle.apply(address.into()), mode.apply(address).into(), "{mode:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_hardware_modes_spread_the_16_byte_columns_of_their_rows_over_all_banks() {
         // A column of 16-byte cells in rows of 32, 64 and 128 bytes: eight rows are a phase of ldmatrix.
         for (swizzle, row_bits) in [(Swizzle::B32, 5), (Swizzle::B64, 6), (Swizzle::B128, 7)] {

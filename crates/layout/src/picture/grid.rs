@@ -93,7 +93,7 @@ impl<'a> Grid<'a> {
         let (rows, columns, parts) = axes(layout, options);
         let (own, mut ordered) = (stems(layout), stems(like));
         ordered.retain(|stem| own.contains(stem));
-        ordered.extend(own.into_iter());
+        ordered.extend(own);
         let mut stems = Vec::new();
         for stem in ordered {
             if !stems.contains(&stem) {
