@@ -26,6 +26,14 @@
 //! Physical bits come in the order `b` (place inside a 32-bit register, `b0` lowest), `r` (register), `t` (lane), `w` (warp of a
 //! warpgroup), so that [`place`] gives the place of any element. Logical bits are those of the rows, lowest first, then those of the
 //! columns: an element's index is `row + rows * column`.
+//!
+//! ```
+//! use fringes_layout_core::atoms::{mma::M16N8K16_F32_F16 as MMA, place};
+//!
+//! // The high half of register 3 of lane 9 is row 2 + 8, column 2 + 1 + 8 of `A`; and a kernel that relies on it says so.
+//! const ELEMENT: u64 = MMA.a.apply(place(&MMA.a, 1, 3, 9));
+//! const _: () = assert!(ELEMENT == 10 + 16 * 11);
+//! ```
 
 pub mod descriptor;
 pub mod matrix;
