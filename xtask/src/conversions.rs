@@ -190,6 +190,9 @@ fn format(root: &Path, source: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use fringes_layout::Layout;
+    use fringes_layout::program::{Builder, LaneMap};
+
     use super::*;
 
     /// A folder as the workspace's root, with the generated file as given.
@@ -221,6 +224,26 @@ mod tests {
         let root = root(None);
         for Conversion { name, from, to, program, bound, .. } in conversions().unwrap() {
             let emission = Emission { name, from: &from, to: &to, bound: bound.as_deref() };
+            let function = program.emit(&emission).unwrap();
+            assert_eq!(format(root.path(), &function).unwrap(), function);
+        }
+    }
+
+    #[test]
+    fn maps_of_lanes_of_any_length_are_emitted_as_rustfmt_writes_them() {
+        let root = root(None);
+        let layout = Layout::parse("r<->a").unwrap();
+        // More and more bits that go to another place each.
+        let columns = [[2, 1, 8, 4, 16], [16, 8, 4, 2, 1], [17, 24, 12, 18, 9], [31, 7, 30, 11, 21], [16, 16, 0, 0, 0]];
+        for columns in columns {
+            let mut builder = Builder::new(2);
+            let shuffled = [5, 0].map(|offset| builder.shuffle_index(0, LaneMap { columns, offset }));
+            let address = LaneMap { columns: columns.map(|column| column << 4), offset: 512 };
+            builder.store(address, &shuffled[..1]);
+            builder.barrier();
+            let loaded = builder.load(LaneMap { columns: [1 << 6, 0, 0, 0, 0], offset: 0 }, 1);
+            let program = builder.finish(&[shuffled[1], loaded[0]]);
+            let emission = Emission { name: "long", from: &layout, to: &layout, bound: None };
             let function = program.emit(&emission).unwrap();
             assert_eq!(format(root.path(), &function).unwrap(), function);
         }

@@ -33,8 +33,8 @@ use fringes_device::warp::shfl_sync_idx_b32;
 ///
 /// # PTX
 /// 16 matrices stored, 16 matrices loaded, 2 XORs of addresses, 1 barrier.
-/// Computed once beside them: 2 address(es).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 33.30 (H200, measured).
+/// Computed once beside them: 2 parts of addresses.
+/// Bound: 23.30 SM-cycles, 36.48 without shared memory; this takes 33.30 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -70,8 +70,8 @@ pub unsafe fn z3_primed_to_z3(x: [u32; 16], shared: Shared<u32>) -> [u32; 16] {
 ///
 /// # PTX
 /// 16 permutes, 16 shuffles, 48 selects.
-/// Computed once beside them: 2 predicate(s).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 48.64 (H200, measured).
+/// Computed once beside them: 2 predicates.
+/// Bound: 23.30 SM-cycles, 36.48 without shared memory; this takes 48.64 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -173,7 +173,7 @@ pub unsafe fn z3_primed_to_z3_by_shuffles(x: [u32; 16]) -> [u32; 16] {
 ///
 /// # PTX
 /// 16 permutes.
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 8.16 (H200, measured).
+/// Bound: 8.16 SM-cycles, 8.16 without shared memory; this takes 8.16 (H200, measured).
 #[inline(always)]
 pub fn y_primed_to_y(x: [u32; 16]) -> [u32; 16] {
     let v16 = prmt_b32(x[0], x[8], 0x5410);
@@ -205,8 +205,8 @@ pub fn y_primed_to_y(x: [u32; 16]) -> [u32; 16] {
 ///
 /// # PTX
 /// 4 permutes, 2 shuffles, 4 selects.
-/// Computed once beside them: 1 predicate(s), 2 register(s).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 6.08 (H200, measured).
+/// Computed once beside them: 1 predicate, 2 selectors.
+/// Bound: 4.04 SM-cycles, 4.04 without shared memory; this takes 6.08 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -239,8 +239,8 @@ pub unsafe fn cycle_of_three(x: [u32; 4]) -> [u32; 4] {
 ///
 /// # PTX
 /// 2 shuffles.
-/// Computed once beside them: 1 register(s).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 2.00 (H200, measured).
+/// Computed once beside them: 1 source lane.
+/// Bound: 2.00 SM-cycles, 2.00 without shared memory; this takes 2.00 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -264,7 +264,7 @@ pub unsafe fn lanes_reversed(x: [u32; 2]) -> [u32; 2] {
 ///
 /// # PTX
 /// 4 movmatrix.
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 4.00 (H200, measured).
+/// Bound: 4.00 SM-cycles, 4.00 without shared memory; this takes 4.00 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -287,8 +287,8 @@ pub unsafe fn matrices_transposed(x: [u32; 4]) -> [u32; 4] {
 ///
 /// # PTX
 /// 8 permutes, 4 shuffles.
-/// Computed once beside them: 6 register(s).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 8.08 (H200, measured).
+/// Computed once beside them: 4 selectors, 2 source lanes.
+/// Bound: 4.00 SM-cycles, 4.00 without shared memory; this takes 8.08 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -327,7 +327,7 @@ pub unsafe fn matrices_transposed_by_shuffles(x: [u32; 4]) -> [u32; 4] {
 ///
 /// # PTX
 /// 8 permutes.
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 4.08 (H200, measured).
+/// Bound: 3.03 SM-cycles, 4.08 without shared memory; this takes 4.08 (H200, measured).
 #[inline(always)]
 pub fn bytes_transposed(x: [u32; 4]) -> [u32; 4] {
     let v4 = prmt_b32(x[0], x[2], 0x6240);
@@ -351,8 +351,8 @@ pub fn bytes_transposed(x: [u32; 4]) -> [u32; 4] {
 ///
 /// # PTX
 /// 6 permutes, 2 shuffles.
-/// Computed once beside them: 3 register(s).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 5.06 (H200, measured).
+/// Computed once beside them: 3 selectors.
+/// Bound: 2.00 SM-cycles, 2.00 without shared memory; this takes 5.06 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -384,8 +384,8 @@ pub unsafe fn bytes_to_lanes(x: [u32; 4]) -> [u32; 4] {
 ///
 /// # PTX
 /// 1 barrier, 1 store (4 words a lane), 4 loads (4 words a lane).
-/// Computed once beside them: 2 address(es).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 8.28 (H200, measured).
+/// Computed once beside them: 2 parts of addresses.
+/// Bound: 6.43 SM-cycles, 8.08 without shared memory; this takes 8.28 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -415,8 +415,8 @@ pub unsafe fn rows_to_fragments(x: [u32; 4], shared: Shared<u32>) -> [u32; 4] {
 ///
 /// # PTX
 /// 4 matrices stored, 1 barrier, 1 load (4 words a lane).
-/// Computed once beside them: 1 address(es).
-/// Bound: 0.00 SM-cycles, 0.00 without shared memory; this takes 8.28 (H200, measured).
+/// Computed once beside them: 1 part of addresses.
+/// Bound: 6.43 SM-cycles, 8.08 without shared memory; this takes 8.28 (H200, measured).
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -433,6 +433,90 @@ pub unsafe fn transposed_fragments_to_rows(x: [u32; 4], shared: Shared<u32>) -> 
     [v4, v5, v6, v7]
 }
 
+/// Bits of the lane added to those of the register and the half, and one inverted.
+///
+/// Moves an array of 8 registers a lane from one layout to another.
+///
+/// # Layout
+/// - before: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8`
+/// - after: `b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n7^n8^n4 n5  r<->n6 n7 n8 + n5`
+///
+/// # PTX
+/// 8 permutes, 8 shuffles, 16 selects.
+/// Computed once beside them: 2 predicates, 1 selector.
+/// Bound: 12.86 SM-cycles, 16.16 without shared memory; this takes 20.24 (H200, measured).
+///
+/// # Safety
+/// All 32 lanes of the warp execute it together.
+#[inline(always)]
+pub unsafe fn sums_of_bits(x: [u32; 8]) -> [u32; 8] {
+    let lane = laneid();
+    let t0 = lane & 0x1 != 0;
+    let t1 = lane & 0x2 != 0;
+    let t23 = (lane & 0xc).count_ones() % 2 == 1;
+    let t1_1032_3210 = if t1 { 0x1032 } else { 0x3210 };
+    let v8 = shfl_sync_bfly_b32(x[0], 16, 31, u32::MAX);
+    let v9 = shfl_sync_bfly_b32(x[1], 16, 31, u32::MAX);
+    let v10 = shfl_sync_bfly_b32(x[2], 16, 31, u32::MAX);
+    let v11 = shfl_sync_bfly_b32(x[3], 16, 31, u32::MAX);
+    let v12 = shfl_sync_bfly_b32(x[4], 16, 31, u32::MAX);
+    let v13 = shfl_sync_bfly_b32(x[5], 16, 31, u32::MAX);
+    let v14 = shfl_sync_bfly_b32(x[6], 16, 31, u32::MAX);
+    let v15 = shfl_sync_bfly_b32(x[7], 16, 31, u32::MAX);
+    let v16 = if t0 { v9 } else { v8 };
+    let v17 = if t0 { v8 } else { v9 };
+    let v18 = if t0 { v11 } else { v10 };
+    let v19 = if t0 { v10 } else { v11 };
+    let v20 = if t0 { v13 } else { v12 };
+    let v21 = if t0 { v12 } else { v13 };
+    let v22 = if t0 { v15 } else { v14 };
+    let v23 = if t0 { v14 } else { v15 };
+    let v24 = if t23 { v22 } else { v16 };
+    let v25 = if t23 { v23 } else { v17 };
+    let v26 = if t23 { v20 } else { v18 };
+    let v27 = if t23 { v21 } else { v19 };
+    let v28 = if t23 { v18 } else { v20 };
+    let v29 = if t23 { v19 } else { v21 };
+    let v30 = if t23 { v16 } else { v22 };
+    let v31 = if t23 { v17 } else { v23 };
+    let v32 = prmt_b32(v24, v24, t1_1032_3210);
+    let v33 = prmt_b32(v25, v25, t1_1032_3210);
+    let v34 = prmt_b32(v26, v26, t1_1032_3210);
+    let v35 = prmt_b32(v27, v27, t1_1032_3210);
+    let v36 = prmt_b32(v28, v28, t1_1032_3210);
+    let v37 = prmt_b32(v29, v29, t1_1032_3210);
+    let v38 = prmt_b32(v30, v30, t1_1032_3210);
+    let v39 = prmt_b32(v31, v31, t1_1032_3210);
+    [v32, v33, v34, v35, v36, v37, v38, v39]
+}
+
+/// Both halves of the warp get what the two hold together.
+///
+/// Moves an array of 2 registers, 4 registers afterwards, a lane from one layout to another.
+///
+/// # Layout
+/// - before: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6`
+/// - after: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5`
+///
+/// # PTX
+/// 4 shuffles.
+/// Computed once beside them: 2 source lanes.
+/// Bound: 2.00 SM-cycles, 2.00 without shared memory; this takes 4.00 (H200, measured).
+///
+/// # Safety
+/// All 32 lanes of the warp execute it together.
+#[inline(always)]
+pub unsafe fn broadcast(x: [u32; 2]) -> [u32; 4] {
+    let lane = laneid();
+    let source_0 = lane & 0xf;
+    let source_1 = (lane & 0xf) ^ 0x10;
+    let v2 = shfl_sync_idx_b32(x[0], source_0, 31, u32::MAX);
+    let v3 = shfl_sync_idx_b32(x[1], source_0, 31, u32::MAX);
+    let v4 = shfl_sync_idx_b32(x[0], source_1, 31, u32::MAX);
+    let v5 = shfl_sync_idx_b32(x[1], source_1, 31, u32::MAX);
+    [v2, v3, v4, v5]
+}
+
 /// Z3' to Z3 of the transform from 256 to 512: a local transpose and two warp transposes.
 ///
 /// Moves an array of 16 registers a lane from one layout to another.
@@ -443,7 +527,7 @@ pub unsafe fn transposed_fragments_to_rows(x: [u32; 4], shared: Shared<u32>) -> 
 ///
 /// # PTX
 /// 16 permutes, 16 shuffles, 48 selects.
-/// Computed once beside them: 2 predicate(s).
+/// Computed once beside them: 2 predicates.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -535,62 +619,6 @@ pub unsafe fn z3_primed_to_z3_by_transposes(x: [u32; 16]) -> [u32; 16] {
     [v66, v70, v74, v78, v67, v71, v75, v79, v82, v86, v90, v94, v83, v87, v91, v95]
 }
 
-/// Bits of the lane added to those of the register and the half, and one inverted.
-///
-/// Moves an array of 8 registers a lane from one layout to another.
-///
-/// # Layout
-/// - before: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8`
-/// - after: `b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n7^n8^n4 n5  r<->n6 n7 n8 + n5`
-///
-/// # PTX
-/// 8 permutes, 8 shuffles, 16 selects.
-/// Computed once beside them: 2 predicate(s), 1 register(s).
-///
-/// # Safety
-/// All 32 lanes of the warp execute it together.
-#[inline(always)]
-pub unsafe fn sums_of_bits_by_selects(x: [u32; 8]) -> [u32; 8] {
-    let lane = laneid();
-    let t0 = lane & 0x1 != 0;
-    let t1 = lane & 0x2 != 0;
-    let t23 = (lane & 0xc).count_ones() % 2 == 1;
-    let t1_1032_3210 = if t1 { 0x1032 } else { 0x3210 };
-    let v8 = if t0 { x[1] } else { x[0] };
-    let v9 = if t0 { x[0] } else { x[1] };
-    let v10 = if t0 { x[3] } else { x[2] };
-    let v11 = if t0 { x[2] } else { x[3] };
-    let v12 = if t0 { x[5] } else { x[4] };
-    let v13 = if t0 { x[4] } else { x[5] };
-    let v14 = if t0 { x[7] } else { x[6] };
-    let v15 = if t0 { x[6] } else { x[7] };
-    let v16 = if t23 { v14 } else { v8 };
-    let v17 = if t23 { v15 } else { v9 };
-    let v18 = if t23 { v12 } else { v10 };
-    let v19 = if t23 { v13 } else { v11 };
-    let v20 = if t23 { v10 } else { v12 };
-    let v21 = if t23 { v11 } else { v13 };
-    let v22 = if t23 { v8 } else { v14 };
-    let v23 = if t23 { v9 } else { v15 };
-    let v24 = prmt_b32(v16, v16, t1_1032_3210);
-    let v25 = prmt_b32(v17, v17, t1_1032_3210);
-    let v26 = prmt_b32(v18, v18, t1_1032_3210);
-    let v27 = prmt_b32(v19, v19, t1_1032_3210);
-    let v28 = prmt_b32(v20, v20, t1_1032_3210);
-    let v29 = prmt_b32(v21, v21, t1_1032_3210);
-    let v30 = prmt_b32(v22, v22, t1_1032_3210);
-    let v31 = prmt_b32(v23, v23, t1_1032_3210);
-    let v32 = shfl_sync_bfly_b32(v24, 16, 31, u32::MAX);
-    let v33 = shfl_sync_bfly_b32(v25, 16, 31, u32::MAX);
-    let v34 = shfl_sync_bfly_b32(v26, 16, 31, u32::MAX);
-    let v35 = shfl_sync_bfly_b32(v27, 16, 31, u32::MAX);
-    let v36 = shfl_sync_bfly_b32(v28, 16, 31, u32::MAX);
-    let v37 = shfl_sync_bfly_b32(v29, 16, 31, u32::MAX);
-    let v38 = shfl_sync_bfly_b32(v30, 16, 31, u32::MAX);
-    let v39 = shfl_sync_bfly_b32(v31, 16, 31, u32::MAX);
-    [v32, v33, v34, v35, v36, v37, v38, v39]
-}
-
 /// Elements of 8 bits: the bit of the odd byte goes to a lane, through a register.
 ///
 /// Moves an array of 4 registers a lane from one layout to another.
@@ -601,7 +629,7 @@ pub unsafe fn sums_of_bits_by_selects(x: [u32; 8]) -> [u32; 8] {
 ///
 /// # PTX
 /// 8 permutes, 2 shuffles, 6 selects.
-/// Computed once beside them: 1 predicate(s).
+/// Computed once beside them: 1 predicate.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -628,32 +656,6 @@ pub unsafe fn bytes_to_lanes_by_transposes(x: [u32; 4]) -> [u32; 4] {
     [v16, v17, v18, v19]
 }
 
-/// Both halves of the warp get what the two hold together.
-///
-/// Moves an array of 2 registers, 4 registers afterwards, a lane from one layout to another.
-///
-/// # Layout
-/// - before: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6`
-/// - after: `b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5`
-///
-/// # PTX
-/// 4 shuffles.
-/// Computed once beside them: 2 register(s).
-///
-/// # Safety
-/// All 32 lanes of the warp execute it together.
-#[inline(always)]
-pub unsafe fn broadcast_by_shuffles(x: [u32; 2]) -> [u32; 4] {
-    let lane = laneid();
-    let source_0 = lane & 0xf;
-    let source_1 = (lane & 0xf) ^ 0x10;
-    let v2 = shfl_sync_idx_b32(x[0], source_0, 31, u32::MAX);
-    let v3 = shfl_sync_idx_b32(x[1], source_0, 31, u32::MAX);
-    let v4 = shfl_sync_idx_b32(x[0], source_1, 31, u32::MAX);
-    let v5 = shfl_sync_idx_b32(x[1], source_1, 31, u32::MAX);
-    [v2, v3, v4, v5]
-}
-
 /// The bits of the lane in the opposite order by wide stores and loads, swizzled so that both are free of conflicts.
 ///
 /// Moves an array of 4 registers a lane from one layout to another.
@@ -664,7 +666,7 @@ pub unsafe fn broadcast_by_shuffles(x: [u32; 2]) -> [u32; 4] {
 ///
 /// # PTX
 /// 1 barrier, 1 store (4 words a lane), 1 load (4 words a lane).
-/// Computed once beside them: 2 address(es).
+/// Computed once beside them: 2 parts of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -674,8 +676,9 @@ pub unsafe fn broadcast_by_shuffles(x: [u32; 2]) -> [u32; 4] {
 pub unsafe fn lanes_reversed_through_memory(x: [u32; 4], shared: Shared<u32>) -> [u32; 4] {
     let lane = laneid();
     let address_0 = shared.address(0) + ((lane & 0x10) ^ ((lane & 0x8) << 2) ^ (lane << 4));
-    let address_1 = shared.address(0)
-        + ((lane & 0x10) ^ ((lane & 0x8) << 2) ^ ((lane & 0x7) << 4) ^ ((lane & 0x2) << 6) ^ ((lane & 0x1) << 8));
+    let linear_1 =
+        (lane & 0x10) ^ ((lane & 0x8) << 2) ^ ((lane & 0x7) << 4) ^ ((lane & 0x2) << 6) ^ ((lane & 0x1) << 8);
+    let address_1 = shared.address(0) + linear_1;
     Shared::<[u32; 4]>::from_raw_parts(address_0, 1).store(0, [x[0], x[1], x[2], x[3]]);
     bar_warp_sync(u32::MAX);
     let [v4, v5, v6, v7] = Shared::<[u32; 4]>::from_raw_parts(address_1, 1).load(0);
@@ -692,7 +695,7 @@ pub unsafe fn lanes_reversed_through_memory(x: [u32; 4], shared: Shared<u32>) ->
 ///
 /// # PTX
 /// 3 XORs of addresses, 1 barrier, 1 store (4 words a lane), 4 loads (4 words a lane).
-/// Computed once beside them: 2 address(es).
+/// Computed once beside them: 2 parts of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -725,7 +728,7 @@ pub unsafe fn registers_to_lanes_through_memory(x: [u32; 4], shared: Shared<u32>
 ///
 /// # PTX
 /// 4 matrices loaded, 1 barrier, 1 store (4 words a lane).
-/// Computed once beside them: 1 address(es).
+/// Computed once beside them: 1 part of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -751,7 +754,7 @@ pub unsafe fn rows_to_fragments_by_matrix_loads(x: [u32; 4], shared: Shared<u32>
 ///
 /// # PTX
 /// 4 matrices loaded, 1 barrier, 1 store (4 words a lane).
-/// Computed once beside them: 1 address(es).
+/// Computed once beside them: 1 part of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -777,7 +780,7 @@ pub unsafe fn rows_to_transposed_fragments_by_matrix_loads(x: [u32; 4], shared: 
 ///
 /// # PTX
 /// 4 matrices stored, 1 barrier, 1 load (4 words a lane).
-/// Computed once beside them: 1 address(es).
+/// Computed once beside them: 1 part of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -804,7 +807,7 @@ pub unsafe fn fragments_to_rows_by_matrix_stores(x: [u32; 4], shared: Shared<u32
 ///
 /// # PTX
 /// 4 matrices stored, 1 barrier, 1 load (4 words a lane).
-/// Computed once beside them: 2 address(es).
+/// Computed once beside them: 2 parts of addresses.
 ///
 /// # Safety
 /// All 32 lanes of the warp execute it together.
@@ -1169,6 +1172,62 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
+    /// [`sums_of_bits`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 8 in `x` and 8 in `y`.
+    #[launch(threads(32))]
+    pub fn convert_sums_of_bits(x: Global<u32>, y: GlobalMut<u32>) {
+        let (block, lane) = (ctaid_x() as usize, laneid() as usize);
+        let (before, after) = (256 * block + lane, 256 * block + lane);
+        if 256 * (block + 1) <= x.len() && 256 * (block + 1) <= y.len() {
+            // SAFETY: the block is one warp, and both views hold its array.
+            unsafe {
+                let x = [
+                    x.load(before),
+                    x.load(before + 32),
+                    x.load(before + 64),
+                    x.load(before + 96),
+                    x.load(before + 128),
+                    x.load(before + 160),
+                    x.load(before + 192),
+                    x.load(before + 224),
+                ];
+                let result = sums_of_bits(x);
+                y.store(after, result[0]);
+                y.store(after + 32, result[1]);
+                y.store(after + 64, result[2]);
+                y.store(after + 96, result[3]);
+                y.store(after + 128, result[4]);
+                y.store(after + 160, result[5]);
+                y.store(after + 192, result[6]);
+                y.store(after + 224, result[7]);
+            }
+        }
+    }
+}
+
+fringes_device::kernel! {
+    /// [`broadcast`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 4 in `y`.
+    #[launch(threads(32))]
+    pub fn convert_broadcast(x: Global<u32>, y: GlobalMut<u32>) {
+        let (block, lane) = (ctaid_x() as usize, laneid() as usize);
+        let (before, after) = (64 * block + lane, 128 * block + lane);
+        if 64 * (block + 1) <= x.len() && 128 * (block + 1) <= y.len() {
+            // SAFETY: the block is one warp, and both views hold its array.
+            unsafe {
+                let x = [
+                    x.load(before),
+                    x.load(before + 32),
+                ];
+                let result = broadcast(x);
+                y.store(after, result[0]);
+                y.store(after + 32, result[1]);
+                y.store(after + 64, result[2]);
+                y.store(after + 96, result[3]);
+            }
+        }
+    }
+}
+
+fringes_device::kernel! {
     /// [`z3_primed_to_z3_by_transposes`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32))]
     pub fn convert_z3_primed_to_z3_by_transposes(x: Global<u32>, y: GlobalMut<u32>) {
@@ -1218,39 +1277,6 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`sums_of_bits_by_selects`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 8 in `x` and 8 in `y`.
-    #[launch(threads(32))]
-    pub fn convert_sums_of_bits_by_selects(x: Global<u32>, y: GlobalMut<u32>) {
-        let (block, lane) = (ctaid_x() as usize, laneid() as usize);
-        let (before, after) = (256 * block + lane, 256 * block + lane);
-        if 256 * (block + 1) <= x.len() && 256 * (block + 1) <= y.len() {
-            // SAFETY: the block is one warp, and both views hold its array.
-            unsafe {
-                let x = [
-                    x.load(before),
-                    x.load(before + 32),
-                    x.load(before + 64),
-                    x.load(before + 96),
-                    x.load(before + 128),
-                    x.load(before + 160),
-                    x.load(before + 192),
-                    x.load(before + 224),
-                ];
-                let result = sums_of_bits_by_selects(x);
-                y.store(after, result[0]);
-                y.store(after + 32, result[1]);
-                y.store(after + 64, result[2]);
-                y.store(after + 96, result[3]);
-                y.store(after + 128, result[4]);
-                y.store(after + 160, result[5]);
-                y.store(after + 192, result[6]);
-                y.store(after + 224, result[7]);
-            }
-        }
-    }
-}
-
-fringes_device::kernel! {
     /// [`bytes_to_lanes_by_transposes`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_bytes_to_lanes_by_transposes(x: Global<u32>, y: GlobalMut<u32>) {
@@ -1266,29 +1292,6 @@ fringes_device::kernel! {
                     x.load(before + 96),
                 ];
                 let result = bytes_to_lanes_by_transposes(x);
-                y.store(after, result[0]);
-                y.store(after + 32, result[1]);
-                y.store(after + 64, result[2]);
-                y.store(after + 96, result[3]);
-            }
-        }
-    }
-}
-
-fringes_device::kernel! {
-    /// [`broadcast_by_shuffles`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 4 in `y`.
-    #[launch(threads(32))]
-    pub fn convert_broadcast_by_shuffles(x: Global<u32>, y: GlobalMut<u32>) {
-        let (block, lane) = (ctaid_x() as usize, laneid() as usize);
-        let (before, after) = (64 * block + lane, 128 * block + lane);
-        if 64 * (block + 1) <= x.len() && 128 * (block + 1) <= y.len() {
-            // SAFETY: the block is one warp, and both views hold its array.
-            unsafe {
-                let x = [
-                    x.load(before),
-                    x.load(before + 32),
-                ];
-                let result = broadcast_by_shuffles(x);
                 y.store(after, result[0]);
                 y.store(after + 32, result[1]);
                 y.store(after + 64, result[2]);
@@ -1619,6 +1622,36 @@ pub const CONVERSIONS: &[Conversion] = &[
         kernel: convert_transposed_fragments_to_rows,
     },
     Conversion {
+        name: "sums_of_bits",
+        from: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8",
+        to: "b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n7^n8^n4 n5  r<->n6 n7 n8 + n5",
+        inputs: 8,
+        outputs: 8,
+        counts: Counts { select: 16, permute: 8, shuffle: 8, ..Counts::NONE },
+        selectors: 1,
+        sources: 0,
+        wavefronts: 0,
+        shared_bytes: 0,
+        needs_sm_90: false,
+        declaration: <convert_sums_of_bits as fringes_device::Kernel>::DECLARATION,
+        kernel: convert_sums_of_bits,
+    },
+    Conversion {
+        name: "broadcast",
+        from: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6",
+        to: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5",
+        inputs: 2,
+        outputs: 4,
+        counts: Counts { shuffle: 4, ..Counts::NONE },
+        selectors: 0,
+        sources: 2,
+        wavefronts: 0,
+        shared_bytes: 0,
+        needs_sm_90: false,
+        declaration: <convert_broadcast as fringes_device::Kernel>::DECLARATION,
+        kernel: convert_broadcast,
+    },
+    Conversion {
         name: "z3_primed_to_z3_by_transposes",
         from: "b<->q0  t0 t1 t2 t3 t4<->q1 q2 q3 q4 q5  r<->n2 n1 n0 ReIm",
         to: "b<->n2  t0 t1 t2 t3 t4<->n1 n0 q3 q4 q5  r<->q0 q1 q2 ReIm",
@@ -1634,21 +1667,6 @@ pub const CONVERSIONS: &[Conversion] = &[
         kernel: convert_z3_primed_to_z3_by_transposes,
     },
     Conversion {
-        name: "sums_of_bits_by_selects",
-        from: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8",
-        to: "b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n7^n8^n4 n5  r<->n6 n7 n8 + n5",
-        inputs: 8,
-        outputs: 8,
-        counts: Counts { select: 16, permute: 8, shuffle: 8, ..Counts::NONE },
-        selectors: 1,
-        sources: 0,
-        wavefronts: 0,
-        shared_bytes: 0,
-        needs_sm_90: false,
-        declaration: <convert_sums_of_bits_by_selects as fringes_device::Kernel>::DECLARATION,
-        kernel: convert_sums_of_bits_by_selects,
-    },
-    Conversion {
         name: "bytes_to_lanes_by_transposes",
         from: "b<->n0 n1  t0 t1 t2 t3 t4<->n4 n5 n6 n7 n8  r<->n2 n3",
         to: "b<->n6 n1  t0 t1 t2 t3 t4<->n4 n5 n0 n7 n8  r<->n2 n3",
@@ -1662,21 +1680,6 @@ pub const CONVERSIONS: &[Conversion] = &[
         needs_sm_90: false,
         declaration: <convert_bytes_to_lanes_by_transposes as fringes_device::Kernel>::DECLARATION,
         kernel: convert_bytes_to_lanes_by_transposes,
-    },
-    Conversion {
-        name: "broadcast_by_shuffles",
-        from: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6",
-        to: "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5",
-        inputs: 2,
-        outputs: 4,
-        counts: Counts { shuffle: 4, ..Counts::NONE },
-        selectors: 0,
-        sources: 2,
-        wavefronts: 0,
-        shared_bytes: 0,
-        needs_sm_90: false,
-        declaration: <convert_broadcast_by_shuffles as fringes_device::Kernel>::DECLARATION,
-        kernel: convert_broadcast_by_shuffles,
     },
     Conversion {
         name: "lanes_reversed_through_memory",

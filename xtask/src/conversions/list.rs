@@ -2,7 +2,7 @@
 
 use fringes_layout::Layout;
 use fringes_layout::plan::{Costs, Options, plan};
-use fringes_layout::program::{Builder, LaneFlag, LaneMap, Program, Register, moves};
+use fringes_layout::program::{Builder, LaneMap, Program, Register, moves};
 
 /// A conversion and its program.
 pub(crate) struct Conversion {
@@ -102,6 +102,20 @@ const PLANNED: &[(&str, &str, &str, &str, Options)] = &[
         "b<->j0  t0 t1 t2 t3 t4<->i0 i1 i2 m0 m1  r<->j1 j2",
         ANY,
     ),
+    (
+        "sums_of_bits",
+        "Bits of the lane added to those of the register and the half, and one inverted.",
+        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8",
+        "b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n4^n7^n8 n5  r<->n6 n7 n8 + n5",
+        ANY,
+    ),
+    (
+        "broadcast",
+        "Both halves of the warp get what the two hold together.",
+        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6",
+        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5",
+        ANY,
+    ),
 ];
 
 /// Everything that there is.
@@ -125,19 +139,6 @@ const WRITTEN: &[(&str, &str, &str, &str, Recipe)] = &[
         },
     ),
     (
-        "sums_of_bits_by_selects",
-        "Bits of the lane added to those of the register and the half, and one inverted.",
-        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7 n8",
-        "b<->n0  t0 t1 t2 t3 t4<->n1^n6 n0^n2 n3^n7^n8 n4^n7^n8 n5  r<->n6 n7 n8 + n5",
-        |builder, mut x| {
-            moves::select_xor(builder, &mut x, LaneFlag { mask: 0b00001 }, 0b001);
-            moves::select_xor(builder, &mut x, LaneFlag { mask: 0b01100 }, 0b110);
-            moves::byte_xor(builder, &mut x, LaneFlag { mask: 0b00010 }, 2);
-            moves::lane_map(builder, &mut x, LaneMap { offset: 16, ..LaneMap::IDENTITY });
-            x
-        },
-    ),
-    (
         "bytes_to_lanes_by_transposes",
         "Elements of 8 bits: the bit of the odd byte goes to a lane, through a register.",
         "b<->n0 n1  t0 t1 t2 t3 t4<->n4 n5 n6 n7 n8  r<->n2 n3",
@@ -147,18 +148,6 @@ const WRITTEN: &[(&str, &str, &str, &str, Recipe)] = &[
             moves::warp_transpose(builder, &mut x, 2, 0);
             moves::local_transpose(builder, &mut x, 0, 0);
             x
-        },
-    ),
-    (
-        "broadcast_by_shuffles",
-        "Both halves of the warp get what the two hold together.",
-        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6",
-        "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 0  r<->n6 n5",
-        |builder, x| {
-            let map = |offset| LaneMap { columns: [1, 2, 4, 8, 0], offset };
-            let mut halves = [0, 16].map(|offset| (x.clone(), map(offset)));
-            halves.iter_mut().for_each(|(registers, map)| moves::lane_map(builder, registers, *map));
-            halves.into_iter().flat_map(|(registers, _)| registers).collect()
         },
     ),
     (

@@ -9,8 +9,6 @@ use super::{Instruction, LaneFlag, LaneMap, Program, ProgramError, Register, Sel
 
 /// Widest line of code.
 const WIDTH: usize = 120;
-/// Widest array on one line.
-const ARRAY_WIDTH: usize = 72;
 
 /// What the source of a program says beside its instructions.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +28,7 @@ impl Program {
     /// memory, `unsafe` where its lanes execute instructions together.
     ///
     /// It calls what [`paths`](Self::paths) names. The crate lets `unsafe fn` call unsafe functions without a block, as crates of kernels do.
-    /// The source is formatted as `rustfmt` does with lines of at most 120 characters.
+    /// The source is formatted as `rustfmt` does with `max_width = 120` and `use_small_heuristics = "Max"`.
     ///
     /// # Errors
     /// [`ProgramError`] if the program is not [valid](Self::validate).
@@ -127,30 +125,28 @@ fn selector_name(flag: LaneFlag, zero: u16, one: u16) -> String {
     format!("{}_{one:04x}_{zero:04x}", flag_name(flag))
 }
 
-/// A map of the lane index as an expression; the second value is whether it is one operand.
-fn expression(map: &LaneMap) -> (String, bool) {
+/// A map of the lane index as terms to be XORed, each one operand.
+fn terms(map: &LaneMap) -> Vec<String> {
     // Bits that move by the same distance are moved together.
-    let mut terms: BTreeMap<i32, u32> = BTreeMap::new();
+    let mut distances: BTreeMap<i32, u32> = BTreeMap::new();
     for (bit, column) in (0..).zip(map.columns) {
         for to in (0..32).filter(|to| column >> to & 1 == 1) {
-            *terms.entry(to - bit).or_default() |= 1 << bit;
+            *distances.entry(to - bit).or_default() |= 1 << bit;
         }
     }
-    let mut parts: Vec<String> = terms
-        .into_iter()
-        .map(|(distance, mask)| {
-            let bits = if mask == 31 { "lane".to_owned() } else { format!("(lane & {mask:#x})") };
-            match distance {
-                0 => bits,
-                1.. => format!("({bits} << {distance})"),
-                _ => format!("({bits} >> {})", -distance),
-            }
-        })
-        .collect();
-    if map.offset != 0 || parts.is_empty() {
-        parts.push(if map.offset < 10 { map.offset.to_string() } else { format!("{:#x}", map.offset) });
+    let moved = distances.into_iter().map(|(distance, mask)| {
+        let bits = if mask == 31 { "lane".to_owned() } else { format!("(lane & {mask:#x})") };
+        match distance {
+            0 => bits,
+            1.. => format!("({bits} << {distance})"),
+            _ => format!("({bits} >> {})", -distance),
+        }
+    });
+    let mut terms: Vec<String> = moved.collect();
+    if map.offset != 0 || terms.is_empty() {
+        terms.push(if map.offset < 10 { map.offset.to_string() } else { format!("{:#x}", map.offset) });
     }
-    (parts.join(" ^ "), parts.len() == 1)
+    terms
 }
 
 /// So many of something.
@@ -160,14 +156,6 @@ fn many(count: usize, what: &str) -> String {
         // The first word of `part of addresses` takes the plural, the last one of `source lane`.
         (_, Some((first, rest))) if rest.starts_with("of ") => format!("{count} {first}s {rest}"),
         _ => format!("{count} {what}s"),
-    }
-}
-
-/// An expression without the parentheses around all of it.
-fn bare(map: &LaneMap) -> String {
-    match expression(map) {
-        (text, true) => text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(&text).to_owned(),
-        (text, false) => text,
     }
 }
 
@@ -185,6 +173,28 @@ impl Source {
         self.text.push_str(&"    ".repeat(indent));
         self.text.push_str(text);
         self.text.push('\n');
+    }
+
+    /// A variable that is the XOR of terms.
+    fn sum(&mut self, name: &str, terms: &[String]) {
+        // One term alone stands without its parentheses.
+        let bare = |term: &str| term.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).map(str::to_owned);
+        let flat = match terms {
+            [one] => bare(one).unwrap_or_else(|| one.clone()),
+            many => many.join(" ^ "),
+        };
+        if format!("    let {name} = {flat};").len() <= WIDTH {
+            self.line(1, &format!("let {name} = {flat};"));
+        } else if format!("        {flat};").len() <= WIDTH {
+            self.line(1, &format!("let {name} ="));
+            self.line(2, &format!("{flat};"));
+        } else {
+            for (at, term) in terms.iter().enumerate() {
+                let start = if at == 0 { format!("let {name} = {term}") } else { format!("^ {term}") };
+                let end = if at + 1 == terms.len() { ";" } else { "" };
+                self.line(if at == 0 { 1 } else { 2 }, &format!("{start}{end}"));
+            }
+        }
     }
 
     fn documentation(&mut self, program: &Program, emission: &Emission<'_>) {
@@ -274,18 +284,25 @@ impl Source {
             self.line(1, &format!("let {name} = if {flag} {{ {one:#06x} }} else {{ {zero:#06x} }};"));
         }
         for (number, (columns, offset)) in sources.into_iter().enumerate() {
-            self.line(1, &format!("let source_{number} = {};", bare(&LaneMap { columns, offset })));
+            self.sum(&format!("source_{number}"), &terms(&LaneMap { columns, offset }));
         }
         let mut bases: Vec<_> = self.bases.iter().map(|(&columns, &number)| (number, columns)).collect();
         bases.sort_unstable();
         for (number, columns) in bases {
             let map = LaneMap { columns, offset: 0 };
-            let linear = match expression(&map) {
+            let terms = terms(&map);
+            let linear = match &terms[..] {
                 _ if map.varying() == 0 => String::new(),
-                (text, true) => format!(" + {text}"),
-                (text, false) => format!(" + ({text})"),
+                [one] => format!(" + {one}"),
+                many => format!(" + ({})", many.join(" ^ ")),
             };
-            self.line(1, &format!("let address_{number} = shared.address(0){linear};"));
+            let whole = format!("let address_{number} = shared.address(0){linear};");
+            if 4 + whole.len() <= WIDTH {
+                self.line(1, &whole);
+            } else {
+                self.sum(&format!("linear_{number}"), &terms);
+                self.line(1, &format!("let address_{number} = shared.address(0) + linear_{number};"));
+            }
         }
     }
 
@@ -368,7 +385,7 @@ impl Source {
     /// An array of short values as the last expression.
     fn array(&mut self, values: &[String]) {
         let flat = format!("[{}]", values.join(", "));
-        if flat.len() <= ARRAY_WIDTH {
+        if 4 + flat.len() <= WIDTH {
             return self.line(1, &flat);
         }
         self.line(1, "[");
