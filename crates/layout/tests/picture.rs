@@ -93,6 +93,19 @@ fn rows_beyond_the_limit_are_counted() {
     assert_eq!(picture.lines().last(), Some("(5 rows more)"));
 }
 
+#[test]
+fn a_layout_of_any_size_has_a_picture() {
+    let bits = |stem: &str, count| (0..count).map(|bit| format!("{stem}{bit}")).collect::<Vec<_>>().join(" ");
+    for stems in ["r", "t", "b", "s", "row"] {
+        let layout = layout(&format!("{}<->{}", bits(stems, 48), bits("n", 48)));
+        let options = TextOptions { max_rows: 2, ..TextOptions::default() };
+        let picture = text(&layout, &options);
+        assert!(picture.ends_with("more)\n") && picture.len() < 1 << 20, "{stems}");
+        let drawing = svg(&layout, &SvgOptions { text: options, ..SvgOptions::default() });
+        assert!(drawing.contains(" more</text>") && drawing.len() < 1 << 22, "{stems}");
+    }
+}
+
 /// The value of an attribute in a line of SVG.
 fn attribute(line: &str, name: &str) -> f64 {
     let start = line.find(&format!(" {name}=\"")).unwrap() + name.len() + 3;

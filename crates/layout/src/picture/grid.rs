@@ -4,8 +4,11 @@ use fringes_layout_core::{Layout, Name};
 
 use super::{Labels, TextOptions};
 
-/// Bytes in a row of memory: one word of each bank.
+/// Address bits within a row of memory: one word of each bank.
 const ROW_BITS: usize = 7;
+/// Columns, and parts of a cell, that are shown at most.
+const MOST_COLUMNS: u64 = 256;
+const MOST_PARTS: u64 = 16;
 
 /// Physical bits that number the rows, the columns or the parts of a cell.
 #[derive(Debug, Clone)]
@@ -103,10 +106,30 @@ impl<'a> Grid<'a> {
         Self { layout, rows, columns, parts, stems, labels: options.labels, max_rows: options.max_rows.max(1) }
     }
 
-    /// Rows shown, and left out.
-    pub(super) fn row_counts(&self) -> (u64, u64) {
-        let shown = self.rows.size().min(self.max_rows as u64);
-        (shown, self.rows.size() - shown)
+    /// Rows shown.
+    pub(super) fn row_count(&self) -> u64 {
+        self.rows.size().min(self.max_rows as u64)
+    }
+
+    /// Columns shown.
+    pub(super) fn column_count(&self) -> u64 {
+        self.columns.size().min(MOST_COLUMNS)
+    }
+
+    /// Parts of a cell shown.
+    pub(super) fn part_count(&self) -> u64 {
+        self.parts.size().min(MOST_PARTS)
+    }
+
+    /// What is not shown, empty if all is.
+    pub(super) fn left_out(&self) -> String {
+        let counts = [
+            (self.rows.size() - self.row_count(), "rows"),
+            (self.columns.size() - self.column_count(), "columns"),
+            (self.parts.size() - self.part_count(), "parts of cells"),
+        ];
+        let some = counts.into_iter().filter(|(count, _)| *count > 0);
+        some.map(|(count, what)| format!("{count} {what} more")).collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn row_label(&self, row: u64) -> String {
@@ -155,8 +178,8 @@ impl<'a> Grid<'a> {
 
     /// Longest text of an element.
     pub(super) fn widest_label(&self) -> usize {
-        let cells = (0..self.row_counts().0).flat_map(|row| (0..self.columns.size()).map(move |column| (row, column)));
-        let parts = cells.flat_map(|(row, column)| (0..self.parts.size()).map(move |part| (row, column, part)));
+        let cells = (0..self.row_count()).flat_map(|row| (0..self.column_count()).map(move |column| (row, column)));
+        let parts = cells.flat_map(|(row, column)| (0..self.part_count()).map(move |part| (row, column, part)));
         let elements = parts.filter_map(|(row, column, part)| self.element(row, column, part));
         elements.map(|element| self.element_label(element).len()).max().unwrap_or_default()
     }

@@ -70,19 +70,18 @@ struct Panel {
 impl Panel {
     fn new(heading: &str, layout: &Layout, like: &Layout, coloring: &Coloring, options: &SvgOptions<'_>) -> Self {
         let grid = Grid::new(layout, like, &options.text);
-        let (rows, left_out) = grid.row_counts();
+        let (rows, columns, parts) = (grid.row_count(), grid.column_count(), grid.part_count());
         let labels: Vec<String> = (0..rows).map(|row| grid.row_label(row)).collect();
         let longest =
             labels.iter().map(|label| width(label, SMALL_FONT)).fold(width(&grid.rows.title, SMALL_FONT), f64::max);
         let left = longest + 8.0;
         let part = (grid.widest_label() as f64 * SMALL_FONT * CHARACTER + 6.0).max(14.0);
-        let headers: Vec<String> = (0..grid.columns.size()).map(|column| grid.column_label(column)).collect();
+        let headers: Vec<String> = (0..columns).map(|column| grid.column_label(column)).collect();
         let header = headers.iter().map(|label| width(label, SMALL_FONT)).fold(0.0, f64::max);
-        let parts = grid.parts.size();
         let cell = (part * parts as f64).max(header + 4.0);
         let part = cell / parts as f64;
-        let gap = if grid.columns.size() > 1 && parts > 1 { 3.0 } else { 0.0 };
-        let columns_end = left + (cell + gap) * grid.columns.size() as f64 - gap;
+        let gap = if columns > 1 && parts > 1 { 3.0 } else { 0.0 };
+        let columns_end = left + (cell + gap) * columns as f64 - gap;
 
         let mut body = String::new();
         let mut y = 0.0;
@@ -113,7 +112,7 @@ impl Panel {
         for (row, label) in (0..rows).zip(&labels) {
             let base = y + ROW_HEIGHT / 2.0 + SMALL_FONT * 0.35;
             write_text(&mut body, left - 6.0, base, SMALL_FONT, "end", "faint", label);
-            for column in 0..grid.columns.size() {
+            for column in 0..columns {
                 let cell_x = left + (cell + gap) * column as f64;
                 for number in 0..parts {
                     let x = cell_x + part * number as f64;
@@ -140,8 +139,9 @@ impl Panel {
             y += ROW_HEIGHT + if row % 8 == 7 && row + 1 < rows { GROUP_GAP } else { 0.0 };
         }
         let mut note = if grid.legend().is_empty() { String::new() } else { format!("cells: {}", grid.legend()) };
-        if left_out > 0 {
-            note = format!("{note}{}{left_out} rows more", if note.is_empty() { "" } else { "; " });
+        let left_out = grid.left_out();
+        if !left_out.is_empty() {
+            note = format!("{note}{}{left_out}", if note.is_empty() { "" } else { "; " });
         }
         if !note.is_empty() {
             y += SMALL_FONT + 6.0;

@@ -27,12 +27,11 @@ fn lines(layout: &Layout, like: &Layout, options: &TextOptions<'_>) -> Vec<Strin
     if !grid.legend().is_empty() {
         lines.push(format!("cells: {}", grid.legend()));
     }
-    let (rows, left_out) = grid.row_counts();
+    let (rows, columns) = (grid.row_count(), grid.column_count());
     let part_width = grid.widest_label();
     let labels: Vec<String> = (0..rows).map(|row| grid.row_label(row)).collect();
     let label_width = labels.iter().map(String::len).chain([grid.rows.title.len()]).max().unwrap_or_default();
-    let columns = grid.columns.size();
-    let cell_width = (part_width as u64 + 1) * grid.parts.size() - 1;
+    let cell_width = (part_width as u64 + 1) * grid.part_count() - 1;
     let headers: Vec<String> = (0..columns).map(|column| grid.column_label(column)).collect();
     let width = headers.iter().map(String::len).max().unwrap_or_default().max(cell_width as usize);
     let row = |label: &str, cells: Vec<String>| {
@@ -46,13 +45,14 @@ fn lines(layout: &Layout, like: &Layout, options: &TextOptions<'_>) -> Vec<Strin
     for (number, label) in (0..rows).zip(&labels) {
         let cell = |column| {
             let part = |part| grid.element(number, column, part).map_or(String::new(), |e| grid.element_label(e));
-            let parts: Vec<String> = (0..grid.parts.size()).map(|at| format!("{:>part_width$}", part(at))).collect();
+            let parts: Vec<String> = (0..grid.part_count()).map(|at| format!("{:>part_width$}", part(at))).collect();
             parts.join("|")
         };
         lines.push(row(label, (0..columns).map(cell).collect()));
     }
-    if left_out > 0 {
-        lines.push(format!("({left_out} rows more)"));
+    let left_out = grid.left_out();
+    if !left_out.is_empty() {
+        lines.push(format!("({left_out})"));
     }
     lines
 }
