@@ -47,7 +47,10 @@ pub(super) struct Menu {
     patterns: Vec<Pattern>,
     /// Cost of exchanging `m` lane bits around one shuffle, in place and permuting lanes; infinite where single exchanges are as cheap.
     together: [(f64, f64); LANE_BITS + 1],
-    move_matrix: f64,
+    /// Cost of `movmatrix`.
+    pub(super) move_matrix: f64,
+    /// What it costs at least to change the parts.
+    pub(super) parts: f64,
     /// Cost of a lane permutation.
     pub(super) lanes: f64,
     /// What a bit costs at least that enters the lanes.
@@ -121,23 +124,12 @@ impl Menu {
         Self {
             shape,
             entering: entering.fold(move_matrix, f64::min),
+            parts: patterns.iter().map(|each| each.cost).fold(move_matrix, f64::min),
             patterns,
             together,
             move_matrix,
             lanes: registers * rates.shuffle,
         }
-    }
-
-    /// The menu of the inverse moves.
-    pub(super) fn inverse(&self) -> Self {
-        let mut inverse = self.clone();
-        for pattern in &mut inverse.patterns {
-            let order = pattern.order.clone();
-            for (to, from) in order.into_iter().enumerate() {
-                pattern.order[from] = to;
-            }
-        }
-        inverse
     }
 
     /// Calls `found` with every arrangement that a move in place leads to.
@@ -176,9 +168,19 @@ impl Menu {
         for pattern in &self.patterns {
             for lane in 0..if pattern.lane { LANE_BITS } else { 1 } {
                 for register in 0..if pattern.register { shape.registers } else { 1 } {
-                    let slots = slots(shape, pattern.lane.then_some(lane), pattern.register.then_some(register));
-                    let bits: Vec<Bit> = pattern.order.iter().map(|&at| from.get(slots[at])).collect();
-                    found(from.with(&slots, &bits, shape), pattern);
+                    let (mut slots, mut bits) = ([0; 4], [0; 4]);
+                    for (at, slot) in slots.iter_mut().enumerate() {
+                        *slot = match at.checked_sub(shape.parts) {
+                            None => at,
+                            Some(0) if pattern.lane => shape.parts + lane,
+                            _ => shape.first_register() + register,
+                        };
+                    }
+                    let count = pattern.order.len();
+                    for (bit, &at) in bits.iter_mut().zip(&pattern.order) {
+                        *bit = from.get(slots[at]);
+                    }
+                    found(from.with(&slots[..count], &bits[..count], shape), pattern);
                 }
             }
         }

@@ -1,14 +1,20 @@
 //! The cheapest sequence of moves between two arrangements.
 //!
-//! Moves in place (no lane bit changes its slot for another) form a graph on which Dijkstra's algorithm runs. A permutation of the lanes
-//! commutes with all of them but `movmatrix`: it can be put into any one shuffle of the sequence. So a path has at most one
-//! move that permutes lanes, and for that one only the set of bits in the lanes matters, before and after: the distances from the start to
-//! each such set and from each such set to the end are joined by the cheapest permuting move.
+//! A permutation of the lanes commutes with all moves in place (in which no lane bit changes its slot for another) but for the names of the slots, and it can be put into
+//! any shuffle of a sequence. So a sequence has one move at most that permutes lanes, and if it has one, only the *set* of bits in the lanes matters
+//! before and after it: the slots follow from the start up to it and from the end back to it. That leaves few states (1260 for 16-bit elements
+//! in 16 registers). Sequences without such a move are searched in full, by A*: each lane slot with a wrong bit costs at least
+//! the cheapest way for a bit to enter the lanes.
+//!
+//! `movmatrix` permutes lanes too, but only in its one way. Sequences with both `movmatrix` and a permuting move are left out: `movmatrix` is the
+//! exchange of `b` with a lane bit in place and a permutation of the lanes, and where that exchange costs no more, the permuting move can
+//! do the permutation as well.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-use super::arrangement::{Arrangement, Shape};
+use super::arrangement::{Arrangement, Bit, LANE_BITS, Shape};
 use super::costs::Costs;
 use super::menu::{Menu, Step};
 use super::moves::{Move, entering, permuting};
@@ -16,13 +22,10 @@ use super::moves::{Move, entering, permuting};
 /// A path of moves and what it costs.
 pub type Path = (Vec<Move>, f64);
 
-/// The least cost and the last step to each arrangement.
-type Reached = HashMap<Arrangement, (f64, Option<(Arrangement, Step)>)>;
-
 /// The cheapest sequence of register moves between two arrangements that costs less than `limit`: none if there is none.
 ///
-/// `matrix` allows `movmatrix`. Every sequence of the moves of [`neighbours`](super::neighbours) with at most one lane-permuting
-/// move ([`permuting`]) in it is considered.
+/// `matrix` allows `movmatrix`. Every sequence of the moves of [`neighbours`](super::neighbours) is considered, with at most one lane-permuting
+/// move ([`permuting`]) in it where it has no `movmatrix`.
 pub fn cheapest(
     from: Arrangement,
     to: Arrangement,
@@ -31,103 +34,137 @@ pub fn cheapest(
     matrix: bool,
     limit: f64,
 ) -> Option<Path> {
-    let menu = Menu::new(shape, costs, matrix);
-    let forward = reach(&menu, from, to, shape, limit, true);
-    let direct = forward.get(&to).map_or(f64::INFINITY, |reached| reached.0);
-    let mut best = limit.min(direct);
-    let mut joint = None;
-    // What is left for the rest when the permuting move has its shuffles.
-    let rest = best - menu.lanes;
-    if rest >= 0.0 && from.lanes(shape) != to.lanes(shape) {
-        let backward = reach(&menu.inverse(), to, from, shape, rest, false);
-        let before = sets(&forward, shape, rest);
-        let after = sets(&backward, shape, rest);
-        for (&set, &(cost, reached)) in &before {
-            menu.each_permuting(set, &mut |next, step| {
-                if cost + step >= best {
-                    return;
-                }
-                if let Some(&(tail, target)) = after.get(&next.unordered_lanes(shape)) {
-                    if cost + step + tail < best {
-                        if let Some((step, exact)) = permuting(reached, target, shape, costs) {
-                            if cost + exact + tail < best {
-                                best = cost + exact + tail;
-                                joint = Some((reached, step, target));
-                            }
-                        }
-                    }
-                }
-            });
-        }
-        if let Some((reached, step, target)) = joint {
-            let mut moves = walk(&forward, reached);
-            moves.reverse();
-            let mut path: Vec<Move> = moves.into_iter().map(|(one, other, step)| step.between(one, other)).collect();
-            path.push(step);
-            path.extend(walk(&backward, target).into_iter().map(|(one, other, step)| step.between(other, one)));
-            return Some((path, best));
-        }
-    }
-    (direct < limit).then(|| {
-        let mut moves = walk(&forward, to);
-        moves.reverse();
-        (moves.into_iter().map(|(one, other, step)| step.between(one, other)).collect(), direct)
-    })
+    let permuted = permuted(from, to, shape, costs, limit);
+    let limit = permuted.as_ref().map_or(limit, |path| path.1);
+    in_place(from, to, shape, costs, matrix, limit).or(permuted)
 }
 
-/// Arrangements within `limit` of the start: all that a cheapest path to `target` may lead through, up to the target's own distance.
-fn reach(menu: &Menu, start: Arrangement, target: Arrangement, shape: Shape, limit: f64, stop: bool) -> Reached {
-    let estimate = |at: Arrangement| menu.entering * entering(at, target, shape).len() as f64;
-    let mut reached = Reached::new();
+/// A search over states of which the estimate never exceeds what is left: the steps to the target, last one first.
+fn a_star<State: Copy + Eq + Ord + Hash, Tag: Copy>(
+    start: State,
+    limit: f64,
+    done: impl Fn(State) -> bool,
+    estimate: impl Fn(State) -> f64,
+    each: impl Fn(State, &mut dyn FnMut(State, Tag, f64)),
+) -> Option<(Vec<(State, State, Tag)>, f64)> {
+    let mut reached: HashMap<State, (f64, Option<(State, Tag)>), BuildHasherDefault<Mix>> = HashMap::default();
     let mut queue = BinaryHeap::new();
-    let mut limit = limit;
     reached.insert(start, (0.0, None));
     // Costs are not negative: their bits order as they do.
     queue.push(Reverse((estimate(start).to_bits(), 0u64, start)));
-    while let Some(Reverse((total, cost, at))) = queue.pop() {
-        if f64::from_bits(total) > limit {
-            break;
-        }
+    while let Some(Reverse((_, cost, at))) = queue.pop() {
         let cost = f64::from_bits(cost);
         if reached.get(&at).is_none_or(|known| known.0 < cost) {
             continue;
         }
-        if at == target && stop {
-            limit = limit.min(cost);
+        if done(at) {
+            let (mut end, mut steps) = (at, Vec::new());
+            while let Some(&(_, Some((before, tag)))) = reached.get(&end) {
+                steps.push((before, end, tag));
+                end = before;
+            }
+            return Some((steps, cost));
         }
-        menu.each(at, &mut |next, step, price| {
+        each(at, &mut |next, tag, price| {
             let next_cost = cost + price;
-            let known = reached.get(&next).map_or(f64::INFINITY, |known| known.0);
-            if next_cost < known {
-                let total = next_cost + estimate(next);
-                if total <= limit {
-                    reached.insert(next, (next_cost, Some((at, step))));
-                    queue.push(Reverse((total.to_bits(), next_cost.to_bits(), next)));
-                }
+            let total = next_cost + estimate(next);
+            if total < limit && reached.get(&next).is_none_or(|known| next_cost < known.0) {
+                reached.insert(next, (next_cost, Some((at, tag))));
+                queue.push(Reverse((total.to_bits(), next_cost.to_bits(), next)));
             }
         });
     }
-    reached
+    None
 }
 
-/// The nearest arrangement of each set of lane bits.
-fn sets(reached: &Reached, shape: Shape, limit: f64) -> HashMap<Arrangement, (f64, Arrangement)> {
-    let mut sets: HashMap<Arrangement, (f64, Arrangement)> = HashMap::new();
-    for (&at, &(cost, _)) in reached.iter().filter(|each| each.1.0 <= limit) {
-        let nearest = sets.entry(at.unordered_lanes(shape)).or_insert((cost, at));
-        if (cost, at) < *nearest {
-            *nearest = (cost, at);
+/// Sequences without a permuting move.
+fn in_place(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs, matrix: bool, limit: f64) -> Option<Path> {
+    let menu = Menu::new(shape, costs, matrix);
+    let (lanes, parts) = (to.lanes(shape), to.parts(shape));
+    let estimate = |at: Arrangement| {
+        let own = at.lanes(shape);
+        let wrong = (0..LANE_BITS).filter(|&lane| own[lane] != lanes[lane]).count();
+        let parts = (0..shape.parts).any(|part| at.get(part) != parts[part]);
+        (menu.entering * wrong as f64).max(if parts { menu.parts } else { 0.0 }).min(menu.move_matrix)
+    };
+    let (steps, cost) = a_star(
+        from,
+        limit,
+        |at| at == to,
+        |at| if at == to { 0.0 } else { estimate(at) },
+        |at, found| {
+            menu.each(at, found);
+        },
+    )?;
+    Some((steps.into_iter().rev().map(|(one, other, step)| step.between(one, other)).collect(), cost))
+}
+
+/// A set of lane bits (as an arrangement with the lanes in ascending order), and whether the permuting move is done.
+type Set = (Arrangement, bool);
+
+/// Sequences with one permuting move.
+fn permuted(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs, limit: f64) -> Option<Path> {
+    let menu = Menu::new(shape, costs, false);
+    let (start, end) = (from.unordered_lanes(shape), to.unordered_lanes(shape));
+    let estimate = |(at, done): Set| {
+        let entering = menu.entering * entering(at, end, shape).len() as f64;
+        if done { entering } else { entering.max(menu.lanes) }
+    };
+    let each = |(at, done): Set, found: &mut dyn FnMut(Set, Option<Step>, f64)| {
+        menu.each(at, &mut |next, step, cost| found((next.unordered_lanes(shape), done), Some(step), cost));
+        if !done {
+            menu.each_permuting(at, &mut |next, cost| found((next.unordered_lanes(shape), true), None, cost));
         }
+    };
+    let (mut steps, cost) = a_star((start, false), limit, |at| at == (end, true), estimate, each)?;
+    // Back from the end to the permuting move, then from the start to it.
+    let (mut tail, mut after) = (Vec::new(), to);
+    while let Some(&((before, _), _, Some(step))) = steps.first() {
+        let exact = follow(after, before, shape);
+        tail.push(step.between(exact, after));
+        after = exact;
+        steps.remove(0);
     }
-    sets
+    let (mut path, mut before) = (Vec::new(), from);
+    for &(_, (next, _), step) in steps[1..].iter().rev() {
+        let exact = follow(before, next, shape);
+        path.push(step?.between(before, exact));
+        before = exact;
+    }
+    if before != after {
+        path.push(permuting(before, after, shape, costs)?.0);
+    }
+    path.extend(tail.into_iter().rev());
+    Some((path, cost))
 }
 
-/// The steps that lead to an arrangement, the last one first: arrangement before, after, step.
-fn walk(reached: &Reached, end: Arrangement) -> Vec<(Arrangement, Arrangement, Step)> {
-    let (mut at, mut steps) = (end, Vec::new());
-    while let Some(&(_, Some((before, step)))) = reached.get(&at) {
-        steps.push((before, at, step));
-        at = before;
+/// The arrangement with the bits of `set` in which those that were in the lanes keep their slots.
+fn follow(at: Arrangement, set: Arrangement, shape: Shape) -> Arrangement {
+    let (lanes, wanted) = (at.lanes(shape), set.lanes(shape));
+    let mut new = wanted.iter().copied().filter(|bit| !lanes.contains(bit));
+    let lanes: [Bit; LANE_BITS] = lanes.map(|bit| if wanted.contains(&bit) { bit } else { new.next().unwrap_or(bit) });
+    let slots: [usize; LANE_BITS] = std::array::from_fn(|lane| shape.parts + lane);
+    set.with(&slots, &lanes, shape)
+}
+
+/// A hash for packed states: multiplication and a fold.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 29
     }
-    steps
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
 }
