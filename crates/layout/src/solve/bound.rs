@@ -14,31 +14,73 @@
 //!
 //! The bound of a chain is the cheapest path where each conversion costs this much. The steps cost what they do in the search.
 
+use std::collections::HashMap;
+
 use crate::plan::Costs;
 
+use super::convert::Mixer;
 use super::layers::{Layer, Prepared};
+
+/// Arrangements that differ in the order of the lanes (and of the bits inside registers) only.
+struct Class {
+    inside: u32,
+    lanes: u32,
+    registers: usize,
+}
 
 /// The bound within one layer.
 pub(super) struct Relaxation<'a> {
-    layer: &'a Layer,
     costs: &'a Costs,
     /// Cost of the cheapest product with an identity matrix, per number of register bits.
     identity: Vec<f64>,
-    elements: usize,
+    classes: Vec<Class>,
+    /// The class of each arrangement; none for those that are not canonical.
+    class_of: Vec<u32>,
+    /// Bounds by register bits, lane bits that leave, and whether the bits inside change.
+    table: Vec<[[f64; 2]; 6]>,
 }
 
-/// An arrangement without order: bits inside the registers (and nothing), and bits in lanes.
-type Abstract = (u32, u32);
-
 impl<'a> Relaxation<'a> {
-    pub(super) fn new(layer: &'a Layer, prepared: &Prepared, costs: &'a Costs) -> Self {
+    pub(super) fn new(layer: &Layer, prepared: &Prepared, costs: &'a Costs) -> Self {
         let identity = (0..=layer.bits.len())
             .map(|registers| {
                 let table = prepared.moves.table(registers).moves.iter();
                 table.filter(|step| step.product.is_some()).map(|step| step.cost).fold(f64::INFINITY, f64::min)
             })
             .collect();
-        Self { layer, costs, identity, elements: prepared.elements }
+        let (real, codec, elements) = (layer.bits.len(), layer.codec, prepared.elements);
+        let mut numbers: HashMap<u64, u32, Mixer> = HashMap::default();
+        let (mut classes, mut class_of) = (Vec::new(), vec![u32::MAX; codec.count()]);
+        for (rank, class) in class_of.iter_mut().enumerate() {
+            let tuple = codec.tuple(rank);
+            if real != codec.symbols && layer.rank(&tuple) != rank {
+                continue;
+            }
+            let mask = |symbols: &[u8]| {
+                let real = symbols.iter().filter(|&&symbol| (symbol as usize) < real);
+                real.fold(0u32, |mask, &symbol| mask | 1 << symbol)
+            };
+            let (inside, lanes) = (mask(&tuple[..elements]), mask(&tuple[elements..codec.places]));
+            *class = *numbers.entry(u64::from(inside) << 32 | u64::from(lanes)).or_insert_with(|| {
+                classes.push(Class { inside, lanes, registers: layer.registers(&tuple) });
+                classes.len() as u32 - 1
+            });
+        }
+        let mut relaxation = Self { costs, identity, classes, class_of, table: Vec::new() };
+        let most = relaxation.classes.iter().map(|class| class.registers).max().unwrap_or(0);
+        relaxation.table = (0..=most)
+            .map(|registers| {
+                core::array::from_fn(|left| {
+                    [false, true].map(|inside| relaxation.conversion(left as u32, inside, registers))
+                })
+            })
+            .collect();
+        relaxation
+    }
+
+    /// The class of an arrangement.
+    pub(super) fn class(&self, rank: usize) -> u32 {
+        self.class_of[rank]
     }
 
     /// The least cost of getting `cross` words to other lanes and making `merge` words from several.
@@ -54,10 +96,8 @@ impl<'a> Relaxation<'a> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The bound on a conversion.
-    fn conversion(&self, from: Abstract, to: Abstract, registers: usize) -> f64 {
-        let left = (from.1 & !to.1).count_ones();
-        let inside = from.0 != to.0;
+    /// The bound on a conversion in which so many lane bits leave the lanes and the bits inside registers change or not.
+    fn conversion(&self, left: u32, inside: bool, registers: usize) -> f64 {
         if left == 0 && !inside {
             return 0.0;
         }
@@ -77,56 +117,90 @@ impl<'a> Relaxation<'a> {
         least
     }
 
-    /// Bounds on the costs after conversions, given those before.
-    pub(super) fn after(&self, before: &[f64]) -> Vec<f64> {
-        let (real, codec) = (self.layer.bits.len(), self.layer.codec);
-        let mut numbers = std::collections::HashMap::new();
-        let mut classes: Vec<(Abstract, f64, usize)> = Vec::new();
-        let mut class_of = vec![u32::MAX; before.len()];
-        for (rank, &cost) in before.iter().enumerate() {
-            let tuple = codec.tuple(rank);
-            if real != codec.symbols && self.layer.rank(&tuple) != rank {
-                continue;
-            }
-            let mask = |symbols: &[u8]| {
-                symbols
-                    .iter()
-                    .filter(|&&symbol| (symbol as usize) < real)
-                    .fold(0u32, |mask, &symbol| mask | 1 << symbol)
-            };
-            let key = (mask(&tuple[..self.elements]), mask(&tuple[self.elements..codec.places]));
-            let number = *numbers.entry(key).or_insert_with(|| {
-                classes.push((key, f64::INFINITY, self.layer.registers(&tuple)));
-                classes.len() - 1
+    /// Bounds on the costs of the classes after conversions, given those before; or backwards.
+    fn reach(&self, costs: &[f64], backwards: bool) -> Vec<f64> {
+        let known: Vec<(&Class, f64)> =
+            self.classes.iter().zip(costs.iter().copied()).filter(|(_, cost)| cost.is_finite()).collect();
+        let bound = |class: &Class| {
+            let costs = known.iter().map(|(other, cost)| {
+                let (from, to) = if backwards { (class, *other) } else { (*other, class) };
+                let left = (from.lanes & !to.lanes).count_ones() as usize;
+                let inside = usize::from(from.inside != to.inside);
+                cost + self.table[from.registers.min(to.registers)][left][inside]
             });
-            class_of[rank] = number as u32;
-            classes[number].1 = classes[number].1.min(cost);
+            costs.fold(f64::INFINITY, f64::min)
+        };
+        self.classes.iter().map(bound).collect()
+    }
+
+    /// The least cost of each class, given those of the arrangements.
+    fn least(&self, costs: &[f64]) -> Vec<f64> {
+        let mut least = vec![f64::INFINITY; self.classes.len()];
+        for (&class, &cost) in self.class_of.iter().zip(costs).filter(|(class, _)| **class != u32::MAX) {
+            least[class as usize] = least[class as usize].min(cost);
         }
-        let sources: Vec<&(Abstract, f64, usize)> = classes.iter().filter(|class| class.1.is_finite()).collect();
-        // The table of bounds by lane bits that leave and whether the bits inside change, for the fewest registers of either end.
-        let least = classes.iter().map(|class| class.2).min().unwrap_or(0);
-        let most = classes.iter().map(|class| class.2).max().unwrap_or(0);
-        let table: Vec<[[f64; 2]; 6]> = (0..=most)
-            .map(|registers| {
-                core::array::from_fn(|left| {
-                    let lanes = (1u32 << left) - 1;
-                    [self.conversion((0, lanes), (0, 0), registers), self.conversion((1, lanes), (0, 0), registers)]
-                })
-            })
-            .collect();
-        let reached: Vec<f64> = classes
-            .iter()
-            .map(|to| {
-                sources
-                    .iter()
-                    .map(|from| {
-                        let left = (from.0.1 & !to.0.1).count_ones() as usize;
-                        let registers = if least == most { least } else { from.2.min(to.2) };
-                        from.1 + table[registers][left][usize::from(from.0.0 != to.0.0)]
-                    })
-                    .fold(f64::INFINITY, f64::min)
-            })
-            .collect();
-        class_of.iter().map(|&class| if class == u32::MAX { f64::INFINITY } else { reached[class as usize] }).collect()
+        least
+    }
+
+    /// Bounds on the costs of arrangements after conversions, given those before.
+    pub(super) fn after(&self, before: &[f64]) -> Vec<f64> {
+        let reached = self.reach(&self.least(before), false);
+        let of = |&class: &u32| if class == u32::MAX { f64::INFINITY } else { reached[class as usize] };
+        self.class_of.iter().map(of).collect()
+    }
+}
+
+/// The least cost of a step from a class of one layer to a class of the next.
+pub(super) type Edges = HashMap<u64, f64, Mixer>;
+
+/// Bounds on what is left to pay from each arrangement of each layer.
+pub(super) struct Guide {
+    layers: Vec<Remaining>,
+}
+
+struct Remaining {
+    class_of: Vec<u32>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+}
+
+impl Guide {
+    /// The bounds, from the steps' least costs between classes and the arrangements that the last layer may end in.
+    pub(super) fn new(relaxations: Vec<Relaxation<'_>>, edges: &[Edges], end: &[f64]) -> Self {
+        let mut layers: Vec<Remaining> = Vec::new();
+        for (at, relaxation) in relaxations.into_iter().enumerate().rev() {
+            let mut after = vec![f64::INFINITY; relaxation.classes.len()];
+            match layers.last() {
+                None => {
+                    let ends: Vec<f64> = end.iter().map(|cost| if cost.is_finite() { 0.0 } else { *cost }).collect();
+                    after = relaxation.least(&ends);
+                }
+                Some(next) => {
+                    for (&edge, &cost) in &edges[at] {
+                        let total = cost + next.before[(edge & 0xffff_ffff) as usize];
+                        let from = &mut after[(edge >> 32) as usize];
+                        *from = from.min(total);
+                    }
+                }
+            }
+            let before = relaxation.reach(&after, true);
+            layers.push(Remaining { class_of: relaxation.class_of, before, after });
+        }
+        layers.reverse();
+        Self { layers }
+    }
+
+    /// What is left from an arrangement before conversions.
+    #[inline]
+    pub(super) fn before(&self, layer: usize, rank: usize) -> f64 {
+        let layer = &self.layers[layer];
+        layer.before.get(layer.class_of[rank] as usize).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// What is left from an arrangement after conversions.
+    #[inline]
+    pub(super) fn after(&self, layer: usize, rank: usize) -> f64 {
+        let layer = &self.layers[layer];
+        layer.after.get(layer.class_of[rank] as usize).copied().unwrap_or(f64::INFINITY)
     }
 }

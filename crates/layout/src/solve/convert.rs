@@ -20,7 +20,7 @@ pub(super) const PERMUTED: u16 = u16::MAX - 1;
 
 /// A fast hash of one number.
 #[derive(Default)]
-struct Multiplied(u64);
+pub(super) struct Multiplied(u64);
 
 impl Hasher for Multiplied {
     fn write(&mut self, bytes: &[u8]) {
@@ -38,7 +38,7 @@ impl Hasher for Multiplied {
     }
 }
 
-type Mixer = BuildHasherDefault<Multiplied>;
+pub(super) type Mixer = BuildHasherDefault<Multiplied>;
 
 /// All orders of the lanes of one set.
 struct Orders {
@@ -57,7 +57,15 @@ pub(super) struct Converted {
 }
 
 /// Costs of all arrangements of a layer, given what those cost that the step before reaches.
-pub(super) fn convert(layer: &Layer, moves: &Moves, before: &[f64]) -> Converted {
+///
+/// `remaining` is a bound on what is left to pay from an arrangement; where the sum is above `limit`, it is not followed.
+pub(super) fn convert(
+    layer: &Layer,
+    moves: &Moves,
+    before: &[f64],
+    limit: f64,
+    remaining: impl Fn(usize) -> f64,
+) -> Converted {
     let (places, real) = (layer.codec.places, layer.bits.len());
     let elements = places - 5;
     let mut costs = before.to_vec();
@@ -105,7 +113,7 @@ pub(super) fn convert(layer: &Layer, moves: &Moves, before: &[f64]) -> Converted
             }
             continue;
         }
-        if cost > costs[node as usize] {
+        if cost > costs[node as usize] || cost + remaining(node as usize) > limit {
             continue;
         }
         settled += 1;

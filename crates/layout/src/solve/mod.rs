@@ -98,18 +98,50 @@ pub fn evaluate(problem: &Problem, arrays: &[(&str, Layout)]) -> Result<Solution
     answer(problem, &prepared)
 }
 
+/// The first limit on the cost, as a multiple of the bound: from there its excess grows by half until something is found.
+const FIRST_LIMIT: f64 = 1.15;
+/// Above this multiple of the bound there is no limit.
+const LAST_LIMIT: f64 = 8.0;
+
 fn search<'a>(problem: &'a Problem, prepared: &'a Prepared, caps: Vec<usize>) -> Search<'a> {
-    Search { prepared, costs: &problem.costs, allowed: problem.allowed, caps, relaxed: false, explored: 0 }
+    Search {
+        prepared,
+        costs: &problem.costs,
+        allowed: problem.allowed,
+        caps,
+        relaxed: false,
+        guide: None,
+        limit: f64::INFINITY,
+        explored: 0,
+    }
 }
 
 fn answer(problem: &Problem, prepared: &Prepared) -> Result<Solution, SolveError> {
     let steps = prepared.links.len();
     let mut explored = 0;
+    let mut relaxed = search(problem, prepared, vec![usize::MAX; steps]);
+    relaxed.relaxed = true;
+    let (reached, guide) = relaxed.run()?;
+    let bound = reached.last().map_or(0.0, |last| last.after.iter().copied().fold(f64::INFINITY, f64::min));
+    drop(reached);
     let mut attempt = |caps: Vec<usize>| -> Result<(Solution, Vec<usize>), SolveError> {
-        let mut search = search(problem, prepared, caps);
-        let reached = search.run()?;
+        // What costs more than a limit is left out; if that leaves nothing, the limit was too low.
+        let mut limit = bound * FIRST_LIMIT + 1e-3;
+        let (search, reached) = loop {
+            let mut search = search(problem, prepared, caps.clone());
+            (search.guide, search.limit) = (guide.as_ref(), limit);
+            if limit > bound * LAST_LIMIT + 1.0 {
+                (search.guide, search.limit) = (None, f64::INFINITY);
+            }
+            let found = search.run();
+            explored += search.explored;
+            match found {
+                Ok((reached, _)) => break (search, reached),
+                Err(error) if search.guide.is_none() => return Err(error),
+                Err(_) => limit = bound + 1.5 * (limit - bound),
+            }
+        };
         let path = Path::new(problem, &search, &reached)?;
-        explored += search.explored;
         let mut totals = Totals::default();
         for operation in &path.operations {
             totals.add(operation, &problem.costs);
@@ -119,7 +151,7 @@ fn answer(problem: &Problem, prepared: &Prepared) -> Result<Solution, SolveError
             arrays: path.arrays,
             operations: path.operations,
             totals,
-            bound: 0.0,
+            bound,
             registers,
             explored: 0,
             costs: problem.costs,
@@ -131,10 +163,6 @@ fn answer(problem: &Problem, prepared: &Prepared) -> Result<Solution, SolveError
         Some(limit) => limited(limit, steps, &mut attempt)?,
     };
     solution.explored = explored;
-    let mut relaxed = search(problem, prepared, vec![usize::MAX; steps]);
-    relaxed.relaxed = true;
-    let reached = relaxed.run()?;
-    solution.bound = reached.last().map_or(0.0, |last| last.after.iter().copied().fold(f64::INFINITY, f64::min));
     Ok(solution)
 }
 

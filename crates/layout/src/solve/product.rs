@@ -51,6 +51,8 @@ pub(super) struct Limits {
     pub(super) carry: bool,
     pub(super) packed: bool,
     pub(super) registers: usize,
+    /// Places from here on are lanes whose order does not matter: one order of what is created there will do.
+    pub(super) unordered: usize,
 }
 
 impl Contraction {
@@ -138,6 +140,10 @@ impl Contraction {
             }
             let count = role.new.len().min(new.len());
             selections(&new, count, &mut Vec::new(), &mut |order| {
+                let lanes = role.new.iter().zip(order).filter(|(place, _)| **place >= limits.unordered);
+                if limits.unordered < PLACES && !lanes.map(|(_, symbol)| *symbol).is_sorted() {
+                    return;
+                }
                 let mut target = target;
                 let mut empty = empty;
                 for (at, &place) in role.new.iter().enumerate() {

@@ -12,12 +12,13 @@
 
 use crate::plan::Costs;
 
-use super::bound::Relaxation;
+use super::bound::{Edges, Guide, Relaxation};
 use super::convert::{START, convert};
 use super::layers::{Layer, Link, Prepared};
+use super::moves::selections;
 use super::product::{Choice, Contraction, Limits};
 use super::role::Role;
-use super::state::{Tuple, members};
+use super::state::{PLACES, Tuple, members};
 use super::{Allowed, SolveError};
 
 /// Added for each register of a matrix or of phases, so that among equal costs the fewest registers win.
@@ -50,13 +51,17 @@ pub(super) struct Search<'a> {
     pub(super) caps: Vec<usize>,
     /// Conversions are replaced by a bound on them.
     pub(super) relaxed: bool,
+    /// Bounds on what is left to pay, and the most that a path may cost with them.
+    pub(super) guide: Option<&'a Guide>,
+    pub(super) limit: f64,
     pub(super) explored: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     /// Costs of all arrangements of all layers.
-    pub(super) fn run(&mut self) -> Result<Vec<Reached>, SolveError> {
-        let mut layers: Vec<Reached> = Vec::new();
+    pub(super) fn run(&mut self) -> Result<(Vec<Reached>, Option<Guide>), SolveError> {
+        let (mut layers, mut relaxations): (Vec<Reached>, Vec<Relaxation<'a>>) = (Vec::new(), Vec::new());
+        let mut edges = vec![Edges::default(); self.prepared.links.len()];
         for (at, layer) in self.prepared.layers.iter().enumerate() {
             let count = layer.codec.count();
             let (mut before, mut from) = (vec![f64::INFINITY; count], vec![START; count]);
@@ -68,7 +73,11 @@ impl Search<'_> {
                     }
                 }
             } else {
-                self.step(at - 1, &layers[at - 1].after, &mut before, &mut from);
+                if self.relaxed {
+                    relaxations.push(Relaxation::new(layer, self.prepared, self.costs));
+                }
+                let classes = relaxations.get(at - 1).zip(relaxations.get(at));
+                self.step(at - 1, &layers[at - 1].after, &mut before, &mut from, classes, &mut edges[at - 1]);
                 if !layer.before.is_empty() {
                     for (rank, cost) in before.iter_mut().enumerate().filter(|(_, cost)| cost.is_finite()) {
                         if !layer.fits(&layer.before, &layer.codec.tuple(rank)) {
@@ -82,9 +91,13 @@ impl Search<'_> {
                 return Err(SolveError::Step { step: layer.name.clone(), reason });
             }
             let (mut after, after_from) = if self.relaxed {
-                (self.relax(layer, &before), Vec::new())
+                if at == 0 {
+                    relaxations.push(Relaxation::new(layer, self.prepared, self.costs));
+                }
+                (relaxations[at].after(&before), Vec::new())
             } else {
-                let converted = convert(layer, &self.prepared.moves, &before);
+                let remaining = |rank: usize| self.guide.map_or(0.0, |guide| guide.before(at, rank));
+                let converted = convert(layer, &self.prepared.moves, &before, self.limit, remaining);
                 self.explored += converted.settled;
                 (converted.costs, converted.from)
             };
@@ -95,26 +108,50 @@ impl Search<'_> {
                     }
                 }
             }
+            if let Some(guide) = self.guide {
+                for (rank, cost) in after.iter_mut().enumerate().filter(|(_, cost)| cost.is_finite()) {
+                    if *cost + guide.after(at, rank) > self.limit {
+                        *cost = f64::INFINITY;
+                    }
+                }
+            }
             if after.iter().all(|cost| cost.is_infinite()) {
                 let reason = "no conversion leads to the layout that is demanded".into();
                 return Err(SolveError::Step { step: layer.name.clone(), reason });
             }
             layers.push(Reached { before_from: from, after, after_from });
         }
-        Ok(layers)
-    }
-
-    /// Bounds on the costs after conversions.
-    fn relax(&mut self, layer: &Layer, before: &[f64]) -> Vec<f64> {
-        Relaxation::new(layer, self.prepared, self.costs).after(before)
+        let guide = match layers.last() {
+            Some(last) if self.relaxed => Some(Guide::new(relaxations, &edges, &last.after)),
+            _ => None,
+        };
+        Ok((layers, guide))
     }
 
     fn limits(&self, step: usize) -> Limits {
-        Limits { carry: self.allowed.carry, packed: self.allowed.packed, registers: self.caps[step] }
+        let unordered = if self.relaxed { self.prepared.elements } else { PLACES };
+        Limits { carry: self.allowed.carry, packed: self.allowed.packed, registers: self.caps[step], unordered }
     }
 
     /// The edges of step `step`, from the layer before to the layer after.
-    fn step(&mut self, step: usize, costs: &[f64], target: &mut [f64], from: &mut [u32]) {
+    fn step(
+        &self,
+        step: usize,
+        costs: &[f64],
+        target: &mut [f64],
+        from: &mut [u32],
+        classes: Option<(&Relaxation<'_>, &Relaxation<'_>)>,
+        edges: &mut Edges,
+    ) {
+        let mut record = |sources: &[u32], to: usize, cost: f64| {
+            if let Some((_, after)) = classes {
+                for &source in sources {
+                    let edge = u64::from(source) << 32 | u64::from(after.class(to));
+                    let least = edges.entry(edge).or_insert(f64::INFINITY);
+                    *least = least.min(cost);
+                }
+            }
+        };
         let (before, after) = (&self.prepared.layers[step], &self.prepared.layers[step + 1]);
         match &self.prepared.links[step] {
             Link::Multiply { depends, complex } => {
@@ -122,6 +159,9 @@ impl Search<'_> {
                     let needs = multiplication(before, &before.codec.tuple(rank), *depends, *complex);
                     if needs.registers <= self.caps[step] {
                         target[rank] = cost + self.multiply_cost(&needs);
+                        if let Some((source, _)) = classes {
+                            record(&[source.class(rank)], rank, self.multiply_cost(&needs));
+                        }
                         from[rank] = rank as u32;
                     }
                 }
@@ -142,10 +182,25 @@ impl Search<'_> {
                     }
                     for &(cost, rank) in best.iter().filter(|(cost, _)| cost.is_finite()) {
                         let tuple = before.codec.tuple(rank as usize);
+                        let mut sources = Vec::new();
+                        if let Some((source, _)) = classes {
+                            let symbols: Vec<u8> = role.contract.iter().map(|&place| tuple[place]).collect();
+                            selections(&symbols, symbols.len(), &mut Vec::new(), &mut |order| {
+                                let mut tuple = tuple;
+                                for (&place, &symbol) in role.contract.iter().zip(order) {
+                                    tuple[place] = symbol;
+                                }
+                                sources.push(source.class(before.rank(&tuple)));
+                            });
+                            sources.sort_unstable();
+                            sources.dedup();
+                        }
                         self.choices(contraction, index, before, &tuple, limits, &mut |to, choice| {
                             if after.holds(to) {
                                 let number = after.rank(to);
-                                let total = cost + self.product_cost(role, choice);
+                                let price = self.product_cost(role, choice);
+                                let total = cost + price;
+                                record(&sources, number, price);
                                 if total < target[number] {
                                     target[number] = total;
                                     from[number] = rank;
