@@ -63,9 +63,12 @@ fn source() -> Result<String, String> {
          #[cfg(not(target_arch = \"nvptx64\"))]\n\
          use crate::{Conversion, Counts};\n",
     );
-    paths.extend(["Global", "GlobalMut", "index::ctaid_x", "index::laneid"].map(|path| (path.to_owned(), false)));
+    paths.extend(
+        ["Global", "GlobalMut", "index::ctaid_x", "index::laneid"]
+            .map(|path| (format!("fringes_device::{path}"), false)),
+    );
     for (path, matrix) in paths {
-        let _ = writeln!(file, "{}use fringes_device::{path};", if matrix { SM_90 } else { "" });
+        let _ = writeln!(file, "{}use {path};", if matrix { SM_90 } else { "" });
     }
     file += &functions;
     file += &kernels;

@@ -59,21 +59,19 @@ impl Program {
         Ok(source.text)
     }
 
-    /// Paths of what the emitted function calls, below `fringes_device`.
+    /// Paths of what the emitted function calls, to be imported.
     pub fn paths(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
         for instruction in &self.instructions {
             if let Some((module, name)) = intrinsic(instruction) {
                 paths.insert(format!("{module}::{name}"));
             }
-            if matches!(instruction, Instruction::StoreShared { .. } | Instruction::LoadShared { .. })
-                || instruction.memory()
-            {
-                paths.insert("Shared".into());
+            if instruction.memory() {
+                paths.insert("fringes_device::Shared".into());
             }
         }
         if self.uses_lane() {
-            paths.insert("index::laneid".into());
+            paths.insert("fringes_device::index::laneid".into());
         }
         paths
     }
@@ -95,22 +93,24 @@ impl Program {
     }
 }
 
-/// Module and name of the intrinsic that an instruction is.
+/// Module and name of the function that an instruction is.
 fn intrinsic(instruction: &Instruction) -> Option<(&'static str, String)> {
     let trans = |transposed: &bool| if *transposed { "_trans" } else { "" };
     Some(match instruction {
-        Instruction::Permute { .. } => ("arithmetic", "prmt_b32".into()),
-        Instruction::ShuffleXor { .. } => ("warp", "shfl_sync_bfly_b32".into()),
-        Instruction::ShuffleIndex { .. } => ("warp", "shfl_sync_idx_b32".into()),
-        Instruction::MoveMatrix { .. } => ("matrix", "movmatrix_trans_b16".into()),
+        Instruction::Permute { .. } => ("fringes_device::arithmetic", "prmt_b32".into()),
+        Instruction::ShuffleXor { .. } => ("fringes_device::warp", "shfl_sync_bfly_b32".into()),
+        Instruction::ShuffleIndex { .. } => ("fringes_device::warp", "shfl_sync_idx_b32".into()),
+        Instruction::MoveMatrix { .. } => ("fringes_device::matrix", "movmatrix_trans_b16".into()),
         Instruction::StoreMatrix { values, transposed, .. } => {
-            ("matrix", format!("stmatrix_x{}{}_shared_b16", values.len(), trans(transposed)))
+            ("fringes_device::matrix", format!("stmatrix_x{}{}_shared_b16", values.len(), trans(transposed)))
         }
         Instruction::LoadMatrix { d, transposed, .. } => {
-            ("matrix", format!("ldmatrix_x{}{}_shared_b16", d.len(), trans(transposed)))
+            ("fringes_device::matrix", format!("ldmatrix_x{}{}_shared_b16", d.len(), trans(transposed)))
         }
-        Instruction::WarpBarrier => ("warp", "bar_warp_sync".into()),
-        Instruction::Select { .. } | Instruction::StoreShared { .. } | Instruction::LoadShared { .. } => return None,
+        Instruction::WarpBarrier => ("fringes_device::warp", "bar_warp_sync".into()),
+        // Of several `if` by one flag, LLVM makes a branch.
+        Instruction::Select { .. } => ("core::hint", "select_unpredictable".into()),
+        Instruction::StoreShared { .. } | Instruction::LoadShared { .. } => return None,
     })
 }
 
@@ -334,7 +334,7 @@ impl Source {
         let vector = |words: usize| if words == 1 { "u32".to_owned() } else { format!("[u32; {words}]") };
         let text = match instruction {
             Instruction::Select { d, flag, zero, one } => {
-                format!("let v{d} = if {} {{ {} }} else {{ {} }};", flag_name(*flag), value(one), value(zero))
+                format!("let v{d} = {name}({}, {}, {});", flag_name(*flag), value(one), value(zero))
             }
             Instruction::Permute { d, a, b, selector } => {
                 let selector = match selector {
