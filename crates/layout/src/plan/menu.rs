@@ -74,7 +74,7 @@ impl Menu {
             let bits: Vec<Bit> = slots.iter().map(|&slot| sample.get(slot)).collect();
             for order in orders(slots.len()) {
                 let moves = |at: usize| order[at] != at;
-                let (lane_at, register_at) = (shape.parts, slots.len() - 1);
+                let (lane_at, register_at) = (shape.parts, slots.len().saturating_sub(1));
                 if order.iter().enumerate().all(|(at, &from)| at == from)
                     || lane && !moves(lane_at)
                     || register && !moves(register_at)
