@@ -1,6 +1,7 @@
 //! Programs: every move against the same move of a layout's columns, what they cost, and what their checks find.
 #![allow(clippy::unwrap_used, clippy::panic)] // a failed unwrap is a failed test
 
+mod simplified;
 mod support;
 
 use fringes_layout::Layout;
