@@ -105,6 +105,14 @@ impl Arrangement {
         Self(packed).sorted(shape)
     }
 
+    /// The arrangement after `movmatrix`: the halves' bit, t0 and t1 have changed places with t2, t3 and t4.
+    pub(crate) fn matrix_moved(&self, shape: Shape) -> Self {
+        let Some(half) = shape.parts.checked_sub(1) else { return *self };
+        let slots: [usize; 6] = std::array::from_fn(|at| half + at);
+        let bits: [Bit; 6] = std::array::from_fn(|at| self.get(half + (at + 3) % 6));
+        self.with(&slots, &bits, shape)
+    }
+
     /// The arrangement with the lane bits in ascending order: what remains where lanes can be permuted freely.
     pub(crate) fn unordered_lanes(&self, shape: Shape) -> Self {
         let mut lanes = self.lanes(shape);

@@ -9,39 +9,76 @@ use super::moves::Move;
 use super::planner::Candidate;
 
 /// For each part of an output register the lanes' source lanes, one shuffle for each register that any lane wants, selects between those, and permutes.
-pub(super) fn gather(model: &Model, costs: &Costs) -> Candidate {
+///
+/// Two parts may be fetched the other way round where a flag of the lane is set, so that a lane's own register needs no shuffle:
+/// each flag is tried.
+pub(super) fn gather(model: &Model, costs: &Costs) -> Option<Candidate> {
+    let flags = if model.before.parts == 1 { 1u8 << LANE_BITS } else { 1 };
+    (0..flags)
+        .map(|mask| gather_crossed(model, LaneFlag { mask }, costs))
+        .min_by(|one, other| one.cost.total_cmp(&other.cost))
+}
+
+/// The gather in which fetch `s` is of part `s`, or of part `1 - s` where the flag is set.
+fn gather_crossed(model: &Model, cross: LaneFlag, costs: &Costs) -> Candidate {
     let (before, after) = (model.before, model.after);
     let parts = before.parts;
     let (part_mask, lane_mask) = ((1 << parts) - 1, (1 << LANE_BITS) - 1);
     let lane_of = |place: usize| (place >> parts & lane_mask) as u32;
     let register_of = |place: usize| place >> before.first_register();
-    let columns: [usize; LANE_BITS] = std::array::from_fn(|lane| model.columns[parts + lane] as usize);
+    let own: [usize; LANE_BITS] = std::array::from_fn(|lane| model.columns[parts + lane] as usize);
+    let crossed: [usize; LANE_BITS] =
+        std::array::from_fn(|lane| own[lane] ^ if cross.mask >> lane & 1 == 1 { model.columns[0] as usize } else { 0 });
     // Which lanes want another register, as a sum of flags times changes of the register's index; which want another part.
-    let flags = rank_one(&columns.map(register_of));
-    let turned: Vec<(LaneFlag, usize)> = rank_one(&columns.map(|column| column & part_mask));
+    let flags = rank_one(&crossed.map(register_of));
+    let turned: Vec<(LaneFlag, usize)> = rank_one(&own.map(|column| column & part_mask));
     let mut builder = Builder::new(before.register_count());
     let inputs = builder.inputs();
     let bytes = 4usize >> parts;
     let outputs: Vec<Register> = (0..after.register_count())
         .map(|register| {
-            let mut whole: Option<Register> = None;
+            let (mut fetched, mut from) = (Vec::new(), Vec::new());
             for part in 0..1usize << parts {
                 let place = model.source(part | register << after.first_register());
-                let map = LaneMap { columns: columns.map(lane_of), offset: lane_of(place) };
-                let mut wanted = choose(&mut builder, &inputs, &flags, register_of(place), map);
+                let map = LaneMap { columns: crossed.map(lane_of), offset: lane_of(place) };
+                fetched.push(choose(&mut builder, &inputs, &flags, register_of(place), map));
+                from.push(place & part_mask);
+            }
+            if parts == 1 && turned.iter().all(|each| cross.mask == 0 || each.0 == cross) {
+                // One permute of both fetches.
+                let flag = turned.first().map_or(cross, |each| each.0);
+                let selector = |set: usize| {
+                    let other = usize::from(cross.mask != 0) * set;
+                    let turn = usize::from(!turned.is_empty()) * set;
+                    bytewise(|byte| {
+                        let part = byte / bytes;
+                        4 * (part ^ other) + (from[part] ^ turn) * bytes + byte % bytes
+                    })
+                };
+                let selector = Selector::ByLane { flag, zero: selector(0), one: selector(1) };
+                return builder.permute(fetched[0], fetched[1], selector);
+            }
+            let mut whole: Option<Register> = None;
+            for part in 0..1usize << parts {
+                let mut wanted = fetched[part];
+                if cross.mask != 0 {
+                    wanted = builder.select(cross, wanted, fetched[1 - part]);
+                }
                 for &(flag, parts) in &turned {
                     let one = bytewise(|byte| byte ^ parts * bytes);
                     wanted = builder.permute(wanted, wanted, Selector::ByLane { flag, zero: 0x3210, one });
                 }
-                let from = place & part_mask;
                 let into = |byte: usize| byte / bytes == part;
-                let selector = bytewise(|byte| if into(byte) { 4 + from * bytes + byte % bytes } else { byte });
+                let taken = |byte: usize| from[part] * bytes + byte % bytes;
                 whole = Some(match whole {
                     None => {
-                        let selector = bytewise(|byte| if into(byte) { from * bytes + byte % bytes } else { byte });
+                        let selector = bytewise(|byte| if into(byte) { taken(byte) } else { byte });
                         builder.permute(wanted, wanted, Selector::Constant(selector))
                     }
-                    Some(whole) => builder.permute(whole, wanted, Selector::Constant(selector)),
+                    Some(whole) => {
+                        let selector = bytewise(|byte| if into(byte) { 4 + taken(byte) } else { byte });
+                        builder.permute(whole, wanted, Selector::Constant(selector))
+                    }
                 });
             }
             whole.unwrap_or(0)

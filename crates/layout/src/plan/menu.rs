@@ -137,10 +137,7 @@ impl Menu {
         let shape = self.shape;
         self.each_pattern(from, &mut |to, pattern| found(to, pattern.step, pattern.cost));
         if self.move_matrix.is_finite() {
-            let half = shape.parts - 1;
-            let slots: [usize; 6] = std::array::from_fn(|at| half + at);
-            let bits = slots.map(|slot| from.get(slot));
-            let to = from.with(&slots, &[bits[3], bits[4], bits[5], bits[0], bits[1], bits[2]], shape);
+            let to = from.matrix_moved(shape);
             found(to, Step::MoveMatrix, self.move_matrix);
         }
         let most = (2..=LANE_BITS).rev().find(|&count| self.together[count].0.is_finite()).unwrap_or(0);

@@ -5,6 +5,7 @@ mod bound;
 mod costs;
 mod error;
 mod gather;
+mod grouped;
 mod linear;
 mod lower;
 mod menu;

@@ -94,6 +94,15 @@ pub enum Move {
         /// Permutes before and after (`b` takes part).
         permutes: usize,
     },
+    /// The parts, a lane bit and a register bit mixed linearly, in pairs of registers.
+    Pairs {
+        /// Which `t`.
+        lane: usize,
+        /// Which `r` before.
+        before: usize,
+        /// Which `r` afterwards.
+        after: usize,
+    },
     /// Each register is put together from whole registers of other lanes.
     Gather,
     /// Adds a constant to the index of the lanes (`R` shuffles) and of the parts (`R` permutes).
@@ -233,6 +242,9 @@ impl Move {
             Self::WarpTranspose { lane, register } => format!("warp transpose t{lane} <-> r{register}"),
             Self::Transpose { part, register } => format!("local transpose b{part} <-> r{register}"),
             Self::Offset { lanes, parts } => format!("lanes exchanged by {lanes:#07b}, parts by {parts:#04b}"),
+            Self::Pairs { lane, before, after } => {
+                format!("b, t{lane} and r{before} (r{after} afterwards) mixed in pairs of registers")
+            }
             Self::Gather => "each register gathered from the lanes that hold its parts".to_owned(),
         }
     }

@@ -45,8 +45,8 @@ pub(super) struct Pair {
     pub out: [Operation; 2],
 }
 
-/// A byte-level place of the pair: register 0 or 1, part.
-type Place = (usize, usize);
+/// A place of a lane's pair: register 0 or 1, part.
+pub(super) type Place = (usize, usize);
 
 impl Operation {
     /// The operation that gives, for each value of the flag, these parts of sources: none where it does not matter.
@@ -107,13 +107,25 @@ impl Pair {
     ///
     /// `pack_kept` packs what stays in every case, for shuffles that permute lanes; `whole` shuffles both inputs as they are.
     pub(super) fn new(group: &Group, shape: Shape, pack_kept: bool, whole: bool) -> Option<Self> {
-        let parts = 1 << shape.parts;
+        let source = |flag, register, part| group.source(flag, register, part, shape);
+        Self::from_sources(source, shape.parts, pack_kept, whole)
+    }
+
+    /// The instructions for any exchange in which half of each lane's data stays: `source(lane, register, part)` is the lane, and the register and
+    /// part, that hold before what the place holds afterwards.
+    pub(super) fn from_sources(
+        source: impl Fn(usize, usize, usize) -> (usize, Place),
+        part_bits: usize,
+        pack_kept: bool,
+        whole: bool,
+    ) -> Option<Self> {
+        let parts = 1 << part_bits;
         // sources[flag][register][part] = (stays, place before)
         let sources: [[Vec<(bool, Place)>; 2]; 2] = [0, 1].map(|flag| {
             [0, 1].map(|register| {
                 (0..parts)
                     .map(|part| {
-                        let (lane, place) = group.source(flag, register, part, shape);
+                        let (lane, place) = source(flag, register, part);
                         (lane == flag, place)
                     })
                     .collect()
@@ -142,12 +154,16 @@ impl Pair {
             })
         };
         let (sent, stayed) = (pack(false), pack(true));
+        let local = sent.iter().all(Vec::is_empty);
+        if !local && sent.iter().chain(&stayed).any(|places| places.len() != parts) {
+            return None;
+        }
         let position = |places: &[Place], place| places.iter().position(|&each| each == place);
         let input = |places: &[Place]| -> Vec<Option<(Source, usize)>> {
             places.iter().map(|&(register, part)| Some((Source::Input(register), part))).collect()
         };
         // What lane `flag` sends is what lane `1 - flag` gets.
-        let send = if whole { None } else { Some(Operation::new(&[input(&sent[1]), input(&sent[0])])?) };
+        let send = if whole || local { None } else { Some(Operation::new(&[input(&sent[1]), input(&sent[0])])?) };
         let output = |register: usize, packed: bool| {
             let of = |flag: usize| {
                 sources[flag][register]
@@ -165,11 +181,13 @@ impl Pair {
             Operation::new(&[of(0), of(1)])
         };
         let direct = (!pack_kept).then(|| Some([output(0, false)?, output(1, false)?])).flatten();
-        let kept = Operation::new(&[input(&stayed[0]), input(&stayed[1])])?;
         match direct {
             Some(out) => Some(Self { send, kept: None, out }),
-            None if whole => None,
-            None => Some(Self { send, kept: Some(kept), out: [output(0, true)?, output(1, true)?] }),
+            None if whole || local => None,
+            None => {
+                let kept = Operation::new(&[input(&stayed[0]), input(&stayed[1])])?;
+                Some(Self { send, kept: Some(kept), out: [output(0, true)?, output(1, true)?] })
+            }
         }
     }
 

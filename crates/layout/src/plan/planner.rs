@@ -11,7 +11,7 @@ use super::error::PlanError;
 use super::lower::Lowering;
 use super::model::Model;
 use super::moves::Move;
-use super::{Optimality, Options, Plan, bound, gather, linear, search, shared};
+use super::{Optimality, Options, Plan, bound, gather, grouped, linear, search, shared};
 
 /// A program, the moves that it consists of, and what it costs.
 pub(super) struct Candidate {
@@ -43,8 +43,9 @@ pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Res
         candidates.extend(permutation(&model, before, after, costs, options, limit));
         optimal = Optimality::InMoveSet;
     } else {
+        candidates.extend(grouped::grouped(&model, costs));
         candidates.extend(linear::linear(&model, costs));
-        candidates.push(gather::gather(&model, costs));
+        candidates.extend(gather::gather(&model, costs));
     }
     let best = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost)).ok_or(PlanError::NoWay)?;
     best.program.check(&model.layouts[0], &model.layouts[1])?;

@@ -6,9 +6,9 @@
 //! in 16 registers). Sequences without such a move are searched in full, by A*: each lane slot with a wrong bit costs at least
 //! the cheapest way for a bit to enter the lanes.
 //!
-//! `movmatrix` permutes lanes too, but only in its one way. Sequences with both `movmatrix` and a permuting move are left out: `movmatrix` is the
-//! exchange of `b` with a lane bit in place and a permutation of the lanes, and where that exchange costs no more, the permuting move can
-//! do the permutation as well.
+//! `movmatrix` permutes lanes too, but only in its one way. Sequences with both `movmatrix` and a permuting move are left out, unless `movmatrix`
+//! is the first move or the last. It is the exchange of `b` with a lane bit in place and a permutation of the lanes: where that
+//! exchange costs no more, nothing is lost, because the permuting move can do the permutation as well.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -25,7 +25,7 @@ pub type Path = (Vec<Move>, f64);
 /// The cheapest sequence of register moves between two arrangements that costs less than `limit`: none if there is none.
 ///
 /// `matrix` allows `movmatrix`. Every sequence of the moves of [`neighbours`](super::neighbours) is considered, with at most one lane-permuting
-/// move ([`permuting`]) in it where it has no `movmatrix`.
+/// move ([`permuting`]) in it; with both that and `movmatrix` only if `movmatrix` is the first or the last move.
 pub fn cheapest(
     from: Arrangement,
     to: Arrangement,
@@ -34,9 +34,21 @@ pub fn cheapest(
     matrix: bool,
     limit: f64,
 ) -> Option<Path> {
-    let permuted = permuted(from, to, shape, costs, limit);
-    let limit = permuted.as_ref().map_or(limit, |path| path.1);
-    in_place(from, to, shape, costs, matrix, limit).or(permuted)
+    let mut best = permuted(from, to, shape, costs, limit);
+    let limit = |best: &Option<Path>| best.as_ref().map_or(limit, |path| path.1);
+    let turn = costs.rates.move_matrix * shape.register_count() as f64;
+    if matrix && shape.parts > 0 {
+        let (first, last) = (from.matrix_moved(shape), to.matrix_moved(shape));
+        if let Some((mut moves, cost)) = permuted(first, to, shape, costs, limit(&best) - turn) {
+            moves.insert(0, Move::MoveMatrix { from, to: first });
+            best = Some((moves, cost + turn));
+        }
+        if let Some((mut moves, cost)) = permuted(from, last, shape, costs, limit(&best) - turn) {
+            moves.push(Move::MoveMatrix { from: last, to });
+            best = Some((moves, cost + turn));
+        }
+    }
+    in_place(from, to, shape, costs, matrix, limit(&best)).or(best)
 }
 
 /// A search over states of which the estimate never exceeds what is left: the steps to the target, last one first.
@@ -85,7 +97,7 @@ fn in_place(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs, mat
         let own = at.lanes(shape);
         let wrong = (0..LANE_BITS).filter(|&lane| own[lane] != lanes[lane]).count();
         let parts = (0..shape.parts).any(|part| at.get(part) != parts[part]);
-        (menu.entering * wrong as f64).max(if parts { menu.parts } else { 0.0 }).min(menu.move_matrix)
+        all(menu.entering, wrong).max(if parts { menu.parts } else { 0.0 }).min(menu.move_matrix)
     };
     let (steps, cost) = a_star(
         from,
@@ -99,6 +111,11 @@ fn in_place(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs, mat
     Some((steps.into_iter().rev().map(|(one, other, step)| step.between(one, other)).collect(), cost))
 }
 
+/// What `count` things cost, also where one cannot be had.
+fn all(each: f64, count: usize) -> f64 {
+    if count == 0 { 0.0 } else { each * count as f64 }
+}
+
 /// A set of lane bits (as an arrangement with the lanes in ascending order), and whether the permuting move is done.
 type Set = (Arrangement, bool);
 
@@ -107,7 +124,7 @@ fn permuted(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs, lim
     let menu = Menu::new(shape, costs, false);
     let (start, end) = (from.unordered_lanes(shape), to.unordered_lanes(shape));
     let estimate = |(at, done): Set| {
-        let entering = menu.entering * entering(at, end, shape).len() as f64;
+        let entering = all(menu.entering, entering(at, end, shape).len());
         if done { entering } else { entering.max(menu.lanes) }
     };
     let each = |(at, done): Set, found: &mut dyn FnMut(Set, Option<Step>, f64)| {

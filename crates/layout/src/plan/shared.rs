@@ -260,3 +260,83 @@ fn transpose(builder: &mut Builder, registers: &mut [Register], shape: Shape, lo
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use rand::{RngExt, SeedableRng, seq::SliceRandom};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::round_trip;
+    use crate::plan::model::Model;
+    use crate::plan::{Costs, Options};
+    use crate::program::{Instruction, LaneMap};
+    use crate::{Layout, Name, Space};
+
+    /// Calls `phase` with the word addresses of each group of lanes that one cycle serves.
+    fn phases(instruction: &Instruction, phase: &mut dyn FnMut(Vec<u32>)) {
+        let (map, words, group, groups): (&LaneMap, u32, u32, u32) = match instruction {
+            Instruction::StoreShared { address, values } => {
+                let words = values.len() as u32;
+                (address, words, 32 / words, words)
+            }
+            Instruction::LoadShared { address, d } => (address, d.len() as u32, 32 / d.len() as u32, d.len() as u32),
+            Instruction::StoreMatrix { row, values, .. } => (row, 4, 8, values.len() as u32),
+            Instruction::LoadMatrix { row, d, .. } => (row, 4, 8, d.len() as u32),
+            _ => return,
+        };
+        for first in (0..groups).map(|at| at * group) {
+            phase(
+                (first..first + group).flat_map(|lane| (0..words).map(move |word| map.at(lane) / 4 + word)).collect(),
+            );
+        }
+    }
+
+    #[test]
+    fn no_phase_of_a_round_trip_has_two_words_of_a_bank() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+        let names = |stem: &'static str, count| (0..count).map(move |at| Name::numbered(stem, at).unwrap());
+        let mut matrices = 0;
+        for (parts, registers) in [(0, 0), (0, 3), (1, 1), (1, 2), (1, 4), (2, 2), (2, 4)] {
+            for round in 0..30 {
+                let bits = parts + 5 + registers;
+                let physical = names("b", parts).chain(names("t", 5)).chain(names("r", registers));
+                let physical = physical.fold(Space::new(), |space, name| space.with(name).unwrap());
+                let logical = names("n", bits).fold(Space::new(), |space, name| space.with(name).unwrap());
+                let mut columns: Vec<u64> = (0..bits).map(|bit| 1 << bit).collect();
+                let from = Layout::from_columns(physical, logical, &columns).unwrap();
+                if round % 2 == 0 {
+                    columns[..parts + 5].shuffle(&mut random);
+                    columns[parts..].shuffle(&mut random);
+                } else {
+                    columns[parts..].shuffle(&mut random);
+                    // No permutation.
+                    for _ in 0..round / 4 {
+                        let (one, other) = (random.random_range(parts..bits), random.random_range(parts..bits));
+                        columns[one] ^= if one == other { 0 } else { columns[other] };
+                    }
+                }
+                let to = Layout::from_columns(physical, logical, &columns).unwrap();
+                let model = Model::new(&from, &to).unwrap();
+                let found = round_trip(&model, &Costs::H200, &Options::default(), f64::INFINITY);
+                // Where the parts stay what they are, words can always go through memory.
+                assert!(found.is_some() || columns[..parts] != [1, 2][..parts], "{from}  to  {to}");
+                let Some(found) = found else { continue };
+                found.program.check(&from, &to).unwrap();
+                assert!(found.program.counts().barrier == 1 || registers == 0 && found.program.counts().load == 0);
+                for instruction in &found.program.instructions {
+                    matrices += usize::from(matches!(instruction, Instruction::LoadMatrix { .. }));
+                    phases(instruction, &mut |words| {
+                        let mut banks: HashMap<u32, HashSet<u32>> = HashMap::new();
+                        for word in words {
+                            banks.entry(word % 32).or_default().insert(word);
+                        }
+                        assert!(banks.values().all(|words| words.len() == 1), "{from}  to  {to}: {instruction:?}");
+                    });
+                }
+            }
+        }
+        assert!(matrices > 0, "stmatrix and ldmatrix were never used");
+    }
+}
