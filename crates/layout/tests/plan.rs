@@ -1,5 +1,7 @@
 //! The conversion planner on the FRB note's transposes, and where cost tables and options decide.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
+
 use std::time::{Duration, Instant};
 
 use fringes_layout::plan::{Costs, Move, Optimality, Options, Plan, plan};

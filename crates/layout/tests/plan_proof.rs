@@ -4,6 +4,8 @@
 //! in each lane; a shuffle reads any lane from any lane. So what no program of theirs can do, none of selects, permutes and shuffles of so many
 //! lanes can. What is proven is proven for warps of that size: that other lanes cannot help is not.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
+
 use std::collections::{BTreeSet, HashMap};
 
 use fringes_layout::plan::{Arrangement, Costs, Move, Options, Shape, cheapest, neighbours, permuting, plan};

@@ -1,5 +1,7 @@
 //! Plans of random conversions, all checked place by place against the layouts' own definition.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
+
 use fringes_layout::plan::{Costs, Options, Plan, PlanError, plan};
 use fringes_layout::{Layout, Name, Space};
 use rand::{RngExt, SeedableRng, seq::SliceRandom};

@@ -65,7 +65,7 @@ fn gather_crossed(model: &Model, cross: LaneFlag, costs: &Costs) -> Candidate {
                     wanted = builder.select(cross, wanted, fetched[1 - part]);
                 }
                 for &(flag, parts) in &turned {
-                    let one = bytewise(|byte| byte ^ parts * bytes);
+                    let one = bytewise(|byte| byte ^ (parts * bytes));
                     wanted = builder.permute(wanted, wanted, Selector::ByLane { flag, zero: 0x3210, one });
                 }
                 let into = |byte: usize| byte / bytes == part;

@@ -35,7 +35,7 @@ pub(super) fn grouped(model: &Model, costs: &Costs) -> Option<Candidate> {
 fn emit(model: &Model, lane: usize, before: usize, after: usize, whole: bool, costs: &Costs) -> Option<Candidate> {
     let shape = model.before;
     let (lane_bit, first) = (shape.parts + lane, shape.first_register());
-    let inside = (1u32 << shape.parts) - 1 | 1 << lane_bit | 1 << (first + before);
+    let inside = ((1u32 << shape.parts) - 1) | (1 << lane_bit) | (1 << (first + before));
     for (bit, &column) in model.columns.iter().enumerate() {
         let fits = if bit < shape.parts || bit == lane_bit || bit == first + after {
             column & !inside == 0

@@ -305,10 +305,10 @@ fn emit(
     let mut registers = builder.inputs();
     let mut steps = Vec::new();
     let transpose = |builder: &mut Builder, registers: &mut [Register], which: Option<(usize, usize)>| {
-        if let Some((part, register)) = which {
-            if let Some(bit) = moves::byte_bit(before.parts, part) {
-                moves::local_transpose(builder, registers, bit, register as u32);
-            }
+        if let Some((part, register)) = which
+            && let Some(bit) = moves::byte_bit(before.parts, part)
+        {
+            moves::local_transpose(builder, registers, bit, register as u32);
         }
         which.map(|(part, register)| Move::Transpose { part, register })
     };

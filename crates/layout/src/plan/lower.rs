@@ -209,6 +209,7 @@ fn lane_map(from: Arrangement, to: Arrangement, shape: Shape, pairs: &[(Bit, Bit
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
 mod tests {
     use super::Lowering;
     use crate::plan::{Arrangement, Bit, Costs, LANE_BITS, Move, Shape, neighbours, permuting};

@@ -1,4 +1,35 @@
 //! The conversion planner: the cheapest program that turns one register layout into another.
+//!
+//! [`plan`] takes two layouts of an array over the registers (`b`, `t`, `r`) of a warp and a cost table, and gives a
+//! program, its exact counts, its cost and a lower bound beside it.
+//!
+//! ```
+//! use fringes_layout::layout;
+//! use fringes_layout::plan::{Costs, Options, plan};
+//!
+//! let from = layout!("b<->q3  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 ReIm");
+//! let to = layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 q3");
+//! let plan = plan(&from, &to, &Costs::NOTE, &Options::default())?;
+//! assert!(plan.to_string().starts_with("local transpose b <-> r (q3, ReIm)\n16 permutes; 8.00 SM-cycles"));
+//! # Ok::<(), fringes_layout::plan::PlanError>(())
+//! ```
+//!
+//! Which programs are compared:
+//!
+//! | conversion | programs |
+//! |---|---|
+//! | permutation of bits, and an offset | sequences of [`Move`]s, searched exactly ([`cheapest`]) |
+//! | any linear map, broadcasts and projections too | lane-dependent renamings around one shuffle, with one warp transpose and local transposes at the ends; pairs of registers that mix `b`, one `t` and one `r`; gathers |
+//! | both | through shared memory, with up to two local transposes |
+//!
+//! What is known of the result ([`Optimality`]). *Proven*: its cost is the lower bound for all programs. *In the move set*: no sequence of moves, and no way through
+//! shared memory that the table lists, is cheaper. *Best found*: neither. By exhaustive search over instructions (`tests/plan_proof.rs`): on two lanes no program of selects, permutes
+//! and shuffles is cheaper than the plan for any linear map of one or two registers of whole elements or of one or two registers of halves (6, 6
+//! and 168 maps); on four lanes with two registers no program of three instructions is cheaper for any permutation of bits. Not proven: that the moves
+//! are enough for larger arrays, that lanes which a conversion leaves alone cannot help, and programs that send only a part of an array
+//! through shared memory (the lower bound holds for those too).
+//!
+//! A program through shared memory has one barrier, between its stores and its loads. Where it runs again on the same memory, another is needed before it.
 
 mod arrangement;
 mod bound;

@@ -50,7 +50,7 @@ pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Res
     let best = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost)).ok_or(PlanError::NoWay)?;
     best.program.check(&model.layouts[0], &model.layouts[1])?;
     let (held, wanted) = (model.elements(0), model.elements(1));
-    let bound = bound::bound(&model, costs, |place| held(place), |place| wanted(place));
+    let bound = bound::bound(&model, costs, held, wanted);
     // Sums of the same rates in another order differ by their rounding.
     let least = if options.shared { bound.any } else { bound.registers };
     if best.cost <= least * (1.0 + 1e-12) {

@@ -51,6 +51,12 @@ pub fn cheapest(
     in_place(from, to, shape, costs, matrix, limit(&best)).or(best)
 }
 
+/// The states before and after a step, and the step.
+type Edge<State, Tag> = (State, State, Tag);
+
+/// The least cost to a state that is known, and the last step to it.
+type Reached<State, Tag> = HashMap<State, (f64, Option<(State, Tag)>), BuildHasherDefault<Mix>>;
+
 /// A search over states of which the estimate never exceeds what is left: the steps to the target, last one first.
 fn a_star<State: Copy + Eq + Ord + Hash, Tag: Copy>(
     start: State,
@@ -58,8 +64,8 @@ fn a_star<State: Copy + Eq + Ord + Hash, Tag: Copy>(
     done: impl Fn(State) -> bool,
     estimate: impl Fn(State) -> f64,
     each: impl Fn(State, &mut dyn FnMut(State, Tag, f64)),
-) -> Option<(Vec<(State, State, Tag)>, f64)> {
-    let mut reached: HashMap<State, (f64, Option<(State, Tag)>), BuildHasherDefault<Mix>> = HashMap::default();
+) -> Option<(Vec<Edge<State, Tag>>, f64)> {
+    let mut reached: Reached<State, Tag> = HashMap::default();
     let mut queue = BinaryHeap::new();
     reached.insert(start, (0.0, None));
     // Costs are not negative: their bits order as they do.
