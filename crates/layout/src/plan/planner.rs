@@ -41,7 +41,10 @@ pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Res
     if let Some((before, after)) = model.arrangements() {
         let limit = candidates.iter().map(|each| each.cost).fold(f64::INFINITY, f64::min);
         candidates.extend(permutation(&model, before, after, costs, options, limit));
-        optimal = Optimality::InMoveSet;
+        // An offset is added in the end; what it costs may be less inside other moves.
+        if model.offset == 0 {
+            optimal = Optimality::InMoveSet;
+        }
     } else {
         candidates.extend(grouped::grouped(&model, costs));
         candidates.extend(linear::linear(&model, costs));
