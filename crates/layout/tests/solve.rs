@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::f64::consts::TAU;
 
-use fringes_layout::plan::Costs;
-use fringes_layout::solve::{Allowed, Boundary, Fft, Problem, Solution, evaluate, solve};
+use fringes_layout::plan::{Costs, Options};
+use fringes_layout::solve::{Allowed, Boundary, Fft, Operation, Problem, Solution, evaluate, solve};
 use fringes_layout::{Layout, Name, layout};
 
 const X: Layout = layout!("b<->ReIm  t0 t1 t2 t3 t4<->n7 n6 n5 n4 n3  r<->n2 n1 n0");
@@ -109,6 +109,36 @@ fn an_assignment_cheaper_than_the_notes_is_found_and_computes_the_transform() {
             solution.check(&problem.chain).unwrap();
             assert!(error(&fft, solution) < 1e-12, "{solution}");
         }
+    }
+}
+
+#[test]
+fn the_planner_has_a_program_no_dearer_for_each_conversion() {
+    let mut problem = problem(&note(), Costs::H200);
+    problem.allowed = Allowed::NOTE;
+    let solution = solve(&problem).unwrap();
+    let plans = solution.plans(&Options { shared: false, matrix: true }).unwrap();
+    let counted = solution.operations.iter().enumerate().filter_map(|(at, operation)| match operation {
+        Operation::Convert(counts) => Some((at, problem.costs.cost(counts))),
+        _ => None,
+    });
+    let counted: Vec<(usize, f64)> = counted.collect();
+    assert!(!counted.is_empty() && plans.len() == counted.len());
+    for ((at, plan), (of, cost)) in plans.iter().zip(counted) {
+        assert_eq!(*at, of);
+        assert!(plan.cost <= cost + 1e-9, "{plan}");
+    }
+}
+
+#[test]
+fn with_free_ends_two_factors_of_four_bits_are_cheaper_than_the_notes_three() {
+    for costs in [Costs::NOTE, Costs::H200] {
+        let fft = Fft::with_sizes(8, 9, &[4, 4]);
+        let two = solve(&Problem::new(fft.chain().unwrap(), costs)).unwrap();
+        two.check(&fft.chain().unwrap()).unwrap();
+        assert!(error(&fft, &two) < 1e-12, "{two}");
+        let three = solve(&Problem::new(note().chain().unwrap(), costs)).unwrap();
+        assert!(two.cost() < three.cost(), "{two}\n{three}");
     }
 }
 

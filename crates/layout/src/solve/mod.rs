@@ -39,6 +39,7 @@ mod moves;
 mod path;
 mod problem;
 mod product;
+mod programs;
 mod role;
 mod search;
 mod simulate;
