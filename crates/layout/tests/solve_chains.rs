@@ -1,4 +1,5 @@
 //! The solver on chains that are no transforms, on chains without a solution, and against assignments found otherwise.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
 
 use fringes_layout::plan::Costs;
 use fringes_layout::solve::{

@@ -181,7 +181,7 @@ fn limited(
     let mut least = usize::MAX;
     while let Some(at) = (0..open.len()).min_by(|&x, &y| open[x].0.0.cost().total_cmp(&open[y].0.0.cost())) {
         let ((solution, registers), caps) = open.swap_remove(at);
-        let needed = solution.registers.0 + solution.registers.1;
+        let needed = solution.registers.0 + registers.iter().take(steps).sum::<usize>();
         least = least.min(needed);
         if needed <= limit {
             return Ok(solution);

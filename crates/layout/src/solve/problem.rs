@@ -75,7 +75,7 @@ pub struct Problem {
     pub output: Boundary,
     /// What the search may use.
     pub allowed: Allowed,
-    /// Most registers for data, matrices and phases together.
+    /// Most registers for data, matrices and phases together. The zeros and ones of identity matrices are not counted.
     pub registers: Option<usize>,
 }
 
