@@ -2,7 +2,8 @@
 
 use crate::program::Counts;
 
-/// SM-cycles that one warp instruction occupies its pipe, per kind. A warp instruction of throughput 32 lanes a cycle and SM costs 1.
+/// SM-cycles that one warp instruction occupies its pipe, per kind. A warp instruction of throughput 32 lanes a cycle and SM costs 1;
+/// one that a GPU does not have costs infinitely much, and no plan uses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// `selp`.
@@ -44,7 +45,8 @@ pub struct Costs {
 
 impl Costs {
     /// The FRB note's table for an A40 and L40S: permutes and half2 operations 0.5, shuffles 2, MMAs 2 and 4. The note gives no rate for selects
-    /// (taken as a permute's) and none for shared memory (one word a lane and cycle, as the hardware's documentation has it).
+    /// (taken as a permute's), `movmatrix` (a shuffle's) and shared memory (one word a lane and cycle, as the hardware's documentation has it);
+    /// these chips have no `stmatrix`.
     pub const NOTE: Self = Self {
         name: "A40/L40S, as the FRB note has it",
         rates: Rates {
@@ -54,7 +56,7 @@ impl Costs {
             move_matrix: 2.0,
             store_word: 1.0,
             load_word: 1.0,
-            store_matrix: 1.0,
+            store_matrix: f64::INFINITY,
             load_matrix: 1.0,
             logic: 0.5,
             barrier: 0.5,
@@ -88,15 +90,21 @@ impl Costs {
     /// SM-cycles of a program on this architecture: the sum over its instructions.
     pub fn cost(&self, counts: &Counts) -> f64 {
         let rates = &self.rates;
-        f64::from(counts.select) * rates.select
-            + f64::from(counts.permute) * rates.permute
-            + f64::from(counts.shuffle) * rates.shuffle
-            + f64::from(counts.move_matrix) * rates.move_matrix
-            + f64::from(counts.store_words) * rates.store_word
-            + f64::from(counts.load_words) * rates.load_word
-            + f64::from(counts.store_matrix) * rates.store_matrix
-            + f64::from(counts.load_matrix) * rates.load_matrix
-            + f64::from(counts.address) * rates.logic
-            + f64::from(counts.barrier) * rates.barrier
+        [
+            (counts.select, rates.select),
+            (counts.permute, rates.permute),
+            (counts.shuffle, rates.shuffle),
+            (counts.move_matrix, rates.move_matrix),
+            (counts.store_words, rates.store_word),
+            (counts.load_words, rates.load_word),
+            (counts.store_matrix, rates.store_matrix),
+            (counts.load_matrix, rates.load_matrix),
+            (counts.address, rates.logic),
+            (counts.barrier, rates.barrier),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0) // none of an instruction that there is not costs nothing
+        .map(|(count, rate)| f64::from(count) * rate)
+        .sum()
     }
 }
