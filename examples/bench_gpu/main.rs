@@ -9,7 +9,8 @@
 //! kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or the products that it
 //! computes (useful or not) at the rate of the instruction, whichever takes longer.
 //!
-//! `rates` are SM-cycles that a warp instruction takes its pipe: the cost table of layout conversions.
+//! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, and `conversions` what some conversions
+//! take.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
 //! Times are medians; `spread` is the longest less the shortest, relative to the median.
@@ -35,8 +36,17 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 8] =
-    ["correlate_i8", "correlate_i8_add", "pack_i8", "pack_i8_any", "pack_i4", "pack_i4_any", "saxpy", "rates"];
+const KERNELS: [&str; 9] = [
+    "correlate_i8",
+    "correlate_i8_add",
+    "pack_i8",
+    "pack_i8_any",
+    "pack_i4",
+    "pack_i4_any",
+    "saxpy",
+    "rates",
+    "conversions",
+];
 
 /// Time every kernel on a GPU beside what the GPU can do at most. Exit status 3 if there is no GPU.
 #[derive(Debug, clap::Parser)]

@@ -1,13 +1,18 @@
-//! SM-cycles a warp instruction: the cost table of layout conversions.
+//! SM-cycles a warp instruction, the cost table of layout conversions; and SM-cycles a conversion, beside what the table says.
 
-use fringes_gpu::{Buffer, LaunchConfig, PtxSet, args};
-use fringes_kernels_ceilings::rates::{REPEATS, SHARED_BYTES, WARPS};
+use fringes_gpu::{Buffer, Kernel, LaunchConfig, PtxSet, Timing, args};
+use fringes_kernels_ceilings::rates;
+use fringes_kernels_conversions::{CONVERSIONS, Conversion, timed};
+use fringes_layout::plan::Costs;
+use fringes_layout::program::Counts;
 
 use crate::bench::Bench;
-use crate::gpu_report::{End, Row, params};
+use crate::gpu_report::{End, Params, Row, params};
 
 const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_90a.ptx"));
+const CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_90a.ptx"));
 
 /// Kernels, the instruction of each, and whether sm_90 brought it.
 const RATES: [(&str, &str, bool); 21] = [
@@ -34,42 +39,116 @@ const RATES: [(&str, &str, bool); 21] = [
     ("rate_mma_k16_wide", "mma.m16n8k16 f16, f32 sums", false),
 ];
 
+/// Conversions that are timed, those of the transform from 256 to 512.
+const TIMED: [&str; 5] = [
+    "z3_primed_to_z3",
+    "z3_primed_to_z3_by_words",
+    "z3_primed_to_z3_by_shuffles",
+    "z3_primed_to_z3_by_transposes",
+    "y_primed_to_y",
+];
+
+/// Steps of a run.
+const STEPS: u32 = 512;
+
+/// What the kernels here write into: cycles by block, and words that nobody reads.
+struct Output {
+    cycles: Buffer<u64>,
+    values: Buffer<u32>,
+    config: LaunchConfig,
+}
+
+impl Output {
+    fn new(bench: &Bench, shared_bytes: u32) -> Result<Self, End> {
+        let blocks = bench.device.info().multiprocessors;
+        let config = LaunchConfig::new([blocks, 1, 1], [512, 1, 1]).with_shared_bytes(shared_bytes);
+        let cycles = Buffer::zeroed(&bench.stream, blocks as usize)?;
+        Ok(Self { cycles, values: Buffer::zeroed(&bench.stream, 512 * blocks as usize)?, config })
+    }
+
+    /// Cycles of the median SM.
+    fn measure(&mut self, bench: &Bench, kernel: &Kernel) -> Result<(f64, Timing), End> {
+        let Self { cycles, values, config } = self;
+        let launch = |_| kernel.launch_safe(&bench.stream, config, args![&mut *cycles, &mut *values, STEPS]);
+        let timing = bench.time(launch)?;
+        let mut all = cycles.to_vec(&bench.stream)?;
+        all.sort_unstable();
+        Ok((all[all.len() / 2] as f64, timing))
+    }
+}
+
 /// Measures them, where they are wanted.
 pub(crate) fn run(bench: &mut Bench) -> Result<(), End> {
-    if !bench.wants("rates") {
-        return Ok(());
+    // PTX for sm_90a runs there alone.
+    let hopper = bench.device.info().compute_capability == (9, 0);
+    if bench.wants("rates") {
+        instructions(bench, hopper)?;
     }
-    const STEPS: u32 = 512;
-    println!("\n{:<28} {:>10}  (a warp instruction)", "instruction", "SM-cycles");
-    let stream = bench.stream.clone();
-    let info = bench.device.info();
-    let (blocks, hopper) = (info.multiprocessors, info.compute_capability.0 >= 9);
+    if bench.wants("conversions") { conversions(bench, hopper) } else { Ok(()) }
+}
+
+fn instructions(bench: &mut Bench, hopper: bool) -> Result<(), End> {
+    println!("\n{:<32} {:>10}", "instruction", "SM-cycles");
     let module = bench.device.load(&CEILINGS)?;
-    let mut cycles = Buffer::<u64>::zeroed(&stream, blocks as usize)?;
-    let mut values = Buffer::<u32>::zeroed(&stream, 512 * blocks as usize)?;
-    let config = LaunchConfig::new([blocks, 1, 1], [512, 1, 1]).with_shared_bytes(SHARED_BYTES);
-    for (name, instruction, since_hopper) in RATES {
-        if since_hopper && !hopper {
-            println!("{instruction:<28} {:>10}", "not here");
-            continue;
-        }
-        let kernel = module.kernel(name)?;
-        let timing = bench.time(|_| kernel.launch_safe(&stream, &config, args![&mut cycles, &mut values, STEPS]))?;
-        let mut all = cycles.to_vec(&stream)?;
-        all.sort_unstable();
-        let value = all[all.len() / 2] as f64 / f64::from(STEPS * REPEATS * WARPS);
-        println!("{instruction:<28} {value:>10.3}");
-        bench.record.rows.push(Row {
-            kernel: "rate",
-            variant: instruction.into(),
-            params: params([("warps", WARPS as usize), ("steps", STEPS as usize)]),
-            time_ms: timing.median_ms,
-            value,
-            unit: "SM-cycles",
-            floor: None,
-            bound_by: String::new(),
-            check: "instructions counted by the emulator; median of the SMs".into(),
-        });
+    let mut output = Output::new(bench, rates::SHARED_BYTES)?;
+    for (name, instruction, _) in RATES.iter().filter(|(_, _, needs_hopper)| hopper || !needs_hopper) {
+        let (cycles, timing) = output.measure(bench, &module.kernel(name)?)?;
+        let value = cycles / f64::from(STEPS * rates::REPEATS * rates::WARPS);
+        println!("{instruction:<32} {value:>10.3}");
+        let check = "instructions counted by the emulator; median of the SMs".into();
+        let params = params([("warps", rates::WARPS as usize), ("steps", STEPS as usize)]);
+        bench.record.rows.push(row("rate", instruction, params, (value, timing), None, check));
     }
     Ok(())
+}
+
+fn conversions(bench: &mut Bench, hopper: bool) -> Result<(), End> {
+    println!("\n{:<32} {:>10} {:>10} {:>10}", "conversion", "SM-cycles", "sum", "worst pipe");
+    let module = bench.device.load(&CONVERT)?;
+    let mut output = Output::new(bench, timed::SHARED_BYTES)?;
+    for conversion in CONVERSIONS.iter().filter(|each| TIMED.contains(&each.name) && (hopper || !each.needs_sm_90)) {
+        let (cycles, timing) = output.measure(bench, &module.kernel(&format!("time_{}", conversion.name))?)?;
+        let value = cycles / f64::from(STEPS * timed::WARPS);
+        let (sum, worst) = predicted(conversion);
+        println!("{:<32} {value:>10.2} {sum:>10.2} {worst:>10.2}", conversion.name);
+        let check = format!("sum of the H200's table {sum:.2}; compared with the layouts by validate");
+        let params = params([("warps", timed::WARPS as usize), ("steps", STEPS as usize)]);
+        bench.record.rows.push(row("conversion", conversion.name, params, (value, timing), Some(worst), check));
+    }
+    Ok(())
+}
+
+/// The sum of what a conversion's instructions cost on an H200, and the largest part of one pipe (or a quarter cycle an instruction).
+fn predicted(conversion: &Conversion) -> (f64, f64) {
+    let counts = conversion.counts;
+    let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let alu = Counts {
+        select: count(counts.select),
+        permute: count(counts.permute),
+        address: count(counts.address),
+        ..Counts::default()
+    };
+    let exchange = Counts {
+        shuffle: count(counts.shuffle),
+        move_matrix: count(counts.move_matrix),
+        // A wavefront is a word a lane, stored or loaded.
+        store_words: count(conversion.wavefronts),
+        ..Counts::default()
+    };
+    let barrier = Counts { barrier: count(counts.barrier), ..Counts::default() };
+    let (alu, exchange) = (Costs::H200.cost(&alu), Costs::H200.cost(&exchange));
+    (alu + exchange + Costs::H200.cost(&barrier), alu.max(exchange))
+}
+
+fn row(
+    kernel: &'static str,
+    variant: &str,
+    params: Params,
+    (value, timing): (f64, Timing),
+    floor: Option<f64>,
+    check: String,
+) -> Row {
+    let bound_by = if floor.is_some() { "the pipe that is used most".into() } else { String::new() };
+    let (variant, time_ms) = (variant.into(), timing.median_ms);
+    Row { kernel, variant, params, time_ms, value, unit: "SM-cycles", floor, bound_by, check }
 }

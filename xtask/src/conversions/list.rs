@@ -47,6 +47,13 @@ const PLANNED: &[(&str, &str, &str, &str, Options)] = &[
         ANY,
     ),
     (
+        "z3_primed_to_z3_by_words",
+        "Z3' to Z3 of the transform from 256 to 512, through shared memory without matrix instructions.",
+        "b<->q0  t0 t1 t2 t3 t4<->q1 q2 q3 q4 q5  r<->n2 n1 n0 ReIm",
+        "b<->n2  t0 t1 t2 t3 t4<->n1 n0 q3 q4 q5  r<->q0 q1 q2 ReIm",
+        WORDS,
+    ),
+    (
         "cycle_of_three",
         "The bit of the half goes to a register, that of the register to a lane, that of the lane to the half.",
         "b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n6 n7",
@@ -120,6 +127,8 @@ const PLANNED: &[(&str, &str, &str, &str, Options)] = &[
 
 /// Everything that there is.
 const ANY: Options = Options { shared: true, matrix: true };
+/// Shared memory by words alone.
+const WORDS: Options = Options { shared: true, matrix: false };
 /// Neither shared memory nor `movmatrix`.
 const SHUFFLES: Options = Options { shared: false, matrix: false };
 
