@@ -34,7 +34,7 @@ fn measure(
     }
     let seed = tid.wrapping_mul(0x9e37_79b9) ^ ctaid_x();
     let mut value = [0; 16];
-    unroll!(i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 { value[i] = seed.rotate_left(2 * i as u32); });
+    unroll!(i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 { value[i] = seed.wrapping_add(i as u32).wrapping_mul(0x85eb_ca6b); });
     // SAFETY: there are 512 words a warp; all threads meet at the barriers.
     unsafe {
         let own = shared.part(512 * (tid as usize / 32), 512);
