@@ -82,8 +82,8 @@ impl Costs {
             logic: 0.51,
             barrier: 0.28,
             half2: 0.28,
-            mma_k8: 1.01,
-            mma_k16: 1.51,
+            mma_k8: 1.02,
+            mma_k16: 1.56,
         },
     };
 
