@@ -285,10 +285,14 @@ impl<'a> Search<'a> {
         let spare = layer.codec.symbols - layer.bits.len();
         let free = (all & !fixed).count_ones() as usize;
         if free + spare < kept {
+            let left = if free == 0 {
+                "none is left".to_owned()
+            } else {
+                format!("only {free} are left ({})", list(all & !fixed))
+            };
             return format!(
-                "{kept} lane bits must hold bits that are neither summed nor in the matrix ({}), and only {free} are left ({})",
-                list(fixed),
-                list(all & !fixed),
+                "{kept} lane bits must hold bits that are neither summed nor in the matrix ({}), and {left}",
+                list(fixed)
             );
         }
         let summed = contraction.sums.count_ones() as usize;
