@@ -22,7 +22,7 @@ mod machine;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use fringes_layout::plan::{Costs, Options, plan};
+use fringes_layout::plan::{Costs, Optimality, Options, plan};
 use fringes_layout::program::Builder;
 use fringes_layout::{Layout, Name, Space};
 
@@ -240,7 +240,10 @@ fn compare(machine: Machine, costs: &Costs, all: &[Matrix], steps: &[HashMap<Mat
         let planned = plan(&from, &machine.layout(map), costs, &options).unwrap();
         plans += planned.cost;
         leasts += least;
+        // What the search found is a program, so no bound is above it, and no plan that it beats is called the best there is.
+        assert!(planned.bound.registers <= least + 1e-6, "{map:?}: bound {}, {least}", planned.bound.registers);
         let dear = planned.cost > least + 1e-6;
+        assert!(!dear || planned.optimal != Optimality::Proven, "{map:?}");
         dearer += usize::from(dear);
         if map.iter().all(|column| column.is_power_of_two()) {
             permutations += usize::from(dear);
