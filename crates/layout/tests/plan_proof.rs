@@ -158,7 +158,7 @@ fn compare(
     let machine = Machine { lanes: 1 << lanes, parts: 1 << parts, registers: 1 << registers };
     let size = parts + lanes + registers;
     let identity: Vec<u64> = (0..size).map(|bit| 1 << bit).collect();
-    let options = Options { shared: false, matrix: false };
+    let options = Options { shared: false, matrix: false, exhaustive: false };
     let (mut proven, mut beaten) = (0, Vec::new());
     for matrix in maps {
         let apply =

@@ -8,9 +8,9 @@ use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const ALL: [Options; 3] = [
-    Options { shared: true, matrix: true },
-    Options { shared: false, matrix: true },
-    Options { shared: true, matrix: false },
+    Options { shared: true, matrix: true, exhaustive: false },
+    Options { shared: false, matrix: true, exhaustive: false },
+    Options { shared: true, matrix: false, exhaustive: false },
 ];
 
 fn space(parts: usize, lanes: usize, registers: usize) -> Space {

@@ -118,7 +118,7 @@ fn the_planner_has_a_program_no_dearer_for_each_conversion() {
     let mut problem = problem(&note(), Costs::H200);
     problem.allowed = Allowed::NOTE;
     let solution = solve(&problem).unwrap();
-    let plans = solution.plans(&Options { shared: false, matrix: true }).unwrap();
+    let plans = solution.plans(&Options { shared: false, matrix: true, exhaustive: false }).unwrap();
     let counted = solution.operations.iter().enumerate().filter_map(|(at, operation)| match operation {
         Operation::Convert(counts) => Some((at, problem.costs.cost(counts))),
         _ => None,

@@ -126,11 +126,11 @@ const PLANNED: &[(&str, &str, &str, &str, Options)] = &[
 ];
 
 /// Everything that there is.
-const ANY: Options = Options { shared: true, matrix: true };
+const ANY: Options = Options { shared: true, matrix: true, exhaustive: false };
 /// Shared memory by words alone.
-const WORDS: Options = Options { shared: true, matrix: false };
+const WORDS: Options = Options { shared: true, matrix: false, exhaustive: false };
 /// Neither shared memory nor `movmatrix`.
-const SHUFFLES: Options = Options { shared: false, matrix: false };
+const SHUFFLES: Options = Options { shared: false, matrix: false, exhaustive: false };
 
 /// Conversions whose programs are written out, so that every kind of instruction is run: name, what it is, layout before, layout afterwards,
 /// recipe.

@@ -105,6 +105,13 @@ pub enum Move {
     },
     /// Each register is put together from whole registers of other lanes.
     Gather,
+    /// What the exhaustive search found for four bits of places.
+    Layers {
+        /// Layers of selects or permutes around shuffles, and gathers.
+        layers: usize,
+        /// How often all registers go through `movmatrix`.
+        matrices: usize,
+    },
     /// Adds a constant to the index of the lanes (`R` shuffles) and of the parts (`R` permutes).
     Offset {
         /// What is added to the lane's index.
@@ -244,6 +251,12 @@ impl Move {
             Self::Offset { lanes, parts } => format!("lanes exchanged by {lanes:#07b}, parts by {parts:#04b}"),
             Self::Pairs { lane, before, after } => {
                 format!("b, t{lane} and r{before} (r{after} afterwards) mixed in pairs of registers")
+            }
+            Self::Layers { layers, matrices } => {
+                let matrices =
+                    if matrices == 0 { String::new() } else { format!(" and {matrices} movmatrix a register") };
+                let layers = if layers == 1 { "1 layer".to_owned() } else { format!("{layers} layers") };
+                format!("{layers}{matrices}, by exhaustive search")
             }
             Self::Gather => "each register gathered from the lanes that hold its parts".to_owned(),
         }

@@ -11,7 +11,7 @@ use super::error::PlanError;
 use super::lower::Lowering;
 use super::model::Model;
 use super::moves::Move;
-use super::{Optimality, Options, Plan, bound, gather, grouped, linear, search, shared};
+use super::{Optimality, Options, Plan, bound, exhaustive, gather, grouped, linear, search, shared};
 
 /// A program, the moves that it consists of, and what it costs.
 pub(super) struct Candidate {
@@ -49,6 +49,15 @@ pub fn plan(from: &Layout, to: &Layout, costs: &Costs, options: &Options) -> Res
         candidates.extend(grouped::grouped(&model, costs));
         candidates.extend(linear::linear(&model, costs));
         candidates.extend(gather::gather(&model, costs));
+    }
+    if options.exhaustive
+        && let Some(found) = exhaustive::exhaustive(&model, costs, options)
+    {
+        let beaten = candidates.iter().all(|each| found.cost < each.cost);
+        if beaten || optimal == Optimality::BestFound {
+            optimal = Optimality::Exhaustive;
+        }
+        candidates.push(found);
     }
     let best = candidates.into_iter().min_by(|one, other| one.cost.total_cmp(&other.cost)).ok_or(PlanError::NoWay)?;
     best.program.check(&model.layouts[0], &model.layouts[1])?;
@@ -153,6 +162,7 @@ impl fmt::Display for Plan {
         let known = match self.optimal {
             Optimality::Proven => "no program is cheaper",
             Optimality::InMoveSet => "no sequence of the planner's moves is cheaper",
+            Optimality::Exhaustive => "no program of layers on the mixed bits is cheaper",
             Optimality::BestFound => "the best that was found",
         };
         writeln!(f, "; {:.2} SM-cycles: {known}", self.cost)?;

@@ -17,6 +17,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
+mod library;
 mod machine;
 
 use std::cmp::Reverse;
@@ -229,7 +230,7 @@ fn compare(machine: Machine, costs: &Costs, all: &[Matrix], steps: &[HashMap<Mat
     // The price of an operation is that of a select, whichever it is.
     assert_eq!(costs.rates.select, costs.rates.permute);
     let search = machine.search(all, steps, costs);
-    let options = Options { shared: false, matrix: true };
+    let options = Options { shared: false, matrix: true, exhaustive: false };
     let from = machine.layout(&IDENTITY);
     let maps: Vec<&Matrix> = all.iter().filter(|matrix| machine.renamed(**matrix) == **matrix).collect();
     let (mut plans, mut leasts, mut most) = (0.0, 0.0, 1.0f64);
