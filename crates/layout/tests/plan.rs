@@ -85,6 +85,7 @@ fn what_only_renames_registers_costs_nothing() {
     let to = layout!("b<->a  t0 t1 t2 t3 t4<->c d e f g  r<->z^y x y 0 + y");
     let plan = planned(&from, &to, &Costs::H200, &Options::default());
     assert_eq!((plan.counts, plan.cost, plan.optimal), (Counts::default(), 0.0, Optimality::Proven));
+    assert!(plan.to_string().contains(" 0.00 SM-cycles"), "{plan}");
     assert_eq!(plan.to_string().lines().filter(|line| line.contains("no instructions")).count(), 1, "{plan}");
 }
 

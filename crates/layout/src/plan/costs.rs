@@ -104,7 +104,6 @@ impl Costs {
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0) // none of an instruction that there is not costs nothing
-        .map(|(count, rate)| f64::from(count) * rate)
-        .sum()
+        .fold(0.0, |sum, (count, rate)| sum + f64::from(count) * rate) // (the sum of no f64 is -0)
     }
 }
