@@ -29,7 +29,7 @@
 //! and 168 maps); on four lanes with two registers no program of three instructions is cheaper for any permutation of bits.
 //!
 //! For every linear map of arrays with 4 bits of places, without shared memory, the plan has been compared with an exhaustive search over layers of selects or
-//! permutes around shuffles, gathers and `movmatrix` (`tests/plan_matrices`). The plan is never cheaper than what the search finds, but it may be dearer.
+//! permutes around shuffles, gathers and `movmatrix` (`tests/plan_matrices.rs`); it may be dearer.
 //! Over all maps, up to the names of registers (for [`Costs::NOTE`] and [`Costs::H200`]):
 //!
 //! | bits | maps | plan dearer for | of them permutations of bits | all plans together dearer by | one plan at most |
