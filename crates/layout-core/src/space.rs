@@ -283,7 +283,8 @@ const fn rank(name: &Name) -> usize {
     }
 }
 
-const fn same_text(a: &str, b: &str) -> bool {
+/// Whether two texts are the same, in `const`.
+pub(crate) const fn same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {
         return false;

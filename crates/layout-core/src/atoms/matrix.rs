@@ -25,6 +25,7 @@
 
 use super::fragment;
 use crate::Layout;
+use crate::space::same_text;
 
 /// A form of `ldmatrix` or `stmatrix`.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +49,7 @@ impl MatrixMove {
     pub const fn find(name: &str) -> Option<&'static Self> {
         let mut at = 0;
         while at < MOVES.len() {
-            if super::same(MOVES[at].name.as_bytes(), name.as_bytes()) {
+            if same_text(MOVES[at].name, name) {
                 return Some(&MOVES[at]);
             }
             at += 1;

@@ -37,6 +37,7 @@
 
 use super::{Element, fragment, registers};
 use crate::Layout;
+use crate::space::same_text;
 
 /// One shape and type of `mma.sync.aligned`, with `A` by rows and `B` by columns.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ impl Mma {
     pub const fn find(name: &str) -> Option<&'static Self> {
         let mut at = 0;
         while at < MMAS.len() {
-            if super::same(MMAS[at].name.as_bytes(), name.as_bytes()) {
+            if same_text(MMAS[at].name, name) {
                 return Some(&MMAS[at]);
             }
             at += 1;

@@ -113,17 +113,3 @@ pub const fn place(fragment: &Layout, element: usize, register: usize, lane: usi
     let elements = bits(fragment, "b");
     (element | register << elements | lane << (elements + bits(fragment, "r"))) as u64
 }
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < a.len() {
-        if a[at] != b[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
-}
