@@ -24,15 +24,32 @@ pub(crate) struct KernelCrate {
     pub(crate) archs: &'static [Arch],
     /// Folder of the PTX.
     pub(crate) destination: &'static str,
+    /// The part of its kernels that the PTX has, as rustc's cfg `fringes_part`; all of them if there is none.
+    pub(crate) part: Option<&'static str>,
 }
 
 /// Every kernel crate. A crate that declares no kernel yet is skipped.
 const CRATES: &[KernelCrate] = &[
-    KernelCrate { name: "saxpy", archs: &[Arch::Sm80], destination: "kernels-rs/saxpy/ptx" },
-    KernelCrate { name: "conformance", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/conformance/ptx" },
-    KernelCrate { name: "ceilings", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/ceilings/ptx" },
-    KernelCrate { name: "conversions", archs: &[Arch::Sm80, Arch::Sm90a], destination: "kernels-rs/conversions/ptx" },
-    KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx" },
+    KernelCrate { name: "saxpy", archs: &[Arch::Sm80], destination: "kernels-rs/saxpy/ptx", part: None },
+    KernelCrate {
+        name: "conformance",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "kernels-rs/conformance/ptx",
+        part: None,
+    },
+    KernelCrate {
+        name: "ceilings",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "kernels-rs/ceilings/ptx",
+        part: None,
+    },
+    KernelCrate {
+        name: "conversions",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "kernels-rs/conversions/ptx",
+        part: None,
+    },
+    KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
 ];
 
 impl KernelCrate {
@@ -136,7 +153,10 @@ impl Context {
 
     /// Builds a crate for one architecture.
     fn build(&self, each: &KernelCrate, arch: Arch, toolchain: &Toolchain) -> Result<Built, String> {
-        let builder = CudaBuilder::new(each.folder(&self.root)).arch(arch).toolchain(toolchain.clone());
+        let mut builder = CudaBuilder::new(each.folder(&self.root)).arch(arch).toolchain(toolchain.clone());
+        if let Some(part) = each.part {
+            builder = builder.cfg(format!("fringes_part=\"{part}\""));
+        }
         let built = builder.target_dir(&self.target).build();
         built.map_err(|error| format!("{} for {arch}: {error}", each.name))
     }

@@ -150,7 +150,8 @@ mod tests {
     use crate::kernels::Manifest;
     use fringes_kernel_builder::Sources;
 
-    const CRATE: KernelCrate = KernelCrate { name: "scale", archs: &[Arch::Sm80], destination: "kernels-rs/scale/ptx" };
+    const CRATE: KernelCrate =
+        KernelCrate { name: "scale", archs: &[Arch::Sm80], destination: "kernels-rs/scale/ptx", part: None };
 
     /// A workspace with one kernel crate, its PTX and a manifest that fits, and the hash of its sources.
     fn workspace(root: &Path) -> impl Fn() -> Vec<String> {
