@@ -283,7 +283,10 @@ proptest! {
         for step in &mut renamed.steps {
             use fringes_layout::solve::Step;
             match step {
-                Step::Contract { sums, depends, .. } => sums.iter_mut().chain(depends).for_each(rename),
+                Step::Contract { sums, depends, split, .. } => {
+                    let split = split.iter_mut().map(|(summed, _)| summed);
+                    sums.iter_mut().chain(depends).chain(split).for_each(rename);
+                }
                 Step::Multiply { depends, .. } => depends.iter_mut().for_each(rename),
             }
         }

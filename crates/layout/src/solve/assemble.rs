@@ -4,7 +4,7 @@ use crate::{Layout, Name};
 
 use super::product::{Choice, NONE};
 use super::role::{Operand, Role};
-use super::solution::{Call, Product};
+use super::solution::{Call, Product, Split};
 use super::{SolveError, role};
 
 /// An arrangement with names and with an order of the registers.
@@ -140,14 +140,20 @@ impl Assembly<'_> {
         let new = |bit: &Name| self.creates.contains(bit) || carried.contains(bit);
         // Bits that number the calls.
         let used = |bit: Bit| bits.iter().any(|(_, of)| *of == Some(bit));
-        let accumulated: Vec<Bit> = super::state::members(choice.accumulated)
+        let named = |list, number| Self::name(list, number);
+        let split = choice
+            .split
+            .and_then(|(summed, created)| Some((named(self.names_before, summed)?, named(self.names_after, created)?)));
+        let mut accumulated: Vec<Bit> = super::state::members(choice.accumulated)
             .filter_map(|number| Self::name(self.names_before, number).map(Bit::Before))
             .collect();
+        // The terms with the split's bit clear come first.
+        accumulated.sort_by_key(|bit| split.is_some_and(|(summed, _)| *bit == Bit::Before(summed)));
         let repeated: Vec<Bit> = self
             .after
             .registers
             .iter()
-            .filter(|bit| new(bit))
+            .filter(|bit| new(bit) && split.is_none_or(|(_, created)| **bit != created))
             .map(|bit| Bit::After(*bit))
             .filter(|bit| !used(*bit))
             .collect();
@@ -203,6 +209,10 @@ impl Assembly<'_> {
                 index | u32::from(env.iter().any(|(of, value)| *of == bit && *value)) << at
             })
         };
+        let split = split.and_then(|(sums, creates)| {
+            let register = self.after.registers.iter().position(|bit| *bit == creates)?;
+            Some(Split { sums, creates, register })
+        });
         let as_before = |name: Name| Bit::Before(name);
         let as_after = |name: Name| if new(&name) { Bit::After(name) } else { Bit::Before(name) };
         let data_bits = register_bits(data);
@@ -258,6 +268,8 @@ impl Assembly<'_> {
             creates: self.creates.to_vec(),
             depends: self.depends.to_vec(),
             calls,
+            split,
+            half2: choice.half2,
             registers: choice.registers,
             unpack: choice.unpack,
         })

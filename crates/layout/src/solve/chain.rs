@@ -43,6 +43,9 @@ pub enum Step {
         creates: Vec<Name>,
         /// Bits kept by the step on which the matrix depends.
         depends: Vec<Name>,
+        /// A summed bit `n` and a created bit `q` of which the matrix depends on `q` by the sign `(-1)^(q n)` only. A solution may then
+        /// compute the half with `q = 0` and find the other from it: with `S` the terms of `n = 0` and `Z` all terms, it is `2 S - Z`.
+        split: Option<(Name, Name)>,
     },
     /// `result[all] = factor[depends] * array[all]`.
     Multiply {
@@ -101,7 +104,25 @@ impl Chain {
         let (mut sums, mut creates, depends) = (names(sums)?, names(creates)?, names(depends)?);
         sums.extend(self.complex);
         creates.extend(self.complex);
-        self.steps.push(Step::Contract { name: name.into(), sums, creates, depends });
+        self.steps.push(Step::Contract { name: name.into(), sums, creates, depends, split: None });
+        Ok(self)
+    }
+
+    /// The chain with this summed and this created bit of its last contraction as its [split](Step::Contract::split): the caller says that
+    /// the matrix depends on the created bit by that sign only.
+    ///
+    /// # Errors
+    /// [`SolveError::Layout`] if a text is no name. That the contraction sums and creates the bits is checked by [`arrays`](Self::arrays).
+    pub fn with_split(mut self, summed: &str, created: &str) -> Result<Self, SolveError> {
+        let pair = (Name::new(summed)?, Name::new(created)?);
+        let contraction = self.steps.iter_mut().rev().find_map(|step| match step {
+            Step::Contract { split, .. } => Some(split),
+            Step::Multiply { .. } => None,
+        });
+        match contraction {
+            Some(split) => *split = Some(pair),
+            None => return Err(SolveError::Missing { step: self.name, bit: pair.0 }),
+        }
         Ok(self)
     }
 
@@ -118,7 +139,7 @@ impl Chain {
     /// Checks the chain and returns the index bits of each array, the first one and one after each step.
     ///
     /// # Errors
-    /// [`SolveError::Missing`], [`SolveError::Exists`] or [`SolveError::Twice`], with step and bit.
+    /// [`SolveError::Missing`], [`SolveError::Exists`], [`SolveError::Twice`] or [`SolveError::Split`], with step and bit.
     pub fn arrays(&self) -> Result<Vec<Vec<Name>>, SolveError> {
         let twice = |step: &str, bits: &[Name]| match (1..bits.len()).find(|&at| bits[..at].contains(&bits[at])) {
             Some(at) => Err(SolveError::Twice { step: step.into(), bit: bits[at] }),
@@ -133,7 +154,7 @@ impl Chain {
         for step in &self.steps {
             let name = step.name();
             match step {
-                Step::Contract { sums, creates, depends, .. } => {
+                Step::Contract { sums, creates, depends, split, .. } => {
                     twice(name, sums)?;
                     twice(name, creates)?;
                     if let Some(&bit) = sums.iter().chain(depends).find(|bit| !bits.contains(bit)) {
@@ -141,6 +162,20 @@ impl Chain {
                     }
                     if let Some(&bit) = depends.iter().find(|bit| sums.contains(bit)) {
                         return Err(SolveError::Twice { step: name.into(), bit });
+                    }
+                    if let Some((summed, created)) = *split {
+                        let wrong = |bit, reason| Err(SolveError::Split { step: name.into(), bit, reason });
+                        if !sums.contains(&summed) {
+                            return wrong(summed, "is not summed");
+                        }
+                        if !creates.contains(&created) {
+                            return wrong(created, "is not created");
+                        }
+                        if let Some(bit) =
+                            [summed, created].into_iter().find(|bit| sums.contains(bit) && creates.contains(bit))
+                        {
+                            return wrong(bit, "is summed and created");
+                        }
                     }
                     bits.retain(|bit| !sums.contains(bit));
                     if let Some(&bit) = creates.iter().find(|bit| bits.contains(bit)) {

@@ -35,6 +35,16 @@ pub enum SolveError {
         /// The bit.
         bit: Name,
     },
+    /// The bits of a split are not those of a sum and its result.
+    #[error("{step}: it cannot be split at {bit}, which {reason}")]
+    Split {
+        /// The step's result.
+        step: String,
+        /// The bit.
+        bit: Name,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// A phase that the transform needs can be applied nowhere.
     #[error("the phase of ({created}, {summed}) is needed, but {summed} is summed before {created} is created")]
     Phase {

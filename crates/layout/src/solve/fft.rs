@@ -103,6 +103,20 @@ impl Fft {
             .collect()
     }
 
+    /// The summed and the created bit at which a factor can be split: `E(q_j, n_k) = -1`, and every other phase of `q_j` in the factor's
+    /// matrix is 1.
+    fn split(&self, factor: usize) -> Option<(usize, usize)> {
+        let this = &self.factors[factor];
+        let in_matrix = || this.in_matrix.iter().filter(|&&bit| self.later(factor).any(|of| of == bit));
+        this.sums.iter().find_map(|&summed| {
+            let created = self.output_bits.checked_sub(summed + 1)?;
+            let others = this.sums.iter().filter(|&&other| other != summed).chain(in_matrix());
+            let alone =
+                this.creates.contains(&created) && others.into_iter().all(|&other| !self.needed(created, other));
+            alone.then_some((summed, created))
+        })
+    }
+
     /// The chain, on bits `n0 ...`, `q0 ...` and `ReIm`: from `X` over `Z1`, `Z2` ... to `Y`.
     ///
     /// # Errors
@@ -134,7 +148,11 @@ impl Fft {
                 .filter(|&&bit| factor.creates.iter().any(|&created| self.needed(created, bit)))
                 .map(|&bit| n(bit))
                 .collect::<Result<Vec<_>, _>>()?;
-            steps.push(Step::Contract { name: String::new(), sums, creates: creates.clone(), depends });
+            let split = match self.split(at) {
+                Some((summed, created)) => Some((n(summed)?, q(created)?)),
+                None => None,
+            };
+            steps.push(Step::Contract { name: String::new(), sums, creates: creates.clone(), depends, split });
             let phases = self.phases(at);
             if !phases.is_empty() {
                 creates.pop();

@@ -6,7 +6,8 @@ use super::moves::Moves;
 use super::product::Contraction;
 use super::role::{Operand, Role};
 use super::state::{Codec, PLACES, Tuple};
-use super::{Boundary, Problem, SolveError, Step};
+use super::{Boundary, Problem, SolveError, Step, Where};
+use crate::plan::LANE_BITS;
 
 /// Most bits of an array that the search holds.
 pub(super) const MOST_BITS: usize = 13;
@@ -22,11 +23,15 @@ pub(super) struct Layer {
     pub(super) after: Vec<Pin>,
 }
 
-/// A bit that must be at a place, or (without place) in a register bit; or a place that must hold no bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pin {
-    pub(super) place: Option<usize>,
-    pub(super) bit: Option<u8>,
+/// What must hold of an arrangement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pin {
+    /// A place holds this bit, or no bit.
+    Holds(usize, Option<u8>),
+    /// A bit is at a place of this kind.
+    Is(u8, Where),
+    /// One of these lists holds.
+    Any(Vec<Vec<Pin>>),
 }
 
 /// What happens between two arrays.
@@ -54,11 +59,14 @@ impl Layer {
     /// Whether the places hold what they must.
     pub(super) fn fits(&self, pins: &[Pin], tuple: &Tuple) -> bool {
         let places = &tuple[..self.codec.places];
-        pins.iter().all(|pin| match (pin.place, pin.bit) {
-            (Some(place), Some(bit)) => places[place] == bit,
-            (Some(place), None) => places[place] as usize >= self.bits.len(),
-            (None, Some(bit)) => !places.contains(&bit),
-            (None, None) => true,
+        let elements = places.len() - LANE_BITS;
+        pins.iter().all(|pin| match pin {
+            Pin::Holds(place, Some(bit)) => places[*place] == *bit,
+            Pin::Holds(place, None) => places[*place] as usize >= self.bits.len(),
+            Pin::Is(bit, Where::Inside) => places[..elements].contains(bit),
+            Pin::Is(bit, Where::Lane) => places[elements..].contains(bit),
+            Pin::Is(bit, Where::Register) => !places.contains(bit),
+            Pin::Any(lists) => lists.iter().any(|pins| self.fits(pins, tuple)),
         })
     }
 
@@ -111,7 +119,7 @@ pub(super) fn place_of(name: Name, elements: usize) -> Result<Option<usize>, Nam
 /// What a layout demands of an array.
 pub(super) fn pins(array: &str, layer: &[Name], layout: &Layout, elements: usize) -> Result<Vec<Pin>, SolveError> {
     let wrong = |reason, bit| Err(SolveError::Boundary { array: array.into(), reason, bit });
-    let mut pins = Vec::new();
+    let (mut pins, mut held) = (Vec::new(), 0u32);
     for at in 0..layout.physical().len() {
         let physical = layout.physical().get(at);
         let Ok(place) = place_of(physical, elements) else {
@@ -119,22 +127,40 @@ pub(super) fn pins(array: &str, layer: &[Name], layout: &Layout, elements: usize
         };
         let column = layout.column(at);
         if column == 0 {
-            pins.push(Pin { place, bit: None });
+            pins.extend(place.map(|place| Pin::Holds(place, None)));
             continue;
         }
         if !column.is_power_of_two() {
             return wrong("a place holds a sum of bits", physical);
         }
         let bit = layout.logical().get(column.trailing_zeros() as usize);
-        let Some(number) = layer.iter().position(|of| *of == bit) else {
-            return wrong("the array has no such bit", bit);
-        };
-        if pins.iter().any(|pin: &Pin| pin.bit == Some(number as u8)) {
-            return wrong("a bit is at two places", bit);
-        }
-        pins.push(Pin { place, bit: Some(number as u8) });
+        let number = number(array, layer, bit, &mut held)?;
+        pins.push(match place {
+            Some(place) => Pin::Holds(place, Some(number)),
+            None => Pin::Is(number, Where::Register),
+        });
     }
     Ok(pins)
+}
+
+/// The number of a bit of which something is demanded, for the first time.
+fn number(array: &str, layer: &[Name], bit: Name, held: &mut u32) -> Result<u8, SolveError> {
+    let wrong = |reason| Err(SolveError::Boundary { array: array.into(), reason, bit });
+    let Some(number) = layer.iter().position(|of| *of == bit) else {
+        return wrong("the array has no such bit");
+    };
+    if *held >> number & 1 == 1 {
+        return wrong("a bit is at two places");
+    }
+    *held |= 1 << number;
+    Ok(number as u8)
+}
+
+/// What is demanded by kinds of places.
+fn among(array: &str, bits: &[Name], demands: &[(Name, Where)]) -> Result<Vec<Pin>, SolveError> {
+    let mut held = 0;
+    let pin = |&(bit, place): &(Name, Where)| Ok(Pin::Is(number(array, bits, bit, &mut held)?, place));
+    demands.iter().map(pin).collect()
 }
 
 /// What a boundary demands.
@@ -142,9 +168,17 @@ fn boundary(array: &str, bits: &[Name], boundary: &Boundary, elements: usize) ->
     match boundary {
         Boundary::Free => Ok(Vec::new()),
         Boundary::Partial(layout) => pins(array, bits, layout, elements),
+        Boundary::Among(demands) => among(array, bits, demands),
+        Boundary::AnyAmong(lists) => {
+            let lists = lists.iter().map(|demands| among(array, bits, demands)).collect::<Result<_, _>>()?;
+            Ok(vec![Pin::Any(lists)])
+        }
         Boundary::Fixed(layout) => {
             let mut pins = pins(array, bits, layout, elements)?;
-            if let Some(at) = (0..bits.len()).find(|&at| !pins.iter().any(|pin| pin.bit == Some(at as u8))) {
+            let is_held = |at: usize| {
+                pins.iter().any(|pin| matches!(pin, Pin::Holds(_, Some(bit)) | Pin::Is(bit, _) if *bit as usize == at))
+            };
+            if let Some(at) = (0..bits.len()).find(|&at| !is_held(at)) {
                 return Err(SolveError::Boundary {
                     array: array.into(),
                     reason: "a bit of the array is at no place",
@@ -152,8 +186,8 @@ fn boundary(array: &str, bits: &[Name], boundary: &Boundary, elements: usize) ->
                 });
             }
             for place in 0..elements + 5 {
-                if !pins.iter().any(|pin| pin.place == Some(place)) {
-                    pins.push(Pin { place: Some(place), bit: None });
+                if !pins.iter().any(|pin| matches!(pin, Pin::Holds(of, _) if *of == place)) {
+                    pins.push(Pin::Holds(place, None));
                 }
             }
             Ok(pins)
@@ -213,7 +247,7 @@ impl Prepared {
                 bits.iter().filter_map(|bit| before.number(*bit)).fold(0u32, |mask, number| mask | 1 << number)
             };
             links.push(match step {
-                Step::Contract { sums, creates, depends, .. } => {
+                Step::Contract { sums, creates, depends, split, .. } => {
                     let mut to = [super::product::NONE; 32];
                     for (number, bit) in before.bits.iter().enumerate() {
                         if !sums.contains(bit) {
@@ -228,6 +262,7 @@ impl Prepared {
                         creates: creates.iter().filter_map(|bit| after.number(*bit)).collect(),
                         real: (before.bits.len(), after.bits.len()),
                         complex: complex.and_then(|bit| Some((before.number(bit)?, after.number(bit)?))),
+                        split: split.and_then(|(of, creates)| Some((before.number(of)?, after.number(creates)?))),
                     })
                 }
                 Step::Multiply { depends, complex, .. } => {

@@ -50,10 +50,10 @@ mod verify;
 pub use chain::{Chain, Step};
 pub use error::SolveError;
 pub use fft::{Factor, Fft};
-pub use problem::{Allowed, Atom, Boundary, Problem};
+pub use problem::{Allowed, Atom, Boundary, Problem, Where};
 pub use role::Operand;
 pub use simulate::{Elements, Values};
-pub use solution::{Array, Call, Multiply, Operation, Product, Solution, Totals};
+pub use solution::{Array, Call, Multiply, Operation, Product, Solution, Split, Totals};
 pub use verify::CheckError;
 
 use crate::Layout;
@@ -90,10 +90,10 @@ pub fn evaluate(problem: &Problem, arrays: &[(&str, Layout)]) -> Result<Solution
         let pins = layers::pins(name, &layer.bits, layout, elements)?;
         let primed = arrays.iter().any(|(other, _)| *other == format!("{plain}'"));
         if plain != *name || !primed {
-            layer.before.extend(&pins);
+            layer.before.extend(pins.iter().cloned());
         }
         if plain == *name {
-            layer.after.extend(&pins);
+            layer.after.extend(pins);
         }
     }
     answer(problem, &prepared)

@@ -100,6 +100,8 @@ fn identity(search: &Search<'_>, layer: &Layer, from: &Tuple, to: &Tuple, role: 
         carried: mask,
         accumulated: 0,
         new: order,
+        split: None,
+        half2: 0,
         count,
         registers: 1 << stored,
         unpack: (0, 0),
@@ -218,7 +220,7 @@ impl Path {
         if to.by.is_none() {
             let step = from.layer;
             return match (&prepared.links[step], &problem.chain.steps[step]) {
-                (Link::Contract(_), Step::Contract { sums, creates, depends, name }) => {
+                (Link::Contract(_), Step::Contract { sums, creates, depends, name, .. }) => {
                     let Some(choice) = search.choice(step, &from.tuple, &to.tuple) else {
                         return Err(SolveError::Step { step: name.clone(), reason: "no path".into() });
                     };

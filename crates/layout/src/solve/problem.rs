@@ -1,8 +1,8 @@
 //! What a solver is asked: chain, atoms, boundaries and costs.
 
-use crate::Layout;
 use crate::atoms::mma::{self, Mma};
 use crate::plan::Costs;
+use crate::{Layout, Name};
 
 use super::Chain;
 
@@ -25,8 +25,19 @@ impl Atom {
     }
 }
 
+/// A kind of place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Where {
+    /// Inside a register: a `b` bit.
+    Inside,
+    /// In the lane's index.
+    Lane,
+    /// In the register's number.
+    Register,
+}
+
 /// What is known of the layout at one end of a chain.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Boundary {
     /// Nothing: the solver chooses.
     #[default]
@@ -35,6 +46,10 @@ pub enum Boundary {
     Fixed(Layout),
     /// Some places: each physical bit of this layout holds that logical bit (for registers: that bit is at some register bit).
     Partial(Layout),
+    /// Some bits: each is at a place of this kind. Nothing is said of the others.
+    Among(Vec<(Name, Where)>),
+    /// One of these lists, as in [`Among`](Self::Among).
+    AnyAmong(Vec<Vec<(Name, Where)>>),
 }
 
 /// Ways of doing things that a search may use or not.
@@ -51,13 +66,26 @@ pub struct Allowed {
     /// Complex matrices are stored once for both parts of the result where their places allow it, as in equation (29) of the note, and unpacked
     /// at each use at a price.
     pub packed: bool,
+    /// Contractions may be [split](super::Split) where the chain says that they can: half of a result comes from half2 operations.
+    pub split: bool,
+    /// The real and the imaginary part are in different registers wherever a complex product element by element is. Without it they may be
+    /// inside a register or in two lanes, at the price of an instruction a register.
+    pub parts_in_registers: bool,
 }
 
 impl Allowed {
     /// What the note uses: the data as second operand, every place of an atom filled by bits of the contraction.
-    pub const NOTE: Self = Self { carry: false, identity: false, data_first: false, packed: false };
+    pub const NOTE: Self = Self {
+        carry: false,
+        identity: false,
+        data_first: false,
+        packed: false,
+        split: false,
+        parts_in_registers: false,
+    };
     /// Everything except packing.
-    pub const ALL: Self = Self { carry: true, identity: true, data_first: true, packed: false };
+    pub const ALL: Self =
+        Self { carry: true, identity: true, data_first: true, packed: false, split: true, parts_in_registers: false };
 }
 
 /// A question to the solver.

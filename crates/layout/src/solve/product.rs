@@ -22,6 +22,8 @@ pub(super) struct Contraction {
     pub(super) real: (usize, usize),
     /// The real-or-imaginary bit before and after, if the matrix is complex.
     pub(super) complex: Option<(u8, u8)>,
+    /// The summed bit before and the created bit after at which it may be split.
+    pub(super) split: Option<(u8, u8)>,
 }
 
 /// How a contraction is done.
@@ -38,6 +40,10 @@ pub(super) struct Choice {
     pub(super) accumulated: u32,
     /// Bits after that are created or carried, in the order of the created places (or none), then slots, then repetitions.
     pub(super) new: Vec<u8>,
+    /// The summed and the created bit of a split, which are among `accumulated` and not among `new`.
+    pub(super) split: Option<(u8, u8)>,
+    /// Half2 operations of the split.
+    pub(super) half2: u32,
     /// Instructions.
     pub(super) count: u32,
     /// Registers of the matrix, and what unpacking costs if it is stored packed: sign flips and permutes.
@@ -50,6 +56,7 @@ pub(super) struct Choice {
 pub(super) struct Limits {
     pub(super) carry: bool,
     pub(super) packed: bool,
+    pub(super) split: bool,
     pub(super) registers: usize,
     /// Places from here on are lanes whose order does not matter: one order of what is created there will do.
     pub(super) unordered: usize,
@@ -72,16 +79,36 @@ impl Contraction {
         limits: Limits,
         visit: &mut impl FnMut(&Tuple, &Choice),
     ) {
+        self.choices_with(None, index, role, tuple, rest, limits, visit);
+        // A split needs its summed bit in a register.
+        if let Some(split) = self.split.filter(|(summed, _)| limits.split && rest >> summed & 1 == 1) {
+            self.choices_with(Some(split), index, role, tuple, rest, limits, visit);
+        }
+    }
+
+    /// All ways with this split or without one.
+    #[allow(clippy::too_many_arguments)] // those of `choices`
+    fn choices_with(
+        &self,
+        split: Option<(u8, u8)>,
+        index: usize,
+        role: &Role,
+        tuple: &Tuple,
+        rest: u32,
+        limits: Limits,
+        visit: &mut impl FnMut(&Tuple, &Choice),
+    ) {
         let real = (1u32 << self.real.0) - 1;
         let placed = role.contract.iter().fold(0u32, |mask, &place| mask | 1 << tuple[place]) & real;
         let rest = rest & real;
         let summed = self.sums & rest;
+        let apart = split.map_or(0, |(summed, _)| 1u32 << summed);
         // A fragment's register bit holds a summed bit if there is one (which one makes no difference), else a carried one, else nothing.
         let mut options: Vec<Vec<u8>> = vec![Vec::new()];
         for slot in 0..role.contract_slots {
             let mut longer = Vec::new();
             for option in &options {
-                let first = members(summed).nth(slot);
+                let first = members(summed & !apart).nth(slot);
                 let kept = members(rest & !self.sums).filter(|_| limits.carry);
                 for symbol in first.into_iter().chain(kept).chain(first.is_none().then_some(NONE)) {
                     if symbol == NONE || option.last().is_none_or(|&last| last < symbol || self.sums >> last & 1 == 1) {
@@ -103,6 +130,7 @@ impl Contraction {
             let held = batch.iter().fold(0u32, |mask, &symbol| mask | 1 << symbol);
             batch.resize(role.batch_slots, NONE);
             let mut new = self.creates.clone();
+            new.retain(|symbol| split.is_none_or(|(_, created)| *symbol != created));
             new.extend(members(carried).map(|symbol| self.to[symbol as usize]));
             let padded = slots.iter().filter(|&&symbol| symbol == NONE).count();
             let left = new.len().saturating_sub(role.new.len());
@@ -121,6 +149,8 @@ impl Contraction {
                 carried,
                 accumulated,
                 new: Vec::new(),
+                split,
+                half2: 0,
                 count: 1 << (accumulated.count_ones() as usize + repeats + loops).min(31),
                 registers: 1 << stored.min(31),
                 unpack: (0, 0),
@@ -154,6 +184,12 @@ impl Contraction {
                 }
                 choice.new.clear();
                 choice.new.extend_from_slice(order);
+                if split.is_some() {
+                    // Half of the result's registers.
+                    let held = role.batch.iter().filter_map(|&(_, out)| out).chain(role.new.iter().copied());
+                    let held = held.filter(|&place| (target[place] as usize) < self.real.1).count();
+                    choice.half2 = 1 << (self.real.1 - held).saturating_sub(1).min(31);
+                }
                 let full = choice.registers;
                 if limits.packed {
                     self.pack(role, tuple, order, &mut choice);

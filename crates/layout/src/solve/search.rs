@@ -130,7 +130,8 @@ impl<'a> Search<'a> {
 
     fn limits(&self, step: usize) -> Limits {
         let unordered = if self.relaxed { self.prepared.elements } else { PLACES };
-        Limits { carry: self.allowed.carry, packed: self.allowed.packed, registers: self.caps[step], unordered }
+        let Allowed { carry, packed, split, .. } = self.allowed;
+        Limits { carry, packed, split, registers: self.caps[step], unordered }
     }
 
     /// The edges of step `step`, from the layer before to the layer after.
@@ -157,7 +158,8 @@ impl<'a> Search<'a> {
             Link::Multiply { depends, complex } => {
                 for (rank, &cost) in costs.iter().enumerate().filter(|(_, cost)| cost.is_finite()) {
                     let needs = multiplication(before, &before.codec.tuple(rank), *depends, *complex);
-                    if needs.registers <= self.caps[step] {
+                    let apart = self.allowed.parts_in_registers && needs.permute + needs.shuffle > 0;
+                    if needs.registers <= self.caps[step] && !apart {
                         target[rank] = cost + self.multiply_cost(&needs);
                         if let Some((source, _)) = classes {
                             record(&[source.class(rank)], rank, self.multiply_cost(&needs));
@@ -252,6 +254,7 @@ impl<'a> Search<'a> {
 
     fn product_cost(&self, role: &Role, choice: &Choice) -> f64 {
         f64::from(choice.count) * role.cycles
+            + f64::from(choice.half2) * self.costs.rates.half2
             + f64::from(choice.unpack.0) * self.costs.rates.logic
             + f64::from(choice.unpack.1) * self.costs.rates.permute
             + self.registers(choice.registers)

@@ -72,7 +72,9 @@ impl Product {
             Operand::B => (&self.mma.b, &self.mma.a),
         };
         let rows = self.mma.k as u64;
-        for call in &self.calls {
+        let halves = self.halves();
+        let mut sums = HashMap::new();
+        for (number, call) in self.calls.iter().enumerate() {
             let data = fragment(of_data, |element, lane, register| {
                 data[place(elements, element, lane, call.data[register] as usize) as usize]
             });
@@ -96,8 +98,34 @@ impl Product {
                     }
                 }
             }
+            if let Some(split) = self.split.filter(|_| halves.contains(&number)) {
+                // The half of the terms, S, is kept.
+                for to in call.result.iter().flatten().map(|&to| to as usize) {
+                    let cells = (0..1usize << (elements + 5)).map(|inside| result[inside | to << (elements + 5)]);
+                    sums.insert(to | 1 << split.register, (to, cells.collect::<Vec<f64>>()));
+                }
+            }
+        }
+        for (other, (to, sums)) in sums {
+            for (inside, sum) in sums.into_iter().enumerate() {
+                let all = result[inside | to << (elements + 5)];
+                if let Some(cell) = result.get_mut(inside | other << (elements + 5)) {
+                    *cell = 2.0 * sum - all;
+                }
+            }
         }
         result
+    }
+
+    /// The calls after which half of the terms of their results are summed.
+    pub(super) fn halves(&self) -> Vec<usize> {
+        let mut begins: Vec<usize> = (0..self.calls.len()).filter(|&at| !self.calls[at].accumulates).collect();
+        begins.push(self.calls.len());
+        begins
+            .windows(2)
+            .map(|pair| pair[0] + (pair[1] - pair[0]) / 2)
+            .filter_map(|after| after.checked_sub(1))
+            .collect()
     }
 }
 

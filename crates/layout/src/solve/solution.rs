@@ -31,6 +31,21 @@ pub struct Call {
     pub accumulates: bool,
 }
 
+/// A sum of which the instructions compute one half of the result, and half2 operations the other.
+///
+/// The matrix depends on the created bit `q` by the sign `(-1)^(q n)` only, with `n` the summed bit. The calls compute the registers with
+/// `q = 0`, those of one result one after the other. After the first half of these, the terms with `n = 0`, the accumulator is `S`; after
+/// all it is `Z`, and the register with `q = 1` is `2 S - Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// The summed bit: in the data a register bit, which no place of the fragment holds.
+    pub sums: Name,
+    /// The created bit.
+    pub creates: Name,
+    /// Which bit of the result's register number the created bit is.
+    pub register: usize,
+}
+
 /// A contraction with tensor-core instructions.
 #[derive(Debug, Clone)]
 pub struct Product {
@@ -55,6 +70,10 @@ pub struct Product {
     pub depends: Vec<Name>,
     /// The instructions.
     pub calls: Vec<Call>,
+    /// The half of the result that they do not compute.
+    pub split: Option<Split>,
+    /// Half2 operations of the split: half of the result's registers.
+    pub half2: u32,
     /// Registers that hold the matrix; fewer than in its layout if it is stored packed.
     pub registers: usize,
     /// Sign flips and permutes that unpack it.
@@ -128,7 +147,6 @@ impl Totals {
     }
 
     pub(super) fn add(&mut self, operation: &Operation, costs: &Costs) {
-        let rates = &costs.rates;
         match operation {
             Operation::Convert(counts) => self.count(counts, costs),
             Operation::Product(product) => {
@@ -137,17 +155,22 @@ impl Totals {
                 self.identities += if product.step.is_none() { calls } else { 0 };
                 self.instructions += calls;
                 self.tensor += f64::from(calls) * product.cycles;
+                self.half2(product.half2, costs);
                 let (logic, permute) = product.unpack;
                 self.count(&Counts { address: logic, permute, ..Counts::default() }, costs);
             }
             Operation::Multiply(multiply) => {
-                self.half2 += multiply.half2;
-                self.fma += f64::from(multiply.half2) * rates.half2;
-                self.instructions += multiply.half2;
+                self.half2(multiply.half2, costs);
                 let Multiply { permute, shuffle, .. } = *multiply;
                 self.count(&Counts { permute, shuffle, ..Counts::default() }, costs);
             }
         }
+    }
+
+    fn half2(&mut self, count: u32, costs: &Costs) {
+        self.half2 += count;
+        self.fma += f64::from(count) * costs.rates.half2;
+        self.instructions += count;
     }
 
     fn count(&mut self, counts: &Counts, costs: &Costs) {
@@ -294,6 +317,10 @@ fn write_operation(f: &mut fmt::Formatter<'_>, operation: &Operation, from: &str
             if !product.carried.is_empty() {
                 let names: Vec<&str> = product.carried.iter().map(Name::as_str).collect();
                 write!(f, ", carries {}", names.join(" "))?;
+            }
+            if let Some(split) = &product.split {
+                let Split { sums, creates, .. } = split;
+                write!(f, ", split at {sums} -> {creates} with {} half2 operations", product.half2)?;
             }
             if product.unpack != (0, 0) {
                 write!(f, ", unpacked by {} sign flips and {} permutes", product.unpack.0, product.unpack.1)?;

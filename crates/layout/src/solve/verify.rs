@@ -1,6 +1,6 @@
 //! A solution checked against the atoms' tables, element by element, without anything that the search knows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::{Layout, Name, atoms};
 
@@ -8,7 +8,7 @@ use super::assemble::marked;
 use super::role::element_bits;
 use super::simulate::{bit_of, fragment, place, sources};
 use super::solution::{Multiply, Operation, Product, Solution};
-use super::{Chain, Operand};
+use super::{Chain, Operand, Step};
 
 /// What is inconsistent in a solution.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,14 +40,22 @@ pub enum CheckError {
         /// The bit.
         bit: Name,
     },
-    /// An element of a result does not get each of its terms once.
-    #[error("{array}: place {place} gets {terms} terms of {expected}, or one of them twice")]
+    /// A product is split where the chain does not say that it can be, or its other half is not where it should be.
+    #[error("{array}: split at bit {bit}, which the chain does not allow or which is at another place")]
+    Split {
+        /// The result.
+        array: String,
+        /// The created bit.
+        bit: Name,
+    },
+    /// An element of a result does not get each of its terms once, with the right sign.
+    #[error("{array}: place {place} gets {terms} terms of {expected}, or one of them twice or with the wrong sign")]
     Terms {
         /// The result.
         array: String,
         /// The place.
         place: u64,
-        /// Different terms that it gets.
+        /// Different terms that it gets as it should.
         terms: usize,
         /// Terms of its sum.
         expected: usize,
@@ -83,7 +91,10 @@ impl Product {
             Operand::A => (&self.mma.a, &self.mma.b),
             Operand::B => (&self.mma.b, &self.mma.a),
         };
-        let mut terms: HashMap<u64, (usize, HashSet<u64>)> = HashMap::new();
+        // Terms of each place and how often each is added.
+        let mut terms: HashMap<u64, HashMap<u64, i32>> = HashMap::new();
+        let mut others: HashMap<u64, HashMap<u64, i32>> = HashMap::new();
+        let halves = self.halves();
         let rows = self.mma.k as u64;
         for (number, call) in self.calls.iter().enumerate() {
             let data = fragment(of_data, |element, lane, register| {
@@ -103,7 +114,7 @@ impl Product {
                     let result = to.apply(at);
                     let entry = terms.entry(at).or_default();
                     if !call.accumulates {
-                        *entry = (0, HashSet::new());
+                        entry.clear();
                     }
                     for j in 0..rows {
                         let (of_matrix, of_data) = match self.operand {
@@ -114,21 +125,40 @@ impl Product {
                             continue;
                         }
                         let term = self.agree(from, to, of_data, of_matrix, result);
-                        entry.0 += 1;
-                        entry.1.insert(term.map_err(|bit| CheckError::Differ {
-                            array: name.into(),
-                            call: number,
-                            bit,
-                        })?);
+                        let differ = |bit| CheckError::Differ { array: name.into(), call: number, bit };
+                        *entry.entry(term.map_err(differ)?).or_default() += 1;
+                    }
+                    if let Some(split) = self.split.filter(|_| halves.contains(&number)) {
+                        let other = at | 1u64.checked_shl((elements + 5 + split.register) as u32).unwrap_or(0);
+                        let created = to.logical().position(&split.creates).map_or(0, |at| 1u64 << at);
+                        if other >= to.physical().size() || to.apply(other) != result ^ created {
+                            return Err(CheckError::Split { array: name.into(), bit: split.creates });
+                        }
+                        // 2 S, of which Z is taken when that is known.
+                        others.insert(other, entry.iter().map(|(&term, &times)| (term, 2 * times)).collect());
                     }
                 }
             }
         }
+        let mut negative = 0;
+        if let Some(split) = self.split {
+            for (other, mut half) in others {
+                let from = other ^ 1u64 << (elements + 5 + split.register);
+                for (&term, &times) in terms.get(&from).into_iter().flatten() {
+                    *half.entry(term).or_default() -= times;
+                }
+                terms.insert(other, half);
+            }
+            negative = self.sums.iter().position(|bit| *bit == split.sums).map_or(0, |at| 1u64 << at);
+        }
         let expected = 1usize << self.sums.len();
         for at in 0..to.physical().size() {
-            let (count, different) = terms.get(&at).map_or((0, 0), |(count, terms)| (*count, terms.len()));
-            if count != expected || different != expected {
-                return Err(CheckError::Terms { array: name.into(), place: at, terms: different, expected });
+            let odd = self.split.is_some_and(|split| bit_of(to, to.apply(at), split.creates.as_str()) == Some(true));
+            let sign = |term: u64| if odd && term & negative != 0 { -1 } else { 1 };
+            let found = terms.get(&at).into_iter().flatten();
+            let (right, wrong): (Vec<_>, Vec<_>) = found.partition(|(term, times)| **times == sign(**term));
+            if right.len() != expected || !wrong.is_empty() {
+                return Err(CheckError::Terms { array: name.into(), place: at, terms: right.len(), expected });
             }
         }
         Ok(())
@@ -156,7 +186,13 @@ impl Product {
             }
         }
         for name in self.creates.iter().chain(&self.carried) {
-            if of_matrix(*name, "_out") != bit_of(to, result, name.as_str()) {
+            let created = bit_of(to, result, name.as_str());
+            let agrees = match self.split {
+                // The matrix is that of a clear bit, and so is the result.
+                Some(split) if split.creates == *name => of_matrix(*name, "_out").is_none() && created == Some(false),
+                _ => of_matrix(*name, "_out") == created,
+            };
+            if !agrees {
                 return Err(*name);
             }
         }
@@ -209,7 +245,16 @@ impl Solution {
             let (from, to, name) = (&pair[0].layout, &pair[1].layout, pair[1].name.as_str());
             match operation {
                 Operation::Convert(_) => sources(from, to).map(|_| ())?,
-                Operation::Product(product) => product.check(name, from, to)?,
+                Operation::Product(product) => {
+                    let allowed = match product.step.and_then(|step| chain.steps.get(step)) {
+                        Some(Step::Contract { split, .. }) => *split,
+                        _ => None,
+                    };
+                    if let Some(split) = product.split.filter(|of| allowed != Some((of.sums, of.creates))) {
+                        return Err(CheckError::Split { array: name.into(), bit: split.creates });
+                    }
+                    product.check(name, from, to)?;
+                }
                 Operation::Multiply(multiply) => multiply.check(name, from, to)?,
             }
         }
