@@ -19,6 +19,9 @@ pub enum Error {
     /// Correlating.
     #[error(transparent)]
     Correlator(#[from] fringes_correlator::CorrelatorError),
+    /// Batched transforms.
+    #[error(transparent)]
+    Fft(#[from] fringes_fft::FftError),
     /// Beamforming.
     #[error(transparent)]
     Beamformer(#[from] fringes_beamformer::BeamformerError),

@@ -130,6 +130,7 @@ pub use fringes_beamformer as beamformer;
 pub use fringes_channelizer as channelizer;
 pub use fringes_correlator as correlator;
 pub use fringes_delay as delay;
+pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
@@ -142,6 +143,7 @@ pub use fringes_channelizer::{
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
+pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{

@@ -1,0 +1,114 @@
+//! A plan, loaded on a device.
+
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+
+use crate::gpu::ptx::ptx;
+use crate::{FftError, FftOutput, FftSample, Plan, phase_table};
+
+/// Most transforms of one launch.
+pub const MAX_LAUNCH_TRANSFORMS: usize = u32::MAX as usize;
+
+/// What the kernels' accesses need of an address.
+const ALIGNMENT: u64 = 16;
+
+/// Threads of a warp, which does one transform at a time.
+const WARP: u32 = 32;
+
+/// Threads of a block where a kernel declares none.
+const THREADS: u32 = 128;
+
+/// A plan's kernel on one device, with its table of phases there.
+///
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is queued.
+#[derive(Debug)]
+pub struct DevicePlan<S, O> {
+    plan: Plan<S, O>,
+    kernel: Kernel,
+    phases: Buffer<u32>,
+    /// Threads of a block.
+    threads: u32,
+    /// Blocks that the device holds at once.
+    blocks: u32,
+}
+
+impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
+    /// Loads the kernel and sends the phases, and waits for that; the first time on a machine the driver compiles the kernel.
+    ///
+    /// # Errors
+    /// [`FftError::NoKernel`] if there is none of the plan's size, [`FftError::Gpu`] with what the driver says.
+    pub fn load(device: &Device, plan: &Plan<S, O>) -> Result<Self, FftError> {
+        let missing = FftError::NoKernel { inputs: plan.inputs(), outputs: plan.outputs() };
+        let module = device.load(&PtxSet::new(ptx(plan.size()).ok_or(missing)?))?;
+        let (samples, output) = (S::KERNEL, O::kernel(plan.overflow()));
+        let kernel = module.kernel(&format!("fft_{}_{}_{samples}_{output}", plan.inputs(), plan.outputs()))?;
+        let table = phase_table(plan.size(), plan.sign(), plan.scale_exponent());
+        let phases = Buffer::from_slice(&device.new_stream()?, &table)?;
+        let threads = kernel.threads().map_or(THREADS, |[x, y, z]| x * y * z);
+        let resident = kernel.blocks_per_multiprocessor(threads, 0)?.max(1);
+        let blocks = resident.saturating_mul(device.info().multiprocessors).max(1);
+        Ok(Self { plan: *plan, kernel, phases, threads, blocks })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan<S, O> {
+        &self.plan
+    }
+
+    /// The kernel, for its attributes.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The launch for so many transforms: as many blocks as the device holds at once, or as there is work for.
+    pub fn launch(&self, transforms: usize) -> LaunchConfig {
+        let warps = (self.threads / WARP).max(1) as usize;
+        let blocks = transforms.div_ceil(warps).clamp(1, self.blocks as usize);
+        LaunchConfig::new([blocks as u32, 1, 1], [self.threads, 1, 1])
+    }
+
+    /// Transforms samples `[transform][n]` to outputs `[transform][q]`. Elements of the buffers past the last transform are neither read nor written; for no
+    /// transforms nothing is queued.
+    ///
+    /// # Errors
+    /// [`FftError::TooManyTransforms`] above [`MAX_LAUNCH_TRANSFORMS`], [`FftError::DeviceLength`] if a buffer is too short,
+    /// [`FftError::DeviceAlignment`] if one does not start at a multiple of 16 bytes, [`FftError::Gpu`] with what the driver says.
+    pub fn execute(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, S>,
+        outputs: &mut BufferViewMut<'_, O>,
+        transforms: usize,
+    ) -> Result<(), FftError> {
+        let [inputs, results] =
+            check(&self.plan, transforms, [(samples.address(), samples.len()), (outputs.address(), outputs.len())])?;
+        if transforms == 0 {
+            return Ok(());
+        }
+        let samples = samples.slice(..inputs)?.cast::<u32>()?;
+        let outputs = outputs.reborrow().slice(..results)?.cast::<u32>()?;
+        let config = self.launch(transforms);
+        Ok(self.kernel.launch_safe(stream, &config, args![samples, &self.phases, outputs, transforms as u32])?)
+    }
+}
+
+/// Checks addresses and lengths of samples and outputs, and returns how many elements of each the transforms take.
+fn check<S: FftSample, O: FftOutput>(
+    plan: &Plan<S, O>,
+    transforms: usize,
+    [samples, outputs]: [(u64, usize); 2],
+) -> Result<[usize; 2], FftError> {
+    if transforms > MAX_LAUNCH_TRANSFORMS {
+        return Err(FftError::TooManyTransforms { actual: transforms, limit: MAX_LAUNCH_TRANSFORMS });
+    }
+    let length = |buffer, each: usize, (address, actual): (u64, usize)| {
+        let expected = transforms.saturating_mul(each);
+        if actual < expected {
+            return Err(FftError::DeviceLength { buffer, expected, actual });
+        }
+        if !address.is_multiple_of(ALIGNMENT) {
+            return Err(FftError::DeviceAlignment { buffer, expected: ALIGNMENT, address });
+        }
+        Ok(expected)
+    };
+    Ok([length("samples", plan.inputs(), samples)?, length("spectra", plan.outputs(), outputs)?])
+}
