@@ -2,7 +2,7 @@
 
 use fringes_types::TypesError;
 
-use crate::{SCALE_EXPONENTS, SIZES};
+use crate::{FeedLines, SCALE_EXPONENTS, SIZES};
 
 /// Why samples cannot be transformed, with what was expected and what came.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -52,6 +52,68 @@ pub enum FftError {
         inputs: usize,
         /// Outputs of a transform.
         outputs: usize,
+    },
+    /// A line that no transform takes.
+    #[error(
+        "a line of {feeds} feeds padded to {padded}: expected 1 to {padded} feeds, padded to 64, 128, 256, 512 or 1024"
+    )]
+    BeamPadding {
+        /// Feeds of a line.
+        feeds: usize,
+        /// Length asked for.
+        padded: usize,
+    },
+    /// No beams, or more than can be.
+    #[error("{lines} lines x {pols} polarisations x {padded} beams: expected 1 to {limit} beams")]
+    BeamCount {
+        /// Number of lines.
+        lines: usize,
+        /// Polarisations of a feed.
+        pols: usize,
+        /// Beams of a line and polarisation.
+        padded: usize,
+        /// Most beams.
+        limit: usize,
+    },
+    /// Gains so small or so large that f32 beams might not hold them.
+    #[error("the largest gain of channel {channel}: expected 0 or 2^-60 to below 2^60, found {largest:e}")]
+    GainRange {
+        /// Which channel.
+        channel: usize,
+        /// Its largest absolute value.
+        largest: f64,
+    },
+    /// Gains times the scale that the output's format cannot be multiplied by.
+    #[error(
+        "gains and scale of channel {channel} are a factor of 2^{actual} at the end: expected 2^{least} to 2^{greatest}"
+    )]
+    BeamScale {
+        /// Which channel.
+        channel: usize,
+        /// Exponent of the factor: the scale's, and 3 more than that of the channel's largest gain.
+        actual: i32,
+        /// Least exponent.
+        least: i32,
+        /// Greatest exponent.
+        greatest: i32,
+    },
+    /// A plan of other lines than those loaded.
+    #[error("expected {expected:?}, found {actual:?}")]
+    BeamLines {
+        /// The lines loaded.
+        expected: FeedLines,
+        /// The plan's.
+        actual: FeedLines,
+    },
+    /// More work than one launch counts, or none.
+    #[error("{channels} channels x {times} times x {lines} lines in one launch: expected 1 to 2^32 - 1")]
+    BeamShape {
+        /// Channels.
+        channels: usize,
+        /// Times.
+        times: usize,
+        /// Lines of feeds.
+        lines: usize,
     },
     /// A device buffer is too short.
     #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]

@@ -6,6 +6,8 @@
 //! |---|---|---|
 //! | [`Plan::execute`] | samples `[transform][n]` of f16, 8 or 4 bits, on the host | spectra in f16, or their powers, `[transform][q]` |
 //! | [`gpu::DevicePlan`] | the same in device buffers | the same, in the order of a stream |
+//! | [`BeamFft::form`] | voltages `[channel][time][input]` of lines of feeds, 8 or 4 bits, and gains | FFT beams `[channel][time][beam]`, or their powers |
+//! | [`gpu::DeviceBeams`] | the same in device buffers | the same, in the order of a stream |
 //!
 //! [`Plan::execute`] runs on the backend it is given: on a GPU each warp does a transform in its registers, on tensor cores; on the CPU it is
 //! a transform in f32 whose outputs are rounded.
@@ -25,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod beam;
 mod cpu;
 mod error;
 mod execute;
@@ -35,6 +38,8 @@ mod plan;
 mod sample;
 mod size;
 
+pub(crate) use beam::ScaledGains;
+pub use beam::{BeamFft, BeamOutput, BeamSample, FeedLines};
 pub use error::FftError;
 #[doc(hidden)]
 pub use phases::phase_table;
