@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: |root, _| crate::tidy::run(root) },
     Step { name: "performance", run: |root, _| crate::performance::run(root, true) },
     Step { name: "conversions", run: |root, _| crate::conversions::run(root, true) },
+    Step { name: "fft", run: |root, _| crate::fft::run(root, true) },
     Step { name: "kernels", run: |root, _| crate::kernels::run(root, &crate::kernels::Options::for_ci()) },
     Step { name: "fmt", run: |root, _| cargo(root, &["fmt", "--all", "--check"], &[]) },
     Step { name: "test", run: |root, _| cargo(root, &["test", "--workspace"], &[]) },

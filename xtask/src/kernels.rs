@@ -50,7 +50,13 @@ const CRATES: &[KernelCrate] = &[
         part: None,
     },
     KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
+    batch("256_512", "crates/fft/ptx/256_512"),
 ];
+
+/// The kernels of transforms of one size.
+const fn batch(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "fft-batch", archs: &[Arch::Sm80], destination, part: Some(part) }
+}
 
 impl KernelCrate {
     /// The crate's folder.

@@ -5,6 +5,7 @@
 
 mod ci;
 mod conversions;
+mod fft;
 mod kernels;
 mod performance;
 mod tidy;
@@ -45,6 +46,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Writes kernels-rs/fft/src/generated and crates/fft/src/generated.rs from the solver's assignments.
+    Fft {
+        /// Only compare; fail if a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Writes docs/performance.md from docs/measurements/*.json.
     Performance {
         /// Only compare; fail if the page is stale.
@@ -66,6 +73,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(root),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),
+        Task::Fft { check } => fft::run(root, check),
         Task::Performance { check } => performance::run(root, check),
     };
     match result {

@@ -1,0 +1,68 @@
+//! The sizes, and the assignment of each.
+
+use std::fmt;
+
+use fringes_layout::Name;
+use fringes_layout::plan::Costs;
+use fringes_layout::solve::{Boundary, Fft, Problem, Solution, Where, solve};
+
+/// A size and how its input bits are divided into factors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    /// Bits of `n`.
+    pub(crate) input_bits: usize,
+    /// Bits of `q`.
+    pub(crate) output_bits: usize,
+    /// Bits of each factor, from the highest input bits down.
+    pub(crate) factors: &'static [usize],
+}
+
+const fn size(input_bits: usize, output_bits: usize, factors: &'static [usize]) -> Size {
+    Size { input_bits, output_bits, factors }
+}
+
+/// Every size: the cheapest factors that `solve::best` finds.
+pub(crate) const SIZES: &[Size] = &[size(8, 9, &[4, 4])];
+
+impl Size {
+    /// `64_128`.
+    pub(crate) fn key(&self) -> String {
+        format!("{}_{}", 1 << self.input_bits, 1 << self.output_bits)
+    }
+
+    /// Name of the module, `fft_64_128`.
+    pub(crate) fn module(&self) -> String {
+        format!("fft_{}", self.key())
+    }
+
+    /// Name of the type, `Fft64To128`.
+    pub(crate) fn name(&self) -> String {
+        format!("Fft{}To{}", 1 << self.input_bits, 1 << self.output_bits)
+    }
+
+    /// The assignment: both parts of a number in one register at either end, the lowest bit of the index in the register's number, the next two in
+    /// the lane's, so that every access is of whole sectors.
+    pub(crate) fn solution(&self) -> Result<Solution, String> {
+        let end = |stem: &str| -> Result<Boundary, String> {
+            let name = |text: &str| Name::new(text).map_err(|error| error.to_string());
+            Ok(Boundary::Among(vec![
+                (name("ReIm")?, Where::Inside),
+                (name(&format!("{stem}0"))?, Where::Register),
+                (name(&format!("{stem}1"))?, Where::Lane),
+                (name(&format!("{stem}2"))?, Where::Lane),
+            ]))
+        };
+        let fft = Fft::with_sizes(self.input_bits, self.output_bits, self.factors);
+        let chain = fft.chain().map_err(|error| error.to_string())?;
+        let mut problem = Problem::new(chain, Costs::H200);
+        (problem.input, problem.output) = (end("n")?, end("q")?);
+        let solution = solve(&problem).map_err(|error| error.to_string())?;
+        Ok(solution)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", 1 << self.input_bits, 1 << self.output_bits)
+    }
+}
