@@ -61,7 +61,7 @@ fn stage_table(layout: &Layout, outputs: u64, sign: Sign, scale: f64) -> Vec<u32
     let half = |register, lane, b| {
         let place = layout.physical().index(&[("r", register), ("t", lane), ("b", b)]);
         let value = scale * element(layout, layout.apply(place), outputs, sign);
-        u32::from(f16::from_f64(value).to_bits())
+        u32::from(f16::from_f64(value + 0.0).to_bits()) // -0 + 0 = 0
     };
     let word = |register, lane| half(register, lane, 0) | half(register, lane, 1) << 16;
     (0..registers).flat_map(|register| (0..LANES).map(move |lane| (register, lane))).map(|(r, t)| word(r, t)).collect()
@@ -129,3 +129,6 @@ fn root_of_unity(k: u64, n: u64) -> (f64, f64) {
         _ => (im, -re),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,7 +183,7 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
     /// from more than 32 roundings one after another, so that they make it larger by less than a 32nd. The result is
     /// `65504 (1 - 1/32) / (2^k inputs sqrt(2))`: 175 at 256 inputs and scale 1.
     ///
-    /// Noise stays far below what its largest values could sum to: see [`Plan::is_safe`] for what holds for every signal.
+    /// This is for the worst signal there is. Noise of larger values stays within f16 too, where the rms of a part times `2^k sqrt(inputs)` is several times below 65504.
     pub fn largest_safe_input(&self) -> f64 {
         let growth = 2f64.powi(self.scale_exponent) * self.inputs() as f64 * std::f64::consts::SQRT_2;
         f64::from(f16::MAX.to_f32()) * (1.0 - 1.0 / 32.0) / growth

@@ -112,3 +112,45 @@ fn check<S: FftSample, O: FftOutput>(
     };
     Ok([length("samples", plan.inputs(), samples)?, length("spectra", plan.outputs(), outputs)?])
 }
+
+#[cfg(test)]
+mod tests {
+    use fringes_types::{Complex, f16};
+
+    use super::*;
+
+    /// 10 transforms of 64 samples to 128 outputs, with buffers at these addresses, of these lengths.
+    fn checked(samples: (u64, usize), outputs: (u64, usize)) -> Result<[usize; 2], FftError> {
+        check(&Plan::<Complex<i8>, Complex<f16>>::new(64, 128)?, 10, [samples, outputs])
+    }
+
+    #[test]
+    fn buffers_may_be_longer_and_not_shorter() {
+        assert_eq!(checked((256, 640), (512, 1280)), Ok([640, 1280]));
+        assert_eq!(checked((256, 9999), (512, 9999)), Ok([640, 1280]));
+        let short = |buffer, expected, actual| Err(FftError::DeviceLength { buffer, expected, actual });
+        assert_eq!(checked((256, 639), (512, 1280)), short("samples", 640, 639));
+        assert_eq!(checked((256, 640), (512, 1279)), short("spectra", 1280, 1279));
+    }
+
+    #[test]
+    fn buffers_start_at_multiples_of_16_bytes() {
+        for address in [257, 258, 260, 264] {
+            let misaligned = |buffer| Err(FftError::DeviceAlignment { buffer, expected: 16, address });
+            assert_eq!(checked((address, 640), (512, 1280)), misaligned("samples"));
+            assert_eq!(checked((256, 640), (address, 1280)), misaligned("spectra"));
+        }
+    }
+
+    #[test]
+    fn transforms_are_counted_in_32_bits() -> Result<(), FftError> {
+        let plan = Plan::<Complex<i8>, f32>::new(64, 64)?;
+        let check = |transforms, length| check(&plan, transforms, [(0, length), (0, length)]);
+        let limit = MAX_LAUNCH_TRANSFORMS;
+        let too_many = FftError::TooManyTransforms { actual: limit + 1, limit };
+        assert_eq!(check(limit + 1, usize::MAX), Err(too_many));
+        assert_eq!(check(limit, usize::MAX), Ok([64 * limit, 64 * limit]));
+        assert_eq!(check(0, 0), Ok([0, 0]));
+        Ok(())
+    }
+}
