@@ -1,6 +1,7 @@
 //! What is transformed, and what comes out.
 
 use bytemuck::Pod;
+use fringes_gpu::KernelElement;
 use fringes_types::{Complex4, VoltageSample, f16};
 use num_complex::Complex;
 
@@ -36,6 +37,10 @@ impl FftSample for Complex4 {
 
 /// What a transform writes: `Complex<f16>` for spectra, `f32` for their powers `|Y|^2`.
 pub trait FftOutput: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Debug {
+    /// Two of them, as kernels store them.
+    #[doc(hidden)]
+    type Pair: KernelElement;
+
     /// The kernels' name for it.
     #[doc(hidden)]
     fn kernel(overflow: Overflow) -> &'static str;
@@ -46,6 +51,8 @@ pub trait FftOutput: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::
 }
 
 impl FftOutput for Complex<f16> {
+    type Pair = [u32; 2];
+
     fn kernel(overflow: Overflow) -> &'static str {
         match overflow {
             Overflow::Infinity => "f16",
@@ -66,6 +73,8 @@ impl FftOutput for Complex<f16> {
 
 impl sealed::Sealed for f32 {}
 impl FftOutput for f32 {
+    type Pair = [f32; 2];
+
     fn kernel(_: Overflow) -> &'static str {
         "power"
     }

@@ -39,8 +39,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
     pub fn load(device: &Device, plan: &Plan<S, O>) -> Result<Self, FftError> {
         let missing = FftError::NoKernel { inputs: plan.inputs(), outputs: plan.outputs() };
         let module = device.load(&PtxSet::new(ptx(plan.size()).ok_or(missing)?))?;
-        let (samples, output) = (S::KERNEL, O::kernel(plan.overflow()));
-        let kernel = module.kernel(&format!("fft_{}_{}_{samples}_{output}", plan.inputs(), plan.outputs()))?;
+        let kernel = module.kernel(&kernel_name(plan))?;
         let table = phase_table(plan.size(), plan.sign(), plan.scale_exponent());
         let phases = Buffer::from_slice(&device.new_stream()?, &table)?;
         let threads = kernel.threads().map_or(THREADS, |[x, y, z]| x * y * z);
@@ -85,10 +84,15 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
             return Ok(());
         }
         let samples = samples.slice(..inputs)?.cast::<u32>()?;
-        let outputs = outputs.reborrow().slice(..results)?.cast::<u32>()?;
+        let outputs = outputs.reborrow().slice(..results)?.cast::<O::Pair>()?;
         let config = self.launch(transforms);
         Ok(self.kernel.launch_safe(stream, &config, args![samples, &self.phases, outputs, transforms as u32])?)
     }
+}
+
+/// The name of a plan's kernel, `fft_256_512_i4_power`.
+fn kernel_name<S: FftSample, O: FftOutput>(plan: &Plan<S, O>) -> String {
+    format!("fft_{}_{}_{}_{}", plan.inputs(), plan.outputs(), S::KERNEL, O::kernel(plan.overflow()))
 }
 
 /// Checks addresses and lengths of samples and outputs, and returns how many elements of each the transforms take.
@@ -114,10 +118,51 @@ fn check<S: FftSample, O: FftOutput>(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 mod tests {
-    use fringes_types::{Complex, f16};
+    use fringes_gpu::declaration::{Access, Element, KernelDeclaration, ParameterKind};
+    use fringes_gpu::{KernelAttributes, KernelElement, LaunchLimits, check_launch};
+    use fringes_types::{Complex, Complex4, f16};
 
     use super::*;
+    use crate::gpu::has_kernel;
+    use crate::{Overflow, SIZES, Size};
+
+    /// Checks the launch of a plan against what the kernel of its name declares.
+    fn launch_fits<S: FftSample, O: FftOutput>(plan: &Plan<S, O>, text: &str) {
+        let declarations = KernelDeclaration::all(text).unwrap();
+        let name = kernel_name(plan);
+        let declaration = declarations.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("no {name}"));
+        let [threads, 1, 1] = declaration.bounds.threads.unwrap() else { panic!("{name} has rows of threads") };
+        assert!(declaration.safe && threads.is_multiple_of(WARP), "{name}");
+        let attributes =
+            KernelAttributes { registers: 128, static_shared_bytes: 0, local_bytes: 0, max_threads_per_block: threads };
+        let buffer = |element, access| ParameterKind::Buffer { element, access };
+        let words = buffer(Element::U32, Access::Read);
+        let outputs = buffer(O::Pair::ELEMENT, Access::ReadWrite);
+        let arguments = [words, words, outputs, ParameterKind::Scalar(Element::U32)];
+        let config = LaunchConfig::new([1000, 1, 1], [threads, 1, 1]);
+        assert_eq!(check_launch(declaration, &attributes, &LaunchLimits::LOWEST, &config, &arguments), Ok(()));
+    }
+
+    fn launches_fit<S: FftSample>(size: Size, text: &str) {
+        launch_fits(&Plan::<S, f32>::of(size), text);
+        for overflow in [Overflow::Infinity, Overflow::Saturate] {
+            launch_fits(&Plan::<S, Complex<f16>>::of(size).with_overflow(overflow), text);
+        }
+    }
+
+    #[test]
+    fn every_plan_of_a_size_with_kernels_has_one_that_takes_its_arguments() {
+        for size in SIZES {
+            if let Some(text) = ptx(size) {
+                assert!(has_kernel(size), "{size} has kernels and no phases");
+                launches_fit::<Complex<f16>>(size, text);
+                launches_fit::<Complex<i8>>(size, text);
+                launches_fit::<Complex4>(size, text);
+            }
+        }
+    }
 
     /// 10 transforms of 64 samples to 128 outputs, with buffers at these addresses, of these lengths.
     fn checked(samples: (u64, usize), outputs: (u64, usize)) -> Result<[usize; 2], FftError> {
