@@ -1,9 +1,10 @@
-//! `cargo xtask conversions`: kernels-rs/conversions/src/generated.rs from the list of conversions.
+//! `cargo xtask conversions`: Rust files from lists of conversions.
 //!
-//! Each conversion becomes a function, written by `fringes_layout::program`, a kernel of one warp a block that runs it, and
-//! a row of the table that tests and `validate` go through.
+//! Each conversion becomes a function, written by `fringes_layout::program`. In kernels-rs/conversions it also gets a kernel of one warp a
+//! block that runs it, and a row of the table that tests and `validate` go through; kernels-rs/fft/src/note has the functions alone.
 
 mod list;
+mod note;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,71 +13,106 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fringes_layout::program::{Counts, Emission, Instruction, Program};
-use list::{Conversion, conversions};
+use list::Conversion;
 
-/// The generated file.
-const FILE: &str = "kernels-rs/conversions/src/generated.rs";
+/// A generated file.
+struct File {
+    /// Where it lies.
+    path: &'static str,
+    /// Its first paragraph.
+    what: &'static str,
+    /// The list that it is made from.
+    list: &'static str,
+    /// What is on the list.
+    conversions: fn() -> Result<Vec<Conversion>, String>,
+    /// Whether it has kernels and a table beside the functions.
+    kernels: bool,
+}
+
+/// Every generated file.
+const FILES: [File; 2] = [
+    File {
+        path: "kernels-rs/conversions/src/generated.rs",
+        what: "Conversions between layouts: functions, kernels that run them, and their table.",
+        list: "xtask/src/conversions/list.rs",
+        conversions: list::conversions,
+        kernels: true,
+    },
+    File {
+        path: "kernels-rs/fft/src/note/generated.rs",
+        what: "Conversions of the note's transform.",
+        list: "xtask/src/conversions/note.rs",
+        conversions: note::conversions,
+        kernels: false,
+    },
+];
 
 /// What holds where stores of matrices exist.
 const SM_90: &str = "#[cfg(any(not(target_arch = \"nvptx64\"), fringes_sm_90a))]\n";
 
-/// Writes the file, or with `check` fails if it differs from what would be written.
+/// Writes the files, or with `check` fails if one differs from what would be written.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
-    let source = format(root, &source()?)?;
-    let path = root.join(FILE);
-    if check {
-        return match std::fs::read_to_string(&path) {
-            Ok(current) if current == source => Ok(()),
-            _ => Err(format!("{FILE} is stale; run `cargo xtask conversions`")),
-        };
+    let mut stale = Vec::new();
+    for file in &FILES {
+        let source = format(root, &file.source()?)?;
+        let path = root.join(file.path);
+        if !check {
+            std::fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
+        } else if std::fs::read_to_string(&path).ok().as_ref() != Some(&source) {
+            stale.push(format!("{} is stale; run `cargo xtask conversions`", file.path));
+        }
     }
-    std::fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))
+    if stale.is_empty() { Ok(()) } else { Err(stale.join("\n")) }
 }
 
-/// The file before it is formatted. Every program is checked against its layouts.
-fn source() -> Result<String, String> {
-    let conversions = conversions()?;
-    let mut paths: BTreeSet<(String, bool)> = BTreeSet::new();
-    let (mut functions, mut kernels, mut rows) = (String::new(), String::new(), String::new());
-    for conversion in &conversions {
-        let shown = |error: &dyn std::fmt::Display| format!("{}: {error}", conversion.name);
-        let Conversion { name, from, to, program, .. } = conversion;
-        program.check(from, to).map_err(|error| shown(&error))?;
-        let new = stores_matrices(program);
-        paths.extend(program.paths().into_iter().map(|path| {
-            let matrix = path.contains("stmatrix");
-            (path, matrix)
-        }));
-        let emission = Emission { name, from, to, bound: conversion.bound.as_deref() };
-        let function = program.emit(&emission).map_err(|error| shown(&error))?;
-        let cfg = if new { SM_90 } else { "" };
-        let (documentation, code) = function.split_at(function.find("#[inline").unwrap_or(0));
-        write!(functions, "\n/// {}\n///\n{documentation}{cfg}{code}", conversion.what)
-            .map_err(|error| shown(&error))?;
-        kernels += &kernel(conversion, cfg);
-        rows += &row(conversion, new);
+impl File {
+    /// The file before it is formatted. Every program is checked against its layouts.
+    fn source(&self) -> Result<String, String> {
+        let conversions = (self.conversions)()?;
+        let mut paths: BTreeSet<(String, bool)> = BTreeSet::new();
+        let (mut functions, mut kernels, mut rows) = (String::new(), String::new(), String::new());
+        for conversion in &conversions {
+            let shown = |error: &dyn std::fmt::Display| format!("{}: {error}", conversion.name);
+            let Conversion { name, from, to, program, .. } = conversion;
+            program.check(from, to).map_err(|error| shown(&error))?;
+            let new = stores_matrices(program);
+            paths.extend(program.paths().into_iter().map(|path| {
+                let matrix = path.contains("stmatrix");
+                (path, matrix)
+            }));
+            let emission = Emission { name, from, to, bound: conversion.bound.as_deref() };
+            let function = program.emit(&emission).map_err(|error| shown(&error))?;
+            let cfg = if new { SM_90 } else { "" };
+            let (documentation, code) = function.split_at(function.find("#[inline").unwrap_or(0));
+            write!(functions, "\n/// {}\n///\n{documentation}{cfg}{code}", conversion.what)
+                .map_err(|error| shown(&error))?;
+            kernels += &kernel(conversion, cfg);
+            rows += &row(conversion, new);
+        }
+        let mut file = format!(
+            "//! {}\n//!\n//! @generated by `cargo xtask conversions` from {}; do not edit.\n\n",
+            self.what, self.list
+        );
+        if self.kernels {
+            file += "#[cfg(not(target_arch = \"nvptx64\"))]\nuse crate::{Conversion, Counts};\n";
+            paths.extend(
+                ["Global", "GlobalMut", "index::ctaid_x", "index::laneid"]
+                    .map(|path| (format!("fringes_device::{path}"), false)),
+            );
+        }
+        for (path, matrix) in paths {
+            let _ = writeln!(file, "{}use {path};", if matrix { SM_90 } else { "" });
+        }
+        file += &functions;
+        if self.kernels {
+            file += &kernels;
+            let _ = write!(
+                file,
+                "\n/// Every conversion of this file.\n#[cfg(not(target_arch = \"nvptx64\"))]\npub const CONVERSIONS: &[Conversion] = &[\n{rows}];\n"
+            );
+        }
+        Ok(file)
     }
-    let mut file = String::from(
-        "//! Conversions between layouts: functions, kernels that run them, and their table.\n\
-         //!\n\
-         //! @generated by `cargo xtask conversions` from xtask/src/conversions/list.rs; do not edit.\n\n\
-         #[cfg(not(target_arch = \"nvptx64\"))]\n\
-         use crate::{Conversion, Counts};\n",
-    );
-    paths.extend(
-        ["Global", "GlobalMut", "index::ctaid_x", "index::laneid"]
-            .map(|path| (format!("fringes_device::{path}"), false)),
-    );
-    for (path, matrix) in paths {
-        let _ = writeln!(file, "{}use {path};", if matrix { SM_90 } else { "" });
-    }
-    file += &functions;
-    file += &kernels;
-    let _ = write!(
-        file,
-        "\n/// Every conversion of this file.\n#[cfg(not(target_arch = \"nvptx64\"))]\npub const CONVERSIONS: &[Conversion] = &[\n{rows}];\n"
-    );
-    Ok(file)
 }
 
 /// Whether a program needs sm_90.
@@ -198,15 +234,16 @@ mod tests {
 
     use super::*;
 
-    /// A folder as the workspace's root, with the generated file as given.
+    /// A folder as the workspace's root, with the generated files as given.
     fn root(source: Option<&str>) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         std::fs::copy(own.join("rustfmt.toml"), root.path().join("rustfmt.toml")).unwrap();
-        let file = root.path().join(FILE);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        if let Some(source) = source {
-            std::fs::write(file, source).unwrap();
+        for file in FILES.map(|file| root.path().join(file.path)) {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            if let Some(source) = source {
+                std::fs::write(file, source).unwrap();
+            }
         }
         root
     }
@@ -216,7 +253,8 @@ mod tests {
         for source in [None, Some("//! Nothing.\n")] {
             let root = root(source);
             let error = run(root.path(), true).unwrap_err();
-            assert!(error.contains("cargo xtask conversions") && error.contains("generated.rs"), "{error}");
+            assert_eq!(error.matches("run `cargo xtask conversions`").count(), FILES.len(), "{error}");
+            assert!(FILES.iter().all(|file| error.contains(file.path)), "{error}");
             run(root.path(), false).unwrap();
             assert_eq!(run(root.path(), true), Ok(()));
         }
@@ -225,7 +263,8 @@ mod tests {
     #[test]
     fn what_is_emitted_is_as_rustfmt_writes_it() {
         let root = root(None);
-        for Conversion { name, from, to, program, bound, .. } in conversions().unwrap() {
+        let all = FILES.iter().flat_map(|file| (file.conversions)().unwrap());
+        for Conversion { name, from, to, program, bound, .. } in all {
             let emission = Emission { name, from: &from, to: &to, bound: bound.as_deref() };
             let function = program.emit(&emission).unwrap();
             assert_eq!(format(root.path(), &function).unwrap(), function);

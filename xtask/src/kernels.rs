@@ -49,6 +49,12 @@ const CRATES: &[KernelCrate] = &[
         destination: "kernels-rs/conversions/ptx",
         part: None,
     },
+    KernelCrate {
+        name: "fft-timed",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "kernels-rs/fft-timed/ptx",
+        part: None,
+    },
     KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
     batch("256_512", "crates/fft/ptx/256_512"),
 ];

@@ -5,6 +5,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`generated`] | a [`Transform`] for each size, from the solver's assignments |
+//! | [`note`] | the FFT note's transform from 256 to 512, to compare with |
 //! | the root | formats of samples ([`Format`]), kinds of sums ([`Sums`]), kinds of results ([`Spectra`]) |
 //!
 //! This crate declares no kernel, so that others can use it: `fringes-kernels-fft-batch` has those for arrays of transforms.
@@ -22,6 +23,7 @@
 mod agree;
 mod format;
 pub mod generated;
+pub mod note;
 mod spectra;
 pub mod sums;
 mod transform;
