@@ -8,12 +8,12 @@ mod note;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use fringes_layout::program::{Counts, Emission, Instruction, Program};
 use list::Conversion;
+
+use crate::rustfmt::format;
 
 /// A generated file.
 struct File {
@@ -205,26 +205,6 @@ fn counts(counts: &Counts) -> String {
     let set: Vec<String> =
         fields.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}: {count}")).collect();
     format!("Counts {{ {}, ..Counts::NONE }}", set.join(", "))
-}
-
-/// The source as rustfmt writes it.
-fn format(root: &Path, source: &str) -> Result<String, String> {
-    let shown = |error: std::io::Error| format!("rustfmt: {error}");
-    let mut child = Command::new("rustfmt")
-        .args(["--edition", "2024", "--emit", "stdout", "--config-path"])
-        .arg(root.join("rustfmt.toml"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(shown)?;
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(source.as_bytes()).map_err(shown)?;
-    }
-    let output = child.wait_with_output().map_err(shown)?;
-    if !output.status.success() {
-        return Err(format!("rustfmt does not take the generated source: {}", output.status));
-    }
-    String::from_utf8(output.stdout).map_err(|error| format!("rustfmt: {error}"))
 }
 
 #[cfg(test)]

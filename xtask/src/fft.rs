@@ -9,9 +9,9 @@ mod host;
 mod names;
 mod sizes;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+use crate::rustfmt::format;
 
 use sizes::SIZES;
 
@@ -70,21 +70,4 @@ fn module() -> String {
         text += &format!("pub use {}::{};\n", size.module(), size.name());
     }
     text
-}
-
-/// The text as rustfmt has it.
-fn format(root: &Path, text: &str) -> Result<String, String> {
-    let shown = |error: std::io::Error| format!("rustfmt: {error}");
-    let mut command = Command::new("rustfmt");
-    command.args(["--edition", "2024", "--config-path"]).arg(root);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(shown)?;
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(text.as_bytes()).map_err(shown)?;
-    }
-    let output = child.wait_with_output().map_err(shown)?;
-    if !output.status.success() {
-        return Err(format!("rustfmt: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    String::from_utf8(output.stdout).map_err(|error| format!("rustfmt: {error}"))
 }

@@ -8,6 +8,7 @@ mod conversions;
 mod fft;
 mod kernels;
 mod performance;
+mod rustfmt;
 mod tidy;
 
 use std::path::{Path, PathBuf};
