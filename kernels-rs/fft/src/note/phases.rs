@@ -1,8 +1,11 @@
 //! The phases in registers.
 
 use fringes_device::arithmetic::prmt_b32;
-use fringes_device::half2::neg_f16x2;
+use fringes_device::half2::{mul_rn_f16x2, neg_f16x2};
 use fringes_device::{Global, opaque};
+
+/// Two f16 of 1.
+const ONES: u32 = 0x3c00_3c00;
 
 /// Registers with all phases of the transform.
 pub trait Phases: Copy {
@@ -68,7 +71,7 @@ impl Phases for Packed {
     #[inline(always)]
     fn matrix(&self) -> [u32; 4] {
         let [re, im] = self.matrix;
-        [re, im, neg_f16x2(opaque(im as i32) as u32), re]
+        [re, im, neg_f16x2(opaque(im as i32) as u32), mul_rn_f16x2(opaque(re as i32) as u32, ONES)]
     }
 }
 
