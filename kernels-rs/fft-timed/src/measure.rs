@@ -4,8 +4,9 @@
 //! registers `steps` times over; `cycles[block]` is what that takes, so the SM-cycles of a transform are cycles / (steps x warps of an SM). `values` receives one word a
 //! thread that depends on all registers.
 //!
-//! The next step's input is the last one's output: `x[i] = y[i] y[j] + 1/4`, clamped to 0..=1, with `j` = `i` or (where the output is larger) its
-//! other half. That is one half2 operation a register of the input, and the values stay finite and do not die out.
+//! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` = `i` or (where the output is larger) its
+//! other half, and `s` numbers of the thread's own. That is one half2 operation a register of the input. With phases of scale 1 most results are far
+//! from 0 and 1, so that their signs decide: the values stay finite, and a test finds them go on changing.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::clock::clock64;
@@ -15,9 +16,6 @@ use fringes_device::{GlobalMut, Shared};
 
 /// Warps of a block.
 pub const WARPS: u32 = 4;
-
-/// A quarter, twice.
-const QUARTERS: u32 = 0x3400_3400;
 
 /// Repeats `transform` on `I` registers a lane between two readings of the clock. It gets `words` of the block's shared memory a warp.
 ///
@@ -34,6 +32,7 @@ pub(crate) unsafe fn measure<const I: usize, const O: usize>(
     let (tid, shared) = (tid_x(), Shared::<u32>::dynamic());
     let own = shared.part(words * (tid as usize / 32), words);
     let seed = tid.wrapping_mul(0x9e37_79b9) ^ ctaid_x().wrapping_mul(0xc2b2_ae35);
+    let own_numbers = seed.wrapping_mul(0x85eb_ca6b) & 0x3bff_3bff; // below 1
     let mut x = [0; I];
     let mut i = 0;
     while i < I {
@@ -48,7 +47,7 @@ pub(crate) unsafe fn measure<const I: usize, const O: usize>(
         let y = transform(x, own);
         let mut i = 0;
         while i < I {
-            x[i] = fma_rn_sat_f16x2(y[i], y[O - I + i], QUARTERS);
+            x[i] = fma_rn_sat_f16x2(y[i], y[O - I + i], own_numbers);
             i += 1;
         }
         step += 1;
