@@ -19,12 +19,15 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../validate/fft_data.rs"]
+mod fft_data;
 #[path = "../common/gpu_report.rs"]
 mod gpu_report;
 
 mod bench;
 mod ceilings;
 mod correlator;
+mod fft;
 mod random;
 mod rates;
 mod streams;
@@ -36,7 +39,7 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 10] = [
     "correlate_i8",
     "correlate_i8_add",
     "pack_i8",
@@ -44,6 +47,7 @@ const KERNELS: [&str; 9] = [
     "pack_i4",
     "pack_i4_any",
     "saxpy",
+    "fft",
     "rates",
     "conversions",
 ];
@@ -73,6 +77,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     let ceilings = ceilings::measure(&mut bench)?;
     correlator::run(&mut bench, &ceilings)?;
     streams::run(&mut bench, &ceilings)?;
+    fft::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
     bench.record.write(arguments.gpu.json.as_deref())
 }

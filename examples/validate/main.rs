@@ -17,6 +17,8 @@ mod ceilings;
 mod conversions;
 mod correlator;
 mod data;
+mod fft;
+mod fft_data;
 mod one_call;
 mod saxpy;
 mod session;
@@ -28,7 +30,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 11] = [
+const KERNELS: [&str; 20] = [
     "pack_i8",
     "pack_i8_any",
     "pack_i4",
@@ -40,6 +42,15 @@ const KERNELS: [&str; 11] = [
     "copy",
     "mma_s8",
     "conversions",
+    "fft_64_64",
+    "fft_64_128",
+    "fft_128_128",
+    "fft_128_256",
+    "fft_256_256",
+    "fft_256_512",
+    "fft_512_512",
+    "fft_512_1024",
+    "fft_1024_1024",
 ];
 
 /// Run every kernel on a GPU against what it must compute. Exit status 0 all pass, 1 some fail, 3 no GPU.
@@ -77,5 +88,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     ceilings::validate(session)?;
     conversions::validate(session)?;
     correlator::validate(session)?;
-    one_call::validate(session)
+    one_call::validate(session)?;
+    fft::validate(session)
 }
