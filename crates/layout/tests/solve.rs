@@ -1,12 +1,12 @@
 //! The solver on the transform of the FRB note: at least as cheap as the note's assignment, consistent, and computing the transform.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
 
-use std::collections::HashMap;
-use std::f64::consts::TAU;
+mod transform;
 
 use fringes_layout::plan::{Costs, Options};
-use fringes_layout::solve::{Allowed, Boundary, Fft, Operation, Problem, Solution, evaluate, solve};
+use fringes_layout::solve::{Allowed, Boundary, Fft, Operation, Problem, evaluate, solve};
 use fringes_layout::{Layout, Name, layout};
+use transform::error;
 
 const X: Layout = layout!("b<->ReIm  t0 t1 t2 t3 t4<->n7 n6 n5 n4 n3  r<->n2 n1 n0");
 const Z1: Layout = layout!("b<->n5  t0 t1 t2 t3 t4<->n4 n3 q0 q1 q2  r<->n2 n1 n0 ReIm");
@@ -22,45 +22,6 @@ const NOTE: [(&str, Layout); 8] =
 /// The note's factors (7).
 fn note() -> Fft {
     Fft::new(8, 9).in_matrix(0, &[0, 1])
-}
-
-/// The largest difference between what a solution computes and the definition of the transform, over the largest value.
-fn error(fft: &Fft, solution: &Solution) -> f64 {
-    let number = |stem: &str, bits: usize, bit: &dyn Fn(&str) -> bool| {
-        (0..bits).filter(|at| bit(&format!("{stem}{at}"))).fold(0usize, |number, at| number | 1 << at)
-    };
-    // Some input without symmetry.
-    let part = |n: usize, imaginary: bool| {
-        (((n * n + 7 * n + 3) * 37 % 101) as f64 - 50.0) * if imaginary { 0.3 } else { 1.0 }
-    };
-    let input = |bit: &dyn Fn(&str) -> bool| part(number("n", fft.input_bits, bit), bit("ReIm"));
-    let result = solution.simulate(&input, &|step, bit| fft.element(step, bit)).unwrap();
-    let layout = solution.arrays.last().unwrap().layout;
-    let size = 1usize << fft.output_bits;
-    let direct: Vec<(f64, f64)> = (0..size)
-        .map(|q| {
-            (0..1usize << fft.input_bits).fold((0.0, 0.0), |(re, im), n| {
-                let (sin, cos) = (TAU * (q * n % size) as f64 / size as f64).sin_cos();
-                let (x, y) = (part(n, false), part(n, true));
-                (re + cos * x - sin * y, im + cos * y + sin * x)
-            })
-        })
-        .collect();
-    let mut seen = HashMap::new();
-    let mut worst = 0.0f64;
-    for (place, value) in result.iter().enumerate() {
-        let index = layout.apply(place as u64);
-        let bit = |name: &str| {
-            let at = layout.logical().position(&Name::new(name).unwrap()).unwrap();
-            index >> at & 1 == 1
-        };
-        let q = number("q", fft.output_bits, &bit);
-        *seen.entry((q, bit("ReIm"))).or_insert(0) += 1;
-        let expected = if bit("ReIm") { direct[q].1 } else { direct[q].0 };
-        worst = worst.max((value - expected).abs());
-    }
-    assert_eq!(seen.len(), 2 * size, "every output is somewhere");
-    worst / direct.iter().map(|(re, im)| re.hypot(*im)).fold(0.0, f64::max)
 }
 
 fn problem(fft: &Fft, costs: Costs) -> Problem {

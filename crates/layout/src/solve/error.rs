@@ -98,3 +98,10 @@ pub enum SolveError {
         limit: usize,
     },
 }
+
+impl SolveError {
+    /// A search without a limit on the cost found nothing and says no more.
+    pub(super) fn none(problem: &super::Problem) -> Self {
+        Self::Step { step: problem.chain.name.clone(), reason: "nothing was found".into() }
+    }
+}

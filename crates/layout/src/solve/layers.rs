@@ -195,25 +195,32 @@ fn boundary(array: &str, bits: &[Name], boundary: &Boundary, elements: usize) ->
     }
 }
 
-impl Prepared {
-    pub(super) fn new(problem: &Problem) -> Result<Self, SolveError> {
-        let (mut roles, mut reason) = (Vec::new(), Err(SolveError::Atom { reason: "none is allowed".into() }));
-        for atom in &problem.atoms {
-            for operand in [Operand::B, Operand::A] {
-                if operand == Operand::B || problem.allowed.data_first {
-                    match Role::new(atom, operand) {
-                        Ok(role) => roles.push(role),
-                        Err(error) => reason = Err(error),
-                    }
+/// The atoms with the data as either operand.
+pub(super) fn roles(problem: &Problem) -> Result<Vec<Role>, SolveError> {
+    let (mut roles, mut reason) = (Vec::new(), Err(SolveError::Atom { reason: "none is allowed".into() }));
+    for atom in &problem.atoms {
+        for operand in [Operand::B, Operand::A] {
+            if operand == Operand::B || problem.allowed.data_first {
+                match Role::new(atom, operand) {
+                    Ok(role) => roles.push(role),
+                    Err(error) => reason = Err(error),
                 }
             }
         }
-        let Some(first) = roles.first() else { return reason };
-        let elements = super::role::element_bits(&first.mma.c);
-        if let Some(other) = roles.iter().find(|role| super::role::element_bits(&role.mma.c) != elements) {
-            let reason = format!("{} and {} have values of different widths", first.mma.name, other.mma.name);
-            return Err(SolveError::Atom { reason });
-        }
+    }
+    let Some(first) = roles.first() else { return reason.map(|()| roles) };
+    let elements = super::role::element_bits(&first.mma.c);
+    if let Some(other) = roles.iter().find(|role| super::role::element_bits(&role.mma.c) != elements) {
+        let reason = format!("{} and {} have values of different widths", first.mma.name, other.mma.name);
+        return Err(SolveError::Atom { reason });
+    }
+    Ok(roles)
+}
+
+impl Prepared {
+    pub(super) fn new(problem: &Problem) -> Result<Self, SolveError> {
+        let roles = roles(problem)?;
+        let elements = roles.first().map_or(0, |role| super::role::element_bits(&role.mma.c));
         let places = elements + 5;
         let created = roles.iter().map(|role| role.new.len()).max().unwrap_or(0);
         let arrays = problem.chain.arrays()?;

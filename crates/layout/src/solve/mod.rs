@@ -28,11 +28,13 @@
 //! cheapest path is found by Dijkstra's algorithm, layer by layer, so the result is the optimum of what the moves and atoms can do. Beside it
 //! stands a bound that does not know the moves: the same path with each conversion priced at what the movement of data needs at least.
 
+mod answer;
 mod assemble;
 mod bound;
 mod chain;
 mod convert;
 mod error;
+mod factors;
 mod fft;
 mod layers;
 mod moves;
@@ -49,6 +51,7 @@ mod verify;
 
 pub use chain::{Chain, Step};
 pub use error::SolveError;
+pub use factors::best;
 pub use fft::{Factor, Fft};
 pub use problem::{Allowed, Atom, Boundary, Problem, Where};
 pub use role::Operand;
@@ -58,16 +61,15 @@ pub use verify::CheckError;
 
 use crate::Layout;
 
+use answer::answer;
 use layers::Prepared;
-use path::Path;
-use search::Search;
 
 /// The cheapest assignment of a chain.
 ///
 /// # Errors
 /// [`SolveError`], with what is in the way.
 pub fn solve(problem: &Problem) -> Result<Solution, SolveError> {
-    answer(problem, &Prepared::new(problem)?)
+    answer(problem, &Prepared::new(problem)?, f64::INFINITY)?.ok_or_else(|| SolveError::none(problem))
 }
 
 /// The price of a given assignment: each array named here has that layout, and everything else is as cheap as can be.
@@ -96,108 +98,5 @@ pub fn evaluate(problem: &Problem, arrays: &[(&str, Layout)]) -> Result<Solution
             layer.after.extend(pins);
         }
     }
-    answer(problem, &prepared)
-}
-
-/// The first limit on the cost, as a multiple of the bound: from there its excess grows by half until something is found.
-const FIRST_LIMIT: f64 = 1.15;
-/// Above this multiple of the bound there is no limit.
-const LAST_LIMIT: f64 = 8.0;
-
-fn search<'a>(problem: &'a Problem, prepared: &'a Prepared, caps: Vec<usize>) -> Search<'a> {
-    Search {
-        prepared,
-        costs: &problem.costs,
-        allowed: problem.allowed,
-        caps,
-        relaxed: false,
-        guide: None,
-        limit: f64::INFINITY,
-        explored: 0,
-    }
-}
-
-fn answer(problem: &Problem, prepared: &Prepared) -> Result<Solution, SolveError> {
-    let steps = prepared.links.len();
-    let mut explored = 0;
-    let mut relaxed = search(problem, prepared, vec![usize::MAX; steps]);
-    relaxed.relaxed = true;
-    let (reached, guide) = relaxed.run()?;
-    let bound = reached.last().map_or(0.0, |last| last.after.iter().copied().fold(f64::INFINITY, f64::min));
-    drop(reached);
-    let mut attempt = |caps: Vec<usize>| -> Result<(Solution, Vec<usize>), SolveError> {
-        // What costs more than a limit is left out; if that leaves nothing, the limit was too low.
-        let mut limit = bound * FIRST_LIMIT + 1e-3;
-        let (search, reached) = loop {
-            let mut search = search(problem, prepared, caps.clone());
-            (search.guide, search.limit) = (guide.as_ref(), limit);
-            if limit > bound * LAST_LIMIT + 1.0 {
-                (search.guide, search.limit) = (None, f64::INFINITY);
-            }
-            let found = search.run();
-            explored += search.explored;
-            match found {
-                Ok((reached, _)) => break (search, reached),
-                Err(error) if search.guide.is_none() => return Err(error),
-                Err(_) => limit = bound + 1.5 * (limit - bound),
-            }
-        };
-        let path = Path::new(problem, &search, &reached)?;
-        let mut totals = Totals::default();
-        for operation in &path.operations {
-            totals.add(operation, &problem.costs);
-        }
-        let registers = (path.data_registers, path.registers.iter().sum());
-        // Where both are the same, they are sums of the same costs in different orders, and may differ in the last digit.
-        let bound = if (bound - totals.cost()).abs() < 1e-9 { totals.cost() } else { bound };
-        let solution = Solution {
-            arrays: path.arrays,
-            operations: path.operations,
-            totals,
-            bound,
-            registers,
-            explored: 0,
-            costs: problem.costs,
-        };
-        Ok((solution, path.registers))
-    };
-    let mut solution = match problem.registers {
-        None => attempt(vec![usize::MAX; steps])?.0,
-        Some(limit) => limited(limit, steps, &mut attempt)?,
-    };
-    solution.explored = explored;
-    Ok(solution)
-}
-
-/// The cheapest assignment with at most this many registers.
-///
-/// Best first over limits for each step: where the cheapest assignment under some limits takes too many registers in all, any
-/// assignment that does not must have fewer for at least one of its steps.
-fn limited(
-    limit: usize,
-    steps: usize,
-    attempt: &mut dyn FnMut(Vec<usize>) -> Result<(Solution, Vec<usize>), SolveError>,
-) -> Result<Solution, SolveError> {
-    let mut open = vec![(attempt(vec![usize::MAX; steps])?, vec![usize::MAX; steps])];
-    let mut seen = std::collections::HashSet::new();
-    let mut least = usize::MAX;
-    while let Some(at) = (0..open.len()).min_by(|&x, &y| open[x].0.0.cost().total_cmp(&open[y].0.0.cost())) {
-        let ((solution, registers), caps) = open.swap_remove(at);
-        let needed = solution.registers.0 + registers.iter().take(steps).sum::<usize>();
-        least = least.min(needed);
-        if needed <= limit {
-            return Ok(solution);
-        }
-        for step in 0..steps {
-            let mut caps = caps.clone();
-            caps[step] = registers[step].saturating_sub(1);
-            if caps[step] > 0
-                && seen.insert(caps.clone())
-                && let Ok(found) = attempt(caps.clone())
-            {
-                open.push((found, caps));
-            }
-        }
-    }
-    Err(SolveError::Registers { step: "the whole chain".into(), needed: least, limit })
+    answer(problem, &prepared, f64::INFINITY)?.ok_or_else(|| SolveError::none(problem))
 }

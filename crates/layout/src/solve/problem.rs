@@ -4,7 +4,7 @@ use crate::atoms::mma::{self, Mma};
 use crate::plan::Costs;
 use crate::{Layout, Name};
 
-use super::Chain;
+use super::{Chain, SolveError};
 
 /// A tensor-core instruction that may be used, with its price.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,23 @@ pub enum Boundary {
     Among(Vec<(Name, Where)>),
     /// One of these lists, as in [`Among`](Self::Among).
     AnyAmong(Vec<Vec<(Name, Where)>>),
+}
+
+impl Boundary {
+    /// Complex values of 32 bits as memory has them, read or written in whole sectors of 32 bytes: the parts inside registers, and the bits of
+    /// the index of a sector's eight values, the lowest of the bits `stem0 stem1 stem2 ...`, in lanes, or lowest in one or two register bits.
+    ///
+    /// # Errors
+    /// [`SolveError::Layout`] if the stem is no name.
+    pub fn memory(stem: &str) -> Result<Self, SolveError> {
+        let parts = (Name::new("ReIm")?, Where::Inside);
+        let bits = [Name::numbered(stem, 0)?, Name::numbered(stem, 1)?, Name::numbered(stem, 2)?];
+        let lists = (0..3).map(|words| {
+            let place = |at| if at < words { Where::Register } else { Where::Lane };
+            std::iter::once(parts).chain(bits.iter().enumerate().map(|(at, &bit)| (bit, place(at)))).collect()
+        });
+        Ok(Self::AnyAmong(lists.collect()))
+    }
 }
 
 /// Ways of doing things that a search may use or not.
@@ -105,6 +122,8 @@ pub struct Problem {
     pub allowed: Allowed,
     /// Most registers for data, matrices and phases together. The zeros and ones of identity matrices are not counted.
     pub registers: Option<usize>,
+    /// Most registers for matrices and phases alone, identity matrices not counted.
+    pub phases: Option<usize>,
 }
 
 impl Problem {
@@ -118,6 +137,7 @@ impl Problem {
             output: Boundary::Free,
             allowed: Allowed::ALL,
             registers: None,
+            phases: None,
         }
     }
 }
