@@ -57,11 +57,17 @@ const CRATES: &[KernelCrate] = &[
     },
     KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
     batch("256_512", "crates/fft/ptx/256_512"),
+    beams("256_512", "crates/fft/ptx/beams/256_512"),
 ];
 
 /// The kernels of transforms of one size.
 const fn batch(part: &'static str, destination: &'static str) -> KernelCrate {
     KernelCrate { name: "fft-batch", archs: &[Arch::Sm80], destination, part: Some(part) }
+}
+
+/// The kernels of FFT beams with transforms of one size.
+const fn beams(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "fft-beams", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 impl KernelCrate {

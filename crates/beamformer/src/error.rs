@@ -9,6 +9,9 @@ pub enum BeamformerError {
     /// Data that does not fit, or a limit of the backend.
     #[error(transparent)]
     Types(#[from] TypesError),
+    /// What forming FFT beams on a GPU answered.
+    #[error(transparent)]
+    Fft(Box<fringes_fft::FftError>),
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {
@@ -35,4 +38,13 @@ pub enum BeamformerError {
         /// Antennas of the voltages.
         actual: usize,
     },
+}
+
+impl From<fringes_fft::FftError> for BeamformerError {
+    fn from(error: fringes_fft::FftError) -> Self {
+        match error {
+            fringes_fft::FftError::Types(error) => Self::Types(error),
+            error => Self::Fft(Box::new(error)),
+        }
+    }
 }

@@ -6,8 +6,13 @@
 //! beam    = (line * pols + pol) * padded + q
 //! ```
 
+use std::any::Any;
+
 use fringes_cpu::beamformer::FeedLines;
-use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
+use fringes_fft::{BeamFft, BeamSample, FeedLines as Lines, gain_exponents, gpu};
+use fringes_types::{
+    Backend, Complex4, Dimension, Inputs, MemoryNeed, SampleFormat, TypesError, VoltageSample, Voltages,
+};
 use ndarray::{Array2, ArrayView2};
 use num_complex::Complex;
 
@@ -86,6 +91,40 @@ impl FftBeams {
         self.gains.as_ref().map(|gains| gains.view())
     }
 
+    /// Device memory that [`beamform`](crate::beamform) takes on a GPU for voltages `V` of so many channels and times, `None` where it has no kernel
+    /// for them. The workspace is what steps of at most 1 GiB need; the backend's limit makes steps smaller.
+    pub fn gpu_memory<V: VoltageSample>(&self, channels: usize, times: usize, inputs: Inputs) -> Option<MemoryNeed> {
+        let lines = self.kernel_lines(V::FORMAT, inputs)?;
+        Some(match V::FORMAT {
+            SampleFormat::Int4 => gpu::beam_memory::<Complex4, Complex<f32>>(lines, channels, times),
+            _ => gpu::beam_memory::<Complex<i8>, Complex<f32>>(lines, channels, times),
+        })
+    }
+
+    /// The lines as the kernels know them, if there are kernels for these beams of voltages of this format.
+    fn kernel_lines(&self, format: SampleFormat, inputs: Inputs) -> Option<Lines> {
+        let lines = Lines::new(self.lines, self.feeds, inputs.pols(), self.padded).ok()?;
+        let fits = matches!(format, SampleFormat::Int4 | SampleFormat::Int8)
+            && gpu::has_beam_kernel(lines.size())
+            && self.gains.as_ref().is_none_or(|gains| gain_exponents(gains.view()).is_ok());
+        fits.then_some(lines)
+    }
+
+    /// Forms beams of voltages that there are kernels for.
+    fn form_by_kernel<V: BeamSample>(
+        &self,
+        backend: &Backend,
+        lines: Lines,
+        voltages: &Voltages<V>,
+        out: &mut [Complex<f32>],
+    ) -> Result<(), BeamformerError> {
+        let mut plan = BeamFft::<V, Complex<f32>>::new(lines);
+        if let Some(gains) = &self.gains {
+            plan = plan.with_gains(gains.clone())?;
+        }
+        Ok(plan.form_into(backend, voltages.data(), voltages.presence(), out)?)
+    }
+
     /// Index of beam `q` of a line and polarisation, `(line * pols + pol) * padded + q`, or `None` if there is no such beam.
     pub fn beam(&self, inputs: Inputs, line: usize, pol: usize, q: usize) -> Option<usize> {
         let exists = line < self.lines && pol < inputs.pols() && q < self.padded;
@@ -115,6 +154,28 @@ impl BeamSet for FftBeams {
 
     fn unit_bytes(&self, _: Inputs) -> u64 {
         fringes_cpu::beamformer::fft_scratch_bytes(self.padded)
+    }
+
+    fn has_kernel(&self, format: SampleFormat, inputs: Inputs) -> bool {
+        self.kernel_lines(format, inputs).is_some()
+    }
+
+    fn form_on_gpu<V: VoltageSample>(
+        &self,
+        backend: &Backend,
+        voltages: &Voltages<V>,
+        out: &mut [Complex<f32>],
+    ) -> Result<(), BeamformerError> {
+        let none = || TypesError::NotOnGpu { operation: "beamform".into(), backend: backend.name() };
+        let lines = self.kernel_lines(V::FORMAT, voltages.inputs()).ok_or_else(none)?;
+        let any: &dyn Any = voltages;
+        if let Some(voltages) = any.downcast_ref::<Voltages<Complex4>>() {
+            self.form_by_kernel(backend, lines, voltages, out)
+        } else if let Some(voltages) = any.downcast_ref::<Voltages<Complex<i8>>>() {
+            self.form_by_kernel(backend, lines, voltages, out)
+        } else {
+            Err(none().into())
+        }
     }
 
     fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Complex<f32>]) {

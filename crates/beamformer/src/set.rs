@@ -1,6 +1,8 @@
 //! The sets of beams that [`beamform`](crate::beamform) takes.
 
-use fringes_types::{Backend, BeamWeights, Dimension, Inputs, MemoryNeed, TypesError, VoltageSample, Voltages};
+use fringes_types::{
+    Backend, BeamWeights, Dimension, Inputs, MemoryNeed, SampleFormat, TypesError, VoltageSample, Voltages,
+};
 use num_complex::Complex;
 
 use crate::BeamformerError;
@@ -36,8 +38,8 @@ pub trait BeamSet: sealed::Sealed {
     #[doc(hidden)]
     fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Self::Output]);
 
-    /// What [`beamform`](crate::beamform) needs for voltages of type `V` of this shape. The workspace is an upper bound, for
-    /// voltages that must be converted first.
+    /// What [`beamform`](crate::beamform) needs on the CPU for voltages of type `V` of this shape. The workspace is an upper bound, for
+    /// voltages that must be converted first. For FFT beams on a GPU see [`FftBeams::gpu_memory`](crate::FftBeams::gpu_memory).
     fn memory<V: VoltageSample>(&self, channels: usize, times: usize, inputs: Inputs) -> MemoryNeed {
         let product = |factors: [usize; 4]| factors.iter().fold(1u64, |p, &n| p.saturating_mul(n as u64));
         let unit = self.unit_bytes(inputs);
@@ -50,11 +52,28 @@ pub trait BeamSet: sealed::Sealed {
         }
     }
 
-    /// Units of work that may be in progress at a time on this backend.
+    /// Whether there are GPU kernels for these beams of voltages of this format.
+    #[doc(hidden)]
+    fn has_kernel(&self, _: SampleFormat, _: Inputs) -> bool {
+        false
+    }
+
+    /// Writes the beams `[channel][time][beam]` by GPU kernels that there are, on the backend's GPU; the shapes have been checked.
+    #[doc(hidden)]
+    fn form_on_gpu<V: VoltageSample>(
+        &self,
+        backend: &Backend,
+        _: &Voltages<V>,
+        _: &mut [Self::Output],
+    ) -> Result<(), BeamformerError> {
+        Err(TypesError::NotOnGpu { operation: "beamform".into(), backend: backend.name() }.into())
+    }
+
+    /// Units of work that may be in progress at a time on the CPU.
     #[doc(hidden)]
     fn parallel(&self, backend: &Backend, inputs: Inputs) -> Result<usize, BeamformerError> {
         let unit = self.unit_bytes(inputs);
-        backend.check_cpu("beamform", unit)?;
+        backend.check_memory("beamform", unit)?;
         Ok(fringes_cpu::blocks::parallel_units(backend.memory_limit(), unit))
     }
 }

@@ -16,10 +16,12 @@ use fringes_types::{Dimension, MemoryNeed, TypesError};
 use ndarray::{Array2, ArrayView2};
 use num_complex::Complex;
 
+#[doc(hidden)]
+pub use gains::gain_exponents;
 pub use lines::FeedLines;
 pub use output::{BeamOutput, BeamSample};
 
-pub(crate) use gains::ScaledGains;
+use gains::ScaledGains;
 
 use crate::FftError;
 
@@ -135,8 +137,13 @@ impl<V: BeamSample, O: BeamOutput> BeamFft<V, O> {
         execute::memory(self, channels, times)
     }
 
-    /// Scaled gains, and what the kernels multiply beams by in each channel.
-    pub(crate) fn scaled_gains(&self, channels: usize) -> Result<(ScaledGains, Vec<f32>), FftError> {
+    /// Scaled gains `[channel][input]` as the kernels take them, two f16 with the real part in the low half, and what they multiply beams by in
+    /// each channel.
+    ///
+    /// # Errors
+    /// [`FftError::GainRange`] and [`FftError::BeamScale`].
+    #[doc(hidden)]
+    pub fn kernel_gains(&self, channels: usize) -> Result<(Vec<u32>, Vec<f32>), FftError> {
         let scaled = match &self.gains {
             Some(gains) => ScaledGains::new(gains.view())?,
             None => ScaledGains::ones(channels, self.lines.inputs()),
@@ -151,11 +158,11 @@ impl<V: BeamSample, O: BeamOutput> BeamFft<V, O> {
             }
         });
         let factors = factors.collect::<Result<_, _>>()?;
-        Ok((scaled, factors))
+        Ok((scaled.words(), factors))
     }
 
     fn check_exponents(&self) -> Result<(), FftError> {
-        self.scaled_gains(1).map(|_| ())
+        self.kernel_gains(1).map(|_| ())
     }
 
     /// That gains are of this many channels.

@@ -38,7 +38,8 @@ mod plan;
 mod sample;
 mod size;
 
-pub(crate) use beam::ScaledGains;
+#[doc(hidden)]
+pub use beam::gain_exponents;
 pub use beam::{BeamFft, BeamOutput, BeamSample, FeedLines};
 pub use error::FftError;
 #[doc(hidden)]

@@ -1,12 +1,11 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! Kernels of FFT beams: `beams_256_512_i4_dual_power` and its like.
+//! Kernels of FFT beams: `beams_256_512_i4_power` and its like.
 //!
 //! | part of the name | means |
 //! |---|---|
 //! | `256_512` | inputs and outputs of the transform; a line has as many feeds or fewer |
 //! | `i4`, `i8` | voltages `[channel][time][line][feed][pol]`: bytes of 4+4 bits, the real part in the high ones; signed bytes, real and imaginary |
-//! | `single`, `dual` | polarisations |
 //! | `f16`, `power`, `c32` | beams `[channel][time][line][pol][q]`: complex f16; powers in f32; complex f32 |
 //!
 //! | argument | holds |
@@ -17,7 +16,7 @@
 //! | `factors` | f32 of each channel, by which beams (or powers) are multiplied |
 //! | `phases` | the transform's table `[register][lane]` |
 //! | `beams` | see above, at a multiple of 16 bytes |
-//! | `channels`, `times`, `lines`, `feeds` | sizes |
+//! | `channels`, `times`, `lines`, `feeds`, `pols` | sizes |
 //! | `unit` | times that a warp does with the same gains in registers |
 //!
 //! A launch has any number of blocks. The code is in [`form`](mod@form); PTX has one size each.
@@ -34,4 +33,4 @@ pub use beams::{HalfBeams, Powers, Scaled, WideBeams};
 pub use kernels::*;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::{Arguments, BeamKernel};
-pub use voltages::{Dual4, Dual8, Single4, Single8, Voltages};
+pub use voltages::{Eight, Four, Voltages};

@@ -2,9 +2,9 @@
 
 use fringes_device::{Global, GlobalMut};
 
-/// The kernels' arguments: voltages, flags, gains, factors, phases, beams; channels, times, lines, feeds, times of a unit.
+/// The kernels' arguments: voltages, flags, gains, factors, phases, beams; channels, times, lines, feeds, polarisations, times of a unit.
 pub type Arguments =
-    fn(Global<u8>, Global<u8>, Global<u32>, Global<f32>, Global<u32>, GlobalMut<u32>, u32, u32, u32, u32, u32);
+    fn(Global<u8>, Global<u8>, Global<u32>, Global<f32>, Global<u32>, GlobalMut<u32>, u32, u32, u32, u32, u32, u32);
 
 /// A kernel as tests of the host see it.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +16,12 @@ pub struct BeamKernel {
 }
 
 impl BeamKernel {
-    /// The name, `beams_256_512_i4_dual_power`.
+    /// The name, `beams_256_512_i4_power`.
     pub fn name(&self) -> &'static str {
         self.declaration.split('(').next().unwrap_or_default()
     }
 
-    /// Part of the name, from 0: `beams`, `256`, `512`, `i4`, `dual`, `power`.
+    /// Part of the name, from 0: `beams`, `256`, `512`, `i4`, `power`.
     pub fn part(&self, index: usize) -> &'static str {
         self.name().split('_').nth(index).unwrap_or_default()
     }
@@ -29,10 +29,5 @@ impl BeamKernel {
     /// Inputs and outputs of the transform.
     pub fn size(&self) -> Option<(usize, usize)> {
         Some((self.part(1).parse().ok()?, self.part(2).parse().ok()?))
-    }
-
-    /// Polarisations.
-    pub fn pols(&self) -> usize {
-        if self.part(4) == "dual" { 2 } else { 1 }
     }
 }

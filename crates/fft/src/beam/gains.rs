@@ -19,18 +19,18 @@ const EXPONENTS: std::ops::RangeInclusive<i32> = -60..=59;
 
 /// Gains `[channel][input]` in f16, and the power of two of each channel that they were divided by.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ScaledGains {
+pub(super) struct ScaledGains {
     /// The gains, divided.
-    pub(crate) gains: Array2<Complex<f16>>,
+    pub(super) gains: Array2<Complex<f16>>,
     /// `k` of each channel: `gain = 2^k scaled`.
-    pub(crate) exponents: Vec<i32>,
+    pub(super) exponents: Vec<i32>,
 }
 
 impl ScaledGains {
     /// Scales and rounds gains; see the module. Each part is off by at most `2^-11` of itself or by `2^-22` of the channel's largest gain,
     /// whichever is more.
-    pub(crate) fn new(gains: ArrayView2<'_, Complex<f32>>) -> Result<Self, FftError> {
-        let exponents: Vec<_> = gains.outer_iter().enumerate().map(exponent).collect::<Result<_, _>>()?;
+    pub(super) fn new(gains: ArrayView2<'_, Complex<f32>>) -> Result<Self, FftError> {
+        let exponents = gain_exponents(gains)?;
         let scaled = Array2::from_shape_fn(gains.dim(), |(channel, input)| {
             let gain = gains[(channel, input)];
             let divisor = 2f64.powi(exponents[channel]);
@@ -39,11 +39,26 @@ impl ScaledGains {
         Ok(Self { gains: scaled, exponents })
     }
 
+    /// The gains as words, the real part in the low half.
+    pub(super) fn words(&self) -> Vec<u32> {
+        let word = |gain: &Complex<f16>| u32::from(gain.re.to_bits()) | u32::from(gain.im.to_bits()) << 16;
+        self.gains.iter().map(word).collect()
+    }
+
     /// Gains of 1.
-    pub(crate) fn ones(channels: usize, inputs: usize) -> Self {
+    pub(super) fn ones(channels: usize, inputs: usize) -> Self {
         let one = Complex::new(f16::from_f64(2f64.powi(CEILING - 1)), f16::ZERO);
         Self { gains: Array2::from_elem((channels, inputs), one), exponents: vec![1 - CEILING; channels] }
     }
+}
+
+/// The power of two of each channel of gains `[channel][input]`.
+///
+/// # Errors
+/// [`TypesError::NotFinite`] and [`FftError::GainRange`].
+#[doc(hidden)]
+pub fn gain_exponents(gains: ArrayView2<'_, Complex<f32>>) -> Result<Vec<i32>, FftError> {
+    gains.outer_iter().enumerate().map(exponent).collect()
 }
 
 /// The power of two of a channel.

@@ -4,11 +4,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, PtxSet, Stream, args};
-use num_complex::Complex;
 
 use super::ptx::ptx;
 use super::shape::{BLOCK_WARPS, BeamShape};
-use crate::{BeamFft, BeamOutput, BeamSample, FeedLines, FftError, ScaledGains, Sign, phase_table};
+use crate::{BeamFft, BeamOutput, BeamSample, FeedLines, FftError, Sign, Size, phase_table};
 
 /// What the kernels' stores need of an address.
 const ALIGNMENT: u64 = 16;
@@ -61,12 +60,13 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
         plan.check_channels(channels)?;
         let missing = FftError::NoKernel { inputs: size.inputs(), outputs: size.outputs() };
         let module = stream.device().load(&PtxSet::new(ptx(size).ok_or(missing)?))?;
-        let kernel = module.kernel(&kernel_name::<V, O>(lines))?;
+        let kernel = module.kernel(&kernel_name::<V, O>(size))?;
         let phases = Buffer::from_slice(stream, &phase_table(size, Sign::Positive, 0))?;
-        let (gains, factors) = plan.scaled_gains(channels)?;
-        let gains = Buffer::from_slice(stream, &words(&gains))?;
+        let (gains, factors) = plan.kernel_gains(channels)?;
+        let gains = Buffer::from_slice(stream, &gains)?;
         let factors = Buffer::from_slice(stream, &factors)?;
-        let resident = kernel.blocks_per_multiprocessor(32 * BLOCK_WARPS, 0)?.max(1);
+        let shape = BeamShape::new(lines, channels, 1)?;
+        let resident = kernel.blocks_per_multiprocessor(32 * BLOCK_WARPS, shape.shared_bytes())?.max(1);
         let blocks = resident.saturating_mul(stream.device().info().multiprocessors).max(1);
         Ok(Self { lines, channels, kernel, phases, gains, factors, blocks, types: PhantomData })
     }
@@ -82,8 +82,8 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
             return Err(FftError::BeamLines { expected: self.lines, actual: plan.lines() });
         }
         plan.check_channels(self.channels)?;
-        let (gains, factors) = plan.scaled_gains(self.channels)?;
-        self.gains.copy_from_slice(stream, &words(&gains))?;
+        let (gains, factors) = plan.kernel_gains(self.channels)?;
+        self.gains.copy_from_slice(stream, &gains)?;
         self.factors.copy_from_slice(stream, &factors)?;
         Ok(())
     }
@@ -116,7 +116,7 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
     ///
     /// # Errors
     /// [`FftError::BeamShape`] if a launch cannot take so many times, [`FftError::DeviceLength`] if a buffer is too short,
-    /// [`FftError::DeviceAlignment`] if the beams do not start at a multiple of 16 bytes, [`FftError::Gpu`] with what the driver says.
+    /// [`FftError::DeviceAlignment`] if the beams do not start at a multiple of 16 bytes or the voltages at one of theirs, [`FftError::Gpu`] with what the driver says.
     pub fn form(
         &self,
         stream: &Stream,
@@ -150,10 +150,8 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
         if let Some(present) = &present {
             length("presence flags", times.saturating_mul(inputs), present.len())?;
         }
-        if !beams.address().is_multiple_of(ALIGNMENT) {
-            let address = beams.address();
-            return Err(FftError::DeviceAlignment { buffer: "beams", expected: ALIGNMENT, address });
-        }
+        aligned("beams", ALIGNMENT, beams.address())?;
+        aligned("voltages", size_of::<V>() as u64, voltages.address())?;
         let voltages = voltages.cast::<u8>()?;
         let present = match present {
             Some(present) => present,
@@ -161,27 +159,25 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
         };
         let beams = beams.reborrow().slice(..shape.beams())?.cast::<u32>()?;
         let launch = shape.launch(self.blocks);
-        let [channels, times, lines, feeds] =
-            [shape.channels(), times, self.lines.lines(), self.lines.feeds()].map(|size| size as u32);
+        let sizes = [shape.channels(), times, self.lines.lines(), self.lines.feeds(), self.lines.pols()];
+        let [channels, times, lines, feeds, pols] = sizes.map(|size| size as u32);
         let unit = launch.times;
         let arguments =
-            args![voltages, present, gains, factors, &self.phases, beams, channels, times, lines, feeds, unit];
+            args![voltages, present, gains, factors, &self.phases, beams, channels, times, lines, feeds, pols, unit];
         Ok(self.kernel.launch_safe(stream, &launch.config, arguments)?)
     }
 }
 
-/// Name of the kernel: `beams_256_512_i4_dual_power`.
-fn kernel_name<V: BeamSample, O: BeamOutput>(lines: FeedLines) -> String {
-    let (size, pols) = (lines.size(), if lines.pols() == 2 { "dual" } else { "single" });
-    format!("beams_{}_{}_{}_{pols}_{}", size.inputs(), size.outputs(), V::KERNEL, O::KERNEL)
-}
-
-/// Gains as words, the real part in the low half.
-fn words(gains: &ScaledGains) -> Vec<u32> {
-    let word = |gain: &Complex<half::f16>| u32::from(gain.re.to_bits()) | u32::from(gain.im.to_bits()) << 16;
-    gains.gains.iter().map(word).collect()
+/// Name of the kernel: `beams_256_512_i4_power`.
+fn kernel_name<V: BeamSample, O: BeamOutput>(size: Size) -> String {
+    format!("beams_{}_{}_{}_{}", size.inputs(), size.outputs(), V::KERNEL, O::KERNEL)
 }
 
 fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), FftError> {
     if actual < expected { Err(FftError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+}
+
+fn aligned(buffer: &'static str, expected: u64, address: u64) -> Result<(), FftError> {
+    let is = address.is_multiple_of(expected);
+    if is { Ok(()) } else { Err(FftError::DeviceAlignment { buffer, expected, address }) }
 }

@@ -72,6 +72,11 @@ impl BeamShape {
         self.channels() * self.times() * self.lines.lines() * self.lines.pols()
     }
 
+    /// Bytes of shared memory of a block: gains of two polarisations for each warp.
+    pub fn shared_bytes(&self) -> u32 {
+        2 * 4 * BLOCK_WARPS * self.lines.size().inputs() as u32
+    }
+
     /// The launch on a device that holds `blocks` blocks at once: every warp gets as many units as any other, but for one, of about 32 times
     /// or of fewer if there is less work.
     pub fn launch(&self, blocks: u32) -> BeamLaunch {
@@ -82,7 +87,8 @@ impl BeamShape {
         let times = work.div_ceil(warps * rounds).clamp(1, self.times.into());
         let units = rows * u64::from(self.times).div_ceil(times);
         let grid = units.div_ceil(BLOCK_WARPS.into()).min(blocks.max(1).into());
-        BeamLaunch { config: LaunchConfig::new([grid as u32, 1, 1], [32 * BLOCK_WARPS, 1, 1]), times: times as u32 }
+        let config = LaunchConfig::new([grid as u32, 1, 1], [32 * BLOCK_WARPS, 1, 1]);
+        BeamLaunch { config: config.with_shared_bytes(self.shared_bytes()), times: times as u32 }
     }
 }
 
