@@ -5,8 +5,8 @@
 use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 use fringes_reference::beamformer as reference;
 use fringes_types::{
-    Backend, BeamWeights, Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample,
-    Voltages, f16,
+    Backend, BeamWeights, Complex, Complex4, Dimension, Frequencies, Inputs, SampleFormat, SpectrumClock, TypesError,
+    VoltageSample, Voltages, f16,
 };
 use ndarray::{Array2, Array3};
 use proptest::prelude::*;
@@ -231,4 +231,40 @@ fn no_times_give_no_beams() {
     assert_eq!(beams.data().dim(), (2, 0, 4));
     let beams = beamform(&Backend::cpu(), &voltages, &IncoherentBeams::sum(inputs)).unwrap();
     assert_eq!(beams.data().dim(), (2, 0, 1));
+}
+
+#[test]
+fn fft_beams_of_integer_voltages_have_kernels_where_there_is_a_transform() {
+    use SampleFormat::{Float16, Float32, Int4, Int8};
+    let has = |fan: &FftBeams, antennas, pols, format| fan.has_kernel(format, Inputs::new(antennas, pols).unwrap());
+    let fan = FftBeams::new(4, 256, 512).unwrap();
+    for pols in [1, 2] {
+        assert!(has(&fan, 1024, pols, Int4) && has(&fan, 1024, pols, Int8));
+        assert!(!has(&fan, 1024, pols, Float16) && !has(&fan, 1024, pols, Float32));
+    }
+    // 200 feeds fit 256 -> 512 as well.
+    assert!(has(&FftBeams::new(1, 200, 512).unwrap(), 200, 1, Int4));
+    for padded in [511, 32, 2048, 1000] {
+        assert!(!has(&FftBeams::new(1, 20, padded).unwrap(), 20, 1, Int8), "{padded}");
+    }
+    let inputs = Inputs::new(1024, 2).unwrap();
+    assert!(!BeamSet::has_kernel(&IncoherentBeams::sum(inputs), Int8, inputs));
+
+    // The device memory of a kernel's steps: voltages of a byte, flags, and beams of 8.
+    let need = fan.gpu_memory::<Complex4>(16, 100, inputs).unwrap();
+    assert_eq!(need.input_bytes, 16 * 100 * 2048);
+    assert_eq!(need.output_bytes, 16 * 100 * 4096 * 8);
+    assert_eq!(need.smallest_step_bytes, 2048 + 2048 + 4096 * 8);
+    assert_eq!(need.workspace_bytes, need.input_bytes + need.output_bytes + 100 * 2048);
+    assert_eq!(fan.gpu_memory::<C32>(16, 100, inputs), None);
+}
+
+#[test]
+fn gains_beyond_what_kernels_take_are_for_the_cpu() {
+    let inputs = Inputs::new(1024, 1).unwrap();
+    for (size, takes) in [(1.0f32, true), (0.0, true), (1e18, true), (1e-18, true), (1e19, false), (1e-19, false)] {
+        let gains = Array2::from_elem((1, 1024), Complex::new(size, 0.0));
+        let fan = FftBeams::new(4, 256, 512).unwrap().with_gains(gains).unwrap();
+        assert_eq!(fan.has_kernel(SampleFormat::Int8, inputs), takes, "{size}");
+    }
 }
