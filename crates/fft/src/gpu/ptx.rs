@@ -2,9 +2,22 @@
 
 use crate::{Size, phases};
 
-/// The text of the kernels of a size, if there is one; see `manifest.json` beside it.
-pub(crate) fn ptx(_: Size) -> Option<&'static str> {
-    None
+/// The text of a size's kernels.
+macro_rules! texts {
+    ($($size:literal: $inputs:literal, $outputs:literal;)*) => {
+        &[$(($inputs, $outputs, include_str!(concat!("../../ptx/", $size, "/fft-batch_sm_80.ptx")))),*]
+    };
+}
+
+/// Inputs, outputs and texts; see `manifest.json` beside each.
+const TEXTS: &[(usize, usize, &str)] = texts! {
+    "256_512": 256, 512;
+};
+
+/// The text of the kernels of a size, if there is one.
+pub(crate) fn ptx(size: Size) -> Option<&'static str> {
+    let is = |&&(inputs, outputs, _): &&(usize, usize, &str)| inputs == size.inputs() && outputs == size.outputs();
+    TEXTS.iter().find(is).map(|(_, _, text)| *text)
 }
 
 /// Whether there is a GPU kernel of a size.
