@@ -9,8 +9,8 @@
 //! kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or the products that it
 //! computes (useful or not) at the rate of the instruction, whichever takes longer.
 //!
-//! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, and `conversions` what some conversions
-//! take.
+//! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions` what some conversions
+//! take, and `fft_cycles` what FFT microkernels take from registers to registers.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
 //! Times are medians; `spread` is the longest less the shortest, relative to the median.
@@ -23,11 +23,14 @@ mod common;
 mod fft_data;
 #[path = "../common/gpu_report.rs"]
 mod gpu_report;
+#[path = "../common/sm_cycles.rs"]
+mod sm_cycles;
 
 mod bench;
 mod ceilings;
 mod correlator;
 mod fft;
+mod fft_cycles;
 mod random;
 mod rates;
 mod streams;
@@ -39,7 +42,7 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 10] = [
+const KERNELS: [&str; 11] = [
     "correlate_i8",
     "correlate_i8_add",
     "pack_i8",
@@ -50,6 +53,7 @@ const KERNELS: [&str; 10] = [
     "fft",
     "rates",
     "conversions",
+    "fft_cycles",
 ];
 
 /// Time every kernel on a GPU beside what the GPU can do at most. Exit status 3 if there is no GPU.
@@ -79,5 +83,6 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     streams::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
+    fft_cycles::run(&mut bench)?;
     bench.record.write(arguments.gpu.json.as_deref())
 }

@@ -8,9 +8,8 @@ use fringes_layout::program::Counts;
 
 use crate::bench::Bench;
 use crate::gpu_report::{End, Params, Row, params};
+use crate::sm_cycles::CEILINGS;
 
-const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_90a.ptx"));
 const CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_90a.ptx"));
 
@@ -52,14 +51,14 @@ const TIMED: [&str; 5] = [
 const STEPS: u32 = 512;
 
 /// What the kernels here write into: cycles by block, and words that nobody reads.
-struct Output {
+pub(crate) struct Output {
     cycles: Buffer<u64>,
     values: Buffer<u32>,
     config: LaunchConfig,
 }
 
 impl Output {
-    fn new(bench: &Bench, shared_bytes: u32) -> Result<Self, End> {
+    pub(crate) fn new(bench: &Bench, shared_bytes: u32) -> Result<Self, End> {
         let blocks = bench.device.info().multiprocessors;
         let config = LaunchConfig::new([blocks, 1, 1], [512, 1, 1]).with_shared_bytes(shared_bytes);
         let cycles = Buffer::zeroed(&bench.stream, blocks as usize)?;
@@ -74,6 +73,12 @@ impl Output {
         let mut all = cycles.to_vec(&bench.stream)?;
         all.sort_unstable();
         Ok((all[all.len() / 2] as f64, timing))
+    }
+
+    /// SM-cycles a warp instruction of a kernel of [`rates`].
+    pub(crate) fn price(&mut self, bench: &Bench, kernel: &Kernel) -> Result<(f64, Timing), End> {
+        let (cycles, timing) = self.measure(bench, kernel)?;
+        Ok((cycles / f64::from(STEPS * rates::REPEATS * rates::WARPS), timing))
     }
 }
 
@@ -92,8 +97,7 @@ fn instructions(bench: &mut Bench, hopper: bool) -> Result<(), End> {
     let module = bench.device.load(&CEILINGS)?;
     let mut output = Output::new(bench, rates::SHARED_BYTES)?;
     for (name, instruction, _) in RATES.iter().filter(|(_, _, needs_hopper)| hopper || !needs_hopper) {
-        let (cycles, timing) = output.measure(bench, &module.kernel(name)?)?;
-        let value = cycles / f64::from(STEPS * rates::REPEATS * rates::WARPS);
+        let (value, timing) = output.price(bench, &module.kernel(name)?)?;
         println!("{instruction:<32} {value:>10.3}");
         let check = "instructions counted by the emulator; median of the SMs".into();
         let params = params([("warps", rates::WARPS as usize), ("steps", STEPS as usize)]);
