@@ -56,7 +56,15 @@ const CRATES: &[KernelCrate] = &[
         part: None,
     },
     KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
+    batch("64_64", "crates/fft/ptx/64_64"),
+    batch("64_128", "crates/fft/ptx/64_128"),
+    batch("128_128", "crates/fft/ptx/128_128"),
+    batch("128_256", "crates/fft/ptx/128_256"),
+    batch("256_256", "crates/fft/ptx/256_256"),
     batch("256_512", "crates/fft/ptx/256_512"),
+    batch("512_512", "crates/fft/ptx/512_512"),
+    batch("512_1024", "crates/fft/ptx/512_1024"),
+    batch("1024_1024", "crates/fft/ptx/1024_1024"),
     beams("256_512", "crates/fft/ptx/beams/256_512"),
 ];
 

@@ -7,12 +7,95 @@ use fringes_layout_core::layout;
 use crate::phases::{Chain, Stage};
 
 /// By size.
-pub(crate) const CHAINS: &[Chain] = &[Chain {
-    inputs: 256,
-    outputs: 512,
-    stages: &[
-        Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n5 n6 q1 q2 q3  r<->q0 n7 n4 ReIm_out") },
-        Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 q0 q4 ReIm") },
-        Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 ReIm_out q5 q6  r<->ReIm_in n0 q7") },
-    ],
-}];
+pub(crate) const CHAINS: &[Chain] = &[
+    Chain {
+        inputs: 64,
+        outputs: 64,
+        stages: &[
+            Stage {
+                layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
+            },
+            Stage { layout: layout!("b<->n3  t0 t1 t2 t3 t4<->n4 n5 q0 q1 q2  r<->ReIm_out ReIm_in") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q0 q1 q2  r<->ReIm") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q3 q4 q5  r<->ReIm_out ReIm_in") },
+        ],
+    },
+    Chain {
+        inputs: 64,
+        outputs: 128,
+        stages: &[
+            Stage {
+                layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
+            },
+            Stage { layout: layout!("b<->n3  t0 t1 t2 t3 t4<->n4 n5 q1 q2 q3  r<->q0 ReIm_in ReIm_out") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q1 q2 q3  r<->q0 ReIm") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 ReIm_out q4 q5  r<->ReIm_in q6") },
+        ],
+    },
+    Chain {
+        inputs: 128,
+        outputs: 128,
+        stages: &[
+            Stage {
+                layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
+            },
+            Stage { layout: layout!("b<->n4  t0 t1 t2 t3 t4<->n5 n6 q0 q1 q2  r<->ReIm_out ReIm_in n3") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q0 q1 q2  r<->q3 ReIm") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q4 q5 q6  r<->ReIm_out ReIm_in") },
+        ],
+    },
+    Chain {
+        inputs: 128,
+        outputs: 256,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n4 n5 q1 q2 q3  r<->q0 n6 ReIm_out") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 q0 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 ReIm_out q4 q5  r<->ReIm_in n0 q6") },
+        ],
+    },
+    Chain {
+        inputs: 256,
+        outputs: 256,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n5 n6 q0 q1 q2  r<->ReIm_out n7 n4") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q0 q1 q2  r<->n0 q3 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q4 q5 q6  r<->ReIm_out ReIm_in n0") },
+        ],
+    },
+    Chain {
+        inputs: 256,
+        outputs: 512,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n5 n6 q1 q2 q3  r<->q0 n7 n4 ReIm_out") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 q0 q4 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 ReIm_out q5 q6  r<->ReIm_in n0 q7") },
+        ],
+    },
+    Chain {
+        inputs: 512,
+        outputs: 512,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q0 q1 q2  r<->ReIm_out n8 n5") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q0 q1 q2  r<->n0 n4 q3 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q4 q5 q6  r<->q7 n4 ReIm_in n0 ReIm_out") },
+        ],
+    },
+    Chain {
+        inputs: 512,
+        outputs: 1024,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q1 q2 q3  r<->q0 n8 n5 ReIm_out") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 n4 q0 q4 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 ReIm_out q5 q6  r<->n4 ReIm_in n0 q7 q8") },
+        ],
+    },
+    Chain {
+        inputs: 1024,
+        outputs: 1024,
+        stages: &[
+            Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q1 q2 q3  r<->q0 n8 n9 n5 ReIm_out") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 n4 q0 q4 ReIm") },
+            Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 ReIm_out q5 q6  r<->n4 ReIm_in n0 q7 q8") },
+        ],
+    },
+];

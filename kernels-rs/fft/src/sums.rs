@@ -6,7 +6,7 @@
 //! | [`Saturating`] | f32 | f16, clamped to +-65504 | never |
 //! | [`Wide`] | f32 | f32 | never |
 
-use fringes_device::arithmetic::fma_rn_f32;
+use fringes_device::arithmetic::{fma_rn_f32, prmt_b32};
 use fringes_device::convert::cvt_rn_f16x2_f32;
 use fringes_device::half2::{fma_rn_f16x2, max_f16x2, min_f16x2, mul_rn_f16x2, neg_f16x2};
 use fringes_device::mma::{mma_m16n8k8_f16_f16, mma_m16n8k8_f32_f16, mma_m16n8k16_f16_f16, mma_m16n8k16_f32_f16};
@@ -49,6 +49,9 @@ pub trait Sums {
     /// The fragment's two registers.
     fn registers(fragment: Self::Fragment) -> [Self::Register; 2];
 
+    /// The first values of two registers, and their second ones.
+    fn transposed(low: Self::Register, high: Self::Register) -> [Self::Register; 2];
+
     /// What a product with phases may leave, in the range that these sums have.
     fn phased(x: u32) -> u32;
 }
@@ -79,6 +82,11 @@ impl Sums for Half {
     #[inline(always)]
     fn registers(fragment: [u32; 2]) -> [u32; 2] {
         fragment
+    }
+
+    #[inline(always)]
+    fn transposed(low: u32, high: u32) -> [u32; 2] {
+        halves(low, high)
     }
 
     #[inline(always)]
@@ -128,6 +136,11 @@ impl Sums for Saturating {
     }
 
     #[inline(always)]
+    fn transposed(low: u32, high: u32) -> [u32; 2] {
+        halves(low, high)
+    }
+
+    #[inline(always)]
     fn phased(x: u32) -> u32 {
         max_f16x2(min_f16x2(x, GREATEST), GREATEST | 0x8000_8000)
     }
@@ -152,9 +165,20 @@ impl Sums for Wide {
     }
 
     #[inline(always)]
+    fn transposed(low: [f32; 2], high: [f32; 2]) -> [[f32; 2]; 2] {
+        [[low[0], high[0]], [low[1], high[1]]]
+    }
+
+    #[inline(always)]
     fn phased(x: u32) -> u32 {
         x
     }
+}
+
+/// The low halves of two registers, and their high halves.
+#[inline(always)]
+fn halves(low: u32, high: u32) -> [u32; 2] {
+    [prmt_b32(low, high, 0x5410), prmt_b32(low, high, 0x7632)]
 }
 
 /// `x (c + i s)` with the real parts of two numbers in one register and the imaginary parts in another.

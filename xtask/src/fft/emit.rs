@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use fringes_layout::program::Counts;
 use fringes_layout::solve::{Call, Multiply, Operand, Operation, Product, Solution};
 use fringes_layout::{Layout, Name};
 
 use super::access::{check, lane_pair, ordered, register_pair};
-use super::names::{register_names, registers, translated};
+use super::names::{held, lanes, register_names, registers, translated};
 use super::sizes::Size;
 
 /// Registers of phases that come before those of each operation, and in all.
@@ -65,18 +66,43 @@ impl Emitter<'_> {
         match &self.solution.operations[at] {
             Operation::Product(product) => self.product(at, product, &from, &to),
             Operation::Multiply(multiply) => self.multiply(at, multiply, &from, &to),
-            Operation::Convert(counts) => {
-                if *counts != fringes_layout::program::Counts::default() {
-                    return Err(format!("{from} -> {to} moves data: {counts:?}"));
-                }
-                let [before, after] = [at, at + 1].map(|at| register_names(&self.solution.arrays[at].layout));
-                for register in 0..1usize << after.len() {
-                    let source = translated(register, &after, &before);
-                    let _ = writeln!(self.code, "let {to}_{register} = {from}_{source};");
-                }
-                Ok(())
-            }
+            Operation::Convert(counts) => self.convert(at, counts, &from, &to),
         }
+    }
+
+    /// A conversion that names registers otherwise, or exchanges the bit inside the registers with one of their numbers.
+    fn convert(&mut self, at: usize, counts: &Counts, from: &str, to: &str) -> Result<(), String> {
+        let layouts = [at, at + 1].map(|at| &self.solution.arrays[at].layout);
+        let [before, after] = layouts.map(register_names);
+        let [inside, outside] = layouts.map(|layout| held(layout, 0));
+        let count = 1usize << after.len();
+        if *counts == Counts::default() {
+            for register in 0..count {
+                let _ = writeln!(self.code, "let {to}_{register} = {from}_{};", translated(register, &after, &before));
+            }
+            return Ok(());
+        }
+        let exchanged = Counts { permute: count as u32, ..Counts::default() };
+        let (Some(leaves), Some(enters)) =
+            (before.iter().position(|name| *name == outside), after.iter().position(|name| *name == inside))
+        else {
+            return Err(format!("{from} -> {to} moves data: {counts:?}"));
+        };
+        if *counts != exchanged || lanes(layouts[0]) != lanes(layouts[1]) {
+            return Err(format!("{from} -> {to} moves data: {counts:?}"));
+        }
+        let sums = if at > self.last { "L" } else { "S" };
+        for low in (0..count).filter(|register| register >> enters & 1 == 0) {
+            // The names of the other registers' bits are the same in both.
+            let source = translated(low, &after, &before);
+            let _ = writeln!(
+                self.code,
+                "let [{to}_{low}, {to}_{}] = {sums}::transposed({from}_{source}, {from}_{});",
+                low | 1 << enters,
+                source | 1 << leaves
+            );
+        }
+        Ok(())
     }
 
     fn product(&mut self, at: usize, product: &Product, from: &str, to: &str) -> Result<(), String> {
@@ -220,7 +246,7 @@ pub(crate) fn file(size: &Size, solution: &Solution) -> Result<String, String> {
     let in_order = |layout: &Layout, order: &[Name]| -> Result<String, String> {
         let others: Vec<String> = (0..layout.physical().len())
             .filter(|&at| layout.physical().get(at).stem() != "r" && layout.column(at) != 0)
-            .map(|at| format!("{}<->{}", layout.physical().get(at), super::names::held(layout, at)))
+            .map(|at| format!("{}<->{}", layout.physical().get(at), held(layout, at)))
             .collect();
         let registers = order.iter().enumerate().map(|(bit, name)| format!("r{bit}<->{name}"));
         let text = others.into_iter().chain(registers).collect::<Vec<_>>().join(", ");

@@ -22,7 +22,17 @@ const fn size(input_bits: usize, output_bits: usize, factors: &'static [usize]) 
 }
 
 /// Every size: the cheapest factors that `solve::best` finds.
-pub(crate) const SIZES: &[Size] = &[size(8, 9, &[4, 4])];
+pub(crate) const SIZES: &[Size] = &[
+    size(6, 6, &[3, 3]),
+    size(6, 7, &[3, 3]),
+    size(7, 7, &[4, 3]),
+    size(7, 8, &[3, 4]),
+    size(8, 8, &[4, 4]),
+    size(8, 9, &[4, 4]),
+    size(9, 9, &[4, 5]),
+    size(9, 10, &[4, 5]),
+    size(10, 10, &[5, 5]),
+];
 
 impl Size {
     /// `64_128`.
