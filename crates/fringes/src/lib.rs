@@ -65,6 +65,7 @@
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]` | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
 //! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT over a grid | [`Voltages`] `[channel][time][input]` | [`Beams`] `[channel][time][beam]` | f32 |
+//! | [`fft::Plan::execute`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
 //! there are [`ChannelizerStream`], [`Correlator`] and [`Integrator`]; delay models are in [`delay`], files in [`io`].
@@ -86,9 +87,9 @@
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! [`correlate`] for 8-bit and 4-bit voltages: `auto` uses them for it, and a GPU named by [`Backend::gpu`] does that or says that it has no
-//! kernel ([`types::TypesError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
-//! Data that is on a device already is correlated there by [`correlator::gpu`].
+//! [`correlate`] for 8-bit and 4-bit voltages and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
+//! says that it has no kernel ([`types::TypesError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
+//! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
 //! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
