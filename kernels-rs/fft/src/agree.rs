@@ -255,6 +255,40 @@ impl Turns {
     }
 }
 
+/// An exchange of the bit inside the registers with one of their numbers: layouts before and after.
+pub(crate) struct Transposes {
+    pub(crate) before: Layout,
+    pub(crate) after: Layout,
+}
+
+impl Transposes {
+    /// Whether of registers `[low, high]` before the first values make the third register, and the second values the fourth.
+    pub(crate) const fn agree(&self, pairs: &[[usize; 4]]) -> bool {
+        let (before, after) = (Array::new(self.before), Array::new(self.after));
+        let (mut ties, mut at) = (Ties::new(), 0);
+        while at < self.before.logical().len() {
+            ties = ties.with(at, position(&self.after, &self.before.logical().get(at)));
+            at += 1;
+        }
+        let mut value = 0;
+        while value < 4 * pairs.len() {
+            let (pair, one, other) = (pairs[value / 4], value % 2, value / 2 % 2);
+            let mut bit = 0;
+            while bit < 7 {
+                let (_, lane) = one_bit(bit);
+                let from = before.index([one, pair[other], lane]);
+                let to = after.index([other, pair[2 + one], lane]);
+                if !ties.hold(from, to) {
+                    return false;
+                }
+                bit += 1;
+            }
+            value += 1;
+        }
+        ties.count == self.before.logical().len()
+    }
+}
+
 /// Element and lane with one bit set, or none.
 const fn one_bit(bit: usize) -> (usize, usize) {
     match bit {

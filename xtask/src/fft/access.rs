@@ -42,7 +42,11 @@ pub(crate) fn lane_pair(layout: &Layout) -> String {
             _ => format!("((lane & {mask:#x}) >> {})", -shift),
         })
         .collect();
-    if terms.is_empty() { "0".into() } else { terms.join(" | ") }
+    match &terms[..] {
+        [] => "0".into(),
+        [one] => one.trim_start_matches('(').trim_end_matches(')').into(),
+        many => many.join(" | "),
+    }
 }
 
 /// The pair of registers `2 pair`, `2 pair + 1` relative to the lane's first.

@@ -92,6 +92,7 @@ impl Emitter<'_> {
             return Err(format!("{from} -> {to} moves data: {counts:?}"));
         }
         let sums = if at > self.last { "L" } else { "S" };
+        let mut pairs = Vec::new();
         for low in (0..count).filter(|register| register >> enters & 1 == 0) {
             // The names of the other registers' bits are the same in both.
             let source = translated(low, &after, &before);
@@ -101,7 +102,14 @@ impl Emitter<'_> {
                 low | 1 << enters,
                 source | 1 << leaves
             );
+            pairs.push(format!("[{source}, {}, {low}, {}]", source | 1 << leaves, low | 1 << enters));
         }
+        let [before, after] = [from, to].map(str::to_uppercase);
+        let _ = writeln!(
+            self.assertions,
+            "const _: () = assert!(Transposes {{ before: {before}, after: {after} }}.agree(&{}));",
+            list(pairs)
+        );
         Ok(())
     }
 
@@ -287,7 +295,7 @@ use fringes_device::Global;
 use fringes_device::layout::atoms::mma;
 use fringes_device::layout::{{Layout, layout}};
 
-use crate::agree::{{Call, Product{turns}}};
+use crate::agree::{{Call, Product{transposes}{turns}}};
 use crate::sums::Sums{turned_use};
 use crate::{{Format, Spectra, Transform}};
 
@@ -349,6 +357,7 @@ impl Transform for {name} {{
     }}
 }}
 "#,
+        transposes = if emitter.assertions.contains("Transposes") { ", Transposes" } else { "" },
         turns = if turned { ", Turns" } else { "" },
         turned_use = if turned { ";\nuse crate::sums::turned" } else { "" },
         layouts = emitter.layouts,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fringes_kernel_builder::{Arch, Assembler, BuildError, Disassembler, Usage};
+use fringes_kernel_builder::{Arch, Assembler, Assembly, BuildError, Disassembler, Instructions, Usage};
 
 use super::manifest::KernelUsage;
 
@@ -37,28 +37,39 @@ impl Tools {
         // PTX of an architecture with a suffix runs there alone.
         let own = [arch.name()];
         let targets: &[&str] = if arch.name().ends_with('a') { &own } else { &PORTABLE };
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = targets.iter().map(|target| scope.spawn(|| self.target(ptx, target))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("a thread failed".into()))).collect()
+        });
         let (mut assembled, mut faults) = (Assembled::default(), Vec::new());
-        for target in targets {
-            let cubin = ptx.with_extension(format!("{target}.cubin"));
-            let assembly = self.ptxas.assemble(ptx, target, &cubin).map_err(|error| error.to_string())?;
+        for (target, result) in targets.iter().zip(results) {
+            let (assembly, counted) = result?;
             faults.extend(assembly.warnings.iter().map(|line| format!("{target}: {line}")));
             for usage in &assembly.kernels {
                 faults.extend(spill(usage, target));
                 let kernel = assembled.kernels.entry(usage.name.clone()).or_default();
                 kernel.registers.insert((*target).into(), usage.registers);
             }
-            if COUNTED.contains(target) {
-                for (name, instructions) in self.nvdisasm.count(&cubin).map_err(|error| error.to_string())? {
-                    if let Some(kernel) = assembled.kernels.get_mut(&name) {
-                        let total = instructions.total();
-                        let mut counts = instructions.counts;
-                        counts.insert("total".into(), total);
-                        kernel.instructions.insert((*target).into(), counts);
-                    }
+            for (name, instructions) in counted {
+                if let Some(kernel) = assembled.kernels.get_mut(&name) {
+                    let total = instructions.total();
+                    let mut counts = instructions.counts;
+                    counts.insert("total".into(), total);
+                    kernel.instructions.insert((*target).into(), counts);
                 }
             }
         }
         if faults.is_empty() { Ok(assembled) } else { Err(format!("{}\n{}", ptx.display(), faults.join("\n"))) }
+    }
+}
+
+impl Tools {
+    /// What becomes of PTX on one architecture, and its instructions where they are counted.
+    fn target(&self, ptx: &Path, target: &str) -> Result<(Assembly, BTreeMap<String, Instructions>), String> {
+        let cubin = ptx.with_extension(format!("{target}.cubin"));
+        let assembly = self.ptxas.assemble(ptx, target, &cubin).map_err(|error| error.to_string())?;
+        let counted = COUNTED.contains(&target).then(|| self.nvdisasm.count(&cubin));
+        Ok((assembly, counted.transpose().map_err(|error| error.to_string())?.unwrap_or_default()))
     }
 }
 

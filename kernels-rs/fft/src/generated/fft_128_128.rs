@@ -26,7 +26,7 @@ use fringes_device::Global;
 use fringes_device::layout::atoms::mma;
 use fringes_device::layout::{Layout, layout};
 
-use crate::agree::{Call, Product, Turns};
+use crate::agree::{Call, Product, Transposes, Turns};
 use crate::sums::Sums;
 use crate::sums::turned;
 use crate::{Format, Spectra, Transform};
@@ -58,6 +58,7 @@ const _: () =
         Call { matrix: &[0, 1, 2, 3], data: &[0, 1], result: &[0, 1] },
         Call { matrix: &[0, 1, 2, 3], data: &[2, 3], result: &[2, 3] }
     ]));
+const _: () = assert!(Transposes { before: YP, after: Y }.agree(&[[0, 1, 0, 1], [2, 3, 2, 3]]));
 
 /// 128 -> 128: 6 products, 10 half2 operations.
 ///

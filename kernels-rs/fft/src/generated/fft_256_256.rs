@@ -23,7 +23,7 @@ use fringes_device::Global;
 use fringes_device::layout::atoms::mma;
 use fringes_device::layout::{Layout, layout};
 
-use crate::agree::{Call, Product, Turns};
+use crate::agree::{Call, Product, Transposes, Turns};
 use crate::sums::Sums;
 use crate::sums::turned;
 use crate::{Format, Spectra, Transform};
@@ -53,6 +53,8 @@ const _: () =
         Call { matrix: &[0, 1, 2, 3], data: &[2, 6], result: &[2, 6] },
         Call { matrix: &[4, 5, 6, 7], data: &[3, 7], result: &[2, 6] }
     ]));
+const _: () =
+    assert!(Transposes { before: YP, after: Y }.agree(&[[0, 4, 0, 4], [1, 5, 1, 5], [2, 6, 2, 6], [3, 7, 3, 7]]));
 
 /// 256 -> 256: 8 products, 24 half2 operations.
 ///

@@ -23,7 +23,7 @@ use fringes_device::Global;
 use fringes_device::layout::atoms::mma;
 use fringes_device::layout::{Layout, layout};
 
-use crate::agree::{Call, Product, Turns};
+use crate::agree::{Call, Product, Transposes, Turns};
 use crate::sums::Sums;
 use crate::sums::turned;
 use crate::{Format, Spectra, Transform};
@@ -77,6 +77,16 @@ const _: () =
         Call { matrix: &[24, 25, 26, 27], data: &[5, 7], result: &[12, 13] },
         Call { matrix: &[28, 29, 30, 31], data: &[13, 15], result: &[12, 13] }
     ]));
+const _: () = assert!(Transposes { before: YP, after: Y }.agree(&[
+    [0, 8, 0, 8],
+    [1, 9, 1, 9],
+    [2, 10, 2, 10],
+    [3, 11, 3, 11],
+    [4, 12, 4, 12],
+    [5, 13, 5, 13],
+    [6, 14, 6, 14],
+    [7, 15, 7, 15]
+]));
 
 /// 512 -> 512: 24 products, 48 half2 operations.
 ///

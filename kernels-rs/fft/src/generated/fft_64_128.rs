@@ -136,7 +136,7 @@ impl Transform for Fft64To128 {
 
     #[inline(always)]
     fn input_pair(lane: u32) -> u32 {
-        (lane & 0x1f)
+        lane & 0x1f
     }
 
     #[inline(always)]

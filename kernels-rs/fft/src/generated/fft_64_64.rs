@@ -26,7 +26,7 @@ use fringes_device::Global;
 use fringes_device::layout::atoms::mma;
 use fringes_device::layout::{Layout, layout};
 
-use crate::agree::{Call, Product, Turns};
+use crate::agree::{Call, Product, Transposes, Turns};
 use crate::sums::Sums;
 use crate::sums::turned;
 use crate::{Format, Spectra, Transform};
@@ -60,6 +60,7 @@ const _: () =
         Product { mma: &mma::M16N8K16_F16_F16, data_first: false, data: Z2, matrix: E_YP, result: YP }
             .agrees(&[Call { matrix: &[0, 1, 2, 3], data: &[0, 1], result: &[0, 1] }])
     );
+const _: () = assert!(Transposes { before: YP, after: Y }.agree(&[[0, 1, 0, 1]]));
 
 /// 64 -> 64: 3 products, 4 half2 operations.
 ///
@@ -129,12 +130,12 @@ impl Transform for Fft64To64 {
 
     #[inline(always)]
     fn input_pair(lane: u32) -> u32 {
-        (lane & 0x1f)
+        lane & 0x1f
     }
 
     #[inline(always)]
     fn output_pair(lane: u32) -> u32 {
-        (lane & 0x1f)
+        lane & 0x1f
     }
 
     #[inline(always)]
