@@ -291,15 +291,16 @@ fn unmarked(bit: &str) -> String {
 }
 
 fn contract(elements: &Elements<'_>, array: &Array, summed: &[String], output_bits: u32) -> Array {
-    let lowest: u32 = summed.iter().map(|bit| bit[1..].parse().unwrap()).min().unwrap();
-    let highest = format!("q{}", output_bits - 1 - lowest);
     let is_new = |bit: &String| elements.has(bit) && !array.bits.contains(bit);
     let mut bits: Vec<String> = array.bits.iter().filter(|bit| !summed.contains(bit)).cloned().collect();
     bits.extend((0..output_bits).map(|bit| format!("q{bit}")).filter(is_new));
-    let split = !elements.has(&highest);
-    if split {
-        assert!(!array.bits.contains(&highest));
-        bits.push(highest.clone());
+    // Nothing is summed where a matrix only moves bits.
+    let lowest = summed.iter().map(|bit| bit[1..].parse::<u32>().unwrap()).min();
+    let split =
+        lowest.map(|k| (format!("n{k}"), format!("q{}", output_bits - 1 - k))).filter(|(_, q)| !elements.has(q));
+    if let Some((_, created)) = &split {
+        assert!(!array.bits.contains(created));
+        bits.push(created.clone());
     }
     let mut values = vec![C64::default(); 1 << bits.len()];
     for (result, value) in values.iter_mut().enumerate() {
@@ -320,7 +321,7 @@ fn contract(elements: &Elements<'_>, array: &Array, summed: &[String], output_bi
             };
             let phase = C64::new(entry(false, false), entry(true, false));
             assert_eq!((entry(false, true), entry(true, true)), (-phase.im, phase.re));
-            let odd = split && set(&bits, result, &highest) && set(&array.bits, source, &format!("n{lowest}"));
+            let odd = split.as_ref().is_some_and(|(n, q)| set(&bits, result, q) && set(&array.bits, source, n));
             *value += if odd { -phase * operand } else { phase * operand };
         }
     }
