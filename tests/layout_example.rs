@@ -36,6 +36,21 @@ fn it_verifies_plans_solves_and_draws() {
 }
 
 #[test]
+fn ends_as_memory_has_them_and_splits_are_solved_as_asked_for() {
+    let line = |arguments: &[&str]| {
+        let output = run(&[&["--transform", "64,128"], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find(|line| line.starts_with("| 64 -> 128 |")).unwrap().to_owned()
+    };
+    // Factors, products, half2 operations, permutes, others, cost: 2 k8 at 1.02, 2 k16 at 1.56, 10 half2 at 0.28.
+    let split = line(&["--ends", "memory"]);
+    assert!(split.starts_with("| 64 -> 128 | 3 + 3 | 4 | 10 | 0 | 0 | 7.96 |"), "{split}");
+    assert!(!line(&["--ends", "memory", "--no-split"]).contains("| 10 |"));
+    assert_eq!(line(&["--split"]), line(&[]));
+}
+
+#[test]
 fn what_is_no_transform_is_named() {
     for (transform, reason) in [
         ("100,200", "100 is no power of two"),

@@ -4,11 +4,14 @@
 //! cargo run --release --example layout
 //! cargo run --release --example layout -- --svg pictures
 //! cargo run --release --example layout -- --transform 64,128 --costs note
+//! cargo run --release --example layout -- --transform 256,512 --ends memory
 //! ```
 //!
 //! Prints the verification of the published assignment for 256 inputs and 512 outputs, the planner's programs for its two conversions with
 //! instruction counts, costs and lower bounds, and the assignment that the solver finds for a transform (512 inputs and 1024 outputs unless another
-//! one is asked for), in the notation of the source. `--svg` draws the layouts.
+//! one is asked for), in the notation of the source. With `--ends memory` the first and the last array are such that each access moves whole
+//! sectors, the factors are the cheapest of all, and a line for a table follows. `--no-split` computes all of each product by tensor cores.
+//! `--svg` draws the layouts.
 //!
 //! Exit status: 0, 1 if a claim does not hold or nothing is found, 2 for bad arguments.
 
@@ -21,9 +24,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use fringes_layout::Layout;
 use fringes_layout::frb::{ASSIGNMENT, verify};
 use fringes_layout::plan::{Costs, Options, plan};
-use fringes_layout::solve::{Allowed, Boundary, Fft, Problem, Solution, evaluate, solve};
+use fringes_layout::solve::{Allowed, Boundary, Fft, Problem, Solution, best, evaluate, solve};
 
 /// Verify, plan and solve register assignments. Exit status 1 if a claim does not hold.
 #[derive(Debug, clap::Parser)]
@@ -34,6 +38,15 @@ struct Arguments {
     /// What instructions cost.
     #[arg(long, value_enum, default_value_t = Table::H200)]
     costs: Table,
+    /// What is demanded of the layouts of the input and of the result.
+    #[arg(long, value_enum, default_value_t = Ends::Free)]
+    ends: Ends,
+    /// Compute half of a result by half2 operations where that is cheaper (the default).
+    #[arg(long, overrides_with = "no_split")]
+    split: bool,
+    /// Compute results by tensor cores only.
+    #[arg(long)]
+    no_split: bool,
     /// Draw the layouts into this folder.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
@@ -49,6 +62,15 @@ enum Table {
     Note,
     /// Measured on an H200.
     H200,
+}
+
+/// Layouts of the input and of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ends {
+    /// Complex values as memory has them, read and written in whole sectors.
+    Memory,
+    /// Any.
+    Free,
 }
 
 impl Table {
@@ -92,7 +114,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     verification()?;
     conversions(&costs)?;
     published(&costs)?;
-    let found = solved(arguments.transform, &costs)?;
+    let found = solved(arguments, &costs)?;
     if let Some(folder) = &arguments.svg {
         pictures::draw(folder, &found)?;
     }
@@ -151,6 +173,9 @@ fn published(costs: &Costs) -> Result<(), Failure> {
     price("the published assignment", &evaluate(&problem, &arrays)?, started);
     let started = Instant::now();
     price("solved, data as second operand, every place filled", &solve(&problem)?, started);
+    problem.allowed = Allowed { split: false, ..Allowed::ALL };
+    let started = Instant::now();
+    price("solved, everything allowed but splits", &solve(&problem)?, started);
     problem.allowed = Allowed::ALL;
     let started = Instant::now();
     price("solved, everything allowed", &solve(&problem)?, started);
@@ -158,6 +183,10 @@ fn published(costs: &Costs) -> Result<(), Failure> {
     let started = Instant::now();
     price("solved, everything allowed, input and output free", &solve(&problem)?, started);
     problem.chain = Fft::with_sizes(8, 9, &[4, 4]).chain()?;
+    problem.allowed = Allowed { split: false, ..Allowed::ALL };
+    let started = Instant::now();
+    price("solved, in two factors instead of three, but for splits", &solve(&problem)?, started);
+    problem.allowed = Allowed::ALL;
     let started = Instant::now();
     let two = solve(&problem)?;
     price("solved, the same in two factors instead of three", &two, started);
@@ -165,11 +194,56 @@ fn published(costs: &Costs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn solved((inputs, outputs): (usize, usize), costs: &Costs) -> Result<Solution, Failure> {
+fn solved(arguments: &Arguments, costs: &Costs) -> Result<Solution, Failure> {
+    let (inputs, outputs) = arguments.transform;
     println!("\n# {} -> {}, solved for: {}\n", 1 << inputs, 1 << outputs, costs.name);
-    let problem = Problem::new(Fft::new(inputs, outputs).chain()?, *costs);
+    let mut fft = Fft::new(inputs, outputs);
+    let mut problem = Problem::new(fft.chain()?, *costs);
+    problem.allowed.split = arguments.split || !arguments.no_split;
     let started = Instant::now();
-    let solution = solve(&problem)?;
+    let solution = if arguments.ends == Ends::Memory {
+        (problem.input, problem.output) = (Boundary::memory("n")?, Boundary::memory("q")?);
+        problem.allowed.parts_in_registers = true;
+        let found = best(inputs, outputs, &problem)?;
+        fft = found.0;
+        found.1
+    } else {
+        solve(&problem)?
+    };
     println!("{solution}\n({:.2} s)", started.elapsed().as_secs_f64());
+    println!("\n{}", row(&fft, &solution));
     Ok(solution)
+}
+
+/// The transform and its solution as a line of a table: factors, instructions, cost, registers of matrices and phases, and the kinds of places of
+/// the lowest bits at both ends.
+fn row(fft: &Fft, solution: &Solution) -> String {
+    let totals = &solution.totals;
+    let sizes: Vec<String> = fft.factors.iter().map(|factor| factor.sums.len().to_string()).collect();
+    let others = totals.instructions - totals.products - totals.half2 - totals.counts.permute;
+    let ends = [("n", solution.arrays.first()), ("q", solution.arrays.last())];
+    let ends = ends.map(|(stem, array)| array.map_or_else(String::new, |array| lowest(stem, &array.layout)));
+    format!(
+        "| {} -> {} | {} | {} | {} | {} | {others} | {:.2} | {} | {} |",
+        1 << fft.input_bits,
+        1 << fft.output_bits,
+        sizes.join(" + "),
+        totals.products,
+        totals.half2,
+        totals.counts.permute,
+        solution.cost(),
+        solution.registers.1,
+        ends.join(" | "),
+    )
+}
+
+/// The physical places of the three lowest bits of an index, `r t t`.
+fn lowest(stem: &str, layout: &Layout) -> String {
+    let place = |bit: usize| {
+        let name = fringes_layout::Name::numbered(stem, bit).ok()?;
+        let column = 1u64 << layout.logical().position(&name)?;
+        let at = (0..layout.physical().len()).find(|&at| layout.column(at) == column)?;
+        Some(layout.physical().get(at).stem().to_owned())
+    };
+    (0..3).filter_map(place).collect::<Vec<_>>().join(" ")
 }

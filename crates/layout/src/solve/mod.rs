@@ -19,6 +19,32 @@
 //! block-diagonal in it. This multiplies zeros, but it moves a bit without a shuffle. A product that only carries is a conversion by an *identity*
 //! matrix. [`Allowed`] says which of these may be used.
 //!
+//! # Splits
+//! In a transform the highest bit `q` that a factor creates often meets only the lowest bit `n` that it sums, with the phase
+//! `E(q, n) = (-1)^(q n)`: with the other bits as they are, the result is `S0 + S1` for `q = 0` and `S0 - S1` for `q = 1`, where `S0` and `S1`
+//! are the terms of `n = 0` and of `n = 1`. A [`Split`] lets the tensor cores compute the half with `q = 0` only. `n` is a register bit over which
+//! is accumulated, its clear half first, so that the accumulator is `S = S0` half way and `Z = S0 + S1` at the end; the registers of `q = 1` are
+//! `2 S - Z`, one half2 operation each. This takes half of the tensor-core instructions and half of the matrix's registers for as many
+//! half2 operations as half of the result has registers. [`Fft::chain`] says where it can be done ([`Step::Contract`] has the two bits), and the
+//! search tries it with every other choice.
+//!
+//! The transforms of 64 to 1024 points, by the rates of an H200, complex values of f16 as memory has them at both ends ([`Boundary::memory`]),
+//! real and imaginary parts in different registers for products element by element, each the cheapest of all factors ([`best`]):
+//!
+//! | transform | factors | products | half2 | permutes | others | SM-cycles | registers | `n0 n1 n2` at | `q0 q1 q2` at |
+//! |---|---|---|---|---|---|---|---|---|---|
+//! | 64 -> 64 | 3 + 3 | 2 | 4 | 2 | 0 | 5.26 | 10 | t t t | r t t |
+//! | 64 -> 128 | 3 + 3 | 4 | 10 | 0 | 0 | 7.96 | 12 | t t t | t t t |
+//! | 128 -> 128 | 4 + 3 | 4 | 10 | 0 | 0 | 9.04 | 16 | t t t | t t t |
+//! | 128 -> 256 | 3 + 4 | 8 | 24 | 0 | 0 | 17.04 | 20 | r t t | t t t |
+//! | 256 -> 256 | 4 + 4 | 8 | 24 | 0 | 0 | 19.20 | 24 | r t t | t t t |
+//! | 256 -> 512 | 4 + 4 | 16 | 48 | 0 | 0 | 38.40 | 40 | r t t | t t t |
+//! | 512 -> 512 | 4 + 5 | 24 | 48 | 0 | 0 | 50.88 | 56 | r t t | t t t |
+//! | 512 -> 1024 | 4 + 5 | 48 | 96 | 0 | 0 | 101.76 | 80 | r t t | t t t |
+//! | 1024 -> 1024 | 5 + 5 | 64 | 96 | 0 | 0 | 126.72 | 96 | r t t | t t t |
+//!
+//! Factors are the input bits that each sums; registers those of matrices and phases. Each cost is equal to its bound. `cargo run --release --example layout -- --transform 256,512 --ends memory` prints a line.
+//!
 //! # Costs
 //! The sum over all instructions of the SM-cycles in a [cost table](crate::plan::Costs). [`Totals`] has the sums for each pipe, and the issue
 //! slots, too: where pipes overlap the time is less than the sum.
