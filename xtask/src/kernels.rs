@@ -24,7 +24,7 @@ pub(crate) struct KernelCrate {
     pub(crate) archs: &'static [Arch],
     /// Folder of the PTX.
     pub(crate) destination: &'static str,
-    /// The part of its kernels that the PTX has, as rustc's cfg `fringes_part`; all of them if there is none.
+    /// The part of its kernels that the PTX has, which a feature of the crate chooses; all of them if there is none.
     pub(crate) part: Option<&'static str>,
 }
 
@@ -181,7 +181,7 @@ impl Context {
     fn build(&self, each: &KernelCrate, arch: Arch, toolchain: &Toolchain) -> Result<Built, String> {
         let mut builder = CudaBuilder::new(each.folder(&self.root)).arch(arch).toolchain(toolchain.clone());
         if let Some(part) = each.part {
-            builder = builder.cfg(format!("fringes_part=\"{part}\""));
+            builder = builder.feature(part);
         }
         let built = builder.target_dir(&self.target).build();
         built.map_err(|error| format!("{} for {arch}: {error}", each.name))

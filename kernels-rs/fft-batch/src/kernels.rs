@@ -11,7 +11,7 @@ use crate::{BatchKernel, Run};
 macro_rules! kernels {
     ($($transform:ident, $part:literal, $blocks:literal, [$($name:ident $format:ident $spectra:ident $value:ty, $run:ident;)*];)*) => {
         $($(
-            #[cfg(any(not(target_arch = "nvptx64"), fringes_part = $part))]
+            #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
             fringes_device::kernel! {
                 #[doc = concat!("[`", stringify!($transform), "`](generated::", stringify!($transform), ") of samples `", stringify!($format), "` to `", stringify!($spectra), "`.")]
                 #[launch(threads(128), min_blocks($blocks))]

@@ -26,7 +26,7 @@ macro_rules! kernels {
         )*)*];
     };
     (@ $transform:ident, $part:literal, $pairs:literal, $registers:literal, $shared:literal, $blocks:literal, $voltages:ident, $beams:ident, $name:ident) => {
-        #[cfg(any(not(target_arch = "nvptx64"), fringes_part = $part))]
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
             #[doc = concat!("Beams `", stringify!($beams), "` of voltages `", stringify!($voltages), "` by [`", stringify!($transform), "`](generated::", stringify!($transform), ").")]
             #[launch(threads(128), min_blocks($blocks), shared_bytes($shared))]

@@ -11,6 +11,10 @@ macro_rules! texts {
 
 /// Inputs, outputs and texts; see `manifest.json` beside each.
 const TEXTS: &[(usize, usize, &str)] = texts! {
+    "64_64": 64, 64;
+    "64_128": 64, 128;
+    "128_128": 128, 128;
+    "128_256": 128, 256;
     "256_512": 256, 512;
 };
 
