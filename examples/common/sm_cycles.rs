@@ -6,6 +6,7 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::memory::Space;
 use fringes_emulator::{AccessKind, GlobalMemory, Launch, Report};
 use fringes_gpu::{Buffer, Device, GpuError, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_kernels_ceilings::rates;
 use fringes_kernels_fft_timed::measure::WARPS;
 use fringes_kernels_fft_timed::{Phases, Timed};
 use fringes_layout::plan::Rates;
@@ -51,6 +52,20 @@ pub(crate) fn table([select, permute, logic, half2, barrier, shuffle, store, loa
         mma_k8: k8,
         mma_k16: k16,
     }
+}
+
+/// SM-cycles that a kernel of [`CEILINGS`] takes an instruction, on the median SM after so many runs.
+pub(crate) fn price(stream: &Stream, kernel: &Kernel, blocks: u32, warm_up: usize) -> Result<f64, GpuError> {
+    let config = LaunchConfig::new([blocks, 1, 1], [32 * rates::WARPS, 1, 1]).with_shared_bytes(rates::SHARED_BYTES);
+    let mut cycles = Buffer::<u64>::zeroed(stream, blocks as usize)?;
+    let mut values = Buffer::<u32>::zeroed(stream, (32 * rates::WARPS * blocks) as usize)?;
+    for _ in 0..=warm_up {
+        kernel.launch_safe(stream, &config, args![&mut cycles, &mut values, STEPS])?;
+    }
+    let mut cycles = cycles.to_vec(stream)?;
+    cycles.sort_unstable();
+    let median = cycles.get(cycles.len() / 2).copied().unwrap_or(0);
+    Ok(median as f64 / f64::from(STEPS * rates::REPEATS * rates::WARPS))
 }
 
 /// What a transform executes in a warp: instructions, and words a lane of shared memory.
