@@ -4,18 +4,25 @@
 //! registers `steps` times over; `cycles[block]` is what that takes, so the SM-cycles of a transform are cycles / (steps x warps of an SM). `values` receives one word a
 //! thread that depends on all registers.
 //!
-//! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` = `i` or (where the output is larger) its
-//! other half, and `s` numbers of the thread's own. That is one half2 operation a register of the input. With phases of scale 1 most results are far
+//! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` the next register (of the
+//! other half where the output is larger) and `s` numbers of the thread's own. That is one half2 operation a register of the input. With phases of scale 1 most results are far
 //! from 0 and 1, so that their signs decide: the values stay finite, and a test finds them go on changing.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::clock::clock64;
 use fringes_device::half2::fma_rn_sat_f16x2;
 use fringes_device::index::{ctaid_x, tid_x};
-use fringes_device::{GlobalMut, Shared};
+use fringes_device::{GlobalMut, Shared, unroll};
 
 /// Warps of a block.
 pub const WARPS: u32 = 4;
+
+/// A block for each of `$n` registers, 32 at most, unrolled.
+macro_rules! registers {
+    ($i:ident of $n:ident $body:block) => {
+        unroll!($i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 { if $i < $n $body });
+    };
+}
 
 /// Repeats `transform` on `I` registers a lane between two readings of the clock. It gets `words` of the block's shared memory a warp.
 ///
@@ -34,31 +41,20 @@ pub(crate) unsafe fn measure<const I: usize, const O: usize>(
     let seed = tid.wrapping_mul(0x9e37_79b9) ^ ctaid_x().wrapping_mul(0xc2b2_ae35);
     let own_numbers = seed.wrapping_mul(0x85eb_ca6b) & 0x3bff_3bff; // below 1
     let mut x = [0; I];
-    let mut i = 0;
-    while i < I {
-        // Numbers of either sign below 1.
-        x[i] = seed.wrapping_add(i as u32).wrapping_mul(0x85eb_ca6b) & 0xbbff_bbff;
-        i += 1;
-    }
+    // Numbers of either sign below 1.
+    registers!(i of I { x[i] = seed.wrapping_add(i as u32).wrapping_mul(0x85eb_ca6b) & 0xbbff_bbff; });
     bar_sync_0();
     let start = clock64();
     let mut step = 0;
     while step < steps {
         let y = transform(x, own);
-        let mut i = 0;
-        while i < I {
-            x[i] = fma_rn_sat_f16x2(y[i], y[O - I + i], own_numbers);
-            i += 1;
-        }
+        registers!(i of I { x[i] = fma_rn_sat_f16x2(y[i], y[O - I + (i + 1) % I], own_numbers); });
         step += 1;
     }
     bar_sync_0();
     let end = clock64();
-    let (mut all, mut i) = (0u32, 0);
-    while i < I {
-        all = all.rotate_left(1) ^ x[i];
-        i += 1;
-    }
+    let mut all = 0u32;
+    registers!(i of I { all = all.rotate_left(1) ^ x[i]; });
     let thread = 32 * WARPS as usize * ctaid_x() as usize + tid as usize;
     if thread < values.len() {
         values.store(thread, all);

@@ -3,7 +3,9 @@
 use fringes_device::control::trap;
 use fringes_device::index::laneid;
 use fringes_device::{Global, GlobalMut};
-use fringes_kernels_fft::generated::Fft256To512;
+use fringes_kernels_fft::generated::{
+    Fft64To64, Fft64To128, Fft128To128, Fft128To256, Fft256To256, Fft256To512, Fft512To512, Fft512To1024, Fft1024To1024,
+};
 use fringes_kernels_fft::{Half, Transform};
 
 use crate::measure::measure;
@@ -43,5 +45,13 @@ macro_rules! sizes {
 }
 
 sizes! {
+    time_fft_64_64, Fft64To64, 2, 2, [, max_registers(64)];
+    time_fft_64_128, Fft64To128, 2, 4, [, max_registers(64)];
+    time_fft_128_128, Fft128To128, 4, 4, [, max_registers(64)];
+    time_fft_128_256, Fft128To256, 4, 8, [, max_registers(64)];
+    time_fft_256_256, Fft256To256, 8, 8, [, max_registers(80)];
     time_fft_256_512, Fft256To512, 8, 16, [, max_registers(128)];
+    time_fft_512_512, Fft512To512, 16, 16, [, max_registers(168)];
+    time_fft_512_1024, Fft512To1024, 16, 32, [, max_registers(255)];
+    time_fft_1024_1024, Fft1024To1024, 32, 32, [, max_registers(255)];
 }

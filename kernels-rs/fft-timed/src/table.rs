@@ -124,5 +124,13 @@ pub const TIMED: &[Timed] = &[
     timed!(time_note_by_matrices_unpacked, Phases::Unpacked, (256, 512), 8192, true, 0),
     timed!(time_note_by_halves_packed, Phases::Packed, (256, 512), 8192, true, 24),
     timed!(time_note_by_halves_unpacked, Phases::Unpacked, (256, 512), 8192, true, 24),
+    timed!(time_fft_64_64, Phases::Generated, (64, 64), 0, false, 0),
+    timed!(time_fft_64_128, Phases::Generated, (64, 128), 0, false, 0),
+    timed!(time_fft_128_128, Phases::Generated, (128, 128), 0, false, 0),
+    timed!(time_fft_128_256, Phases::Generated, (128, 256), 0, false, 0),
+    timed!(time_fft_256_256, Phases::Generated, (256, 256), 0, false, 0),
     timed!(time_fft_256_512, Phases::Generated, (256, 512), 0, false, 0),
+    timed!(time_fft_512_512, Phases::Generated, (512, 512), 0, false, 0),
+    timed!(time_fft_512_1024, Phases::Generated, (512, 1024), 0, false, 0),
+    timed!(time_fft_1024_1024, Phases::Generated, (1024, 1024), 0, false, 0),
 ];
