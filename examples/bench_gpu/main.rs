@@ -30,6 +30,7 @@ mod bench;
 mod ceilings;
 mod correlator;
 mod fft;
+mod fft_beams;
 mod fft_cycles;
 mod random;
 mod rates;
@@ -42,7 +43,7 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 11] = [
+const KERNELS: [&str; 12] = [
     "correlate_i8",
     "correlate_i8_add",
     "pack_i8",
@@ -51,6 +52,7 @@ const KERNELS: [&str; 11] = [
     "pack_i4_any",
     "saxpy",
     "fft",
+    "fft_beams",
     "rates",
     "conversions",
     "fft_cycles",
@@ -82,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     correlator::run(&mut bench, &ceilings)?;
     streams::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
+    fft_beams::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
     fft_cycles::run(&mut bench)?;
     bench.record.write(arguments.gpu.json.as_deref())

@@ -18,6 +18,7 @@ mod conversions;
 mod correlator;
 mod data;
 mod fft;
+mod fft_beams;
 mod fft_data;
 mod one_call;
 mod saxpy;
@@ -30,7 +31,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 20] = [
+const KERNELS: [&str; 21] = [
     "pack_i8",
     "pack_i8_any",
     "pack_i4",
@@ -51,6 +52,7 @@ const KERNELS: [&str; 20] = [
     "fft_512_512",
     "fft_512_1024",
     "fft_1024_1024",
+    "fft_beams",
 ];
 
 /// Run every kernel on a GPU against what it must compute. Exit status 0 all pass, 1 some fail, 3 no GPU.
@@ -89,5 +91,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     conversions::validate(session)?;
     correlator::validate(session)?;
     one_call::validate(session)?;
-    fft::validate(session)
+    fft::validate(session)?;
+    fft_beams::validate(session)
 }
