@@ -63,10 +63,12 @@ fn values_go_on_changing_and_differ_from_thread_to_thread() {
     for timed in TIMED {
         let (_, before) = run(timed, 9, 2);
         let (_, after) = run(timed, 10, 2);
+        // Of two or four registers of mostly 0 and 1 many are the same.
+        let tenths = if timed.size.0 >= 256 { 9 } else { 2 };
         let different = after.iter().collect::<HashSet<_>>().len();
-        assert!(different * 10 > after.len() * 9, "{}: {different} of {}", timed.name, after.len());
+        assert!(different * 10 > after.len() * tenths, "{}: {different} of {}", timed.name, after.len());
         let changed = before.iter().zip(&after).filter(|(before, after)| before != after).count();
-        assert!(changed * 10 > after.len() * 9, "{}: {changed} of {}", timed.name, after.len());
+        assert!(changed * 10 > after.len() * tenths, "{}: {changed} of {}", timed.name, after.len());
     }
 }
 
