@@ -65,7 +65,15 @@ const CRATES: &[KernelCrate] = &[
     batch("512_512", "crates/fft/ptx/512_512"),
     batch("512_1024", "crates/fft/ptx/512_1024"),
     batch("1024_1024", "crates/fft/ptx/1024_1024"),
+    beams("64_64", "crates/fft/ptx/beams/64_64"),
+    beams("64_128", "crates/fft/ptx/beams/64_128"),
+    beams("128_128", "crates/fft/ptx/beams/128_128"),
+    beams("128_256", "crates/fft/ptx/beams/128_256"),
+    beams("256_256", "crates/fft/ptx/beams/256_256"),
     beams("256_512", "crates/fft/ptx/beams/256_512"),
+    beams("512_512", "crates/fft/ptx/beams/512_512"),
+    beams("512_1024", "crates/fft/ptx/beams/512_1024"),
+    beams("1024_1024", "crates/fft/ptx/beams/1024_1024"),
 ];
 
 /// The kernels of transforms of one size.

@@ -29,7 +29,7 @@ pub const WARPS: u32 = 4;
 
 /// Bytes of shared memory of a block: the gains of two polarisations, for an input of so many bits.
 pub const fn shared_bytes(input_bits: u32) -> u32 {
-    2 * 4 * WARPS << input_bits
+    (2 * 4 * WARPS) << input_bits
 }
 
 /// What a kernel reads.
