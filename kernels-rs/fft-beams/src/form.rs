@@ -186,10 +186,12 @@ where
         let end = sizes.times.min(start.saturating_add(sizes.unit));
         let mut loaded = start;
         let mut pairs = [V::pair(0); P];
+        // Voltages of 64 bytes a lane are loaded ahead; more have no registers beside the transform, and are loaded for each polarisation.
+        let ahead = P * size_of::<V::Pair>() <= 64;
         // In turn `loaded` the voltages of that time are loaded and those of the time before transformed.
         loop {
             let now = pairs;
-            if loaded < end {
+            if ahead && loaded < end {
                 pairs = feeds.load::<P>(loaded);
             }
             if loaded > start {
@@ -197,6 +199,7 @@ where
                 let row = (row + line as usize) * sizes.pols as usize;
                 let mut pol = 0;
                 while pol < sizes.pols {
+                    let now = if ahead { now } else { feeds.load::<P>(loaded - 1) };
                     let now = <[V::Pair; P]>::each(|pair| V::pol(now[pair], pol));
                     let gains = <[[u32; 2]; P]>::each(|pair| Shared::<[u32; 2]>::dynamic().load(place(P, pol, pair)));
                     let x = <[u32; X]>::each(|register| {

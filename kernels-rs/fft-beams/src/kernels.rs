@@ -40,8 +40,40 @@ macro_rules! kernels {
 }
 
 kernels! {
+    Fft64To64, "64_64", 1, 2, 2048, 4, [
+        Four: beams_64_64_i4_f16 beams_64_64_i4_power beams_64_64_i4_c32;
+        Eight: beams_64_64_i8_f16 beams_64_64_i8_power beams_64_64_i8_c32;
+    ];
+    Fft64To128, "64_128", 1, 2, 2048, 4, [
+        Four: beams_64_128_i4_f16 beams_64_128_i4_power beams_64_128_i4_c32;
+        Eight: beams_64_128_i8_f16 beams_64_128_i8_power beams_64_128_i8_c32;
+    ];
+    Fft128To128, "128_128", 2, 4, 4096, 4, [
+        Four: beams_128_128_i4_f16 beams_128_128_i4_power beams_128_128_i4_c32;
+        Eight: beams_128_128_i8_f16 beams_128_128_i8_power beams_128_128_i8_c32;
+    ];
+    Fft128To256, "128_256", 2, 4, 4096, 4, [
+        Four: beams_128_256_i4_f16 beams_128_256_i4_power beams_128_256_i4_c32;
+        Eight: beams_128_256_i8_f16 beams_128_256_i8_power beams_128_256_i8_c32;
+    ];
+    Fft256To256, "256_256", 4, 8, 8192, 4, [
+        Four: beams_256_256_i4_f16 beams_256_256_i4_power beams_256_256_i4_c32;
+        Eight: beams_256_256_i8_f16 beams_256_256_i8_power beams_256_256_i8_c32;
+    ];
     Fft256To512, "256_512", 4, 8, 8192, 4, [
         Four: beams_256_512_i4_f16 beams_256_512_i4_power beams_256_512_i4_c32;
         Eight: beams_256_512_i8_f16 beams_256_512_i8_power beams_256_512_i8_c32;
+    ];
+    Fft512To512, "512_512", 8, 16, 16384, 2, [
+        Four: beams_512_512_i4_f16 beams_512_512_i4_power beams_512_512_i4_c32;
+        Eight: beams_512_512_i8_f16 beams_512_512_i8_power beams_512_512_i8_c32;
+    ];
+    Fft512To1024, "512_1024", 8, 16, 16384, 2, [
+        Four: beams_512_1024_i4_f16 beams_512_1024_i4_power beams_512_1024_i4_c32;
+        Eight: beams_512_1024_i8_f16 beams_512_1024_i8_power beams_512_1024_i8_c32;
+    ];
+    Fft1024To1024, "1024_1024", 16, 32, 32768, 2, [
+        Four: beams_1024_1024_i4_f16 beams_1024_1024_i4_power beams_1024_1024_i4_c32;
+        Eight: beams_1024_1024_i8_f16 beams_1024_1024_i8_power beams_1024_1024_i8_c32;
     ];
 }

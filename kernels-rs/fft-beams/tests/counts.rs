@@ -47,8 +47,9 @@ fn sectors_of_voltages_are_read_once_where_lanes_with_neighbours_fill_them() {
             let voltage = if kernel.part(3) == "i4" { 1 } else { 2 };
             let bytes = case.voltages.len() as u64 * voltage;
             let [cost, _] = sectors(&report, "src/voltages.rs", AccessKind::Load);
-            // Less than a sector an instruction: it is read again, from the cache.
-            let times = (32 / (lanes * 2 * pols as u64 * voltage)).max(1);
+            // Less than a sector an instruction: it is read again, from the cache; so is what has no registers to wait in.
+            let again = if kernel.size().unwrap().0 == 1024 && voltage == 2 { pols as u64 } else { 1 };
+            let times = again * (32 / (lanes * 2 * pols as u64 * voltage)).max(1);
             assert_eq!(cost, times * bytes / 32, "{}, {pols} polarisations", kernel.name());
         }
     }
