@@ -79,7 +79,7 @@ pub use set::BeamSet;
 ///   `||y - y_reference|| <= (21 (log2(padded) + 3) + 4) u sqrt(padded) ||g x||`.
 ///
 /// On a GPU FFT beams are products of f16 numbers: gains, phases and all values but the last sums, which are f32, are rounded to 11 bits. For noise the rms error over
-/// the beams of a line, polarisation and time is at most 1e-3 of their rms
+/// the beams of a line, polarisation and time is at most 9e-4 of their rms
 /// ([`BeamFft::relative_error`](fringes_fft::BeamFft::relative_error)). Nothing overflows.
 ///
 /// # Errors
