@@ -65,7 +65,7 @@ impl Contraction<'_> {
         let complete = data.logical().len() == sums[0].len() + keeps.len()
             && result.logical().len() == creates[0].len() + keeps.len()
             && matrix.logical().len() == sums[1].len() + creates[1].len() + depends.len();
-        if !complete || !(ordered(data) && ordered(matrix) && ordered(result)) {
+        if !(complete && ordered(data) && ordered(matrix) && ordered(result)) {
             return false;
         }
         let (a, b, c) = (held(mma.a.invert()), held(mma.b.invert()), held(mma.c.invert()));
@@ -88,7 +88,7 @@ impl Contraction<'_> {
                 }
                 // Fragments have halves, registers, lanes.
                 let a = fragment(a.apply(i | j << 4), &call.matrix);
-                let b = fragment(b.apply(j | k * mma.k as u64), &call.data);
+                let b = fragment(b.apply(j + k * mma.k as u64), &call.data);
                 let c = fragment(c.apply(i | k << 4), &call.result);
                 let fits = matrix_sums.apply(a) == data_sums.apply(b)
                     && matrix_creates.apply(a) == result_creates.apply(c)
@@ -157,7 +157,7 @@ pub(super) const fn shares(
 ) -> bool {
     let (first, second, clear) = (bits(one.0, one.1), bits(other.0, other.1), bits(other.0, zero));
     let complete = one.0.logical().len() == one.1.len() && other.0.logical().len() == other.1.len() + zero.len();
-    if !complete || !(ordered(one.0) && ordered(other.0)) {
+    if !(complete && ordered(one.0) && ordered(other.0)) {
         return false;
     }
     let mut register = 0;
