@@ -33,7 +33,7 @@ impl<V: BeamSample> Data<V> {
             sample(random.random_range(-7..=7), random.random_range(-7..=7))
         });
         let gains = Array2::from_shape_simple_fn((channels, inputs), || {
-            Complex::from_polar(random.random_range(0.1..3.0), random.random_range(0.0..6.28f32))
+            Complex::from_polar(random.random_range(0.1..3.0), random.random_range(0.0..std::f32::consts::TAU))
         });
         let present = Array2::from_shape_simple_fn((times, inputs), || random.random_bool(0.8));
         Self { lines, voltages, gains, present }
