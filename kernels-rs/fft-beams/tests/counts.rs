@@ -67,7 +67,7 @@ fn products_and_half2_operations_of_a_transform_are_those_designed() {
     let count = |names: &[&str]| names.iter().map(|name| report.count(name).warps).sum::<u64>() / transforms;
     assert_eq!(count(&["mma_m16n8k16_f16_f16"]), 16);
     assert_eq!(count(&["fma_rn_f16x2", "mul_rn_f16x2", "add_rn_f16x2"]), 48 + 8 * 4 + 16);
-    // Of a byte's copy and two nibbles; and two permutes of a gain, which ptxas makes part of the half2 operations.
+    // One copies a byte, two the parts of a gain.
     assert_eq!(count(&["prmt_b32"]), 8 * 3);
     assert_eq!(count(&["lop3_b32"]), 8 * 2);
 }
