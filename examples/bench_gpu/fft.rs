@@ -11,7 +11,7 @@ use crate::fft_data::{self, Error, Output, Sample};
 use crate::gpu_report::{End, params};
 
 /// Bytes that a run moves, about.
-const MOVED: u64 = 2 << 30;
+const MOVED: u64 = 4 << 30;
 /// Transforms whose samples are random; all others repeat them.
 const PERIOD: usize = 4099;
 /// Transforms that are checked at the beginning and at the end.

@@ -39,9 +39,9 @@ pub(crate) const CHAINS: &[Chain] = &[
             Stage {
                 layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
             },
-            Stage { layout: layout!("b<->n4  t0 t1 t2 t3 t4<->n5 n6 q0 q1 q2  r<->ReIm_out ReIm_in n3") },
-            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q0 q1 q2  r<->q3 ReIm") },
-            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q4 q5 q6  r<->ReIm_out ReIm_in") },
+            Stage { layout: layout!("b<->n3  t0 t1 t2 t3 t4<->n4 n5 q1 q2 q3  r<->q0 n6 ReIm_in ReIm_out") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 q1 q2 q3  r<->q0 ReIm") },
+            Stage { layout: layout!("b<->n0  t0 t1 t2 t3 t4<->n1 n2 ReIm_out q4 q5  r<->ReIm_in q6") },
         ],
     },
     Chain {

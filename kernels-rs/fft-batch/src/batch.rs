@@ -1,6 +1,7 @@
-//! Transforms of an array, one after the other: each warp takes every `n`-th, `n` the number of warps of the grid.
+//! Transforms of an array: each warp takes every `n`-th group of one to four, `n` the number of warps of the grid.
 //!
-//! The samples of a warp's next transform are loaded before the present one is computed, and so arrive while it is. Phases stay in registers.
+//! The samples of a warp's next group are loaded before the present one is computed, and so arrive while it is. Phases stay in registers. Groups
+//! are for small transforms, of which one alone would leave too few bytes under way.
 //!
 //! # Floor
 //! Bytes: a transform from 256 to 512 reads 1024 bytes of f16 (512 of 8-bit, 256 of 4+4-bit samples) and writes 2048 bytes of f16 or of powers. At an H200's
@@ -8,7 +9,7 @@
 
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, laneid, nctaid_x, tid_x};
-use fringes_device::{Global, Value};
+use fringes_device::{Global, unroll};
 use fringes_kernels_fft::{Format, Spectra, Transform};
 
 /// Warps of a block.
@@ -16,7 +17,7 @@ pub const WARPS: u32 = 4;
 
 /// Transforms all of `samples`, after checking that the views are large enough: `spectra_pairs` is the number of pairs of results that `spectra` has.
 #[inline(always)]
-pub fn checked<T: Transform, F: Format, O: Spectra>(
+pub fn checked<T: Transform, F: Format, O: Spectra, const GROUP: usize>(
     samples: Global<u32>,
     phases: Global<u32>,
     spectra: O,
@@ -31,7 +32,7 @@ pub fn checked<T: Transform, F: Format, O: Spectra>(
         && 32 * T::PHASE_REGISTERS <= phases.len();
     if fits {
         // SAFETY: the views hold what the sizes say.
-        unsafe { transform_all::<T, F, O>(samples, phases, spectra, transforms) }
+        unsafe { transform_all::<T, F, O, GROUP>(samples, phases, spectra, transforms) }
     } else {
         trap();
     }
@@ -42,36 +43,48 @@ pub fn checked<T: Transform, F: Format, O: Spectra>(
 /// # Safety
 /// The views hold `transforms` transforms and the phases.
 #[inline(always)]
-unsafe fn transform_all<T: Transform, F: Format, O: Spectra>(
+unsafe fn transform_all<T: Transform, F: Format, O: Spectra, const GROUP: usize>(
     samples: Global<F::Pair>,
     phases: Global<u32>,
     spectra: O,
     transforms: u32,
 ) {
-    const { assert!(F::Pair::BYTES >= 2) };
+    const { assert!(GROUP >= 1 && GROUP <= 4) };
     let lane = laneid();
     let warps = nctaid_x() * WARPS;
-    let mut transform = ctaid_x() * WARPS + tid_x() / 32;
-    if transform >= transforms {
+    let groups = (transforms / GROUP as u32) + (transforms % GROUP as u32).min(1);
+    let mut group = ctaid_x() * WARPS + tid_x() / 32;
+    if group >= groups {
         return;
     }
     let phases = T::phases(phases, lane);
-    let input = |transform: u32| ((transform as usize) << (T::INPUT_BITS - 1)) + T::input_pair(lane) as usize;
-    let output = |transform: u32| ((transform as usize) << (T::OUTPUT_BITS - 1)) + T::output_pair(lane) as usize;
-    let mut pairs = T::load::<F>(samples, input(transform));
+    let (from, to) = (T::input_pair(lane) as usize, T::output_pair(lane) as usize);
+    // Behind the last transform the last one is loaded again, and not stored.
+    let load = |group: u32, member: usize| {
+        let transform = (group as usize * GROUP + member).min(transforms as usize - 1);
+        T::load::<F>(samples, (transform << (T::INPUT_BITS - 1)) + from)
+    };
+    let mut pairs: [T::Pairs<F::Pair>; GROUP] = core::array::from_fn(|member| load(group, member));
     loop {
-        let x = T::unpack::<F>(pairs);
-        // No sum overflows: there are fewer warps than 2^31.
-        let next = transform + warps;
-        let goes_on = next < transforms && next > transform;
+        let x: [T::Input; GROUP] = core::array::from_fn(|member| T::unpack::<F>(pairs[member]));
+        // Fewer than 2^32 warps beyond fewer than 2^32 groups: if the sum wraps, it is less than before.
+        let next = group.wrapping_add(warps);
+        let goes_on = next < groups && next > group;
         if goes_on {
-            pairs = T::load::<F>(samples, input(next));
+            pairs = core::array::from_fn(|member| load(next, member));
         }
-        let y = T::transform::<O::Inner, O::Sums>(x, &phases);
-        T::store(y, spectra, output(transform));
+        unroll!(member in 0 1 2 3 {
+            if member < GROUP {
+                let transform = group as usize * GROUP + member;
+                if transform < transforms as usize {
+                    let y = T::transform::<O::Inner, O::Sums>(x[member], &phases);
+                    T::store(y, spectra, (transform << (T::OUTPUT_BITS - 1)) + to);
+                }
+            }
+        });
         if !goes_on {
             return;
         }
-        transform = next;
+        group = next;
     }
 }

@@ -18,4 +18,4 @@ mod table;
 
 pub use kernels::*;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use table::{BatchKernel, Run};
+pub use table::{BatchKernel, Entry, Run};

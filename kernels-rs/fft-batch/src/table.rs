@@ -11,13 +11,16 @@ pub struct BatchKernel {
     pub run: Run,
 }
 
+/// A kernel that stores values of this type: samples, phases, spectra, number of transforms.
+pub type Entry<T> = fn(Global<u32>, Global<u32>, GlobalMut<T>, u32);
+
 /// A kernel by what it stores.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
     /// Complex f16, two of them at a time.
-    Half(fn(Global<u32>, Global<u32>, GlobalMut<[u32; 2]>, u32)),
+    Half(Entry<[u32; 2]>),
     /// Powers, two of them at a time.
-    Power(fn(Global<u32>, Global<u32>, GlobalMut<[f32; 2]>, u32)),
+    Power(Entry<[f32; 2]>),
 }
 
 impl BatchKernel {

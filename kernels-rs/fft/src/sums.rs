@@ -146,8 +146,9 @@ impl Sums for Saturating {
     }
 }
 
-/// Two numbers as f16.
+/// Two numbers as f16, within its range. NaN becomes a number.
 #[inline(always)]
+#[expect(clippy::manual_clamp, reason = "two instructions; `clamp` keeps NaN by more of them")]
 fn clamped(low: f32, high: f32) -> u32 {
     cvt_rn_f16x2_f32(high.min(LIMIT).max(-LIMIT), low.min(LIMIT).max(-LIMIT))
 }

@@ -50,22 +50,21 @@ impl Size {
         format!("Fft{}To{}", 1 << self.input_bits, 1 << self.output_bits)
     }
 
-    /// The assignment: both parts of a number in one register at either end, the lowest bit of the index in the register's number, the next two in
-    /// the lane's, so that every access is of whole sectors.
+    /// The assignment: both parts of a number in one register at either end, the lowest bit of the index in the register's number, the next ones in
+    /// the lane's, so that accesses are of whole sectors: three at the input, for 8-bit samples, two at the output.
     pub(crate) fn solution(&self) -> Result<Solution, String> {
-        let end = |stem: &str| -> Result<Boundary, String> {
+        let end = |stem: &str, lanes: usize| -> Result<Boundary, String> {
             let name = |text: &str| Name::new(text).map_err(|error| error.to_string());
-            Ok(Boundary::Among(vec![
-                (name("ReIm")?, Where::Inside),
-                (name(&format!("{stem}0"))?, Where::Register),
-                (name(&format!("{stem}1"))?, Where::Lane),
-                (name(&format!("{stem}2"))?, Where::Lane),
-            ]))
+            let mut places = vec![(name("ReIm")?, Where::Inside), (name(&format!("{stem}0"))?, Where::Register)];
+            for bit in 1..=lanes {
+                places.push((name(&format!("{stem}{bit}"))?, Where::Lane));
+            }
+            Ok(Boundary::Among(places))
         };
         let fft = Fft::with_sizes(self.input_bits, self.output_bits, self.factors);
         let chain = fft.chain().map_err(|error| error.to_string())?;
         let mut problem = Problem::new(chain, Costs::H200);
-        (problem.input, problem.output) = (end("n")?, end("q")?);
+        (problem.input, problem.output) = (end("n", 3)?, end("q", 2)?);
         let solution = solve(&problem).map_err(|error| error.to_string())?;
         Ok(solution)
     }
