@@ -20,6 +20,7 @@ mod data;
 mod fft;
 mod fft_beams;
 mod fft_data;
+mod fft_note;
 mod one_call;
 mod saxpy;
 mod session;
@@ -31,7 +32,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 21] = [
+const KERNELS: [&str; 22] = [
     "pack_i8",
     "pack_i8_any",
     "pack_i4",
@@ -53,6 +54,7 @@ const KERNELS: [&str; 21] = [
     "fft_512_1024",
     "fft_1024_1024",
     "fft_beams",
+    "fft_note",
 ];
 
 /// Run every kernel on a GPU against what it must compute. Exit status 0 all pass, 1 some fail, 3 no GPU.
@@ -92,5 +94,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     correlator::validate(session)?;
     one_call::validate(session)?;
     fft::validate(session)?;
-    fft_beams::validate(session)
+    fft_beams::validate(session)?;
+    fft_note::validate(session)
 }

@@ -17,6 +17,10 @@ const WARP: u32 = 32;
 /// Threads of a block where a kernel declares none.
 const THREADS: u32 = 128;
 
+/// Blocks of a launch for each that the device holds at once. With more than one round the multiprocessors that are faster do more of the
+/// work: on an H200 eight rounds in place of one save 1 to 4 % of the time for sizes up to 512, and change nothing for 1024 points.
+const ROUNDS: u32 = 8;
+
 /// A plan's kernel on one device, with its table of phases there.
 ///
 /// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is queued.
@@ -27,7 +31,7 @@ pub struct DevicePlan<S, O> {
     phases: Buffer<u32>,
     /// Threads of a block.
     threads: u32,
-    /// Blocks that the device holds at once.
+    /// Most blocks of a launch.
     blocks: u32,
 }
 
@@ -44,7 +48,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
         let phases = Buffer::from_slice(&device.new_stream()?, &table)?;
         let threads = kernel.threads().map_or(THREADS, |[x, y, z]| x * y * z);
         let resident = kernel.blocks_per_multiprocessor(threads, 0)?.max(1);
-        let blocks = resident.saturating_mul(device.info().multiprocessors).max(1);
+        let blocks = resident.saturating_mul(device.info().multiprocessors).saturating_mul(ROUNDS).max(1);
         Ok(Self { plan: *plan, kernel, phases, threads, blocks })
     }
 
@@ -58,7 +62,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
         &self.kernel
     }
 
-    /// The launch for so many transforms: as many blocks as the device holds at once, or as there is work for.
+    /// The launch for so many transforms: eight times as many blocks as the device holds at once, or as there is work for.
     pub fn launch(&self, transforms: usize) -> LaunchConfig {
         let warps = (self.threads / WARP).max(1) as usize;
         let blocks = transforms.div_ceil(warps).clamp(1, self.blocks as usize);
