@@ -223,7 +223,7 @@ fn measured(device: &Device) -> Result<Findings, Failure> {
                 for _ in 0..WARM_UP {
                     cycles.launch(&stream, warps)?;
                 }
-                transforms.push((name(timed).to_owned(), warps, cycles.median(&stream, warps)?));
+                transforms.push((name(timed).to_owned(), warps, cycles.of_transform(&stream, warps)?));
             }
         }
     }

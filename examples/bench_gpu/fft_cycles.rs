@@ -35,7 +35,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<(), End> {
             }
             let stream = &bench.stream;
             let timing = bench.time(|_| cycles.launch(stream, warps))?;
-            let value = cycles.median(stream, warps)?;
+            let value = cycles.of_transform(stream, warps)?;
             println!("{name:<32} {size:>11} {warps:>5} {value:>9.2} {sum:>9.2} {busiest:>9.2}  {pipe}");
             bench.record.rows.push(Row {
                 kernel: "fft_cycles",

@@ -7,7 +7,7 @@ use fringes_emulator::memory::Space;
 use fringes_emulator::{AccessKind, GlobalMemory, Launch, Report};
 use fringes_gpu::{Buffer, Device, GpuError, Kernel, LaunchConfig, PtxSet, Stream, args};
 use fringes_kernels_ceilings::rates;
-use fringes_kernels_fft_timed::measure::WARPS;
+use fringes_kernels_fft_timed::measure::{RECORD, WARPS};
 use fringes_kernels_fft_timed::{Phases, Timed};
 use fringes_layout::plan::Rates;
 
@@ -18,8 +18,10 @@ pub(crate) const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/c
 pub(crate) const FFT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_90a.ptx"));
 
+/// Rounds of a run of a kernel that prices an instruction.
+const PRICED_STEPS: u32 = 512;
 /// Transforms of a warp in a run.
-pub(crate) const STEPS: u32 = 512;
+pub(crate) const STEPS: u32 = 4096;
 
 /// The kernels that price an instruction, and the instruction's name in records.
 pub(crate) const PRICED: [(&str, &str); 10] = [
@@ -60,12 +62,12 @@ pub(crate) fn price(stream: &Stream, kernel: &Kernel, blocks: u32, warm_up: usiz
     let mut cycles = Buffer::<u64>::zeroed(stream, blocks as usize)?;
     let mut values = Buffer::<u32>::zeroed(stream, (32 * rates::WARPS * blocks) as usize)?;
     for _ in 0..=warm_up {
-        kernel.launch_safe(stream, &config, args![&mut cycles, &mut values, STEPS])?;
+        kernel.launch_safe(stream, &config, args![&mut cycles, &mut values, PRICED_STEPS])?;
     }
     let mut cycles = cycles.to_vec(stream)?;
     cycles.sort_unstable();
     let median = cycles.get(cycles.len() / 2).copied().unwrap_or(0);
-    Ok(median as f64 / f64::from(STEPS * rates::REPEATS * rates::WARPS))
+    Ok(median as f64 / f64::from(PRICED_STEPS * rates::REPEATS * rates::WARPS))
 }
 
 /// What a transform executes in a warp: instructions, and words a lane of shared memory.
@@ -103,7 +105,7 @@ impl Executed {
         let run = |steps: u32| -> Report {
             let mut memory = GlobalMemory::new();
             let phases = memory.upload(&table);
-            let (cycles, values) = (memory.allocate::<u64>(1), memory.allocate::<u32>(32 * WARPS as usize));
+            let (cycles, values) = (memory.allocate::<u64>(RECORD), memory.allocate::<u32>(32 * WARPS as usize));
             let launch = Launch::new(timed.declaration, [1, 1, 1], [32 * WARPS, 1, 1]).shared_bytes(timed.shared_bytes);
             launch.run(&mut memory, || {
                 (timed.kernel)(Global::from(phases), GlobalMut::from(cycles), GlobalMut::from(values), steps);
@@ -185,7 +187,7 @@ impl Cycles {
             shared_bytes: timed.shared_bytes,
             multiprocessors,
             phases: Buffer::from_slice(stream, phases)?,
-            cycles: Buffer::zeroed(stream, blocks)?,
+            cycles: Buffer::zeroed(stream, RECORD * blocks)?,
             values: Buffer::zeroed(stream, 32 * WARPS as usize * blocks)?,
         })
     }
@@ -203,12 +205,17 @@ impl Cycles {
         kernel.launch_safe(stream, &config, args![&*phases, cycles, values, STEPS])
     }
 
-    /// SM-cycles of a transform in the last run with so many warps an SM: those of the median block.
-    pub(crate) fn median(&self, stream: &Stream, warps: u32) -> Result<f64, GpuError> {
-        let mut cycles = self.cycles.to_vec(stream)?;
-        cycles.truncate((warps / WARPS * self.multiprocessors) as usize);
-        cycles.sort_unstable();
-        let median = cycles.get(cycles.len() / 2).copied().unwrap_or(0);
-        Ok(median as f64 / f64::from(STEPS * warps))
+    /// SM-cycles of a transform in the last run with so many warps an SM: from the first block's beginning to the last one's end.
+    pub(crate) fn of_transform(&self, stream: &Stream, warps: u32) -> Result<f64, GpuError> {
+        let records = self.cycles.to_vec(stream)?;
+        let records = &records[..RECORD * (warps / WARPS * self.multiprocessors) as usize];
+        let column = |at: usize| records.iter().copied().skip(at).step_by(RECORD);
+        let rates = column(0).zip(column(1).zip(column(2)));
+        let mut rates: Vec<f64> =
+            rates.map(|(cycles, (began, ended))| cycles as f64 / ended.saturating_sub(began).max(1) as f64).collect();
+        rates.sort_by(f64::total_cmp);
+        let rate = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
+        let all = column(2).max().unwrap_or(0).saturating_sub(column(1).min().unwrap_or(0));
+        Ok(all as f64 * rate / f64::from(STEPS * warps))
     }
 }

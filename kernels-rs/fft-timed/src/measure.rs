@@ -1,21 +1,26 @@
 //! Cycles of a transform when nothing else is in its way.
 //!
 //! Each kernel is to run with as many blocks an SM as fill it with the warps wanted, [`WARPS`] a block, all of them resident. Every warp transforms its
-//! registers `steps` times over; `cycles[block]` is what that takes, so the SM-cycles of a transform are cycles / (steps x warps of an SM). `values` receives one word a
-//! thread that depends on all registers.
+//! registers `steps` times over. `cycles[block]` is [`RECORD`] numbers: the block's cycles, and when it began and ended in nanoseconds of the GPU's timer. Blocks of an SM
+//! do not advance alike (the first to come may end when the last is half way), so what all of them take is from the first beginning to the last
+//! end; the cycles of a block only tell how many there are in a nanosecond. SM-cycles of a transform are these cycles / (steps x warps of an SM).
+//! `values` receives one word a thread that depends on all registers.
 //!
 //! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` the next register (of the
 //! other half where the output is larger) and `s` numbers of the thread's own. That is one half2 operation a register of the input. With phases of scale 1 most results are far
 //! from 0 and 1, so that their signs decide: the values stay finite, and a test finds them go on changing.
 
 use fringes_device::barrier::bar_sync_0;
-use fringes_device::clock::clock64;
+use fringes_device::clock::{clock64, globaltimer};
 use fringes_device::half2::fma_rn_sat_f16x2;
 use fringes_device::index::{ctaid_x, tid_x};
 use fringes_device::{GlobalMut, Shared, unroll};
 
 /// Warps of a block.
 pub const WARPS: u32 = 4;
+
+/// Numbers that each block leaves in `cycles`.
+pub const RECORD: usize = 3;
 
 /// A block for each of `$n` registers, 32 at most, unrolled.
 macro_rules! registers {
@@ -44,7 +49,7 @@ pub(crate) unsafe fn measure<const I: usize, const O: usize>(
     // Numbers of either sign below 1.
     registers!(i of I { x[i] = seed.wrapping_add(i as u32).wrapping_mul(0x85eb_ca6b) & 0xbbff_bbff; });
     bar_sync_0();
-    let start = clock64();
+    let (start, began) = (clock64(), globaltimer());
     let mut step = 0;
     while step < steps {
         let y = transform(x, own);
@@ -52,14 +57,17 @@ pub(crate) unsafe fn measure<const I: usize, const O: usize>(
         step += 1;
     }
     bar_sync_0();
-    let end = clock64();
+    let (end, ended) = (clock64(), globaltimer());
     let mut all = 0u32;
     registers!(i of I { all = all.rotate_left(1) ^ x[i]; });
     let thread = 32 * WARPS as usize * ctaid_x() as usize + tid as usize;
     if thread < values.len() {
         values.store(thread, all);
     }
-    if tid == 0 && (ctaid_x() as usize) < cycles.len() {
-        cycles.store(ctaid_x() as usize, end - start);
+    let record = RECORD * ctaid_x() as usize;
+    if tid == 0 && record + RECORD <= cycles.len() {
+        cycles.store(record, end - start);
+        cycles.store(record + 1, began);
+        cycles.store(record + 2, ended);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use fringes_emulator::{GlobalMemory, Launch, Report};
 use fringes_fft::{Sign, Size, phase_table};
-use fringes_kernels_fft_timed::measure::WARPS;
+use fringes_kernels_fft_timed::measure::{RECORD, WARPS};
 use fringes_kernels_fft_timed::{TIMED, Timed};
 
 /// What a machine-code instruction of arithmetic or on shared memory executes: name in the emulator.
@@ -32,11 +32,13 @@ fn run(timed: &Timed, steps: u32, blocks: u32) -> (Report, Vec<u32>) {
     let mut memory = GlobalMemory::new();
     let phases = memory.upload(&table(timed));
     let threads = (32 * WARPS * blocks) as usize;
-    let (cycles, values) = (memory.allocate::<u64>(blocks as usize), memory.allocate::<u32>(threads));
+    let (cycles, values) = (memory.allocate::<u64>(RECORD * blocks as usize), memory.allocate::<u32>(threads));
     let launch = Launch::new(timed.declaration, [blocks, 1, 1], [32 * WARPS, 1, 1]).shared_bytes(timed.shared_bytes);
     let report = launch.run(&mut memory, || (timed.kernel)(phases.into(), cycles.into(), values.into(), steps));
     report.assert_clean();
-    assert!(memory.values(cycles).iter().all(|&cycles| cycles > 0 || steps == 0), "{}", timed.name);
+    for record in memory.values(cycles).chunks(RECORD) {
+        assert!((record[0] > 0 || steps == 0) && record[1] <= record[2], "{}: {record:?}", timed.name);
+    }
     (report, memory.values(values))
 }
 
