@@ -30,6 +30,6 @@ mod ptx;
 pub(crate) use batch::execute;
 pub use batch::memory;
 pub(crate) use beam::form_beams;
-pub use beam::{BLOCK_WARPS, BeamLaunch, BeamShape, DeviceBeams, has_kernel as has_beam_kernel, memory as beam_memory};
+pub use beam::{BLOCK_WARPS, BeamLaunch, BeamShape, DeviceBeams, memory as beam_memory};
 pub use device_plan::{DevicePlan, MAX_LAUNCH_TRANSFORMS};
-pub use ptx::has_kernel;
+pub use ptx::{has_beam_kernel, has_kernel};

@@ -2,11 +2,9 @@
 
 mod batch;
 mod device;
-mod ptx;
 mod shape;
 
 pub(crate) use batch::form_beams;
 pub use batch::memory;
 pub use device::DeviceBeams;
-pub use ptx::has_kernel;
 pub use shape::{BLOCK_WARPS, BeamLaunch, BeamShape};

@@ -2,7 +2,7 @@
 
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
 
-use crate::gpu::ptx::ptx;
+use crate::gpu::ptx;
 use crate::{FftError, FftOutput, FftSample, Plan, phase_table};
 
 /// Most transforms of one launch.
@@ -42,7 +42,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
     /// [`FftError::NoKernel`] if there is none of the plan's size, [`FftError::Gpu`] with what the driver says.
     pub fn load(device: &Device, plan: &Plan<S, O>) -> Result<Self, FftError> {
         let missing = FftError::NoKernel { inputs: plan.inputs(), outputs: plan.outputs() };
-        let module = device.load(&PtxSet::new(ptx(plan.size()).ok_or(missing)?))?;
+        let module = device.load(&PtxSet::new(ptx::batch(plan.size()).ok_or(missing)?))?;
         let kernel = module.kernel(&kernel_name(plan))?;
         let table = phase_table(plan.size(), plan.sign(), plan.scale_exponent());
         let phases = Buffer::from_slice(&device.new_stream()?, &table)?;
@@ -160,7 +160,7 @@ mod tests {
     fn every_plan_of_a_size_with_kernels_has_one_that_takes_its_arguments() {
         let mut sizes = 0;
         for size in SIZES {
-            if let Some(text) = ptx(size) {
+            if let Some(text) = ptx::batch(size) {
                 assert!(has_kernel(size), "{size} has kernels and no phases");
                 launches_fit::<Complex<f16>>(size, text);
                 launches_fit::<Complex<i8>>(size, text);

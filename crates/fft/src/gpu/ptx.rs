@@ -1,16 +1,30 @@
-//! The kernels' texts.
+//! The kernels' texts; see `manifest.json` beside each.
 
 use crate::{Size, phases};
 
-/// The text of a size's kernels.
+/// Texts of one size.
+struct Texts {
+    inputs: usize,
+    outputs: usize,
+    /// Batches of transforms.
+    batch: &'static str,
+    /// FFT beams.
+    beams: &'static str,
+}
+
 macro_rules! texts {
     ($($size:literal: $inputs:literal, $outputs:literal;)*) => {
-        &[$(($inputs, $outputs, include_str!(concat!("../../ptx/", $size, "/fft-batch_sm_80.ptx")))),*]
+        &[$(Texts {
+            inputs: $inputs,
+            outputs: $outputs,
+            batch: include_str!(concat!("../../ptx/", $size, "/fft-batch_sm_80.ptx")),
+            beams: include_str!(concat!("../../ptx/beams/", $size, "/fft-beams_sm_80.ptx")),
+        }),*]
     };
 }
 
-/// Inputs, outputs and texts; see `manifest.json` beside each.
-const TEXTS: &[(usize, usize, &str)] = texts! {
+/// By size.
+const TEXTS: &[Texts] = texts! {
     "64_64": 64, 64;
     "64_128": 64, 128;
     "128_128": 128, 128;
@@ -22,13 +36,28 @@ const TEXTS: &[(usize, usize, &str)] = texts! {
     "1024_1024": 1024, 1024;
 };
 
-/// The text of the kernels of a size, if there is one.
-pub(crate) fn ptx(size: Size) -> Option<&'static str> {
-    let is = |&&(inputs, outputs, _): &&(usize, usize, &str)| inputs == size.inputs() && outputs == size.outputs();
-    TEXTS.iter().find(is).map(|(_, _, text)| *text)
+/// The texts of a size whose phases are known.
+fn texts(size: Size) -> Option<&'static Texts> {
+    let is = |texts: &&Texts| texts.inputs == size.inputs() && texts.outputs == size.outputs();
+    phases::chain(size).and_then(|_| TEXTS.iter().find(is))
+}
+
+/// The text of the kernels of a size's batches, if there is one.
+pub(crate) fn batch(size: Size) -> Option<&'static str> {
+    texts(size).map(|texts| texts.batch)
+}
+
+/// The text of the kernels of beams with the transform of a size, if there is one.
+pub(crate) fn beams(size: Size) -> Option<&'static str> {
+    texts(size).map(|texts| texts.beams)
 }
 
 /// Whether there is a GPU kernel of a size.
 pub fn has_kernel(size: Size) -> bool {
-    ptx(size).is_some() && phases::chain(size).is_some()
+    batch(size).is_some()
+}
+
+/// Whether there are GPU kernels of beams with the transform of a size.
+pub fn has_beam_kernel(size: Size) -> bool {
+    beams(size).is_some()
 }
