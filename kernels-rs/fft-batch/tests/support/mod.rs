@@ -1,4 +1,5 @@
 //! Samples of a kernel, its run in the emulator, and what it must compute.
+#![allow(dead_code)] // each test program uses a part
 
 use fringes_emulator::{GlobalMemory, Launch, Report};
 use fringes_fft::{Sign, Size, phase_table};
