@@ -37,8 +37,7 @@ fn sectors_of_voltages_are_read_once_where_the_lanes_of_an_instruction_fill_them
     for kernel in KERNELS {
         // Lowest bit of the feed, but for the very lowest, that registers hold and not lanes, by the transforms' input layouts.
         let register = match kernel.size().unwrap() {
-            (64, _) | (128, 256) => 5,
-            (128, 128) => 3,
+            (64, _) | (128, _) => 6,
             _ => 4,
         };
         for pols in [1, 2] {
