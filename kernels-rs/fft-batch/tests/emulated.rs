@@ -32,11 +32,12 @@ fn noise_is_transformed_within_the_bound_with_either_sign_and_any_number_of_tran
             let expected = case.expected(sign);
             let found = match outputs {
                 Outputs::Spectra(found) => error(&found, &expected),
-                // Of powers: twice the relative error of the amplitude, weighted by it; the largest weight is the fourth moment of noise, 2.
+                // A power is off by 2 Re(conj(Y) e): its mean square is 2 mean(|Y|^2 |e|^2), and for noise, whose |Y|^4 has the mean 2, at most
+                // (2 error)^2 times the mean power squared, which it is where the error is in proportion to |Y|.
                 Outputs::Powers(found) => {
                     let mean = expected.iter().map(|y| y.norm_sqr()).sum::<f64>() / expected.len() as f64;
                     let squares: f64 = found.iter().zip(&expected).map(|(p, y)| (p - y.norm_sqr()).powi(2)).sum();
-                    (squares / found.len() as f64).sqrt() / mean / 8f64.sqrt()
+                    (squares / found.len() as f64).sqrt() / mean / 2.0
                 }
             };
             let (inputs, outputs) = kernel.size().unwrap();

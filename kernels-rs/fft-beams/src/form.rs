@@ -13,8 +13,8 @@
 
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
-use fringes_device::arithmetic::prmt_b32;
 
+use fringes_device::arithmetic::prmt_b32;
 use fringes_device::control::trap;
 use fringes_device::half2::{fma_rn_f16x2, mul_rn_f16x2};
 use fringes_device::index::{ctaid_x, laneid, nctaid_x, tid_x};

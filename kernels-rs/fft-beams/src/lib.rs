@@ -17,7 +17,7 @@
 //! | `phases` | the transform's table `[register][lane]` |
 //! | `beams` | see above, at a multiple of 16 bytes |
 //! | `channels`, `times`, `lines`, `feeds`, `pols` | sizes |
-//! | `unit` | times that a warp does with the same gains in registers |
+//! | `unit` | times that a warp does with the same gains |
 //!
 //! A launch has any number of blocks. The code is in [`form`](mod@form); PTX has one size each.
 

@@ -42,8 +42,8 @@ pub trait Sums {
     /// `2 part - whole`: with `part` the sum of the even terms and `whole` the sum of all, the even terms minus the odd ones.
     ///
     /// # Precision
-    /// Rounded once. If `e` is the error of `part` and `f` what `whole` has beside it, the result has `e - f` and the rounding: no more than a
-    /// sum of its own would have.
+    /// Rounded once. If `e` is the error of `part` and `f` what `whole` has beside it, the result has `e - f` and the rounding, which is one more than
+    /// a sum of its own would have.
     fn alternating(part: Self::Fragment, whole: Self::Fragment) -> Self::Fragment;
 
     /// The fragment's two registers.
