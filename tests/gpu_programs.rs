@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const PROGRAMS: [&str; 4] = ["validate", "bench_gpu", "conformance", "saxpy"];
+const PROGRAMS: [&str; 5] = ["validate", "bench_gpu", "conformance", "saxpy", "tune"];
 
 /// The example programs are built beside this test: `target/<profile>/deps/<test>` and `target/<profile>/examples/<name>`.
 fn example(name: &str) -> PathBuf {

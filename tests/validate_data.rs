@@ -1,53 +1,28 @@
 //! What `validate` expects of a GPU, held against the kernels in the emulator: the judge is tested where there is no GPU.
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
-#[allow(dead_code, reason = "the names of kernels are for the program")]
 #[path = "../examples/validate/data.rs"]
 mod data;
 
-use data::Voltage;
 use fringes::correlator::gpu::Shape;
 use fringes::{Complex, Complex4};
-use fringes_device::{Global, GlobalMut, Kernel};
+use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_gpu::LaunchConfig;
-use fringes_kernels_correlator::{correlate_i8, pack_i4, pack_i4_any, pack_i8, pack_i8_any};
-use ndarray::Array2;
+use fringes_kernels_correlator::correlate_i8;
 
 fn launch<K: Kernel>(config: LaunchConfig) -> Launch {
     Launch::new(K::DECLARATION, config.grid, config.block).shared_bytes(config.shared_bytes)
 }
 
-/// A pack kernel: voltages, presence flags, rows, channels, times, inputs.
-type PackKernel = fn(Global<u8>, Global<u8>, GlobalMut<u8>, u32, u32, u32);
-
-fn pack<V: Voltage, K: Kernel>(shape: Shape, flags: Option<&Array2<bool>>, kernel: PackKernel) {
-    let voltages = data::voltages::<V>(shape, 7);
-    let mut memory = GlobalMemory::new();
-    let samples: Vec<V> = voltages.iter().copied().collect();
-    let input = memory.upload(bytemuck::cast_slice::<V, u8>(&samples));
-    let bytes: Vec<u8> = flags.map_or(Vec::new(), |flags| flags.iter().map(|&flag| u8::from(flag)).collect());
-    let (present, rows) = (memory.upload(&bytes), memory.allocate::<u8>(shape.row_bytes()));
-    let [channels, times, inputs] = [shape.channels(), shape.times(), shape.inputs()].map(|size| size as u32);
-    let run = || kernel(input.into(), present.into(), rows.into(), channels, times, inputs);
-    launch::<K>(shape.pack_launch()).run(&mut memory, run).assert_clean();
-    let expected = data::rows(shape, voltages.view(), flags.map(|flags| flags.view()), 0);
-    assert_eq!(memory.values(rows), expected, "{shape:?}, flags {}", flags.is_some());
-}
-
 #[test]
-fn expected_rows_are_what_the_pack_kernels_write() {
-    for (channels, times, inputs) in [(2, 65, 13), (1, 130, 8)] {
+fn expected_rows_are_those_of_the_reference() {
+    for (channels, times, inputs) in [(2, 65, 13), (1, 130, 8), (3, 64, 1)] {
         let shape = Shape::new(channels, times, inputs).unwrap();
-        let flags = data::flags(shape, 1);
-        for flags in [None, Some(&flags)] {
-            pack::<Complex<i8>, pack_i8_any>(shape, flags, pack_i8_any);
-            pack::<Complex4, pack_i4_any>(shape, flags, pack_i4_any);
-            if inputs % 8 == 0 {
-                pack::<Complex<i8>, pack_i8>(shape, flags, pack_i8);
-                pack::<Complex4, pack_i4>(shape, flags, pack_i4);
-            }
-        }
+        let voltages = data::voltages::<Complex<i8>>(shape, 7);
+        let expected = fringes_reference::pack::rows(voltages.view(), None, 64);
+        let bytes: Vec<u8> = expected.iter().flat_map(|value| [value.re as u8, value.im as u8]).collect();
+        assert_eq!(data::rows(shape, voltages.view(), 0), bytes, "{shape:?}");
     }
 }
 
@@ -57,11 +32,11 @@ fn expected_sums_are_what_the_correlation_kernel_writes() {
         let shape = Shape::new(channels, times, inputs).unwrap();
         let voltages = data::voltages::<Complex<i8>>(shape, 9);
         let mut memory = GlobalMemory::new();
-        let rows = memory.upload(&data::rows(shape, voltages.view(), None, 0x55));
+        let rows = memory.upload(&data::rows(shape, voltages.view(), 0x55));
         let sums = memory.allocate::<[i32; 2]>(shape.visibilities());
         let sizes = [shape.channels(), shape.inputs(), shape.blocks(), 0, shape.times()].map(|size| size as u32);
         let [channels, inputs, blocks, first, times] = sizes;
-        let run = || correlate_i8(rows.into(), sums.into(), channels, inputs, blocks, first, times);
+        let run = || correlate_i8(rows.into(), sums.into(), channels, inputs, blocks, first, times, 1);
         launch::<correlate_i8>(shape.correlate_launch()).run(&mut memory, run).assert_clean();
         let actual = memory.values(sums).into_iter().map(|[re, im]| Complex::new(i64::from(re), i64::from(im)));
         assert_eq!(actual.collect::<Vec<_>>(), data::sums(shape, voltages.view(), None).0, "{shape:?}");

@@ -29,12 +29,17 @@ mod sm_cycles;
 mod bench;
 mod ceilings;
 mod correlator;
+mod correlator_data;
+mod correlator_float;
+mod correlator_mma;
+mod correlator_samples;
+mod correlator_wgmma;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
 mod random;
 mod rates;
-mod streams;
+mod saxpy;
 
 use std::process::ExitCode;
 
@@ -43,13 +48,39 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 12] = [
+const KERNELS: [&str; 38] = [
+    "pack",
+    "pack_xgpu",
+    "pack_heaps",
+    "pack_tcc",
+    "reduce",
+    "clamp",
+    "reorder",
+    "add_parts",
     "correlate_i8",
     "correlate_i8_add",
-    "pack_i8",
-    "pack_i8_any",
-    "pack_i4",
-    "pack_i4_any",
+    "correlate_f32",
+    "correlate_f32_add",
+    "correlate_f32_tf32",
+    "correlate_f32_tf32_add",
+    "correlate_f32_tf32_wgmma",
+    "correlate_f32_tf32_wgmma_add",
+    "mma_rows",
+    "mma_rows_add",
+    "mma_heaps",
+    "mma_heaps_add",
+    "correlate_wgmma_i4",
+    "correlate_wgmma_i4_add",
+    "correlate_wgmma_i8",
+    "correlate_wgmma_i8_add",
+    "correlate_wgmma_f16",
+    "correlate_wgmma_f16_add",
+    "correlate_wgmma_heaps_i4",
+    "correlate_wgmma_heaps_i4_add",
+    "correlate_wgmma_heaps_i8",
+    "correlate_wgmma_heaps_i8_add",
+    "correlate_wgmma_heaps_f16",
+    "correlate_wgmma_heaps_f16_add",
     "saxpy",
     "fft",
     "fft_beams",
@@ -82,7 +113,11 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     let mut bench = Bench::new(device, arguments.only.clone(), arguments.runs.into())?;
     let ceilings = ceilings::measure(&mut bench)?;
     correlator::run(&mut bench, &ceilings)?;
-    streams::run(&mut bench, &ceilings)?;
+    correlator_data::run(&mut bench, &ceilings)?;
+    correlator_float::run(&mut bench, &ceilings)?;
+    correlator_mma::run(&mut bench, &ceilings)?;
+    correlator_wgmma::run(&mut bench, &ceilings)?;
+    saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     fft_beams::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;

@@ -145,6 +145,12 @@ impl Record {
         }
     }
 
+    /// A record of today's of a program that ran without a GPU, without rows.
+    pub(crate) fn without_gpu(place: &str) -> Self {
+        let date = date(SystemTime::now());
+        Self { date, gpu: place.into(), driver: String::new(), commit: commit(), clock_mhz: 0, rows: Vec::new() }
+    }
+
     /// Writes the record, if a path is given.
     pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), End> {
         let Some(path) = path else { return Ok(()) };

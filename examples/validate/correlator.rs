@@ -1,19 +1,17 @@
-//! The pack and correlation kernels, alone and at every kind of edge.
+//! The 8-bit correlation of rows, at every kind of edge.
 //!
-//! A correlation kernel gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by
-//! itself. Every output is poisoned before.
+//! It gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by itself. Every output is poisoned before.
 
 use fringes::Complex;
-use fringes::Complex4;
 use fringes::correlator::gpu::{CorrelatorKernels, MAX_LAUNCH_TIMES, Shape};
 use fringes_gpu::Buffer;
 use ndarray::Array3;
 
-use crate::data::{self, Voltage};
+use crate::data;
 use crate::gpu_report::{End, Params, params};
 use crate::session::{Outcome, Session, compare};
 
-/// Numbers of inputs around those of a tile, a load and a warp.
+/// Numbers of inputs around those of a tile and a fragment.
 const INPUTS: [usize; 12] = [1, 2, 3, 13, 64, 70, 127, 128, 129, 130, 257, 1024];
 /// Numbers of times around that of a row.
 const TIMES: [usize; 6] = [1, 63, 64, 65, 200, 4096];
@@ -24,37 +22,14 @@ const QUICK: [[usize; 3]; 6] = [[2, 65, 13], [1, 200, 130], [3, 64, 8], [1, 63, 
 /// Most voltages of a case.
 const MOST_SAMPLES: usize = 1 << 24;
 
-/// What is special about a case.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// Nothing: all voltages are present and aligned.
-    Plain,
-    /// Some voltages are absent.
-    Flagged,
-    /// The voltages start one sample after an aligned address.
-    Shifted,
-}
-
 pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
-    let packs = |session: &Session, names: [&str; 2]| names.iter().any(|name| session.wants(name));
-    let wanted = ["correlate_i8", "correlate_i8_add"].iter().any(|name| session.wants(name))
-        || packs(session, <Complex<i8>>::KERNELS)
-        || packs(session, Complex4::KERNELS);
-    if !wanted {
+    if !["correlate_i8", "correlate_i8_add"].iter().any(|name| session.wants(name)) {
         return Ok(());
     }
     let kernels = CorrelatorKernels::load(&session.device).map_err(End::failed)?;
-    for (index, shape) in shapes(session.quick).into_iter().enumerate() {
-        let kind = if index % 2 == 0 { Kind::Plain } else { Kind::Flagged };
-        chain::<Complex<i8>>(session, &kernels, shape, kind)?;
-        if session.quick || index % 3 == 0 {
-            let kind = if index % 2 == 0 { Kind::Flagged } else { Kind::Plain };
-            pack::<Complex4>(session, &kernels, shape, kind, index as u64)?;
-        }
-        if session.quick || index % 12 == 5 {
-            pack::<Complex<i8>>(session, &kernels, shape, Kind::Shifted, index as u64)?;
-            pack::<Complex4>(session, &kernels, shape, Kind::Shifted, index as u64)?;
-        }
+    for shape in shapes(session.quick) {
+        let voltages = data::voltages(shape, (shape.inputs() * 10_000 + shape.times()) as u64);
+        correlate(session, &kernels, shape, &voltages, "random")?;
     }
     largest(session, &kernels)
 }
@@ -78,72 +53,16 @@ fn sizes(shape: Shape) -> Params {
     params([("channels", shape.channels()), ("inputs", shape.inputs()), ("times", shape.times())])
 }
 
-/// Packs, then correlates what should have been packed.
-fn chain<V: Voltage>(session: &mut Session, kernels: &CorrelatorKernels, shape: Shape, kind: Kind) -> Result<(), End> {
-    let seed = (shape.inputs() * 10_000 + shape.times()) as u64;
-    pack::<V>(session, kernels, shape, kind, seed)?;
-    if session.wants("correlate_i8") || session.wants("correlate_i8_add") {
-        let voltages = data::voltages::<V>(shape, seed);
-        correlate(session, kernels, shape, &voltages, "random")?;
-    }
-    Ok(())
-}
-
-/// One of the pack kernels.
-fn pack<V: Voltage>(
-    session: &mut Session,
-    kernels: &CorrelatorKernels,
-    shape: Shape,
-    kind: Kind,
-    seed: u64,
-) -> Result<(), End> {
-    let wide = shape.inputs().is_multiple_of(8) && kind != Kind::Shifted;
-    let name = V::KERNELS[usize::from(!wide)];
-    let variant = match kind {
-        Kind::Plain => "",
-        Kind::Flagged => "presence flags",
-        Kind::Shifted => "unaligned voltages",
-    };
-    session.case(name, variant, sizes(shape), |session| {
-        let stream = &session.stream;
-        let voltages = data::voltages::<V>(shape, seed);
-        let flags = (kind == Kind::Flagged).then(|| data::flags(shape, seed));
-        let mut host: Vec<V> = voltages.iter().copied().collect();
-        let shift = usize::from(kind == Kind::Shifted);
-        host.splice(0..0, vec![V::from_random([0x77, 0x77]); shift]);
-        let on_device = Buffer::from_slice(stream, &host)?;
-        let bytes = flags.as_ref().map_or(Vec::new(), |flags| flags.iter().map(|&flag| u8::from(flag)).collect());
-        let on_device_flags = Buffer::from_slice(stream, &bytes)?;
-        // 256 bytes more than there are: they must stay.
-        let mut rows = Buffer::<u8>::alloc(&session.device, shape.row_bytes() + 256)?;
-        rows.fill(stream, 0x5a)?;
-        let time_ms = session.time(|| {
-            let present = flags.as_ref().map(|_| on_device_flags.view());
-            kernels.pack(stream, shape, on_device.slice(shift..)?, present, &mut rows.view_mut())
-        })?;
-        let mut expected = data::rows(shape, voltages.view(), flags.as_ref().map(|flags| flags.view()), 0);
-        expected.resize(shape.row_bytes() + 256, 0x5a);
-        let moved = shape.samples() * size_of::<V>() + bytes.len() * shape.channels() + shape.row_bytes();
-        Ok(Outcome {
-            time_ms,
-            value: moved as f64 / time_ms / 1e6,
-            unit: "GB/s",
-            against: "the rows' definition on the host, and poison beyond their end",
-            verdict: compare(&expected, &rows.to_vec(stream)?),
-        })
-    })
-}
-
 /// Both correlation kernels on rows of these voltages.
-fn correlate<V: Voltage>(
+fn correlate(
     session: &mut Session,
     kernels: &CorrelatorKernels,
     shape: Shape,
-    voltages: &Array3<V>,
+    voltages: &Array3<Complex<i8>>,
     variant: &'static str,
 ) -> Result<(), End> {
     let (expected, against) = data::sums(shape, voltages.view(), None);
-    let rows = data::rows(shape, voltages.view(), None, 0x55);
+    let rows = data::rows(shape, voltages.view(), 0x55);
     let rate = |time_ms: f64| shape.operations() / time_ms / 1e9;
     let count = shape.visibilities();
     session.case("correlate_i8", variant, sizes(shape), |session| {

@@ -1,16 +1,14 @@
 //! Random voltages, their rows by definition, and their exact sums.
 
-use fringes::correlator::gpu::{DeviceVoltage, Shape};
+use fringes::correlator::gpu::Shape;
 use fringes::{Complex, Complex4, VoltageSample};
 use ndarray::{Array3, ArrayView2, ArrayView3};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-/// Voltages of a format that the kernels take.
-pub(crate) trait Voltage: DeviceVoltage + VoltageSample<Accumulator = Complex<i64>> {
-    /// Names of the pack kernels: for multiples of 8 inputs, and for any.
-    const KERNELS: [&'static str; 2];
+/// Voltages of integers.
+pub(crate) trait Voltage: VoltageSample<Accumulator = Complex<i64>> {
     /// A sample of two random bytes, over the format's whole range.
     fn from_random(bytes: [u8; 2]) -> Self;
     /// The sample as 8-bit parts.
@@ -18,8 +16,6 @@ pub(crate) trait Voltage: DeviceVoltage + VoltageSample<Accumulator = Complex<i6
 }
 
 impl Voltage for Complex<i8> {
-    const KERNELS: [&'static str; 2] = ["pack_i8", "pack_i8_any"];
-
     fn from_random(bytes: [u8; 2]) -> Self {
         let [re, im] = bytes.map(|byte| (byte as i8).max(-127));
         Complex::new(re, im)
@@ -31,8 +27,6 @@ impl Voltage for Complex<i8> {
 }
 
 impl Voltage for Complex4 {
-    const KERNELS: [&'static str; 2] = ["pack_i4", "pack_i4_any"];
-
     fn from_random(bytes: [u8; 2]) -> Self {
         let [re, im] = bytes.map(|byte| ((byte as i8) >> 4).max(-7));
         Complex4(((re as u8) << 4) | (im as u8 & 0x0f))
@@ -66,20 +60,14 @@ pub(crate) fn flags(shape: Shape, seed: u64) -> ndarray::Array2<bool> {
 }
 
 /// Rows `[channel][time / 64][input][64]` by their definition; times past the end hold `past`.
-pub(crate) fn rows<V: Voltage>(
-    shape: Shape,
-    voltages: ArrayView3<'_, V>,
-    present: Option<ArrayView2<'_, bool>>,
-    past: u8,
-) -> Vec<u8> {
+pub(crate) fn rows(shape: Shape, voltages: ArrayView3<'_, Complex<i8>>, past: u8) -> Vec<u8> {
     let mut rows = vec![past; shape.row_bytes()];
     let block = shape.inputs() * 128;
     rows.par_chunks_mut(block).enumerate().for_each(|(index, rows)| {
         let (channel, start) = (index / shape.blocks(), index % shape.blocks() * 64);
         for time in start..shape.times().min(start + 64) {
             for input in 0..shape.inputs() {
-                let here = present.is_none_or(|flags| flags[(time, input)]);
-                let value = if here { voltages[(channel, time, input)].parts() } else { Complex::default() };
+                let value = voltages[(channel, time, input)];
                 let place = input * 128 + 2 * (time - start);
                 rows[place] = value.re as u8;
                 rows[place + 1] = value.im as u8;

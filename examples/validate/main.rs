@@ -16,6 +16,11 @@ mod gpu_report;
 mod ceilings;
 mod conversions;
 mod correlator;
+mod correlator_data;
+mod correlator_float;
+mod correlator_mma;
+mod correlator_samples;
+mod correlator_wgmma;
 mod data;
 mod fft;
 mod fft_beams;
@@ -24,6 +29,7 @@ mod fft_note;
 mod one_call;
 mod saxpy;
 mod session;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -32,14 +38,37 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 22] = [
-    "pack_i8",
-    "pack_i8_any",
-    "pack_i4",
-    "pack_i4_any",
+const KERNELS: [&str; 45] = [
+    "pack",
+    "pack_xgpu",
+    "pack_heaps",
+    "pack_tcc",
+    "reduce",
+    "clamp",
+    "reorder",
+    "add_parts",
     "correlate_i8",
     "correlate_i8_add",
+    "correlate_f32",
+    "correlate_f32_add",
+    "correlate_f32_tf32",
+    "correlate_f32_tf32_add",
+    "correlate_f32_tf32_wgmma",
+    "correlate_f32_tf32_wgmma_add",
+    "correlate_f32_bias",
+    "mma_rows",
+    "mma_heaps",
+    "correlate_wgmma_i4",
+    "correlate_wgmma_i8",
+    "correlate_wgmma_f16",
+    "correlate_wgmma_heaps_i4",
+    "correlate_wgmma_heaps_i8",
+    "correlate_wgmma_heaps_f16",
     "correlate",
+    "stream_heaps",
+    "stream_floats",
+    "stream_dumps",
+    "stream_lengths",
     "saxpy",
     "copy",
     "mma_s8",
@@ -92,7 +121,12 @@ fn cases(session: &mut Session) -> Result<(), End> {
     ceilings::validate(session)?;
     conversions::validate(session)?;
     correlator::validate(session)?;
+    correlator_data::validate(session)?;
+    correlator_float::validate(session)?;
+    correlator_mma::validate(session)?;
+    correlator_wgmma::validate(session)?;
     one_call::validate(session)?;
+    streams::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
     fft_note::validate(session)

@@ -55,7 +55,30 @@ const CRATES: &[KernelCrate] = &[
         destination: "kernels-rs/fft-timed/ptx",
         part: None,
     },
-    KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination: "crates/correlator/ptx", part: None },
+    correlate("i4", "crates/correlator/ptx/mma/i4"),
+    correlate("i8", "crates/correlator/ptx/mma/i8"),
+    correlate("f16", "crates/correlator/ptx/mma/f16"),
+    correlate("heaps_i4", "crates/correlator/ptx/mma/heaps_i4"),
+    correlate("heaps_i8", "crates/correlator/ptx/mma/heaps_i8"),
+    correlate("heaps_f16", "crates/correlator/ptx/mma/heaps_f16"),
+    wgmma("i4", "crates/correlator/ptx/wgmma/i4"),
+    wgmma("i8", "crates/correlator/ptx/wgmma/i8"),
+    wgmma("f16", "crates/correlator/ptx/wgmma/f16"),
+    wgmma("heaps_i4", "crates/correlator/ptx/wgmma/heaps_i4"),
+    wgmma("heaps_i8", "crates/correlator/ptx/wgmma/heaps_i8"),
+    wgmma("heaps_f16", "crates/correlator/ptx/wgmma/heaps_f16"),
+    KernelCrate {
+        name: "correlator-float",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "crates/correlator/ptx/float",
+        part: None,
+    },
+    KernelCrate {
+        name: "correlator-data",
+        archs: &[Arch::Sm80],
+        destination: "crates/correlator/ptx/data",
+        part: None,
+    },
     batch("64_64", "crates/fft/ptx/64_64"),
     batch("64_128", "crates/fft/ptx/64_128"),
     batch("128_128", "crates/fft/ptx/128_128"),
@@ -75,6 +98,16 @@ const CRATES: &[KernelCrate] = &[
     beams("512_1024", "crates/fft/ptx/beams/512_1024"),
     beams("1024_1024", "crates/fft/ptx/beams/1024_1024"),
 ];
+
+/// The correlator's kernels for sm_80 of one format and order of samples.
+const fn correlate(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination, part: Some(part) }
+}
+
+/// The correlator's kernels of one format and order for sm_90a.
+const fn wgmma(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "correlator-wgmma", archs: &[Arch::Sm90a], destination, part: Some(part) }
+}
 
 /// The kernels of transforms of one size.
 const fn batch(part: &'static str, destination: &'static str) -> KernelCrate {

@@ -5,13 +5,14 @@ use std::ops::Range;
 use fringes_cpu::correlator as cpu;
 use fringes_gpu::Device;
 use fringes_types::{
-    Accumulator, Backend, BaselineOrder, Dimension, Frequencies, Inputs, MemoryNeed, SpectrumClock, TypesError,
-    Visibilities, VoltageSample, Voltages,
+    Accumulator, Backend, BaselineOrder, Complex, Dimension, Frequencies, Heaps, Inputs, MemoryNeed, SpectrumClock,
+    TypesError, Visibilities, VoltageSample, Voltages,
 };
 use ndarray::{Array1, Array2, s};
 
-use crate::CorrelatorError;
+use crate::chunk::Description;
 use crate::gpu::{self, DeviceSums};
+use crate::{Chunk, CorrelatorError, Dump32, MissingData};
 
 /// Most spectra in one integration: with parts of up to 128 in magnitude, `2^48 * 2 * 128^2 = 2^63` is where 64 bits
 /// end. At a million spectra a second this is nine years.
@@ -23,9 +24,15 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 /// Sums are kept as the packed lower triangle `[channel][baseline]`; [`Correlator::dump`] gives any [`BaselineOrder`].
 ///
 /// # Precision
-/// Integer voltages: exact. Float voltages: each part of a sum over one call's `S` segments of 8192 spectra is within
+/// Integer voltages: exact.
+///
+/// Float voltages on the CPU: each part of a sum over one call's `S` segments of 8192 spectra is within
 /// `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a| |x_b|` with `u = 2^-24`, and each call adds one rounding of
-/// `2^-53`; see [`fringes_cpu::correlator`].
+/// `2^-53`; see [`fringes_cpu::correlator`]. Of heaps, each piece of whole batches of at most 8192 spectra together is a segment.
+///
+/// Float voltages on a GPU: sums of at most 8192 spectra are f32, added up in f64 (`2^-53` each). f16: products are exact, and a part of
+/// such a sum of `T` spectra is within `6 (T + 16) 2^-23 sum_t |x_a| |x_b|`, or `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all
+/// roundings go one way. f32: as [`gpu::float`].
 ///
 /// ```
 /// use fringes_correlator::Correlator;
@@ -68,8 +75,8 @@ impl<V: VoltageSample> Correlator<V> {
     ///
     /// # Errors
     /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`TypesError::NotOnGpu`] for float voltages on a
-    /// GPU, [`CorrelatorError::Gpu`] if the sums do not fit its memory.
+    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`CorrelatorError::Gpu`] if the sums do not fit a
+    /// GPU's memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
@@ -78,7 +85,7 @@ impl<V: VoltageSample> Correlator<V> {
         let sums = match backend.gpu_for(&operation, gpu::has_kernel(V::FORMAT))? {
             Some(device) => {
                 backend.check_memory("correlation", gpu::memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
-                Sums::Device(Box::new(DeviceSums::new(device, inputs.len(), channels, backend.memory_limit())?))
+                Sums::Device(Box::new(DeviceSums::new::<V>(device, inputs, channels, backend.memory_limit())?))
             }
             None => {
                 backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
@@ -122,16 +129,13 @@ impl<V: VoltageSample> Correlator<V> {
     /// it does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]. Nothing
     /// is accumulated then. [`CorrelatorError::Gpu`] if the GPU fails: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, voltages: &Voltages<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
-        self.check(voltages)?;
+        self.check(&voltages.description())?;
         if times.start > times.end || times.end > voltages.times() {
             return Err(CorrelatorError::TimeRange { start: times.start, end: times.end, times: voltages.times() });
         }
         let spectra = self.spectra_with(times.len() as u64)?;
         let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
-        if self.axes.is_none() {
-            let clock = SpectrumClock { first_sample: voltages.clock().sample_of(times.start), ..voltages.clock() };
-            self.axes = Some((voltages.frequencies(), clock));
-        }
+        self.stamp(voltages.frequencies(), voltages.clock(), times.start);
         self.spectra = spectra;
         let presence = voltages.presence();
         let presence = presence.as_ref().map(|flags| flags.slice(s![times.clone(), ..]));
@@ -144,6 +148,44 @@ impl<V: VoltageSample> Correlator<V> {
         match &mut self.sums {
             Sums::Host(sums) => cpu::accumulate(data, presence, sums.view_mut(), self.backend.memory_limit()),
             Sums::Device(sums) => sums.accumulate(data, presence)?,
+        }
+        Ok(())
+    }
+
+    /// Adds the products of some batches of a chunk of heaps. Heaps that are absent count as zero.
+    ///
+    /// The first spectrum that is accumulated stamps the integration.
+    ///
+    /// # Errors
+    /// As [`Correlator::accumulate`], with [`CorrelatorError::BatchRange`] for a range that is not inside the chunk, and
+    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step for heaps of this length ([`memory_of_heaps`]).
+    pub fn accumulate_batches(&mut self, heaps: &Heaps<V>, batches: Range<usize>) -> Result<(), CorrelatorError> {
+        self.check(&heaps.description())?;
+        if batches.start > batches.end || batches.end > heaps.batches() {
+            let Range { start, end } = batches;
+            return Err(CorrelatorError::BatchRange { start, end, batches: heaps.batches() });
+        }
+        let (pols, spectra_per_heap) = (self.inputs.pols(), heaps.spectra_per_heap());
+        let times = batches.len() as u64 * spectra_per_heap as u64;
+        let spectra = self.spectra_with(times)?;
+        if matches!(self.sums, Sums::Host(_)) {
+            let need = memory_of_heaps::<V>(self.inputs, self.channels, batches.len(), spectra_per_heap);
+            self.backend.check_memory("correlation of heaps", need.smallest_step_bytes)?;
+        }
+        let _span = tracing::debug_span!("accumulate", channels = self.channels, spectra = times).entered();
+        self.stamp(heaps.frequencies(), heaps.clock(), batches.start * spectra_per_heap);
+        self.spectra = spectra;
+        let presence = heaps.presence();
+        let presence = presence.as_ref().map(|flags| flags.slice(s![batches.clone(), ..]));
+        match presence {
+            None => self.all_valid += times,
+            Some(flags) => cpu::count_valid_heaps(flags, pols, spectra_per_heap as u64, &mut self.valid),
+        }
+        let data = heaps.data();
+        let data = data.slice(s![batches, .., .., .., ..]);
+        match &mut self.sums {
+            Sums::Host(sums) => cpu::accumulate_heaps(data, presence, sums.view_mut(), self.backend.memory_limit()),
+            Sums::Device(sums) => sums.accumulate_heaps(data, presence)?,
         }
         Ok(())
     }
@@ -165,19 +207,24 @@ impl<V: VoltageSample> Correlator<V> {
     /// new sums; nothing is lost then.
     pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
-        let valid = zero_counts(self.inputs)?;
-        let sums = match &mut self.sums {
-            Sums::Host(sums) => std::mem::replace(sums, zeros(self.channels, self.inputs)?),
-            Sums::Device(sums) => sums.take()?,
+        let zero = zero_counts(self.inputs)?;
+        let (sums, of) = match &mut self.sums {
+            Sums::Host(sums) => (std::mem::replace(sums, zeros(self.channels, self.inputs)?), BaselineOrder::Triangle),
+            Sums::Device(sums) => (sums.take(order, gpu::is_integer(V::FORMAT))?, order),
         };
-        let valid = std::mem::replace(&mut self.valid, valid);
-        let valid: Array1<u64> = valid.into_iter().map(|count| count + self.all_valid).collect();
+        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
+        let valid = in_order(&valid, of, self.inputs);
+        let dump = Visibilities::new(sums, self.inputs, of, valid, spectra, frequencies, clock)?;
+        Ok(if order == of { dump } else { dump.reordered(order)? })
+    }
+
+    /// Takes everything but the sums, and starts again from these zeros.
+    fn take_counts(&mut self, zero: Vec<u64>) -> Counts {
+        let mut valid = std::mem::replace(&mut self.valid, zero);
+        let all_valid = std::mem::take(&mut self.all_valid);
+        valid.iter_mut().for_each(|count| *count += all_valid);
         let (frequencies, clock) = self.axes.take().unwrap_or_default();
-        let spectra = std::mem::take(&mut self.spectra);
-        self.all_valid = 0;
-        let triangle =
-            Visibilities::new(sums, self.inputs, BaselineOrder::Triangle, valid, spectra, frequencies, clock)?;
-        Ok(if order == BaselineOrder::Triangle { triangle } else { triangle.reordered(order)? })
+        Counts { valid, spectra: std::mem::take(&mut self.spectra), frequencies, clock }
     }
 
     /// Sets the axes of the integration, in place of the first spectrum's.
@@ -185,22 +232,18 @@ impl<V: VoltageSample> Correlator<V> {
         self.axes = Some((frequencies, clock));
     }
 
+    /// Stamps an integration that has no stamp yet with spectrum `time` of a chunk.
+    fn stamp(&mut self, frequencies: Frequencies, clock: SpectrumClock, time: usize) {
+        if self.axes.is_none() {
+            self.axes = Some((frequencies, SpectrumClock { first_sample: clock.sample_of(time), ..clock }));
+        }
+    }
+
     /// Whether a chunk has the correlator's inputs and channels and continues its axes.
-    pub(crate) fn check(&self, voltages: &Voltages<V>) -> Result<(), CorrelatorError> {
-        if voltages.inputs() != self.inputs {
-            return Err(CorrelatorError::Inputs { expected: self.inputs, actual: voltages.inputs() });
-        }
-        if voltages.channels() != self.channels() {
-            return Err(TypesError::Dimension {
-                array: "voltages",
-                dimension: Dimension::Channel,
-                expected: self.channels(),
-                actual: voltages.channels(),
-            }
-            .into());
-        }
+    fn check(&self, chunk: &Description) -> Result<(), CorrelatorError> {
+        check_shape(self.inputs, self.channels, chunk)?;
         match self.axes {
-            Some((frequencies, clock)) => check_axes(frequencies, clock, voltages),
+            Some((frequencies, clock)) => check_axes(frequencies, clock, chunk),
             None => Ok(()),
         }
     }
@@ -215,15 +258,60 @@ impl<V: VoltageSample> Correlator<V> {
     }
 }
 
-/// Whether voltages have these frequencies, this spacing and this sample rate.
-pub(crate) fn check_axes<V: VoltageSample>(
+impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
+    /// The sums since the last dump in 32 bits, clamped and counted ([`Dump32`]), and starts again from zero.
+    ///
+    /// # Errors
+    /// As [`Correlator::dump`].
+    pub fn dump32(&mut self, order: BaselineOrder, missing: MissingData) -> Result<Dump32, CorrelatorError> {
+        let Sums::Device(sums) = &mut self.sums else { return Ok(Dump32::new(&self.dump(order)?, missing)) };
+        order.check(self.inputs)?;
+        let zero = zero_counts(self.inputs)?;
+        let affected: Vec<bool> = self.valid.iter().map(|&valid| valid + self.all_valid < self.spectra).collect();
+        let (data, saturated) = sums.take32(order, missing, &affected)?;
+        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
+        let valid = in_order(&valid, order, self.inputs);
+        Ok(Dump32::from_device(data, saturated, missing, (self.inputs, order), valid, spectra, (frequencies, clock)))
+    }
+}
+
+/// What a dump has beside its sums.
+struct Counts {
+    /// Packed lower triangle.
+    valid: Vec<u64>,
+    spectra: u64,
     frequencies: Frequencies,
     clock: SpectrumClock,
-    voltages: &Voltages<V>,
+}
+
+/// Numbers of the packed lower triangle in an order.
+fn in_order(triangle: &[u64], order: BaselineOrder, inputs: Inputs) -> Array1<u64> {
+    let positions = 0..order.len(inputs);
+    let of = |position| order.product(inputs, position).and_then(|product| triangle.get(product.triangle().0));
+    positions.map(|position| of(position).copied().unwrap_or(0)).collect()
+}
+
+/// Whether a chunk has these inputs and so many channels.
+pub(crate) fn check_shape(inputs: Inputs, channels: usize, chunk: &Description) -> Result<(), CorrelatorError> {
+    if chunk.inputs != inputs {
+        return Err(CorrelatorError::Inputs { expected: inputs, actual: chunk.inputs });
+    }
+    if chunk.channels != channels {
+        let (array, dimension) = (chunk.array, Dimension::Channel);
+        return Err(TypesError::Dimension { array, dimension, expected: channels, actual: chunk.channels }.into());
+    }
+    Ok(())
+}
+
+/// Whether a chunk has these frequencies, this spacing and this sample rate.
+pub(crate) fn check_axes(
+    frequencies: Frequencies,
+    clock: SpectrumClock,
+    chunk: &Description,
 ) -> Result<(), CorrelatorError> {
-    let actual = voltages.clock();
-    if voltages.frequencies() != frequencies {
-        return Err(CorrelatorError::Frequencies { expected: frequencies, actual: voltages.frequencies() });
+    let actual = chunk.clock;
+    if chunk.frequencies != frequencies {
+        return Err(CorrelatorError::Frequencies { expected: frequencies, actual: chunk.frequencies });
     }
     if actual.samples_between_spectra != clock.samples_between_spectra {
         return Err(CorrelatorError::SpectrumSpacing {
@@ -273,6 +361,23 @@ pub fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: usize) -
         output_bytes: bytes(channels, inputs.triangle_len(), size_of::<V::Accumulator>()),
         workspace_bytes: workspace.full_bytes,
         smallest_step_bytes: workspace.smallest_bytes,
+    }
+}
+
+/// Memory that accumulating heaps takes on the CPU: as [`memory`], with a copy of a piece of whole batches in the order of time.
+///
+/// The smallest step holds one channel of as many whole batches as have 8192 spectra together, or of one batch.
+pub fn memory_of_heaps<V: VoltageSample>(
+    inputs: Inputs,
+    channels: usize,
+    batches: usize,
+    spectra_per_heap: usize,
+) -> MemoryNeed {
+    let workspace = cpu::heaps_workspace::<V>(channels, batches, spectra_per_heap, inputs.len());
+    MemoryNeed {
+        workspace_bytes: workspace.full_bytes,
+        smallest_step_bytes: workspace.smallest_bytes,
+        ..memory::<V>(inputs, channels, batches.saturating_mul(spectra_per_heap))
     }
 }
 

@@ -68,6 +68,21 @@ impl Dump32 {
         }
     }
 
+    /// A dump that a device has clamped, counted and marked.
+    pub(crate) fn from_device(
+        data: Array2<Complex<i32>>,
+        saturated: u64,
+        missing: MissingData,
+        (inputs, order): (Inputs, BaselineOrder),
+        valid_samples: Array1<u64>,
+        times: u64,
+        (frequencies, clock): (Frequencies, SpectrumClock),
+    ) -> Self {
+        let affected = valid_samples.iter().filter(|&&valid| missing == MissingData::Mark && valid < times);
+        let marked_baselines = affected.count();
+        Self { data, saturated, marked_baselines, inputs, order, valid_samples, times, frequencies, clock }
+    }
+
     /// The visibilities `[channel][baseline]`.
     pub fn data(&self) -> ArrayView2<'_, Complex<i32>> {
         self.data.view()

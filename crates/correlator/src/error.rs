@@ -30,6 +30,45 @@ pub enum CorrelatorError {
         /// Number of spectra of the voltages.
         times: usize,
     },
+    /// The range of batches does not lie within the heaps.
+    #[error("batches {start}..{end} of heaps with {batches} batches")]
+    BatchRange {
+        /// First batch asked for.
+        start: usize,
+        /// End of the range (exclusive).
+        end: usize,
+        /// Number of batches of the chunk.
+        batches: usize,
+    },
+    /// Heaps are of another length than the schedule's.
+    #[error("expected heaps of {expected} spectra, found {actual}")]
+    SpectraPerHeap {
+        /// Spectra of a heap of the schedule.
+        expected: u64,
+        /// Spectra of these heaps.
+        actual: usize,
+    },
+    /// Heaps begin in the middle of where the schedule has one, so that a dump would end inside a batch.
+    #[error(
+        "expected heaps stamped with whole multiples of {step} ADC samples, found {actual} ({} off)",
+        actual % (*step).max(1)
+    )]
+    HeapStamp {
+        /// ADC samples from one heap to the next.
+        step: u64,
+        /// Stamp of the first batch.
+        actual: u64,
+    },
+    /// Schedules of one stream differ in what they must have in common.
+    #[error("schedules of one stream: expected {quantity} {expected}, found {actual}")]
+    Schedules {
+        /// What they must have in common.
+        quantity: &'static str,
+        /// The first schedule's.
+        expected: u64,
+        /// Another one's.
+        actual: u64,
+    },
     /// The channels are at other frequencies than before in the same integration.
     #[error("expected channels at {expected:?}, found {actual:?}")]
     Frequencies {
@@ -151,6 +190,19 @@ pub enum CorrelatorError {
         /// Address that came.
         address: u64,
     },
+    /// A size of a layout that the GPU kernels cannot count.
+    #[error("{layout}: the GPU takes at most {limit}, found {actual}")]
+    LayoutSize {
+        /// What has the size.
+        layout: &'static str,
+        /// The size that came.
+        actual: usize,
+        /// The largest one.
+        limit: usize,
+    },
+    /// Sums of no parts.
+    #[error("expected at least 1 part of sums, found 0")]
+    NoParts,
     /// What the GPU or its driver answered.
     #[error(transparent)]
     Gpu(Box<fringes_gpu::GpuError>),

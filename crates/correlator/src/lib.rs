@@ -3,13 +3,15 @@
 //! | what | in | out |
 //! |---|---|---|
 //! | [`correlate`] | one chunk of voltages | its visibilities |
-//! | [`Correlator`] | any ranges of any chunks | visibilities whenever asked |
+//! | [`Correlator`] | any ranges of any chunks: times of voltages, batches of [`Heaps`](fringes_types::Heaps) | visibilities whenever asked |
 //! | [`Integrator`] | a stream of chunks | dumps at whole multiples of a [`DumpSchedule`]'s length |
-//! | [`gpu::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
+//! | [`IntegratorSet`] | a stream of chunks | dumps of several lengths, correlated once |
 //! | [`Dump32`] | 64-bit visibilities | 32-bit ones, clamped and counted, missing data marked if wanted |
+//! | [`gpu::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
 //!
-//! [`correlate`], [`Correlator`] and [`Integrator`] run on the backend they are given: 8-bit and 4-bit voltages on a GPU or the CPU, float
-//! voltages on the CPU. Integer results are the same bits on both.
+//! All but the last run on the backend they are given. Integer results are the same bits on a GPU and the CPU; those of floats are within the
+//! bounds that [`Correlator`] states. On a GPU, dumps are summed over parts of the time, brought into their order and, in 32 bits, clamped,
+//! counted and marked before they are read back.
 //!
 //! Voltages are `[channel][time][input]` of 4-bit or 8-bit integers, f16 or f32; visibilities are `[channel][baseline]` in
 //! one of the orders of [`BaselineOrder`](fringes_types::BaselineOrder). Integer voltages give exact 64-bit integers; float
@@ -40,15 +42,23 @@
 //! # Ok::<(), fringes_correlator::CorrelatorError>(())
 //! ```
 
+mod chunk;
 mod correlator;
+mod dump;
 mod dump32;
 mod error;
 pub mod gpu;
 mod integrator;
+mod integrator_set;
+pub mod layout;
 mod schedule;
+mod stream;
 
-pub use correlator::{Correlator, MAX_SPECTRA, correlate, memory};
+pub use chunk::Chunk;
+pub use correlator::{Correlator, MAX_SPECTRA, correlate, memory, memory_of_heaps};
+pub use dump::Dump;
 pub use dump32::{Dump32, MISSING_MARK, MissingData};
 pub use error::CorrelatorError;
 pub use integrator::Integrator;
+pub use integrator_set::IntegratorSet;
 pub use schedule::DumpSchedule;

@@ -3,6 +3,7 @@
 //! | array | dimensions |
 //! |---|---|
 //! | voltages | `[channel][time][input]`, any strides |
+//! | heaps | `[batch][antenna][channel][spectrum][pol]`, any strides |
 //! | presence flags | `[time][input]`, true where present |
 //! | sums | `[channel][baseline]`, packed lower triangle, `V[a][b]` at `a (a + 1) / 2 + b` |
 //!
@@ -37,6 +38,7 @@
 
 mod engine;
 mod float;
+mod heaps;
 mod int;
 mod plan;
 mod simd;
@@ -46,6 +48,7 @@ use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut2, Axis};
 use num_complex::Complex;
 use rayon::prelude::*;
 
+pub use heaps::{accumulate_heaps, count_valid_heaps, heaps_workspace};
 pub use plan::{Workspace, workspace};
 pub use simd::InstructionSet;
 

@@ -9,5 +9,6 @@ pub mod blocks;
 pub mod correlator;
 pub mod ddc;
 pub mod memory;
+pub mod pack;
 pub mod pfb;
 pub mod quantiser;

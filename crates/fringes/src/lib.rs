@@ -63,12 +63,12 @@
 //! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
-//! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]` | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
+//! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
 //! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT over a grid | [`Voltages`] `[channel][time][input]` | [`Beams`] `[channel][time][beam]` | f32 |
 //! | [`fft::Plan::execute`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
-//! there are [`ChannelizerStream`], [`Correlator`] and [`Integrator`]; delay models are in [`delay`], files in [`io`].
+//! there are [`ChannelizerStream`], [`Correlator`], [`Integrator`] and [`IntegratorSet`]; delay models are in [`delay`], files in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
 //! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
@@ -87,7 +87,7 @@
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! [`correlate`] for 8-bit and 4-bit voltages and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
+//! [`correlate`] and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
 //! says that it has no kernel ([`types::TypesError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
 //! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
 //!
@@ -142,13 +142,13 @@ pub use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream, Gains,
     Quantised, QuantisedSample, Window, channelize, down_convert, quantise,
 };
-pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, correlate};
+pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
 pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, Complex, Complex4, Dimension, Frequencies, Inputs,
+    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, Complex, Complex4, Dimension, Frequencies, Heaps, Inputs,
     MemoryNeed, Product, Sample, SampleFormat, SamplePresence, Samples, SpectrumClock, TypesError, Visibilities,
     VoltageSample, Voltages, f16,
 };

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use fringes_kernel_declaration::{Access, Element, ParameterKind};
 
 use crate::context::Context;
-use crate::{Buffer, BufferView, BufferViewMut, TensorMap};
+use crate::{Buffer, BufferView, BufferViewMut, TensorMap, TensorView};
 
 /// A type that kernels know as an element of buffers, under the same name.
 ///
@@ -48,13 +48,15 @@ elements!(i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i6
 /// An argument of a launch. It borrows what it names until the launch is queued.
 ///
 /// Made with `From` of scalars, of `&Buffer` and [`BufferView`] (to be read), of `&mut Buffer` and [`BufferViewMut`] (to be
-/// written), and of `&TensorMap`; [`args!`](crate::args) makes a list of them.
+/// written), of `&TensorView` and `&TensorMap`; [`args!`](crate::args) makes a list of them.
 #[derive(Debug, Clone)]
 pub struct Argument<'a> {
     pub(crate) kind: ParameterKind,
     pub(crate) value: Value,
     /// The context whose memory it names.
     pub(crate) context: Option<&'a Context>,
+    /// Whether the memory that it names is borrowed until the launch is queued.
+    pub(crate) borrows: bool,
     _borrow: PhantomData<&'a mut ()>,
 }
 
@@ -69,7 +71,7 @@ pub(crate) enum Value {
 
 impl<'a> Argument<'a> {
     fn new(kind: ParameterKind, value: Value, context: Option<&'a Context>) -> Self {
-        Self { kind, value, context, _borrow: PhantomData }
+        Self { kind, value, context, borrows: true, _borrow: PhantomData }
     }
 
     fn buffer<T: KernelElement>(view: BufferView<'a, T>, access: Access) -> Self {
@@ -110,7 +112,14 @@ impl<'a, T: KernelElement> From<&'a mut Buffer<T>> for Argument<'a> {
 
 impl<'a> From<&'a TensorMap> for Argument<'a> {
     fn from(map: &'a TensorMap) -> Self {
-        Self::new(ParameterKind::TensorMap, Value::TensorMap(*map.raw()), Some(map.context()))
+        let argument = Self::new(ParameterKind::TensorMap, Value::TensorMap(*map.raw()), Some(map.context()));
+        Self { borrows: false, ..argument }
+    }
+}
+
+impl<'a> From<&'a TensorView<'_>> for Argument<'a> {
+    fn from(view: &'a TensorView<'_>) -> Self {
+        Self { borrows: true, ..view.map().into() }
     }
 }
 

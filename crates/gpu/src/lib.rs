@@ -12,6 +12,7 @@
 //! | host memory for copies that do not wait | [`PinnedBuffer`] |
 //! | kernels | [`PtxSet`], [`Device::load`], [`Module::kernel`], [`Kernel::launch`], [`args!`] |
 //! | times | [`time`] |
+//! | the fastest variant of a kernel | [`tuning`] |
 //! | work captured once and queued again | [`Graph`] |
 //! | arrays for the copy engine | [`TensorMap`] |
 //! | other software's contexts, streams and memory | [`Device::from_raw_context`], [`Stream::from_raw`], [`Buffer::from_external`], feature `cust` |
@@ -72,6 +73,7 @@ mod safe_launch;
 mod stream;
 mod tensor_map;
 mod timing;
+pub mod tuning;
 mod view;
 
 pub use argument::{Argument, KernelElement};
@@ -89,7 +91,7 @@ pub use pinned::PinnedBuffer;
 pub use pool::{BufferPool, PoolStatistics};
 pub use ptx::{PtxSet, PtxTarget};
 pub use stream::Stream;
-pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorLayout, TensorMap};
+pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorLayout, TensorMap, TensorView};
 pub use timing::{Timing, time};
 pub use view::{BufferView, BufferViewMut};
 

@@ -50,7 +50,7 @@ impl std::fmt::Display for PtxTarget {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PtxSet {
-    sm_80: &'static str,
+    sm_80: Option<&'static str>,
     sm_90a: Option<&'static str>,
 }
 
@@ -58,7 +58,13 @@ impl PtxSet {
     /// The text that runs on every device.
     #[must_use]
     pub const fn new(sm_80: &'static str) -> Self {
-        Self { sm_80, sm_90a: None }
+        Self { sm_80: Some(sm_80), sm_90a: None }
+    }
+
+    /// A text for compute capability 9.0 alone; no other device runs these kernels.
+    #[must_use]
+    pub const fn only_sm_90a(sm_90a: &'static str) -> Self {
+        Self { sm_80: None, sm_90a: Some(sm_90a) }
     }
 
     /// With a faster text for compute capability 9.0.
@@ -71,17 +77,18 @@ impl PtxSet {
     #[must_use]
     pub const fn get(&self, target: PtxTarget) -> Option<&'static str> {
         match target {
-            PtxTarget::Sm80 => Some(self.sm_80),
+            PtxTarget::Sm80 => self.sm_80,
             PtxTarget::Sm90a => self.sm_90a,
         }
     }
 
-    /// The best text for a compute capability.
+    /// The best text for a compute capability. Where a set has a text for 9.0 alone it is that one, which no other device loads.
     #[must_use]
     pub fn choose(&self, compute_capability: (u32, u32)) -> (PtxTarget, &'static str) {
-        match self.sm_90a {
-            Some(text) if PtxTarget::Sm90a.runs_on(compute_capability) => (PtxTarget::Sm90a, text),
-            _ => (PtxTarget::Sm80, self.sm_80),
+        match (self.sm_80, self.sm_90a) {
+            (_, Some(text)) if PtxTarget::Sm90a.runs_on(compute_capability) => (PtxTarget::Sm90a, text),
+            (Some(text), _) => (PtxTarget::Sm80, text),
+            (None, text) => (PtxTarget::Sm90a, text.unwrap_or_default()),
         }
     }
 }
@@ -89,6 +96,14 @@ impl PtxSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_for_9_0_alone_has_nothing_else() {
+        let only = PtxSet::only_sm_90a("hopper");
+        assert_eq!(only.choose((9, 0)), (PtxTarget::Sm90a, "hopper"));
+        assert_eq!(only.choose((8, 0)), (PtxTarget::Sm90a, "hopper"));
+        assert_eq!(only.get(PtxTarget::Sm80), None);
+    }
 
     #[test]
     fn only_capability_9_0_gets_the_text_for_sm_90a() {

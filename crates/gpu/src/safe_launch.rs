@@ -10,7 +10,8 @@ impl Kernel {
     /// software is answered for where it is named ([`Buffer::from_external`](crate::Buffer::from_external)).
     ///
     /// # Errors
-    /// [`GpuError::NotDeclaredSafe`] for a kernel that relies on its caller, and for tensor maps, which do not keep their memory; else as
+    /// [`GpuError::NotDeclaredSafe`] for a kernel that relies on its caller, and for tensor maps, which do not keep their memory as
+    /// [`TensorView`](crate::TensorView)s do; else as
     /// [`Kernel::launch`].
     pub fn launch_safe(
         &self,
@@ -18,12 +19,11 @@ impl Kernel {
         config: &LaunchConfig,
         arguments: &[Argument<'_>],
     ) -> Result<(), GpuError> {
-        let maps =
-            arguments.iter().any(|argument| argument.kind() == fringes_kernel_declaration::ParameterKind::TensorMap);
+        let maps = arguments.iter().any(|argument| !argument.borrows);
         if !self.declaration().safe || maps {
             return Err(GpuError::NotDeclaredSafe { kernel: self.declaration().name.clone() });
         }
-        // SAFETY: the kernel keeps to its views whatever the arguments are, and there is no tensor map. The views' memory is freed only when
+        // SAFETY: the kernel keeps to its views whatever the arguments are, and tensor maps are of borrowed memory. The views' memory is freed only when
         // the device is done with it, and nothing of the host can be reached through it.
         unsafe { self.launch(stream, config, arguments) }
     }

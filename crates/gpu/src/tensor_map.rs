@@ -1,6 +1,7 @@
 //! Tensor maps: how the copy engine of compute capability 9.0 sees an array in device memory.
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -300,6 +301,29 @@ impl TensorMap {
 
     pub(crate) fn context(&self) -> &Context {
         &self.context
+    }
+}
+
+/// A tensor map that borrows the memory it names, as a view does: safe kernels take it.
+#[derive(Debug, Clone)]
+pub struct TensorView<'a> {
+    map: TensorMap,
+    _borrow: PhantomData<&'a ()>,
+}
+
+impl<'a> TensorView<'a> {
+    /// A tensor map of the memory of `view`.
+    ///
+    /// # Errors
+    /// As [`TensorMap::tiled`].
+    pub fn tiled<T: Pod>(view: BufferView<'a, T>, layout: &TensorLayout) -> Result<Self, GpuError> {
+        Ok(Self { map: TensorMap::tiled(view, layout)?, _borrow: PhantomData })
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn map(&self) -> &TensorMap {
+        &self.map
     }
 }
 

@@ -13,6 +13,8 @@ pub mod delay;
 pub mod dft;
 pub mod dump;
 pub mod gain;
+pub mod heaps;
+pub mod pack;
 pub mod pfb;
 pub mod quantiser;
 pub mod window;

@@ -7,6 +7,10 @@ pub enum Dimension {
     Channel,
     /// Time: an ADC sample or a spectrum.
     Time,
+    /// Batch: the heaps of all antennas with the same timestamp.
+    Batch,
+    /// Spectrum of a heap.
+    Spectrum,
     /// Antenna.
     Antenna,
     /// Polarisation of an antenna.
@@ -24,6 +28,8 @@ impl std::fmt::Display for Dimension {
         f.write_str(match self {
             Dimension::Channel => "channel",
             Dimension::Time => "time",
+            Dimension::Batch => "batch",
+            Dimension::Spectrum => "spectrum",
             Dimension::Antenna => "antenna",
             Dimension::Pol => "pol",
             Dimension::Input => "input",

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Samples`] | `[input][time]` | what an ADC or a recording gives, real or complex |
 //! | [`Voltages`] | `[channel][time][input]` | channelised voltages |
+//! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | the same, as F-engines send them |
 //! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
 //! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
 //! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
@@ -12,7 +13,7 @@
 //! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
-//! a value: [`Samples`] and [`Voltages`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
+//! a value: [`Samples`], [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
 //! baseline.
 //!
 //! [`Backend`] says where an operation runs and how much memory it may take.
@@ -24,6 +25,7 @@ mod beams;
 mod dimension;
 mod error;
 mod format;
+mod heaps;
 mod inputs;
 mod packed;
 mod samples;
@@ -38,6 +40,7 @@ pub use dimension::Dimension;
 pub use error::TypesError;
 pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
 pub use half::f16;
+pub use heaps::Heaps;
 pub use inputs::Inputs;
 pub use num_complex::Complex;
 pub use packed::{pack_samples, unpack_samples};

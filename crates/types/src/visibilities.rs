@@ -44,6 +44,44 @@ impl<A: Accumulator> Visibilities<A> {
         Ok(Self { data, inputs, order, valid_samples, times, frequencies, clock })
     }
 
+    /// Sets the time axis.
+    ///
+    /// # Errors
+    /// [`TypesError::NotPositive`] for a bad clock.
+    pub fn with_clock(mut self, clock: SpectrumClock) -> Result<Self, TypesError> {
+        clock.check()?;
+        self.clock = clock;
+        Ok(self)
+    }
+
+    /// Sets how many spectra the integration covers, present or not.
+    pub fn with_times(mut self, times: u64) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// The sums of this integration and another one, part by part, and of their valid samples; everything else is this one's.
+    ///
+    /// # Precision
+    /// Exact for integers (no legal run reaches 2^63); one rounding of `2^-53` a part for floats.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if the other one has other channels, or baselines of other inputs or another order.
+    pub fn plus(mut self, other: &Self) -> Result<Self, TypesError> {
+        let same = self.inputs == other.inputs && self.order == other.order;
+        for (dimension, expected, actual) in [
+            (Dimension::Channel, self.data.nrows(), other.data.nrows()),
+            (Dimension::Baseline, self.data.ncols(), if same { other.data.ncols() } else { 0 }),
+        ] {
+            if expected != actual {
+                return Err(TypesError::Dimension { array: "visibilities to add", dimension, expected, actual });
+            }
+        }
+        ndarray::Zip::from(&mut self.data).and(&other.data).par_for_each(|sum, &part| *sum = sum.add(part));
+        self.valid_samples += &other.valid_samples;
+        Ok(self)
+    }
+
     /// The sums `[channel][baseline]`.
     pub fn data(&self) -> ArrayView2<'_, A> {
         self.data.view()
@@ -132,6 +170,22 @@ impl<A: Accumulator> Visibilities<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_and_valid_samples_add_and_others_do_not() {
+        let inputs = Inputs::single_pol(2).unwrap();
+        let of = |value: i64, valid: u64, order: BaselineOrder| {
+            let baselines = order.len(inputs);
+            let data = Array2::from_elem((2, baselines), Complex::new(value, -value));
+            let valid = Array1::from_elem(baselines, valid);
+            Visibilities::new(data, inputs, order, valid, 9, Frequencies::default(), SpectrumClock::default()).unwrap()
+        };
+        let sum = of(1 << 40, 5, BaselineOrder::Full).plus(&of(3, 2, BaselineOrder::Full)).unwrap();
+        assert!(sum.data().iter().all(|value| *value == Complex::new((1 << 40) + 3, -(1 << 40) - 3)));
+        assert_eq!((sum.valid_samples().to_vec(), sum.times()), (vec![7; 4], 9));
+        let error = sum.plus(&of(1, 1, BaselineOrder::Triangle)).unwrap_err();
+        assert!(matches!(error, TypesError::Dimension { dimension: Dimension::Baseline, .. }), "{error}");
+    }
 
     #[test]
     fn orders_hold_the_same_sums() {

@@ -55,6 +55,17 @@ impl<V: VoltageSample> Voltages<V> {
         Ok(Self { data, inputs, frequencies: Frequencies::default(), clock: SpectrumClock::default(), presence: None })
     }
 
+    /// Voltages of parts that fit each other.
+    pub(crate) fn from_parts(
+        data: Array3<V>,
+        inputs: Inputs,
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+        presence: Option<Array2<bool>>,
+    ) -> Self {
+        Self { data, inputs, frequencies, clock, presence }
+    }
+
     /// Sets the channel frequencies.
     pub fn with_frequencies(mut self, frequencies: Frequencies) -> Self {
         self.frequencies = frequencies;

@@ -25,19 +25,22 @@ pub struct Case {
     pub output_words: usize,
     /// Whether the output is zeros before the kernel runs; else it is not initialised.
     pub zeroed: bool,
-    /// Whether each block is launched as a cluster of its own.
-    pub cluster: bool,
+    /// Blocks of a cluster, along x; none for a launch without clusters.
+    pub cluster: Option<u32>,
     /// Words of input and output that belong together, for a case whose every item is computed alone.
     pub item: Option<(usize, usize)>,
     /// When an output is right.
     pub compare: Compare,
-    /// Where the expected output comes from.
-    pub expected: Expected,
+    /// What the output should be, computed in another way than by the emulator, if that is easily said.
+    pub oracle: Option<Oracle>,
     /// Lowest compute capability.
     pub compute_capability: (u32, u32),
     /// The kernel.
     pub entry: Entry,
 }
+
+/// What an output should be, from the input.
+pub type Oracle = fn(&[u32]) -> Vec<u32>;
 
 /// A kernel's function, by what it takes.
 #[derive(Debug, Clone, Copy)]
@@ -74,15 +77,6 @@ pub enum Compare {
     },
 }
 
-/// Where the expected output comes from.
-#[derive(Debug, Clone, Copy)]
-pub enum Expected {
-    /// The same kernel in the emulator.
-    Twin,
-    /// A function of the input, for intrinsics that the emulator does not run.
-    Host(fn(&[u32]) -> Vec<u32>),
-}
-
 impl Case {
     /// A case with one block and no shared memory, compared bit for bit with the emulator; 256 random words in, none out.
     pub fn new(
@@ -102,10 +96,10 @@ impl Case {
             input: |random| random.words(256),
             output_words: 0,
             zeroed: false,
-            cluster: false,
+            cluster: None,
             item: None,
             compare: Compare::Exact,
-            expected: Expected::Twin,
+            oracle: None,
             compute_capability: (8, 0),
             entry,
         }
@@ -123,9 +117,9 @@ impl Case {
         self
     }
 
-    /// Has every block launched as a cluster of its own, for instructions that need a cluster.
-    pub fn in_cluster(mut self) -> Self {
-        self.cluster = true;
+    /// Has blocks launched in clusters of so many along x.
+    pub fn in_clusters(mut self, blocks: u32) -> Self {
+        self.cluster = Some(blocks);
         self
     }
 
@@ -159,9 +153,9 @@ impl Case {
         self
     }
 
-    /// Sets a function of the input in place of the emulator.
-    pub fn expect(mut self, expected: fn(&[u32]) -> Vec<u32>) -> Self {
-        self.expected = Expected::Host(expected);
+    /// Sets what the output should be as a function of the input: the emulator's output is held to it as well.
+    pub fn expect(mut self, oracle: Oracle) -> Self {
+        self.oracle = Some(oracle);
         self
     }
 

@@ -24,7 +24,7 @@ mod random;
 mod run;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use case::{Case, Compare, Entry, Expected, Tensor, three};
+pub use case::{Case, Compare, Entry, Oracle, Tensor, three};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cases::cases;
 #[cfg(not(target_arch = "nvptx64"))]

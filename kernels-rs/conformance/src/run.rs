@@ -1,9 +1,8 @@
 //! Runs a case in the emulator and compares outputs.
 
-use fringes_device::TensorMap;
-use fringes_emulator::{GlobalMemory, Launch, Report};
+use fringes_emulator::{GlobalMemory, Launch, Report, TensorLayout};
 
-use crate::{Case, Compare, Entry, Expected};
+use crate::{Case, Compare, Entry};
 
 /// Runs a case in the emulator: the output (`None` where a word was never written), and what the emulator found.
 pub fn emulate(case: &Case, input: &[u32]) -> (Vec<Option<u32>>, Report) {
@@ -11,39 +10,35 @@ pub fn emulate(case: &Case, input: &[u32]) -> (Vec<Option<u32>>, Report) {
     let input = memory.upload(input);
     let output =
         if case.zeroed { memory.upload(&vec![0u32; case.output_words]) } else { memory.allocate(case.output_words) };
-    let report =
-        Launch::new(case.declaration, case.grid, case.block).shared_bytes(case.shared_bytes).run(&mut memory, || {
-            match case.entry {
-                // SAFETY: the emulator checks every access.
-                Entry::Plain(kernel) => unsafe { kernel(input.into(), output.into()) },
-                Entry::Tensor(kernel, _) => {
-                    // SAFETY: no twin reads a tensor map.
-                    let (source, target) = unsafe { (TensorMap::from_address(0), TensorMap::from_address(0)) };
-                    // SAFETY: the emulator checks every access.
-                    unsafe { kernel(source, target, input.into(), output.into()) }
-                }
-            }
-        });
+    let launch = Launch::new(case.declaration, case.grid, case.block).shared_bytes(case.shared_bytes).cluster([
+        case.cluster.unwrap_or(1),
+        1,
+        1,
+    ]);
+    let report = match case.entry {
+        // SAFETY: the emulator checks every access.
+        Entry::Plain(kernel) => launch.run(&mut memory, || unsafe { kernel(input.into(), output.into()) }),
+        Entry::Tensor(kernel, tensor) => {
+            let layout = TensorLayout::packed(4, tensor.dimensions, tensor.block).with_swizzle(tensor.swizzle);
+            let (source, target) = (memory.map_tensor(input, &layout), memory.map_tensor(output, &layout));
+            // SAFETY: as above.
+            launch.run(&mut memory, || unsafe { kernel(source.into(), target.into(), input.into(), output.into()) })
+        }
+    };
     (memory.download(output), report)
 }
 
-/// The expected output of a case.
+/// The expected output of a case: the emulator's.
 ///
 /// # Errors
 /// The emulator's faults, or the first word that the kernel does not write.
 pub fn expected(case: &Case, input: &[u32]) -> Result<Vec<u32>, String> {
-    match case.expected {
-        Expected::Host(function) => Ok(function(input)),
-        Expected::Twin => {
-            let (output, report) = emulate(case, input);
-            if let Some(fault) = report.faults.first() {
-                return Err(format!("{} faults in the emulator; the first: {fault}", report.fault_total));
-            }
-            let word =
-                |(index, word): (usize, Option<u32>)| word.ok_or_else(|| format!("output word {index} is not written"));
-            output.into_iter().enumerate().map(word).collect()
-        }
+    let (output, report) = emulate(case, input);
+    if let Some(fault) = report.faults.first() {
+        return Err(format!("{} faults in the emulator; the first: {fault}", report.fault_total));
     }
+    let word = |(index, word): (usize, Option<u32>)| word.ok_or_else(|| format!("output word {index} is not written"));
+    output.into_iter().enumerate().map(word).collect()
 }
 
 /// An output word that is wrong.

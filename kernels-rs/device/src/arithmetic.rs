@@ -4,7 +4,7 @@
 //! `min`, `max`, `abs`, and for `f32` and `f64` the correctly rounded `+ - * /` (never fused: LLVM writes `add.rn`, `mul.rn`).
 //!
 //! # Precision
-//! Integer twins are exact. [`fma_rn_f32`] and [`sqrt_rn_f32`] are correctly rounded, subnormals kept, and give the NaN 0x7fffffff. The twins
+//! Integer twins are exact. [`fma_rn_f32`], [`fnma_rn_f32`] and [`sqrt_rn_f32`] are correctly rounded, subnormals kept, and give the NaN 0x7fffffff. The twins
 //! of the `approx` functions are correctly rounded; the hardware's results lie within the bound that each states.
 
 /// One instruction that computes from registers alone.
@@ -235,6 +235,7 @@ integers! {
     dp4a_s32_s32(a: u32, reg32, b: u32, reg32, c: i32, reg32) -> i32, reg32, "dp4a.s32.s32", " {0}, {1}, {2}, {3};", (0..4).fold(c, |c, i| c.wrapping_add(i32::from((a >> (8 * i)) as i8) * i32::from((b >> (8 * i)) as i8))), "`c` plus the products of the four signed bytes of `a` and `b`, modulo 2^32.";
     dp4a_u32_u32(a: u32, reg32, b: u32, reg32, c: u32, reg32) -> u32, reg32, "dp4a.u32.u32", " {0}, {1}, {2}, {3};", (0..4).fold(c, |c, i| c.wrapping_add(u32::from((a >> (8 * i)) as u8) * u32::from((b >> (8 * i)) as u8))), "`c` plus the products of the four unsigned bytes of `a` and `b`, modulo 2^32.";
     fma_rn_f32(a: f32, reg32, b: f32, reg32, c: f32, reg32) -> f32, reg32, "fma.rn.f32", " {0}, {1}, {2}, {3};", canonical(a.mul_add(b, c)), "`a b + c`, rounded once, to nearest, ties to even.";
+    fnma_rn_f32(a: f32, reg32, b: f32, reg32, c: f32, reg32) -> f32, reg32, "{{ .reg .f32 n; neg.f32 n, {1}; fma.rn.f32", " {0}, n, {2}, {3}; }}", canonical((-a).mul_add(b, c)), "`c - a b`, rounded once, to nearest, ties to even: `neg.f32`, which takes no instruction, and `fma.rn.f32`. (Rust's `-a` becomes an instruction in front of [`fma_rn_f32`].)";
     fma_rn_f64(a: f64, reg64, b: f64, reg64, c: f64, reg64) -> f64, reg64, "fma.rn.f64", " {0}, {1}, {2}, {3};", a.mul_add(b, c), "`a b + c`, rounded once, to nearest, ties to even. (A NaN's payload is not modelled.)";
     sqrt_rn_f32(a: f32, reg32) -> f32, reg32, "sqrt.rn.f32", " {0}, {1};", canonical(a.sqrt()), "Square root, rounded to nearest, ties to even.";
     rcp_approx_f32(a: f32, reg32) -> f32, reg32, "rcp.approx.f32", " {0}, {1};", canonical((1.0 / f64::from(a)) as f32), "`1 / a` within 1 unit in the last place of the correctly rounded result.";

@@ -2,6 +2,8 @@
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::block::{self, Arrival};
+#[cfg(not(target_arch = "nvptx64"))]
+use fringes_emulator::cluster;
 
 intrinsic! {
     /// Waits until all threads of the block arrive; orders their memory accesses.
@@ -104,7 +106,7 @@ intrinsic! {
     /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it arrives again.
     pub unsafe fn barrier_cluster_arrive_release_aligned() {
         device => { crate::intrinsic::convergent(); core::arch::asm!("barrier.cluster.arrive.release.aligned;", options(nostack)) }
-        emulator => { cluster_of_one() }
+        emulator => { cluster::arrive(true) }
     }
 
     /// Arrives at the cluster's barrier and goes on, without order of memory accesses.
@@ -116,11 +118,10 @@ intrinsic! {
     /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it arrives again.
     pub unsafe fn barrier_cluster_arrive_relaxed_aligned() {
         device => { crate::intrinsic::convergent(); core::arch::asm!("barrier.cluster.arrive.relaxed.aligned;", options(nostack)) }
-        emulator => { cluster_of_one() }
+        emulator => { cluster::arrive(false) }
     }
 
-    /// Waits until all threads of the cluster have arrived at its barrier. The emulator runs clusters of one block, waits for that
-    /// block's threads at this instruction, and orders their accesses whichever way they arrived.
+    /// Waits until all threads of the cluster have arrived at its barrier.
     ///
     /// # PTX
     /// `barrier.cluster.wait.acquire.aligned;` (sm_90)
@@ -129,10 +130,6 @@ intrinsic! {
     /// All threads of the warp execute it together, each once after it arrived.
     pub unsafe fn barrier_cluster_wait_acquire_aligned() {
         device => { crate::intrinsic::convergent(); core::arch::asm!("barrier.cluster.wait.acquire.aligned;", options(nostack)) }
-        emulator => { block::barrier("barrier_cluster_wait_acquire_aligned", 15, None, Arrival::Sync); }
+        emulator => { cluster::wait() }
     }
 }
-
-/// An arrival does nothing in the emulator: the wait that follows it is a barrier of the block, the only one of its cluster.
-#[cfg(not(target_arch = "nvptx64"))]
-fn cluster_of_one() {}

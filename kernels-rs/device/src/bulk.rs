@@ -1,11 +1,9 @@
 //! Copies of many bytes between global and shared memory by one thread (`cp.async.bulk`, sm_90).
 //!
 //! Loads arrive on a mbarrier with their bytes; stores belong to a group of the thread that issues them.
-//!
-//! Not emulated yet: in the emulator every copy of this module is a fault.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::host::not_emulated;
+use fringes_emulator::memory;
 
 intrinsic! {
     /// Starts loading `bytes` bytes; they arrive on `mbarrier`.
@@ -20,10 +18,7 @@ intrinsic! {
         device => {
             core::arch::asm!("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{0}], [{1}], {2}, [{3}];", in(reg32) shared, in(reg64) global, in(reg32) bytes, in(reg32) mbarrier, options(nostack));
         }
-        emulator => {
-            let _ = (shared, global, bytes, mbarrier);
-            not_emulated("cp.async.bulk");
-        }
+        emulator => { memory::bulk_load(shared, global, bytes, mbarrier, None) }
     }
 
     /// Starts loading `bytes` bytes into the shared memory of several blocks of the cluster, those whose bit in `ranks` is set, at the
@@ -38,10 +33,7 @@ intrinsic! {
         device => {
             core::arch::asm!("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [{0}], [{1}], {2}, [{3}], {4};", in(reg32) shared, in(reg64) global, in(reg32) bytes, in(reg32) mbarrier, in(reg16) ranks, options(nostack));
         }
-        emulator => {
-            let _ = (shared, global, bytes, mbarrier, ranks);
-            not_emulated("cp.async.bulk");
-        }
+        emulator => { memory::bulk_load(shared, global, bytes, mbarrier, Some(ranks)) }
     }
 
     /// Starts copying `bytes` bytes to the shared memory of a block of the cluster; they arrive on a mbarrier of that block.
@@ -56,10 +48,7 @@ intrinsic! {
         device => {
             core::arch::asm!("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{0}], [{1}], {2}, [{3}];", in(reg32) to, in(reg32) from, in(reg32) bytes, in(reg32) mbarrier, options(nostack));
         }
-        emulator => {
-            let _ = (to, from, bytes, mbarrier);
-            not_emulated("cp.async.bulk");
-        }
+        emulator => { memory::bulk_to_cluster(to, from, bytes, mbarrier) }
     }
 
     /// Starts storing `bytes` bytes, as part of the thread's current group.
@@ -75,10 +64,7 @@ intrinsic! {
         device => {
             core::arch::asm!("cp.async.bulk.global.shared::cta.bulk_group [{0}], [{1}], {2};", in(reg64) global, in(reg32) shared, in(reg32) bytes, options(nostack));
         }
-        emulator => {
-            let _ = (global, shared, bytes);
-            not_emulated("cp.async.bulk");
-        }
+        emulator => { memory::bulk_store(global, shared, bytes) }
     }
 
     /// Starts fetching `bytes` bytes into L2.
@@ -92,10 +78,7 @@ intrinsic! {
         device => {
             core::arch::asm!("cp.async.bulk.prefetch.L2.global [{0}], {1};", in(reg64) global, in(reg32) bytes, options(nostack));
         }
-        emulator => {
-            let _ = (global, bytes);
-            not_emulated("cp.async.bulk.prefetch");
-        }
+        emulator => { memory::bulk_prefetch(global, bytes) }
     }
 
     /// Makes a group of the thread's stores that belong to none yet.
@@ -107,7 +90,7 @@ intrinsic! {
     /// Safe: orders the thread's own stores. An empty group is a group.
     pub fn cp_async_bulk_commit_group() {
         device => { core::arch::asm!("cp.async.bulk.commit_group;", options(nostack)); }
-        emulator => { }
+        emulator => { memory::bulk_commit() }
     }
 
     /// Waits until at most `PENDING` of the thread's newest groups are still under way; the others' bytes are in global memory.
@@ -119,7 +102,7 @@ intrinsic! {
     /// Safe: waits for the thread's own stores.
     pub fn cp_async_bulk_wait_group<const PENDING: u32>() {
         device => { core::arch::asm!("cp.async.bulk.wait_group {0};", const PENDING, options(nostack)); }
-        emulator => { }
+        emulator => { memory::bulk_wait(PENDING, false) }
     }
 
     /// Waits until the sources of all but at most `PENDING` of the thread's newest groups have been read, and can be written anew.
@@ -131,12 +114,12 @@ intrinsic! {
     /// Safe: waits for the thread's own stores.
     pub fn cp_async_bulk_wait_group_read<const PENDING: u32>() {
         device => { core::arch::asm!("cp.async.bulk.wait_group.read {0};", const PENDING, options(nostack)); }
-        emulator => { }
+        emulator => { memory::bulk_wait(PENDING, true) }
     }
 }
 
 macro_rules! reductions {
-    ($($name:ident, $operation:literal, $what:literal;)*) => { $(
+    ($($name:ident, $operation:literal, $size:literal, |$a:ident, $b:ident| $result:expr, $what:literal;)*) => { $(
         intrinsic! {
             #[doc = concat!("Starts replacing values in global memory by their ", $what, " with those in shared memory, as part of the thread's current group.")]
             ///
@@ -149,21 +132,18 @@ macro_rules! reductions {
                 device => {
                     core::arch::asm!(concat!("cp.reduce.async.bulk.global.shared::cta.bulk_group.", $operation, " [{0}], [{1}], {2};"), in(reg64) global, in(reg32) shared, in(reg32) bytes, options(nostack));
                 }
-                emulator => {
-                    let _ = (global, shared, bytes);
-                    not_emulated("cp.reduce.async.bulk");
-                }
+                emulator => { memory::bulk_reduce(global, shared, bytes, $size, |$a, $b| $result) }
             }
         }
     )* };
 }
 
 reductions! {
-    cp_reduce_async_bulk_global_shared_add_u32, "add.u32", "sums modulo 2^32";
-    cp_reduce_async_bulk_global_shared_add_s32, "add.s32", "sums modulo 2^32";
-    cp_reduce_async_bulk_global_shared_add_u64, "add.u64", "sums modulo 2^64";
-    cp_reduce_async_bulk_global_shared_add_f32, "add.f32", "sums, rounded to nearest even";
-    cp_reduce_async_bulk_global_shared_min_u32, "min.u32", "minima";
-    cp_reduce_async_bulk_global_shared_max_u32, "max.u32", "maxima";
-    cp_reduce_async_bulk_global_shared_xor_b32, "xor.b32", "bitwise exclusive or";
+    cp_reduce_async_bulk_global_shared_add_u32, "add.u32", 4, |a, b| u64::from((a as u32).wrapping_add(b as u32)), "sums modulo 2^32";
+    cp_reduce_async_bulk_global_shared_add_s32, "add.s32", 4, |a, b| u64::from((a as u32).wrapping_add(b as u32)), "sums modulo 2^32";
+    cp_reduce_async_bulk_global_shared_add_u64, "add.u64", 8, |a, b| a.wrapping_add(b), "sums modulo 2^64";
+    cp_reduce_async_bulk_global_shared_add_f32, "add.f32", 4, |a, b| u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()), "sums, rounded to nearest even";
+    cp_reduce_async_bulk_global_shared_min_u32, "min.u32", 4, |a, b| a.min(b), "minima";
+    cp_reduce_async_bulk_global_shared_max_u32, "max.u32", 4, |a, b| a.max(b), "maxima";
+    cp_reduce_async_bulk_global_shared_xor_b32, "xor.b32", 4, |a, b| a ^ b, "bitwise exclusive or";
 }

@@ -1,13 +1,9 @@
 //! Shared memory of the other blocks of a cluster.
 //!
-//! The emulator's clusters are of one block: there only rank 0 has an address, the same as in the block.
+//! A block's memory is there from the first barrier of the cluster until the block ends.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use fringes_emulator::FaultKind;
-#[cfg(not(target_arch = "nvptx64"))]
-use fringes_emulator::memory::{self, Space};
-#[cfg(not(target_arch = "nvptx64"))]
-use fringes_emulator::thread;
+use fringes_emulator::cluster;
 
 intrinsic! {
     /// The cluster address of what has shared address `address` in the block of this rank.
@@ -23,12 +19,7 @@ intrinsic! {
             core::arch::asm!("mapa.shared::cluster.u32 {0}, {1}, {2};", out(reg32) d, in(reg32) address, in(reg32) rank, options(nomem, nostack));
             d
         }
-        emulator => {
-            if rank != 0 {
-                thread::fault(FaultKind::Operand, format!("rank {rank} in a cluster of 1 block"));
-            }
-            address
-        }
+        emulator => { cluster::map_address(address, rank) }
     }
 
     /// Loads a word of a block of the cluster.
@@ -46,7 +37,7 @@ intrinsic! {
         }
         emulator => {
             let mut bytes = [0; 4];
-            memory::load(Space::Shared, address.into(), &mut bytes);
+            cluster::load(address, &mut bytes);
             u32::from_le_bytes(bytes)
         }
     }
@@ -61,6 +52,6 @@ intrinsic! {
     /// without order.
     pub unsafe fn st_shared_cluster_u32(address: u32, value: u32) {
         device => { core::arch::asm!("st.shared::cluster.u32 [{0}], {1};", in(reg32) address, in(reg32) value, options(nostack)); }
-        emulator => { memory::store(Space::Shared, address.into(), &value.to_le_bytes()) }
+        emulator => { cluster::store(address, &value.to_le_bytes()) }
     }
 }

@@ -36,9 +36,3 @@ pub(crate) fn store<T: Value>(space: Space, address: u64, index: usize, len: usi
         beyond("store", index, len);
     }
 }
-
-/// Reports an instruction that the emulator does not run.
-#[track_caller]
-pub(crate) fn not_emulated(what: &str) {
-    thread::fault(FaultKind::Operand, format!("{what} is not emulated yet"));
-}

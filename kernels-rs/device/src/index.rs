@@ -23,7 +23,7 @@ macro_rules! indices {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-use fringes_emulator::thread;
+use fringes_emulator::{cluster, thread};
 
 indices! {
     tid_x, "%tid.x", thread::thread_index()[0], "Index of the thread in its block, x.";
@@ -45,20 +45,20 @@ indices! {
     lanemask_gt, "%lanemask_gt", !(u32::MAX >> (31 - thread::lane())), "Mask of the lanes above this one.";
     lanemask_ge, "%lanemask_ge", u32::MAX << thread::lane(), "Mask of the lanes from this one on.";
     dynamic_smem_size, "%dynamic_smem_size", thread::dynamic_shared_bytes(), "Bytes of the block's dynamic shared memory.";
-    clusterid_x, "%clusterid.x", thread::block_index()[0], "Index of the cluster in the grid, x (sm_90). The emulator's clusters are of one block.";
-    clusterid_y, "%clusterid.y", thread::block_index()[1], "Index of the cluster in the grid, y (sm_90). The emulator's clusters are of one block.";
-    clusterid_z, "%clusterid.z", thread::block_index()[2], "Index of the cluster in the grid, z (sm_90). The emulator's clusters are of one block.";
-    nclusterid_x, "%nclusterid.x", thread::grid_size()[0], "Clusters of the grid, x (sm_90). The emulator's clusters are of one block.";
-    nclusterid_y, "%nclusterid.y", thread::grid_size()[1], "Clusters of the grid, y (sm_90). The emulator's clusters are of one block.";
-    nclusterid_z, "%nclusterid.z", thread::grid_size()[2], "Clusters of the grid, z (sm_90). The emulator's clusters are of one block.";
-    cluster_ctaid_x, "%cluster_ctaid.x", 0, "Index of the block in its cluster, x (sm_90). The emulator's clusters are of one block.";
-    cluster_ctaid_y, "%cluster_ctaid.y", 0, "Index of the block in its cluster, y (sm_90). The emulator's clusters are of one block.";
-    cluster_ctaid_z, "%cluster_ctaid.z", 0, "Index of the block in its cluster, z (sm_90). The emulator's clusters are of one block.";
-    cluster_nctaid_x, "%cluster_nctaid.x", 1, "Blocks of the cluster, x (sm_90). The emulator's clusters are of one block.";
-    cluster_nctaid_y, "%cluster_nctaid.y", 1, "Blocks of the cluster, y (sm_90). The emulator's clusters are of one block.";
-    cluster_nctaid_z, "%cluster_nctaid.z", 1, "Blocks of the cluster, z (sm_90). The emulator's clusters are of one block.";
-    cluster_ctarank, "%cluster_ctarank", 0, "Rank of the block in its cluster (sm_90). The emulator's clusters are of one block.";
-    cluster_nctarank, "%cluster_nctarank", 1, "Blocks of the cluster (sm_90). The emulator's clusters are of one block.";
+    clusterid_x, "%clusterid.x", cluster::index()[0], "Index of the cluster in the grid, x (sm_90).";
+    clusterid_y, "%clusterid.y", cluster::index()[1], "Index of the cluster in the grid, y (sm_90).";
+    clusterid_z, "%clusterid.z", cluster::index()[2], "Index of the cluster in the grid, z (sm_90).";
+    nclusterid_x, "%nclusterid.x", thread::grid_size()[0] / cluster::size()[0], "Clusters of the grid, x (sm_90).";
+    nclusterid_y, "%nclusterid.y", thread::grid_size()[1] / cluster::size()[1], "Clusters of the grid, y (sm_90).";
+    nclusterid_z, "%nclusterid.z", thread::grid_size()[2] / cluster::size()[2], "Clusters of the grid, z (sm_90).";
+    cluster_ctaid_x, "%cluster_ctaid.x", cluster::block_in_cluster()[0], "Index of the block in its cluster, x (sm_90).";
+    cluster_ctaid_y, "%cluster_ctaid.y", cluster::block_in_cluster()[1], "Index of the block in its cluster, y (sm_90).";
+    cluster_ctaid_z, "%cluster_ctaid.z", cluster::block_in_cluster()[2], "Index of the block in its cluster, z (sm_90).";
+    cluster_nctaid_x, "%cluster_nctaid.x", cluster::size()[0], "Blocks of the cluster, x (sm_90).";
+    cluster_nctaid_y, "%cluster_nctaid.y", cluster::size()[1], "Blocks of the cluster, y (sm_90).";
+    cluster_nctaid_z, "%cluster_nctaid.z", cluster::size()[2], "Blocks of the cluster, z (sm_90).";
+    cluster_ctarank, "%cluster_ctarank", cluster::rank(), "Rank of the block in its cluster (sm_90).";
+    cluster_nctarank, "%cluster_nctarank", cluster::size().iter().product(), "Blocks of the cluster (sm_90).";
 }
 
 /// Linear index of the thread in its block, `tid.x + ntid.x (tid.y + ntid.y tid.z)`: what warps and lanes are counted by.

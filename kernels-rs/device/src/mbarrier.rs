@@ -2,14 +2,9 @@
 //!
 //! A phase completes when as many arrivals as its count have come, and all bytes that it expects (`expect_tx`). A thread waits for
 //! the phase of a token that its arrival gave, or for the phase of a parity: 0 for the first, 1 for the second, and so on in turn.
-//!
-//! The emulator knows arrivals, not expected bytes: bulk and tensor copies, and `expect_tx` with them, are not emulated yet.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::block;
-
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::host::not_emulated;
 
 intrinsic! {
     /// Makes a barrier object whose phases expect `count` arrivals.
@@ -174,10 +169,7 @@ intrinsic! {
     /// `mbarrier` is the shared address of a barrier object; its phase expects less than 2^20 bytes in all.
     pub unsafe fn mbarrier_expect_tx_shared_b64(mbarrier: u32, bytes: u32) {
         device => { core::arch::asm!("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{0}], {1};", in(reg32) mbarrier, in(reg32) bytes, options(nostack)); }
-        emulator => {
-            let _ = (mbarrier, bytes);
-            not_emulated("mbarrier.expect_tx");
-        }
+        emulator => { block::mbarrier_expect_bytes(mbarrier, bytes) }
     }
 
     /// Has the current phase expect `bytes` more bytes of bulk or tensor copies, then arrives once. Returns the phase's token.
@@ -194,8 +186,7 @@ intrinsic! {
             token
         }
         emulator => {
-            let _ = bytes;
-            not_emulated("mbarrier.arrive.expect_tx");
+            block::mbarrier_expect_bytes(mbarrier, bytes);
             block::mbarrier_arrive(mbarrier, 1, false)
         }
     }
@@ -210,9 +201,6 @@ intrinsic! {
     /// whose phase still expects an arrival, in a block that has not ended.
     pub unsafe fn mbarrier_arrive_release_cluster_shared_cluster_b64(mbarrier: u32) {
         device => { core::arch::asm!("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{0}];", in(reg32) mbarrier, options(nostack)); }
-        emulator => {
-            let _ = mbarrier;
-            not_emulated("mbarrier.arrive of another block");
-        }
+        emulator => { block::mbarrier_arrive_remote(mbarrier) }
     }
 }

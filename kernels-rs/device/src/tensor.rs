@@ -4,11 +4,9 @@
 //! also where parts of it lie outside the tensor (those become zeros); stores leave such parts out. Coordinates count elements, the
 //! fastest dimension first, and may be negative. A block in shared memory begins at a multiple of 128 bytes (1024 if swizzled by 128
 //! bytes).
-//!
-//! Not emulated yet: in the emulator every function of this module is a fault.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::host::not_emulated;
+use fringes_emulator::memory;
 
 /// A tensor in global memory: address, dimensions, strides, block, swizzle, as the host encoded them.
 ///
@@ -38,7 +36,8 @@ impl TensorMap {
     /// The tensor map at this generic address.
     ///
     /// # Safety
-    /// The address is a multiple of 64, and that of a tensor map that was there before the launch. (The emulator never reads it.)
+    /// The address is a multiple of 64, and that of a tensor map that was there before the launch. (In the emulator it is what
+    /// `GlobalMemory::map_tensor` gives.)
     #[inline(always)]
     pub const unsafe fn from_address(address: u64) -> Self {
         Self { address }
@@ -48,6 +47,14 @@ impl TensorMap {
     #[inline(always)]
     pub const fn address(self) -> u64 {
         self.address
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl From<fringes_emulator::TensorMap> for TensorMap {
+    /// A tensor map of the emulator's memory.
+    fn from(map: fringes_emulator::TensorMap) -> Self {
+        Self { address: map.address }
     }
 }
 
@@ -61,10 +68,7 @@ intrinsic! {
     /// Safe: a hint.
     pub fn prefetch_tensormap(map: TensorMap) {
         device => { core::arch::asm!("prefetch.tensormap [{0}];", in(reg64) map.address(), options(nostack)); }
-        emulator => {
-            let _ = map;
-            not_emulated("prefetch.tensormap");
-        }
+        emulator => { memory::tensor_map_prefetch(map.address()) }
     }
 }
 
@@ -87,10 +91,7 @@ macro_rules! tensor_copies {
                         $(in(reg32) coordinates[$c],)* shared = in(reg32) shared, map = in(reg64) map.address(), mbarrier = in(reg32) mbarrier, options(nostack),
                     );
                 }
-                emulator => {
-                    let _ = (shared, map, coordinates, mbarrier);
-                    not_emulated("cp.async.bulk.tensor");
-                }
+                emulator => { memory::tensor_load(shared, map.address(), &coordinates, mbarrier, None) }
             }
 
             #[doc = concat!("Starts loading a block of a tensor of ", $dimensions, " dimensions into the shared memory of several blocks of the cluster, those whose bit in `ranks` is set, at the same offset in each; the bytes arrive on the mbarrier at the same offset in each.")]
@@ -107,10 +108,7 @@ macro_rules! tensor_copies {
                         $(in(reg32) coordinates[$c],)* shared = in(reg32) shared, map = in(reg64) map.address(), mbarrier = in(reg32) mbarrier, ranks = in(reg16) ranks, options(nostack),
                     );
                 }
-                emulator => {
-                    let _ = (shared, map, coordinates, mbarrier, ranks);
-                    not_emulated("cp.async.bulk.tensor");
-                }
+                emulator => { memory::tensor_load(shared, map.address(), &coordinates, mbarrier, Some(ranks)) }
             }
 
             #[doc = concat!("Starts storing a block of a tensor of ", $dimensions, " dimensions, as part of the thread's current bulk group ([`cp_async_bulk_commit_group`](crate::bulk::cp_async_bulk_commit_group)).")]
@@ -130,10 +128,7 @@ macro_rules! tensor_copies {
                         $(in(reg32) coordinates[$c],)* shared = in(reg32) shared, map = in(reg64) map.address(), options(nostack),
                     );
                 }
-                emulator => {
-                    let _ = (map, coordinates, shared);
-                    not_emulated("cp.async.bulk.tensor");
-                }
+                emulator => { memory::tensor_store(map.address(), &coordinates, shared) }
             }
 
             #[doc = concat!("Starts fetching a block of a tensor of ", $dimensions, " dimensions into L2.")]
@@ -150,10 +145,7 @@ macro_rules! tensor_copies {
                         $(in(reg32) coordinates[$c],)* map = in(reg64) map.address(), options(nostack),
                     );
                 }
-                emulator => {
-                    let _ = (map, coordinates);
-                    not_emulated("cp.async.bulk.prefetch.tensor");
-                }
+                emulator => { memory::tensor_prefetch(map.address(), &coordinates) }
             }
         }
     )* };

@@ -29,12 +29,16 @@
 //!
 //! # Precision
 //! Integer products are exact; sums wrap modulo 2^32. Sums of floating-point products are not IEEE: the order and the bits kept
-//! before the result are not specified.
+//! before the result are not specified. (The emulator sums exact products in f64 in the order of K, adds the accumulator last, and rounds
+//! once to f32.)
 //!
-//! Not emulated yet: in the emulator every product is a fault and leaves `D` as it is.
+//! # In the emulator
+//! Registers of `D` hold marks from a product to [`Accumulator::hold`] after the wait: reading them before gives nonsense, and storing
+//! them, or a product on an array of which a part was overwritten, is a fault. Registers of `A` are taken when the product is issued:
+//! that they are changed too early is not seen. A [`wgmma_fence`] must have been executed since the registers of `D` were held last.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::host::not_emulated;
+use fringes_emulator::warpgroup::{self, Elements, Left, Product};
 
 pub use fringes_layout_core::atoms::descriptor::{Descriptor, Swizzle};
 
@@ -47,6 +51,24 @@ pub trait Accumulator {
     fn hold(&mut self);
 }
 
+/// The elements of the product of this name in PTX.
+#[cfg(not(target_arch = "nvptx64"))]
+const fn elements(ptx: &str) -> Elements {
+    match *ptx.as_bytes() {
+        [.., b's', b'8'] => Elements::S8,
+        [.., b'b', b'f', b'1', b'6'] => Elements::BF16,
+        [.., b'f', b'1', b'6'] => Elements::F16,
+        _ => Elements::TF32,
+    }
+}
+
+/// The bits of registers.
+#[cfg(not(target_arch = "nvptx64"))]
+fn words<T>(registers: &mut [T]) -> &mut [u32] {
+    // SAFETY: registers are i32 or f32, whose size and alignment are those of u32, and every bit pattern is a value of each.
+    unsafe { core::slice::from_raw_parts_mut(registers.as_mut_ptr().cast(), registers.len()) }
+}
+
 /// Calls a macro with half of N, the numbers from 1 below it, and the rest.
 macro_rules! registers {
     (8 $product:ident $rest:tt) => { $product! { 4 [1 2 3] $rest } };
@@ -55,6 +77,7 @@ macro_rules! registers {
     (64 $product:ident $rest:tt) => { $product! { 32 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] $rest } };
     (96 $product:ident $rest:tt) => { $product! { 48 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47] $rest } };
     (128 $product:ident $rest:tt) => { $product! { 64 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] $rest } };
+    (160 $product:ident $rest:tt) => { $product! { 80 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79] $rest } };
     (192 $product:ident $rest:tt) => { $product! { 96 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95] $rest } };
     (256 $product:ident $rest:tt) => { $product! { 128 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127] $rest } };
 }
@@ -69,7 +92,10 @@ macro_rules! accumulator {
             }
 
             #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             fn hold(&mut self) {
+                #[cfg(not(target_arch = "nvptx64"))]
+                warpgroup::hold(words(self));
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: no instruction; the registers stay as they are.
                 unsafe {
@@ -102,8 +128,9 @@ macro_rules! product {
                     );
                 }
                 emulator => {
-                    let _ = (d, a, b, accumulate);
-                    not_emulated("wgmma");
+                    const ELEMENTS: Elements = elements($ptx);
+                    let product = Product { elements: ELEMENTS, a: Left::Shared(a), b, transposed: [false; 2], accumulate };
+                    warpgroup::multiply(product, words(d));
                 }
             }
 
@@ -126,8 +153,9 @@ macro_rules! product {
                     );
                 }
                 emulator => {
-                    let _ = (d, a, b, accumulate);
-                    not_emulated("wgmma");
+                    const ELEMENTS: Elements = elements($ptx);
+                    let product = Product { elements: ELEMENTS, a: Left::Registers(a), b, transposed: [false; 2], accumulate };
+                    warpgroup::multiply(product, words(d));
                 }
             }
         }
@@ -157,8 +185,9 @@ macro_rules! product_transposed {
                     );
                 }
                 emulator => {
-                    let _ = (d, a, b, accumulate);
-                    not_emulated("wgmma");
+                    const ELEMENTS: Elements = elements($ptx);
+                    let product = Product { elements: ELEMENTS, a: Left::Shared(a), b, transposed: [TRANSPOSE_A != 0, TRANSPOSE_B != 0], accumulate };
+                    warpgroup::multiply(product, words(d));
                 }
             }
 
@@ -181,8 +210,9 @@ macro_rules! product_transposed {
                     );
                 }
                 emulator => {
-                    let _ = (d, a, b, accumulate);
-                    not_emulated("wgmma");
+                    const ELEMENTS: Elements = elements($ptx);
+                    let product = Product { elements: ELEMENTS, a: Left::Registers(a), b, transposed: [false, TRANSPOSE_B != 0], accumulate };
+                    warpgroup::multiply(product, words(d));
                 }
             }
         }
@@ -203,7 +233,7 @@ intrinsic! {
             crate::intrinsic::convergent();
             core::arch::asm!("wgmma.fence.sync.aligned;", options(nostack));
         }
-        emulator => { }
+        emulator => { warpgroup::fence() }
     }
 
     /// Makes a group of the warpgroup's products that belong to none yet.
@@ -218,7 +248,7 @@ intrinsic! {
             crate::intrinsic::convergent();
             core::arch::asm!("wgmma.commit_group.sync.aligned;", options(nostack));
         }
-        emulator => { }
+        emulator => { warpgroup::commit() }
     }
 
     /// Waits until at most `PENDING` of the newest groups are still under way. Call [`Accumulator::hold`] on what is read then.
@@ -233,7 +263,7 @@ intrinsic! {
             crate::intrinsic::convergent();
             core::arch::asm!("wgmma.wait_group.sync.aligned {0};", const PENDING, options(nostack));
         }
-        emulator => { }
+        emulator => { warpgroup::wait(PENDING) }
     }
 
     /// Raises the number of registers of each thread of the warp to `REGISTERS`; waits until the block has as many free.
@@ -249,7 +279,7 @@ intrinsic! {
             crate::intrinsic::convergent();
             core::arch::asm!("setmaxnreg.inc.sync.aligned.u32 {0};", const REGISTERS, options(nostack));
         }
-        emulator => { }
+        emulator => { warpgroup::set_registers(REGISTERS, true) }
     }
 
     /// Lowers the number of registers of each thread of the warp to `REGISTERS`.
@@ -265,7 +295,7 @@ intrinsic! {
             crate::intrinsic::convergent();
             core::arch::asm!("setmaxnreg.dec.sync.aligned.u32 {0};", const REGISTERS, options(nostack));
         }
-        emulator => { }
+        emulator => { warpgroup::set_registers(REGISTERS, false) }
     }
 }
 
@@ -275,6 +305,7 @@ registers!(32 accumulator (i32));
 registers!(64 accumulator (i32));
 registers!(96 accumulator (i32));
 registers!(128 accumulator (i32));
+registers!(160 accumulator (i32));
 registers!(192 accumulator (i32));
 registers!(256 accumulator (i32));
 registers!(8 accumulator (f32));
@@ -283,6 +314,7 @@ registers!(32 accumulator (f32));
 registers!(64 accumulator (f32));
 registers!(96 accumulator (f32));
 registers!(128 accumulator (f32));
+registers!(160 accumulator (f32));
 registers!(192 accumulator (f32));
 registers!(256 accumulator (f32));
 
@@ -292,6 +324,7 @@ registers!(32 product (wgmma_mma_async_m64n32k32_s32_s8_s8, wgmma_mma_async_m64n
 registers!(64 product (wgmma_mma_async_m64n64k32_s32_s8_s8, wgmma_mma_async_m64n64k32_s32_s8_s8_a_registers, "m64n64k32.s32.s8.s8", i32, "", "8-bit signed integers"));
 registers!(96 product (wgmma_mma_async_m64n96k32_s32_s8_s8, wgmma_mma_async_m64n96k32_s32_s8_s8_a_registers, "m64n96k32.s32.s8.s8", i32, "", "8-bit signed integers"));
 registers!(128 product (wgmma_mma_async_m64n128k32_s32_s8_s8, wgmma_mma_async_m64n128k32_s32_s8_s8_a_registers, "m64n128k32.s32.s8.s8", i32, "", "8-bit signed integers"));
+registers!(160 product (wgmma_mma_async_m64n160k32_s32_s8_s8, wgmma_mma_async_m64n160k32_s32_s8_s8_a_registers, "m64n160k32.s32.s8.s8", i32, "", "8-bit signed integers"));
 registers!(192 product (wgmma_mma_async_m64n192k32_s32_s8_s8, wgmma_mma_async_m64n192k32_s32_s8_s8_a_registers, "m64n192k32.s32.s8.s8", i32, "", "8-bit signed integers"));
 registers!(256 product (wgmma_mma_async_m64n256k32_s32_s8_s8, wgmma_mma_async_m64n256k32_s32_s8_s8_a_registers, "m64n256k32.s32.s8.s8", i32, "", "8-bit signed integers"));
 registers!(8 product_transposed (wgmma_mma_async_m64n8k16_f32_f16_f16, wgmma_mma_async_m64n8k16_f32_f16_f16_a_registers, "m64n8k16.f32.f16.f16", f32, ", 1, 1", "f16"));
@@ -300,6 +333,7 @@ registers!(32 product_transposed (wgmma_mma_async_m64n32k16_f32_f16_f16, wgmma_m
 registers!(64 product_transposed (wgmma_mma_async_m64n64k16_f32_f16_f16, wgmma_mma_async_m64n64k16_f32_f16_f16_a_registers, "m64n64k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(96 product_transposed (wgmma_mma_async_m64n96k16_f32_f16_f16, wgmma_mma_async_m64n96k16_f32_f16_f16_a_registers, "m64n96k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(128 product_transposed (wgmma_mma_async_m64n128k16_f32_f16_f16, wgmma_mma_async_m64n128k16_f32_f16_f16_a_registers, "m64n128k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(160 product_transposed (wgmma_mma_async_m64n160k16_f32_f16_f16, wgmma_mma_async_m64n160k16_f32_f16_f16_a_registers, "m64n160k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(192 product_transposed (wgmma_mma_async_m64n192k16_f32_f16_f16, wgmma_mma_async_m64n192k16_f32_f16_f16_a_registers, "m64n192k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(256 product_transposed (wgmma_mma_async_m64n256k16_f32_f16_f16, wgmma_mma_async_m64n256k16_f32_f16_f16_a_registers, "m64n256k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(8 product_transposed (wgmma_mma_async_m64n8k16_f32_bf16_bf16, wgmma_mma_async_m64n8k16_f32_bf16_bf16_a_registers, "m64n8k16.f32.bf16.bf16", f32, ", 1, 1", "bf16"));

@@ -15,7 +15,8 @@ use crate::{AccessKind, FaultKind};
 /// One copy under way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
-    shared: u32,
+    /// Place in shared memory.
+    shared: usize,
     global: u64,
     bytes: u32,
     data: [u8; 16],
@@ -38,7 +39,8 @@ pub(crate) struct Copies {
 /// The arrival on an mbarrier of a thread whose copies so far are complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attached {
-    mbarrier: u32,
+    /// Its place in shared memory.
+    mbarrier: usize,
     pub(crate) thread: usize,
     /// Copies that the thread had issued.
     issued: u64,
@@ -146,18 +148,18 @@ impl Machine {
         }
         let global = if source_bytes > 0 { global } else { 0 };
         let copies = &mut self.thread().copies;
-        copies.open.push(Transfer { shared, global, bytes, data, at, number: copies.issued });
+        copies.open.push(Transfer { shared: to, global, bytes, data, at, number: copies.issued });
         copies.issued += 1;
     }
 
     /// The running thread's copies so far will arrive on an mbarrier.
-    pub(crate) fn attach(&mut self, mbarrier: u32, at: &'static Location<'static>) {
+    pub(crate) fn attach(&mut self, mbarrier: usize, at: &'static Location<'static>) {
         let (thread, issued) = (self.current, self.thread().copies.issued);
         self.attached.push(Attached { mbarrier, thread, issued, at });
     }
 
     /// The copies that arrive on this mbarrier complete: what is to arrive now.
-    pub(crate) fn land_attached(&mut self, mbarrier: u32) -> Vec<Attached> {
+    pub(crate) fn land_attached(&mut self, mbarrier: usize) -> Vec<Attached> {
         if self.attached.is_empty() {
             return Vec::new();
         }
@@ -176,7 +178,7 @@ impl Machine {
     /// A copy's bytes arrive.
     fn land(&mut self, transfer: Transfer) {
         let Transfer { shared, global, bytes, data, at, .. } = transfer;
-        let (to, size) = (shared as usize, bytes as usize);
+        let (to, size) = (shared, bytes as usize);
         let stamp = self.stamp(at);
         self.shared.shadow.land(to, size, stamp);
         if global != 0 {
@@ -203,9 +205,10 @@ impl Machine {
         at: &'static Location<'static>,
     ) {
         let copies = &self.threads[thread].copies;
-        let (start, end) = (address as u32, address as u32 + bytes as u32);
+        let start = self.shared_base + address as usize;
+        let end = start + bytes;
         let mut all = copies.groups.iter().flatten().chain(&copies.open);
-        let copy = all.find(|copy| copy.shared < end && start < copy.shared + copy.bytes);
+        let copy = all.find(|copy| copy.shared < end && start < copy.shared + copy.bytes as usize);
         let place = copy.map_or_else(String::new, |copy| format!(" at {}", copy.at));
         let index = self.threads[thread].index;
         let message = format!(

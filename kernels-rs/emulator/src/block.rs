@@ -7,8 +7,8 @@ use crate::machine::{Machine, State, suspend, with};
 use crate::warp::shorten;
 
 pub use crate::mbarrier::{
-    mbarrier_arrive, mbarrier_init, mbarrier_inval, mbarrier_pending_count, mbarrier_test_wait,
-    mbarrier_test_wait_parity,
+    mbarrier_arrive, mbarrier_arrive_remote, mbarrier_expect_bytes, mbarrier_init, mbarrier_inval,
+    mbarrier_pending_count, mbarrier_test_wait, mbarrier_test_wait_parity,
 };
 
 /// What a thread does at a barrier.
@@ -67,7 +67,8 @@ impl Machine {
         arrival: Arrival,
     ) -> bool {
         self.clock += 1;
-        let most = self.threads.len().next_multiple_of(32) as u32;
+        let size = self.block_size();
+        let most = size.next_multiple_of(32) as u32;
         let refused = if id >= 16 {
             Some(format!("{name}: barrier {id}; there are 16"))
         } else if threads.is_some_and(|threads| threads == 0 || threads % 32 != 0 || threads > most) {
@@ -81,8 +82,9 @@ impl Machine {
             self.fault(FaultKind::Operand, at, message);
             return false;
         }
-        let (current, threads_of_block) = (self.current, self.threads.len());
-        let barrier = &mut self.barriers[id as usize];
+        let current = self.current;
+        let key = 16 * self.rank_of(current) as usize + id as usize;
+        let barrier = &mut self.barriers[key];
         if let Some(&(other, place)) = barrier.arrived.first()
             && barrier.expected != threads
         {
@@ -92,43 +94,45 @@ impl Machine {
                 format!("{name}: barrier {id} with {threads:?} threads; thread {other:?} gave {expected:?} at {place}");
             self.fault(FaultKind::Barrier, at, message);
         }
-        let barrier = &mut self.barriers[id as usize];
+        let barrier = &mut self.barriers[key];
         if barrier.arrived.is_empty() {
             barrier.expected = threads;
         }
         barrier.arrived.push((current, at));
         barrier.aligned |= name.starts_with("bar_") || name.ends_with("aligned");
-        if current + 1 == threads_of_block {
-            barrier.padding = threads_of_block.next_multiple_of(32) as u32 - threads_of_block as u32;
+        if current % size + 1 == size {
+            barrier.padding = most - size as u32;
         }
         barrier.trues += u32::from(arrival == Arrival::Reduce { predicate: true });
         let thread = self.thread();
         (thread.at, thread.name) = (at, name);
         if arrival != Arrival::Arrive {
-            thread.state = State::Barrier(id);
+            thread.state = State::Barrier(key);
         }
-        if self.is_complete(id) {
-            self.complete(id);
+        if self.is_complete(key) {
+            self.complete(key);
         }
         arrival != Arrival::Arrive
     }
 
-    fn is_complete(&self, id: u32) -> bool {
-        let Barrier { expected, arrived, padding, .. } = &self.barriers[id as usize];
-        let running = self.running;
+    fn is_complete(&self, key: usize) -> bool {
+        let Barrier { expected, arrived, padding, .. } = &self.barriers[key];
+        let running = self.running_of[key / 16];
         !arrived.is_empty() && arrived.len() as u32 + padding >= expected.unwrap_or(running as u32 + padding)
     }
 
     /// Lets the participants go on.
-    fn complete(&mut self, id: u32) {
+    fn complete(&mut self, key: usize) {
         self.progress += 1;
-        let Barrier { expected, arrived, trues, aligned, .. } = std::mem::take(&mut self.barriers[id as usize]);
+        let Barrier { expected, arrived, trues, aligned, .. } = std::mem::take(&mut self.barriers[key]);
+        let (id, size) = (key % 16, self.block_size());
+        let block = key / 16 * size..(key / 16 + 1) * size;
         let (first, at) = arrived[0];
         if aligned {
             self.check_aligned(id, &arrived);
         }
-        if expected.is_none() && arrived.len() < self.threads.len() {
-            let returned: Vec<_> = (0..self.threads.len())
+        if expected.is_none() && arrived.len() < size {
+            let returned: Vec<_> = block
                 .filter(|&t| self.threads[t].state == State::Done)
                 .map(|t| format!("thread {:?}", self.threads[t].index))
                 .collect();
@@ -140,11 +144,13 @@ impl Machine {
             self.fault_of(first, FaultKind::Barrier, at, message);
         }
         let running = self.running;
-        let waits = |thread: &usize| self.threads[*thread].state == State::Barrier(id);
+        let waits = |thread: &usize| self.threads[*thread].state == State::Barrier(key);
         let all = arrived.iter().map(|(thread, _)| *thread);
         if arrived.len() == running
             && all.clone().all(|thread| waits(&thread))
             && (expected.is_none() || running == self.threads.len())
+            && self.running_of.len() == 1
+            && !self.clocks.is_pending()
         {
             self.clocks.meet_all();
             self.trace.end();
@@ -153,7 +159,7 @@ impl Machine {
             self.trace_meeting(all);
         }
         for &(thread, _) in &arrived {
-            if self.threads[thread].state == State::Barrier(id) {
+            if self.threads[thread].state == State::Barrier(key) {
                 self.threads[thread].trues = trues;
                 self.wake(thread);
             }
@@ -161,7 +167,7 @@ impl Machine {
     }
 
     /// Reports warps whose lanes came to an aligned barrier by different ways.
-    fn check_aligned(&mut self, id: u32, arrived: &[(usize, &'static Location<'static>)]) {
+    fn check_aligned(&mut self, id: usize, arrived: &[(usize, &'static Location<'static>)]) {
         let mut places = vec![None; self.threads.len()];
         for &(thread, at) in arrived {
             places[thread] = Some(at);
@@ -194,20 +200,22 @@ impl Machine {
     }
 
     /// After a thread has returned: barriers of all threads wait for one less.
-    pub(crate) fn leave_barriers(&mut self) {
-        for id in 0..16 {
-            if self.barriers[id as usize].expected.is_none() && self.is_complete(id) {
-                self.complete(id);
+    pub(crate) fn leave_barriers(&mut self, rank: usize) {
+        for key in 16 * rank..16 * (rank + 1) {
+            if self.barriers[key].expected.is_none() && self.is_complete(key) {
+                self.complete(key);
             }
         }
     }
 
     /// Reports the barriers that threads wait at when nothing more can run.
     pub(crate) fn fault_stuck_barriers(&mut self) {
-        for id in 0..16 {
-            let Barrier { expected, arrived, padding, .. } = &self.barriers[id];
+        let size = self.block_size();
+        for key in 0..self.barriers.len() {
+            let Barrier { expected, arrived, padding, .. } = &self.barriers[key];
             let Some(&(first, at)) = arrived.first() else { continue };
-            let others: Vec<_> = (0..self.threads.len())
+            let (id, block) = (key % 16, key / 16 * size..(key / 16 + 1) * size);
+            let others: Vec<_> = block
                 .filter(|t| arrived.iter().all(|(thread, _)| thread != t))
                 .map(|t| format!("thread {:?} {}", self.threads[t].index, self.activity(t)))
                 .collect();

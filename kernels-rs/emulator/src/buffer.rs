@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::region::Region;
+use crate::tensor::TensorLayout;
 
 /// A value that buffers hold: plain numbers and arrays of them.
 ///
@@ -25,6 +26,8 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 #[derive(Debug, Default)]
 pub struct GlobalMemory {
     pub(crate) buffers: Vec<Region>,
+    /// Tensor maps: address of the tensor, and its layout.
+    pub(crate) maps: Vec<(u64, TensorLayout)>,
 }
 
 /// Distance of the addresses of two buffers, as a power of two: an overrun by less than 64 GiB meets no other buffer.

@@ -18,6 +18,13 @@ pub enum FaultKind {
     Barrier,
     /// Memory of an asynchronous copy used while the copy is under way, or a copy that is never waited for.
     AsynchronousCopy,
+    /// Registers or memory of a product of a warpgroup used before it is waited for, registers that no fence orders before it, or a
+    /// product that is never waited for.
+    AsynchronousProduct,
+    /// Memory that threads wrote, used by a bulk or tensor copy or by a product of a warpgroup without a fence between the two proxies.
+    Proxy,
+    /// A phase of an mbarrier that expects other bytes than copies bring.
+    ByteCount,
     /// An operand that the instruction does not allow.
     Operand,
     /// A launch that breaks the kernel's declaration.

@@ -2,13 +2,15 @@
 
 use std::panic::Location;
 
-use fringes_kernel_declaration::KernelDeclaration;
+use fringes_kernel_declaration::{KernelDeclaration, LaunchBounds};
 
 use crate::machine::{Current, Machine};
 use crate::{FaultKind, GlobalMemory, Report, schedule};
 
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
+/// Most blocks of a cluster.
+const MOST_BLOCKS: u64 = 16;
 /// Most dynamic shared memory of a block on any device, in bytes.
 const MOST_SHARED_BYTES: u32 = 227 * 1024;
 
@@ -18,9 +20,12 @@ pub(crate) struct Shape {
     pub(crate) kernel: String,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     pub(crate) shared_bytes: u32,
     pub(crate) stack_bytes: usize,
     pub(crate) seed: Option<u64>,
+    /// What the kernel declares.
+    pub(crate) bounds: LaunchBounds,
     /// Where the launch is.
     pub(crate) at: &'static Location<'static>,
 }
@@ -38,10 +43,28 @@ impl Launch {
     pub fn new(declaration: &'static str, grid: [u32; 3], block: [u32; 3]) -> Self {
         let kernel = declaration.split('(').next().unwrap_or_default().into();
         let at = Location::caller();
+        let bounds = KernelDeclaration::parse(declaration).map(|declaration| declaration.bounds).unwrap_or_default();
+        let cluster = bounds.cluster.unwrap_or([1; 3]);
         Self {
             declaration,
-            shape: Shape { kernel, grid, block, shared_bytes: 0, stack_bytes: 1 << 20, seed: None, at },
+            shape: Shape {
+                kernel,
+                grid,
+                block,
+                cluster,
+                shared_bytes: 0,
+                stack_bytes: 1 << 20,
+                seed: None,
+                bounds,
+                at,
+            },
         }
+    }
+
+    /// Sets the blocks of a cluster, which run at the same time; without it they are those that the kernel declares, or one.
+    pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
+        self.shape.cluster = blocks;
+        self
     }
 
     /// Sets the dynamic shared memory of each block.
@@ -87,7 +110,7 @@ impl Launch {
 
     /// What is wrong with the launch as such.
     fn broken_rules(&self) -> Vec<String> {
-        let Shape { grid, block, shared_bytes, .. } = self.shape;
+        let Shape { grid, block, cluster, shared_bytes, .. } = self.shape;
         let mut broken = Vec::new();
         let threads = block.iter().map(|&n| u64::from(n)).product::<u64>();
         if threads == 0 || threads > MOST_THREADS || block[2] > 64 {
@@ -114,10 +137,16 @@ impl Launch {
         if let Some(least) = bounds.shared_bytes.filter(|&least| shared_bytes < least) {
             broken.push(format!("{shared_bytes} bytes of shared memory; the kernel is declared for at least {least}"));
         }
-        if let Some(cluster) =
-            bounds.cluster.filter(|cluster| grid.iter().zip(cluster).any(|(grid, cluster)| grid % cluster != 0))
-        {
-            broken.push(format!("grid of {grid:?} blocks; the kernel is declared for clusters of {cluster:?}"));
+        if let Some(expected) = bounds.cluster.filter(|&expected| expected != cluster) {
+            broken.push(format!("clusters of {cluster:?} blocks; the kernel is declared for {expected:?}"));
+        }
+        let blocks = cluster.iter().map(|&n| u64::from(n)).product::<u64>();
+        if !(1..=MOST_BLOCKS).contains(&blocks) {
+            broken.push(format!("clusters of {cluster:?} blocks; expected 1 to {MOST_BLOCKS}"));
+        } else if grid.iter().zip(cluster).any(|(grid, cluster)| grid % cluster != 0) {
+            broken.push(format!("grid of {grid:?} blocks; expected multiples of the clusters of {cluster:?}"));
+        } else if blocks > 1 && threads % 32 != 0 {
+            broken.push(format!("clusters of blocks of {threads} threads; only those of whole warps are modelled"));
         }
         broken
     }

@@ -11,14 +11,19 @@ use corosensei::Yielder;
 
 use crate::asynchronous::{Attached, Copies};
 use crate::block::Barrier;
+use crate::bulk::Stores;
+use crate::cluster::{AtCluster, ClusterBarrier};
+use crate::engine::{ProxyFences, Work};
 use crate::launch::Shape;
 use crate::mbarrier::Mbarrier;
 use crate::memory::Space;
 use crate::order::{Clocks, Passed};
 use crate::region::Region;
+use crate::registers::Registers;
 use crate::site::{Names, Sites};
 use crate::trace::Trace;
 use crate::warp::Meeting;
+use crate::warpgroup::{Products, Warpgroup};
 use crate::{Fault, FaultKind, GlobalMemory, Report};
 
 thread_local!(static CURRENT: Cell<*mut Machine> = const { Cell::new(null_mut()) });
@@ -32,8 +37,12 @@ pub(crate) enum State {
     Spinning,
     /// Waits for the other lanes of a collective instruction.
     Collective,
-    /// Waits at this barrier.
-    Barrier(u32),
+    /// Waits at this barrier: 16 times the rank of the block, and the barrier's number.
+    Barrier(usize),
+    /// Waits for products of its warpgroup.
+    Products,
+    /// Waits at the barrier of its cluster.
+    Cluster,
     /// Returned from the kernel.
     Done,
 }
@@ -53,6 +62,12 @@ pub(crate) struct Thread {
     /// Result of the last barrier.
     pub(crate) trues: u32,
     pub(crate) copies: Copies,
+    /// Its bulk stores.
+    pub(crate) stores: Stores,
+    pub(crate) proxy_fences: ProxyFences,
+    pub(crate) products: Products,
+    pub(crate) registers: Registers,
+    pub(crate) at_cluster: AtCluster,
     /// Instruction counted last, until a collective has been counted for it.
     pub(crate) instruction: Option<u16>,
     /// Address and place of its last load, and how often it has come again since.
@@ -69,27 +84,39 @@ pub(crate) struct Machine {
     pub(crate) names: Names,
     /// Faults reported so far, by kind, file and line.
     known_faults: HashMap<(FaultKind, &'static str, u32), ()>,
-    /// `%ctaid` of the running block.
+    /// `%ctaid` of the running block, the first of its cluster.
     pub(crate) block: [u32; 3],
     /// Index of the running thread.
     pub(crate) current: usize,
+    /// Threads of the running block, or of all blocks of the cluster.
     pub(crate) threads: Vec<Thread>,
-    /// How many have not returned from the kernel.
+    /// How many have not returned from the kernel; the same by block.
     pub(crate) running: usize,
+    pub(crate) running_of: Vec<usize>,
     pub(crate) ready: VecDeque<u32>,
     /// Threads that poll.
     pub(crate) spinning: Vec<u32>,
     pub(crate) shared: Region,
+    /// Start of the running thread's block in it.
+    pub(crate) shared_base: usize,
     pub(crate) clocks: Clocks,
+    /// Numbers of the running block's engines.
+    pub(crate) engines: HashMap<Work, usize>,
     /// The clock that each block so far began with, and the block.
     pub(crate) block_begins: Vec<(u32, [u32; 3])>,
     /// What atomics pass on, by word.
     pub(crate) passed: HashMap<(Space, u64), Passed>,
     /// Global words that asynchronous copies under way read.
     pub(crate) sources: HashMap<u64, u32>,
-    pub(crate) barriers: [Barrier; 16],
-    /// Live mbarriers by shared address.
-    pub(crate) mbarriers: HashMap<u32, Mbarrier>,
+    /// 16 for each block.
+    pub(crate) barriers: Vec<Barrier>,
+    pub(crate) cluster_barrier: ClusterBarrier,
+    /// Live mbarriers by place in shared memory.
+    pub(crate) mbarriers: HashMap<usize, Mbarrier>,
+    /// Warpgroups of the running block that multiply.
+    pub(crate) warpgroups: Vec<Warpgroup>,
+    /// Registers that threads of the running block have given back, by block of the cluster.
+    pub(crate) free_registers: Vec<i64>,
     /// Arrivals to come of threads whose copies are under way.
     pub(crate) attached: Vec<Attached>,
     /// Executions by thread and instruction, `names.len()` rounded up each.
@@ -172,9 +199,11 @@ impl Machine {
         for region in &mut memory.buffers {
             region.shadow.reset(region.bytes.len());
         }
-        let shared = Region::new(shape.shared_bytes as usize);
+        let blocks = shape.cluster.iter().product::<u32>() as usize;
+        let shared = Region::new(blocks * (shape.shared_bytes as usize).next_multiple_of(1024));
         Self {
             clocks: Clocks::default(),
+            engines: HashMap::new(),
             block_begins: Vec::new(),
             passed: HashMap::new(),
             shape,
@@ -187,13 +216,18 @@ impl Machine {
             current: 0,
             threads: Vec::new(),
             running: 0,
+            running_of: Vec::new(),
             ready: VecDeque::new(),
             spinning: Vec::new(),
             shared,
+            shared_base: 0,
             sources: HashMap::new(),
             mbarriers: HashMap::new(),
+            warpgroups: Vec::new(),
+            free_registers: Vec::new(),
             attached: Vec::new(),
-            barriers: std::array::from_fn(|_| Barrier::default()),
+            barriers: Vec::new(),
+            cluster_barrier: ClusterBarrier::default(),
             counts: Vec::new(),
             trace: Trace::default(),
             collectives: Vec::new(),
@@ -223,7 +257,7 @@ impl Machine {
             self.report.faults.push(Fault {
                 kind,
                 kernel: self.shape.kernel.clone(),
-                block: self.block,
+                block: self.block_of(thread),
                 thread: self.threads.get(thread).map_or([0; 3], |thread| thread.index),
                 file: at.file(),
                 line: at.line(),
@@ -256,7 +290,9 @@ impl Machine {
             State::Done => "returned from the kernel".into(),
             State::Ready => format!("is running, last at {at}"),
             State::Spinning => format!("polls in {name} at {at}"),
-            State::Collective | State::Barrier(_) => format!("waits in {name} at {at}"),
+            State::Collective | State::Barrier(_) | State::Products | State::Cluster => {
+                format!("waits in {name} at {at}")
+            }
         }
     }
 }

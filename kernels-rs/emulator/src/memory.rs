@@ -13,6 +13,11 @@ use crate::trace::Access;
 use crate::{AccessKind, FaultKind};
 
 pub use crate::asynchronous::{copy_async, copy_async_arrive, copy_async_commit, copy_async_wait, copy_async_wait_all};
+pub use crate::bulk::{
+    bulk_commit, bulk_load, bulk_prefetch, bulk_reduce, bulk_store, bulk_to_cluster, bulk_wait, tensor_load,
+    tensor_map_prefetch, tensor_prefetch, tensor_store,
+};
+pub use crate::engine::{fence_mbarrier_init, fence_proxy_async};
 
 /// A state space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,16 +89,19 @@ impl Machine {
         what: &str,
         at: &'static Location<'static>,
     ) -> Option<(usize, usize)> {
-        let ((index, offset), length) = match space {
-            Space::Shared => ((usize::MAX, address as usize), self.shared.bytes.len()),
+        let (index, base, offset, length) = match space {
+            Space::Shared => {
+                let (base, offset) = self.shared_place(address, at);
+                (usize::MAX, base, offset, self.shape.shared_bytes as usize)
+            }
             Space::Global => {
                 let (index, offset) = locate(address);
-                ((index, offset), self.memory.buffers.get(index).map_or(0, |region| region.bytes.len()))
+                (index, 0, offset, self.memory.buffers.get(index).map_or(0, |region| region.bytes.len()))
             }
         };
         if offset.saturating_add(bytes) <= length && bytes.is_power_of_two() && bytes <= 16 && offset & (bytes - 1) == 0
         {
-            return Some((index, offset));
+            return Some((index, base + offset));
         }
         self.fault_place(space, address, bytes, what, at);
         None
@@ -110,7 +118,7 @@ impl Machine {
             return self.fault(FaultKind::Misaligned, at, message);
         }
         let place = match space {
-            Space::Shared => format!("shared address {address}; the block has {} bytes", self.shared.bytes.len()),
+            Space::Shared => format!("shared address {address}; the block has {} bytes", self.shape.shared_bytes),
             Space::Global => {
                 let (index, offset) = locate(address);
                 match self.memory.buffers.get(index) {
@@ -152,7 +160,36 @@ impl Machine {
         let region = if index == usize::MAX { &mut self.shared } else { &mut self.memory.buffers[index] };
         let Some(conflict) = region.shadow.access(offset, bytes, how, stamp, &self.clocks) else { return false };
         self.fault_conflict(conflict, space, address, bytes, what, at);
-        matches!(conflict, Conflict::InFlight(_))
+        self.is_under_way(conflict)
+    }
+
+    /// As [`check_order`](Self::check_order) of whoever `stamp` says; whether there is a conflict.
+    #[allow(clippy::too_many_arguments)] // An access has that many properties.
+    pub(crate) fn check_order_of(
+        &mut self,
+        stamp: Stamp,
+        space: Space,
+        index: usize,
+        address: u64,
+        offset: usize,
+        bytes: usize,
+        how: Use,
+        what: &str,
+        at: &'static Location<'static>,
+    ) -> bool {
+        let region = if index == usize::MAX { &mut self.shared } else { &mut self.memory.buffers[index] };
+        let Some(conflict) = region.shadow.access(offset, bytes, how, stamp, &self.clocks) else { return false };
+        self.fault_conflict(conflict, space, address, bytes, what, at);
+        true
+    }
+
+    /// Whether the conflict is with an asynchronous copy that has not been waited for.
+    fn is_under_way(&self, conflict: Conflict) -> bool {
+        match conflict {
+            Conflict::InFlight(_) => true,
+            Conflict::Race(stamp, _) => self.clocks.is_engine(stamp.thread.into()),
+            Conflict::Mbarrier => false,
+        }
     }
 
     #[cold]
@@ -177,13 +214,19 @@ impl Machine {
                 let message = format!("{what} of {bytes} bytes at {place}, where there is a live mbarrier");
                 self.fault(FaultKind::Operand, at, message);
             }
+            Conflict::Race(stamp, how)
+                if stamp.clock >= self.clocks.base() && self.clocks.is_engine(stamp.thread.into()) =>
+            {
+                self.fault_engine(stamp, how, space, address, &format!("{what} of {bytes} bytes"), at);
+            }
             Conflict::Race(Stamp { clock, thread, site }, how) => {
                 let did = match how {
                     Use::Load => "loads from",
                     Use::Store => "stores to",
                     Use::Atomic => "updates atomically",
                 };
-                let thread = self.threads[usize::from(thread)].index;
+                // A copy engine of another block has no index.
+                let thread = self.threads.get(usize::from(thread)).map_or([0; 3], |thread| thread.index);
                 let began = self.block_begins.partition_point(|(base, _)| *base <= clock);
                 let block = match self.block_begins.get(began.wrapping_sub(1)) {
                     Some((base, block)) if *base < self.clocks.base() => format!(" of block {block:?}"),
@@ -199,7 +242,7 @@ impl Machine {
     }
 
     #[cold]
-    fn fault_unwritten(
+    pub(crate) fn fault_unwritten(
         &mut self,
         space: Space,
         index: usize,
@@ -258,7 +301,11 @@ impl Machine {
     pub(crate) fn store(&mut self, space: Space, address: u64, bytes: &[u8], at: &'static Location<'static>) {
         self.clock += 1;
         self.progress += 1;
-        self.thread().polled = 0;
+        let thread = self.thread();
+        thread.polled = 0;
+        if thread.products.marked > 0 {
+            self.check_marks(bytes, at);
+        }
         let Some((index, offset)) = self.place(space, address, bytes.len(), "store", at) else { return };
         self.trace(space, address, bytes.len(), AccessKind::Store, at);
         self.check_sources(space, address, bytes.len(), at);
@@ -292,7 +339,8 @@ impl Machine {
         new: Option<u64>,
         at: &'static Location<'static>,
     ) {
-        let word = self.passed.entry((space, address)).or_default();
+        let base = if space == Space::Shared { self.shared_base as u64 } else { 0 };
+        let word = self.passed.entry((space, base + address)).or_default();
         self.clocks.pass(self.current, word, new.is_some());
         if let (Some(new), Some((index, offset))) = (new, self.place(space, address, bytes, "atomic operation", at)) {
             self.progress += 1;

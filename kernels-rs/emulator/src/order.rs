@@ -9,6 +9,10 @@
 //! clock `floor` happened before what any thread of the block does now. Finer order (barriers of some threads, warps, mbarriers,
 //! atomics) takes a vector of clocks by thread, shared between the threads that learned the same; what a block learns of other blocks is a
 //! map by their `base`.
+//!
+//! What is done asynchronously (bulk copies, products of warpgroups) is done by *engines*: participants like threads, with numbers above
+//! theirs. An engine's access is recorded with the engine's clock; a thread that waits for it learns of the engine's past.
+//! So whatever uses memory of an operation that it has not waited for is unordered with the engine's access.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -49,7 +53,21 @@ struct ThreadClock {
 pub(crate) struct Clocks {
     base: u32,
     floor: u32,
+    /// Those of threads, then those of engines.
     threads: Vec<ThreadClock>,
+    /// Number of threads.
+    count: usize,
+    /// By engine.
+    engines: Vec<Engine>,
+}
+
+/// How far an engine has come.
+#[derive(Debug, Default)]
+struct Engine {
+    /// Clock of its newest access.
+    used: u32,
+    /// The newest clock that some thread has waited for.
+    waited: u32,
 }
 
 fn merge_vectors(to: &mut Option<Vector>, from: Option<&Vector>) {
@@ -57,7 +75,12 @@ fn merge_vectors(to: &mut Option<Vector>, from: Option<&Vector>) {
         (_, None) => {}
         (None, Some(from)) => *to = Some(from.clone()),
         (Some(a), Some(b)) if Rc::ptr_eq(a, b) => {}
-        (Some(a), Some(b)) => *to = Some(a.iter().zip(b.iter()).map(|(a, b)| *a.max(b)).collect()),
+        (Some(a), Some(b)) => {
+            // Engines come as they are needed, so that one may be longer.
+            let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+            let rest = std::iter::repeat(&0);
+            *to = Some(long.iter().zip(short.iter().chain(rest)).map(|(a, b)| *a.max(b)).collect());
+        }
     }
 }
 
@@ -90,7 +113,9 @@ impl Past {
     /// Adds that a thread's past up to `clock` is known.
     fn learn(&mut self, thread: usize, clock: u32, threads: usize) {
         let vector = self.vector.get_or_insert_with(|| vec![0; threads].into());
-        if Rc::get_mut(vector).is_none() {
+        if vector.len() <= thread {
+            *vector = vector.iter().copied().chain(std::iter::repeat(0)).take(threads).collect();
+        } else if Rc::get_mut(vector).is_none() {
             *vector = vector.iter().copied().collect();
         }
         if let Some(vector) = Rc::get_mut(vector) {
@@ -112,6 +137,91 @@ impl Clocks {
         self.threads.clear();
         let clock = ThreadClock { now: self.base, past: Past::default(), told: None, heard: None };
         self.threads.resize(threads, clock);
+        self.count = threads;
+        self.engines.clear();
+    }
+
+    /// A new engine.
+    pub(crate) fn engine(&mut self) -> usize {
+        let now = self.base.max(self.floor + 1);
+        self.threads.push(ThreadClock { now, past: Past::default(), told: None, heard: None });
+        self.engines.push(Engine::default());
+        self.threads.len() - 1
+    }
+
+    /// Whether this is the number of an engine.
+    #[inline]
+    pub(crate) fn is_engine(&self, thread: usize) -> bool {
+        thread >= self.count
+    }
+
+    /// An engine starts an operation for `issuers`: before it happened what all of them know. Returns the operation's clock.
+    pub(crate) fn start(&mut self, engine: usize, issuers: &[usize]) -> u32 {
+        let threads = self.threads.len();
+        let mut past = Past::default();
+        if let &[issuer] = issuers {
+            past.clone_from(&self.threads[issuer].past);
+            past.learn(issuer, self.threads[issuer].now, threads);
+        } else if let Some(&first) = issuers.first() {
+            past.clone_from(&self.threads[first].past);
+            let vector = |thread: &usize| self.threads[*thread].past.vector.as_ref();
+            let same = |thread: &usize| match (vector(&first), vector(thread)) {
+                (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+                (None, None) => true,
+                _ => false,
+            };
+            if !issuers.iter().all(same) {
+                past.vector = self.known_to_all(issuers);
+            }
+        }
+        self.engines[engine - self.count].used = self.threads[engine].now + 1;
+        let clock = &mut self.threads[engine];
+        clock.now += 1;
+        clock.past = past;
+        clock.now
+    }
+
+    /// By thread: the newest clock that each of `issuers` knows of it.
+    fn known_to_all(&self, issuers: &[usize]) -> Option<Vector> {
+        let mut least: Option<Vec<u32>> = None;
+        for &issuer in issuers {
+            let mut vector = vec![0; self.threads.len()];
+            if let Some(known) = &self.threads[issuer].past.vector {
+                vector[..known.len()].copy_from_slice(known);
+            }
+            vector[issuer] = self.threads[issuer].now;
+            match &mut least {
+                None => least = Some(vector),
+                Some(least) => least.iter_mut().zip(&vector).for_each(|(least, known)| *least = (*least).min(*known)),
+            }
+        }
+        least.map(Into::into)
+    }
+
+    /// Adds that an engine's operations up to `clock` are complete.
+    pub(crate) fn finish(&mut self, engine: usize, clock: u32, to: &mut Past) {
+        let waited = &mut self.engines[engine - self.count].waited;
+        *waited = clock.max(*waited);
+        to.learn(engine, clock, self.threads.len());
+    }
+
+    /// A thread has waited for an engine's operations up to `clock`.
+    pub(crate) fn wait(&mut self, thread: usize, engine: usize, clock: u32) {
+        let mut past = std::mem::take(&mut self.threads[thread].past);
+        self.finish(engine, clock, &mut past);
+        self.threads[thread].past = past;
+    }
+
+    /// Whether engines have done what no thread has waited for yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.engines.iter().any(|engine| engine.used > engine.waited)
+    }
+
+    /// A thread's clock, which goes on.
+    pub(crate) fn tick(&mut self, thread: usize) -> u32 {
+        let clock = &mut self.threads[thread].now;
+        *clock += 1;
+        *clock - 1
     }
 
     /// The clock that the running block began with.
@@ -142,7 +252,11 @@ impl Clocks {
     }
 
     fn is_known(&self, me: usize, clock: u32, thread: usize) -> bool {
-        self.threads[me].past.vector.as_ref().is_some_and(|vector| vector[thread] >= clock)
+        self.threads[me]
+            .past
+            .vector
+            .as_ref()
+            .is_some_and(|vector| vector.get(thread).is_some_and(|&known| known >= clock))
     }
 
     #[cold]
@@ -150,7 +264,8 @@ impl Clocks {
         let Some(foreigners) = &self.threads[me].past.foreigners else { return false };
         // An entry of an earlier block than the access's knows of smaller clocks only.
         foreigners.range(..=clock).next_back().is_some_and(|(_, block)| {
-            clock <= block.floor || block.vector.as_ref().is_some_and(|vector| vector[thread] >= clock)
+            clock <= block.floor
+                || block.vector.as_ref().is_some_and(|vector| vector.get(thread).is_some_and(|&known| known >= clock))
         })
     }
 
@@ -188,7 +303,7 @@ impl Clocks {
         }
     }
 
-    /// All threads of the block meet.
+    /// All threads of the block meet, when nothing [is pending](Self::is_pending).
     pub(crate) fn meet_all(&mut self) {
         let (mut foreigners, mut newest) = (None, 0);
         for thread in &self.threads {

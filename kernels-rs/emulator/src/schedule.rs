@@ -1,4 +1,4 @@
-//! Runs the threads of a block as coroutines, and the blocks one after another.
+//! Runs the threads of a block, or of all blocks of a cluster, as coroutines, and the blocks or clusters one after another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,9 +7,15 @@ use corosensei::{Coroutine, CoroutineResult};
 
 use crate::FaultKind;
 use crate::asynchronous::Copies;
+use crate::block::Barrier;
+use crate::bulk::Stores;
+use crate::cluster::{AtCluster, ClusterBarrier};
+use crate::engine::ProxyFences;
 use crate::launch::Shape;
 use crate::machine::{Machine, State, Thread, with};
 use crate::memory::Space;
+use crate::registers::Registers;
+use crate::warpgroup::Products;
 
 /// Rounds in which only polling threads run and nothing changes, after which the block counts as stuck.
 const POLLING_ROUNDS: u32 = 2_000;
@@ -26,14 +32,15 @@ enum Next {
 
 /// Runs every block of the grid.
 pub(crate) fn run(shape: &Shape, kernel: &impl Fn()) {
-    let threads = shape.block.iter().product::<u32>() as usize;
+    let threads = (shape.block.iter().product::<u32>() * shape.cluster.iter().product::<u32>()) as usize;
     let mut stacks: Vec<DefaultStack> = Vec::new();
     let mut random = shape.seed.map(Random);
-    let [x, y, z] = shape.grid.map(u64::from);
+    let [x, y, z] = std::array::from_fn(|axis| u64::from(shape.grid[axis] / shape.cluster[axis]));
     let mut blocks = Order::new(x * y * z, &mut random);
     let mut order: Vec<u32> = (0..threads as u32).collect();
     while let Some(block) = blocks.next() {
-        let block = [block % x, block / x % y, block / (x * y)].map(|i| i as u32);
+        let cluster = [block % x, block / x % y, block / (x * y)].map(|i| i as u32);
+        let block = std::array::from_fn(|axis| cluster[axis] * shape.cluster[axis]);
         if let Some(random) = &mut random {
             random.shuffle(&mut order);
         }
@@ -99,11 +106,12 @@ struct Polling {
 impl Machine {
     fn begin_block(&mut self, block: [u32; 3], threads: usize, order: &[u32]) {
         let [x, y, _] = self.shape.block;
+        let (size, blocks) = (self.block_size() as u32, self.cluster_blocks() as usize);
         self.block = block;
         self.threads.clear();
         let at = self.shape.at;
         self.threads.extend((0..threads as u32).map(|i| Thread {
-            index: [i % x, i / x % y, i / (x * y)],
+            index: [i % size % x, i % size / x % y, i % size / (x * y)],
             yielder: std::ptr::null(),
             state: State::Ready,
             at,
@@ -111,24 +119,34 @@ impl Machine {
             meeting: None,
             trues: 0,
             copies: Copies::default(),
+            stores: Stores::default(),
+            proxy_fences: ProxyFences::default(),
+            products: Products::default(),
+            registers: Registers::default(),
+            at_cluster: AtCluster::default(),
             instruction: None,
             last_load: (0, at),
             polled: 0,
         }));
         self.running = threads;
+        self.running_of = vec![size as usize; blocks];
         self.counts = vec![Vec::new(); threads];
         self.ready.clear();
         self.ready.extend(order);
         self.spinning.clear();
         self.shared.forget();
-        self.shared.shadow.reset(self.shape.shared_bytes as usize);
+        self.shared.shadow.reset(self.shared.bytes.len());
         self.clocks.begin(threads);
+        self.engines.clear();
         self.trace.begin(threads);
         self.block_begins.push((self.clocks.base(), block));
         self.passed.retain(|(space, _), _| *space == Space::Global);
         self.sources.clear();
-        self.barriers = Default::default();
+        self.barriers = std::iter::repeat_with(Barrier::default).take(16 * blocks).collect();
+        self.cluster_barrier = ClusterBarrier::default();
         self.mbarriers.clear();
+        self.warpgroups.clear();
+        self.free_registers.clear();
         self.attached.clear();
     }
 
@@ -159,6 +177,9 @@ impl Machine {
         match next {
             Some(thread) => {
                 self.current = thread as usize;
+                if self.running_of.len() > 1 {
+                    self.shared_base = self.rank_of(self.current) as usize * self.shared_part();
+                }
                 Next::Run(self.current)
             }
             None => {
@@ -167,6 +188,9 @@ impl Machine {
                     self.stop = true;
                 } else {
                     self.end_copies();
+                    self.end_mbarriers();
+                    self.end_products();
+                    self.end_registers();
                 }
                 Next::End
             }
@@ -177,6 +201,9 @@ impl Machine {
     fn fault_stuck(&mut self) {
         self.fault_stuck_collectives();
         self.fault_stuck_barriers();
+        self.fault_stuck_cluster();
+        self.fault_stuck_mbarriers();
+        self.end_products();
         if let Some(&thread) = self.spinning.first() {
             let (thread, count) = (thread as usize, self.spinning.len());
             let (at, name) = (self.threads[thread].at, self.threads[thread].name);
@@ -192,11 +219,16 @@ impl Machine {
     fn leave(&mut self, thread: usize) {
         self.threads[thread].state = State::Done;
         self.running -= 1;
+        let rank = self.rank_of(thread) as usize;
+        self.running_of[rank] -= 1;
         self.progress += 1;
         if !self.stop {
             self.leave_copies(thread);
+            self.leave_stores(thread);
+            self.leave_products(thread);
             self.leave_collectives(thread);
-            self.leave_barriers();
+            self.leave_barriers(rank);
+            self.complete_cluster();
         }
     }
 

@@ -261,6 +261,21 @@ impl Shadow {
         &mut self.words[at / 4..(at + bytes) / 4]
     }
 
+    /// The newest writes to the 16 bytes at `at`, one or more times each.
+    pub(crate) fn writes(&self, at: usize, mut each: impl FnMut(Stamp)) {
+        let wide = &self.wide[at / 16];
+        if wide.flags & APART == 0 {
+            return each(wide.write);
+        }
+        for word in &self.words[at / 16 * 4..at / 16 * 4 + 4] {
+            if word.flags & SPLIT == 0 {
+                each(word.write);
+            } else {
+                self.splits[word.list as usize - 1].iter().for_each(|byte| each(byte.write));
+            }
+        }
+    }
+
     /// Marks bytes as the destination of a thread's asynchronous copy.
     pub(crate) fn fly(&mut self, at: usize, bytes: usize, thread: usize) {
         for cell in self.cells(at, bytes) {

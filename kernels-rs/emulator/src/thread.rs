@@ -10,7 +10,7 @@ pub fn thread_index() -> [u32; 3] {
 }
 /// `%ctaid`.
 pub fn block_index() -> [u32; 3] {
-    with(|m| m.block)
+    with(|m| m.block_of(m.current))
 }
 /// `%ntid`.
 pub fn block_size() -> [u32; 3] {
@@ -22,7 +22,7 @@ pub fn grid_size() -> [u32; 3] {
 }
 /// Linear index of the thread in its block, `x + ntid.x * (y + ntid.y * z)`.
 pub fn linear_index() -> u32 {
-    with(|m| m.current as u32)
+    with(|m| (m.current % m.block_size()) as u32)
 }
 /// `%laneid`: linear index modulo 32.
 pub fn lane() -> u32 {

@@ -1,28 +1,12 @@
 //! The correlator's kernels, loaded on a device.
 
-use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
-use fringes_types::{Complex, Complex4, VoltageSample};
+use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_types::Complex;
 
 use crate::CorrelatorError;
+use crate::gpu::mma::{Format, MmaKernel, Order};
+use crate::gpu::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use crate::gpu::{MAX_LAUNCH_TIMES, Shape};
-
-/// Text of the kernels; see `manifest.json` beside it.
-const PTX: PtxSet = PtxSet::new(include_str!("../../ptx/correlator_sm_80.ptx"));
-
-/// Voltages that the pack kernels read.
-pub trait DeviceVoltage: VoltageSample {
-    /// The pack kernel for numbers of inputs that are multiples of 8, and the one for all others.
-    #[doc(hidden)]
-    const PACK: [&'static str; 2];
-}
-
-impl DeviceVoltage for Complex<i8> {
-    const PACK: [&'static str; 2] = ["pack_i8", "pack_i8_any"];
-}
-
-impl DeviceVoltage for Complex4 {
-    const PACK: [&'static str; 2] = ["pack_i4", "pack_i4_any"];
-}
 
 /// The kernels of the correlator on one device. Cheap to clone and to load again: the device keeps what is compiled.
 ///
@@ -30,64 +14,65 @@ impl DeviceVoltage for Complex4 {
 #[derive(Debug, Clone)]
 pub struct CorrelatorKernels {
     device: Device,
-    pack: [[Kernel; 2]; 2],
-    correlate: Kernel,
-    accumulate: Kernel,
+    /// Overwriting and adding.
+    mma: [Kernel; 2],
+    /// The same by tile, where the device has compute capability 9.0.
+    wgmma: Vec<(WgmmaKernel, [Kernel; 2])>,
+}
+
+/// Which instructions the kernels are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// `cp.async`, `ldmatrix`, `mma.sync`: compute capability 8.0 and later.
+    Sm80,
+    /// TMA and `wgmma`: compute capability 9.0.
+    Sm90a,
+}
+
+impl Path {
+    /// The fastest that a device has.
+    pub fn of(device: &Device) -> Self {
+        if WgmmaKernel::runs_on(device) { Self::Sm90a } else { Self::Sm80 }
+    }
 }
 
 impl CorrelatorKernels {
-    /// Loads the kernels; the first time on a machine the driver compiles them.
+    /// Loads the kernels of the device's fastest [`Path`]; the first time on a machine the driver compiles them.
     ///
     /// # Errors
     /// [`CorrelatorError::Gpu`] with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
-        let module = device.load(&PTX)?;
-        let pair = |[wide, any]: [&str; 2]| Ok::<_, CorrelatorError>([module.kernel(wide)?, module.kernel(any)?]);
+        Self::load_path(device, Path::of(device))
+    }
+
+    /// Loads the kernels of a path.
+    ///
+    /// # Errors
+    /// [`CorrelatorError::Gpu`] with what the driver says, for a path that the device does not have among it.
+    pub fn load_path(device: &Device, path: Path) -> Result<Self, CorrelatorError> {
+        let square = MmaKernel::choose(Format::I8, Order::Rows, 1024);
+        let correlator = device.load(square.ptx())?;
+        let mut wgmma = Vec::new();
+        if path == Path::Sm90a {
+            for kernel in WgmmaKernel::all(Format::I8, Order::Rows, 1) {
+                wgmma.push((kernel, [kernel.load(device, false)?, kernel.load(device, true)?]));
+            }
+        }
         Ok(Self {
             device: device.clone(),
-            pack: [pair(<Complex<i8>>::PACK)?, pair(Complex4::PACK)?],
-            correlate: module.kernel("correlate_i8")?,
-            accumulate: module.kernel("correlate_i8_add")?,
+            mma: [correlator.kernel(&square.name(false))?, correlator.kernel(&square.name(true))?],
+            wgmma,
         })
+    }
+
+    /// The path whose kernels are loaded.
+    pub fn path(&self) -> Path {
+        if self.wgmma.is_empty() { Path::Sm80 } else { Path::Sm90a }
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    /// Packs voltages `[channel][time][input]` into rows `[channel][time / 64][input][64]`.
-    ///
-    /// Where `present` (`[time][input]`) is zero a voltage counts as zero. 4+4-bit voltages become 8-bit ones. The rows' times past the end
-    /// become zero.
-    ///
-    /// # Errors
-    /// [`CorrelatorError::DeviceLength`] if a buffer is too short, [`CorrelatorError::Gpu`] with what the driver says.
-    pub fn pack<V: DeviceVoltage>(
-        &self,
-        stream: &Stream,
-        shape: Shape,
-        voltages: BufferView<'_, V>,
-        present: Option<BufferView<'_, u8>>,
-        rows: &mut BufferViewMut<'_, u8>,
-    ) -> Result<(), CorrelatorError> {
-        length("voltages", shape.samples(), voltages.len())?;
-        length("rows", shape.row_bytes(), rows.len())?;
-        if let Some(present) = &present {
-            length("presence flags", shape.times() * shape.inputs(), present.len())?;
-        }
-        let [wide, any] = &self.pack[usize::from(V::FORMAT == Complex4::FORMAT)];
-        let voltages = voltages.cast::<u8>()?;
-        let aligned = voltages.address().is_multiple_of(16) && shape.inputs().is_multiple_of(8);
-        let present = match present {
-            Some(present) => present,
-            None => voltages.slice(0..0)?,
-        };
-        let [channels, times, inputs] = [shape.channels(), shape.times(), shape.inputs()].map(|size| size as u32);
-        let kernel = if aligned { wide } else { any };
-        aligned_to(16, "rows", rows.address())?;
-        aligned_to(size_of::<V>() as u64, "voltages", voltages.address())?;
-        launch(kernel, stream, shape.pack_launch(), args![voltages, present, rows.reborrow(), channels, times, inputs])
     }
 
     /// Correlates rows into sums `[channel][baseline]`, packed lower triangle, overwriting them.
@@ -108,9 +93,12 @@ impl CorrelatorKernels {
         check(shape, rows, sums.len())?;
         aligned_to(8, "sums", sums.address())?;
         let sums = sums.reborrow().cast::<[i32; 2]>()?;
+        if let Some((kernel, [entry, _], job)) = self.wgmma(shape) {
+            return job.launch(stream, *kernel, entry, rows, sums);
+        }
         let [channels, inputs, blocks, times] = numbers(shape);
         let config = shape.correlate_launch();
-        launch(&self.correlate, stream, config, args![rows, sums, channels, inputs, blocks, 0u32, times])
+        launch(&self.mma[0], stream, config, args![rows, sums, channels, inputs, blocks, 0u32, times, 1u32])
     }
 
     /// Correlates rows and adds to 64-bit sums `[channel][baseline]`, packed lower triangle.
@@ -130,9 +118,20 @@ impl CorrelatorKernels {
         check(shape, rows, sums.len())?;
         aligned_to(16, "sums", sums.address())?;
         let sums = sums.reborrow().cast::<[i64; 2]>()?;
+        if let Some((kernel, [_, entry], job)) = self.wgmma(shape) {
+            return job.launch(stream, *kernel, entry, rows, sums);
+        }
         let [channels, inputs, blocks, times] = numbers(shape);
         let config = shape.correlate_launch();
-        launch(&self.accumulate, stream, config, args![rows, sums, channels, inputs, blocks, 0u32, times])
+        launch(&self.mma[1], stream, config, args![rows, sums, channels, inputs, blocks, 0u32, times, 1u32])
+    }
+
+    /// The kernel of compute capability 9.0 for a shape, and its job.
+    fn wgmma(&self, shape: Shape) -> Option<(&WgmmaKernel, &[Kernel; 2], WgmmaJob)> {
+        let chosen = WgmmaKernel::choose(Format::I8, Order::Rows, shape.inputs());
+        let (kernel, entries) = self.wgmma.iter().find(|(kernel, _)| *kernel == chosen)?;
+        let samples = WgmmaSamples::Rows { blocks: shape.blocks(), times: 0..shape.times() };
+        Some((kernel, entries, WgmmaJob { channels: shape.channels(), inputs: shape.inputs(), samples, parts: 1 }))
     }
 }
 

@@ -14,10 +14,7 @@ pub const MAX_LAUNCH_TIMES: usize = 66572;
 /// Inputs on either side of the tile that a block of the correlator computes.
 const TILE_INPUTS: usize = 128;
 
-/// Inputs of a block of the pack kernel, whose times are those of a row.
-const PACK_INPUTS: usize = 64;
-
-/// Threads of a block, of both kernels.
+/// Threads of a block.
 const THREADS: u32 = 256;
 
 /// Most blocks in the second and the third dimension of a grid.
@@ -83,13 +80,6 @@ impl Shape {
     /// Operations that correlating takes: 8 for each product of a pair, autocorrelations included.
     pub fn operations(&self) -> f64 {
         8.0 * self.visibilities() as f64 * self.times() as f64
-    }
-
-    /// The launch of a pack kernel.
-    pub fn pack_launch(&self) -> LaunchConfig {
-        let grid =
-            [self.inputs().div_ceil(PACK_INPUTS) as u32, self.blocks() as u32, self.channels().min(GRID_YZ) as u32];
-        LaunchConfig::new(grid, [THREADS, 1, 1]).with_shared_bytes((PACK_INPUTS * ROW_BYTES) as u32)
     }
 
     /// The launch of a correlation kernel.

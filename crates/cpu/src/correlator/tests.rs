@@ -3,7 +3,7 @@
 use fringes_reference::correlator::{Correlation, correlate_f64, correlate_int};
 use fringes_types::Complex4;
 use half::f16;
-use ndarray::{Array2, Array3, Axis, s};
+use ndarray::{Array2, Array3, Array5, Axis, s};
 use num_complex::Complex;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -117,6 +117,30 @@ proptest! {
     }
 
     #[test]
+    fn sums_of_heaps_are_exact_and_those_of_their_voltages(
+        shape in (0usize..5, 1usize..8, 1usize..4, 1usize..20, 1usize..3), seed: u64, masked: bool, limit in 0u64..100_000,
+    ) {
+        let (batches, antennas, channels, spectra, pols) = shape;
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let heaps = Array5::from_shape_simple_fn(shape, || C8::new(generator.random(), generator.random()));
+        let presence = masked.then(|| flags((batches, antennas), seed ^ 1));
+        let voltages = fringes_reference::heaps::voltages(heaps.view());
+        let flags = presence.as_ref().map(|flags| fringes_reference::heaps::presence(flags.view(), spectra, pols));
+        let expected = reference_bytes(&voltages, flags.as_ref());
+        for limit in [None, Some(limit)] {
+            let mut sums = Array2::from_elem(expected.sums.dim(), Complex::new(0, 0));
+            accumulate_heaps(heaps.view(), presence.as_ref().map(|flags| flags.view()), sums.view_mut(), limit);
+            prop_assert_eq!(&sums, &expected.sums);
+        }
+        let mut counts = vec![0; expected.valid.len()];
+        if let Some(presence) = &presence {
+            count_valid_heaps(presence.view(), pols, spectra as u64, &mut counts);
+            prop_assert_eq!(counts, expected.valid.to_vec());
+        }
+        prop_assert_eq!(channels, expected.sums.nrows());
+    }
+
+    #[test]
     fn float_sums_are_within_the_bound(
         channels in 1usize..3, times in 0usize..200, inputs in 1usize..30, seed: u64, masked: bool,
     ) {
@@ -173,6 +197,34 @@ fn sums_are_added_to_what_is_there_and_pass_2_to_the_31() {
         let mut sums = once.mapv(|x| x * 1_000_000);
         accumulate_with(set, voltages.view(), None, sums.view_mut(), None);
         assert_eq!(sums, once.mapv(|x| x * 1_000_001), "{set:?}");
+    }
+}
+
+#[test]
+fn heaps_in_several_pieces_do_not_depend_on_memory_and_absent_ones_may_hold_anything() {
+    // 3 batches of 5000 spectra: each a piece of its own; 40 of 500: 16 together.
+    for (batches, spectra) in [(3, 5000), (40, 500), (1, SEGMENT + 3)] {
+        let shape = (batches, 3, 4, spectra, 2);
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(6);
+        let mut part = || -> f32 { StandardNormal.sample(&mut generator) };
+        let mut heaps = Array5::from_shape_simple_fn(shape, || C32::new(part(), part()));
+        let flags = Array2::from_shape_fn((batches, 3), |(batch, antenna)| (batch + antenna) % 3 != 1);
+        let sum = |heaps: &Array5<C32>, limit| {
+            let mut sums = Array2::from_elem((4, 21), Complex::new(0.0, 0.0));
+            accumulate_heaps(heaps.view(), Some(flags.view()), sums.view_mut(), limit);
+            sums
+        };
+        let expected = sum(&heaps, None);
+        for ((batch, antenna), present) in flags.indexed_iter() {
+            if !present {
+                heaps.slice_mut(s![batch, antenna, .., .., ..]).fill(C32::new(f32::NAN, f32::INFINITY));
+            }
+        }
+        let need = heaps_workspace::<C32>(4, batches, spectra, 6);
+        assert!(need.smallest_bytes < need.full_bytes);
+        for limit in [None, Some(0), Some(need.smallest_bytes), Some(need.full_bytes)] {
+            assert_eq!(sum(&heaps, limit), expected, "{batches} {spectra} {limit:?}");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cases of bulk copies, which the emulator does not run: compared with the words themselves.
+//! Cases of bulk copies.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::bulk::*;
@@ -74,7 +74,7 @@ kernels! {
     /// From shared memory to shared memory, by the cluster's addresses.
     #[threads(64)]
     fn bulk_between_blocks(input, output) covers [cp_async_bulk_shared_cluster_shared_cta]
-    with |case| case.capability(9, 0).in_cluster().input(|random| random.words(64)).output(64).shared(528).expect(<[u32]>::to_vec) => {
+    with |case| case.capability(9, 0).in_clusters(1).input(|random| random.words(64)).output(64).shared(528).expect(<[u32]>::to_vec) => {
         let (i, shared) = (tid_x() as usize, Shared::<u32>::dynamic());
         shared.store(64 + i, input.load(i));
         fence_proxy_async();

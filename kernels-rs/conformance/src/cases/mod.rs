@@ -47,6 +47,7 @@ pub fn cases() -> Vec<crate::Case> {
         tensor::cases(),
         warp::cases(),
         wgmma::cases(),
+        wgmma::places::cases(),
         wgmma::registers::cases(),
     ]
     .into_iter()

@@ -1,4 +1,4 @@
-//! Cases of tensor copies, which the emulator does not run: a block that lies partly outside of its tensor, by plain and multicast
+//! Cases of tensor copies: a block that lies partly outside of its tensor, by plain and multicast
 //! load and by store; compared with a copy element by element.
 
 use fringes_device::Shared;
@@ -85,15 +85,20 @@ macro_rules! copies {
     };
 }
 
-/// Undoes a permutation of 128 bytes in both regions.
+/// Undoes a permutation in both regions.
 #[inline(always)]
 unsafe fn unswizzle(shared: Shared<u32>, swizzle: u32, words: usize) {
-    if swizzle == 128 {
+    if swizzle > 0 {
+        let permutation = match swizzle {
+            32 => Swizzle::Bytes32,
+            64 => Swizzle::Bytes64,
+            _ => Swizzle::Bytes128,
+        };
         // Each thread moves 4 words of each region: those of its place to their place.
         let mut moved = [0; 8];
         let i = tid_x();
         fringes_device::unroll!(k in 0 1 2 3 {
-            let from = Swizzle::Bytes128.apply(4 * (i + 64 * k as u32)) as usize / 4;
+            let from = permutation.apply(4 * (i + 64 * k as u32)) as usize / 4;
             if i as usize + 64 * k < words {
                 moved[k] = shared.load(from);
                 moved[4 + k] = shared.load(REGION + from);
@@ -118,4 +123,7 @@ copies! {
     tensor_4d, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, cp_async_bulk_prefetch_tensor_4d, [8, 4, 4, 2], [4, 2, 2, 2], [4, -1, 1, 1], 0;
     tensor_5d, cp_async_bulk_tensor_5d_shared_global, cp_async_bulk_tensor_5d_shared_global_multicast, cp_async_bulk_tensor_5d_global_shared, cp_async_bulk_prefetch_tensor_5d, [8, 4, 2, 2, 3], [4, 2, 2, 2, 2], [-4, 3, 1, 0, 2], 0;
     tensor_2d_swizzled, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [64, 16], [32, 8], [16, 11], 128;
+    tensor_2d_swizzled_32, cp_async_bulk_tensor_2d_shared_global, cp_async_bulk_tensor_2d_shared_global_multicast, cp_async_bulk_tensor_2d_global_shared, cp_async_bulk_prefetch_tensor_2d, [64, 40], [8, 32], [-4, -9], 32;
+    tensor_3d_swizzled_64, cp_async_bulk_tensor_3d_shared_global, cp_async_bulk_tensor_3d_shared_global_multicast, cp_async_bulk_tensor_3d_global_shared, cp_async_bulk_prefetch_tensor_3d, [32, 8, 4], [16, 5, 3], [20, 5, 2], 64;
+    tensor_4d_swizzled_128, cp_async_bulk_tensor_4d_shared_global, cp_async_bulk_tensor_4d_shared_global_multicast, cp_async_bulk_tensor_4d_global_shared, cp_async_bulk_prefetch_tensor_4d, [64, 4, 4, 2], [32, 2, 2, 2], [48, -1, 3, 1], 128;
 }

@@ -1,0 +1,68 @@
+//! Products of the tensor cores, by the type of their sums.
+
+use fringes_device::Value;
+use fringes_device::wgmma::{self, Accumulator, Descriptor};
+
+/// Products of 32 bytes of K a row: 8-bit integers, or f16.
+pub(crate) trait Product<const H: usize>: Value {
+    /// `D = A B + D`, or `D = A B` unless `accumulate`: `A` of 64 rows in registers, `B` of `2 H` rows in shared memory.
+    unsafe fn product(d: &mut [Self; H], a: [u32; 4], b: Descriptor, accumulate: bool);
+
+    /// Zeros.
+    fn zero() -> [Self; H];
+
+    /// Keeps what uses the sums after it behind a wait before it.
+    fn hold(sums: &mut [Self; H]);
+}
+
+/// Sums that the tensor cores keep: i32 of 8-bit integers, f32 of f16.
+pub(crate) trait Part: Product<16> + Product<32> + Product<48> + Product<64> + Product<80> {}
+
+impl Part for i32 {}
+impl Part for f32 {}
+
+macro_rules! products {
+    ($($half:literal $i8:ident $f16:ident;)*) => { $(
+        impl Product<$half> for i32 {
+            #[inline(always)]
+            fn zero() -> [i32; $half] {
+                Accumulator::zero()
+            }
+
+            #[inline(always)]
+            fn hold(sums: &mut [i32; $half]) {
+                Accumulator::hold(sums);
+            }
+
+            #[inline(always)]
+            unsafe fn product(d: &mut [i32; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
+                wgmma::$i8(d, a, b, accumulate);
+            }
+        }
+
+        impl Product<$half> for f32 {
+            #[inline(always)]
+            fn zero() -> [f32; $half] {
+                Accumulator::zero()
+            }
+
+            #[inline(always)]
+            fn hold(sums: &mut [f32; $half]) {
+                Accumulator::hold(sums);
+            }
+
+            #[inline(always)]
+            unsafe fn product(d: &mut [f32; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
+                wgmma::$f16::<0>(d, a, b, accumulate);
+            }
+        }
+    )* };
+}
+
+products! {
+    16 wgmma_mma_async_m64n32k32_s32_s8_s8_a_registers wgmma_mma_async_m64n32k16_f32_f16_f16_a_registers;
+    32 wgmma_mma_async_m64n64k32_s32_s8_s8_a_registers wgmma_mma_async_m64n64k16_f32_f16_f16_a_registers;
+    48 wgmma_mma_async_m64n96k32_s32_s8_s8_a_registers wgmma_mma_async_m64n96k16_f32_f16_f16_a_registers;
+    64 wgmma_mma_async_m64n128k32_s32_s8_s8_a_registers wgmma_mma_async_m64n128k16_f32_f16_f16_a_registers;
+    80 wgmma_mma_async_m64n160k32_s32_s8_s8_a_registers wgmma_mma_async_m64n160k16_f32_f16_f16_a_registers;
+}

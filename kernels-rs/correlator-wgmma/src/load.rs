@@ -1,0 +1,54 @@
+//! The thread that fills stages.
+
+use fringes_device::TensorMap;
+use fringes_device::tensor::cp_async_bulk_tensor_4d_shared_global;
+
+use crate::ring::{Plan, Ring};
+use crate::source::Source;
+use crate::work::Work;
+
+/// Fills stages with the steps of all jobs, in their order. `maps`: all samples, and those up to the end of the last row.
+#[inline(always)]
+pub(crate) unsafe fn load<S: Source, const SHAPE: u32>(shared: u32, work: &Work, maps: [TensorMap; 2]) {
+    let mut ring = Ring::<S, SHAPE>::new(shared, true);
+    let mut jobs = work.jobs();
+    let bytes = S::INNER * S::BOXES;
+    while let Some(job) = jobs.next(work, Plan::<S, SHAPE>::INPUTS) {
+        let (mut row, mut byte) = work.start(job.first_step, bytes);
+        let both = Plan::<S, SHAPE>::SIDES == 2 && job.row != job.column;
+        let expected = if both { 2 * Plan::<S, SHAPE>::SIDE } else { Plan::<S, SHAPE>::SIDE };
+        let mut step = 0;
+        while step < job.steps {
+            let map = if row == work.last_row { maps[1] } else { maps[0] };
+            ring.wait_empty_and_expect(expected);
+            copy::<S, SHAPE>(&ring, map, ring.address(), [byte, job.column, job.channel, row]);
+            if both {
+                let side = ring.address() + Plan::<S, SHAPE>::SIDE;
+                copy::<S, SHAPE>(&ring, map, side, [byte, job.row, job.channel, row]);
+            }
+            ring.advance();
+            byte += bytes;
+            if work.ends(row, byte, bytes) {
+                (row, byte) = (row + 1, 0);
+            }
+            step += 1;
+        }
+    }
+}
+
+/// Copies a side: bytes, tile, channel, row.
+#[inline(always)]
+unsafe fn copy<S: Source, const SHAPE: u32>(
+    ring: &Ring<S, SHAPE>,
+    map: TensorMap,
+    to: u32,
+    [byte, tile, channel, row]: [u32; 4],
+) {
+    let input = (tile * Plan::<S, SHAPE>::ROWS) as i32;
+    let mut part = 0;
+    while part < S::BOXES {
+        let at = [(byte + part * S::INNER) as i32, input, channel as i32, row as i32];
+        cp_async_bulk_tensor_4d_shared_global(to + part * Plan::<S, SHAPE>::BOX, map, at, ring.full());
+        part += 1;
+    }
+}
