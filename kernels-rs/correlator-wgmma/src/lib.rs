@@ -7,11 +7,11 @@
 //! |---|---|
 //! | `i4`, `i8`, `f16` | format of the samples |
 //! | `heaps` | heaps `[batch][antenna][channel][spectrum][pol]` of two polarisations; otherwise rows `[channel][time / R][input][R]`, or heaps of one polarisation, which differ in strides only |
-//! | `small`, `whole`, neither | tiles of up to 64 inputs, of up to 160, of 128 x 128 ([`ring`]) |
+//! | `small`, `whole`, neither | tiles of up to 64 inputs, of up to 160, of 128 x 128 (module `ring`) |
 //! | `add` | added to pairs of i64 or f64; otherwise pairs of i32 or f32 are overwritten |
 //!
 //! Sums are `[part][channel][baseline]`, packed lower triangle. The grid is any number of blocks, as many as run at once: they are persistent, and
-//! share out the jobs (tile, channel, part: [`work`]).
+//! share out the jobs (tile, channel, part: module `work`).
 //!
 //! # Arithmetic
 //! Along a row lie `re im re im ...`, and so they are `k` of the matrix product. `A`, 64 columns `b` of the tile, comes from registers; `B`, rows `a`, from shared memory:

@@ -1,7 +1,7 @@
 //! Products of matrices by a warpgroup (`wgmma`). For the twins of intrinsics.
 //!
 //! A product is done when the last of the 128 threads issues it: its factors are read from shared memory then, by an
-//! [engine](crate::engine). Its sums stay here. In the registers of `D` each thread finds *marks* instead, one for each register, until
+//! engine (module `engine`). Its sums stay here. In the registers of `D` each thread finds *marks* instead, one for each register, until
 //! it has waited for the product and calls [`hold`]. So a kernel that reads too early computes with marks; and marks are recognised where
 //! they come up again: at the next product with the same `D`, at [`hold`], and in what is stored to memory.
 
