@@ -2,7 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 use half::f16;
+use ndarray::ArrayView2;
 use num_complex::Complex;
+
+use crate::SampleView;
 
 /// Name of a sample format, for messages and run-time choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,7 +85,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What [`Samples`](crate::Samples) hold: `i8`, `i16`, `f32` and complex pairs of them.
+/// What [`Samples`](crate::Samples) hold: `i8`, `i16`, `f16`, `f32` and complex pairs of them.
 pub trait Sample: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Debug {
     /// Format of a real value.
     const FORMAT: SampleFormat;
@@ -92,21 +95,26 @@ pub trait Sample: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Deb
     fn to_c32(self) -> Complex<f32>;
     /// Real part as f32 (exact).
     fn re_f32(self) -> f32;
+    /// An array of samples as a view whose format is known at run time.
+    fn view(data: ArrayView2<'_, Self>) -> SampleView<'_>;
 }
 
 macro_rules! samples {
-    ($($real:ty => $format:ident),*) => {$(
+    ($($real:ty => $format:ident, $complex:ident);*) => {$(
         impl sealed::Sealed for $real {}
         impl Sample for $real {
             const FORMAT: SampleFormat = SampleFormat::$format;
             const COMPLEX: bool = false;
             #[inline(always)]
             fn to_c32(self) -> Complex<f32> {
-                Complex::new(self as f32, 0.0)
+                Complex::new(f32::from(self), 0.0)
             }
             #[inline(always)]
             fn re_f32(self) -> f32 {
-                self as f32
+                f32::from(self)
+            }
+            fn view(data: ArrayView2<'_, Self>) -> SampleView<'_> {
+                SampleView::$format(data)
             }
         }
         impl sealed::Sealed for Complex<$real> {}
@@ -115,16 +123,19 @@ macro_rules! samples {
             const COMPLEX: bool = true;
             #[inline(always)]
             fn to_c32(self) -> Complex<f32> {
-                Complex::new(self.re as f32, self.im as f32)
+                Complex::new(f32::from(self.re), f32::from(self.im))
             }
             #[inline(always)]
             fn re_f32(self) -> f32 {
-                self.re as f32
+                f32::from(self.re)
+            }
+            fn view(data: ArrayView2<'_, Self>) -> SampleView<'_> {
+                SampleView::$complex(data)
             }
         }
     )*};
 }
-samples!(i8 => Int8, i16 => Int16, f32 => Float32);
+samples!(i8 => Int8, ComplexInt8; i16 => Int16, ComplexInt16; f16 => Float16, ComplexFloat16; f32 => Float32, ComplexFloat32);
 
 /// What a sum of voltage products is made of: `i64` for integer voltages (exact), `f64` for float voltages.
 pub trait Accumulator: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Debug + Default {
@@ -199,7 +210,6 @@ impl VoltageSample for Complex<i8> {
     }
 }
 
-impl sealed::Sealed for Complex<f16> {}
 impl VoltageSample for Complex<f16> {
     const FORMAT: SampleFormat = SampleFormat::Float16;
     type Accumulator = Complex<f64>;

@@ -3,6 +3,7 @@
 //! | type | dimensions, slowest first | holds |
 //! |---|---|---|
 //! | [`Samples`] | `[input][time]` | what an ADC or a recording gives, real or complex |
+//! | [`PackedSamples`] | `[input][byte]` | real samples of 2 to 16 bits without padding |
 //! | [`Voltages`] | `[channel][time][input]` | channelised voltages |
 //! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | the same, as F-engines send them |
 //! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
@@ -13,7 +14,7 @@
 //! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
-//! a value: [`Samples`], [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
+//! a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
 //! baseline.
 //!
 //! [`Backend`] says where an operation runs and how much memory it may take.
@@ -22,12 +23,14 @@ mod axes;
 mod backend;
 pub mod baseline;
 mod beams;
+mod chunk;
 mod dimension;
 mod error;
 mod format;
 mod heaps;
 mod inputs;
 mod packed;
+mod packed_samples;
 mod samples;
 mod visibilities;
 mod voltages;
@@ -36,6 +39,7 @@ pub use axes::{Frequencies, SpectrumClock};
 pub use backend::{Backend, MemoryNeed};
 pub use baseline::{BaselineOrder, Product};
 pub use beams::{BeamWeights, Beams};
+pub use chunk::{ChunkFormat, SampleChunk, SampleView};
 pub use dimension::Dimension;
 pub use error::TypesError;
 pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
@@ -44,6 +48,7 @@ pub use heaps::Heaps;
 pub use inputs::Inputs;
 pub use num_complex::Complex;
 pub use packed::{pack_samples, unpack_samples};
+pub use packed_samples::PackedSamples;
 pub use samples::{SamplePresence, Samples};
 pub use visibilities::Visibilities;
 pub use voltages::Voltages;

@@ -4,7 +4,8 @@
 
 use crate::TypesError;
 
-fn bytes_for(samples: usize, bits: u32) -> Result<usize, TypesError> {
+/// Bytes of that many samples.
+pub(crate) fn bytes_for(samples: usize, bits: u32) -> Result<usize, TypesError> {
     if !(2..=16).contains(&bits) {
         return Err(TypesError::PackedBits { actual: bits });
     }

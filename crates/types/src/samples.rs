@@ -3,7 +3,8 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::axes::check_positive;
-use crate::{Dimension, Inputs, Sample, TypesError};
+use crate::chunk::SampleAxes;
+use crate::{Inputs, Sample, TypesError};
 
 /// Presence flags of [`Samples`]: flag `[input][block]` covers samples `block * samples_per_block ..` of that input.
 ///
@@ -47,11 +48,7 @@ impl SamplePresence {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples<S: Sample> {
     data: Array2<S>,
-    inputs: Inputs,
-    sample_rate_hz: f64,
-    first_sample: u64,
-    centre_hz: Option<f64>,
-    presence: Option<SamplePresence>,
+    pub(crate) axes: SampleAxes,
 }
 
 impl<S: Sample> Samples<S> {
@@ -60,15 +57,8 @@ impl<S: Sample> Samples<S> {
     /// # Errors
     /// [`TypesError::Dimension`] if the number of rows is not `inputs.len()`.
     pub fn new(data: Array2<S>, inputs: Inputs) -> Result<Self, TypesError> {
-        if data.nrows() != inputs.len() {
-            return Err(TypesError::Dimension {
-                array: "samples",
-                dimension: Dimension::Input,
-                expected: inputs.len(),
-                actual: data.nrows(),
-            });
-        }
-        Ok(Self { data, inputs, sample_rate_hz: 1.0, first_sample: 0, centre_hz: None, presence: None })
+        let axes = SampleAxes::new("samples", data.nrows(), data.ncols(), inputs)?;
+        Ok(Self { data, axes })
     }
 
     /// Sets the sample rate in Hz (complex samples a second for complex data).
@@ -76,14 +66,13 @@ impl<S: Sample> Samples<S> {
     /// # Errors
     /// [`TypesError::NotPositive`] if it is not finite and above 0.
     pub fn with_sample_rate(mut self, sample_rate_hz: f64) -> Result<Self, TypesError> {
-        check_positive("sample_rate_hz", sample_rate_hz)?;
-        self.sample_rate_hz = sample_rate_hz;
+        self.axes.set_sample_rate(sample_rate_hz)?;
         Ok(self)
     }
 
     /// Sets the ADC sample counter of the first sample.
     pub fn with_first_sample(mut self, first_sample: u64) -> Self {
-        self.first_sample = first_sample;
+        self.axes.first_sample = first_sample;
         self
     }
 
@@ -93,14 +82,7 @@ impl<S: Sample> Samples<S> {
     /// # Errors
     /// [`TypesError::NotFinite`] if it is not finite.
     pub fn with_centre_frequency(mut self, centre_hz: f64) -> Result<Self, TypesError> {
-        if !centre_hz.is_finite() {
-            return Err(TypesError::NotFinite {
-                quantity: "centre_hz",
-                actual: centre_hz.to_string(),
-                index: Vec::new(),
-            });
-        }
-        self.centre_hz = Some(centre_hz);
+        self.axes.set_centre_frequency(centre_hz)?;
         Ok(self)
     }
 
@@ -109,16 +91,7 @@ impl<S: Sample> Samples<S> {
     /// # Errors
     /// [`TypesError::Dimension`] if the flags do not cover every input and sample exactly.
     pub fn with_presence(mut self, presence: SamplePresence) -> Result<Self, TypesError> {
-        let expected = (self.inputs.len(), self.times().div_ceil(presence.samples_per_block));
-        let actual = presence.flags.dim();
-        for (dimension, expected, actual) in
-            [(Dimension::Input, expected.0, actual.0), (Dimension::Time, expected.1, actual.1)]
-        {
-            if expected != actual {
-                return Err(TypesError::Dimension { array: "presence flags", dimension, expected, actual });
-            }
-        }
-        self.presence = Some(presence);
+        self.axes.set_presence(presence)?;
         Ok(self)
     }
 
@@ -134,7 +107,7 @@ impl<S: Sample> Samples<S> {
 
     /// Antennas and polarisations.
     pub fn inputs(&self) -> Inputs {
-        self.inputs
+        self.axes.inputs
     }
 
     /// Number of samples of each input.
@@ -144,21 +117,21 @@ impl<S: Sample> Samples<S> {
 
     /// Sample rate in Hz.
     pub fn sample_rate_hz(&self) -> f64 {
-        self.sample_rate_hz
+        self.axes.sample_rate_hz
     }
 
     /// ADC sample counter of the first sample.
     pub fn first_sample(&self) -> u64 {
-        self.first_sample
+        self.axes.first_sample
     }
 
     /// Sky frequency of the middle of the band in Hz, if it is known.
     pub fn centre_hz(&self) -> Option<f64> {
-        self.centre_hz
+        self.axes.centre_hz
     }
 
     /// Presence flags, `None` if all samples are present.
     pub fn presence(&self) -> Option<&SamplePresence> {
-        self.presence.as_ref()
+        self.axes.presence.as_ref()
     }
 }
