@@ -79,6 +79,7 @@ const CRATES: &[KernelCrate] = &[
         destination: "crates/correlator/ptx/data",
         part: None,
     },
+    KernelCrate { name: "delay", archs: &[Arch::Sm80], destination: "crates/channelizer/ptx/delay", part: None },
     batch("64_64", "crates/fft/ptx/64_64"),
     batch("64_128", "crates/fft/ptx/64_128"),
     batch("128_128", "crates/fft/ptx/128_128"),

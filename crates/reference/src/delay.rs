@@ -13,6 +13,7 @@
 
 use std::f64::consts::TAU;
 
+use ndarray::{Array3, ArrayView2, ArrayView3};
 use num_complex::Complex64 as C64;
 
 /// `(coarse, fine)` of a delay in samples: the nearest integer, ties to even, and the rest.
@@ -43,6 +44,29 @@ pub fn fine_phase_turns(fine: f64, channel: usize, channels: usize, complex: boo
 /// Phase in turns that refers a coarse delay to the middle of the band.
 pub fn coarse_phase_turns(coarse: i64, complex: bool) -> f64 {
     if complex { 0.0 } else { coarse.rem_euclid(4) as f64 / 4.0 }
+}
+
+/// Voltages `[channel][time][input]` that are channelised already, times a gain and a phase that is linear in the channel:
+///
+/// ```text
+/// gain[channel][input] exp(2 pi i (base[time][input] + k slope[time][input])) x[channel][time][input],   k = first_channel + channel
+/// ```
+///
+/// with `base` and `slope` in turns.
+///
+/// # Panics
+/// If the shapes differ.
+pub fn rotate_voltages(
+    voltages: ArrayView3<'_, C64>,
+    base: ArrayView2<'_, f64>,
+    slope: ArrayView2<'_, f64>,
+    gains: ArrayView2<'_, C64>,
+    first_channel: usize,
+) -> Array3<C64> {
+    Array3::from_shape_fn(voltages.dim(), |(channel, time, input)| {
+        let turns = base[(time, input)] + (first_channel + channel) as f64 * slope[(time, input)];
+        gains[(channel, input)] * C64::from_polar(1.0, TAU * turns) * voltages[(channel, time, input)]
+    })
 }
 
 /// Turns a spectrum (channels ascending) for a delay and a phase.
@@ -127,6 +151,45 @@ mod tests {
         assert_eq!(coarse_shift(&[1, 2, 3, 4], 1), [0, 1, 2, 3]);
         assert_eq!(coarse_shift(&[1, 2, 3, 4], -3), [4, 0, 0, 0]);
         assert_eq!(coarse_shift(&[1, 2, 3, 4], 9), [0; 4]);
+    }
+
+    #[test]
+    fn rotated_voltages_are_rotated_spectra() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut value = || C64::new(rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0));
+        let voltages = Array3::from_shape_simple_fn((9, 2, 3), &mut value);
+        let gains = ndarray::Array2::from_shape_simple_fn((9, 3), &mut value);
+        let values =
+            [[(3, 0.2, 0.1), (-6, -0.5, 0.7), (0, 0.0, 0.25)], [(5, 0.4, -0.3), (1, 0.1, 0.0), (2, -0.3, 0.9)]];
+        for complex in [false, true] {
+            let turns = |time: usize, input: usize, channel| {
+                let (coarse, fine, phase): (i64, f64, f64) = values[time][input];
+                fine_phase_turns(fine, channel, 9, complex) + coarse_phase_turns(coarse, complex) + phase
+            };
+            let base = ndarray::Array2::from_shape_fn((2, 3), |(time, input)| turns(time, input, 0));
+            let slope =
+                ndarray::Array2::from_shape_fn((2, 3), |(time, input)| turns(time, input, 1) - turns(time, input, 0));
+            let rotated = rotate_voltages(voltages.view(), base.view(), slope.view(), gains.view(), 0);
+            // The last channels alone.
+            let part = rotate_voltages(
+                voltages.slice(ndarray::s![4.., .., ..]),
+                base.view(),
+                slope.view(),
+                gains.slice(ndarray::s![4.., ..]),
+                4,
+            );
+            assert_eq!(part, rotated.slice(ndarray::s![4.., .., ..]));
+            for (time, values) in values.into_iter().enumerate() {
+                for (input, (coarse, fine, phase)) in values.into_iter().enumerate() {
+                    let mut spectrum: Vec<C64> =
+                        (0..9).map(|k| gains[(k, input)] * voltages[(k, time, input)]).collect();
+                    rotate(&mut spectrum, coarse, fine, phase, complex);
+                    for (k, expected) in spectrum.into_iter().enumerate() {
+                        assert!((rotated[(k, time, input)] - expected).norm() < 1e-13, "{complex} {time} {input} {k}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

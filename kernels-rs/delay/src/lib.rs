@@ -1,0 +1,118 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+//! Kernels of delays, for samples and for voltages that are channelised already.
+//!
+//! | kernel | what | module |
+//! |---|---|---|
+//! | `shift`, `shift_any` | rows of samples of 1 to 64 bits, each late by whole samples | [`coarse`] |
+//! | `rotate_{i4,i8,f16,f32}` | voltages `[channel][time][input]` times gains and phases | [`rotate`] |
+//! | `rotate_heaps_{i4,i8,f16,f32}` | the same of heaps `[batch][antenna][channel][spectrum][pol]` | |
+//! | `rotate_rows_{i4,i8,f16,f32}` | the same of the correlator's rows `[channel][time / R][input][R]` | |
+//! | `rotate_any_{i4,i8,f16,f32}` | the same of voltages and heaps of any sizes, sample by sample | |
+//! | `..._dithered`, of i4 and i8 | the same, dithered before it is rounded | [`dither`] |
+//!
+//! Whole bytes and 16 bytes at a time where sizes allow; `_any` takes all others.
+
+pub mod coarse;
+pub mod dither;
+pub mod format;
+pub mod layout;
+pub mod phase;
+pub mod rotate;
+pub mod work;
+
+#[cfg(test)]
+mod emulated;
+
+use fringes_device::control::trap;
+use fringes_device::{Global, GlobalMut};
+
+use coarse::Shift;
+use format::{Float16, Float32, Format, Int4, Int8};
+use layout::{Any, Heaps, Layout, Rows, Voltages};
+use rotate::Rotation;
+
+fringes_device::kernel! {
+    /// Delays rows of samples, by pieces of 16 bytes: rows of `to` begin at multiples of 16 bytes. See [`coarse`].
+    #[launch(threads(256))]
+    pub fn shift(from: Global<u8>, to: GlobalMut<u8>, coarse: Global<i64>, inputs: u32, bits: u32, from_times: u64, to_times: u64, from_stride: u64, to_stride: u64) {
+        let shift = Shift { from, to, coarse, inputs, bits, from_times, to_times, from_stride, to_stride };
+        match if shift.fit() { shift.tiles(16, coarse::PIECES) } else { None } {
+            // SAFETY: the views hold what the sizes say, and pieces are whole.
+            Some(tiles) if shift.whole() => unsafe { shift.pieces(tiles) },
+            _ => trap(),
+        }
+    }
+
+    /// Delays rows of samples, byte by byte. See [`coarse`].
+    #[launch(threads(256))]
+    pub fn shift_any(from: Global<u8>, to: GlobalMut<u8>, coarse: Global<i64>, inputs: u32, bits: u32, from_times: u64, to_times: u64, from_stride: u64, to_stride: u64) {
+        let shift = Shift { from, to, coarse, inputs, bits, from_times, to_times, from_stride, to_stride };
+        match if shift.fit() { shift.tiles(1, coarse::BYTES) } else { None } {
+            // SAFETY: the views hold what the sizes say.
+            Some(tiles) => unsafe { shift.bytes(tiles) },
+            None => trap(),
+        }
+    }
+}
+
+/// Rotates what fits, and traps where it does not.
+#[inline(always)]
+fn rotate<F: Format, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
+    match if rotation.fit::<F>() { rotation.tiles::<F>() } else { None } {
+        // SAFETY: the views hold what the sizes say, and runs are whole; the host gives views at multiples of 16 bytes.
+        Some(tiles) => unsafe { rotation.run::<F, DITHER>(tiles) },
+        None => trap(),
+    }
+}
+
+/// The kernels of a format: samples of a run of voltages and runs of a thread, samples of other runs, samples of a row.
+macro_rules! rotate {
+    ($($what:literal, $dither:literal, $format:ty, [$n:literal, $k:literal, $run:literal, $row:literal], $voltages:ident, $heaps:ident, $rows:ident, $any:ident;)*) => { $(
+        fringes_device::kernel! {
+            #[doc = concat!("Rotates ", $what, " voltages `[channel][time][input]`; inputs are a multiple of ", stringify!($n), ". See [`rotate`](mod@rotate).")]
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $voltages(from: Global<u8>, to: GlobalMut<u8>, phases: Global<[u64; 2]>, gains: Global<[f32; 2]>, saturated: GlobalMut<u64>, channels: u32, times: u32, inputs: u32, first_channel: u32, seed: u64, first_spectrum: u64) {
+                let layout = Voltages::<$n, $k> { channels, times, inputs };
+                rotate::<$format, _, $dither>(Rotation { layout, from, to, phases, gains, saturated, first_channel, seed, first_spectrum });
+            }
+
+            #[doc = concat!("Rotates heaps of ", $what, " samples; spectra by polarisations are a multiple of ", stringify!($run), ". See [`rotate`](mod@rotate).")]
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $heaps(from: Global<u8>, to: GlobalMut<u8>, phases: Global<[u64; 2]>, gains: Global<[f32; 2]>, saturated: GlobalMut<u64>, channels: u32, antennas: u32, pols: u32, batches: u32, spectra: u32, first_channel: u32, seed: u64, first_spectrum: u64) {
+                if pols == 1 {
+                    let layout = Heaps::<$run, 1> { channels, antennas, batches, spectra };
+                    rotate::<$format, _, $dither>(Rotation { layout, from, to, phases, gains, saturated, first_channel, seed, first_spectrum });
+                } else if pols == 2 {
+                    let layout = Heaps::<$run, 2> { channels, antennas, batches, spectra };
+                    rotate::<$format, _, $dither>(Rotation { layout, from, to, phases, gains, saturated, first_channel, seed, first_spectrum });
+                } else {
+                    trap();
+                }
+            }
+
+            #[doc = concat!("Rotates the correlator's rows of ", $what, " samples. See [`rotate`](mod@rotate).")]
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $rows(from: Global<u8>, to: GlobalMut<u8>, phases: Global<[u64; 2]>, gains: Global<[f32; 2]>, saturated: GlobalMut<u64>, channels: u32, times: u32, inputs: u32, first_channel: u32, seed: u64, first_spectrum: u64) {
+                let layout = Rows::<$run, $row> { channels, times, inputs };
+                rotate::<$format, _, $dither>(Rotation { layout, from, to, phases, gains, saturated, first_channel, seed, first_spectrum });
+            }
+
+            #[doc = concat!("Rotates heaps of ", $what, " samples of any sizes, sample by sample. See [`rotate`](mod@rotate).")]
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $any(from: Global<u8>, to: GlobalMut<u8>, phases: Global<[u64; 2]>, gains: Global<[f32; 2]>, saturated: GlobalMut<u64>, channels: u32, antennas: u32, pols: u32, batches: u32, spectra: u32, first_channel: u32, seed: u64, first_spectrum: u64) {
+                let layout = Any { channels, antennas, pols, batches, spectra };
+                rotate::<$format, _, $dither>(Rotation { layout, from, to, phases, gains, saturated, first_channel, seed, first_spectrum });
+            }
+        }
+    )* };
+}
+
+rotate! {
+    "4+4-bit", false, Int4, [4, 2, 8, 128], rotate_i4, rotate_heaps_i4, rotate_rows_i4, rotate_any_i4;
+    "8-bit", false, Int8, [4, 2, 8, 64], rotate_i8, rotate_heaps_i8, rotate_rows_i8, rotate_any_i8;
+    "f16", false, Float16, [4, 2, 4, 32], rotate_f16, rotate_heaps_f16, rotate_rows_f16, rotate_any_f16;
+    "f32", false, Float32, [2, 4, 2, 16], rotate_f32, rotate_heaps_f32, rotate_rows_f32, rotate_any_f32;
+    "4+4-bit", true, Int4, [4, 2, 8, 128], rotate_i4_dithered, rotate_heaps_i4_dithered, rotate_rows_i4_dithered, rotate_any_i4_dithered;
+    "8-bit", true, Int8, [4, 2, 8, 64], rotate_i8_dithered, rotate_heaps_i8_dithered, rotate_rows_i8_dithered, rotate_any_i8_dithered;
+}
