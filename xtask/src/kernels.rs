@@ -79,7 +79,11 @@ const CRATES: &[KernelCrate] = &[
         destination: "crates/correlator/ptx/data",
         part: None,
     },
-    KernelCrate { name: "delay", archs: &[Arch::Sm80], destination: "crates/channelizer/ptx/delay", part: None },
+    delay("shift", "crates/channelizer/ptx/delay/shift"),
+    delay("i4", "crates/channelizer/ptx/delay/i4"),
+    delay("i8", "crates/channelizer/ptx/delay/i8"),
+    delay("f16", "crates/channelizer/ptx/delay/f16"),
+    delay("f32", "crates/channelizer/ptx/delay/f32"),
     batch("64_64", "crates/fft/ptx/64_64"),
     batch("64_128", "crates/fft/ptx/64_128"),
     batch("128_128", "crates/fft/ptx/128_128"),
@@ -108,6 +112,11 @@ const fn correlate(part: &'static str, destination: &'static str) -> KernelCrate
 /// The correlator's kernels of one format and order for sm_90a.
 const fn wgmma(part: &'static str, destination: &'static str) -> KernelCrate {
     KernelCrate { name: "correlator-wgmma", archs: &[Arch::Sm90a], destination, part: Some(part) }
+}
+
+/// The kernels of coarse shifts, or of fine rotations of one format.
+const fn delay(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "delay", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The kernels of transforms of one size.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | delay and phase of one input over time: polynomials, updates queued ahead | [`DelayModel`], [`DelaySegment`] |
 //! | the same at one time, split into whole samples, the rest and a phase | [`DelayValue`] |
+//! | its phase over all channels, in fixed point | [`ChannelPhase`] |
 //! | the same for many spectra | [`DelayPlan`] |
 //! | positions, sites, tables of antennas | [`Enu`], [`Itrf`], [`Site`], [`AntennaArray`] |
 //! | directions: sources, instants, what a site sees | [`Source`], [`Epoch`], [`Pointing`], [`Direction`] |
@@ -103,6 +104,7 @@
 mod error;
 pub mod geometry;
 mod model;
+mod phase;
 mod plan;
 mod segment;
 mod turns;
@@ -115,6 +117,7 @@ pub use geometry::{
     parse_declination, parse_hour_angle, parse_right_ascension,
 };
 pub use model::DelayModel;
+pub use phase::ChannelPhase;
 pub use plan::{DelayPlan, Section};
 pub use segment::DelaySegment;
 pub use value::DelayValue;

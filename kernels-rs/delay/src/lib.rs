@@ -1,5 +1,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+// A PTX has one part of the kernels, and uses what that needs.
+#![cfg_attr(target_arch = "nvptx64", allow(unused_imports, unused_macros, dead_code))]
 //! Kernels of delays, for samples and for voltages that are channelised already.
 //!
 //! | kernel | what | module |
@@ -11,7 +13,8 @@
 //! | `rotate_any_{i4,i8,f16,f32}` | the same of voltages and heaps of any sizes, sample by sample | |
 //! | `..._dithered`, of i4 and i8 | the same, dithered before it is rounded | [`dither`] |
 //!
-//! Whole bytes and 16 bytes at a time where sizes allow; `_any` takes all others.
+//! `_any` takes sizes that do not fill the others' loads. A PTX has the kernels of a shift, or those of a format, which a feature of this crate
+//! chooses.
 
 pub mod coarse;
 pub mod dither;
@@ -32,6 +35,7 @@ use format::{Float16, Float32, Format, Int4, Int8};
 use layout::{Any, Heaps, Layout, Rows, Voltages};
 use rotate::Rotation;
 
+#[cfg(any(not(target_arch = "nvptx64"), feature = "shift"))]
 fringes_device::kernel! {
     /// Delays rows of samples, by pieces of 16 bytes: rows of `to` begin at multiples of 16 bytes. See [`coarse`].
     #[launch(threads(256))]
@@ -66,9 +70,10 @@ fn rotate<F: Format, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
     }
 }
 
-/// The kernels of a format: samples of a run of voltages and runs of a thread, samples of other runs, samples of a row.
+/// The kernels of a format, by the part that has them: samples of a run of voltages and runs of a thread, samples of other runs, samples of a row.
 macro_rules! rotate {
-    ($($what:literal, $dither:literal, $format:ty, [$n:literal, $k:literal, $run:literal, $row:literal], $voltages:ident, $heaps:ident, $rows:ident, $any:ident;)*) => { $(
+    ($($part:literal, $what:literal, $dither:literal, $format:ty, [$n:literal, $k:literal, $run:literal, $row:literal], $voltages:ident, $heaps:ident, $rows:ident, $any:ident;)*) => { $(
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
             #[doc = concat!("Rotates ", $what, " voltages `[channel][time][input]`; inputs are a multiple of ", stringify!($n), ". See [`rotate`](mod@rotate).")]
             #[launch(threads(256), min_blocks(2))]
@@ -109,10 +114,10 @@ macro_rules! rotate {
 }
 
 rotate! {
-    "4+4-bit", false, Int4, [4, 2, 8, 128], rotate_i4, rotate_heaps_i4, rotate_rows_i4, rotate_any_i4;
-    "8-bit", false, Int8, [4, 2, 8, 64], rotate_i8, rotate_heaps_i8, rotate_rows_i8, rotate_any_i8;
-    "f16", false, Float16, [4, 2, 4, 32], rotate_f16, rotate_heaps_f16, rotate_rows_f16, rotate_any_f16;
-    "f32", false, Float32, [2, 4, 2, 16], rotate_f32, rotate_heaps_f32, rotate_rows_f32, rotate_any_f32;
-    "4+4-bit", true, Int4, [4, 2, 8, 128], rotate_i4_dithered, rotate_heaps_i4_dithered, rotate_rows_i4_dithered, rotate_any_i4_dithered;
-    "8-bit", true, Int8, [4, 2, 8, 64], rotate_i8_dithered, rotate_heaps_i8_dithered, rotate_rows_i8_dithered, rotate_any_i8_dithered;
+    "i4", "4+4-bit", false, Int4, [4, 2, 8, 128], rotate_i4, rotate_heaps_i4, rotate_rows_i4, rotate_any_i4;
+    "i8", "8-bit", false, Int8, [4, 2, 8, 64], rotate_i8, rotate_heaps_i8, rotate_rows_i8, rotate_any_i8;
+    "f16", "f16", false, Float16, [4, 2, 4, 32], rotate_f16, rotate_heaps_f16, rotate_rows_f16, rotate_any_f16;
+    "f32", "f32", false, Float32, [2, 4, 2, 16], rotate_f32, rotate_heaps_f32, rotate_rows_f32, rotate_any_f32;
+    "i4", "4+4-bit", true, Int4, [4, 2, 8, 128], rotate_i4_dithered, rotate_heaps_i4_dithered, rotate_rows_i4_dithered, rotate_any_i4_dithered;
+    "i8", "8-bit", true, Int8, [4, 2, 8, 64], rotate_i8_dithered, rotate_heaps_i8_dithered, rotate_rows_i8_dithered, rotate_any_i8_dithered;
 }
