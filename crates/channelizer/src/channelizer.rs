@@ -239,9 +239,9 @@ impl Channelizer {
         Ok(Split::choose(&self.pfb, spectra, inputs, limit))
     }
 
-    /// `Ok` if samples of this type suit the plan.
-    pub(crate) fn check_kind<S: Sample>(&self) -> Result<(), ChannelizerError> {
-        if S::COMPLEX == self.is_complex() {
+    /// `Ok` if samples that are complex or not suit the plan.
+    pub(crate) fn check_kind(&self, complex: bool) -> Result<(), ChannelizerError> {
+        if complex == self.is_complex() {
             Ok(())
         } else {
             Err(ChannelizerError::SampleKind { expected_complex: self.is_complex() })
@@ -297,7 +297,7 @@ pub fn channelize<S: Sample>(
     samples: &Samples<S>,
     plan: &Channelizer,
 ) -> Result<Voltages<Complex<f32>>, ChannelizerError> {
-    plan.check_kind::<S>()?;
+    plan.check_kind(S::COMPLEX)?;
     check_counter(samples.first_sample(), samples.times())?;
     let (spectra, inputs) = (plan.spectra(samples.times()), samples.inputs());
     if spectra == 0 {

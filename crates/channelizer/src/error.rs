@@ -146,6 +146,16 @@ pub enum ChannelizerError {
         /// The value that came, in cycles per sample.
         actual: f64,
     },
+    /// A range of channels that is empty or not within the plan.
+    #[error("channels {start}..{end}: expected a range that is not empty and within 0..{channels}")]
+    ChannelRange {
+        /// First channel of the range.
+        start: usize,
+        /// The channel after the last one.
+        end: usize,
+        /// Channels of the plan.
+        channels: usize,
+    },
     /// A recorded voltage that should be a whole number is not.
     #[error("expected whole numbers, found {actual} at {index:?}")]
     NotInteger {

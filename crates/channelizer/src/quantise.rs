@@ -41,7 +41,7 @@ impl Gains {
     }
 
     /// The gains as `[channel][input]`, if they fit.
-    fn expand(&self, channels: usize, inputs: usize) -> Result<Array2<Complex<f32>>, ChannelizerError> {
+    pub(crate) fn expand(&self, channels: usize, inputs: usize) -> Result<Array2<Complex<f32>>, ChannelizerError> {
         match &self.0 {
             Kind::Uniform(gain) => Ok(Array2::from_elem((channels, inputs), Complex::new(*gain, 0.0))),
             Kind::PerChannelInput(gains) => {

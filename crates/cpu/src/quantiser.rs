@@ -38,7 +38,7 @@ impl QuantisedValue for Complex4 {
 
 /// Clamps and rounds half to even, NaN to 0; also whether the value is beyond the limit or NaN.
 #[inline(always)]
-fn part<Q: QuantisedValue>(value: f64) -> (i8, bool) {
+pub(crate) fn part<Q: QuantisedValue>(value: f64) -> (i8, bool) {
     // Adding 3 * 2^51 leaves no fraction bits, so the addition itself rounds, half to even; the integer is then in the
     // low bits. Values are within the limit by then.
     const ROUND: f64 = 6_755_399_441_055_744.0;

@@ -17,7 +17,9 @@
 //!
 //! The shift costs a rotation of the filtered samples instead of a multiplication, and is exact.
 
+mod blocks;
 mod fir;
+mod packed;
 mod rotate;
 mod simd;
 mod source;
@@ -28,16 +30,16 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Mutex;
-
 use fringes_types::Sample;
-use ndarray::{Array3, ArrayViewMut3, Axis};
+use ndarray::{Array3, ArrayViewMut3};
 use num_complex::Complex;
-use rayon::prelude::*;
 
+pub use blocks::{Block, Rows};
 use fir::{Run, TileRow, TiledWeights};
+pub use packed::PackedSource;
 pub use rotate::Rotation;
-pub use source::{ArraySource, SampleSource, convert};
+pub(crate) use simd::has_avx2_fma;
+pub use source::{ArraySource, ChunkSource, SampleSource};
 pub use split::Split;
 use transform::Transform;
 pub use window::{Window, pfb_weights};
@@ -89,13 +91,6 @@ struct Scratch {
     fft: Vec<Complex<f32>>,
     order: Vec<(i64, i64, usize)>,
     run: Run,
-}
-
-/// One block of the output and where it lies.
-struct Block<'a> {
-    first_time: usize,
-    first_input: usize,
-    out: ArrayViewMut3<'a, Complex<f32>>,
 }
 
 impl Pfb {
@@ -155,61 +150,6 @@ impl Pfb {
         let tile = (2 * times + 2 * self.taps) as u64 * size_of::<TileRow>() as u64;
         let order = times as u64 * 48;
         rows.saturating_add(tile + order + self.transform.scratch_len() as u64 * 8)
-    }
-
-    /// Channelizes into `out[channel][time][input]`: `spectrum(time, input)` says which samples of `source` each spectrum
-    /// takes. The result does not depend on `split`, bit for bit.
-    ///
-    /// # Panics
-    /// If `out` does not have the plan's channels.
-    pub fn channelize<P: SampleSource + ?Sized>(
-        &self,
-        source: &P,
-        spectrum: &(dyn Fn(usize, usize) -> SpectrumInput + Sync),
-        mut out: ArrayViewMut3<'_, Complex<f32>>,
-        split: &Split,
-    ) {
-        assert_eq!(out.dim().0, self.channels, "channels of the output");
-        let mut blocks = Vec::new();
-        for (t, times) in out.axis_chunks_iter_mut(Axis(1), split.times).enumerate() {
-            let mut rest = times;
-            let mut first_input = 0;
-            while rest.dim().2 > 0 {
-                let inputs = split.inputs.min(rest.dim().2);
-                let (block, after) = rest.split_at(Axis(2), inputs);
-                blocks.push(Block { first_time: t * split.times, first_input, out: block });
-                first_input += inputs;
-                rest = after;
-            }
-        }
-        let workers = split.workers.min(blocks.len());
-        let queue = Mutex::new(blocks.into_iter());
-        let next = || queue.lock().map_or_else(|poisoned| poisoned.into_inner().next(), |mut blocks| blocks.next());
-        (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
-            let mut scratch = self.scratch(split);
-            while let Some(block) = next() {
-                self.block(source, spectrum, block, &mut scratch);
-            }
-        });
-    }
-
-    /// One block: every input filtered and transformed, then all of it transposed.
-    fn block<P: SampleSource + ?Sized>(
-        &self,
-        source: &P,
-        spectrum: &(dyn Fn(usize, usize) -> SpectrumInput + Sync),
-        mut block: Block<'_>,
-        scratch: &mut Scratch,
-    ) {
-        let (_, times, inputs) = block.out.dim();
-        for input in 0..inputs {
-            let describe = |time: usize| spectrum(block.first_time + time, block.first_input + input);
-            self.filter(source, block.first_input + input, (input, inputs), times, &describe, scratch);
-            for time in 0..times {
-                self.transform_row(describe(time), time * inputs + input, scratch);
-            }
-        }
-        self.transpose(&scratch.rows, &mut block.out);
     }
 
     /// Filters `times` spectra of one input, runs of spectra that lie whole rows apart together.
@@ -273,22 +213,6 @@ impl Pfb {
             [(0, positive, negative), (negative, 0, positive)]
         } else {
             [(0, 0, self.channels), (self.channels, self.channels, 0)]
-        }
-    }
-
-    /// Writes the rows of a block to their place in the output.
-    fn transpose(&self, rows: &[Complex<f32>], out: &mut ArrayViewMut3<'_, Complex<f32>>) {
-        let stride = self.row_stride();
-        let bins = self.segments().into_iter().flat_map(|(_, bin, count)| bin..bin + count);
-        for (bin, mut channel) in bins.zip(out.outer_iter_mut()) {
-            let mut rows = rows.chunks_exact(stride);
-            if let Some(values) = channel.as_slice_mut() {
-                values.iter_mut().zip(rows).for_each(|(value, row)| *value = row[bin]);
-            } else {
-                for mut values in channel.outer_iter_mut() {
-                    values.iter_mut().zip(&mut rows).for_each(|(value, row)| *value = row[bin]);
-                }
-            }
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Real samples are one f32, complex ones two (real, imaginary), so that one FIR kernel serves both.
 
-use fringes_types::Sample;
+use fringes_types::{Sample, SampleView};
 use ndarray::ArrayView2;
+
+use super::packed::PackedSource;
 
 /// Samples of several inputs on one time axis, converted to f32 as they are read.
 pub trait SampleSource: Sync {
@@ -54,6 +56,33 @@ impl<S: Sample> SampleSource for ArraySource<'_, S> {
     }
 }
 
+/// A chunk of any format as a source; position 0 is its first sample.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkSource<'a>(SampleView<'a>);
+
+impl<'a> ChunkSource<'a> {
+    /// A source that reads the samples of a chunk.
+    pub fn new(samples: SampleView<'a>) -> Self {
+        Self(samples)
+    }
+}
+
+impl SampleSource for ChunkSource<'_> {
+    fn fill(&self, input: usize, start: i64, out: &mut [f32]) {
+        match self.0 {
+            SampleView::Int8(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::Int16(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::Float16(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::Float32(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::ComplexInt8(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::ComplexInt16(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::ComplexFloat16(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::ComplexFloat32(data) => ArraySource::new(data).fill(input, start, out),
+            SampleView::Packed { bytes, bits, times } => PackedSource::new(bytes, bits, times).fill(input, start, out),
+        }
+    }
+}
+
 #[inline(always)]
 fn store<S: Sample>(from: S, to: &mut [f32]) {
     if S::COMPLEX {
@@ -67,7 +96,7 @@ fn store<S: Sample>(from: S, to: &mut [f32]) {
 
 /// Converts contiguous samples to f32, two a complex sample.
 #[inline]
-pub fn convert<S: Sample>(from: &[S], to: &mut [f32]) {
+fn convert<S: Sample>(from: &[S], to: &mut [f32]) {
     if let Ok(floats) = bytemuck::try_cast_slice::<S, f32>(from)
         && floats.len() == to.len()
         && S::FORMAT == fringes_types::SampleFormat::Float32

@@ -25,6 +25,11 @@ impl Split {
     /// The split that is fastest within `limit` bytes of workspace: blocks that fit the cache, fewer workers and smaller
     /// blocks if that is too much. The result may exceed the limit only where [`Split::smallest_bytes`] does.
     pub fn choose(pfb: &Pfb, times: usize, inputs: usize, limit: Option<u64>) -> Self {
+        Self::choose_with(pfb, times, inputs, limit, 0)
+    }
+
+    /// As [`Split::choose`] where a worker needs `row_bytes` more for each spectrum of an input.
+    pub fn choose_with(pfb: &Pfb, times: usize, inputs: usize, limit: Option<u64>, row_bytes: u64) -> Self {
         let threads = rayon::current_num_threads().max(1);
         let block_inputs = inputs.clamp(1, BLOCK_INPUTS);
         let rows = BLOCK_BYTES / (pfb.row_stride() * 8);
@@ -33,7 +38,7 @@ impl Split {
         let block_times = block_times.min(times.div_ceil(threads).max(1)).next_multiple_of(fir::GROUP);
         let mut split = Self { times: block_times, inputs: block_inputs, workers: threads };
         let Some(limit) = limit else { return split };
-        while split.bytes(pfb) > limit {
+        while split.bytes_with(pfb, row_bytes) > limit {
             if split.times > 1 {
                 split.times = split.times.div_ceil(2);
             } else if split.inputs > 1 {
@@ -49,7 +54,13 @@ impl Split {
 
     /// Bytes of workspace that the split takes.
     pub fn bytes(&self, pfb: &Pfb) -> u64 {
-        pfb.scratch_bytes(self.times, self.inputs).saturating_mul(self.workers as u64)
+        self.bytes_with(pfb, 0)
+    }
+
+    /// As [`Split::bytes`] where a worker needs `row_bytes` more for each spectrum of an input.
+    pub fn bytes_with(&self, pfb: &Pfb, row_bytes: u64) -> u64 {
+        let rows = (self.times as u64).saturating_mul(self.inputs as u64).saturating_mul(row_bytes);
+        pfb.scratch_bytes(self.times, self.inputs).saturating_add(rows).saturating_mul(self.workers as u64)
     }
 
     /// Bytes of workspace of one spectrum at a time, the least there is.

@@ -1,0 +1,194 @@
+//! The F-engine's spectra on the CPU.
+
+use std::sync::atomic::AtomicU64;
+
+use fringes_cpu::f_engine::{FramePart, Post, f_engine, row_bytes};
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_cpu::pfb::Split;
+use fringes_types::{Backend, Inputs, MemoryNeed, TypesError};
+use ndarray::{Array2, Array4, Array5, Axis, s};
+
+use super::{FrameSample, Job, Settings};
+use crate::channelizer::Channelizer;
+use crate::held::{Held, HeldAndChunk};
+use crate::stream::bytes_of;
+use crate::{ChannelizerError, f_engine::batch::Part};
+
+/// Frames `[frame][antenna][channel][spectrum][pol]` and their saturated values `[frame][input]`.
+pub(super) type Given<Q> = (Array5<Q>, Array2<u64>);
+
+/// What is kept from chunk to chunk.
+#[derive(Debug)]
+pub(super) struct CpuEngine<Q: FrameSample> {
+    held: Vec<Held>,
+    /// The frame that is not complete, `[antenna][channel][spectrum][pol]`, and the saturated values of its inputs.
+    open: Array4<Q>,
+    saturated: Vec<u64>,
+}
+
+/// All that a chunk needs and that may fail to be had.
+#[derive(Debug)]
+pub(super) struct Prepared<Q: FrameSample> {
+    /// The frames that are given away, zeros.
+    frames: Array5<Q>,
+    /// A new open frame, if the old one is given away.
+    replacement: Option<Array4<Q>>,
+    split: Split,
+}
+
+/// The shape of a frame.
+fn frame_shape(settings: &Settings, inputs: Inputs) -> (usize, usize, usize, usize) {
+    (inputs.antennas(), settings.channels.len(), settings.spectra_per_frame, inputs.pols())
+}
+
+/// Bytes of a frame, saturating.
+fn frame_bytes<Q>(settings: &Settings, inputs: Inputs) -> u64 {
+    let values = [inputs.len(), settings.channels.len(), settings.spectra_per_frame, size_of::<Q>()];
+    values.into_iter().fold(1, |all, one| all.saturating_mul(one as u64))
+}
+
+/// `count` frames of zeros.
+fn zeroed_frames<Q: FrameSample>(
+    count: usize,
+    settings: &Settings,
+    inputs: Inputs,
+) -> Result<Array5<Q>, ChannelizerError> {
+    let (antennas, channels, spectra, pols) = frame_shape(settings, inputs);
+    let shape = (count, antennas, channels, spectra, pols);
+    let length = [antennas, channels, spectra, pols].into_iter().try_fold(count, usize::checked_mul);
+    let too_large = || TypesError::TooLarge { array: "frames", elements: format!("{shape:?}") };
+    let values = length.and_then(try_zeroed_vec).ok_or_else(too_large)?;
+    Ok(Array5::from_shape_vec(shape, values).map_err(|_| too_large())?)
+}
+
+/// One frame of zeros.
+fn zeroed_frame<Q: FrameSample>(settings: &Settings, inputs: Inputs) -> Result<Array4<Q>, ChannelizerError> {
+    Ok(zeroed_frames(1, settings, inputs)?.index_axis_move(Axis(0), 0))
+}
+
+impl<Q: FrameSample> CpuEngine<Q> {
+    pub(super) fn new(
+        backend: &Backend,
+        plan: &Channelizer,
+        inputs: Inputs,
+        settings: &Settings,
+    ) -> Result<Self, ChannelizerError> {
+        let needed = Self::memory(plan, inputs, settings, 0, 0).smallest_step_bytes;
+        backend.check_cpu("f_engine", needed)?;
+        let open = zeroed_frame(settings, inputs)?;
+        Ok(Self { held: vec![Held::default(); inputs.len()], open, saturated: vec![0; inputs.len()] })
+    }
+
+    /// What a chunk of `times` samples of `sample_bits` bits needs.
+    pub(super) fn memory(
+        plan: &Channelizer,
+        inputs: Inputs,
+        settings: &Settings,
+        times: usize,
+        sample_bits: u32,
+    ) -> MemoryNeed {
+        let spectra = times.div_ceil(plan.stride());
+        let frames = (spectra / settings.spectra_per_frame) as u64 + 1;
+        let row_bytes = row_bytes::<Q>(settings.channels.len());
+        let window = bytes_of(plan, plan.window_samples() as u64).saturating_mul(inputs.len() as u64);
+        let fixed = frame_bytes::<Q>(settings, inputs).saturating_add(window);
+        let split = Split::choose_with(plan.pfb(), spectra.max(1), inputs.len(), None, row_bytes);
+        let row = (times as u64).saturating_mul(sample_bits.into()).div_ceil(8);
+        MemoryNeed {
+            input_bytes: row.saturating_mul(inputs.len() as u64),
+            output_bytes: frame_bytes::<Q>(settings, inputs).saturating_mul(frames),
+            workspace_bytes: split.bytes_with(plan.pfb(), row_bytes).saturating_add(fixed),
+            smallest_step_bytes: Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes).saturating_add(fixed),
+        }
+    }
+
+    /// Takes what a chunk needs. Changes nothing.
+    pub(super) fn prepare(&self, backend: &Backend, job: &Job<'_>) -> Result<Prepared<Q>, ChannelizerError> {
+        let (plan, inputs) = (&job.timeline.plan, job.timeline.inputs);
+        let row_bytes = row_bytes::<Q>(job.settings.channels.len());
+        let held = bytes_of(plan, job.timeline.held_samples(job.advance));
+        let fixed = held.saturating_add(frame_bytes::<Q>(job.settings, inputs));
+        let smallest = Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes);
+        backend.check_cpu("f_engine", smallest.saturating_add(fixed))?;
+        let limit = backend.memory_limit().map(|limit| limit.saturating_sub(fixed));
+        let split = Split::choose_with(plan.pfb(), job.batch.spectra.max(1), inputs.len(), limit, row_bytes);
+        let frames = zeroed_frames(job.batch.frames, job.settings, inputs)?;
+        let replacement = job.close.map(|_| zeroed_frame(job.settings, inputs)).transpose()?;
+        Ok(Prepared { frames, replacement, split })
+    }
+
+    /// Computes a chunk's spectra and takes the chunk in. Gives the frame that was closed, if one was, and those that are complete.
+    pub(super) fn run(&mut self, prepared: Prepared<Q>, job: &Job<'_>) -> (Option<Given<Q>>, Given<Q>) {
+        let Prepared { mut frames, replacement, split } = prepared;
+        let closed = job.close.zip(replacement).map(|(filled, replacement)| self.give_open(filled, replacement));
+        let (batch, inputs) = (&job.batch, self.saturated.len());
+        let open_counts = std::mem::replace(&mut self.saturated, vec![0; inputs]);
+        let counts: Vec<AtomicU64> = (0..(batch.frames + 1) * inputs).map(|_| AtomicU64::new(0)).collect();
+        counts
+            .iter()
+            .zip(open_counts)
+            .for_each(|(count, open)| count.store(open, std::sync::atomic::Ordering::Relaxed));
+        if batch.frames > 0 && batch.filled > 0 {
+            let filled = s![.., .., ..batch.filled, ..];
+            frames.index_axis_mut(Axis(0), 0).slice_mut(filled).assign(&self.open.slice(filled));
+        }
+
+        let mut parts = Vec::new();
+        for (frame, out) in frames.outer_iter_mut().chain([self.open.view_mut()]).enumerate() {
+            let Part { first_time, places } = batch.part(frame);
+            let out = out.slice_move(s![.., .., places, ..]);
+            parts.push(FramePart { first_time, out, saturated: &counts[frame * inputs..][..inputs] });
+        }
+        let (timeline, advance) = (job.timeline, job.advance);
+        let post = Post {
+            channels: job.settings.channels.clone(),
+            gains: job.settings.gains.view(),
+            dither: job.settings.dither,
+            first_spectrum: advance.first_stamp / timeline.plan.stride() as u64,
+            present: advance.present.view(),
+        };
+        let source = HeldAndChunk::new(&self.held, job.chunk, advance.anew);
+        let describe = |time: usize, input: usize| timeline.spectrum(advance, time, input);
+        f_engine(timeline.plan.pfb(), &source, &describe, &post, parts, &split);
+
+        for (input, held) in self.held.iter_mut().enumerate() {
+            if advance.anew {
+                *held = Held::default();
+            }
+            held.take(job.chunk, input, advance.keep[input]);
+        }
+        let mut counts: Vec<u64> = counts.into_iter().map(AtomicU64::into_inner).collect();
+        self.saturated = counts.split_off(batch.frames * inputs);
+        let counts = Array2::from_shape_fn((batch.frames, inputs), |(frame, input)| counts[frame * inputs + input]);
+        (closed, (frames, counts))
+    }
+
+    /// The open frame, of which `filled` spectra are filled, and a new one in its place.
+    pub(super) fn close(
+        &mut self,
+        filled: usize,
+        settings: &Settings,
+        inputs: Inputs,
+    ) -> Result<Given<Q>, ChannelizerError> {
+        let replacement = zeroed_frame(settings, inputs)?;
+        Ok(self.give_open(filled, replacement))
+    }
+
+    fn give_open(&mut self, filled: usize, replacement: Array4<Q>) -> Given<Q> {
+        let inputs = self.saturated.len();
+        let mut frame = std::mem::replace(&mut self.open, replacement);
+        frame.slice_mut(s![.., .., filled.., ..]).fill(Q::zeroed());
+        let saturated = std::mem::replace(&mut self.saturated, vec![0; inputs]);
+        let saturated = Array2::from_shape_fn((1, inputs), |(_, input)| saturated[input]);
+        (frame.insert_axis(Axis(0)), saturated)
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.held.fill(Held::default());
+        self.saturated.fill(0);
+    }
+
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held.iter().map(Held::bytes).sum()
+    }
+}

@@ -1,0 +1,332 @@
+//! The F-engine as a stream, and as one call.
+
+use std::ops::Range;
+
+use fringes_cpu::f_engine::statistics;
+use fringes_delay::DelayModel;
+use fringes_types::{Backend, ChunkFormat, Frequencies, Heaps, Inputs, MemoryNeed, SampleChunk, SpectrumClock};
+use ndarray::{Array2, ArrayView2};
+
+use super::cpu::{CpuEngine, Given};
+use super::{Batch, Channelized, FEngineBuilder, FrameSample, Frames, Job, Settings, batch};
+use crate::timeline::{Axes, Timeline};
+use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
+
+/// An F-engine: takes samples chunk by chunk and gives quantised, delayed channels in frames.
+///
+/// Samples `[input][time]`, packed ([`PackedSamples`](fringes_types::PackedSamples)) or typed ([`Samples`](fringes_types::Samples)), become
+/// frames `[frame][antenna][channel][spectrum][pol]` ([`Heaps`]) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
+/// `Complex<f32>`. The spectrum stamped `t`, a whole multiple of the plan's stride, of an input with delay `d`:
+///
+/// 1. the window starts at sample `t - rint(d(t))`, the spectrum is that of [`Channelizer`], its phase referred to `t`, turned by
+///    [`DelayValue::channel_phase_turns`](fringes_delay::DelayValue::channel_phase_turns);
+/// 2. `v = gain[channel][input] X[channel]`;
+/// 3. integers, with dither: `v` plus two numbers of (-1/2, 1/2). Philox4x32-10 with the counter `(s low, s high, input, 0)`,
+///    `s = t / stride`, and the key `(seed low, seed high)` gives `a, b`, its first two words. With `k` the channel's number within the plan
+///    and all arithmetic modulo 2^32,
+///    `h = k 0x9E3779B9 + a; h ^= h >> 16; h *= 0x21f0aaad; h ^= (h >> 15) ^ b; h *= 0xd35a2d97; h ^= h >> 15`; the real part's number is
+///    `(h mod 65536 + 1/2) / 65536 - 1/2`, the imaginary part's that of `h >> 16`. They depend on seed, input, spectrum and channel alone,
+///    so that any chunk can be computed again identically;
+/// 4. integers: clamped to +-127 or +-7, rounded half to even; a value with a part beyond the limit (or NaN, which gives 0) before rounding
+///    counts as saturated, once. Floats are rounded to their format.
+///
+/// # Frames
+/// A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame` strides, so that the correlator's
+/// batches align. The first frame is the first for which every input's samples exist. Frames are filled across chunks and steps of the
+/// delays at whatever cadence results: chunks of any size give the same bits.
+///
+/// # Missing data
+/// A spectrum is absent for an input if a sample of its window is flagged missing, or lies before the first of the stream: its values are 0
+/// and do not count. A frame is absent for an antenna if one of its spectra is absent for one of its inputs. If a chunk starts after the
+/// end of the one before it, no spectrum is made across the gap: the frame that was begun is closed, the rest of it absent, and the stream
+/// begins anew with the next frame whose samples exist.
+///
+/// ```
+/// use fringes_channelizer::{Channelizer, FEngineBuilder, Gains};
+/// use fringes_types::{Backend, Complex, Inputs, PackedSamples};
+/// use ndarray::Array2;
+///
+/// // Two antennas with two polarisations, 10-bit samples.
+/// let inputs = Inputs::new(2, 2)?;
+/// let plan = Channelizer::real(64).taps(8).build()?;
+/// let engine = FEngineBuilder::new(plan, inputs).spectra_per_frame(16).channels(8..56);
+/// let mut engine = engine.gains(Gains::uniform(0.25)?).dither(1).build::<Complex<i8>>(&Backend::auto())?;
+///
+/// let noise = |input: usize, time: usize| ((input * 7919 + time * 104729) % 401) as i16 - 200;
+/// for chunk in 0..3u64 {
+///     let samples = Array2::from_shape_fn((4, 5000), |(input, time)| noise(input, 5000 * chunk as usize + time));
+///     let packed = PackedSamples::pack(samples.view(), 10, inputs)?.with_first_sample(5000 * chunk);
+///     let channelized = engine.push(&packed)?;
+///     assert_eq!(channelized.statistics[0].samples, 5000);
+///     for frames in channelized.frames {
+///         assert_eq!(frames.heaps.data().dim(), (frames.frames(), 2, 48, 16, 2));
+///         assert_eq!(frames.first_stamp() % (16 * 128), 0);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Precision
+/// Voltages are those of [`crate::channelize`], within its bound of the exact ones; where a spectrum is turned, `(2 + 2 sqrt 5) 2^-24` of its
+/// 2-norm is added. Product and dither are in f64 on the CPU, so integers differ from those of exact voltages only where a part is nearer to a
+/// rounding tie than the voltage's error times the gain.
+///
+/// # Errors
+/// Every method leaves the stream as it was when it fails.
+#[derive(Debug)]
+pub struct FEngine<Q: FrameSample> {
+    backend: Backend,
+    timeline: Timeline,
+    settings: Settings,
+    /// Format of the stream's samples.
+    format: Option<ChunkFormat>,
+    /// Flags `[spectrum][input]` of the open frame.
+    open: Array2<bool>,
+    engine: Engine<Q>,
+}
+
+/// What computes the spectra.
+#[derive(Debug)]
+enum Engine<Q: FrameSample> {
+    Cpu(CpuEngine<Q>),
+}
+
+impl<Q: FrameSample> FEngine<Q> {
+    pub(super) fn new(backend: &Backend, timeline: Timeline, settings: Settings) -> Result<Self, ChannelizerError> {
+        let engine = Engine::Cpu(CpuEngine::new(backend, &timeline.plan, timeline.inputs, &settings)?);
+        let open = Array2::from_elem((settings.spectra_per_frame, timeline.inputs.len()), false);
+        Ok(Self { backend: backend.clone(), timeline, settings, format: None, open, engine })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Channelizer {
+        &self.timeline.plan
+    }
+
+    /// Inputs of the stream.
+    pub fn inputs(&self) -> Inputs {
+        self.timeline.inputs
+    }
+
+    /// Spectra of a frame.
+    pub fn spectra_per_frame(&self) -> usize {
+        self.settings.spectra_per_frame
+    }
+
+    /// Channels of the plan that come out.
+    pub fn channels(&self) -> Range<usize> {
+        self.settings.channels.clone()
+    }
+
+    /// The delay models, one an input.
+    pub fn delays(&self) -> &[DelayModel] {
+        &self.timeline.delays
+    }
+
+    /// The delay models, to queue updates. Segments that no coming spectrum needs are discarded by [`FEngine::push`].
+    pub fn delays_mut(&mut self) -> &mut [DelayModel] {
+        &mut self.timeline.delays
+    }
+
+    /// Sets the gains of all spectra that are not computed yet.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for gains of other channels or inputs.
+    pub fn set_gains(&mut self, gains: &Gains) -> Result<(), ChannelizerError> {
+        let gains = gains.expand(self.settings.channels.len(), self.timeline.inputs.len())?;
+        self.settings.gains = gains.t().as_standard_layout().into_owned();
+        Ok(())
+    }
+
+    /// Sample counter that the next chunk starts at if nothing is lost; `None` before the first chunk.
+    pub fn expected_sample(&self) -> Option<u64> {
+        self.timeline.expected_sample()
+    }
+
+    /// Stamp of the next spectrum; `None` before the first chunk.
+    pub fn next_stamp(&self) -> Option<u64> {
+        self.timeline.next_spectrum()
+    }
+
+    /// Bytes of samples that are held for coming spectra.
+    pub fn held_bytes(&self) -> u64 {
+        match &self.engine {
+            Engine::Cpu(engine) => engine.held_bytes(),
+        }
+    }
+
+    /// Memory that a chunk of `times` samples of each input takes. The workspace holds the frame that is not complete and one window of each
+    /// input; delays add what they need.
+    pub fn memory(&self, times: usize, format: ChunkFormat) -> MemoryNeed {
+        let bits = format.sample_bits();
+        CpuEngine::<Q>::memory(&self.timeline.plan, self.timeline.inputs, &self.settings, times, bits)
+    }
+
+    /// Forgets all samples and the frame that is not complete: the next chunk begins the stream anew, with any sample counter, format, rate
+    /// and centre frequency.
+    pub fn reset(&mut self) {
+        self.timeline.reset();
+        self.format = None;
+        match &mut self.engine {
+            Engine::Cpu(engine) => engine.reset(),
+        }
+    }
+
+    /// Takes a chunk and gives the frames that are complete with it, and the statistics of its samples.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre changed,
+    /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
+    /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
+    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
+    pub fn push(&mut self, chunk: &impl SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
+        self.take(chunk, false)
+    }
+
+    /// The frame that is not complete, the rest of it absent; `None` if there is none. The stream goes on with the next frame.
+    ///
+    /// # Errors
+    /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if there is no memory for another frame.
+    pub fn flush(&mut self) -> Result<Option<Frames<Q>>, ChannelizerError> {
+        let (filled, next, axes) = (self.filled(), self.timeline.next_spectrum(), self.timeline.axes());
+        let Some((next, axes)) = next.zip(axes).filter(|_| filled > 0) else { return Ok(None) };
+        let given = match &mut self.engine {
+            Engine::Cpu(engine) => engine.close(filled, &self.settings, self.timeline.inputs)?,
+        };
+        self.timeline.skip_to_alignment();
+        let flags = self.closed_flags(filled);
+        self.frames(given, flags, next - self.samples(filled), axes).map(Some)
+    }
+
+    /// Takes a chunk; with `finish`, gives the last frame though it is not complete.
+    fn take(&mut self, chunk: &dyn SampleChunk, finish: bool) -> Result<Channelized<Q>, ChannelizerError> {
+        let advance = self.timeline.advance(chunk)?;
+        if let Some(expected) = self.format.filter(|&format| format != chunk.format()) {
+            let (expected, actual) = (expected.to_string(), chunk.format().to_string());
+            return Err(ChannelizerError::Axis { quantity: "sample format", expected, actual });
+        }
+        let Some(advance) = advance else {
+            let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
+            return Ok(Channelized { frames: Vec::new(), statistics });
+        };
+        let span = tracing::debug_span!("f-engine chunk", first_sample = chunk.first_sample(), times = chunk.times());
+        let _guard = span.enter();
+        let filled = self.filled();
+        let close = (advance.anew && filled > 0).then_some(filled);
+        let cut_off = close.zip(self.timeline.next_spectrum().zip(self.timeline.axes()));
+        let filled = if advance.anew { 0 } else { filled };
+        let batch = Batch::new(self.settings.spectra_per_frame, filled, advance.spectra, finish);
+        let (settings, timeline) = (&self.settings, &self.timeline);
+        let job = Job { settings, timeline, advance: &advance, chunk, batch, close };
+        let (closed, given) = match &mut self.engine {
+            Engine::Cpu(engine) => {
+                let prepared = engine.prepare(&self.backend, &job)?;
+                engine.run(prepared, &job)
+            }
+        };
+
+        // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were checked.
+        let mut frames = Vec::new();
+        if let Some((given, (filled, (next, axes)))) = closed.zip(cut_off) {
+            frames.push(self.frames(given, self.closed_flags(filled), next - self.samples(filled), axes)?);
+        }
+        let (flags, open) = batch::flags(&batch, advance.present.view(), self.open.view());
+        if batch.frames > 0 {
+            frames.push(self.frames(given, flags, advance.first_stamp - self.samples(filled), advance.axes)?);
+        }
+        self.open = open;
+        self.format = Some(chunk.format());
+        self.timeline.commit(advance);
+        if finish {
+            self.timeline.skip_to_alignment();
+        }
+        Ok(Channelized { frames, statistics: statistics(chunk) })
+    }
+
+    /// Spectra that the open frame has.
+    fn filled(&self) -> usize {
+        let spectra = self.timeline.next_spectrum().unwrap_or(0) / self.timeline.plan.stride() as u64;
+        (spectra % self.settings.spectra_per_frame as u64) as usize
+    }
+
+    /// Samples from a spectrum to the one `spectra` later.
+    fn samples(&self, spectra: usize) -> u64 {
+        (spectra * self.timeline.plan.stride()) as u64
+    }
+
+    /// Flags of the open frame, of which `filled` spectra are filled.
+    fn closed_flags(&self, filled: usize) -> Array2<bool> {
+        let mut flags = self.open.clone();
+        flags.slice_mut(ndarray::s![filled.., ..]).fill(false);
+        flags
+    }
+
+    /// Frames with their axes and flags.
+    fn frames(
+        &self,
+        (data, saturated): Given<Q>,
+        spectra_present: Array2<bool>,
+        first_sample: u64,
+        axes: Axes,
+    ) -> Result<Frames<Q>, ChannelizerError> {
+        let plan = &self.timeline.plan;
+        let all = plan.frequencies(axes.sample_rate_hz, axes.centre_hz);
+        let frequencies = Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all };
+        let clock = SpectrumClock {
+            first_sample,
+            samples_between_spectra: plan.stride() as u64,
+            sample_rate_hz: axes.sample_rate_hz,
+        };
+        let present = self.antennas_present(data.dim().0, spectra_present.view());
+        let mut heaps = Heaps::from_checked(data)?.with_frequencies(frequencies).with_clock(clock)?;
+        if present.iter().any(|present| !present) {
+            heaps = heaps.with_presence(present)?;
+        }
+        Ok(Frames { heaps, spectra_present, saturated })
+    }
+
+    /// Flags `[frame][antenna]`.
+    fn antennas_present(&self, frames: usize, spectra: ArrayView2<'_, bool>) -> Array2<bool> {
+        let (inputs, spf) = (self.timeline.inputs, self.settings.spectra_per_frame);
+        let mut present = Array2::from_elem((frames, inputs.antennas()), true);
+        for ((time, input), &there) in spectra.indexed_iter() {
+            present[(time / spf, input / inputs.pols())] &= there;
+        }
+        present
+    }
+}
+
+/// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the rest of it absent;
+/// the result has exactly one piece.
+///
+/// ```
+/// use fringes_channelizer::{Channelizer, FEngineBuilder, channelize_frames};
+/// use fringes_types::{Backend, Complex, Inputs, Samples};
+/// use ndarray::Array2;
+///
+/// let inputs = Inputs::single_pol(1)?;
+/// let plan = Channelizer::complex(32).taps(4).build()?;
+/// let engine = FEngineBuilder::new(plan, inputs).spectra_per_frame(8);
+/// let samples = Samples::new(Array2::from_elem((1, 1000), Complex::new(1i8, 0)), inputs)?;
+/// let channelized = channelize_frames::<Complex<f32>>(&Backend::auto(), &samples, engine)?;
+/// // 28 spectra: three whole frames and half of one.
+/// assert_eq!(channelized.frames[0].heaps.data().dim(), (4, 1, 32, 8, 1));
+/// assert_eq!(channelized.frames[0].spectra_present.column(0).iter().filter(|&&present| present).count(), 28);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`FEngineBuilder::build`] and [`FEngine::push`]; [`ChannelizerError::TooShort`] if the chunk does not hold the first spectrum of a frame.
+pub fn channelize_frames<Q: FrameSample>(
+    backend: &Backend,
+    chunk: &impl SampleChunk,
+    engine: FEngineBuilder,
+) -> Result<Channelized<Q>, ChannelizerError> {
+    let mut engine = engine.build::<Q>(backend)?;
+    let channelized = engine.take(chunk, true)?;
+    if channelized.frames.is_empty() {
+        let needed = engine.timeline.samples_for_next(chunk.first_sample());
+        return Err(ChannelizerError::TooShort { needed, actual: chunk.times() });
+    }
+    Ok(channelized)
+}

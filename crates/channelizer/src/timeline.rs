@@ -1,0 +1,306 @@
+//! Which spectra a stream of chunks makes of which samples: the one place that knows about delays, gaps, stamps and missing samples.
+//!
+//! ```text
+//! absolute samples    | held from the last chunks | chunk                    |
+//! input 0, delay 3        [---- window of spectrum t -----]        starts at t - 3
+//! input 1, delay 900  [---- window of spectrum t -----]            starts at t - 900
+//! ```
+//!
+//! [`Timeline::advance`] says what a chunk completes and changes nothing; [`Timeline::commit`] takes it, once that has been computed. Who
+//! computes it holds of each input the samples from [`Advance::keep`] on.
+
+use fringes_cpu::pfb::{Rotation, SpectrumInput};
+use fringes_delay::{DelayModel, DelayValue};
+use fringes_types::{Dimension, Inputs, SampleChunk, TypesError};
+use ndarray::Array2;
+
+use crate::channelizer::check_counter;
+use crate::presence::MissingSamples;
+use crate::{Channelizer, ChannelizerError};
+
+/// Default of the largest coarse delay: 2^24 samples, 9.8 ms at 1.7 GS/s.
+const MAX_DELAY: u64 = 1 << 24;
+/// Default of the samples that are held beyond need, for delays that grow at a model update.
+const MAX_GROWTH: u64 = 1 << 16;
+
+/// Position of a stream, its delays, and what must not change from chunk to chunk.
+#[derive(Debug, Clone)]
+pub(crate) struct Timeline {
+    pub(crate) plan: Channelizer,
+    pub(crate) inputs: Inputs,
+    pub(crate) delays: Vec<DelayModel>,
+    max_delay: u64,
+    max_growth: u64,
+    /// The stream begins with a spectrum stamped with a whole multiple of this, itself one of the stride.
+    alignment: u64,
+    axes: Option<Axes>,
+    position: Option<Position>,
+    /// Missing samples of each input that coming windows may hold.
+    missing: Vec<MissingSamples>,
+}
+
+/// What must not change from chunk to chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Axes {
+    pub(crate) sample_rate_hz: f64,
+    pub(crate) centre_hz: Option<f64>,
+}
+
+/// Where a stream is, in absolute samples.
+#[derive(Debug, Clone)]
+struct Position {
+    /// First sample of the stream since it began anew.
+    origin: i64,
+    /// The sample after the last one taken.
+    received: u64,
+    /// Stamp of the next spectrum.
+    next: u64,
+    /// Latest start of a window of each input so far; until there is one, where the first will start.
+    furthest: Vec<i64>,
+}
+
+/// The spectra that a chunk completes.
+#[derive(Debug)]
+pub(crate) struct Advance {
+    /// Whether the stream begins anew with this chunk.
+    pub(crate) anew: bool,
+    pub(crate) axes: Axes,
+    /// First sample of the chunk.
+    pub(crate) first_sample: i64,
+    /// Stamp of the first spectrum.
+    pub(crate) first_stamp: u64,
+    /// Number of spectra.
+    pub(crate) spectra: usize,
+    /// Flags `[time][input]`, true where all samples of the window are present.
+    pub(crate) present: Array2<bool>,
+    /// First sample of each input that is to be held.
+    pub(crate) keep: Vec<i64>,
+    /// Delays `[time][input]`.
+    delays: Vec<DelayValue>,
+    missing: Vec<MissingSamples>,
+    after: Position,
+}
+
+impl Timeline {
+    /// Of a stream without delays that begins with a whole multiple of `alignment`.
+    pub(crate) fn new(plan: Channelizer, inputs: Inputs, alignment: u64) -> Self {
+        Self {
+            delays: vec![DelayModel::zero(); inputs.len()],
+            missing: vec![MissingSamples::default(); inputs.len()],
+            plan,
+            inputs,
+            max_delay: MAX_DELAY,
+            max_growth: MAX_GROWTH,
+            alignment,
+            axes: None,
+            position: None,
+        }
+    }
+
+    /// Sets the delay models, one an input.
+    pub(crate) fn set_delays(&mut self, delays: Vec<DelayModel>) -> Result<(), ChannelizerError> {
+        if delays.len() != self.inputs.len() {
+            let (array, expected, actual) = ("delay models", self.inputs.len(), delays.len());
+            return Err(TypesError::Dimension { array, dimension: Dimension::Input, expected, actual }.into());
+        }
+        self.delays = delays;
+        Ok(())
+    }
+
+    /// Sets the largest delay and growth; 2^52 samples is the largest delay that a model gives.
+    pub(crate) fn set_delay_limits(&mut self, max_delay_samples: u64, max_growth_samples: u64) {
+        self.max_delay = max_delay_samples.min(1 << 52);
+        self.max_growth = max_growth_samples.min(1 << 52);
+    }
+
+    /// The sample after the last one taken.
+    pub(crate) fn expected_sample(&self) -> Option<u64> {
+        self.position.as_ref().map(|position| position.received)
+    }
+
+    /// Stamp of the next spectrum.
+    pub(crate) fn next_spectrum(&self) -> Option<u64> {
+        self.position.as_ref().map(|position| position.next)
+    }
+
+    /// Rate and centre of the stream.
+    pub(crate) fn axes(&self) -> Option<Axes> {
+        self.axes
+    }
+
+    /// Forgets everything but plan, inputs and delays.
+    pub(crate) fn reset(&mut self) {
+        self.axes = None;
+        self.position = None;
+        self.missing.fill(MissingSamples::default());
+    }
+
+    /// Leaves out the spectra up to the next whole multiple of the alignment.
+    pub(crate) fn skip_to_alignment(&mut self) {
+        if let Some(position) = &mut self.position {
+            position.next = position.next.next_multiple_of(self.alignment);
+        }
+    }
+
+    /// What a chunk completes; `None` for a chunk without samples.
+    pub(crate) fn advance(&self, chunk: &dyn SampleChunk) -> Result<Option<Advance>, ChannelizerError> {
+        let axes = self.check(chunk)?;
+        if chunk.times() == 0 {
+            return Ok(None);
+        }
+        let (position, anew) = match &self.position {
+            Some(position) if chunk.first_sample() == position.received => (position.clone(), false),
+            _ => (self.begin(chunk.first_sample())?, true),
+        };
+        let (first_stamp, origin) = (position.next, position.origin);
+        let (spectra, delays, after) = self.ready(position, chunk.times())?;
+        let first_sample = chunk.first_sample() as i64;
+        let mut missing = self.missing.clone();
+        let mut present = Array2::from_elem((spectra, self.inputs.len()), true);
+        for (input, (missing, mut present)) in missing.iter_mut().zip(present.columns_mut()).enumerate() {
+            if anew {
+                *missing = MissingSamples::default();
+            }
+            missing.append(chunk.presence(), input, first_sample, chunk.times());
+            for (time, present) in present.iter_mut().enumerate() {
+                let stamp = (first_stamp + (time * self.plan.stride()) as u64) as i64;
+                let start = stamp - delays[time * self.inputs.len() + input].coarse;
+                *present = start >= origin && !missing.any_in(start..start + self.plan.window_samples() as i64);
+            }
+        }
+        let keep: Vec<i64> = after.furthest.iter().map(|&start| start - self.max_growth as i64).collect();
+        for (missing, &keep) in missing.iter_mut().zip(&keep) {
+            missing.discard_before(keep.min(after.received as i64));
+        }
+        Ok(Some(Advance { anew, axes, first_sample, first_stamp, spectra, present, keep, delays, missing, after }))
+    }
+
+    /// Takes what a chunk completed.
+    pub(crate) fn commit(&mut self, advance: Advance) {
+        for delay in &mut self.delays {
+            delay.discard_before(advance.after.next);
+        }
+        self.position = Some(advance.after);
+        self.axes = Some(advance.axes);
+        self.missing = advance.missing;
+    }
+
+    /// Samples, phase and position of the window of a spectrum, counted from the chunk's first sample.
+    pub(crate) fn spectrum(&self, advance: &Advance, time: usize, input: usize) -> SpectrumInput {
+        let delay = &advance.delays[time * self.inputs.len() + input];
+        let stamp = advance.first_stamp + (time * self.plan.stride()) as u64;
+        SpectrumInput {
+            start: stamp as i64 - delay.coarse - advance.first_sample,
+            shift: (stamp % self.plan.step() as u64) as usize,
+            rotation: Rotation {
+                turns: delay.channel_phase_turns(0, self.plan.channels(), self.plan.is_complex()),
+                turns_per_channel: -delay.fine / self.plan.step() as f64,
+            },
+        }
+    }
+
+    /// Samples of all inputs together that are held after a chunk.
+    pub(crate) fn held_samples(&self, advance: &Advance) -> u64 {
+        let (origin, end) = (advance.after.origin, advance.after.received as i64);
+        let of_input = |&keep: &i64| (end - keep.max(origin)).max(0) as u64;
+        advance.keep.iter().map(of_input).fold(0, u64::saturating_add)
+    }
+
+    /// Samples from `first_sample` on that the first spectrum of a stream needs, of which no spectrum was made yet.
+    pub(crate) fn samples_for_next(&self, first_sample: u64) -> usize {
+        let latest = self.position.iter().flat_map(|position| &position.furthest).max();
+        let start = latest.map_or(0, |&start| start - first_sample as i64).max(0) as usize;
+        start + self.plan.window_samples()
+    }
+
+    /// The chunk's axes, if it fits the stream.
+    fn check(&self, chunk: &dyn SampleChunk) -> Result<Axes, ChannelizerError> {
+        self.plan.check_kind(chunk.format().is_complex())?;
+        if chunk.inputs() != self.inputs {
+            return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs() });
+        }
+        check_counter(chunk.first_sample(), chunk.times())?;
+        let axes = Axes { sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
+        if let Some(expected) = self.axes {
+            let differs = |quantity, expected: String, actual: String| {
+                if expected == actual { Ok(()) } else { Err(ChannelizerError::Axis { quantity, expected, actual }) }
+            };
+            differs("sample rate in Hz", expected.sample_rate_hz.to_string(), axes.sample_rate_hz.to_string())?;
+            differs("centre frequency in Hz", format!("{:?}", expected.centre_hz), format!("{:?}", axes.centre_hz))?;
+        }
+        match self.expected_sample() {
+            Some(expected) if chunk.first_sample() < expected => {
+                Err(ChannelizerError::OutOfOrder { expected, actual: chunk.first_sample() })
+            }
+            _ => Ok(axes),
+        }
+    }
+
+    /// The position of a stream that begins with sample `origin`: the first multiple of the alignment, not before that after the last
+    /// spectrum, at which no input's window starts before `origin`.
+    fn begin(&self, origin: u64) -> Result<Position, ChannelizerError> {
+        let alignment = self.alignment;
+        // No delay is less than -max_delay, so no earlier stamp can do.
+        let earliest = origin.saturating_sub(self.max_delay).max(self.next_spectrum().unwrap_or(0));
+        let mut next = earliest.next_multiple_of(alignment);
+        loop {
+            let delays: Vec<DelayValue> = self.delays.iter().map(|delay| delay.evaluate(next)).collect();
+            let starts = delays.iter().map(|delay| next as i64 - delay.coarse);
+            let late = starts.clone().map(|start| origin as i64 - start).max().unwrap_or(0);
+            if late <= 0 {
+                let furthest = starts.collect();
+                return Ok(Position { origin: origin as i64, received: origin, next, furthest });
+            }
+            if next > origin + self.max_delay {
+                self.check_delays(next, &delays)?;
+            }
+            // Half of what is missing, so that delays that change by up to a sample a sample are not overshot.
+            next = next.saturating_add((late as u64 / 2 / alignment).max(1) * alignment);
+        }
+    }
+
+    /// `Ok` if no delay is larger than allowed.
+    fn check_delays(&self, sample: u64, delays: &[DelayValue]) -> Result<(), ChannelizerError> {
+        match delays.iter().position(|delay| delay.coarse.unsigned_abs() > self.max_delay) {
+            None => Ok(()),
+            Some(input) => {
+                let (actual, limit) = (delays[input].coarse, self.max_delay);
+                Err(ChannelizerError::DelayTooLarge { input, sample, actual, limit })
+            }
+        }
+    }
+
+    /// The spectra that `times` more samples complete: how many, their delays `[time][input]`, and the position after them.
+    fn ready(
+        &self,
+        mut position: Position,
+        times: usize,
+    ) -> Result<(usize, Vec<DelayValue>, Position), ChannelizerError> {
+        let window = self.plan.window_samples() as i64;
+        let (mut spectra, mut all) = (0, Vec::new());
+        position.received += times as u64;
+        loop {
+            let sample = position.next;
+            let from = all.len();
+            all.extend(self.delays.iter().map(|delay| delay.evaluate(sample)));
+            let delays = &all[from..];
+            self.check_delays(sample, delays)?;
+            let starts = delays.iter().map(|delay| sample as i64 - delay.coarse);
+            for (input, (start, &furthest)) in starts.clone().zip(&position.furthest).enumerate() {
+                let earliest = furthest - self.max_growth as i64;
+                if start < earliest {
+                    return Err(ChannelizerError::DelayJump { input, sample, start, earliest });
+                }
+            }
+            if starts.clone().any(|start| start + window > position.received as i64) {
+                all.truncate(from);
+                return Ok((spectra, all, position));
+            }
+            for (furthest, start) in position.furthest.iter_mut().zip(starts) {
+                *furthest = start.max(*furthest);
+            }
+            spectra += 1;
+            position.next += self.plan.stride() as u64;
+        }
+    }
+}
