@@ -164,6 +164,42 @@ pub enum ChannelizerError {
         /// Its channel, time and input.
         index: Vec<usize>,
     },
+    /// A buffer on a device is too short.
+    #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
+    DeviceLength {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Elements that the shape needs.
+        expected: usize,
+        /// Elements that came.
+        actual: usize,
+    },
+    /// A buffer on a device starts at an address that the kernels cannot use.
+    #[error("device buffer of {buffer}: expected a multiple of {expected} bytes, found address {address:#x}")]
+    DeviceAlignment {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Alignment needed.
+        expected: u64,
+        /// Address that came.
+        address: u64,
+    },
+    /// A size that the GPU kernels cannot count.
+    #[error("{layout}: the GPU takes at most {limit}, found {actual}")]
+    LayoutSize {
+        /// What has the size.
+        layout: &'static str,
+        /// The size that came.
+        actual: usize,
+        /// The largest one.
+        limit: usize,
+    },
+}
+
+impl From<fringes_gpu::GpuError> for ChannelizerError {
+    fn from(error: fringes_gpu::GpuError) -> Self {
+        Self::Types(error.into())
+    }
 }
 
 fn kind(complex: bool) -> &'static str {

@@ -2,14 +2,14 @@
 
 /// What the dithers of a spectrum's channels are made of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SpectrumDither {
+pub(crate) struct SpectrumDither {
     a: u32,
     b: u32,
 }
 
 impl SpectrumDither {
     /// Of the spectrum with number `spectrum` of an input.
-    pub(super) fn new(seed: u64, spectrum: u64, input: u32) -> Self {
+    pub(crate) fn new(seed: u64, spectrum: u64, input: u32) -> Self {
         let mut c = [spectrum as u32, (spectrum >> 32) as u32, input, 0];
         let mut key = [seed as u32, (seed >> 32) as u32];
         for _ in 0..10 {
@@ -22,7 +22,7 @@ impl SpectrumDither {
 
     /// Of a channel: real and imaginary part, exact.
     #[inline(always)]
-    pub(super) fn of(self, channel: u32) -> (f64, f64) {
+    pub(crate) fn of(self, channel: u32) -> (f64, f64) {
         let mut h = channel.wrapping_mul(0x9E37_79B9).wrapping_add(self.a);
         h ^= h >> 16;
         h = h.wrapping_mul(0x21F0_AAAD);

@@ -12,7 +12,7 @@
 //! The product of gain and voltage, and the sum with the dither, are taken in f64 by the reference's formula: of the same f32 voltages,
 //! integers and counts of saturated values equal the reference's without a margin at rounding ties.
 
-mod dither;
+pub(crate) mod dither;
 mod statistics;
 mod value;
 
