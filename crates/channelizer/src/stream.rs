@@ -118,7 +118,7 @@ impl ChannelizerStream {
     /// changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
     /// the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
     /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
-    pub fn push(&mut self, chunk: &impl SampleChunk) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
+    pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
         let Some(advance) = self.timeline.advance(chunk)? else { return Ok(None) };
         let span = tracing::debug_span!("channelize chunk", first_sample = chunk.first_sample(), times = chunk.times());
         let _guard = span.enter();

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use fringes_types::{Complex, SampleChunk};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 
 use crate::timeline::{Advance, Timeline};
 
@@ -83,13 +83,15 @@ pub(super) fn flags(
     present: ArrayView2<'_, bool>,
     open: ArrayView2<'_, bool>,
 ) -> (Array2<bool>, Array2<bool>) {
-    let (spf, inputs) = (batch.spectra_per_frame, present.ncols());
-    let mut all = Array2::from_elem(((batch.frames + 1) * spf, inputs), false);
-    let (before, after) = (0..batch.filled, batch.filled..batch.filled + batch.spectra);
-    all.slice_mut(ndarray::s![before.clone(), ..]).assign(&open.slice(ndarray::s![before, ..]));
-    all.slice_mut(ndarray::s![after, ..]).assign(&present);
-    let (given, rest) = all.view().split_at(Axis(0), batch.frames * spf);
-    (given.to_owned(), rest.to_owned())
+    let (given, spf, inputs) = (batch.frames * batch.spectra_per_frame, batch.spectra_per_frame, present.ncols());
+    let flag = |time: usize, input: usize| match time.checked_sub(batch.filled) {
+        None => open[(time, input)],
+        Some(time) => time < batch.spectra && present[(time, input)],
+    };
+    (
+        Array2::from_shape_fn((given, inputs), |(time, input)| flag(time, input)),
+        Array2::from_shape_fn((spf, inputs), |(time, input)| flag(given + time, input)),
+    )
 }
 
 #[cfg(test)]

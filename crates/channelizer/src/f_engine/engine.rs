@@ -179,7 +179,7 @@ impl<Q: FrameSample> FEngine<Q> {
     /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
     /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
     /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
-    pub fn push(&mut self, chunk: &impl SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
+    pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
         self.take(chunk, false)
     }
 
@@ -319,7 +319,7 @@ impl<Q: FrameSample> FEngine<Q> {
 /// As [`FEngineBuilder::build`] and [`FEngine::push`]; [`ChannelizerError::TooShort`] if the chunk does not hold the first spectrum of a frame.
 pub fn channelize_frames<Q: FrameSample>(
     backend: &Backend,
-    chunk: &impl SampleChunk,
+    chunk: &dyn SampleChunk,
     engine: FEngineBuilder,
 ) -> Result<Channelized<Q>, ChannelizerError> {
     let mut engine = engine.build::<Q>(backend)?;

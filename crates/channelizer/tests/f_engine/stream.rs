@@ -1,0 +1,201 @@
+//! Chunks: any cut gives the same bits; presence, delays and formats across seams.
+
+use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window};
+use fringes_types::{Backend, Complex, Complex4, Inputs, SampleChunk, Samples, f16};
+use ndarray::{Array2, s};
+use proptest::prelude::*;
+
+use crate::support::{Case, backends};
+
+fn case() -> impl Strategy<Value = (Case, Vec<usize>)> {
+    let shape = (1..=12usize, any::<bool>(), 1..=5usize, 1..=3usize, 1..=2usize, 1..=2usize);
+    let more = (1..=9usize, 100..900usize, prop_oneof![0..100u64, Just(100_000_000_000_007)], any::<Option<u64>>());
+    let lengths = prop::collection::vec(prop_oneof![0..5usize, 1..200usize], 1..6);
+    let delay = (-40.0..40.0f64, -0.02..0.02f64, -1.0..1.0f64, -0.01..0.01f64);
+    let rest = (prop::collection::vec(delay, 4), any::<u64>(), prop::option::of(1..40usize), 2u32..=16);
+    (shape, more, lengths, rest).prop_map(
+        |((channels, complex, taps, oversampling, antennas, pols), more, mut lengths, rest)| {
+            let (spectra_per_frame, length, first, dither) = more;
+            let (mut delays, seed, block, bits) = rest;
+            // Every step divides by 1 and itself.
+            let step = if complex { channels } else { 2 * channels };
+            let oversampling = (if step % oversampling == 0 { oversampling } else { step }, 1);
+            delays.truncate(antennas * pols);
+            lengths.push(7);
+            if let Some(block) = block {
+                lengths.iter_mut().for_each(|length| *length = length.next_multiple_of(block));
+            }
+            let range = channels / 3..channels;
+            let case = Case {
+                channels,
+                complex,
+                taps,
+                window: Window::Hamming,
+                oversampling,
+                antennas,
+                pols,
+                spectra_per_frame,
+                range,
+                dither,
+                bits,
+                first,
+                length,
+                delays,
+                sigma: 60.0,
+                block,
+                seed: seed >> 1,
+            };
+            (case, lengths)
+        },
+    )
+}
+
+fn same<Q: FrameSample>(case: &Case, lengths: &[usize]) -> Result<(), TestCaseError> {
+    for backend in backends() {
+        let parts = case.streamed::<Q>(&backend, lengths);
+        let whole = case.streamed::<Q>(&backend, &[case.length]);
+        prop_assert_eq!(&parts.frames, &whole.frames);
+        for (part, whole) in parts.statistics.iter().zip(&whole.statistics) {
+            prop_assert_eq!((part.samples, part.clipped), (whole.samples, whole.clipped));
+            prop_assert_eq!(part.sum_of_squares, whole.sum_of_squares);
+        }
+        if let Some(frames) = whole.frames.first() {
+            prop_assert_eq!(&case.one_call::<Q>(&backend).frames, &vec![frames.clone()]);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn chunks_of_any_size_give_the_bits_of_one((case, lengths) in case()) {
+        same::<Complex<i8>>(&case, &lengths)?;
+        same::<Complex<f32>>(&case, &lengths)?;
+    }
+
+    #[test]
+    fn memory_limits_change_no_bit((case, lengths) in case()) {
+        let limited = |backend: &Backend, extra| {
+            let format = case.chunk(&case.samples(), 0, 0).format();
+            let need = case.engine::<Complex<i8>>(backend).memory(case.length, format);
+            // Delays hold more than a window: the largest growth, and the delays themselves.
+            let held = (2 * (1 << 16) + 1000) * 8 * case.inputs().len() as u64;
+            backend.clone().with_memory_limit(need.smallest_step_bytes + held + extra)
+        };
+        for backend in backends() {
+            let expected = case.streamed::<Complex<i8>>(&backend, &lengths).frames;
+            for extra in [0, 10_000] {
+                prop_assert_eq!(&case.streamed::<Complex<i8>>(&limited(&backend, extra), &lengths).frames, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_of_frames_is_cut_alike() {
+    let case = Case { delays: vec![(3.3, 0.004, 0.1, 1e-4), (-7.9, -0.003, -0.3, 0.0)], ..Case::default() };
+    same::<Complex4>(&case, &[100, 333]).unwrap();
+    same::<Complex<f16>>(&case, &[100, 333]).unwrap();
+}
+
+#[test]
+fn the_same_samples_in_every_format_give_the_same_frames() {
+    let case = Case { bits: 8, antennas: 2, ..Case::default() };
+    let samples = case.samples().mapv(|value| value.re);
+    let inputs = case.inputs();
+    let chunks: Vec<Box<dyn SampleChunk>> = vec![
+        Box::new(Samples::new(samples.mapv(|value| value as i8), inputs).unwrap()),
+        Box::new(Samples::new(samples.clone(), inputs).unwrap()),
+        Box::new(Samples::new(samples.mapv(|value| f16::from_f32(value.into())), inputs).unwrap()),
+        Box::new(Samples::new(samples.mapv(f32::from), inputs).unwrap()),
+        Box::new(Samples::new(samples.t().mapv(f32::from).reversed_axes(), inputs).unwrap()),
+    ];
+    for backend in backends() {
+        let expected = case.one_call::<Complex<i8>>(&backend).frames;
+        for chunk in &chunks {
+            let found = fringes_channelizer::channelize_frames(&backend, &**chunk, case.builder()).unwrap();
+            assert_eq!(found.frames, expected, "{}", chunk.format());
+        }
+    }
+}
+
+#[test]
+fn complex_samples_in_every_format_give_the_same_frames() {
+    let case = Case { bits: 8, complex: true, ..Case::default() };
+    let samples = case.samples();
+    let inputs = case.inputs();
+    let parts = |f: fn(i16) -> f32| samples.mapv(|value| Complex::new(f(value.re), f(value.im)));
+    let floats = parts(f32::from);
+    let chunks: Vec<Box<dyn SampleChunk>> = vec![
+        Box::new(Samples::new(samples.mapv(|value| Complex::new(value.re as i8, value.im as i8)), inputs).unwrap()),
+        Box::new(
+            Samples::new(floats.mapv(|x| Complex::new(f16::from_f32(x.re), f16::from_f32(x.im))), inputs).unwrap(),
+        ),
+        Box::new(Samples::new(floats, inputs).unwrap()),
+    ];
+    for backend in backends() {
+        let expected = case.one_call::<Complex<i8>>(&backend).frames;
+        for chunk in &chunks {
+            let found = fringes_channelizer::channelize_frames(&backend, &**chunk, case.builder()).unwrap();
+            assert_eq!(found.frames, expected, "{}", chunk.format());
+        }
+    }
+}
+
+#[test]
+fn without_gains_float_frames_are_the_channelizer_streams_voltages() {
+    let case = Case { antennas: 2, length: 3000, ..Case::default() };
+    let samples = case.samples();
+    for backend in backends() {
+        let mut stream = ChannelizerStream::new(&backend, case.plan(), case.inputs()).unwrap();
+        let chunk = case.chunk(&samples, 0, case.length);
+        let voltages = stream.push(&*chunk).unwrap().unwrap();
+        let builder = FEngineBuilder::new(case.plan(), case.inputs()).spectra_per_frame(5);
+        let mut engine = builder.build::<Complex<f32>>(&backend).unwrap();
+        let frames = engine.push(&*chunk).unwrap().frames.remove(0);
+        let times = frames.heaps.times();
+        assert_eq!((times, voltages.times()), (20, 20));
+        assert_eq!(frames.heaps.to_voltages().data(), voltages.data().slice(s![.., ..times, ..]));
+        assert_eq!((frames.heaps.clock(), frames.heaps.frequencies()), (voltages.clock(), voltages.frequencies()));
+    }
+}
+
+#[test]
+fn a_range_of_channels_has_its_frequencies() {
+    let inputs = Inputs::single_pol(1).unwrap();
+    let plan = fringes_channelizer::Channelizer::real(16).taps(2).build().unwrap();
+    let samples = Samples::new(Array2::from_elem((1, 200), 1i8), inputs).unwrap();
+    let samples = samples.with_sample_rate(32e6).unwrap().with_centre_frequency(1e9).unwrap();
+    let builder = FEngineBuilder::new(plan, inputs).channels(3..9).spectra_per_frame(2);
+    let channelized =
+        fringes_channelizer::channelize_frames::<Complex<i8>>(&Backend::cpu(), &samples, builder).unwrap();
+    let heaps = &channelized.frames[0].heaps;
+    // A band of 16 MHz from 992 MHz on, channels of 1 MHz.
+    assert_eq!((heaps.channels(), heaps.frequencies().first_hz, heaps.frequencies().step_hz), (6, 995e6, 1e6));
+    assert_eq!(heaps.clock().sample_rate_hz, 32e6);
+}
+
+#[test]
+fn gains_and_delays_change_between_chunks() {
+    let case = Case::default();
+    let samples = case.samples();
+    for backend in backends() {
+        let mut engine = case.engine::<Complex<f32>>(&backend);
+        let half = case.length / 2;
+        let before = engine.push(&*case.chunk(&samples, 0, half)).unwrap();
+        engine.set_gains(&fringes_channelizer::Gains::uniform(0.0).unwrap()).unwrap();
+        let from = engine.next_stamp().unwrap();
+        let mut rest = engine.push(&*case.chunk(&samples, half, case.length)).unwrap().frames;
+        rest.extend(engine.flush().unwrap());
+        assert!(before.frames[0].heaps.data().iter().all(|value| value.norm() > 0.0));
+        for frames in rest {
+            for ((frame, _, _, spectrum, _), value) in frames.heaps.data().indexed_iter() {
+                let clock = frames.heaps.clock();
+                let stamp = clock.sample_of(frame * case.spectra_per_frame + spectrum);
+                assert!(stamp < from || value.norm() == 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Cases of an F-engine, their samples, and what the reference makes of them.
+
+use std::ops::Range;
+
+use fringes_channelizer::{
+    Channelized, Channelizer, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Window,
+    channelize_frames,
+};
+use fringes_delay::DelayModel;
+use fringes_reference::f_engine as reference;
+use fringes_types::{Backend, Complex, Heaps, Inputs, PackedSamples, SampleChunk, SamplePresence, Samples};
+use ndarray::{Array2, Axis, concatenate, s};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+pub(crate) type C64 = Complex<f64>;
+
+/// Half of f32's epsilon.
+pub(crate) const U: f64 = f32::EPSILON as f64 / 2.0;
+
+/// The backends that are tested.
+pub(crate) fn backends() -> Vec<Backend> {
+    vec![Backend::cpu()]
+}
+
+/// What an F-engine computes, and of which samples.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) channels: usize,
+    pub(crate) complex: bool,
+    pub(crate) taps: usize,
+    pub(crate) window: Window,
+    pub(crate) oversampling: (usize, usize),
+    pub(crate) antennas: usize,
+    pub(crate) pols: usize,
+    pub(crate) spectra_per_frame: usize,
+    pub(crate) range: Range<usize>,
+    pub(crate) dither: Option<u64>,
+    /// Bits of a part of a sample: packed if they are real.
+    pub(crate) bits: u32,
+    /// Counter of the first sample, and samples of each input.
+    pub(crate) first: u64,
+    pub(crate) length: usize,
+    /// Delay, rate, phase and phase rate of each input; none if there are none.
+    pub(crate) delays: Vec<(f64, f64, f64, f64)>,
+    /// Standard deviation of a channel's values.
+    pub(crate) sigma: f64,
+    /// Samples of a block of presence flags, of which a tenth is missing.
+    pub(crate) block: Option<usize>,
+    pub(crate) seed: u64,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            channels: 64,
+            complex: false,
+            taps: 4,
+            window: Window::Hann,
+            oversampling: (1, 1),
+            antennas: 1,
+            pols: 2,
+            spectra_per_frame: 4,
+            range: 0..64,
+            dither: None,
+            bits: 10,
+            first: 0,
+            length: 64 * 2 * 14,
+            delays: Vec::new(),
+            sigma: 20.0,
+            block: None,
+            seed: 1,
+        }
+    }
+}
+
+impl Case {
+    pub(crate) fn inputs(&self) -> Inputs {
+        Inputs::new(self.antennas, self.pols).unwrap()
+    }
+
+    pub(crate) fn plan(&self) -> Channelizer {
+        let builder = if self.complex { Channelizer::complex(self.channels) } else { Channelizer::real(self.channels) };
+        let (numerator, denominator) = self.oversampling;
+        builder.taps(self.taps).window(self.window).oversampling(numerator, denominator).build().unwrap()
+    }
+
+    fn models(&self) -> Vec<DelayModel> {
+        let none = vec![(0.0, 0.0, 0.0, 0.0); self.antennas * self.pols];
+        let delays = if self.delays.is_empty() { none } else { self.delays.clone() };
+        let segment = |(delay, rate, phase, phase_rate)| {
+            fringes_delay::DelaySegment::new(self.first + 500, vec![delay, rate]).with_phase(phase, phase_rate)
+        };
+        delays.into_iter().map(|delay| DelayModel::from_segment(segment(delay)).unwrap()).collect()
+    }
+
+    /// Largest magnitude of a sample.
+    pub(crate) fn half(&self) -> f64 {
+        f64::from(1u32 << (self.bits - 1))
+    }
+
+    /// Gains around those that make the standard deviation of a channel's values `sigma`: samples have a third of the range.
+    pub(crate) fn gains(&self) -> Array2<Complex<f32>> {
+        // The power of a channel is the samples' variance; a part has half of it.
+        let samples = self.half() / 3.0 * if self.complex { 2f64.sqrt() } else { 1.0 };
+        let gain = self.sigma * 2f64.sqrt() / samples.max(0.5);
+        Array2::from_shape_fn((self.range.len(), self.antennas * self.pols), |(channel, input)| {
+            let gain = Complex::from_polar(gain * (1.0 + 0.1 * (channel % 3) as f64), 0.3 + input as f64);
+            Complex::new(gain.re as f32, gain.im as f32)
+        })
+    }
+
+    pub(crate) fn builder(&self) -> FEngineBuilder {
+        let builder = FEngineBuilder::new(self.plan(), self.inputs())
+            .spectra_per_frame(self.spectra_per_frame)
+            .channels(self.range.clone())
+            .gains(Gains::per_channel_input(self.gains()).unwrap())
+            .delays(self.models());
+        match self.dither {
+            Some(seed) => builder.dither(seed),
+            None => builder,
+        }
+    }
+
+    pub(crate) fn engine<Q: FrameSample>(&self, backend: &Backend) -> FEngine<Q> {
+        self.builder().build(backend).unwrap()
+    }
+
+    /// Samples of at most `bits` bits, parts of complex ones apart: normal, a few at the ends of the range.
+    pub(crate) fn samples(&self) -> Array2<Complex<i16>> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.seed);
+        let half = self.half();
+        let mut part = || {
+            let sum: f64 = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+            (sum * half / 3.0).round().clamp(-half, half - 1.0) as i16
+        };
+        let shape = (self.antennas * self.pols, self.length);
+        Array2::from_shape_simple_fn(shape, || Complex::new(part(), if self.complex { part() } else { 0 }))
+    }
+
+    pub(crate) fn presence(&self, columns: usize) -> Option<SamplePresence> {
+        let block = self.block?;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.seed + 1);
+        let shape = (self.antennas * self.pols, columns.div_ceil(block));
+        SamplePresence::new(block, Array2::from_shape_simple_fn(shape, || rng.random::<f64>() > 0.1)).ok()
+    }
+
+    /// Samples `from .. to` as a chunk. Of those with presence flags, `from` is a multiple of the block.
+    pub(crate) fn chunk(&self, samples: &Array2<Complex<i16>>, from: usize, to: usize) -> Box<dyn SampleChunk> {
+        let part = samples.slice(s![.., from..to]);
+        let first = self.first + from as u64;
+        let presence = self.presence(samples.ncols()).map(|presence| {
+            let block = presence.samples_per_block();
+            let flags = presence.flags().slice(s![.., from / block..to.div_ceil(block)]).to_owned();
+            SamplePresence::new(block, flags).unwrap()
+        });
+        if self.complex {
+            let samples = Samples::new(part.to_owned(), self.inputs()).unwrap().with_first_sample(first);
+            Box::new(match presence {
+                Some(presence) => samples.with_presence(presence).unwrap(),
+                None => samples,
+            })
+        } else {
+            let real = part.mapv(|value| value.re);
+            let samples = PackedSamples::pack(real.view(), self.bits, self.inputs()).unwrap().with_first_sample(first);
+            Box::new(match presence {
+                Some(presence) => samples.with_presence(presence).unwrap(),
+                None => samples,
+            })
+        }
+    }
+
+    /// All frames in one call.
+    pub(crate) fn one_call<Q: FrameSample>(&self, backend: &Backend) -> Channelized<Q> {
+        let samples = self.samples();
+        channelize_frames(backend, &*self.chunk(&samples, 0, self.length), self.builder()).unwrap()
+    }
+
+    /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the statistics.
+    pub(crate) fn streamed<Q: FrameSample>(&self, backend: &Backend, lengths: &[usize]) -> Channelized<Q> {
+        let (samples, mut engine) = (self.samples(), self.engine(backend));
+        let (mut frames, mut from) = (Vec::new(), 0);
+        let mut statistics = vec![InputStatistics::default(); self.antennas * self.pols];
+        for &length in lengths.iter().cycle() {
+            let to = (from + length).min(self.length);
+            let channelized = engine.push(&*self.chunk(&samples, from, to)).unwrap();
+            frames.extend(channelized.frames);
+            for (sum, one) in statistics.iter_mut().zip(channelized.statistics) {
+                sum.samples += one.samples;
+                sum.clipped += one.clipped;
+                sum.sum_of_squares += one.sum_of_squares;
+            }
+            from = to;
+            if from == self.length {
+                break;
+            }
+        }
+        frames.extend(engine.flush().unwrap());
+        Channelized { frames: join(frames).into_iter().collect(), statistics }
+    }
+
+    /// What the reference makes of all samples.
+    pub(crate) fn reference(&self, limit: Option<f64>) -> reference::Frames {
+        let (plan, models) = (self.plan(), self.models());
+        let samples = self.samples().mapv(|value| C64::new(value.re.into(), value.im.into()));
+        let presence = self.presence(self.length);
+        let present = Array2::from_shape_fn(samples.dim(), |(input, time)| {
+            presence.as_ref().is_none_or(|presence| presence.is_present(input, time))
+        });
+        let gains = self.gains().mapv(|gain| C64::new(gain.re.into(), gain.im.into()));
+        let engine = reference::FEngine {
+            weights: plan.weights(),
+            channels: self.channels,
+            complex: self.complex,
+            stride: plan.stride(),
+            pols: self.pols,
+            spectra_per_frame: self.spectra_per_frame,
+            range: self.range.clone(),
+            gains: gains.view(),
+            dither: self.dither.filter(|_| limit.is_some()),
+            limit,
+        };
+        let delay = |stamp: u64, input: usize| {
+            let value = models[input].evaluate(stamp);
+            (value.delay_samples(), value.phase_turns)
+        };
+        engine.frames(samples.view(), present.view(), self.first, &delay)
+    }
+}
+
+/// Frames that follow each other as one piece.
+pub(crate) fn join<Q: FrameSample>(pieces: Vec<Frames<Q>>) -> Option<Frames<Q>> {
+    let first = pieces.first()?;
+    let (clock, frequencies) = (first.heaps.clock(), first.heaps.frequencies());
+    let mut next = clock.first_sample;
+    let mut present = Vec::new();
+    for piece in &pieces {
+        assert_eq!(piece.first_stamp(), next, "frames follow each other");
+        assert_eq!(piece.heaps.frequencies(), frequencies);
+        next += piece.heaps.times() as u64 * clock.samples_between_spectra;
+        let all = || Array2::from_elem((piece.frames(), piece.heaps.inputs().antennas()), true);
+        present.push(piece.heaps.presence().map_or_else(all, |presence| presence.to_owned()));
+    }
+    let data: Vec<_> = pieces.iter().map(|piece| piece.heaps.data()).collect();
+    let data = concatenate(Axis(0), &data).unwrap().as_standard_layout().into_owned();
+    let rows = |arrays: Vec<ndarray::ArrayView2<'_, bool>>| concatenate(Axis(0), &arrays).unwrap();
+    let present = rows(present.iter().map(|flags| flags.view()).collect());
+    let spectra_present = rows(pieces.iter().map(|piece| piece.spectra_present.view()).collect());
+    let saturated: Vec<_> = pieces.iter().map(|piece| piece.saturated.view()).collect();
+    let saturated = concatenate(Axis(0), &saturated).unwrap();
+    let mut heaps = Heaps::from_checked(data).unwrap().with_frequencies(frequencies).with_clock(clock).unwrap();
+    if present.iter().any(|present| !present) {
+        heaps = heaps.with_presence(present).unwrap();
+    }
+    Some(Frames { heaps, spectra_present, saturated })
+}
