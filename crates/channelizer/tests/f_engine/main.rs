@@ -7,6 +7,7 @@
 mod dither;
 mod errors;
 mod gaps;
+mod physics;
 mod reference;
 mod stream;
 mod support;
