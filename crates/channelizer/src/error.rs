@@ -164,6 +164,20 @@ pub enum ChannelizerError {
         /// Its channel, time and input.
         index: Vec<usize>,
     },
+    /// Samples of a number of bits that a shift does not take.
+    #[error("samples of a shift have 1 to 64 bits, found {actual}")]
+    SampleBits {
+        /// The number that came.
+        actual: u32,
+    },
+    /// Rows that would overlap.
+    #[error("rows of {expected} bytes: expected at least as many from one to the next, found {actual}")]
+    RowStride {
+        /// Bytes of a row.
+        expected: usize,
+        /// Bytes from a row to the next.
+        actual: usize,
+    },
     /// A buffer on a device is too short.
     #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
     DeviceLength {

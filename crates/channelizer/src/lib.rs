@@ -7,7 +7,8 @@
 //! - [`FEngine`] does all that an F-engine does in one pass: packed or typed samples to quantised, delayed channels in frames
 //!   `[frame][antenna][channel][spectrum][pol]`, and [`channelize_frames`] does it to one array;
 //! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
-//! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits.
+//! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits;
+//! - [`delay`] has coarse shifts and fine rotations by themselves.
 //!
 //! ```
 //! use fringes_channelizer::{Channelizer, channelize};
@@ -29,6 +30,7 @@
 //! ```
 
 mod channelizer;
+pub mod delay;
 mod down_convert;
 mod error;
 mod f_engine;

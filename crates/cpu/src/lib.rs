@@ -8,6 +8,7 @@ pub mod beamformer;
 pub mod blocks;
 pub mod correlator;
 pub mod ddc;
+pub mod delay;
 pub mod f_engine;
 pub mod memory;
 pub mod pack;

@@ -1,0 +1,79 @@
+//! What the delay kernels have in common: their texts, and launches.
+
+use fringes_gpu::{Argument, Kernel, LaunchConfig, Module, PtxSet, Stream};
+use fringes_types::SampleFormat;
+
+use crate::ChannelizerError;
+
+/// The text of the shift's kernels; see `manifest.json` beside it.
+pub(super) const SHIFT: PtxSet = PtxSet::new(include_str!("../../ptx/delay/shift/delay_sm_80.ptx"));
+
+/// The text of the rotations' kernels of a format, and how they are named.
+pub(super) fn rotations(format: SampleFormat) -> (PtxSet, &'static str) {
+    match format {
+        SampleFormat::Int4 => (PtxSet::new(include_str!("../../ptx/delay/i4/delay_sm_80.ptx")), "i4"),
+        SampleFormat::Int8 => (PtxSet::new(include_str!("../../ptx/delay/i8/delay_sm_80.ptx")), "i8"),
+        SampleFormat::Float32 => (PtxSet::new(include_str!("../../ptx/delay/f32/delay_sm_80.ptx")), "f32"),
+        // No voltages are of 16-bit integers.
+        SampleFormat::Float16 | SampleFormat::Int16 => {
+            (PtxSet::new(include_str!("../../ptx/delay/f16/delay_sm_80.ptx")), "f16")
+        }
+    }
+}
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// Blocks of a grid, for each that the device can hold at once.
+const ROUNDS: u32 = 8;
+
+/// A kernel whose warps go through tiles in steps of the grid, and the largest grid that pays.
+#[derive(Debug, Clone)]
+pub(super) struct Stepping {
+    kernel: Kernel,
+    most_blocks: u32,
+}
+
+impl Stepping {
+    /// Loads it.
+    pub(super) fn load(module: &Module, name: &str) -> Result<Self, ChannelizerError> {
+        let kernel = module.kernel(name)?;
+        let resident = kernel.blocks_per_multiprocessor(THREADS, 0)?.max(1);
+        let most_blocks = ROUNDS * resident * kernel.device().info().multiprocessors.max(1);
+        Ok(Self { kernel, most_blocks })
+    }
+
+    /// Queues it for so many tiles.
+    pub(super) fn launch(
+        &self,
+        stream: &Stream,
+        tiles: u32,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), ChannelizerError> {
+        let blocks = tiles.div_ceil(THREADS / 32).clamp(1, self.most_blocks);
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]);
+        Ok(self.kernel.launch_safe(stream, &config, arguments)?)
+    }
+}
+
+/// Sizes as the kernels take them.
+pub(super) fn numbers<const N: usize>(layout: &'static str, sizes: [usize; N]) -> Result<[u32; N], ChannelizerError> {
+    // Some way from the end of 32 bits, so that what follows the last one is counted as well.
+    let limit = (u32::MAX - 255) as usize;
+    match sizes.iter().find(|&&size| size > limit) {
+        Some(&actual) => Err(ChannelizerError::LayoutSize { layout, actual, limit }),
+        None => Ok(sizes.map(|size| size as u32)),
+    }
+}
+
+pub(super) fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), ChannelizerError> {
+    if actual < expected { Err(ChannelizerError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+}
+
+pub(super) fn aligned(buffer: &'static str, expected: u64, address: u64) -> Result<(), ChannelizerError> {
+    if address.is_multiple_of(expected) {
+        Ok(())
+    } else {
+        Err(ChannelizerError::DeviceAlignment { buffer, expected, address })
+    }
+}

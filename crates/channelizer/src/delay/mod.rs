@@ -1,0 +1,46 @@
+//! Delays by themselves: coarse shift of samples, and fine rotation of voltages that are channelised already.
+//!
+//! | what | host arrays | device buffers |
+//! |---|---|---|
+//! | samples, each input late by whole samples | [`coarse_shift`], [`coarse_shift_packed`] | [`ShiftKernels`] |
+//! | voltages times gains and phases, quantised | [`fine_rotate`], [`fine_rotate_heaps`] | [`RotateKernels`] |
+//! | phases of delay models | [`channel_phases`] | |
+//!
+//! A channelizer and an F-engine apply delays themselves; these are for data that others made.
+//!
+//! ```
+//! use fringes_channelizer::delay::{FineRotation, Windows, channel_phases, fine_rotate};
+//! use fringes_delay::DelayModel;
+//! use fringes_types::{Backend, Complex, Inputs, SpectrumClock, Voltages};
+//! use ndarray::Array3;
+//!
+//! // 64 channels of complex samples, 3 spectra, one input: a wave that came 2.5 samples early.
+//! let early = |channel: usize| {
+//!     let turns = 2.5 * (channel as f32 - 32.0) / 64.0;
+//!     Complex::from_polar(1.0, std::f32::consts::TAU * turns)
+//! };
+//! let data = Array3::from_shape_fn((64, 3, 1), |(channel, _, _)| early(channel));
+//! let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 64, sample_rate_hz: 1e6 };
+//! let voltages = Voltages::new(data, Inputs::single_pol(1)?)?.with_clock(clock)?;
+//!
+//! let model = DelayModel::constant(2.5, 0.0)?;
+//! let phases = channel_phases(&[model], clock, 3, 64, true, Windows::Left)?;
+//! let aligned = fine_rotate(&Backend::auto(), &voltages, &FineRotation::new(phases))?;
+//! assert!(aligned.values.data().iter().all(|value| (value - Complex::new(1.0, 0.0)).norm() < 1e-5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod kernels;
+mod layout;
+mod phases;
+mod rotate;
+mod rotate_kernels;
+mod shift;
+mod shift_kernels;
+
+pub use layout::{RotationLayout, ShiftShape};
+pub use phases::{Windows, channel_phases};
+pub use rotate::{FineRotation, Rotated, fine_rotate, fine_rotate_heaps, fine_rotate_memory};
+pub use rotate_kernels::{Factors, RotateKernels};
+pub use shift::{coarse_shift, coarse_shift_memory, coarse_shift_packed};
+pub use shift_kernels::ShiftKernels;

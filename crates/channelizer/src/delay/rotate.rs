@@ -1,0 +1,211 @@
+//! Fine rotation of host arrays, on either backend.
+
+use fringes_cpu::delay as cpu;
+use fringes_delay::ChannelPhase;
+use fringes_gpu::{Buffer, Device};
+use fringes_types::{Backend, Complex, Dimension, Heaps, MemoryNeed, SpectrumClock, TypesError, Voltages};
+use ndarray::{Array1, Array2, Array3, Array5, Axis};
+
+use super::layout::{RotationLayout, product};
+use super::rotate_kernels::{Factors, RotateKernels};
+use crate::{ChannelizerError, FrameSample, Gains};
+
+/// What voltages are multiplied by: phases, gains, and what quantising takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FineRotation {
+    phases: Array2<ChannelPhase>,
+    gains: Option<Gains>,
+    first_channel: usize,
+    seed: Option<u64>,
+}
+
+impl FineRotation {
+    /// Phases `[time][input]`, gains of 1, no dither.
+    pub fn new(phases: Array2<ChannelPhase>) -> Self {
+        Self { phases, gains: None, first_channel: 0, seed: None }
+    }
+
+    /// Sets gains, of the channels that are rotated.
+    pub fn with_gains(mut self, gains: Gains) -> Self {
+        self.gains = Some(gains);
+        self
+    }
+
+    /// Sets the number of the first channel in the band, for voltages that are a part of it: phases and dither go by it.
+    pub fn with_first_channel(mut self, first_channel: usize) -> Self {
+        self.first_channel = first_channel;
+        self
+    }
+
+    /// Sets the seed of the dither, which is added to integer formats before they are rounded: numbers of (-1/2, 1/2) that depend on seed, input,
+    /// channel and the spectrum's number alone, its stamp over the samples between spectra.
+    pub fn with_dither(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Gains in standard layout, if they and the phases fit.
+    fn expand(&self, [channels, times, inputs]: [usize; 3]) -> Result<Option<Array2<Complex<f32>>>, ChannelizerError> {
+        let dimensions =
+            [(Dimension::Time, times, self.phases.nrows()), (Dimension::Input, inputs, self.phases.ncols())];
+        for (dimension, expected, actual) in dimensions {
+            if expected != actual {
+                return Err(TypesError::Dimension { array: "phases", dimension, expected, actual }.into());
+            }
+        }
+        let gains = self.gains.as_ref().map(|gains| gains.expand(channels, inputs)).transpose()?;
+        Ok(gains.map(|gains| gains.as_standard_layout().into_owned()))
+    }
+}
+
+/// Rotated voltages, and how many of them were too large.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rotated<T> {
+    /// The voltages; axes and presence are those of the input.
+    pub values: T,
+    /// Complex values of each input that were beyond the format's limit, summed over channels and times; 0 for floats.
+    pub saturated: Array1<u64>,
+}
+
+/// What [`fine_rotate`] and [`fine_rotate_heaps`] need for voltages of this shape.
+pub fn fine_rotate_memory<V: FrameSample>(channels: usize, times: usize, inputs: usize) -> MemoryNeed {
+    let bytes = |sizes: &[usize]| sizes.iter().fold(1u64, |bytes, &size| bytes.saturating_mul(size as u64));
+    let voltages = bytes(&[channels, times, inputs, size_of::<V>()]);
+    let factors = bytes(&[times, inputs, size_of::<ChannelPhase>()]);
+    let factors = factors.saturating_add(bytes(&[channels, inputs, size_of::<Complex<f32>>()]));
+    let workspace_bytes = voltages.saturating_add(factors);
+    MemoryNeed { input_bytes: voltages, output_bytes: voltages, workspace_bytes, smallest_step_bytes: workspace_bytes }
+}
+
+/// Multiplies voltages that are channelised already by gains and phases:
+///
+/// ```text
+/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+/// ```
+///
+/// Integers are then dithered if wanted, clamped and rounded half to even, and those beyond the limit counted, as by
+/// [`quantise`](crate::quantise()). Voltages marked as missing give 0 and do not count.
+///
+/// On a GPU the voltages are copied there, rotated and copied back; [`RotateKernels`] does it to buffers on a device.
+///
+/// # Precision
+/// On the CPU factors are within `4e-14` of their formula, on a GPU as [`RotateKernels`] says; integers are those of the exact product except where
+/// it is as close, times its magnitude, to a rounding tie.
+///
+/// # Errors
+/// [`TypesError::Dimension`] if phases or gains have other channels, times or inputs, [`TypesError::MemoryLimit`] if a GPU's copies exceed the
+/// backend's limit, [`TypesError::Gpu`] with what the driver says.
+pub fn fine_rotate<V: FrameSample>(
+    backend: &Backend,
+    voltages: &Voltages<V>,
+    rotation: &FineRotation,
+) -> Result<Rotated<Voltages<V>>, ChannelizerError> {
+    let (channels, times, inputs) = voltages.data().dim();
+    let _span = tracing::debug_span!("fine_rotate", channels, times, inputs).entered();
+    let mut data: Array3<V> = voltages.data().as_standard_layout().into_owned();
+    if let Some(presence) = voltages.presence() {
+        for ((time, input), _) in presence.indexed_iter().filter(|(_, present)| !**present) {
+            data.index_axis_mut(Axis(1), time).index_axis_mut(Axis(1), input).fill(V::zeroed());
+        }
+    }
+    let layout = RotationLayout::Voltages { channels, times, inputs };
+    let saturated = run(backend, layout, rotation, voltages.clock(), data.as_slice_mut().unwrap_or_default())?;
+    let mut values = Voltages::from_checked(data, voltages.inputs())?
+        .with_frequencies(voltages.frequencies())
+        .with_clock(voltages.clock())?;
+    if let Some(presence) = voltages.presence() {
+        values = values.with_presence(presence.to_owned())?;
+    }
+    Ok(Rotated { values, saturated })
+}
+
+/// As [`fine_rotate`], of heaps `[batch][antenna][channel][spectrum][pol]`; time is `batch * spectra + spectrum`.
+///
+/// # Errors
+/// As [`fine_rotate`].
+pub fn fine_rotate_heaps<V: FrameSample>(
+    backend: &Backend,
+    heaps: &Heaps<V>,
+    rotation: &FineRotation,
+) -> Result<Rotated<Heaps<V>>, ChannelizerError> {
+    let (batches, antennas, channels, spectra, pols) = heaps.data().dim();
+    let _span = tracing::debug_span!("fine_rotate_heaps", batches, antennas, channels, spectra, pols).entered();
+    let mut data: Array5<V> = heaps.data().as_standard_layout().into_owned();
+    if let Some(presence) = heaps.presence() {
+        for ((batch, antenna), _) in presence.indexed_iter().filter(|(_, present)| !**present) {
+            data.index_axis_mut(Axis(0), batch).index_axis_mut(Axis(0), antenna).fill(V::zeroed());
+        }
+    }
+    let layout = RotationLayout::Heaps { batches, antennas, channels, spectra, pols };
+    let saturated = run(backend, layout, rotation, heaps.clock(), data.as_slice_mut().unwrap_or_default())?;
+    let mut values = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies()).with_clock(heaps.clock())?;
+    if let Some(presence) = heaps.presence() {
+        values = values.with_presence(presence.to_owned())?;
+    }
+    Ok(Rotated { values, saturated })
+}
+
+/// Rotates voltages in standard layout where they are.
+fn run<V: FrameSample>(
+    backend: &Backend,
+    layout: RotationLayout,
+    rotation: &FineRotation,
+    clock: SpectrumClock,
+    voltages: &mut [V],
+) -> Result<Array1<u64>, ChannelizerError> {
+    let sizes = [layout.channels(), layout.times(), layout.inputs()];
+    let [channels, times, inputs] = sizes;
+    let gains = rotation.expand(sizes)?;
+    let first_spectrum = clock.first_sample.checked_div(clock.samples_between_spectra).unwrap_or(0);
+    let dither = rotation.seed.map(|seed| (seed, first_spectrum));
+    let phases = rotation.phases.as_standard_layout();
+    if let Some(device) = backend.gpu_for("fine_rotate", true)? {
+        backend.check_memory("fine_rotate", fine_rotate_memory::<V>(channels, times, inputs).smallest_step_bytes)?;
+        let first_channel = rotation.first_channel;
+        let phases = phases.as_slice().unwrap_or_default();
+        return on_device(device, layout, phases, gains.as_ref(), (first_channel, dither), voltages);
+    }
+    let phases = phases.mapv(|ChannelPhase { base, slope }| [base, slope]);
+    let rotation = cpu::Rotation {
+        phases: phases.view(),
+        gains: gains.as_ref().map(|gains| gains.view()),
+        first_channel: rotation.first_channel,
+        dither,
+    };
+    let layout = match layout {
+        RotationLayout::Heaps { spectra, pols, .. } => cpu::Layout::Heaps { spectra, pols },
+        _ => cpu::Layout::Voltages,
+    };
+    Ok(Array1::from_vec(cpu::rotate(voltages, layout, channels, &rotation)))
+}
+
+/// Rotates voltages on a device.
+fn on_device<V: FrameSample>(
+    device: &Device,
+    layout: RotationLayout,
+    phases: &[ChannelPhase],
+    gains: Option<&Array2<Complex<f32>>>,
+    (first_channel, dither): (usize, Option<(u64, u64)>),
+    voltages: &mut [V],
+) -> Result<Array1<u64>, ChannelizerError> {
+    let inputs = layout.inputs();
+    if product("voltages", &[layout.channels(), layout.times(), inputs])? == 0 {
+        return Ok(Array1::zeros(inputs));
+    }
+    let stream = device.new_stream()?;
+    let kernels = RotateKernels::<V>::load(device)?;
+    let mut on_device = Buffer::from_slice(&stream, voltages)?;
+    let phases = Buffer::from_slice(&stream, phases)?;
+    let gains = gains.map(|gains| Buffer::from_slice(&stream, gains.as_slice().unwrap_or_default())).transpose()?;
+    let mut saturated = Buffer::<u64>::zeroed(&stream, inputs)?;
+    let factors = Factors {
+        phases: phases.view(),
+        gains: gains.as_ref().map(Buffer::view),
+        first_channel,
+        dither,
+        saturated: saturated.view_mut(),
+    };
+    kernels.rotate_in_place(&stream, layout, factors, &mut on_device.view_mut())?;
+    on_device.copy_to_slice(&stream, voltages)?;
+    Ok(Array1::from_vec(saturated.to_vec(&stream)?))
+}
