@@ -34,6 +34,7 @@ mod correlator_float;
 mod correlator_mma;
 mod correlator_samples;
 mod correlator_wgmma;
+mod delay;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
@@ -48,7 +49,7 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 38] = [
+const KERNELS: [&str; 42] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -81,6 +82,10 @@ const KERNELS: [&str; 38] = [
     "correlate_wgmma_heaps_i8_add",
     "correlate_wgmma_heaps_f16",
     "correlate_wgmma_heaps_f16_add",
+    "shift",
+    "rotate",
+    "rotate_heaps",
+    "rotate_rows",
     "saxpy",
     "fft",
     "fft_beams",
@@ -117,6 +122,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     correlator_float::run(&mut bench, &ceilings)?;
     correlator_mma::run(&mut bench, &ceilings)?;
     correlator_wgmma::run(&mut bench, &ceilings)?;
+    delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     fft_beams::run(&mut bench, &ceilings)?;

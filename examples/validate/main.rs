@@ -22,6 +22,7 @@ mod correlator_mma;
 mod correlator_samples;
 mod correlator_wgmma;
 mod data;
+mod delay;
 mod fft;
 mod fft_beams;
 mod fft_data;
@@ -38,7 +39,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 45] = [
+const KERNELS: [&str; 49] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -69,6 +70,10 @@ const KERNELS: [&str; 45] = [
     "stream_floats",
     "stream_dumps",
     "stream_lengths",
+    "shift",
+    "rotate",
+    "rotate_heaps",
+    "rotate_rows",
     "saxpy",
     "copy",
     "mma_s8",
@@ -125,6 +130,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     correlator_float::validate(session)?;
     correlator_mma::validate(session)?;
     correlator_wgmma::validate(session)?;
+    delay::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
     fft::validate(session)?;
