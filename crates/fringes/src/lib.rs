@@ -61,6 +61,7 @@
 //! | operation | computes | from | to | arithmetic |
 //! |---|---|---|---|---|
 //! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
+//! | [`FEngine`], [`channelize_frames`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
@@ -68,7 +69,7 @@
 //! | [`fft::Plan::execute`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
-//! there are [`ChannelizerStream`], [`Correlator`], [`Integrator`] and [`IntegratorSet`]; delay models are in [`delay`], files in [`io`].
+//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`] and [`IntegratorSet`]; delay models are in [`delay`], files in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
 //! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
@@ -139,8 +140,9 @@ pub use fringes_types as types;
 
 pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 pub use fringes_channelizer::{
-    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream, Gains,
-    Quantised, QuantisedSample, Window, channelize, down_convert, quantise,
+    Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter,
+    DownConverterStream, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Quantised,
+    QuantisedSample, Window, channelize, channelize_frames, down_convert, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
@@ -148,7 +150,7 @@ pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, Complex, Complex4, Dimension, Frequencies, Heaps, Inputs,
-    MemoryNeed, Product, Sample, SampleFormat, SamplePresence, Samples, SpectrumClock, TypesError, Visibilities,
-    VoltageSample, Voltages, f16,
+    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies,
+    Heaps, Inputs, MemoryNeed, PackedSamples, Product, Sample, SampleChunk, SampleFormat, SamplePresence, Samples,
+    SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
 };
