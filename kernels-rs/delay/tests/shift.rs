@@ -70,7 +70,7 @@ fn run((kernel, declaration): Declared, rows: Rows, coarse: &[i64], blocks: u32,
     let from = memory.upload(&from);
     let to = memory.allocate::<u8>(coarse.len() * to_stride);
     let delays = memory.upload(coarse);
-    let report = Launch::new(declaration, [blocks, 1, 1], [256, 1, 1]).run(&mut memory, || {
+    let report = Launch::new(declaration, [blocks, 1, 1], [256, 1, 1]).seed(seed).run(&mut memory, || {
         let times = [rows.from_times, rows.to_times, from_stride, to_stride].map(|n| n as u64);
         let [from_times, to_times, from_stride, to_stride] = times;
         let inputs = coarse.len() as u32;

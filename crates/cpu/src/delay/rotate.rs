@@ -21,6 +21,7 @@ use fringes_types::VoltageSample;
 
 use crate::f_engine::FrameValue;
 use crate::f_engine::dither::SpectrumDither;
+use crate::pfb::has_avx2_fma;
 
 /// Channels through which a rotation is followed, at most.
 const CHANNELS: usize = 64;
@@ -116,28 +117,44 @@ impl Slab<'_, '_> {
         let places = voltages.len() / self.channels;
         let share = self.channels.div_ceil(4 * rayon::current_num_threads()).clamp(8, CHANNELS);
         voltages.par_chunks_mut(share * places).enumerate().for_each(|(number, voltages)| {
+            let mut slots = Slots::default();
             for start in (0..places).step_by(SAMPLES) {
-                let slots: Vec<Slot> =
-                    (start..places.min(start + SAMPLES)).map(|place| self.slot(at(place), number * share)).collect();
-                self.follow(voltages, number * share, places, start, slots);
+                slots.clear();
+                for place in start..places.min(start + SAMPLES) {
+                    self.push::<V>(&mut slots, at(place), number * share);
+                }
+                self.follow(voltages, number * share, places, start, &mut slots);
             }
         });
     }
 
-    /// A sample in channel `channel`.
-    fn slot(self, at: Option<(usize, usize)>, channel: usize) -> Slot {
-        let Some((time, input)) = at else { return Slot::default() };
-        let [base, slope] = self.rotation.phases[(time, input)];
-        let first = slope.wrapping_mul((self.rotation.first_channel + channel) as u64);
-        Slot {
-            rotation: unit(base.wrapping_add(first)),
-            step: unit(slope),
-            input,
-            dither: self
-                .rotation
-                .dither
-                .map(|(seed, spectrum)| SpectrumDither::new(seed, spectrum.wrapping_add(time as u64), input as u32)),
+    /// Adds a sample in channel `channel`.
+    fn push<V: FrameValue>(self, slots: &mut Slots, at: Option<(usize, usize)>, channel: usize) {
+        let Rotation { phases, first_channel, dither, .. } = self.rotation;
+        let (rotation, step, input) = match at {
+            None => (Complex::new(0.0, 0.0), Complex::new(0.0, 0.0), 0),
+            Some((time, input)) => {
+                let [base, slope] = phases[(time, input)];
+                let first = slope.wrapping_mul((first_channel + channel) as u64);
+                if let (Some((seed, spectrum)), true) = (dither, V::INTEGER) {
+                    let spectrum = spectrum.wrapping_add(time as u64);
+                    slots.dither.push(SpectrumDither::new(*seed, spectrum, input as u32));
+                }
+                (unit(base.wrapping_add(first)), unit(slope), input)
+            }
+        };
+        // Behind the last time there is nothing to dither.
+        if let (None, Some((seed, _)), true) = (at, dither, V::INTEGER) {
+            slots.dither.push(SpectrumDither::new(*seed, 0, 0));
         }
+        slots.rotation.0.push(rotation.re);
+        slots.rotation.1.push(rotation.im);
+        slots.step.0.push(step.re);
+        slots.step.1.push(step.im);
+        slots.gain.0.push(1.0);
+        slots.gain.1.push(0.0);
+        slots.beyond.push(0);
+        slots.input.push(input);
     }
 
     /// Follows samples `start ..` of each channel through the channels of `voltages`, whose first one is `first`.
@@ -147,42 +164,106 @@ impl Slab<'_, '_> {
         first: usize,
         places: usize,
         start: usize,
-        mut slots: Vec<Slot>,
+        slots: &mut Slots,
     ) {
-        let mut counts = vec![0u64; if V::INTEGER { self.saturated.len() } else { 0 }];
         for (channel, voltages) in (first..).zip(voltages.chunks_mut(places)) {
-            let gains = self.rotation.gains.as_ref().map(|gains| gains.row(channel));
-            let number = (self.rotation.first_channel + channel) as u32;
-            for (voltage, slot) in voltages[start..].iter_mut().zip(&mut slots) {
-                let gain = gains.as_ref().map_or(Complex::new(1.0, 0.0), |gains| gains[slot.input]);
-                let factor = Complex::new(f64::from(gain.re), f64::from(gain.im)) * slot.rotation;
-                slot.rotation *= slot.step;
-                let x = voltage.to_c32();
-                let mut y = factor * Complex::new(f64::from(x.re), f64::from(x.im));
-                if let Some(dither) = slot.dither.filter(|_| V::INTEGER) {
-                    let (re, im) = dither.of(number);
-                    y += Complex::new(re, im);
-                }
-                let (value, beyond) = V::from_product(y.re, y.im);
-                *voltage = value;
-                if V::INTEGER && beyond {
-                    counts[slot.input] += 1;
+            if let Some(gains) = &self.rotation.gains {
+                let gains = gains.row(channel);
+                let parts = slots.gain.0.iter_mut().zip(&mut slots.gain.1);
+                for ((re, im), &input) in parts.zip(&slots.input) {
+                    let gain = gains[input];
+                    (*re, *im) = (f64::from(gain.re), f64::from(gain.im));
                 }
             }
+            let voltages = &mut voltages[start..start + slots.input.len()];
+            let number = (self.rotation.first_channel + channel) as u32;
+            if slots.dither.is_empty() {
+                turn(voltages, slots, |_| (0.0, 0.0));
+            } else {
+                // (Taken out and put back, since the rest of the slots changes.)
+                let dither = std::mem::take(&mut slots.dither);
+                turn(voltages, slots, |place| dither[place].of(number));
+                slots.dither = dither;
+            }
         }
-        for (count, saturated) in counts.into_iter().zip(self.saturated).filter(|(count, _)| *count > 0) {
-            saturated.fetch_add(count, Ordering::Relaxed);
+        if V::INTEGER {
+            for (&input, &beyond) in slots.input.iter().zip(&slots.beyond).filter(|(_, beyond)| **beyond > 0) {
+                self.saturated[input].fetch_add(beyond.into(), Ordering::Relaxed);
+            }
         }
     }
 }
 
-/// A sample of each channel: its rotation in the channel that is next, and what changes it.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    rotation: Complex<f64>,
-    step: Complex<f64>,
-    input: usize,
-    dither: Option<SpectrumDither>,
+/// Samples of each channel: their rotations in the channel that is next, and what they are multiplied by.
+#[derive(Default)]
+struct Slots {
+    rotation: (Vec<f64>, Vec<f64>),
+    step: (Vec<f64>, Vec<f64>),
+    gain: (Vec<f64>, Vec<f64>),
+    /// How many values were beyond the limit.
+    beyond: Vec<u32>,
+    input: Vec<usize>,
+    dither: Vec<SpectrumDither>,
+}
+
+impl Slots {
+    fn clear(&mut self) {
+        for part in [&mut self.rotation, &mut self.step, &mut self.gain] {
+            part.0.clear();
+            part.1.clear();
+        }
+        self.beyond.clear();
+        self.input.clear();
+        self.dither.clear();
+    }
+}
+
+/// Multiplies the samples of a channel and takes the rotations to the next one.
+fn turn<V: VoltageSample + FrameValue>(voltages: &mut [V], slots: &mut Slots, dither: impl Fn(usize) -> (f64, f64)) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2_fma() {
+        // SAFETY: the processor was found to have AVX2 and FMA.
+        #[allow(unsafe_code)]
+        unsafe {
+            return turn_avx2(voltages, slots, dither);
+        }
+    }
+    turn_all(voltages, slots, dither)
+}
+
+/// [`turn_all`] compiled for AVX2: the same operations, in vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn turn_avx2<V: VoltageSample + FrameValue>(
+    voltages: &mut [V],
+    slots: &mut Slots,
+    dither: impl Fn(usize) -> (f64, f64),
+) {
+    turn_all(voltages, slots, dither)
+}
+
+#[inline(always)]
+fn turn_all<V: VoltageSample + FrameValue>(
+    voltages: &mut [V],
+    slots: &mut Slots,
+    dither: impl Fn(usize) -> (f64, f64),
+) {
+    let Slots { rotation, step, gain, beyond, .. } = slots;
+    let rotations = rotation.0.iter_mut().zip(&mut rotation.1);
+    let steps = step.0.iter().zip(&step.1);
+    let gains = gain.0.iter().zip(&gain.1);
+    let places = voltages.iter_mut().zip(beyond).zip(rotations.zip(steps.zip(gains))).enumerate();
+    for (place, ((voltage, beyond), ((re, im), ((step_re, step_im), (gain_re, gain_im))))) in places {
+        let (factor_re, factor_im) = (gain_re * *re - gain_im * *im, gain_re * *im + gain_im * *re);
+        (*re, *im) = (*re * step_re - *im * step_im, *re * step_im + *im * step_re);
+        let x = voltage.to_c32();
+        let (x_re, x_im) = (f64::from(x.re), f64::from(x.im));
+        let (dither_re, dither_im) = dither(place);
+        let (y_re, y_im) = (factor_re * x_re - factor_im * x_im, factor_re * x_im + factor_im * x_re);
+        let (value, out) = V::from_product(y_re + dither_re, y_im + dither_im);
+        *voltage = value;
+        *beyond += u32::from(out);
+    }
 }
 
 /// `exp(2 pi i x / 2^64)`.

@@ -340,7 +340,7 @@ pub fn run(case: Case) -> Report {
     let saturated = memory.upload(&vec![5u64; if case.counted { inputs } else { 0 }]);
     let (kernel, declaration) = kernel(case);
     let blocks = 1 + case.seed as u32 % 3;
-    let report = Launch::new(declaration, [blocks, 1, 1], [256, 1, 1]).run(&mut memory, || {
+    let report = Launch::new(declaration, [blocks, 1, 1], [256, 1, 1]).seed(case.seed).run(&mut memory, || {
         kernel((from.into(), to.into(), phases.into(), gains.into(), saturated.into()));
     });
     report.assert_clean();
