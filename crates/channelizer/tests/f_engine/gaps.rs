@@ -1,6 +1,7 @@
 //! Gaps in the samples, the first frame, flush and reset.
 
 use fringes_channelizer::Frames;
+use fringes_delay::DelayModel;
 use fringes_types::Complex;
 use ndarray::s;
 
@@ -96,6 +97,22 @@ fn a_gap_shorter_than_a_frame_never_repeats_a_stamp() {
             from = to + number % 3;
         }
         assert!(next > 5000);
+    }
+}
+
+#[test]
+fn a_delay_that_shrinks_in_a_gap_does_not_bring_a_closed_frame_back() {
+    let case = Case { length: 8000, ..Case::default() };
+    let samples = case.samples();
+    for backend in backends() {
+        let mut engine = case.engine::<Complex<f32>>(&backend);
+        assert_eq!(stamps(&engine.push(&*case.chunk(&samples, 0, 1300)).unwrap().frames), [(0, 1)]);
+        // 900 samples early, the frame at 512 has its samples behind the gap; but three of its spectra have been made already.
+        for delay in engine.delays_mut() {
+            *delay = DelayModel::constant(-900.0, 0.0).unwrap();
+        }
+        let frames = engine.push(&*case.chunk(&samples, 1301, 4000)).unwrap().frames;
+        assert_eq!(stamps(&frames)[..2], [(512, 1), (1024, 3)]);
     }
 }
 
