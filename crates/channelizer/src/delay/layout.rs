@@ -85,7 +85,7 @@ impl ShiftShape {
             return Err(ChannelizerError::SampleBits { actual: self.bits });
         }
         let (expected, actual) = (self.row(self.to_times)?, self.to_stride);
-        if actual < expected && self.inputs > 1 {
+        if actual < expected {
             return Err(ChannelizerError::RowStride { expected, actual });
         }
         self.from_bytes()?;
@@ -177,5 +177,42 @@ impl RotationLayout {
             Self::Heaps { pols: actual, .. } if !(1..=2).contains(&actual) => Err(TypesError::Pols { actual }.into()),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fringes_types::{Complex, Complex4};
+
+    #[test]
+    fn shifts_that_no_kernel_does_are_errors() {
+        let shape = ShiftShape::packed(10, 3, 100);
+        assert_eq!(shape.check(), Ok(125));
+        assert_eq!(ShiftShape { bits: 0, ..shape }.check(), Err(ChannelizerError::SampleBits { actual: 0 }));
+        assert_eq!(ShiftShape { bits: 65, ..shape }.check(), Err(ChannelizerError::SampleBits { actual: 65 }));
+        let expected = Err(ChannelizerError::RowStride { expected: 125, actual: 124 });
+        assert_eq!(ShiftShape { to_stride: 124, ..shape }.check(), expected);
+        // Rows of `x` may overlap: they are read alone.
+        assert_eq!(ShiftShape { from_stride: 1, ..shape }.check(), Ok(125));
+        for shape in [ShiftShape { from_times: usize::MAX, ..shape }, ShiftShape { from_stride: usize::MAX, ..shape }] {
+            assert!(matches!(shape.check(), Err(ChannelizerError::Types(TypesError::TooLarge { .. }))));
+        }
+        assert_eq!(ShiftShape { inputs: 0, ..shape }.to_bytes(), Ok(0));
+    }
+
+    #[test]
+    fn layouts_count_their_voltages() {
+        let rows = RotationLayout::Rows { channels: 3, times: 65, inputs: 2 };
+        assert_eq!(rows.samples::<Complex<i8>>(), Ok(3 * 2 * 2 * 64));
+        assert_eq!(rows.samples::<Complex4>(), Ok(3 * 2 * 128));
+        let heaps = RotationLayout::Heaps { batches: 2, antennas: 3, channels: 4, spectra: 5, pols: 2 };
+        assert_eq!((heaps.channels(), heaps.times(), heaps.inputs()), (4, 10, 6));
+        assert_eq!(heaps.samples::<Complex4>(), Ok(240));
+        assert_eq!(heaps.check(), Ok(()));
+        let heaps = RotationLayout::Heaps { batches: 2, antennas: 3, channels: 4, spectra: 5, pols: 3 };
+        assert_eq!(heaps.check(), Err(TypesError::Pols { actual: 3 }.into()));
+        let huge = RotationLayout::Voltages { channels: usize::MAX, times: 2, inputs: 2 };
+        assert!(huge.samples::<Complex4>().is_err());
     }
 }
