@@ -88,7 +88,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
         sample_bits: u32,
     ) -> MemoryNeed {
         let spectra = times.div_ceil(plan.stride());
-        let frames = (spectra / settings.spectra_per_frame) as u64 + 1;
+        let frames = ((spectra / settings.spectra_per_frame) as u64).saturating_add(1);
         let row_bytes = row_bytes::<Q>(settings.channels.len());
         let window = bytes_of(plan, plan.window_samples() as u64).saturating_mul(inputs.len() as u64);
         let fixed = frame_bytes::<Q>(settings, inputs).saturating_add(window);

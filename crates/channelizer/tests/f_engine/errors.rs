@@ -66,6 +66,11 @@ fn a_memory_limit_below_one_step_is_an_error_and_that_of_the_query_suffices() {
     assert_eq!(build(need.smallest_step_bytes - 1).unwrap_err(), expected.into());
     let full = builder().build::<Complex<i8>>(&Backend::cpu()).unwrap();
     let need = full.memory(100_000, fringes_types::ChunkFormat::Packed { bits: 10 });
+    // No size overflows.
+    let builder = FEngineBuilder::new(Channelizer::complex(1).taps(1).build().unwrap(), Inputs::single_pol(1).unwrap());
+    let smallest = builder.spectra_per_frame(1).build::<Complex<f32>>(&Backend::cpu()).unwrap();
+    let huge = smallest.memory(usize::MAX, fringes_types::ChunkFormat::Packed { bits: 16 });
+    assert_eq!((huge.total_bytes(), huge.input_bytes), (u64::MAX, u64::MAX / 8 + 1));
     // 781 strides: 195 frames and an open one.
     assert_eq!((need.input_bytes, need.output_bytes), (2 * 125_000, 196 * 64 * 4 * 2 * 2));
 }
