@@ -150,6 +150,16 @@ fn a_thousand_channels_are_the_references_too() {
 }
 
 #[test]
+fn many_channels_and_other_factors_are_the_references_too() {
+    for channels in [1536, 4096] {
+        for case in cases(channels, &[10], &[16], 1) {
+            check_floats(&case);
+            check_integers::<Complex<i8>>(&Case { dither: Some(4), ..case }, 127.0);
+        }
+    }
+}
+
+#[test]
 fn values_beyond_the_limit_are_clamped_and_counted() {
     for sigma in [60.0, 127.0, 1000.0] {
         let case = Case { sigma, antennas: 2, dither: Some(17), ..Case::default() };
