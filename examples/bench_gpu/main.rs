@@ -28,6 +28,7 @@ mod sm_cycles;
 
 mod bench;
 mod ceilings;
+mod channelizer;
 mod correlator;
 mod correlator_data;
 mod correlator_float;
@@ -49,7 +50,8 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 42] = [
+const KERNELS: [&str; 43] = [
+    "channelize",
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -122,6 +124,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     correlator_float::run(&mut bench, &ceilings)?;
     correlator_mma::run(&mut bench, &ceilings)?;
     correlator_wgmma::run(&mut bench, &ceilings)?;
+    channelizer::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;

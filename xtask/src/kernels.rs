@@ -79,6 +79,15 @@ const CRATES: &[KernelCrate] = &[
         destination: "crates/correlator/ptx/data",
         part: None,
     },
+    channelize("256", "crates/channelizer/ptx/256"),
+    channelize("512", "crates/channelizer/ptx/512"),
+    channelize("1024", "crates/channelizer/ptx/1024"),
+    channelize("2048", "crates/channelizer/ptx/2048"),
+    channelize("4096", "crates/channelizer/ptx/4096"),
+    channelize_any("integers_real", "crates/channelizer/ptx/general/integers_real"),
+    channelize_any("integers_complex", "crates/channelizer/ptx/general/integers_complex"),
+    channelize_any("floats_real", "crates/channelizer/ptx/general/floats_real"),
+    channelize_any("floats_complex", "crates/channelizer/ptx/general/floats_complex"),
     delay("shift", "crates/channelizer/ptx/delay/shift"),
     delay("i4", "crates/channelizer/ptx/delay/i4"),
     delay("i8", "crates/channelizer/ptx/delay/i8"),
@@ -112,6 +121,16 @@ const fn correlate(part: &'static str, destination: &'static str) -> KernelCrate
 /// The correlator's kernels of one format and order for sm_90a.
 const fn wgmma(part: &'static str, destination: &'static str) -> KernelCrate {
     KernelCrate { name: "correlator-wgmma", archs: &[Arch::Sm90a], destination, part: Some(part) }
+}
+
+/// The F-engine's kernels of one number of channels.
+const fn channelize(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "channelizer", archs: &[Arch::Sm80], destination, part: Some(part) }
+}
+
+/// The F-engine's kernels of any plan of one kind of samples.
+const fn channelize_any(part: &'static str, destination: &'static str) -> KernelCrate {
+    KernelCrate { name: "channelizer-general", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The kernels of coarse shifts, or of fine rotations of one format.

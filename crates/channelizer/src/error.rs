@@ -198,6 +198,14 @@ pub enum ChannelizerError {
         /// Address that came.
         address: u64,
     },
+    /// No GPU kernel for this plan and these samples.
+    #[error("no GPU kernel: expected {expected}, found {actual}")]
+    NoKernel {
+        /// What the kernels are for.
+        expected: &'static str,
+        /// What came.
+        actual: String,
+    },
     /// A size that the GPU kernels cannot count.
     #[error("{layout}: the GPU takes at most {limit}, found {actual}")]
     LayoutSize {

@@ -34,6 +34,8 @@ pub mod delay;
 mod down_convert;
 mod error;
 mod f_engine;
+pub mod general;
+pub mod gpu;
 mod held;
 mod presence;
 mod quantise;

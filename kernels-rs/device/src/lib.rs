@@ -23,6 +23,7 @@ pub mod copy_async;
 pub mod fence;
 #[cfg(not(target_arch = "nvptx64"))]
 mod float;
+pub mod fused;
 mod global;
 pub mod half2;
 #[cfg(not(target_arch = "nvptx64"))]

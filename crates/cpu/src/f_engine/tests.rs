@@ -1,3 +1,5 @@
+//! The fast versions against the reference.
+
 use fringes_reference::f_engine::statistics as reference_statistics;
 use fringes_reference::quantiser::{quantise_value, saturates};
 use fringes_types::{Complex4, Inputs, PackedSamples, SamplePresence, Samples, f16};

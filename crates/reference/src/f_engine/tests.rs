@@ -1,3 +1,5 @@
+//! The F-engine on analytic signals.
+
 use std::f64::consts::TAU;
 
 use super::*;

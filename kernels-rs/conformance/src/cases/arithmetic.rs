@@ -1,6 +1,7 @@
 //! Cases of arithmetic of one thread.
 
 use fringes_device::arithmetic::*;
+use fringes_device::fused::{fma, fma_sat};
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::Random;
@@ -50,9 +51,15 @@ elementwise! {
             dp4a_s32_s32(a, b, c as i32) as u32, dp4a_u32_u32(a, b, c),
         ]
     }
-    fn fused(a: Random::float, b: Random::float, c: Random::float) -> 3 covers [fma_rn_f32, fnma_rn_f32, sqrt_rn_f32] with |case| case => {
+    fn fused(a: Random::float, b: Random::float, c: Random::float) -> 5 covers [fma_rn_f32, fnma_rn_f32, sqrt_rn_f32, fma, fma_sat] with |case| case => {
         let [a, b, c] = [a, b, c].map(f32::from_bits);
-        [fma_rn_f32(a, b, c).to_bits(), fnma_rn_f32(a, b, c).to_bits(), sqrt_rn_f32(a).to_bits()]
+        [
+            fma_rn_f32(a, b, c).to_bits(),
+            fnma_rn_f32(a, b, c).to_bits(),
+            sqrt_rn_f32(a).to_bits(),
+            fma(a, b, c).to_bits(),
+            fma_sat(a, b, c).to_bits(),
+        ]
     }
     fn fused_double(a: Random::finite, b: Random::finite, c: Random::finite, low: Random::bits) -> 2 covers [fma_rn_f64] with |case| case => {
         let [a, b, c] = [a, b, c].map(|x| f64::from_bits((x as u64) << 32 | low as u64));

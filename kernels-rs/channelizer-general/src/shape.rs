@@ -1,0 +1,169 @@
+//! Sizes of a launch, what they must fulfil, and where points lie.
+
+use crate::entry::ENTRY;
+
+/// Most taps.
+pub const MOST_TAPS: u32 = 64;
+
+/// Most points of a spectrum that the kernels' arithmetic allows; shared memory sets a lower limit.
+pub const MOST_POINTS: u32 = 1 << 14;
+
+/// Most spectra of a job.
+pub const MOST_SLOTS: u32 = 1 << 10;
+
+/// Sizes of a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Complex points of a spectrum, and its channels.
+    pub points: u32,
+    /// Radices of the passes, first pass in the lowest 4 bits: `radix - 1` each, 0 after the last.
+    pub radices: u64,
+    /// Taps of the filter.
+    pub taps: u32,
+    /// Numbers from spectrum to spectrum: samples, twice that of complex ones.
+    pub stride: u32,
+    /// Bits of a number.
+    pub bits: u32,
+    /// Spectra that shared memory holds.
+    pub slots: u32,
+}
+
+/// Place of a point within its slot: rows of 16 points, 128 bytes, and one point between them, so that neither neighbours nor points 16, 32, 64, ...
+/// apart share banks.
+#[inline(always)]
+pub const fn place(point: u32) -> u32 {
+    point + point / 16
+}
+
+/// Points from slot to slot, 4 more than a multiple of 16, so that a point's values of neighbouring spectra share few banks.
+#[inline(always)]
+pub const fn slot(points: u32) -> u32 {
+    let used = place(points - 1) + 1;
+    used + (4u32.wrapping_sub(used) & 15)
+}
+
+/// Pairs of twiddles of a pass: none of the first, four a block of radix 16, `radix - 1` halves a block of the others.
+#[inline(always)]
+pub const fn twiddles(radix: u32, blocks: u32) -> u32 {
+    if blocks == 1 {
+        0
+    } else if radix == 16 {
+        4 * blocks
+    } else {
+        ((radix - 1) * blocks).div_ceil(2)
+    }
+}
+
+/// Bytes of shared memory for `slots` spectra of `points` points.
+pub const fn shared_bytes(points: u32, slots: u32) -> u32 {
+    slots * (slot(points) * 8 + ENTRY * 16)
+}
+
+impl Shape {
+    /// Numbers of a spectrum: columns of the filter.
+    #[inline(always)]
+    pub const fn columns(&self) -> u32 {
+        2 * self.points
+    }
+
+    /// Groups of four columns.
+    #[inline(always)]
+    pub const fn groups(&self) -> u32 {
+        self.points.div_ceil(2)
+    }
+
+    /// Numbers that `spectra` spectra are made of, at least one.
+    #[inline(always)]
+    pub const fn numbers(&self, spectra: u32) -> u64 {
+        (spectra as u64 - 1) * self.stride as u64 + self.taps as u64 * self.columns() as u64
+    }
+
+    /// Pairs of twiddles of all passes of a shape that fits.
+    #[inline(always)]
+    pub const fn twiddles(&self) -> u32 {
+        let (mut sum, mut blocks, mut radices) = (0, 1, self.radices);
+        while radices != 0 {
+            let radix = (radices & 15) as u32 + 1;
+            sum += twiddles(radix, blocks);
+            blocks *= radix;
+            radices >>= 4;
+        }
+        sum
+    }
+
+    /// Whether the sizes fit each other and the kernels' arithmetic.
+    #[inline(always)]
+    pub const fn fits(&self) -> bool {
+        if self.points == 0 || self.points > MOST_POINTS || self.slots == 0 || self.slots > MOST_SLOTS {
+            return false;
+        }
+        if self.taps == 0 || self.taps > MOST_TAPS || self.stride == 0 || self.stride > self.columns() {
+            return false;
+        }
+        // Bits of a job's numbers are counted in 32 bits.
+        if (self.numbers(self.slots) + 4) * self.bits as u64 > 1 << 31 {
+            return false;
+        }
+        let (mut product, mut radices) = (1, self.radices);
+        while radices & 15 != 0 && product <= self.points {
+            product *= (radices & 15) as u32 + 1;
+            radices >>= 4;
+        }
+        product == self.points && radices == 0
+    }
+}
+
+/// Division of small numbers by one that all threads share.
+#[derive(Debug, Clone, Copy)]
+pub struct Divisor {
+    divisor: u32,
+    /// 2^32 over the divisor, rounded up.
+    magic: u32,
+}
+
+impl Divisor {
+    /// Division by `divisor`, which is not 0.
+    #[inline(always)]
+    pub const fn new(divisor: u32) -> Self {
+        let divisor = if divisor == 0 { 1 } else { divisor };
+        Self { divisor, magic: (u32::MAX / divisor).wrapping_add(1) }
+    }
+
+    /// Quotient and remainder of `n`, where the product of `n` and the divisor is below 2^32.
+    #[inline(always)]
+    pub const fn divide(&self, n: u32) -> (u32, u32) {
+        // The error of the magic number is below the divisor, and so that of the quotient below n times divisor over 2^32.
+        let quotient = if self.divisor == 1 { n } else { ((n as u64 * self.magic as u64) >> 32) as u32 };
+        (quotient, n.wrapping_sub(quotient.wrapping_mul(self.divisor)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_exact_as_long_as_the_product_is_below_2_to_the_32() {
+        for divisor in (1..3000).chain([4095, 4096, 8192, 16383, 16384]) {
+            let by = Divisor::new(divisor);
+            for n in [0, 1, divisor - 1, divisor, divisor + 1, 7 * divisor - 1, 7 * divisor, u32::MAX / divisor] {
+                assert_eq!(by.divide(n), (n / divisor, n % divisor), "{n} / {divisor}");
+            }
+        }
+    }
+
+    #[test]
+    fn points_have_places_of_their_own_within_their_slot() {
+        for points in 1..600 {
+            assert!((1..points).all(|point| place(point) > place(point - 1)));
+            assert!(place(points - 1) < slot(points) && slot(points) % 16 == 4);
+        }
+    }
+
+    #[test]
+    fn shapes_whose_radices_do_not_make_the_points_do_not_fit() {
+        let shape = |points, radices| Shape { points, radices, taps: 4, stride: 2, bits: 8, slots: 3 };
+        assert!(shape(48, 0x2f).fits() && shape(1, 0).fits() && shape(16, 0xf).fits());
+        assert!(!shape(48, 0xf).fits() && !shape(48, 0x12f).fits() && !shape(48, 0x20f).fits() && !shape(0, 0).fits());
+    }
+}
