@@ -4,9 +4,9 @@
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `b8`, `b10`, `b12` | bits of a packed sample ([`decode`]) |
-//! | `t4` ... `t32` | taps of the filter ([`fir`]) |
-//! | `i8`, `i4`, `f32` | format of the output ([`quantise`]) |
+//! | `b8`, `b10` | bits of a packed sample ([`decode`]) |
+//! | `t4`, `t8`, `t16` | taps of the filter ([`fir`]) |
+//! | `i8`, `f32` | format of the output ([`quantise`]) |
 //!
 //! PTX has one number of channels each, 256 to 4096 ([`transform`]).
 //!

@@ -38,8 +38,6 @@ const VARIANTS: [(FrameFormat, u32, usize); 5] = [
 pub enum FrameFormat {
     /// Signed bytes, real part first: `u16` on the device.
     Int8,
-    /// 4+4 bits, the real part in the high ones: `u8` on the device.
-    Int4,
     /// f32: `[f32; 2]` on the device.
     Float32,
 }
@@ -48,16 +46,7 @@ impl FrameFormat {
     fn name(self) -> &'static str {
         match self {
             FrameFormat::Int8 => "i8",
-            FrameFormat::Int4 => "i4",
             FrameFormat::Float32 => "f32",
-        }
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            FrameFormat::Int8 => 2,
-            FrameFormat::Int4 => 1,
-            FrameFormat::Float32 => 8,
         }
     }
 }
@@ -95,7 +84,6 @@ pub struct JobTable<'a> {
 #[derive(Debug)]
 pub struct DeviceChannelizer {
     kernel: Kernel,
-    format: FrameFormat,
     inputs: usize,
     slots: usize,
     shared_bytes: u32,
@@ -111,7 +99,7 @@ impl DeviceChannelizer {
     /// kernel. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::Types`] with what the driver says.
+    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
@@ -136,7 +124,7 @@ impl DeviceChannelizer {
         };
         if !VARIANTS.contains(&(format, bits, plan.taps())) {
             let actual = format!("{bits} bits, {} taps, {}", plan.taps(), format.name());
-            return missing("8 or 10 bits, 4, 8 or 16 taps", actual);
+            return missing("8 bits, 16 taps, i8; 10 bits, 4, 8 or 16 taps, i8; or 10 bits, 16 taps, f32", actual);
         }
         let module = device.load(&PtxSet::new(text))?;
         let kernel = module.kernel(&format!("channelize_b{bits}_t{}_{}", plan.taps(), format.name()))?;
@@ -147,12 +135,17 @@ impl DeviceChannelizer {
             return missing("shared memory for six spectra", format!("{most} bytes"));
         }
         let stream = device.new_stream()?;
+        let gains = (0..inputs).flat_map(|input| (0..channels).map(move |channel| (input, channel)));
+        for (index, gain) in gains.map(|(input, channel)| gain(input, channel)).enumerate() {
+            if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
+                return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
+            }
+        }
         let (weights, bias) = tables::weights(plan.weights(), plan.step(), bits);
         let pairs: Vec<_> =
             (0..inputs).flat_map(|input| tables::pairs(channels, |channel| gain(input, channel))).collect();
         Ok(Self {
             kernel,
-            format,
             inputs,
             slots,
             shared_bytes: (slots * spectrum) as u32,
@@ -185,7 +178,8 @@ impl DeviceChannelizer {
     /// A job that does not keep to the buffers ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count` or an element has another size, [`ChannelizerError::Types`] with what the driver says.
+    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with what
+    /// the driver says.
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
@@ -200,10 +194,6 @@ impl DeviceChannelizer {
         let (expected, actual) = (count.saturating_mul(crate::gpu::JOB_WORDS / 4), jobs.len());
         if actual < expected {
             return Err(ChannelizerError::DeviceLength { buffer: "jobs", expected, actual });
-        }
-        if size_of::<T>() != self.format.bytes() {
-            let (expected, actual) = (self.format.bytes(), size_of::<T>());
-            return Err(ChannelizerError::DeviceLength { buffer: "bytes of a value", expected, actual });
         }
         if count == 0 {
             return Ok(());
