@@ -14,8 +14,8 @@
 //! ```
 //!
 //! so that both products take the same registers of A. The warpgroups take turns: one gives the tensor cores 24 products of 64 x 64 x 8 at
-//! once while the other one adds what it got to its sums, loads and splits. Four stages are in flight, each with a barrier for "loaded" and
-//! one for "done with".
+//! once while the other one adds what it got to its sums, loads and splits. There are four stages, each with a barrier for "loaded" and one for
+//! "done with". A thread that loads says so of a stage when it has started the copies of the next and those of the stage are complete.
 //!
 //! # Floor
 //! A stage takes 48 `m64n64k8` of 32 cycles: 1536 cycles of the tensor cores for 128 x 64 pairs and 16 times. Shared memory in these
@@ -35,7 +35,7 @@
 //! deviation of `u / 3 sqrt(64 / B + B)`.
 
 use fringes_device::barrier::{bar_arrive, bar_sync, bar_sync_0};
-use fringes_device::copy_async::cp_async_mbarrier_arrive_noinc_shared_b64;
+use fringes_device::copy_async::{cp_async_commit_group, cp_async_wait_group};
 use fringes_device::fence::fence_proxy_async_shared_cta;
 use fringes_device::index::{ctaid_x, tid_x};
 use fringes_device::mbarrier::{
@@ -208,8 +208,8 @@ pub(crate) unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, job
     if tid_x() == 0 {
         let mut each = ring;
         while each.parity == 0 {
-            // Every thread that loads arrives twice: itself, and its copies.
-            mbarrier_init_shared_b64(each.full(), 2 * 128);
+            // Every thread that loads arrives, when its copies are complete.
+            mbarrier_init_shared_b64(each.full(), 128);
             mbarrier_init_shared_b64(each.empty(), 4 * (works(0) as u32 + works(1) as u32));
             each.advance();
         }
@@ -307,6 +307,8 @@ unsafe fn load(rows: Global<u8>, job: Job, mut span: Span, mut ring: Ring, row: 
     if span.rows() > 0 {
         columns.load(&span, thread);
     }
+    // The stage before this one, whose copies are under way, if there is any.
+    let (mut behind, mut any) = (ring, false);
     while span.rows() > 0 {
         // The first time round nobody has used the stage: the phase before the first one counts as complete.
         wait(ring.empty(), ring.parity ^ 1);
@@ -314,18 +316,27 @@ unsafe fn load(rows: Global<u8>, job: Job, mut span: Span, mut ring: Ring, row: 
         columns.store(stage + 2 * OPERAND, thread);
         // What was written is seen by the products. (The copies come after it: the fence may wait for those under way.)
         fence_proxy_async_shared_cta();
-        mbarrier_arrive_shared_b64(ring.full());
         if whole && span.whole() {
             side.copy::<true>(&span, stage);
         } else {
             side.copy::<false>(&span, stage);
         }
-        cp_async_mbarrier_arrive_noinc_shared_b64(ring.full());
+        cp_async_commit_group();
         span.row += 1;
         if span.rows() > 0 {
             columns.load(&span, thread);
         }
         ring.advance();
+        if any {
+            cp_async_wait_group::<1>();
+            mbarrier_arrive_shared_b64(behind.full());
+            behind.advance();
+        }
+        any = true;
+    }
+    if any {
+        cp_async_wait_group::<0>();
+        mbarrier_arrive_shared_b64(behind.full());
     }
 }
 
