@@ -1,0 +1,67 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+//! Kernels on samples as they come, before the filter bank.
+//!
+//! | kernel | what | module |
+//! |---|---|---|
+//! | `append` | puts rows of bits behind rows of bits, from any bit to any bit | [`rows`] |
+//! | `statistics_integers`, `statistics_floats` | power and clipped samples of each input | [`statistics`] |
+
+pub mod rows;
+pub mod statistics;
+
+use fringes_device::control::trap;
+use fringes_device::{Global, GlobalMut};
+
+use rows::Append;
+use statistics::{Floats, Integers, Statistics};
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// Runs what fits, and traps where it does not.
+macro_rules! statistics {
+    ($source:ty, $samples:ident, $present:ident, $out:ident, $inputs:ident, $row_bits:ident, $times:ident, $bits:ident, $parts:ident, $little_endian:ident, $length:ident, $blocks:ident, $slices:ident) => {{
+        let statistics = Statistics {
+            samples: $samples,
+            present: $present,
+            out: $out,
+            inputs: $inputs,
+            row_bits: $row_bits,
+            times: $times,
+            bits: $bits,
+            parts: $parts,
+            little_endian: $little_endian != 0,
+            length: $length,
+            blocks: $blocks,
+            slices: $slices,
+        };
+        if statistics.fit::<$source>() {
+            // SAFETY: the views hold what the sizes say.
+            unsafe { statistics.run::<$source>() }
+        } else {
+            trap()
+        }
+    }};
+}
+
+fringes_device::kernel! {
+    /// Puts `spans[row][2]` bits of `from`, from bit `spans[row][0]` on, to bit `spans[row][1]` of `to`, for each row. See [`rows`].
+    #[launch(threads(256))]
+    pub fn append(from: Global<u32>, to: GlobalMut<u32>, spans: Global<u64>, rows: u32, tiles: u32) {
+        // SAFETY: what spans say is checked against the views.
+        unsafe { Append { from, to, spans, rows, tiles }.run() }
+    }
+
+    /// Statistics of integers. Arguments are those of [`Statistics`].
+    #[launch(threads(256))]
+    pub fn statistics_integers(samples: Global<u32>, present: Global<u8>, out: GlobalMut<u64>, inputs: u32, row_bits: u64, times: u32, bits: u32, parts: u32, little_endian: u32, length: u32, blocks: u32, slices: u32) {
+        statistics!(Integers, samples, present, out, inputs, row_bits, times, bits, parts, little_endian, length, blocks, slices)
+    }
+
+    /// Statistics of f16 and f32. Arguments are those of [`Statistics`].
+    #[launch(threads(256))]
+    pub fn statistics_floats(samples: Global<u32>, present: Global<u8>, out: GlobalMut<u64>, inputs: u32, row_bits: u64, times: u32, bits: u32, parts: u32, little_endian: u32, length: u32, blocks: u32, slices: u32) {
+        statistics!(Floats, samples, present, out, inputs, row_bits, times, bits, parts, little_endian, length, blocks, slices)
+    }
+}
