@@ -122,10 +122,17 @@ impl Heaps {
                 let (antenna, number) = load_place::<P>(i, first, row, first_piece);
                 let time = (quad * BLOCKS + i as u32 / 2) * times::<S>() + number * per;
                 if antenna < self.antennas && time < self.times && let Some(sample) = self.sample(&places, channel, antenna, time) {
-                    let value = self.samples.cast::<Piece>().load(sample as usize / (16 / S));
-                    x[i] = until_end::<S>(value, time, self.times, (P * S) as u32);
+                    x[i] = self.samples.cast::<Piece>().load(sample as usize / (16 / S));
                 }
             });
+            // Apart from the loads: one that is looked at before the next one starts is alone in flight.
+            if self.times.saturating_sub(quad * BLOCKS * times::<S>()) < BLOCKS * times::<S>() {
+                unroll!(i in 0 1 2 3 4 5 6 7 {
+                    let (_, number) = load_place::<P>(i, first, row, first_piece);
+                    let time = (quad * BLOCKS + i as u32 / 2) * times::<S>() + number * per;
+                    x[i] = until_end::<S>(x[i], time, self.times, (P * S) as u32);
+                });
+            }
             unroll!(i in 0 1 2 3 4 5 6 7 {
                 let (antenna, number) = load_place::<P>(i, first, row, first_piece);
                 let block = quad * BLOCKS + i as u32 / 2;

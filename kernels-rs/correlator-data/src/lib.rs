@@ -56,7 +56,7 @@ macro_rules! pack {
                 let rows = Rows::new::<$bytes>(rows, channels, times, inputs);
                 match rows.and_then(|rows| Some((rows, voltages.tiles(&rows, voltages::inputs::<$bytes>())?))) {
                     // SAFETY: the views hold what the sizes say, and pieces are whole.
-                    Some((rows, tiles)) if fits => unsafe { voltages.pack::<$bytes>(rows, tiles) },
+                    Some((rows, tiles)) if fits => unsafe { voltages.pack::<$bytes, true>(rows, tiles) },
                     _ => trap(),
                 }
             }
@@ -67,9 +67,9 @@ macro_rules! pack {
                 let voltages = Voltages { samples: voltages, present, channels, times, inputs, channel_stride, time_stride };
                 let fits = voltages.fit::<$bytes>();
                 let rows = Rows::new::<$bytes>(rows, channels, times, inputs);
-                match rows.and_then(|rows| Some((rows, voltages.tiles(&rows, voltages::ANY_INPUTS)?))) {
+                match rows.and_then(|rows| Some((rows, voltages.tiles(&rows, voltages::inputs::<$bytes>())?))) {
                     // SAFETY: the views hold what the sizes say.
-                    Some((rows, tiles)) if fits => unsafe { voltages.pack_any::<$bytes>(rows, tiles) },
+                    Some((rows, tiles)) if fits => unsafe { voltages.pack::<$bytes, false>(rows, tiles) },
                     _ => trap(),
                 }
             }

@@ -3,7 +3,7 @@
 //! A piece holds `16 / S` samples of `S` bytes: 16 of 4+4 bits, 8 of 8-bit pairs, 4 of f16 pairs, 2 of f32 pairs. Pieces of voltages hold inputs
 //! or polarisations side by side, pieces of rows times.
 
-use fringes_device::arithmetic::prmt_b32;
+use fringes_device::arithmetic::{prmt_b32, shf_r_wrap_b32};
 use fringes_device::{Global, unroll};
 
 /// Four words: a load, a store.
@@ -71,6 +71,62 @@ pub fn first_bytes(mut x: Piece, bytes: u32) -> Piece {
         });
     }
     x
+}
+
+/// The whole pieces of some bytes, which are pieces that begin at multiples of 16 of the address: to load 16 bytes from any place, as two of them.
+#[derive(Clone, Copy)]
+pub struct Aligned {
+    pieces: Global<Piece>,
+    /// Bytes before the first piece.
+    skipped: u64,
+}
+
+impl Aligned {
+    /// Of the first `bytes` bytes of a view.
+    ///
+    /// # Safety
+    /// The view holds them.
+    #[inline(always)]
+    pub unsafe fn new(view: Global<u8>, bytes: u64) -> Self {
+        let skipped = view.address(0).wrapping_neg() % 16;
+        let number = bytes.saturating_sub(skipped) / 16;
+        // Of no pieces no address is used.
+        Self { pieces: Global::from_raw_parts(view.address(0).wrapping_add(skipped), number as usize), skipped }
+    }
+
+    /// Whether both pieces exist that hold 16 bytes, for all of them that begin at bytes from `first` to `last`.
+    #[inline(always)]
+    pub fn hold(&self, first: u64, last: u64) -> bool {
+        first >= self.skipped && (last - self.skipped) / 16 + 2 <= self.pieces.len() as u64
+    }
+
+    /// Both pieces that hold the 16 bytes from byte `byte` on.
+    ///
+    /// # Safety
+    /// They [exist](Self::hold).
+    #[inline(always)]
+    pub unsafe fn both(&self, byte: u64) -> [Piece; 2] {
+        let index = ((byte - self.skipped) / 16) as usize;
+        [self.pieces.load(index), self.pieces.load(index + 1)]
+    }
+
+    /// The 16 bytes from byte `byte` on, a multiple of `S`, in both pieces that hold them.
+    ///
+    /// # PTX
+    /// 11 `selp.b32`, and 4 `shf.r.wrap.b32` for samples that are no whole words.
+    #[inline(always)]
+    pub fn cut<const S: usize>(&self, [low, high]: [Piece; 2], byte: u64) -> Piece {
+        let bytes = (byte.wrapping_sub(self.skipped) % 16) as u32;
+        let mut x = [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]];
+        unroll!(word in 0 1 2 3 4 5 { x[word] = if bytes & 8 == 0 { x[word] } else { x[word + 2] }; });
+        if S < 8 {
+            unroll!(word in 0 1 2 3 4 { x[word] = if bytes & 4 == 0 { x[word] } else { x[word + 1] }; });
+        }
+        if S < 4 {
+            unroll!(word in 0 1 2 3 { x[word] = shf_r_wrap_b32(x[word], x[word + 1], 8 * bytes); });
+        }
+        [x[0], x[1], x[2], x[3]]
+    }
 }
 
 /// A piece without the samples whose flag, a byte each, is zero.

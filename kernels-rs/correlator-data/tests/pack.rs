@@ -355,6 +355,35 @@ fn no_times_channels_or_inputs_are_no_work() {
 }
 
 #[test]
+fn voltages_may_begin_at_any_multiple_of_their_size_and_end_with_the_buffer() {
+    fn check<const S: usize>((kernel, declaration): Declared<Pack>)
+    where
+        Sample<S>: Default,
+    {
+        let (channels, times, inputs) = (2, 128 / S + 3, 41);
+        let mut random = random(S as u64);
+        let voltages =
+            Array3::from_shape_simple_fn((channels, times, inputs), || random.random::<[u8; 8]>()).mapv(cut::<S>);
+        let expected = rows(voltages.view(), None);
+        for skipped in 0..16 / S + 1 {
+            let mut samples = vec![0; skipped * S];
+            samples.extend(bytes(voltages.iter().copied()));
+            let (actual, _) = run(declaration, 2, &samples, &[], expected.len(), |samples, flags, rows| {
+                // SAFETY: the view holds more samples.
+                let samples = unsafe { samples.part(skipped * S, samples.len() - skipped * S) };
+                let (c, t, n) = (channels as u32, times as u32, inputs as u32);
+                kernel(samples, flags, rows, c, t, n, (times * inputs) as u64, inputs as u64);
+            });
+            assert!(actual == expected, "{declaration}: {skipped} samples skipped");
+        }
+    }
+    check::<1>(declared!(pack_i4_any as Pack));
+    check::<2>(declared!(pack_i8_any as Pack));
+    check::<4>(declared!(pack_f16_any as Pack));
+    check::<8>(declared!(pack_f32_any as Pack));
+}
+
+#[test]
 fn xgpu_spectra_are_voltages_with_time_outside() {
     // [time][channel][antenna][pol] by the reference's own definition of that layout.
     let (times, channels, antennas, pols) = (70, 3, 4, 2);

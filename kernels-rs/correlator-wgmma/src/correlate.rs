@@ -24,7 +24,7 @@ pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     work: Work,
 ) {
     let (inputs, groups) = (Plan::<S, SHAPE>::INPUTS, Plan::<S, SHAPE>::GROUPS);
-    if !work.fits(inputs, sums.len()) || (SHAPE != SQUARE && work.inputs > inputs) {
+    if !work.fits(inputs, sums.len(), !V::ADDS) || (SHAPE != SQUARE && work.inputs > inputs) {
         trap();
         return;
     }
@@ -78,6 +78,7 @@ unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     let (group, warp, lane) = (thread / 128, thread / 32 % 4, thread % 32);
     let inputs = Plan::<S, SHAPE>::INPUTS;
     let speaks = lane == 0;
+    let put = V::ADDS || !sums.is_empty();
     let mut ring = Ring::<S, SHAPE>::new(shared, false);
     let mut jobs = work.jobs();
     while let Some(job) = jobs.next(work, inputs) {
@@ -112,14 +113,18 @@ unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
             if group == 0 {
                 let mut tile = One::<S::Part, 80, true>::new(operands(0, warp, 0));
                 sum::<S, _, SHAPE>(&mut tile, &mut ring, job.steps, speaks);
-                Put::<S, V>::put(&tile.sums, target(0, 0));
+                if put {
+                    Put::<S, V>::put(&tile.sums, target(0, 0));
+                }
             } else {
                 // Of columns 128 to 191 there are 32: warps 2 and 3 compute again what warps 0 and 1 do, and none of it is kept.
                 let narrow = One::<S::Part, 16, true>::new(operands(2, warp % 2, 128));
                 let mut tiles = (One::<S::Part, 48, true>::new(operands(1, warp, 64)), narrow);
                 sum::<S, _, SHAPE>(&mut tiles, &mut ring, job.steps, speaks);
-                Put::<S, V>::put(&tiles.0.sums, target(1, 64));
-                Put::<S, V>::put(&tiles.1.sums, target(2, 128));
+                if put {
+                    Put::<S, V>::put(&tiles.0.sums, target(1, 64));
+                    Put::<S, V>::put(&tiles.1.sums, target(2, 128));
+                }
             }
         } else {
             // Rows of the tile that exist, by halves; on the diagonal those before the group's columns are not needed.
@@ -128,11 +133,15 @@ unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
             if SHAPE == SQUARE && high && skipped == 0 {
                 let mut tile = One::<S::Part, 64, false>::new(operands(group, warp, 0));
                 sum::<S, _, SHAPE>(&mut tile, &mut ring, job.steps, speaks);
-                Put::<S, V>::put(&tile.sums, target(group, 0));
+                if put {
+                    Put::<S, V>::put(&tile.sums, target(group, 0));
+                }
             } else if high || skipped == 0 {
                 let mut tile = One::<S::Part, 32, false>::new(operands(group, warp, skipped));
                 sum::<S, _, SHAPE>(&mut tile, &mut ring, job.steps, speaks);
-                Put::<S, V>::put(&tile.sums, target(group, skipped));
+                if put {
+                    Put::<S, V>::put(&tile.sums, target(group, skipped));
+                }
             } else {
                 pass(&mut ring, job.steps, speaks);
             }

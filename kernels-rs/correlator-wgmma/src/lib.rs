@@ -11,7 +11,8 @@
 //! | `add` | added to pairs of i64 or f64; otherwise pairs of i32 or f32 are overwritten |
 //!
 //! Sums are `[part][channel][baseline]`, packed lower triangle. The grid is any number of blocks, as many as run at once: they are persistent, and
-//! share out the jobs (tile, channel, part: module `work`).
+//! share out the jobs (tile, channel, part: module `work`). Kernels that overwrite write nothing where there are no
+//! sums at all (a view of length zero): what the products alone take.
 //!
 //! # Arithmetic
 //! Along a row lie `re im re im ...`, and so they are `k` of the matrix product. `A`, 64 columns `b` of the tile, comes from registers; `B`, rows `a`, from shared memory:

@@ -60,9 +60,9 @@ impl Work {
         rows * (rows + 1) / 2
     }
 
-    /// Whether the numbers make sense: jobs can be counted, no part is empty, and the sums are there.
+    /// Whether the numbers make sense: jobs can be counted, no part is empty, and the sums are there (or, if `none`, none at all).
     #[inline(always)]
-    pub(crate) fn fits(&self, inputs: u32, sums: usize) -> bool {
+    pub(crate) fn fits(&self, inputs: u32, sums: usize, none: bool) -> bool {
         let baselines = u64::from(self.inputs) * (u64::from(self.inputs) + 1) / 2;
         let matrices = u64::from(self.channels) * u64::from(self.parts);
         self.inputs >= 1
@@ -72,7 +72,7 @@ impl Work {
             && u64::from(self.steps) * u64::from(self.parts) < 1 << 32
             && matrices < 1 << 31
             && matrices * u64::from(self.tiles(inputs)) < 1 << 31
-            && matrices * baselines <= sums as u64
+            && ((none && sums == 0) || matrices * baselines <= sums as u64)
             && self.chunks >= 1
             && self.head_chunks >= 1
     }

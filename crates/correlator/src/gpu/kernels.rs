@@ -101,6 +101,27 @@ impl CorrelatorKernels {
         launch(&self.mma[0], stream, config, args![rows, sums, channels, inputs, blocks, 0u32, times, 1u32])
     }
 
+    /// Multiplies as [`CorrelatorKernels::correlate`] does and writes nothing: what the products alone take. `sums` are not touched.
+    /// [`Path::Sm90a`] can.
+    ///
+    /// # Errors
+    /// As [`CorrelatorKernels::correlate`]; [`CorrelatorError::DeviceShape`] on the other path.
+    pub fn multiply(
+        &self,
+        stream: &Stream,
+        shape: Shape,
+        rows: BufferView<'_, u8>,
+        sums: &mut BufferViewMut<'_, Complex<i32>>,
+    ) -> Result<(), CorrelatorError> {
+        check(shape, rows, usize::MAX)?;
+        let sums = sums.reborrow().cast::<[i32; 2]>()?;
+        let Some((kernel, [entry, _], job)) = self.wgmma(shape) else {
+            let (channels, times, inputs) = (shape.channels(), shape.times(), shape.inputs());
+            return Err(CorrelatorError::DeviceShape { channels, times, inputs });
+        };
+        job.multiply(stream, *kernel, entry, rows, sums)
+    }
+
     /// Correlates rows and adds to 64-bit sums `[channel][baseline]`, packed lower triangle.
     ///
     /// # Precision

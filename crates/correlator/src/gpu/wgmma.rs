@@ -362,6 +362,35 @@ impl WgmmaJob {
         samples: BufferView<'_, u8>,
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
+        let length = sums.len();
+        self.queue(stream, kernel, entry, samples, sums, length)
+    }
+
+    /// Multiplies as [`WgmmaJob::launch`] does and writes nothing: what the products alone take. `sums` are not touched.
+    ///
+    /// # Errors
+    /// As [`WgmmaJob::launch`].
+    pub fn multiply<T: fringes_gpu::KernelElement>(
+        &self,
+        stream: &Stream,
+        kernel: WgmmaKernel,
+        entry: &Kernel,
+        samples: BufferView<'_, u8>,
+        sums: BufferViewMut<'_, T>,
+    ) -> Result<(), CorrelatorError> {
+        self.queue(stream, kernel, entry, samples, sums.slice(..0)?, usize::MAX)
+    }
+
+    /// Queues the kernel; `length` is what counts as the number of sums.
+    fn queue<T: fringes_gpu::KernelElement>(
+        &self,
+        stream: &Stream,
+        kernel: WgmmaKernel,
+        entry: &Kernel,
+        samples: BufferView<'_, u8>,
+        sums: BufferViewMut<'_, T>,
+        length: usize,
+    ) -> Result<(), CorrelatorError> {
         let shape =
             || CorrelatorError::DeviceShape { channels: self.channels, times: self.times(), inputs: self.inputs };
         let steps = self.counted(kernel);
@@ -376,8 +405,8 @@ impl WgmmaJob {
         if jobs >= 1 << 31 || product(&[steps.steps, self.parts])? >= 1 << 32 {
             return Err(shape());
         }
-        if sums.len() < expected {
-            return Err(CorrelatorError::DeviceLength { buffer: "sums", expected, actual: sums.len() });
+        if length < expected {
+            return Err(CorrelatorError::DeviceLength { buffer: "sums", expected, actual: length });
         }
         let needed = match &self.samples {
             WgmmaSamples::Rows { blocks, times } => {

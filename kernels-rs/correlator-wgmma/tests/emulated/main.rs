@@ -313,6 +313,38 @@ fn a_ring_is_gone_around_and_blocks_have_several_jobs() {
 }
 
 #[test]
+fn without_a_place_for_sums_kernels_that_overwrite_multiply_alone_and_others_refuse() {
+    for entry in entries().iter().filter(|entry| entry.pols == 1) {
+        let (row, inputs) = (128 / entry.format.bytes(), 5);
+        let (samples, job) = (samples([2, row, inputs], 1, 1), Job::rows(0..row));
+        macro_rules! products {
+            ($kernel:ident) => {{
+                let with = Run::new(entry, &job, &samples, 2 * baselines(inputs), call!($kernel)).0.report;
+                let without = Run::new(entry, &job, &samples, 0, call!($kernel)).0.report;
+                let products = |report: &Report| -> u64 {
+                    let products = |name: &str| name.starts_with("wgmma_mma_async");
+                    report.instructions.iter().filter(|(name, _)| products(name)).map(|(_, count)| count.threads).sum()
+                };
+                with.assert_clean();
+                if entry.adds() {
+                    assert!(without.found(FaultKind::Operand), "{}: {without}", entry.name);
+                } else {
+                    without.assert_clean();
+                    assert!(products(&with) > 0);
+                    assert_eq!(products(&without), products(&with), "{}", entry.name);
+                }
+            }};
+        }
+        match entry.function {
+            Function::I32(kernel) => products!(kernel),
+            Function::I64(kernel) => products!(kernel),
+            Function::F32(kernel) => products!(kernel),
+            Function::F64(kernel) => products!(kernel),
+        }
+    }
+}
+
+#[test]
 fn more_inputs_than_a_tile_has_are_refused_before_anything_is_written() {
     for entry in of(2, Tiles::Small).chain(of(1, Tiles::Small)).filter(|entry| !entry.adds()) {
         let samples = samples([1, 16, 66], 1, 1);
