@@ -5,6 +5,7 @@
 //! cargo run --release --example tune              # prints what is fastest, and what the table and the rule would have chosen
 //! cargo run --release --example tune -- --check   # status 1 if the table's choice is slower than the fastest by more than a tenth
 //! cargo run --release --example tune -- --write   # rewrites crates/correlator/tuning/correlate.txt for this device
+//! tune --write --table correlate.txt --within 100 # where there is no cargo: rewrites a copy of the table, with what 100 seconds suffice for
 //! ```
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
@@ -16,6 +17,7 @@ mod gpu_report;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use fringes::correlator::gpu::{Measured, OPERATIONS, sweep};
 use fringes::{Complex, Complex4, Inputs, VoltageSample, f16};
@@ -46,6 +48,9 @@ struct Arguments {
     /// Few sizes alone.
     #[arg(long)]
     quick: bool,
+    /// Begin no size later than so many seconds after the start; what was measured by then counts.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    within: u64,
 }
 
 /// A size: antennas, polarisations, channels, times; batches of heaps, or none for rows.
@@ -97,7 +102,12 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     println!("{}", device.info());
     let (key, record) = (DeviceKey::of(device.info()), Record::new(&device));
     let mut tuning = Tuning { device, key, table, record, entries: Vec::new(), slow: 0 };
-    for size in sizes(arguments.quick) {
+    let (start, sizes) = (Instant::now(), sizes(arguments.quick));
+    for (number, &size) in sizes.iter().enumerate() {
+        if start.elapsed().as_secs() >= arguments.within {
+            println!("{} of {} sizes measured within {} s", number, sizes.len(), arguments.within);
+            break;
+        }
         tuning.size::<Complex4>(size)?;
         tuning.size::<Complex<i8>>(size)?;
         tuning.size::<Complex<f16>>(size)?;

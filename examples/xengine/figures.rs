@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::chart::{Chart, Curve, Stroke};
 use crate::record::{Measured, Row, variant};
 use crate::style::{Result, line_colour, page, register_fonts};
+use crate::sweep::INTEGRATED_FIGURE;
 
 /// Pixels of a panel.
 const PANEL: (u32, u32) = (1180, 520);
@@ -17,14 +18,18 @@ pub(crate) fn draw(measured: &Measured, folder: &Path) -> Result<Vec<PathBuf>> {
         match figure {
             4 => ("transfer.png", format!("Kernel and transfer from the host: {gpu}, {}", measured.date)),
             5 => ("stations.png", format!("Rate and number of stations: {gpu}, {}", measured.date)),
+            INTEGRATED_FIGURE => {
+                ("integrated.png", format!("The X-engine from the host's memory: {gpu}, {}", measured.date))
+            }
             _ => ("integration.png", format!("Rate and integration length: {gpu}, {}", measured.date)),
         }
     };
     let mut pictures = Vec::new();
-    for figure in [4, 5, 6] {
+    for figure in [4, 5, 6, INTEGRATED_FIGURE] {
         let panel = |kernel: &&str| match figure {
             4 => transfer(measured, kernel),
             5 => stations(measured, kernel),
+            INTEGRATED_FIGURE => integrated(measured, kernel),
             _ => integration(measured, kernel),
         };
         let kernels = measured.kernels();
@@ -82,6 +87,24 @@ fn transfer(measured: &Measured, kernel: &str) -> Chart {
     Chart { title: format!("{kernel}{what}"), x: "Stations".into(), y, logarithmic: true, curves }
 }
 
+/// Rate of the whole X-engine, of its kernel alone, and what the copies from the host allow.
+fn integrated(measured: &Measured, kernel: &str) -> Chart {
+    let mut curves = Vec::new();
+    let mut what = String::new();
+    for (index, name) in [variant::INTEGRATED, variant::KERNEL, variant::TRANSFER].into_iter().enumerate() {
+        let rows = measured.rows(INTEGRATED_FIGURE, kernel, name);
+        if let Some(row) = rows.first() {
+            what = format!(": {} channels, {} times a chunk", row.size().channels, row.size().times);
+            let name = if name == variant::TRANSFER { "what the transfer allows" } else { name };
+            let stroke = if index == 0 { Stroke::Solid } else { Stroke::Dashed };
+            let points = points(rows.iter().copied(), |row| row.size().stations, Row::useful);
+            curves.push(Curve { name: name.into(), colour: line_colour(index), stroke, points });
+        }
+    }
+    let y = "Useful rate (10\u{b9}\u{b2} operations/s)".into();
+    Chart { title: format!("{kernel}{what}"), x: "Stations".into(), y, logarithmic: true, curves }
+}
+
 /// Rate against stations, a curve for each number of channels; normalised and raw where there are most channels.
 fn stations(measured: &Measured, kernel: &str) -> Chart {
     let rows = measured.rows(5, kernel, variant::KERNEL);
@@ -108,6 +131,16 @@ fn stations(measured: &Measured, kernel: &str) -> Chart {
         if !points.is_empty() {
             curves.push(Curve { name: name.into(), colour: line_colour(colour), stroke: Stroke::Dashed, points });
         }
+    }
+    let without = measured.rows(5, kernel, variant::NO_OUTPUT);
+    let most_without = |row: &&Row| {
+        let same = without.iter().filter(|other| other.size().stations == row.size().stations);
+        same.map(|other| other.size().channels).max() == Some(row.size().channels)
+    };
+    let points_without = points(without.iter().copied().filter(most_without), |row| row.size().stations, Row::useful);
+    if !points_without.is_empty() {
+        let name = "no output, most channels".into();
+        curves.push(Curve { name, colour: line_colour(5), stroke: Stroke::Dashed, points: points_without });
     }
     let times = rows.first().map_or(String::new(), |row| format!(": {} times", row.size().times));
     let y = "Rate (10\u{b9}\u{b2} operations/s)".into();

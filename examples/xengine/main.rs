@@ -8,8 +8,9 @@
 //! | picture | the paper's | what it shows |
 //! |---|---|---|
 //! | `transfer.png` | Figure 4 | time of the kernel, and of the transfer of its voltages from pinned host memory, against stations |
-//! | `stations.png` | Figure 5 | rate against stations for several numbers of channels, useful and normalised |
+//! | `stations.png` | Figure 5 | rate against stations for several numbers of channels, useful and normalised, with and without output |
 //! | `integration.png` | Figure 6 | rate against channels where channels times times is fixed, with and without the output of visibilities |
+//! | `integrated.png` | Algorithm 1 | rate of the whole X-engine from pinned host memory, beside its kernel's and what the host's link allows |
 //!
 //! Stations have two polarisations. Rates are of 8 operations a product of two inputs and time:
 //!
@@ -33,6 +34,7 @@ mod style;
 mod chart;
 mod engine;
 mod figures;
+mod integrated;
 mod record;
 mod sweep;
 

@@ -4,6 +4,7 @@ use fringes_gpu::{Buffer, Device, PinnedBuffer};
 
 use crate::engine::{Engine, engines};
 use crate::gpu_report::{self, End, Record, Row};
+use crate::integrated::{CHUNKS, Integrated};
 use crate::record::{Size, variant};
 
 /// Integration length of Figures 4 and 5.
@@ -16,6 +17,12 @@ const CHANNELS: [usize; 6] = [1, 4, 16, 64, 256, 1024];
 const STATIONS: [usize; 4] = [32, 128, 512, 2048];
 /// Channels times times of Figure 6.
 const VOLUME: usize = 16384;
+/// Stations of the whole X-engine, at [`TRANSFER_CHANNELS`] and [`TIMES`] a chunk.
+const INTEGRATED: [usize; 5] = [32, 64, 128, 256, 512];
+/// Number of its picture, which the paper does not have.
+pub(crate) const INTEGRATED_FIGURE: usize = 7;
+/// Milliseconds of timed runs of a size, if two runs do not take longer.
+const LONGEST_MS: f64 = 250.0;
 /// Share of the free memory that a size may take.
 const MEMORY: f64 = 0.8;
 
@@ -35,6 +42,7 @@ pub(crate) fn run(device: Device, quick: bool) -> Result<Record, End> {
     for engine in engines(&sweep.device)? {
         sweep.engine(engine.as_ref())?;
     }
+    sweep.integrated()?;
     Ok(sweep.record)
 }
 
@@ -59,6 +67,9 @@ impl Sweep {
                 let size = Size { stations, channels, times: TIMES };
                 if self.fits(engine, size)? {
                     self.kernel(engine, 5, size, true)?;
+                    if engine.can_leave_out_output() {
+                        self.kernel(engine, 5, size, false)?;
+                    }
                 }
             }
         }
@@ -86,9 +97,12 @@ impl Sweep {
     /// Times the kernel.
     fn kernel(&mut self, engine: &dyn Engine, figure: usize, size: Size, output: bool) -> Result<(), End> {
         let mut work = engine.prepare(&self.device, size)?;
-        let (warm_up, runs) = if self.quick { (1, 10) } else { (3, 20) };
         let stream = work.stream().clone();
-        let timing = fringes_gpu::time(&stream, warm_up, runs, |_| work.run(output)).map_err(End::failed)?;
+        let first = fringes_gpu::time(&stream, 1, 1, |_| work.run(output)).map_err(End::failed)?;
+        // Long ones differ little from run to run.
+        let most = if self.quick { 10 } else { 20 };
+        let runs = ((LONGEST_MS / first.median_ms.max(1e-3)) as usize).clamp(2, most);
+        let timing = fringes_gpu::time(&stream, 0, runs, |_| work.run(output)).map_err(End::failed)?;
         work.check().map_err(End::failed)?;
         let what = if output { variant::KERNEL } else { variant::NO_OUTPUT };
         self.add(engine, figure, size, what, timing.median_ms);
@@ -107,6 +121,57 @@ impl Sweep {
         let timing = fringes_gpu::time(&stream, 1, 10, |_| target.view_mut().copy_from_pinned(&stream, &host, ..))?;
         let time_ms = timing.median_ms * bytes as f64 / copied as f64;
         self.add(engine, 4, size, variant::TRANSFER, time_ms);
+        Ok(())
+    }
+
+    /// Measures the whole X-engine for 8-bit voltages from pinned memory.
+    fn integrated(&mut self) -> Result<(), End> {
+        let whole = Integrated::new(&self.device)?;
+        for &stations in if self.quick { &INTEGRATED[..2] } else { &INTEGRATED[..] } {
+            let size = Size { stations, channels: TRANSFER_CHANNELS, times: TIMES };
+            if !whole.fits(size)? {
+                continue;
+            }
+            let times = whole.measure(size, if self.quick { 1 } else { 3 })?;
+            let rate = |time_ms: f64| size.operations() / time_ms / 1e9;
+            let link = Integrated::chunk_bytes(size) as f64 / times.copy_ms / 1e6;
+            let bound_ms = times.copy_ms.max(times.kernel_ms);
+            let bound_by = if times.copy_ms > times.kernel_ms {
+                format!("copies from the host at {link:.1} GB/s")
+            } else {
+                "the kernel".into()
+            };
+            println!(
+                "{:<26} {:<24} {INTEGRATED_FIGURE:>6} {stations:>8} {:>8} {:>6} {:>10.4} {:>9.2}; {:.1} % of {bound_by} ({:.4} ms a copy, {:.4} ms a kernel)",
+                "correlate_i8_add",
+                variant::INTEGRATED,
+                size.channels,
+                size.times,
+                times.all_ms,
+                rate(times.all_ms),
+                100.0 * bound_ms / times.all_ms,
+                times.copy_ms,
+                times.kernel_ms,
+            );
+            let check = "an autocorrelation of every run's last integration equals its sum on the host".to_string();
+            let mut row = |variant: &str, time_ms: f64, value, unit, floor, bound_by: &str| {
+                self.record.rows.push(Row {
+                    kernel: "correlate_i8_add",
+                    variant: variant.into(),
+                    params: size.params(INTEGRATED_FIGURE, size.baselines(), 64),
+                    time_ms,
+                    value,
+                    unit,
+                    floor,
+                    bound_by: bound_by.into(),
+                    check: check.clone(),
+                });
+            };
+            row(variant::KERNEL, times.kernel_ms, rate(times.kernel_ms), "useful TOPS", None, "");
+            row(variant::TRANSFER, times.copy_ms, link, "GB/s", None, "");
+            let bound_by = format!("{bound_by}; a dump every {CHUNKS} chunks");
+            row(variant::INTEGRATED, times.all_ms, rate(times.all_ms), "useful TOPS", Some(rate(bound_ms)), &bound_by);
+        }
         Ok(())
     }
 
