@@ -80,9 +80,15 @@ fn layouts(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             }
         }
     }
-    // No inputs fill pieces of 16 bytes: one sample at a time.
-    let case = Case { layout: Layout::Voltages, shape: [256, 130], flagged: false };
-    case.run::<Complex<i8>>(bench, ceilings, &kernels, &mut buffers, "8 bits, any inputs")
+    // No inputs fill pieces of 16 bytes.
+    for layout in [Layout::Voltages, Layout::Xgpu] {
+        let case = Case { layout, shape: [256, 131], flagged: false };
+        case.run::<Complex4>(bench, ceilings, &kernels, &mut buffers, "4 bits, any inputs")?;
+        case.run::<Complex<i8>>(bench, ceilings, &kernels, &mut buffers, "8 bits, any inputs")?;
+        case.run::<Complex<f16>>(bench, ceilings, &kernels, &mut buffers, "f16, any inputs")?;
+        case.run::<Complex<f32>>(bench, ceilings, &kernels, &mut buffers, "f32, any inputs")?;
+    }
+    Ok(())
 }
 
 /// Random samples, the same on the host, and room for the rows. Each case reads more than the L2 holds.
