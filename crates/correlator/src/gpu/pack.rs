@@ -88,7 +88,8 @@ impl Formatted {
 ///
 /// Sizes and addresses that are multiples of 16 bytes move at the memory's rate: for voltages and xGPU's spectra `inputs` times the size of a sample
 /// (and flags at a multiple of as many bytes as 16 bytes have samples), for heaps `spectra * pols` and `first time * pols` times it, for the
-/// Tensor-Core Correlator's runs a first time that is a multiple of `k`, and no flags. All others move sample by sample.
+/// Tensor-Core Correlator's runs a first time that is a multiple of `k`, and no flags. Voltages and spectra of other sizes without flags move in the same
+/// pieces, each cut out of two; all others move sample by sample.
 #[derive(Debug, Clone)]
 pub struct PackKernels {
     formats: [Formatted; 4],
