@@ -45,7 +45,9 @@ mod timeline;
 pub use channelizer::{Channelizer, ChannelizerBuilder, channelize};
 pub use down_convert::{DownConverter, DownConverterStream, down_convert};
 pub use error::ChannelizerError;
-pub use f_engine::{Channelized, FEngine, FEngineBuilder, FrameSample, Frames, channelize_frames};
+pub use f_engine::{
+    Channelized, DeviceChannelized, DeviceFrames, FEngine, FEngineBuilder, FrameSample, Frames, channelize_frames,
+};
 pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
 pub use quantise::{Gains, Quantised, QuantisedSample, quantise, quantise_memory, recorded_integers};

@@ -5,7 +5,7 @@ use fringes_types::{Backend, Complex, Inputs, SampleChunk, SpectrumClock, Voltag
 
 use crate::channelizer::{finish, new_output};
 use crate::held::{Held, HeldAndChunk};
-use crate::timeline::{Advance, Timeline};
+use crate::timeline::{Advance, ChunkAxes, Timeline};
 use crate::{Channelizer, ChannelizerError};
 
 /// A channelizer that takes a stream chunk by chunk and gives the spectra that are complete.
@@ -119,7 +119,7 @@ impl ChannelizerStream {
     /// the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
     /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
     pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
-        let Some(advance) = self.timeline.advance(chunk)? else { return Ok(None) };
+        let Some(advance) = self.timeline.advance(&ChunkAxes::of(chunk))? else { return Ok(None) };
         let span = tracing::debug_span!("channelize chunk", first_sample = chunk.first_sample(), times = chunk.times());
         let _guard = span.enter();
         let output = self.spectra(chunk, &advance)?;

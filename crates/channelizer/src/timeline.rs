@@ -10,8 +10,8 @@
 //! computes it holds of each input the samples from [`Advance::keep`] on.
 
 use fringes_cpu::pfb::{Rotation, SpectrumInput};
-use fringes_delay::{DelayModel, DelayValue};
-use fringes_types::{Dimension, Inputs, SampleChunk, TypesError};
+use fringes_delay::{ChannelPhase, DelayModel, DelayValue};
+use fringes_types::{ChunkFormat, Dimension, Inputs, SampleChunk, SamplePresence, TypesError};
 use ndarray::Array2;
 
 use crate::channelizer::check_counter;
@@ -44,6 +44,42 @@ pub(crate) struct Timeline {
 pub(crate) struct Axes {
     pub(crate) sample_rate_hz: f64,
     pub(crate) centre_hz: Option<f64>,
+}
+
+/// What the timeline has to know of a chunk, wherever its samples are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChunkAxes<'a> {
+    pub(crate) format: ChunkFormat,
+    pub(crate) inputs: Inputs,
+    pub(crate) times: usize,
+    pub(crate) first_sample: u64,
+    pub(crate) sample_rate_hz: f64,
+    pub(crate) centre_hz: Option<f64>,
+    pub(crate) presence: Option<&'a SamplePresence>,
+}
+
+impl<'a> ChunkAxes<'a> {
+    /// Those of a chunk in host memory.
+    pub(crate) fn of(chunk: &'a dyn SampleChunk) -> Self {
+        Self {
+            format: chunk.format(),
+            inputs: chunk.inputs(),
+            times: chunk.times(),
+            first_sample: chunk.first_sample(),
+            sample_rate_hz: chunk.sample_rate_hz(),
+            centre_hz: chunk.centre_hz(),
+            presence: chunk.presence(),
+        }
+    }
+}
+
+/// The window of a spectrum and its phases in fixed point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct WindowPlace {
+    /// First sample, counted from the chunk's first one.
+    pub(crate) start: i64,
+    /// Phase of the channels.
+    pub(crate) phase: ChannelPhase,
 }
 
 /// Where a stream is, in absolute samples.
@@ -143,25 +179,25 @@ impl Timeline {
     }
 
     /// What a chunk completes; `None` for a chunk without samples.
-    pub(crate) fn advance(&self, chunk: &dyn SampleChunk) -> Result<Option<Advance>, ChannelizerError> {
+    pub(crate) fn advance(&self, chunk: &ChunkAxes<'_>) -> Result<Option<Advance>, ChannelizerError> {
         let axes = self.check(chunk)?;
-        if chunk.times() == 0 {
+        if chunk.times == 0 {
             return Ok(None);
         }
         let (position, anew) = match &self.position {
-            Some(position) if chunk.first_sample() == position.received => (position.clone(), false),
-            _ => (self.begin(chunk.first_sample())?, true),
+            Some(position) if chunk.first_sample == position.received => (position.clone(), false),
+            _ => (self.begin(chunk.first_sample)?, true),
         };
         let (first_stamp, origin) = (position.next, position.origin);
-        let (spectra, delays, after) = self.ready(position, chunk.times())?;
-        let first_sample = chunk.first_sample() as i64;
+        let (spectra, delays, after) = self.ready(position, chunk.times)?;
+        let first_sample = chunk.first_sample as i64;
         let mut missing = self.missing.clone();
         let mut present = Array2::from_elem((spectra, self.inputs.len()), true);
         for (input, (missing, mut present)) in missing.iter_mut().zip(present.columns_mut()).enumerate() {
             if anew {
                 *missing = MissingSamples::default();
             }
-            missing.append(chunk.presence(), input, first_sample, chunk.times());
+            missing.append(chunk.presence, input, first_sample, chunk.times);
             for (time, present) in present.iter_mut().enumerate() {
                 let stamp = (first_stamp + (time * self.plan.stride()) as u64) as i64;
                 let start = stamp - delays[time * self.inputs.len() + input].coarse;
@@ -199,6 +235,21 @@ impl Timeline {
         }
     }
 
+    /// Where a spectrum's window is and how its channels are turned, in fixed point.
+    pub(crate) fn window(&self, advance: &Advance, time: usize, input: usize) -> WindowPlace {
+        let delay = &advance.delays[time * self.inputs.len() + input];
+        let stamp = advance.first_stamp + (time * self.plan.stride()) as u64;
+        WindowPlace {
+            start: stamp as i64 - delay.coarse - advance.first_sample,
+            phase: delay.channel_phase(self.plan.channels(), self.plan.is_complex()),
+        }
+    }
+
+    /// Samples of an input that are held for coming windows beyond those that the delays of now need.
+    pub(crate) fn max_growth(&self) -> u64 {
+        self.max_growth
+    }
+
     /// Samples of all inputs together that are held after a chunk.
     pub(crate) fn held_samples(&self, advance: &Advance) -> u64 {
         let (origin, end) = (advance.after.origin, advance.after.received as i64);
@@ -214,13 +265,13 @@ impl Timeline {
     }
 
     /// The chunk's axes, if it fits the stream.
-    fn check(&self, chunk: &dyn SampleChunk) -> Result<Axes, ChannelizerError> {
-        self.plan.check_kind(chunk.format().is_complex())?;
-        if chunk.inputs() != self.inputs {
-            return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs() });
+    fn check(&self, chunk: &ChunkAxes<'_>) -> Result<Axes, ChannelizerError> {
+        self.plan.check_kind(chunk.format.is_complex())?;
+        if chunk.inputs != self.inputs {
+            return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs });
         }
-        check_counter(chunk.first_sample(), chunk.times())?;
-        let axes = Axes { sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
+        check_counter(chunk.first_sample, chunk.times)?;
+        let axes = Axes { sample_rate_hz: chunk.sample_rate_hz, centre_hz: chunk.centre_hz };
         if let Some(expected) = self.axes {
             let differs = |quantity, expected: String, actual: String| {
                 if expected == actual { Ok(()) } else { Err(ChannelizerError::Axis { quantity, expected, actual }) }
@@ -229,8 +280,8 @@ impl Timeline {
             differs("centre frequency in Hz", format!("{:?}", expected.centre_hz), format!("{:?}", axes.centre_hz))?;
         }
         match self.expected_sample() {
-            Some(expected) if chunk.first_sample() < expected => {
-                Err(ChannelizerError::OutOfOrder { expected, actual: chunk.first_sample() })
+            Some(expected) if chunk.first_sample < expected => {
+                Err(ChannelizerError::OutOfOrder { expected, actual: chunk.first_sample })
             }
             _ => Ok(axes),
         }

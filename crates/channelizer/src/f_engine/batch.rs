@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use fringes_types::{Complex, SampleChunk};
+use fringes_types::Complex;
 use ndarray::{Array2, ArrayView2};
 
 use crate::timeline::{Advance, Timeline};
@@ -25,6 +25,8 @@ pub(super) struct Settings {
     pub(super) gains: Array2<Complex<f32>>,
     /// Seed of the dither of integer formats.
     pub(super) dither: Option<u64>,
+    /// How often the gains were set: what a backend made of them is out of date after that.
+    pub(super) generation: u64,
 }
 
 /// Where the spectra of a chunk go.
@@ -70,7 +72,6 @@ pub(super) struct Job<'a> {
     pub(super) settings: &'a Settings,
     pub(super) timeline: &'a Timeline,
     pub(super) advance: &'a Advance,
-    pub(super) chunk: &'a dyn SampleChunk,
     pub(super) batch: Batch,
     /// Spectra of the frame that is to be closed first, because the stream begins anew.
     pub(super) close: Option<usize>,

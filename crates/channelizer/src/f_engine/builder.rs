@@ -76,8 +76,9 @@ impl FEngineBuilder {
     /// - [`ChannelizerError::Zero`] for frames without spectra, [`ChannelizerError::ChannelRange`];
     /// - [`TypesError::Dimension`] for gains or delay models of other channels or inputs;
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
-    /// - [`TypesError::NotOnGpu`]; [`TypesError::MemoryLimit`] if the backend's limit does not hold one frame, one window of each input and
-    ///   the workspace of one spectrum.
+    /// - [`ChannelizerError::NoKernel`] if the backend is a GPU and has no kernel for the plan;
+    /// - [`TypesError::MemoryLimit`] if the backend's limit does not hold one frame, one window of each input and the workspace of one
+    ///   spectrum; [`TypesError::Gpu`] with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
         let Self { plan, inputs, spectra_per_frame, .. } = self;
         if spectra_per_frame == 0 {
@@ -102,7 +103,7 @@ impl FEngineBuilder {
         if let Some((max_delay, max_growth)) = self.delay_limits {
             timeline.set_delay_limits(max_delay, max_growth);
         }
-        let settings = Settings { spectra_per_frame, channels, gains, dither: self.dither };
+        let settings = Settings { spectra_per_frame, channels, gains, dither: self.dither, generation: 0 };
         FEngine::new(backend, timeline, settings)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use fringes_cpu::f_engine::{FramePart, Post, f_engine, row_bytes};
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_cpu::pfb::Split;
-use fringes_types::{Backend, Inputs, MemoryNeed, TypesError};
+use fringes_types::{Backend, Inputs, MemoryNeed, SampleChunk, TypesError};
 use ndarray::{Array2, Array4, Array5, Axis, s};
 
 use super::{FrameSample, Job, Settings};
@@ -74,7 +74,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
         settings: &Settings,
     ) -> Result<Self, ChannelizerError> {
         let needed = Self::memory(plan, inputs, settings, 0, 0).smallest_step_bytes;
-        backend.check_cpu("f_engine", needed)?;
+        backend.check_memory("f_engine", needed)?;
         let open = zeroed_frame(settings, inputs)?;
         Ok(Self { held: vec![Held::default(); inputs.len()], open, saturated: vec![0; inputs.len()] })
     }
@@ -109,7 +109,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
         let held = bytes_of(plan, job.timeline.held_samples(job.advance));
         let fixed = held.saturating_add(frame_bytes::<Q>(job.settings, inputs));
         let smallest = Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes);
-        backend.check_cpu("f_engine", smallest.saturating_add(fixed))?;
+        backend.check_memory("f_engine", smallest.saturating_add(fixed))?;
         let limit = backend.memory_limit().map(|limit| limit.saturating_sub(fixed));
         let split = Split::choose_with(plan.pfb(), job.batch.spectra.max(1), inputs.len(), limit, row_bytes);
         let frames = zeroed_frames(job.batch.frames, job.settings, inputs)?;
@@ -118,7 +118,12 @@ impl<Q: FrameSample> CpuEngine<Q> {
     }
 
     /// Computes a chunk's spectra and takes the chunk in. Gives the frame that was closed, if one was, and those that are complete.
-    pub(super) fn run(&mut self, prepared: Prepared<Q>, job: &Job<'_>) -> (Option<Given<Q>>, Given<Q>) {
+    pub(super) fn run(
+        &mut self,
+        prepared: Prepared<Q>,
+        job: &Job<'_>,
+        chunk: &dyn SampleChunk,
+    ) -> (Option<Given<Q>>, Given<Q>) {
         let Prepared { mut frames, replacement, split } = prepared;
         let closed = job.close.zip(replacement).map(|(filled, replacement)| self.give_open(filled, replacement));
         let (batch, inputs) = (&job.batch, self.saturated.len());
@@ -147,7 +152,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
             first_spectrum: advance.first_stamp / timeline.plan.stride() as u64,
             present: advance.present.view(),
         };
-        let source = HeldAndChunk::new(&self.held, job.chunk, advance.anew);
+        let source = HeldAndChunk::new(&self.held, chunk, advance.anew);
         let describe = |time: usize, input: usize| timeline.spectrum(advance, time, input);
         f_engine(timeline.plan.pfb(), &source, &describe, &post, parts, &split);
 
@@ -155,7 +160,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
             if advance.anew {
                 *held = Held::default();
             }
-            held.take(job.chunk, input, advance.keep[input]);
+            held.take(chunk, input, advance.keep[input]);
         }
         let mut counts: Vec<u64> = counts.into_iter().map(AtomicU64::into_inner).collect();
         self.saturated = counts.split_off(batch.frames * inputs);

@@ -4,12 +4,16 @@ use std::ops::Range;
 
 use fringes_cpu::f_engine::statistics;
 use fringes_delay::DelayModel;
-use fringes_types::{Backend, ChunkFormat, Frequencies, Heaps, Inputs, MemoryNeed, SampleChunk, SpectrumClock};
-use ndarray::{Array2, ArrayView2};
+use fringes_gpu::Stream;
+use fringes_types::{Backend, ChunkFormat, Frequencies, Inputs, MemoryNeed, SampleChunk, SpectrumClock};
+use ndarray::Array2;
 
-use super::cpu::{CpuEngine, Given};
+use super::cpu::CpuEngine;
+use super::gpu::{self, DeviceChannelized, DeviceFrames, GpuEngine};
+use super::output::Header;
 use super::{Batch, Channelized, FEngineBuilder, FrameSample, Frames, Job, Settings, batch};
-use crate::timeline::{Axes, Timeline};
+use crate::gpu::DeviceSamples;
+use crate::timeline::{Advance, Axes, ChunkAxes, Timeline};
 use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 
 /// An F-engine: takes samples chunk by chunk and gives quantised, delayed channels in frames.
@@ -89,11 +93,42 @@ pub struct FEngine<Q: FrameSample> {
 #[derive(Debug)]
 enum Engine<Q: FrameSample> {
     Cpu(CpuEngine<Q>),
+    Gpu(Box<GpuEngine<Q>>),
+}
+
+/// What a chunk completes, and where it goes. Nothing has been changed yet.
+#[derive(Debug)]
+struct Taken {
+    advance: Advance,
+    batch: Batch,
+    /// Spectra of the frame that a gap cut off, the stamp of what would have been its next one, and its axes.
+    cut_off: Option<(usize, u64, Axes)>,
+    format: ChunkFormat,
+    finish: bool,
+}
+
+/// Headers of the frame that is closed and of those that are complete, and the flags of the frame that stays open.
+struct Headers {
+    closed: Option<Header>,
+    given: Option<Header>,
+    open: Array2<bool>,
 }
 
 impl<Q: FrameSample> FEngine<Q> {
     pub(super) fn new(backend: &Backend, timeline: Timeline, settings: Settings) -> Result<Self, ChannelizerError> {
-        let engine = Engine::Cpu(CpuEngine::new(backend, &timeline.plan, timeline.inputs, &settings)?);
+        let device = match gpu::check(&timeline.plan) {
+            Ok(()) => backend.gpu_for("f_engine", true)?,
+            // Says why there is no kernel, where nothing else may be used.
+            Err(missing) => backend.gpu_for("f_engine", false).map_err(|_| missing)?,
+        };
+        let engine = match device {
+            None => Engine::Cpu(CpuEngine::new(backend, &timeline.plan, timeline.inputs, &settings)?),
+            Some(device) => {
+                let need = GpuEngine::<Q>::memory(&timeline, &settings, 0, ChunkFormat::Packed { bits: 8 });
+                backend.check_memory("f_engine", need.smallest_step_bytes)?;
+                Engine::Gpu(Box::new(GpuEngine::new(device, timeline.inputs, &settings)?))
+            }
+        };
         let open = Array2::from_elem((settings.spectra_per_frame, timeline.inputs.len()), false);
         Ok(Self { backend: backend.clone(), timeline, settings, format: None, open, engine })
     }
@@ -135,6 +170,7 @@ impl<Q: FrameSample> FEngine<Q> {
     pub fn set_gains(&mut self, gains: &Gains) -> Result<(), ChannelizerError> {
         let gains = gains.expand(self.settings.channels.len(), self.timeline.inputs.len())?;
         self.settings.gains = gains.t().as_standard_layout().into_owned();
+        self.settings.generation += 1;
         Ok(())
     }
 
@@ -152,14 +188,21 @@ impl<Q: FrameSample> FEngine<Q> {
     pub fn held_bytes(&self) -> u64 {
         match &self.engine {
             Engine::Cpu(engine) => engine.held_bytes(),
+            Engine::Gpu(engine) => engine.held_bytes(),
         }
     }
 
     /// Memory that a chunk of `times` samples of each input takes. The workspace holds the frame that is not complete and one window of each
-    /// input; delays add what they need.
+    /// input; delays add what they need. On a GPU, workspace is memory of the device: samples and frames have their place there as well, and
+    /// a chunk is one step.
     pub fn memory(&self, times: usize, format: ChunkFormat) -> MemoryNeed {
-        let bits = format.sample_bits();
-        CpuEngine::<Q>::memory(&self.timeline.plan, self.timeline.inputs, &self.settings, times, bits)
+        match &self.engine {
+            Engine::Cpu(_) => {
+                let bits = format.sample_bits();
+                CpuEngine::<Q>::memory(&self.timeline.plan, self.timeline.inputs, &self.settings, times, bits)
+            }
+            Engine::Gpu(_) => GpuEngine::<Q>::memory(&self.timeline, &self.settings, times, format),
+        }
     }
 
     /// Forgets all samples and the frame that is not complete: the next chunk begins the stream anew, with any sample counter, format, rate
@@ -169,16 +212,20 @@ impl<Q: FrameSample> FEngine<Q> {
         self.format = None;
         match &mut self.engine {
             Engine::Cpu(engine) => engine.reset(),
+            Engine::Gpu(engine) => engine.reset(),
         }
     }
 
     /// Takes a chunk and gives the frames that are complete with it, and the statistics of its samples.
     ///
+    /// On a GPU it is copied there through pinned memory, [`FEngine::push_device`] is applied to it, and frames and statistics are waited for.
+    ///
     /// # Errors
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre changed,
     /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
     /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
-    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
+    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge),
+    /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says: the stream is to be [reset](FEngine::reset) then.
     pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
         self.take(chunk, false)
     }
@@ -188,59 +235,174 @@ impl<Q: FrameSample> FEngine<Q> {
     /// # Errors
     /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if there is no memory for another frame.
     pub fn flush(&mut self) -> Result<Option<Frames<Q>>, ChannelizerError> {
-        let (filled, next, axes) = (self.filled(), self.timeline.next_spectrum(), self.timeline.axes());
-        let Some((next, axes)) = next.zip(axes).filter(|_| filled > 0) else { return Ok(None) };
-        let given = match &mut self.engine {
-            Engine::Cpu(engine) => engine.close(filled, &self.settings, self.timeline.inputs)?,
+        let Some(header) = self.flushed() else { return Ok(None) };
+        let filled = self.filled();
+        let frames = match &mut self.engine {
+            Engine::Cpu(engine) => {
+                let (data, saturated) = engine.close(filled, &self.settings, self.timeline.inputs)?;
+                header.frames(data, saturated)?
+            }
+            Engine::Gpu(engine) => {
+                let stream = engine.stream().clone();
+                device_frames(engine.close(&stream)?, 1, header).to_frames(&stream)?
+            }
         };
         self.timeline.skip_to_alignment();
-        let flags = self.closed_flags(filled);
-        self.frames(given, flags, next - self.samples(filled), axes).map(Some)
+        Ok(Some(frames))
+    }
+
+    /// Takes a chunk in device memory and gives the frames that are complete with it, in device memory: everything is queued on `stream`, and nothing
+    /// waits. All chunks of an F-engine go to one stream, or to streams that wait for each other
+    /// ([`Stream::wait_for`]). The samples must stay as they are until the stream has come there. Statistics are [`FEngine::push`]'s alone.
+    ///
+    /// Memory for frames comes from a pool of the F-engine: nothing is allocated once the sizes have come.
+    ///
+    /// # Errors
+    /// As [`FEngine::push`]; [`TypesError::NotOnGpu`](fringes_types::TypesError::NotOnGpu) if the F-engine runs on the CPU.
+    pub fn push_device(
+        &mut self,
+        stream: &Stream,
+        samples: &DeviceSamples<'_>,
+    ) -> Result<DeviceChannelized<Q>, ChannelizerError> {
+        self.check_gpu()?;
+        match self.begin(&samples.axes(), false)? {
+            None => Ok(DeviceChannelized { frames: Vec::new() }),
+            Some(taken) => self.take_on(stream, samples, taken),
+        }
+    }
+
+    /// As [`FEngine::flush`], in device memory.
+    ///
+    /// # Errors
+    /// As [`FEngine::push_device`].
+    pub fn flush_device(&mut self, stream: &Stream) -> Result<Option<DeviceFrames<Q>>, ChannelizerError> {
+        self.check_gpu()?;
+        let Some(header) = self.flushed() else { return Ok(None) };
+        let frames = match &mut self.engine {
+            Engine::Cpu(_) => None,
+            Engine::Gpu(engine) => Some(device_frames(engine.close(stream)?, 1, header)),
+        };
+        self.timeline.skip_to_alignment();
+        Ok(frames)
+    }
+
+    /// `Ok` if the F-engine runs on a GPU.
+    fn check_gpu(&self) -> Result<(), ChannelizerError> {
+        match &self.engine {
+            Engine::Gpu(_) => Ok(()),
+            Engine::Cpu(_) => {
+                let (operation, backend) = ("f_engine of samples in device memory".into(), self.backend.name());
+                Err(fringes_types::TypesError::NotOnGpu { operation, backend }.into())
+            }
+        }
     }
 
     /// Takes a chunk; with `finish`, gives the last frame though it is not complete.
     fn take(&mut self, chunk: &dyn SampleChunk, finish: bool) -> Result<Channelized<Q>, ChannelizerError> {
-        let advance = self.timeline.advance(chunk)?;
-        if let Some(expected) = self.format.filter(|&format| format != chunk.format()) {
-            let (expected, actual) = (expected.to_string(), chunk.format().to_string());
-            return Err(ChannelizerError::Axis { quantity: "sample format", expected, actual });
-        }
-        let Some(advance) = advance else {
+        let Some(taken) = self.begin(&ChunkAxes::of(chunk), finish)? else {
             let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
             return Ok(Channelized { frames: Vec::new(), statistics });
         };
         let span = tracing::debug_span!("f-engine chunk", first_sample = chunk.first_sample(), times = chunk.times());
         let _guard = span.enter();
+        match &mut self.engine {
+            Engine::Cpu(engine) => {
+                let job = taken.job(&self.settings, &self.timeline);
+                let prepared = engine.prepare(&self.backend, &job)?;
+                let (closed, given) = engine.run(prepared, &job, chunk);
+                // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were checked.
+                let headers = self.headers(&taken);
+                let mut frames = Vec::new();
+                for (header, (data, saturated)) in
+                    [headers.closed.zip(closed), headers.given.map(|header| (header, given))].into_iter().flatten()
+                {
+                    frames.push(header.frames(data, saturated)?);
+                }
+                self.commit(taken, headers.open);
+                Ok(Channelized { frames, statistics: statistics(chunk) })
+            }
+            Engine::Gpu(engine) => {
+                let stream = engine.stream().clone();
+                let uploaded = engine.upload(chunk)?;
+                let samples = uploaded.samples(chunk)?;
+                let sums = engine.queue_statistics(&samples)?;
+                let channelized = self.take_on(&stream, &samples, taken)?;
+                let frames = channelized.frames.iter().map(|frames| frames.to_frames(&stream));
+                let frames = frames.collect::<Result<_, _>>()?;
+                let statistics = match &self.engine {
+                    Engine::Gpu(engine) => engine.statistics(&sums, &samples)?,
+                    Engine::Cpu(_) => Vec::new(),
+                };
+                Ok(Channelized { frames, statistics })
+            }
+        }
+    }
+
+    /// Queues what a chunk in device memory completes.
+    fn take_on(
+        &mut self,
+        stream: &Stream,
+        samples: &DeviceSamples<'_>,
+        taken: Taken,
+    ) -> Result<DeviceChannelized<Q>, ChannelizerError> {
+        let headers = self.headers(&taken);
+        let mut frames = Vec::new();
+        if let Engine::Gpu(engine) = &mut self.engine {
+            let need = GpuEngine::<Q>::memory(&self.timeline, &self.settings, samples.times(), samples.format());
+            self.backend.check_memory("f_engine", need.smallest_step_bytes)?;
+            let job = taken.job(&self.settings, &self.timeline);
+            let prepared = engine.prepare(stream, &job, samples)?;
+            let (closed, given) = engine.run(stream, prepared, &job, samples)?;
+            frames.extend(headers.closed.zip(closed).map(|(header, closed)| device_frames(closed, 1, header)));
+            frames.extend(headers.given.map(|header| device_frames(given, taken.batch.frames, header)));
+        }
+        self.commit(taken, headers.open);
+        Ok(DeviceChannelized { frames })
+    }
+
+    /// What a chunk completes; `None` for a chunk without samples.
+    fn begin(&self, axes: &ChunkAxes<'_>, finish: bool) -> Result<Option<Taken>, ChannelizerError> {
+        let advance = self.timeline.advance(axes)?;
+        if let Some(expected) = self.format.filter(|&format| format != axes.format) {
+            let (expected, actual) = (expected.to_string(), axes.format.to_string());
+            return Err(ChannelizerError::Axis { quantity: "sample format", expected, actual });
+        }
+        let Some(advance) = advance else { return Ok(None) };
         let filled = self.filled();
-        let close = (advance.anew && filled > 0).then_some(filled);
-        let cut_off = close.zip(self.timeline.next_spectrum().zip(self.timeline.axes()));
+        let stream = self.timeline.next_spectrum().zip(self.timeline.axes()).filter(|_| advance.anew && filled > 0);
+        let cut_off = stream.map(|(next, axes)| (filled, next, axes));
         let filled = if advance.anew { 0 } else { filled };
         let batch = Batch::new(self.settings.spectra_per_frame, filled, advance.spectra, finish);
-        let (settings, timeline) = (&self.settings, &self.timeline);
-        let job = Job { settings, timeline, advance: &advance, chunk, batch, close };
-        let (closed, given) = match &mut self.engine {
-            Engine::Cpu(engine) => {
-                let prepared = engine.prepare(&self.backend, &job)?;
-                engine.run(prepared, &job)
-            }
-        };
+        Ok(Some(Taken { advance, batch, cut_off, format: axes.format, finish }))
+    }
 
-        // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were checked.
-        let mut frames = Vec::new();
-        if let Some((given, (filled, (next, axes)))) = closed.zip(cut_off) {
-            frames.push(self.frames(given, self.closed_flags(filled), next - self.samples(filled), axes)?);
-        }
-        let (flags, open) = batch::flags(&batch, advance.present.view(), self.open.view());
-        if batch.frames > 0 {
-            frames.push(self.frames(given, flags, advance.first_stamp - self.samples(filled), advance.axes)?);
-        }
+    /// What is known of the frames that a chunk completes.
+    fn headers(&self, taken: &Taken) -> Headers {
+        let Taken { advance, batch, .. } = taken;
+        let closed = taken
+            .cut_off
+            .map(|(filled, next, axes)| self.header(self.closed_flags(filled), next - self.samples(filled), axes));
+        let (flags, open) = batch::flags(batch, advance.present.view(), self.open.view());
+        let first = || advance.first_stamp - self.samples(batch.filled);
+        let given = (batch.frames > 0).then(|| self.header(flags, first(), advance.axes));
+        Headers { closed, given, open }
+    }
+
+    /// Takes a chunk whose spectra were computed.
+    fn commit(&mut self, taken: Taken, open: Array2<bool>) {
         self.open = open;
-        self.format = Some(chunk.format());
-        self.timeline.commit(advance);
-        if finish {
+        self.format = Some(taken.format);
+        self.timeline.commit(taken.advance);
+        if taken.finish {
             self.timeline.skip_to_alignment();
         }
-        Ok(Channelized { frames, statistics: statistics(chunk) })
+    }
+
+    /// The header of the frame that is not complete, if there is one.
+    fn flushed(&self) -> Option<Header> {
+        let (filled, next, axes) = (self.filled(), self.timeline.next_spectrum(), self.timeline.axes());
+        let (next, axes) = next.zip(axes).filter(|_| filled > 0)?;
+        Some(self.header(self.closed_flags(filled), next - self.samples(filled), axes))
     }
 
     /// Spectra that the open frame has.
@@ -261,39 +423,40 @@ impl<Q: FrameSample> FEngine<Q> {
         flags
     }
 
-    /// Frames with their axes and flags.
-    fn frames(
-        &self,
-        (data, saturated): Given<Q>,
-        spectra_present: Array2<bool>,
-        first_sample: u64,
-        axes: Axes,
-    ) -> Result<Frames<Q>, ChannelizerError> {
+    /// What is known of frames with their axes and flags.
+    fn header(&self, spectra_present: Array2<bool>, first_sample: u64, axes: Axes) -> Header {
         let plan = &self.timeline.plan;
         let all = plan.frequencies(axes.sample_rate_hz, axes.centre_hz);
-        let frequencies = Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all };
-        let clock = SpectrumClock {
-            first_sample,
-            samples_between_spectra: plan.stride() as u64,
-            sample_rate_hz: axes.sample_rate_hz,
-        };
-        let present = self.antennas_present(data.dim().0, spectra_present.view());
-        let mut heaps = Heaps::from_checked(data)?.with_frequencies(frequencies).with_clock(clock)?;
-        if present.iter().any(|present| !present) {
-            heaps = heaps.with_presence(present)?;
+        Header {
+            inputs: self.timeline.inputs,
+            channels: self.settings.channels.len(),
+            spectra_per_frame: self.settings.spectra_per_frame,
+            frequencies: Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all },
+            clock: SpectrumClock {
+                first_sample,
+                samples_between_spectra: plan.stride() as u64,
+                sample_rate_hz: axes.sample_rate_hz,
+            },
+            spectra_present,
         }
-        Ok(Frames { heaps, spectra_present, saturated })
     }
+}
 
-    /// Flags `[frame][antenna]`.
-    fn antennas_present(&self, frames: usize, spectra: ArrayView2<'_, bool>) -> Array2<bool> {
-        let (inputs, spf) = (self.timeline.inputs, self.settings.spectra_per_frame);
-        let mut present = Array2::from_elem((frames, inputs.antennas()), true);
-        for ((time, input), &there) in spectra.indexed_iter() {
-            present[(time / spf, input / inputs.pols())] &= there;
-        }
-        present
+impl Taken {
+    /// The chunk's work, for whatever backend.
+    fn job<'a>(&'a self, settings: &'a Settings, timeline: &'a Timeline) -> Job<'a> {
+        let close = self.cut_off.map(|(filled, ..)| filled);
+        Job { settings, timeline, advance: &self.advance, batch: self.batch, close }
     }
+}
+
+/// Frames that were queued.
+fn device_frames<Q: FrameSample>(
+    (values, saturated): super::gpu::Queued<Q>,
+    frames: usize,
+    header: Header,
+) -> DeviceFrames<Q> {
+    DeviceFrames { values, saturated, frames, header }
 }
 
 /// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the rest of it absent;

@@ -1,43 +1,43 @@
-//! A plan's kernel on a device.
+//! A plan's kernels on a device.
 
-use fringes_gpu::{
-    Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
-};
+use std::sync::{Mutex, PoisonError};
+
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, PtxSet, Stream, args};
 use num_complex::Complex64;
 
-use crate::gpu::tables;
+use super::shape::{JOBS, SPECTRA, Shape};
+use super::{JOB_WORDS, tables};
 use crate::{Channelizer, ChannelizerError};
 
-/// Threads of a block.
-const THREADS: u32 = 384;
-/// Spectra that a thread filters together: jobs have room for a multiple of it.
-const GROUP: usize = 6;
-/// Bytes of a spectrum's entry in shared memory, beside 8 for each channel.
-const ENTRY_BYTES: usize = 160;
+/// Text of the first kernel; see `manifest.json` beside each.
+const COLUMNS: &str = include_str!("../../ptx/columns/channelizer_sm_80.ptx");
 
-/// Texts by number of channels; see `manifest.json` beside each.
-const TEXTS: [(usize, &str); 5] = [
-    (256, include_str!("../../ptx/256/channelizer_sm_80.ptx")),
-    (512, include_str!("../../ptx/512/channelizer_sm_80.ptx")),
-    (1024, include_str!("../../ptx/1024/channelizer_sm_80.ptx")),
-    (2048, include_str!("../../ptx/2048/channelizer_sm_80.ptx")),
-    (4096, include_str!("../../ptx/4096/channelizer_sm_80.ptx")),
+/// Texts of the second kernel by points of a row.
+const ROWS: [(usize, &str); 8] = [
+    (32, include_str!("../../ptx/rows/32/channelizer_sm_80.ptx")),
+    (64, include_str!("../../ptx/rows/64/channelizer_sm_80.ptx")),
+    (128, include_str!("../../ptx/rows/128/channelizer_sm_80.ptx")),
+    (256, include_str!("../../ptx/rows/256/channelizer_sm_80.ptx")),
+    (512, include_str!("../../ptx/rows/512/channelizer_sm_80.ptx")),
+    (1024, include_str!("../../ptx/rows/1024/channelizer_sm_80.ptx")),
+    (2048, include_str!("../../ptx/rows/2048/channelizer_sm_80.ptx")),
+    (4096, include_str!("../../ptx/rows/4096/channelizer_sm_80.ptx")),
 ];
 
-/// Bits and taps that have kernels, by format of the output.
-const VARIANTS: [(FrameFormat, u32, usize); 5] = [
-    (FrameFormat::Int8, 8, 16),
-    (FrameFormat::Int8, 10, 4),
-    (FrameFormat::Int8, 10, 8),
-    (FrameFormat::Int8, 10, 16),
-    (FrameFormat::Float32, 10, 16),
-];
+/// Bits of a sample that have kernels.
+const BITS: [u32; 2] = [8, 10];
+/// Most taps that have kernels.
+const MOST_TAPS: usize = 32;
 
-/// What a kernel puts out.
+/// What the kernels put out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFormat {
+    /// 4+4 bits, real part in the high ones: `u8` on the device.
+    Int4,
     /// Signed bytes, real part first: `u16` on the device.
     Int8,
+    /// f16, real part first: `u32` on the device.
+    Float16,
     /// f32: `[f32; 2]` on the device.
     Float32,
 }
@@ -45,7 +45,9 @@ pub enum FrameFormat {
 impl FrameFormat {
     fn name(self) -> &'static str {
         match self {
+            FrameFormat::Int4 => "i4",
             FrameFormat::Int8 => "i8",
+            FrameFormat::Float16 => "f16",
             FrameFormat::Float32 => "f32",
         }
     }
@@ -70,6 +72,9 @@ pub struct Place {
 }
 
 /// Jobs on a device.
+///
+/// Jobs `2 g` and `2 g + 1` are computed together, and their values written together: best are the polarisations of an antenna, for the same spectra. A last job of an odd number
+/// is alone, and takes the time of two.
 #[derive(Debug, Clone, Copy)]
 pub struct JobTable<'a> {
     /// The jobs as [`Job::words`](crate::gpu::Job::words) gives them, in pieces of 16 bytes.
@@ -78,28 +83,47 @@ pub struct JobTable<'a> {
     pub count: usize,
 }
 
-/// A plan's kernel, weights and tables on one device.
+/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps.
 ///
-/// A launch is queued on a stream and returns at once; nothing is allocated.
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a workspace of at most 32 MiB (64 MiB for 65536 channels) that belongs to the
+/// object, so its launches run one after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// launched on is ordered with it.
 #[derive(Debug)]
 pub struct DeviceChannelizer {
-    kernel: Kernel,
+    shape: Shape,
+    columns: Kernel,
+    rows: Kernel,
     inputs: usize,
-    slots: usize,
-    shared_bytes: u32,
-    weights: Buffer<[f32; 4]>,
-    bias: Buffer<[f32; 4]>,
+    taps: u32,
+    weights: Buffer<[u32; 2]>,
+    first: Buffer<[f32; 4]>,
     middle: Buffer<[f32; 4]>,
-    last: Buffer<[f32; 4]>,
-    pairs: Buffer<[f32; 4]>,
+    last: Buffer<[f32; 2]>,
+    roots: Buffer<[f32; 2]>,
+    gains: Buffer<[f32; 2]>,
+    workspace: Mutex<Workspace>,
+}
+
+/// Points between the kernels.
+#[derive(Debug)]
+struct Workspace {
+    points: Buffer<[f32; 4]>,
+    /// The stream that was last to use them.
+    stream: Stream,
+}
+
+/// Times 16 taps that the first kernel has room for.
+fn sixteens(taps: usize) -> usize {
+    taps.div_ceil(16)
 }
 
 impl DeviceChannelizer {
-    /// Loads the kernel for packed samples of `bits` bits and sends the tables, and waits for that; the first time on a machine the driver compiles the
-    /// kernel. `gain` is called with input and channel.
+    /// Loads the kernels for packed samples of `bits` bits and sends the tables, and waits for that; the first time on a machine the driver compiles the
+    /// kernels. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with what the driver says.
+    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
+    /// [`ChannelizerError::LayoutSize`] for 2^32 gains, [`ChannelizerError::Types`] with what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
@@ -108,58 +132,50 @@ impl DeviceChannelizer {
         inputs: usize,
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
-        let missing = |expected, actual: String| Err(ChannelizerError::NoKernel { expected, actual });
-        if plan.is_complex() {
-            return missing("real samples", "complex ones".into());
+        let shape = check(plan, bits, device.info().limits.shared_bytes_per_block)?;
+        let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
+        let limit = u32::MAX as usize / channels;
+        if inputs > limit {
+            return Err(ChannelizerError::LayoutSize { layout: "inputs with gains", actual: inputs, limit });
         }
-        if plan.stride() != plan.step() {
-            return missing(
-                "critically sampled spectra",
-                format!("{} samples apart of {}", plan.stride(), plan.step()),
-            );
-        }
-        let channels = plan.channels();
-        let Some((_, text)) = TEXTS.into_iter().find(|(size, _)| *size == channels) else {
-            return missing("256, 512, 1024, 2048 or 4096 channels", channels.to_string());
-        };
-        if !VARIANTS.contains(&(format, bits, plan.taps())) {
-            let actual = format!("{bits} bits, {} taps, {}", plan.taps(), format.name());
-            return missing("8 bits, 16 taps, i8; 10 bits, 4, 8 or 16 taps, i8; or 10 bits, 16 taps, f32", actual);
-        }
-        let module = device.load(&PtxSet::new(text))?;
-        let kernel = module.kernel(&format!("channelize_b{bits}_t{}_{}", plan.taps(), format.name()))?;
-        let spectrum = channels * 8 + ENTRY_BYTES;
-        let most = device.info().limits.shared_bytes_per_block as usize;
-        let slots = (most / spectrum / GROUP * GROUP).min(96);
-        if slots == 0 {
-            return missing("shared memory for six spectra", format!("{most} bytes"));
-        }
-        let stream = device.new_stream()?;
-        let gains = (0..inputs).flat_map(|input| (0..channels).map(move |channel| (input, channel)));
-        for (index, gain) in gains.map(|(input, channel)| gain(input, channel)).enumerate() {
-            if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
+        let (weights, exponent) = tables::weights(plan.weights(), plan.step(), taps);
+        let mut gains = Vec::with_capacity(inputs * channels);
+        for input in 0..inputs {
+            let scaled = tables::gains(&shape, exponent, |channel| gain(input, channel));
+            if let Some(channel) = scaled.iter().position(|gain| !gain.iter().all(|part| part.is_finite())) {
+                let (index, gain) = (input * channels + channel, gain(input, channel));
+                let actual = if gain.re.abs() <= f64::from(f32::MAX) { gain.im } else { gain.re };
                 return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
             }
+            gains.extend(scaled);
         }
-        let (weights, bias) = tables::weights(plan.weights(), plan.step(), bits);
-        let pairs: Vec<_> =
-            (0..inputs).flat_map(|input| tables::pairs(channels, |channel| gain(input, channel))).collect();
+        let name = format!("columns_b{bits}_m{taps}_r{}", shape.radix());
+        let columns = device.load(&PtxSet::new(COLUMNS))?.kernel(&name)?;
+        let Some((_, text)) = ROWS.into_iter().find(|(rows, _)| *rows == shape.rows()) else {
+            return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
+        };
+        let rows = device.load(&PtxSet::new(text))?.kernel(&format!("rows_{}_{}", shape.rows(), format.name()))?;
+        let stream = device.new_stream()?;
+        let points = shape.groups_of_launch() * shape.workspace_of_group();
         Ok(Self {
-            kernel,
+            columns,
+            rows,
             inputs,
-            slots,
-            shared_bytes: (slots * spectrum) as u32,
+            taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights)?,
-            bias: Buffer::from_slice(&stream, &bias)?,
-            middle: Buffer::from_slice(&stream, &tables::middle(channels))?,
-            last: Buffer::from_slice(&stream, &tables::last(channels))?,
-            pairs: Buffer::from_slice(&stream, &pairs)?,
+            first: Buffer::from_slice(&stream, &tables::first(&shape))?,
+            middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
+            last: Buffer::from_slice(&stream, &tables::last(&shape))?,
+            roots: Buffer::from_slice(&stream, &tables::roots(&shape))?,
+            gains: Buffer::from_slice(&stream, &gains)?,
+            workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, stream }),
+            shape,
         })
     }
 
     /// Most spectra of a job.
     pub fn spectra_of_job(&self) -> usize {
-        self.slots
+        SPECTRA
     }
 
     /// Inputs that have gains.
@@ -167,9 +183,22 @@ impl DeviceChannelizer {
         self.inputs
     }
 
-    /// The kernel, for its attributes.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
+    /// The kernels in the order in which they run, for their attributes.
+    pub fn kernels(&self) -> [&Kernel; 2] {
+        [&self.columns, &self.rows]
+    }
+
+    /// Bytes of device memory that an object takes for a plan and a number of inputs; none where there is no kernel for any samples.
+    pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
+        let shape = check(plan, BITS[0], u32::MAX).ok()?;
+        let channels = shape.channels() as u64;
+        let weights = 2 * channels * (16 * sixteens(plan.taps()) as u64 + 16) * 8;
+        let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
+        // The first twiddles; the last ones and the roots.
+        let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
+        let gains = (8 * channels).saturating_mul(inputs as u64);
+        let workspace = 16 * (shape.groups_of_launch() * shape.workspace_of_group()) as u64;
+        Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
     /// Runs jobs. `samples` are packed samples as words, with at least two words after the last that a job needs. Counts of saturated values are added to
@@ -178,8 +207,8 @@ impl DeviceChannelizer {
     /// A job that does not keep to the buffers ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with what
-    /// the driver says.
+    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::LayoutSize`] for 2^32 jobs, [`ChannelizerError::Types`] if `T` is not the format's
+    /// element, and with what the driver says.
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
@@ -187,39 +216,140 @@ impl DeviceChannelizer {
         jobs: JobTable<'_>,
         place: Place,
         dither: Option<u64>,
-        out: BufferViewMut<'_, T>,
-        saturated: BufferViewMut<'_, u32>,
+        mut out: BufferViewMut<'_, T>,
+        mut saturated: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
         let JobTable { words: jobs, count } = jobs;
-        let (expected, actual) = (count.saturating_mul(crate::gpu::JOB_WORDS / 4), jobs.len());
+        let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
         if actual < expected {
             return Err(ChannelizerError::DeviceLength { buffer: "jobs", expected, actual });
         }
+        let Ok(jobs_of_launch) = u32::try_from(count) else {
+            return Err(ChannelizerError::LayoutSize { layout: "jobs", actual: count, limit: u32::MAX as usize });
+        };
         if count == 0 {
             return Ok(());
         }
-        let config = LaunchConfig::new([count as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(self.shared_bytes);
-        let arguments = args![
-            samples,
-            &self.weights,
-            &self.bias,
-            &self.middle,
-            &self.last,
-            &self.pairs,
-            jobs,
-            out,
-            saturated,
-            count as u32,
-            self.slots as u32,
-            place.first_channel,
-            place.channels,
-            place.channel_stride,
-            place.period,
-            place.period_stride,
-            place.time_stride,
-            dither.unwrap_or(0),
-            u32::from(dither.is_some()),
-        ];
-        Ok(self.kernel.launch_safe(stream, &config, arguments)?)
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        if !workspace.stream.is_same(stream) {
+            stream.wait_for(&workspace.stream)?;
+            workspace.stream = stream.clone();
+        }
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
+            let columns = args![
+                samples,
+                &self.weights,
+                jobs,
+                &mut workspace.points,
+                out.len() as u64,
+                u32::try_from(saturated.len()).unwrap_or(u32::MAX),
+                self.inputs as u32,
+                self.taps,
+                jobs_of_launch,
+                first_group as u32,
+                self.shape.rows() as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+            ];
+            self.columns.launch_safe(stream, &self.shape.columns(groups, sixteens(self.taps as usize)), columns)?;
+            let rows = args![
+                workspace.points.view().cast::<[f32; 2]>()?,
+                &self.first,
+                &self.middle,
+                &self.last,
+                &self.roots,
+                &self.gains,
+                jobs,
+                out.reborrow(),
+                saturated.reborrow(),
+                jobs_of_launch,
+                first_group as u32,
+                self.shape.radix() as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+                dither.unwrap_or(0),
+                u32::from(dither.is_some()),
+            ];
+            self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
+        }
+        Ok(())
+    }
+}
+
+fn no_kernel(expected: &'static str, actual: String) -> ChannelizerError {
+    ChannelizerError::NoKernel { expected, actual }
+}
+
+/// The shape of a plan, if there are kernels for it and blocks may have so much shared memory.
+fn check(plan: &Channelizer, bits: u32, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
+    if plan.is_complex() {
+        return Err(no_kernel("real samples", "complex ones".into()));
+    }
+    if plan.stride() != plan.step() {
+        let actual = format!("{} samples apart of {}", plan.stride(), plan.step());
+        return Err(no_kernel("critically sampled spectra", actual));
+    }
+    let shape = Shape::new(plan.channels())
+        .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
+    if !BITS.contains(&bits) {
+        return Err(no_kernel("samples of 8 or 10 bits", bits.to_string()));
+    }
+    if plan.taps() > MOST_TAPS {
+        return Err(no_kernel("at most 32 taps", plan.taps().to_string()));
+    }
+    let columns = shape.columns(1, sixteens(plan.taps())).shared_bytes;
+    if columns.max(shape.rows_of_slots(1).shared_bytes) > shared_bytes {
+        let actual = format!("{} channels and {} taps on {shared_bytes} bytes", plan.channels(), plan.taps());
+        return Err(no_kernel("a filter that fits into the shared memory of a block", actual));
+    }
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(channels: usize, taps: usize) -> Channelizer {
+        Channelizer::real(channels).taps(taps).build().unwrap()
+    }
+
+    #[test]
+    fn plans_without_kernels_say_why() {
+        let error = |plan: &Channelizer, bits, shared| check(plan, bits, shared).unwrap_err().to_string();
+        assert!(error(&plan(128, 4), 10, u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
+        assert!(error(&plan(256, 33), 10, u32::MAX).contains("at most 32 taps, found 33"));
+        assert!(error(&plan(256, 4), 12, u32::MAX).contains("samples of 8 or 10 bits, found 12"));
+        let complex = Channelizer::complex(256).build().unwrap();
+        assert!(error(&complex, 10, u32::MAX).contains("real samples"));
+        let oversampled = Channelizer::real(256).oversampling(4, 3).build();
+        let oversampled = oversampled.or_else(|_| Channelizer::real(256).oversampling(2, 1).build()).unwrap();
+        assert!(error(&oversampled, 10, u32::MAX).contains("critically sampled"));
+        // An A100 has 163 KiB.
+        assert!(error(&plan(8192, 17), 10, 163 << 10).contains("8192 channels and 17 taps on 166912 bytes"));
+        assert!(check(&plan(8192, 16), 10, 163 << 10).is_ok() && check(&plan(4096, 32), 8, 163 << 10).is_ok());
+    }
+
+    #[test]
+    fn memory_is_that_of_the_tables_and_the_workspace() {
+        for (channels, taps) in [(256, 4), (2048, 16), (8192, 17)] {
+            let plan = plan(channels, taps);
+            let shape = Shape::new(channels).unwrap();
+            let weights = 8 * tables::weights(plan.weights(), plan.step(), sixteens(taps)).0.len();
+            let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
+            let singles = 8 * (tables::last(&shape).len() + tables::roots(&shape).len() + 3 * channels);
+            let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
+            let expected = (weights + twiddles + singles + workspace) as u64;
+            assert_eq!(DeviceChannelizer::memory_bytes(&plan, 3), Some(expected), "{channels}");
+        }
+        assert_eq!(DeviceChannelizer::memory_bytes(&plan(128, 4), 3), None);
     }
 }

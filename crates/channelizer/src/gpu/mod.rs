@@ -1,11 +1,22 @@
 //! The F-engine on a GPU: tables of a plan, jobs of a launch, and the kernels.
 //!
-//! The kernels are for 256 to 4096 channels (powers of two) of real packed samples, critically sampled, with 4, 8 or 16 taps. How they work and what they are
-//! bound by is said in their crate, `kernels-rs/channelizer`.
+//! | kernels | of |
+//! |---|---|
+//! | [`DeviceChannelizer`] | 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps |
+//! | [`DeviceGeneral`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
+//!
+//! How they work and what they are bound by is said in their crates, `kernels-rs/channelizer` and `kernels-rs/channelizer-general`.
 
+mod chunk;
+pub(crate) mod format;
+pub(crate) mod general;
 mod job;
 mod kernels;
+pub(crate) mod samples;
+pub mod shape;
 pub mod tables;
 
+pub use chunk::{DeviceChunk, DeviceSamples, PADDING_WORDS, Staging};
+pub use general::DeviceGeneral;
 pub use job::{JOB_WORDS, Job};
 pub use kernels::{DeviceChannelizer, FrameFormat, JobTable, Place};

@@ -1,102 +1,305 @@
-//! Tables of a plan as the kernels read them, computed in f64.
+//! Tables of a plan as the kernels read them, computed in f64 and rounded once.
 //!
-//! A kernel has the channels of a spectrum in rows: value `i` of row `16 k1 + k2` is channel `k1 + R k2 + (N / 16) i`, with `N = 256 R`. Each of the `N / 32` threads of a
-//! spectrum has two rows.
+//! With `e(x) = exp(-2 pi i x)`. See [`Shape`] for the digits of points and channels.
 
 use std::f64::consts::TAU;
 
+use fringes_types::f16;
 use num_complex::Complex64;
 
-/// Numbers of channels that have a kernel of their own.
-pub const CHANNELS: [usize; 5] = [256, 512, 1024, 2048, 4096];
+use super::shape::Shape;
 
-/// `exp(-2 pi i x)` as two f32.
+/// Weights have their largest magnitude in [2^9, 2^10), far above the f16 that are less exact.
+const EXPONENT: i32 = 9;
+/// Pairs of weights of a column before that of tap 0.
+const BEFORE: usize = 7;
+
+/// `e(x)` as two f32.
 fn root(x: f64) -> [f32; 2] {
     let (sin, cos) = (TAU * x).sin_cos();
     [cos as f32, -sin as f32]
 }
 
-/// The factors of the butterflies of 16 points whose point `n` is multiplied by `exp(-2 pi i n x)`, in pairs.
-fn twiddles(x: f64) -> [[f32; 4]; 4] {
-    let eighth = 1.0 / 8.0;
-    let all =
-        [8.0 * x, 4.0 * x, 2.0 * x, 2.0 * x + eighth, x, x + eighth / 2.0, x + eighth, x + 1.5 * eighth].map(root);
-    std::array::from_fn(|i| [all[2 * i][0], all[2 * i][1], all[2 * i + 1][0], all[2 * i + 1][1]])
+/// The factors of the butterflies of `points` points, 2, 4, 8 or 16, whose point `n` is multiplied by `e(n x)`: of each distance `d` from half the points to 1, `w^d e(i d / points)`
+/// with `w = e(x)`, for the first half of the transforms' points `i`, of which there is at least one.
+fn twiddles(points: usize, x: f64) -> Vec<[f32; 2]> {
+    let mut all = Vec::new();
+    let mut distance = points / 2;
+    while distance > 0 {
+        let transform = points / (2 * distance);
+        let factor = |i: usize| distance as f64 * (x + i as f64 / points as f64);
+        all.extend((0..transform.div_ceil(2)).map(|i| root(factor(i))));
+        distance /= 2;
+    }
+    all
 }
 
-/// First channel of a row: `k1 + R k2`.
-fn first_channel(channels: usize, row: usize) -> usize {
-    row / 16 + channels / 256 * (row % 16)
+/// The twiddles of 16 points in pairs.
+fn pairs(x: f64) -> impl Iterator<Item = [f32; 4]> {
+    let all = twiddles(16, x);
+    (0..all.len() / 2).map(move |i| [all[2 * i][0], all[2 * i][1], all[2 * i + 1][0], all[2 * i + 1][1]])
 }
 
-/// The channel of value `4 m + which` of a thread: lower and upper channel of pair `m`, lower and upper channel of pair `15 - m`.
+/// Twiddles of the first 16 points of a row, `[k1][4]`: `w = e(k1 / (16 R))`.
+pub fn first(shape: &Shape) -> Vec<[f32; 4]> {
+    let radix = shape.radix();
+    (0..radix).flat_map(|k| pairs(k as f64 / (16 * radix) as f64)).collect()
+}
+
+/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R`: `w = e(k / (256 R))`. Else a single entry that is not read.
+pub fn middle(shape: &Shape) -> Vec<[f32; 4]> {
+    if !shape.has_middle() {
+        return vec![[0.0; 4]];
+    }
+    let most = 16 * shape.radix();
+    (0..most).flat_map(|k| pairs(k as f64 / (16 * most) as f64)).collect()
+}
+
+/// Twiddles of the last `L` points of a row, `[k][L / 2]` for `k < N / L`: `w = e(k / N)`.
+pub fn last(shape: &Shape) -> Vec<[f32; 2]> {
+    let (channels, points) = (shape.channels(), shape.last());
+    (0..channels / points).flat_map(|k| twiddles(points, k as f64 / channels as f64)).collect()
+}
+
+/// Roots of the step from a complex to a real transform, `e(k / (2 N))` for `k` of 0 to `N`.
+pub fn roots(shape: &Shape) -> Vec<[f32; 2]> {
+    let channels = shape.channels();
+    (0..=channels).map(|k| root(k as f64 / (2 * channels) as f64)).collect()
+}
+
+/// What gains are multiplied with for weights of [`weights`]: half of what undoes their scale.
+pub fn gain_scale(exponent: i32) -> f64 {
+    0.5 * 2f64.powi(-exponent)
+}
+
+/// Weights `[column][e]` for up to `16 m` taps, `16 m + 16` entries of a column, and the power of two that they are scaled by.
 ///
-/// A thread has two rows, `a` and `b`, whose channels add up to `N`: value `i` of the one and value `15 - i` of the other are a pair. Thread 0 has the two rows that
-/// are their own partners.
-pub fn channel_of(channels: usize, thread: usize, m: usize, which: usize) -> usize {
-    let (radix, stride) = (channels / 256, channels / 16);
-    let (k1, k2) = (thread / 16, thread % 16);
-    let half = radix / 2 * 16;
-    let (a, b) = match (k1, k2) {
-        (0, 0) => (0, 8),
-        (0, 1..8) => (k2, 16 - k2),
-        (0, _) => (half + k2 - 8, half + 23 - k2),
-        _ => (thread, 16 * (radix - k1) + 15 - k2),
-    };
-    let (a, b) = (first_channel(channels, a), first_channel(channels, b));
-    match (thread, m, which) {
-        (0, 0, 1) => channels / 2,
-        (0, _, 1) => (16 - m) * stride,
-        (0, _, 2) => b + (15 - m) * stride,
-        (_, _, 0) => a + m * stride,
-        (_, _, 1) => b + (15 - m) * stride,
-        (_, _, 2) => a + (15 - m) * stride,
-        _ => b + m * stride,
-    }
-}
-
-/// Twiddles of the middle pass, `[k1][4]`: `exp(-2 pi i n k1 / (16 R))`.
-pub fn middle(channels: usize) -> Vec<[f32; 4]> {
-    let points = channels / 16;
-    (0..points / 16).flat_map(|k1| twiddles(k1 as f64 / points as f64)).collect()
-}
-
-/// Twiddles of the last pass, `[4][row]`: `exp(-2 pi i n k / N)` for the row's first channel `k`.
-pub fn last(channels: usize) -> Vec<[f32; 4]> {
-    let rows: Vec<_> =
-        (0..channels / 16).map(|row| twiddles(first_channel(channels, row) as f64 / channels as f64)).collect();
-    (0..4).flat_map(|i| rows.iter().map(move |row| row[i])).collect()
-}
-
-/// Roots `exp(-pi i k / N)` and halves of the gains of an input, `[m][piece][thread]`: a piece of 16 bytes is two of the numbers.
-pub fn pairs(channels: usize, gain: impl Fn(usize) -> Complex64) -> Vec<[f32; 4]> {
-    let threads = channels / 32;
-    let mut table = Vec::with_capacity(24 * threads);
-    for m in 0..8 {
-        let channel = |thread, which| channel_of(channels, thread, m, which);
-        let roots = |thread, which| root(channel(thread, which) as f64 / (2 * channels) as f64);
-        let gains = |thread, which| {
-            let gain = 0.5 * gain(channel(thread, which));
-            [gain.re as f32, gain.im as f32]
+/// Entry `e` has the weights of taps `e - 7` and `e - 6`, 0 where there is no such tap, as two f16 in a word (the first in the low half), and in the second word what is left of them.
+///
+/// # Precision
+/// Weights are off by 2^-23 of the largest one at most.
+pub fn weights(weights: &[f64], step: usize, m: usize) -> (Vec<[u32; 2]>, i32) {
+    let largest = weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.abs()));
+    let exponent = if largest > 0.0 { EXPONENT - binary_exponent(largest) } else { 0 };
+    let scale = 2f64.powi(exponent);
+    let entries = 16 * m + 16;
+    let taps = weights.len() / step;
+    let mut table = Vec::with_capacity(step * entries);
+    for column in 0..step {
+        let split = |tap: usize| {
+            let weight =
+                if tap < BEFORE || tap - BEFORE >= taps { 0.0 } else { weights[(tap - BEFORE) * step + column] };
+            let high = f16::from_f64(weight * scale);
+            [high, f16::from_f64(weight * scale - high.to_f64())]
         };
-        let join = |[a, b]: [f32; 2], [c, d]: [f32; 2]| [a, b, c, d];
-        table.extend((0..threads).map(|thread| join(roots(thread, 0), roots(thread, 2))));
-        table.extend((0..threads).map(|thread| join(gains(thread, 0), gains(thread, 1))));
-        table.extend((0..threads).map(|thread| join(gains(thread, 2), gains(thread, 3))));
+        let mut next = split(0);
+        table.extend((0..entries).map(|e| {
+            let this = std::mem::replace(&mut next, split(e + 1));
+            [0, 1].map(|part| u32::from(this[part].to_bits()) | u32::from(next[part].to_bits()) << 16)
+        }));
     }
-    table
+    (table, exponent)
 }
 
-/// Weights `[tap][column]` for samples of `bits` bits, and what the sums begin with `[column]`: samples come to the filter as `1.5 + x / 2^bits`.
-pub fn weights(weights: &[f64], step: usize, bits: u32) -> (Vec<[f32; 4]>, Vec<[f32; 4]>) {
-    let scale = 2f64.powi(bits as i32);
-    let scaled: Vec<f32> = weights.iter().map(|&weight| (weight * scale) as f32).collect();
-    // What the kernel's own weights, rounded, make of 1.5.
-    let bias: Vec<f32> = (0..step)
-        .map(|column| {
-            (-1.5 * scaled[column..].iter().step_by(step).map(|&weight| f64::from(weight)).sum::<f64>()) as f32
-        })
-        .collect();
-    let fours = |values: &[f32]| values.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect();
-    (fours(&scaled), fours(&bias))
+/// Exponent of the largest power of two that is no larger, at least -1000.
+fn binary_exponent(value: f64) -> i32 {
+    ((value.to_bits() >> 52) as i32 - 1023).max(-1000)
+}
+
+/// Gains of an input by channel, times [`gain_scale`].
+pub fn gains(shape: &Shape, exponent: i32, gain: impl Fn(usize) -> Complex64) -> Vec<[f32; 2]> {
+    let scale = gain_scale(exponent);
+    let scaled = |channel| {
+        let gain = scale * gain(channel);
+        [gain.re as f32, gain.im as f32]
+    };
+    (0..shape.channels()).map(scaled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fringes_reference::dft::root_of_unity;
+
+    use super::*;
+
+    /// The numbers of channels of all sizes of rows.
+    const CHANNELS: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+
+    fn complex(pair: [f32; 2]) -> Complex64 {
+        Complex64::new(pair[0].into(), pair[1].into())
+    }
+
+    /// `sum_n w^n x[n] e(n k / points)` by twos with the factors of [`twiddles`].
+    fn butterflies(x: &[Complex64], factors: &[[f32; 2]]) -> Vec<Complex64> {
+        let points = x.len();
+        let mut transforms: Vec<Vec<Complex64>> = x.iter().map(|&x| vec![x]).collect();
+        let mut factors = factors.iter();
+        while transforms.len() > 1 {
+            let (apart, length) = (transforms.len() / 2, transforms[0].len());
+            let given: Vec<_> = factors.by_ref().take(length.div_ceil(2)).map(|&pair| complex(pair)).collect();
+            // The other half is a quarter turn on.
+            let factor = |k: usize| {
+                if k < given.len() { given[k] } else { given[k - given.len()] * Complex64::new(0.0, -1.0) }
+            };
+            transforms = (0..apart)
+                .map(|n| {
+                    let (a, b) = (&transforms[n], &transforms[n + apart]);
+                    let half = |sign: f64| (0..length).map(move |k| a[k] + sign * factor(k) * b[k]);
+                    half(1.0).chain(half(-1.0)).collect()
+                })
+                .collect();
+        }
+        assert!(factors.next().is_none() && transforms[0].len() == points);
+        transforms.remove(0)
+    }
+
+    fn unpaired(table: &[[f32; 4]], entry: usize) -> Vec<[f32; 2]> {
+        table[4 * entry..][..4].iter().flat_map(|four| [[four[0], four[1]], [four[2], four[3]]]).collect()
+    }
+
+    /// The transforms of a row: of the points `sum_n1 z e(n1 k1 / R)`, channels `k1 + R k2`.
+    fn row(shape: &Shape, row: &[Complex64], k1: usize) -> Vec<Complex64> {
+        let (radix, factors, least) = (shape.radix(), last(shape), shape.last());
+        let end = |points: &[Complex64], k: usize| butterflies(points, &factors[k * least / 2..][..least / 2]);
+        let inner = shape.rows() / 16;
+        let pick = |n: usize| (0..16).map(move |m| row[inner * m + n]).collect::<Vec<_>>();
+        let starts: Vec<_> = (0..inner).map(|n| butterflies(&pick(n), &unpaired(&first(shape), k1))).collect();
+        let mut out = vec![Complex64::default(); shape.rows()];
+        for a in 0..16 {
+            let points: Vec<_> = starts.iter().map(|start| start[a]).collect();
+            let k = k1 + radix * a;
+            if !shape.has_middle() {
+                for (b, value) in end(&points, k).into_iter().enumerate() {
+                    out[a + 16 * b] = value;
+                }
+                continue;
+            }
+            let middle = middle(shape);
+            let middles: Vec<_> = (0..least)
+                .map(|n| {
+                    let points: Vec<_> = (0..16).map(|m| points[least * m + n]).collect();
+                    butterflies(&points, &unpaired(&middle, k))
+                })
+                .collect();
+            for b in 0..16 {
+                let points: Vec<_> = middles.iter().map(|middle| middle[b]).collect();
+                for (c, value) in end(&points, k + 16 * radix * b).into_iter().enumerate() {
+                    out[a + 16 * b + 256 * c] = value;
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn transforms_with_the_tables_are_the_transform() {
+        for channels in CHANNELS {
+            let shape = Shape::new(channels).unwrap();
+            let (radix, rows) = (shape.radix(), shape.rows());
+            // Points of magnitude 1 with phases that no small transform makes alike.
+            let x: Vec<_> =
+                (0..channels as u64).map(|n| root_of_unity(n * n * 3 + 7 * n, channels as u64 - 1)).collect();
+            for k1 in [0, 1, radix - 1] {
+                let column = |n2| (0..radix).map(move |n1| (n1, n2));
+                let points: Vec<_> = (0..rows)
+                    .map(|n2| {
+                        let turned =
+                            |(n1, n2)| x[rows * n1 + n2] * root_of_unity((n1 * k1) as u64, radix as u64).conj();
+                        column(n2).map(turned).sum::<Complex64>()
+                    })
+                    .collect();
+                let made = row(&shape, &points, k1);
+                for k2 in [0, 1, 15, 16, 17, rows / 2 - 1, rows - 1] {
+                    let k = (k1 + radix * k2) as u64;
+                    let turned = |(n, x): (usize, &Complex64)| x * root_of_unity(n as u64 * k, channels as u64).conj();
+                    let expected: Complex64 = x.iter().enumerate().map(turned).sum();
+                    // Each of up to 12 factors is off by 2^-24 at most.
+                    let bound = 12.0 * 2f64.powi(-24) * channels as f64;
+                    let error = (made[k2] - expected).norm();
+                    assert!(error < bound, "{channels} channels, {k}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn twiddles_are_in_the_order_of_the_kernels() {
+        let w = 0.01;
+        let (w1, eighth) = (w, 1.0 / 8.0);
+        let expected =
+            [8.0 * w1, 4.0 * w1, 2.0 * w1, 2.0 * w1 + eighth, w1, w1 + eighth / 2.0, w1 + eighth, w1 + 1.5 * eighth];
+        assert_eq!(twiddles(16, w), expected.map(root));
+        assert_eq!(twiddles(8, w), [4.0 * w, 2.0 * w, w, w + eighth].map(root));
+        assert_eq!(twiddles(4, w), [2.0 * w, w].map(root));
+        assert_eq!(twiddles(2, w), [root(w)]);
+    }
+
+    #[test]
+    fn sizes_are_those_that_the_kernels_ask_for() {
+        for channels in CHANNELS {
+            let shape = Shape::new(channels).unwrap();
+            assert_eq!(first(&shape).len(), 4 * shape.radix());
+            assert_eq!(middle(&shape).len(), if shape.has_middle() { 64 * shape.radix() } else { 1 });
+            assert_eq!(last(&shape).len(), channels / 2);
+            assert_eq!(roots(&shape).len(), channels + 1);
+        }
+    }
+
+    #[test]
+    fn roots_lead_from_a_complex_transform_to_a_real_one() {
+        let shape = Shape::new(256).unwrap();
+        let channels = 256;
+        let x: Vec<f64> = (0..2 * channels).map(|n| ((n * n) as f64 * 0.01).sin()).collect();
+        let transform = |k: usize| -> Complex64 {
+            let turned =
+                |n| Complex64::new(x[2 * n], x[2 * n + 1]) * root_of_unity((n * k) as u64, channels as u64).conj();
+            (0..channels).map(turned).sum()
+        };
+        for k in [0, 1, 100, 128, 255] {
+            let (a, b) = (transform(k), transform(channels - k).conj());
+            let made = 0.5 * ((a + b) + complex(roots(&shape)[k]) * (a - b) * Complex64::new(0.0, -1.0));
+            let turned = |n: usize| x[n] * root_of_unity((n * k) as u64, 2 * channels as u64).conj();
+            let expected: Complex64 = (0..2 * channels).map(turned).sum();
+            // The root is off by 2^-24 at most, what it turns is no larger than the sum of all magnitudes.
+            assert!((made - expected).norm() < 2f64.powi(-24) * 2.0 * channels as f64, "{k}: {made} {expected}");
+        }
+    }
+
+    #[test]
+    fn weights_are_split_in_two_and_pairs_follow_each_other() {
+        let (step, taps, m) = (3, 5, 1);
+        let given: Vec<f64> =
+            (0..step * taps).map(|i| 0.3 * (i as f64 * 0.7).cos() / f64::from(1 << (i % 9))).collect();
+        let (table, exponent) = weights(&given, step, m);
+        // 0.3 is in [2^-2, 2^-1).
+        assert_eq!((table.len(), exponent), (step * 32, 11));
+        let half = |word: u32, high: bool| f16::from_bits(if high { word >> 16 } else { word } as u16).to_f64();
+        for column in 0..step {
+            for e in 0..32 {
+                for (high, tap) in [(false, e as i32 - 7), (true, e as i32 - 6)] {
+                    let [hi, lo] = table[column * 32 + e].map(|word| half(word, high));
+                    if (0..taps as i32).contains(&tap) {
+                        let exact = 2048.0 * given[tap as usize * step + column];
+                        assert!((hi + lo - exact).abs() <= 2f64.powi(-14), "{column} {tap}: {hi} {lo} {exact}");
+                        assert!(lo.abs() <= 0.25);
+                    } else {
+                        assert_eq!((hi, lo), (0.0, 0.0));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn weights_of_any_scale_are_brought_to_the_same() {
+        for (largest, exponent) in [(1.0, 9), (0.999, 10), (2.0, 8), (1e-30, 109), (3.4e38, -118), (0.0, 0)] {
+            let (table, actual) = weights(&[largest, -largest / 3.0], 2, 1);
+            assert_eq!(actual, exponent, "{largest}");
+            let value = f16::from_bits((table[7][0] & 0xffff) as u16).to_f64();
+            assert!(largest == 0.0 || (512.0..=1024.0).contains(&value), "{value}");
+            let shape = Shape::new(256).unwrap();
+            let gain = complex(gains(&shape, actual, |_| Complex64::new(0.0, 4.0))[200]);
+            assert!((gain.im * 2f64.powi(actual) - 2.0).abs() < 1e-6 && gain.re == 0.0);
+        }
+    }
 }

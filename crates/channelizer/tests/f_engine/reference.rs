@@ -5,7 +5,7 @@ use fringes_reference::quantiser::quantise_value;
 use fringes_types::{Complex, Complex4, f16};
 use ndarray::Array2;
 
-use crate::support::{C64, Case, U, backends};
+use crate::support::{C64, Case, U, backends, more_units};
 
 /// Values this near to a rounding tie may go to either side.
 const TIE: f64 = 5e-3;
@@ -64,10 +64,11 @@ fn check_floats(case: &Case) {
     let parts = if case.complex { 2f64.sqrt() } else { 1.0 };
     // ||a|| <= largest sample sqrt(taps) for weights of sum of squares 1; the rotation's bound is relative to ||X|| <= sqrt(step) ||a||.
     let a = case.half() * parts * taps.sqrt();
-    let bound = gain * U * (taps + 1.0 + 7.0 * step.log2() + 2.0 + 2.0 * 5f64.sqrt() + 1.0) * step.sqrt() * a;
+    let units = taps + 1.0 + 7.0 * step.log2() + 2.0 + 2.0 * 5f64.sqrt() + 1.0;
     // A tone of the largest amplitude in the middle of a channel.
     let full_scale = gain * case.half() * parts * plan.weights().iter().sum::<f64>().abs();
     for backend in backends() {
+        let bound = gain * U * (units + more_units(&backend, case.taps)) * step.sqrt() * a;
         let frames = case.one_call::<Complex<f32>>(&backend).frames.remove(0);
         let expected = check_axes(case, &frames, None);
         assert!(frames.saturated.iter().all(|&count| count == 0));

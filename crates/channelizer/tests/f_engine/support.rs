@@ -18,9 +18,46 @@ pub(crate) type C64 = Complex<f64>;
 /// Half of f32's epsilon.
 pub(crate) const U: f64 = f32::EPSILON as f64 / 2.0;
 
-/// The backends that are tested.
+/// The backends that are tested: the CPU, and a GPU where there is one (the CPU for plans that it has no kernel for).
 pub(crate) fn backends() -> Vec<Backend> {
-    vec![Backend::cpu()]
+    let gpu = Some(Backend::auto()).filter(|backend| backend.device().is_some());
+    [Backend::cpu()].into_iter().chain(gpu).collect()
+}
+
+/// The same frames: every bit, but on a GPU with delays. There phases of neighbouring spectra are on lines, which depend on where chunks are cut, within
+/// 2^-28 turns each: floats then agree to 4 pi 2^-28 of the largest value, with the rounding of f32 or f16 on top, and integers but for ties.
+pub(crate) fn check_same<Q: FrameSample>(backend: &Backend, case: &Case, found: &[Frames<Q>], expected: &[Frames<Q>]) {
+    if backend.device().is_none() || case.delays.is_empty() {
+        assert_eq!(found, expected, "{case:?}");
+        return;
+    }
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.spectra_present, expected.spectra_present, "{case:?}");
+        assert_eq!(found.heaps.presence(), expected.heaps.presence());
+        assert_eq!(
+            (found.heaps.clock(), found.heaps.frequencies()),
+            (expected.heaps.clock(), expected.heaps.frequencies())
+        );
+        let largest = expected.heaps.data().iter().map(|value| value.to_c32().norm()).fold(0f32, f32::max);
+        let unit = match Q::FORMAT {
+            fringes_types::SampleFormat::Float16 => 2f32.powi(-10),
+            _ => 2f32.powi(-20),
+        };
+        let mut apart = 0;
+        for (found, expected) in found.heaps.data().iter().zip(expected.heaps.data()) {
+            let difference = (found.to_c32() - expected.to_c32()).norm();
+            apart += usize::from(difference > 0.0);
+            assert!(difference <= if Q::INTEGER { 1.5 } else { unit * largest }, "{difference} {case:?}");
+        }
+        assert!(!Q::INTEGER || apart <= 2 + expected.heaps.data().len() / 10_000, "{apart} {case:?}");
+    }
+}
+
+/// Units of 2^-24 that a GPU's spectra may be off by beyond a CPU's, relative to the largest samples and gains: samples come to the filter as 1.5 + x with
+/// |x| <= 0.5, which is up to four times as large, the step to a real transform has 6, the factor of a channel 5 and its own error of 2^-19.8.
+pub(crate) fn more_units(backend: &Backend, taps: usize) -> f64 {
+    if backend.device().is_none() { 0.0 } else { 3.0 * (taps as f64 + 1.0) + 6.0 + 5.0 + 2f64.powf(4.2) }
 }
 
 /// What an F-engine computes, and of which samples.

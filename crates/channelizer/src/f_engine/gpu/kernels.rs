@@ -1,0 +1,100 @@
+//! The kernel of a plan and a format of samples: the fast one where there is one, else the general one.
+
+use fringes_gpu::{BufferView, BufferViewMut, Device, KernelElement, Stream};
+use fringes_types::{ChunkFormat, SampleFormat};
+use num_complex::Complex64;
+
+use super::super::Settings;
+use crate::gpu::format::Numbers;
+use crate::gpu::{DeviceChannelizer, DeviceGeneral, FrameFormat, JobTable, Place, general};
+use crate::{Channelizer, ChannelizerError, FrameSample};
+
+/// A plan's kernel on a device.
+#[derive(Debug)]
+pub(super) enum Kernels {
+    /// Of a number of channels, bits and taps of its own.
+    Fast(DeviceChannelizer),
+    /// Of any.
+    General(DeviceGeneral),
+}
+
+/// `Ok` if there is a kernel for a plan, whatever the format of the samples.
+pub(in crate::f_engine) fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
+    general::check(plan).map(|_| ())
+}
+
+impl Kernels {
+    /// Loads the kernel and sends its tables.
+    pub(super) fn load<Q: FrameSample>(
+        device: &Device,
+        plan: &Channelizer,
+        format: ChunkFormat,
+        settings: &Settings,
+    ) -> Result<Self, ChannelizerError> {
+        let inputs = settings.gains.nrows();
+        let gain = |input: usize, channel: usize| {
+            let place = channel.checked_sub(settings.channels.start);
+            let gain = place.and_then(|place| settings.gains.get((input, place)));
+            gain.map_or(Complex64::ONE, |gain| Complex64::new(gain.re.into(), gain.im.into()))
+        };
+        let numbers = Numbers::of(format)?;
+        let output = match Q::FORMAT {
+            SampleFormat::Int8 => Some(FrameFormat::Int8),
+            SampleFormat::Float32 => Some(FrameFormat::Float32),
+            _ => None,
+        };
+        if let Some(output) = output.filter(|_| !numbers.floats && !numbers.little_endian) {
+            match DeviceChannelizer::load(device, plan, numbers.bits, output, inputs, gain) {
+                Err(ChannelizerError::NoKernel { .. }) => {}
+                loaded => return Ok(Self::Fast(loaded?)),
+            }
+        }
+        Ok(Self::General(DeviceGeneral::load(device, plan, format, Q::FORMAT, inputs, gain)?))
+    }
+
+    /// Most spectra of a job.
+    pub(super) fn spectra_of_job(&self) -> usize {
+        match self {
+            Self::Fast(kernels) => kernels.spectra_of_job(),
+            Self::General(kernels) => kernels.spectra_of_job(),
+        }
+    }
+
+    /// Runs jobs.
+    pub(super) fn launch<Q: FrameSample>(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, u32>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: BufferViewMut<'_, Q>,
+        saturated: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        let dither = dither.filter(|_| Q::INTEGER);
+        match Q::FORMAT {
+            SampleFormat::Int4 => self.run(stream, samples, jobs, place, dither, out.cast::<u8>()?, saturated),
+            SampleFormat::Int8 | SampleFormat::Int16 => {
+                self.run(stream, samples, jobs, place, dither, out.cast::<u16>()?, saturated)
+            }
+            SampleFormat::Float16 => self.run(stream, samples, jobs, place, dither, out.cast::<u32>()?, saturated),
+            SampleFormat::Float32 => self.run(stream, samples, jobs, place, dither, out.cast::<[f32; 2]>()?, saturated),
+        }
+    }
+
+    fn run<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, u32>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: BufferViewMut<'_, T>,
+        saturated: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        match self {
+            Self::Fast(kernels) => kernels.launch(stream, samples, jobs, place, dither, out, saturated),
+            Self::General(kernels) => kernels.launch(stream, samples, jobs, place, dither, out, saturated),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A plan's general kernel on a device: any number of channels `2^a 3^b 5^c` whose spectrum fits into shared memory, any format.
+
+use fringes_gpu::{
+    Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
+};
+use fringes_types::{ChunkFormat, SampleFormat};
+use num_complex::Complex64;
+
+use super::format::{Numbers, output_name};
+use super::{JOB_WORDS, JobTable, Place};
+use crate::general::{General, MOST_SLOTS, MOST_TAPS};
+use crate::{Channelizer, ChannelizerError};
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Blocks that a multiprocessor is to hold.
+const RESIDENT: usize = 2;
+/// Shared memory that a block has beside what it asks for.
+const RESERVED: usize = 1 << 10;
+/// Spectra that a thread filters together.
+const GROUP: usize = 6;
+/// Most bits of a job's samples.
+const MOST_BITS: u64 = 1 << 31;
+
+/// Texts by whether samples are floats and complex; see `manifest.json` beside each.
+fn text(floats: bool, complex: bool) -> (&'static str, &'static str) {
+    match (floats, complex) {
+        (false, false) => {
+            ("integers_real", include_str!("../../ptx/general/integers_real/channelizer-general_sm_80.ptx"))
+        }
+        (false, true) => {
+            ("integers_complex", include_str!("../../ptx/general/integers_complex/channelizer-general_sm_80.ptx"))
+        }
+        (true, false) => ("floats_real", include_str!("../../ptx/general/floats_real/channelizer-general_sm_80.ptx")),
+        (true, true) => {
+            ("floats_complex", include_str!("../../ptx/general/floats_complex/channelizer-general_sm_80.ptx"))
+        }
+    }
+}
+
+/// Shared memory of a block for one spectrum, if the kernels take the plan at all.
+///
+/// # Errors
+/// [`ChannelizerError::NoKernel`] with what they ask for.
+pub(crate) fn check(plan: &Channelizer) -> Result<General, ChannelizerError> {
+    let missing = |expected, actual: String| Err(ChannelizerError::NoKernel { expected, actual });
+    let channels = plan.channels();
+    let Some(general) = General::new(channels, plan.is_complex()) else {
+        return missing("a number of channels of factors 2, 3 and 5, at most 16384", format!("{channels} channels"));
+    };
+    if plan.taps() > MOST_TAPS {
+        return missing("at most 64 taps", format!("{} taps", plan.taps()));
+    }
+    Ok(general)
+}
+
+/// A plan's general kernel, weights and tables on one device, for all numbers of channels and formats that [`DeviceChannelizer`](super::DeviceChannelizer)
+/// has no kernel for.
+///
+/// A launch is queued on a stream and returns at once; nothing is allocated.
+#[derive(Debug)]
+pub struct DeviceGeneral {
+    kernel: Kernel,
+    general: General,
+    numbers: Numbers,
+    taps: u32,
+    /// Numbers from spectrum to spectrum.
+    stride: u32,
+    slots: usize,
+    inputs: usize,
+    weights: Buffer<[f32; 4]>,
+    twiddles: Buffer<[f32; 4]>,
+    pairs: Buffer<[u32; 4]>,
+    channel_of: Buffer<u32>,
+    gains: Buffer<[f32; 2]>,
+}
+
+impl DeviceGeneral {
+    /// Loads the kernel for samples of a format and voltages of another and sends the tables, and waits for that; the first time on a machine the driver
+    /// compiles the kernel. `gain` is called with input and channel.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the
+    /// reverse, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with what the driver says.
+    pub fn load(
+        device: &Device,
+        plan: &Channelizer,
+        format: ChunkFormat,
+        output: SampleFormat,
+        inputs: usize,
+        gain: impl Fn(usize, usize) -> Complex64,
+    ) -> Result<Self, ChannelizerError> {
+        plan.check_kind(format.is_complex())?;
+        let (general, numbers) = (check(plan)?, Numbers::of(format)?);
+        let limits = &device.info().limits;
+        let slots =
+            slots(plan, &general, numbers, limits.shared_bytes_per_block, limits.shared_bytes_per_multiprocessor)?;
+        let (kind, text) = text(numbers.floats, plan.is_complex());
+        let kernel = device.load(&PtxSet::new(text))?.kernel(&format!("channelize_{kind}_{}", output_name(output)))?;
+        for input in 0..inputs {
+            for channel in 0..plan.channels() {
+                let gain = gain(input, channel);
+                if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
+                    let index = input * plan.channels() + channel;
+                    return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
+                }
+            }
+        }
+        let stream = device.new_stream()?;
+        let gains: Vec<_> = (0..inputs).flat_map(|input| general.gains(|channel| gain(input, channel))).collect();
+        let scale = if numbers.floats { 0 } else { numbers.bits };
+        Ok(Self {
+            kernel,
+            numbers,
+            taps: plan.taps() as u32,
+            stride: plan.stride() as u32 * numbers.parts,
+            slots,
+            inputs,
+            weights: Buffer::from_slice(&stream, &general.weights(plan.weights(), scale))?,
+            twiddles: Buffer::from_slice(&stream, &general.twiddles())?,
+            pairs: Buffer::from_slice(&stream, &general.pairs())?,
+            channel_of: Buffer::from_slice(&stream, &general.channels())?,
+            gains: Buffer::from_slice(&stream, &gains)?,
+            general,
+        })
+    }
+
+    /// Most spectra of a job.
+    pub fn spectra_of_job(&self) -> usize {
+        self.slots
+    }
+
+    /// Inputs that have gains.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The kernel, for its attributes.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Runs jobs, as [`DeviceChannelizer::launch`](super::DeviceChannelizer::launch).
+    ///
+    /// # Errors
+    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with
+    /// what the driver says.
+    pub fn launch<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, u32>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: BufferViewMut<'_, T>,
+        saturated: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        let JobTable { words: jobs, count } = jobs;
+        let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
+        if actual < expected {
+            return Err(ChannelizerError::DeviceLength { buffer: "jobs", expected, actual });
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let shared = self.general.shared_bytes(self.slots) as u32;
+        let config = LaunchConfig::new([count as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(shared);
+        let arguments = args![
+            samples,
+            &self.weights,
+            &self.twiddles,
+            &self.pairs,
+            &self.channel_of,
+            &self.gains,
+            jobs,
+            out,
+            saturated,
+            count as u32,
+            self.general.points() as u32,
+            self.general.packed_radices(),
+            self.taps,
+            self.stride,
+            self.numbers.bits,
+            u32::from(self.numbers.little_endian),
+            self.slots as u32,
+            place.first_channel,
+            place.channels,
+            place.channel_stride,
+            place.period,
+            place.period_stride,
+            place.time_stride,
+            dither.unwrap_or(0),
+            u32::from(dither.is_some()),
+        ];
+        Ok(self.kernel.launch_safe(stream, &config, arguments)?)
+    }
+}
+
+/// Spectra of a job: what lets a multiprocessor hold two blocks, or else what a block can have.
+fn slots(
+    plan: &Channelizer,
+    general: &General,
+    numbers: Numbers,
+    of_block: u32,
+    of_multiprocessor: u32,
+) -> Result<usize, ChannelizerError> {
+    let shared = (of_multiprocessor as usize / RESIDENT).saturating_sub(RESERVED).min(of_block as usize);
+    let slots = match general.slots(shared) {
+        0 => general.slots(of_block as usize).min(1),
+        slots if slots > GROUP => slots / GROUP * GROUP,
+        slots => slots,
+    };
+    // Bits of a job's numbers are counted in 32 bits.
+    let window = (plan.window_samples() as u64 * u64::from(numbers.parts) + 4) * u64::from(numbers.bits);
+    let stride = plan.stride() as u64 * numbers.sample_bits();
+    let most = MOST_BITS.checked_sub(window).map_or(0, |rest| rest / stride.max(1) + 1);
+    let slots = slots.min(MOST_SLOTS).min(most as usize);
+    if slots == 0 {
+        let expected = "a spectrum that fits into the shared memory of a block";
+        return Err(ChannelizerError::NoKernel { expected, actual: format!("{} channels", plan.channels()) });
+    }
+    Ok(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use fringes_gpu::LaunchLimits;
+
+    use super::*;
+
+    #[test]
+    fn jobs_fill_half_of_a_multiprocessor_or_have_one_spectrum() {
+        let numbers = Numbers { bits: 10, parts: 1, floats: false, little_endian: false };
+        let LaunchLimits { shared_bytes_per_block, shared_bytes_per_multiprocessor, .. } = LaunchLimits::LOWEST;
+        let slots = |channels: usize| {
+            let plan = Channelizer::real(channels).taps(4).build().unwrap();
+            let general = check(&plan).unwrap();
+            let slots = slots(&plan, &general, numbers, shared_bytes_per_block, shared_bytes_per_multiprocessor)?;
+            assert!(general.shared_bytes(slots) <= shared_bytes_per_block as usize);
+            Ok::<_, ChannelizerError>(slots)
+        };
+        // 49 KiB: 64 channels take 576 bytes.
+        assert_eq!([slots(64), slots(1536), slots(8192)], [Ok(84), Ok(3), Ok(1)]);
+        // 139 KiB are more than 99.
+        let error = slots(16384).unwrap_err().to_string();
+        assert!(error.contains("16384 channels"), "{error}");
+    }
+
+    #[test]
+    fn plans_without_a_kernel_say_why() {
+        for (channels, taps, expected) in
+            [(7 * 64, 4, "factors 2, 3 and 5"), (32768, 4, "at most 16384"), (64, 65, "64 taps")]
+        {
+            let error = check(&Channelizer::real(channels).taps(taps).build().unwrap()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How the two kernels of a plan cut its points, and what their launches look like.
+//!
+//! `N` complex points `n = N' n1 + n2` become channels `k = k1 + R k2`, with `n1, k1 < R` and `n2, k2 < N'`:
+//!
+//! ```text
+//! columns    filter, transform over n1        a block has 16 n2 and all k1 of a group
+//! rows       transform over n2, all the rest  a block has rows k1 and R - k1 of some slots of a group
+//! ```
+//!
+//! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels points are in a workspace `[group][n2][k1][slot]`.
+
+use fringes_gpu::LaunchConfig;
+
+/// Most spectra of a job.
+pub const SPECTRA: usize = 64;
+/// Jobs of a group.
+pub const JOBS: usize = 2;
+/// Spectra of a group.
+pub const SLOTS: usize = JOBS * SPECTRA;
+
+/// Threads of a block of the first kernel.
+const COLUMNS_THREADS: u32 = 256;
+/// Points `n2` of a block of the first kernel.
+const STRIP: usize = 16;
+/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200, beside samples and output.
+const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// The sizes of a number of channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    channels: usize,
+    radix: usize,
+    last: usize,
+}
+
+impl Shape {
+    /// Those of 256, 512, ... 65536 channels.
+    pub fn new(channels: usize) -> Option<Self> {
+        if !channels.is_power_of_two() || !(256..=65536).contains(&channels) {
+            return None;
+        }
+        let radix = if channels <= 4096 { 8 } else { 16 };
+        let rows = channels / radix;
+        Some(Self { channels, radix, last: rows / if rows <= 256 { 16 } else { 256 } })
+    }
+
+    /// Channels, `N`.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Points of the transform of the first kernel, `R`.
+    pub fn radix(&self) -> usize {
+        self.radix
+    }
+
+    /// Points of a row, `N'`.
+    pub fn rows(&self) -> usize {
+        self.channels / self.radix
+    }
+
+    /// Points of the last transform of a row: a row is 16 or 256 times as long.
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
+    /// Whether a row takes three transforms, and not two.
+    pub fn has_middle(&self) -> bool {
+        self.rows() > 16 * self.last
+    }
+
+    /// Points of the workspace, two to an element, of a group.
+    pub fn workspace_of_group(&self) -> usize {
+        self.channels * SLOTS / 2
+    }
+
+    /// Groups that a pair of launches runs at most.
+    pub fn groups_of_launch(&self) -> usize {
+        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+    }
+
+    /// The first kernel for `groups` groups and up to `16 m` taps.
+    pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
+        let column = 2 * (SPECTRA + 16 * m);
+        let eight = 8 * column + 16;
+        let job = 2 * STRIP * self.radix / 8 * eight + 16;
+        LaunchConfig::new([(self.rows() / STRIP) as u32, groups as u32, 1], [COLUMNS_THREADS, 1, 1])
+            .with_shared_bytes((JOBS * job) as u32)
+    }
+
+    /// Slots of a block of the second kernel.
+    fn slots(&self) -> usize {
+        match self.rows() {
+            ..=256 => 16,
+            512 | 1024 => 8,
+            2048 => 4,
+            _ => 2,
+        }
+    }
+
+    /// The second kernel for `groups` groups.
+    pub fn rows_of_slots(&self, groups: usize) -> LaunchConfig {
+        let slots = self.slots();
+        let grid = [(SLOTS / slots) as u32, (self.radix / 2) as u32, groups as u32];
+        // Points of two rows, powers of a factor, an entry.
+        let pitch = self.rows() / 16 + usize::from(slots < 16);
+        let slot = 2 * 16 * 8 * pitch + 8 * self.last + 48;
+        LaunchConfig::new(grid, [(self.rows() / 16 * slots) as u32, 1, 1]).with_shared_bytes((slots * slot) as u32)
+    }
+
+    /// First group and number of groups of each pair of launches, as even as they can be.
+    pub fn launches(&self, groups: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let launches = groups.div_ceil(self.groups_of_launch()).max(1);
+        let each = groups.div_ceil(launches).max(1);
+        (0..groups).step_by(each).map(move |first| (first, each.min(groups - first)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_two_or_three_transforms() {
+        for (channels, radix, last, middle) in [
+            (256, 8, 2, false),
+            (512, 8, 4, false),
+            (1024, 8, 8, false),
+            (2048, 8, 16, false),
+            (4096, 8, 2, true),
+            (8192, 16, 2, true),
+            (16384, 16, 4, true),
+            (32768, 16, 8, true),
+            (65536, 16, 16, true),
+        ] {
+            let shape = Shape::new(channels).unwrap();
+            assert_eq!((shape.radix(), shape.last(), shape.has_middle()), (radix, last, middle), "{channels}");
+            assert_eq!(radix * last * if middle { 256 } else { 16 }, channels);
+        }
+        assert_eq!([0, 128, 384, 131_072].map(Shape::new), [None; 4]);
+    }
+
+    #[test]
+    fn launches_cover_all_groups_evenly_within_the_workspace() {
+        let shape = Shape::new(8192).unwrap();
+        assert_eq!(shape.groups_of_launch(), 4);
+        assert_eq!(shape.launches(9).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 3)]);
+        assert_eq!(shape.launches(10).collect::<Vec<_>>(), [(0, 4), (4, 4), (8, 2)]);
+        assert_eq!(shape.launches(0).count(), 0);
+        // The workspace of one group of 65536 channels is 64 MiB.
+        let largest = Shape::new(65536).unwrap();
+        assert_eq!((largest.groups_of_launch(), 16 * largest.workspace_of_group()), (1, 64 << 20));
+    }
+
+    #[test]
+    fn blocks_fit_every_device_that_has_room_for_the_filter() {
+        for channels in (8..=16).map(|power| 1 << power) {
+            let shape = Shape::new(channels).unwrap();
+            let rows = shape.rows_of_slots(3);
+            assert!(rows.block[0] <= 512 && rows.shared_bytes <= 160 << 10, "{channels}: {rows:?}");
+            assert_eq!(rows.grid[0] as usize * shape.slots(), SLOTS);
+            assert_eq!(rows.grid[2], 3);
+        }
+        let columns = Shape::new(256).unwrap().columns(5, 1);
+        assert_eq!((columns.grid, columns.shared_bytes), ([2, 5, 1], 2 * (32 * 1296 + 16)));
+    }
+}
