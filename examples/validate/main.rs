@@ -23,6 +23,7 @@ mod correlator_samples;
 mod correlator_wgmma;
 mod data;
 mod delay;
+mod f_engine;
 mod fft;
 mod fft_beams;
 mod fft_data;
@@ -39,7 +40,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 49] = [
+const KERNELS: [&str; 52] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -74,6 +75,9 @@ const KERNELS: [&str; 49] = [
     "rotate",
     "rotate_heaps",
     "rotate_rows",
+    "f_engine",
+    "f_engine_streams",
+    "f_engine_device",
     "saxpy",
     "copy",
     "mma_s8",
@@ -131,6 +135,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     correlator_mma::validate(session)?;
     correlator_wgmma::validate(session)?;
     delay::validate(session)?;
+    f_engine::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
     fft::validate(session)?;
