@@ -12,16 +12,17 @@ use crate::{Channelizer, ChannelizerError};
 /// Text of the first kernel; see `manifest.json` beside each.
 const COLUMNS: &str = include_str!("../../ptx/columns/channelizer_sm_80.ptx");
 
-/// Texts of the second kernel by points of a row.
-const ROWS: [(usize, &str); 8] = [
-    (32, include_str!("../../ptx/rows/32/channelizer_sm_80.ptx")),
-    (64, include_str!("../../ptx/rows/64/channelizer_sm_80.ptx")),
-    (128, include_str!("../../ptx/rows/128/channelizer_sm_80.ptx")),
+/// Texts of the second kernel by number of channels.
+const ROWS: [(usize, &str); 9] = [
     (256, include_str!("../../ptx/rows/256/channelizer_sm_80.ptx")),
     (512, include_str!("../../ptx/rows/512/channelizer_sm_80.ptx")),
     (1024, include_str!("../../ptx/rows/1024/channelizer_sm_80.ptx")),
     (2048, include_str!("../../ptx/rows/2048/channelizer_sm_80.ptx")),
     (4096, include_str!("../../ptx/rows/4096/channelizer_sm_80.ptx")),
+    (8192, include_str!("../../ptx/rows/8192/channelizer_sm_80.ptx")),
+    (16384, include_str!("../../ptx/rows/16384/channelizer_sm_80.ptx")),
+    (32768, include_str!("../../ptx/rows/32768/channelizer_sm_80.ptx")),
+    (65536, include_str!("../../ptx/rows/65536/channelizer_sm_80.ptx")),
 ];
 
 /// Bits of a sample that have kernels.
@@ -95,7 +96,8 @@ pub struct DeviceChannelizer {
     rows: Kernel,
     inputs: usize,
     taps: u32,
-    weights: Buffer<[u32; 2]>,
+    weights: Buffer<[u32; 4]>,
+    tails: Buffer<[u32; 2]>,
     first: Buffer<[f32; 4]>,
     middle: Buffer<[f32; 4]>,
     last: Buffer<[f32; 2]>,
@@ -138,10 +140,10 @@ impl DeviceChannelizer {
         if inputs > limit {
             return Err(ChannelizerError::LayoutSize { layout: "inputs with gains", actual: inputs, limit });
         }
-        let (weights, exponent) = tables::weights(plan.weights(), plan.step(), taps);
+        let weights = tables::weights(plan.weights(), plan.step(), taps);
         let mut gains = Vec::with_capacity(inputs * channels);
         for input in 0..inputs {
-            let scaled = tables::gains(&shape, exponent, |channel| gain(input, channel));
+            let scaled = tables::gains(&shape, weights.exponent, |channel| gain(input, channel));
             if let Some(channel) = scaled.iter().position(|gain| !gain.iter().all(|part| part.is_finite())) {
                 let (index, gain) = (input * channels + channel, gain(input, channel));
                 let actual = if gain.re.abs() <= f64::from(f32::MAX) { gain.im } else { gain.re };
@@ -151,10 +153,10 @@ impl DeviceChannelizer {
         }
         let name = format!("columns_b{bits}_m{taps}_r{}", shape.radix());
         let columns = device.load(&PtxSet::new(COLUMNS))?.kernel(&name)?;
-        let Some((_, text)) = ROWS.into_iter().find(|(rows, _)| *rows == shape.rows()) else {
+        let Some((_, text)) = ROWS.into_iter().find(|(size, _)| *size == channels) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
-        let rows = device.load(&PtxSet::new(text))?.kernel(&format!("rows_{}_{}", shape.rows(), format.name()))?;
+        let rows = device.load(&PtxSet::new(text))?.kernel(&format!("rows_{channels}_{}", format.name()))?;
         let stream = device.new_stream()?;
         let points = shape.groups_of_launch() * shape.workspace_of_group();
         Ok(Self {
@@ -162,7 +164,8 @@ impl DeviceChannelizer {
             rows,
             inputs,
             taps: plan.taps() as u32,
-            weights: Buffer::from_slice(&stream, &weights)?,
+            weights: Buffer::from_slice(&stream, &weights.pairs)?,
+            tails: Buffer::from_slice(&stream, &weights.tails)?,
             first: Buffer::from_slice(&stream, &tables::first(&shape))?,
             middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
@@ -192,7 +195,7 @@ impl DeviceChannelizer {
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let shape = check(plan, BITS[0], u32::MAX).ok()?;
         let channels = shape.channels() as u64;
-        let weights = 2 * channels * (16 * sixteens(plan.taps()) as u64 + 16) * 8;
+        let weights = 2 * channels * (16 * 16 * sixteens(plan.taps()) as u64 + 16 * 8);
         let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
         // The first twiddles; the last ones and the roots.
         let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
@@ -240,6 +243,7 @@ impl DeviceChannelizer {
             let columns = args![
                 samples,
                 &self.weights,
+                &self.tails,
                 jobs,
                 &mut workspace.points,
                 out.len() as u64,
@@ -269,7 +273,6 @@ impl DeviceChannelizer {
                 saturated.reborrow(),
                 jobs_of_launch,
                 first_group as u32,
-                self.shape.radix() as u32,
                 first_channel,
                 channels,
                 channel_stride,
@@ -343,7 +346,8 @@ mod tests {
         for (channels, taps) in [(256, 4), (2048, 16), (8192, 17)] {
             let plan = plan(channels, taps);
             let shape = Shape::new(channels).unwrap();
-            let weights = 8 * tables::weights(plan.weights(), plan.step(), sixteens(taps)).0.len();
+            let weights = tables::weights(plan.weights(), plan.step(), sixteens(taps));
+            let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
             let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
             let singles = 8 * (tables::last(&shape).len() + tables::roots(&shape).len() + 3 * channels);
             let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();

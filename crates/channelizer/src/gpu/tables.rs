@@ -72,33 +72,44 @@ pub fn gain_scale(exponent: i32) -> f64 {
     0.5 * 2f64.powi(-exponent)
 }
 
-/// Weights `[column][e]` for up to `16 m` taps, `16 m + 16` entries of a column, and the power of two that they are scaled by.
+/// Weights of taps as the first kernel reads them.
 ///
-/// Entry `e` has the weights of taps `e - 7` and `e - 6`, 0 where there is no such tap, as two f16 in a word (the first in the low half), and in the second word what is left of them.
+/// Of a column and a place `d`, `high(d)` is a word of two f16, the weights of taps `d` (in the low half) and `d + 1`, 0 where there is no such tap; `low(d)` is what is left of them, as
+/// two f16.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weights {
+    /// `[column][q][e]`, `q < m` and `e < 16`: `high(d), high(d + 8), low(d), low(d + 8)` with `d = 16 q + e - 7`.
+    pub pairs: Vec<[u32; 4]>,
+    /// `[column][e]`, `e < 16`: `high(d), low(d)` with `d = 16 m + e - 7`.
+    pub tails: Vec<[u32; 2]>,
+    /// The power of two that they are multiplied by.
+    pub exponent: i32,
+}
+
+/// Weights of columns for up to `16 m` taps, multiplied by a power of two that brings the largest to [2^9, 2^10).
 ///
 /// # Precision
 /// Weights are off by 2^-23 of the largest one at most.
-pub fn weights(weights: &[f64], step: usize, m: usize) -> (Vec<[u32; 2]>, i32) {
+pub fn weights(weights: &[f64], step: usize, m: usize) -> Weights {
     let largest = weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.abs()));
     let exponent = if largest > 0.0 { EXPONENT - binary_exponent(largest) } else { 0 };
     let scale = 2f64.powi(exponent);
-    let entries = 16 * m + 16;
     let taps = weights.len() / step;
-    let mut table = Vec::with_capacity(step * entries);
+    let (mut pairs, mut tails) = (Vec::with_capacity(step * 16 * m), Vec::with_capacity(step * 16));
     for column in 0..step {
-        let split = |tap: usize| {
-            let weight =
-                if tap < BEFORE || tap - BEFORE >= taps { 0.0 } else { weights[(tap - BEFORE) * step + column] };
-            let high = f16::from_f64(weight * scale);
-            [high, f16::from_f64(weight * scale - high.to_f64())]
+        let split = |place: usize| {
+            let tap = place.checked_sub(BEFORE).filter(|&tap| tap < taps);
+            let weight = tap.map_or(0.0, |tap| scale * weights[tap * step + column]);
+            let high = f16::from_f64(weight);
+            [high, f16::from_f64(weight - high.to_f64())].map(|part| u32::from(part.to_bits()))
         };
-        let mut next = split(0);
-        table.extend((0..entries).map(|e| {
-            let this = std::mem::replace(&mut next, split(e + 1));
-            [0, 1].map(|part| u32::from(this[part].to_bits()) | u32::from(next[part].to_bits()) << 16)
-        }));
+        // From 7 places before tap 0 on.
+        let halves: Vec<_> = (0..16 * m + 17).map(split).collect();
+        let word = |place: usize, part: usize| halves[place][part] | halves[place + 1][part] << 16;
+        pairs.extend((0..16 * m).map(|e| [word(e, 0), word(e + 8, 0), word(e, 1), word(e + 8, 1)]));
+        tails.extend((16 * m..16 * m + 16).map(|e| [word(e, 0), word(e, 1)]));
     }
-    (table, exponent)
+    Weights { pairs, tails, exponent }
 }
 
 /// Exponent of the largest power of two that is no larger, at least -1000.
@@ -267,24 +278,36 @@ mod tests {
 
     #[test]
     fn weights_are_split_in_two_and_pairs_follow_each_other() {
-        let (step, taps, m) = (3, 5, 1);
-        let given: Vec<f64> =
-            (0..step * taps).map(|i| 0.3 * (i as f64 * 0.7).cos() / f64::from(1 << (i % 9))).collect();
-        let (table, exponent) = weights(&given, step, m);
-        // 0.3 is in [2^-2, 2^-1).
-        assert_eq!((table.len(), exponent), (step * 32, 11));
-        let half = |word: u32, high: bool| f16::from_bits(if high { word >> 16 } else { word } as u16).to_f64();
-        for column in 0..step {
-            for e in 0..32 {
-                for (high, tap) in [(false, e as i32 - 7), (true, e as i32 - 6)] {
-                    let [hi, lo] = table[column * 32 + e].map(|word| half(word, high));
+        let (step, m) = (3, 2);
+        for taps in [5, 16, 17, 32] {
+            let weight = |i: usize| 0.3 * (i as f64 * 0.7).cos() / f64::from(1 << (i % 9));
+            let given: Vec<f64> = (0..step * taps).map(weight).collect();
+            let made = weights(&given, step, m);
+            // 0.3 is in [2^-2, 2^-1).
+            assert_eq!((made.pairs.len(), made.tails.len(), made.exponent), (step * 32, step * 16, 11));
+            let check = |column: usize, place: i32, high: u32, low: u32| {
+                for (tap, shift) in [(place, 0), (place + 1, 16)] {
+                    let [high, low] = [high, low].map(|word| f16::from_bits((word >> shift) as u16).to_f64());
                     if (0..taps as i32).contains(&tap) {
                         let exact = 2048.0 * given[tap as usize * step + column];
-                        assert!((hi + lo - exact).abs() <= 2f64.powi(-14), "{column} {tap}: {hi} {lo} {exact}");
-                        assert!(lo.abs() <= 0.25);
+                        // Half a step of an f16 of up to 1/4.
+                        assert!((high + low - exact).abs() <= 2f64.powi(-14), "{column} {tap}: {high} {low} {exact}");
+                        assert!(low.abs() <= 0.25);
                     } else {
-                        assert_eq!((hi, lo), (0.0, 0.0));
+                        assert_eq!((high, low), (0.0, 0.0), "{column} {tap}");
                     }
+                }
+            };
+            for column in 0..step {
+                for e in 0..16 {
+                    for q in 0..m {
+                        let [high, high_8, low, low_8] = made.pairs[(column * m + q) * 16 + e];
+                        let place = (16 * q + e) as i32 - 7;
+                        check(column, place, high, low);
+                        check(column, place + 8, high_8, low_8);
+                    }
+                    let [high, low] = made.tails[column * 16 + e];
+                    check(column, (16 * m + e) as i32 - 7, high, low);
                 }
             }
         }
@@ -293,13 +316,13 @@ mod tests {
     #[test]
     fn weights_of_any_scale_are_brought_to_the_same() {
         for (largest, exponent) in [(1.0, 9), (0.999, 10), (2.0, 8), (1e-30, 109), (3.4e38, -118), (0.0, 0)] {
-            let (table, actual) = weights(&[largest, -largest / 3.0], 2, 1);
-            assert_eq!(actual, exponent, "{largest}");
-            let value = f16::from_bits((table[7][0] & 0xffff) as u16).to_f64();
+            let made = weights(&[largest, -largest / 3.0], 2, 1);
+            assert_eq!(made.exponent, exponent, "{largest}");
+            let value = f16::from_bits(made.pairs[7][0] as u16).to_f64();
             assert!(largest == 0.0 || (512.0..=1024.0).contains(&value), "{value}");
             let shape = Shape::new(256).unwrap();
-            let gain = complex(gains(&shape, actual, |_| Complex64::new(0.0, 4.0))[200]);
-            assert!((gain.im * 2f64.powi(actual) - 2.0).abs() < 1e-6 && gain.re == 0.0);
+            let gain = complex(gains(&shape, made.exponent, |_| Complex64::new(0.0, 4.0))[200]);
+            assert!((gain.im * 2f64.powi(made.exponent) - 2.0).abs() < 1e-6 && gain.re == 0.0);
         }
     }
 }
