@@ -178,6 +178,14 @@ pub enum ChannelizerError {
         /// Bytes from a row to the next.
         actual: usize,
     },
+    /// A frame that is no whole number of the correlator's rows.
+    #[error("spectra of a frame in the correlator's rows: expected a multiple of {expected}, found {actual}")]
+    RowSpectra {
+        /// Spectra of a row.
+        expected: usize,
+        /// Spectra of a frame.
+        actual: usize,
+    },
     /// A buffer on a device is too short.
     #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
     DeviceLength {

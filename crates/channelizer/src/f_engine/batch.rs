@@ -9,9 +9,10 @@
 
 use std::ops::Range;
 
-use fringes_types::Complex;
+use fringes_types::{Complex, Inputs};
 use ndarray::{Array2, ArrayView2};
 
+use super::gpu::Order;
 use crate::timeline::{Advance, Timeline};
 
 /// What does not change from chunk to chunk.
@@ -27,6 +28,15 @@ pub(super) struct Settings {
     pub(super) dither: Option<u64>,
     /// How often the gains were set: what a backend made of them is out of date after that.
     pub(super) generation: u64,
+    /// Spectra of a row, if frames in device memory are in the correlator's rows.
+    pub(super) row: Option<usize>,
+}
+
+impl Settings {
+    /// Where the values of frames of these inputs lie in device memory.
+    pub(super) fn order(&self, inputs: Inputs) -> Order {
+        Order::new(inputs, &self.channels, self.spectra_per_frame, self.row)
+    }
 }
 
 /// Where the spectra of a chunk go.

@@ -430,6 +430,7 @@ impl<Q: FrameSample> FEngine<Q> {
         Header {
             inputs: self.timeline.inputs,
             channels: self.settings.channels.len(),
+            order: self.settings.order(self.timeline.inputs),
             spectra_per_frame: self.settings.spectra_per_frame,
             frequencies: Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all },
             clock: SpectrumClock {

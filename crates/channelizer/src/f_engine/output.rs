@@ -5,6 +5,7 @@ use fringes_cpu::memory::try_zeroed_vec;
 use fringes_types::{Complex, Complex4, Frequencies, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample, f16};
 use ndarray::{Array2, Array5};
 
+use super::gpu::Order;
 use crate::ChannelizerError;
 
 mod sealed {
@@ -66,6 +67,8 @@ pub struct Channelized<Q: FrameSample> {
 pub(super) struct Header {
     pub(super) inputs: Inputs,
     pub(super) channels: usize,
+    /// Where values lie in device memory.
+    pub(super) order: Order,
     pub(super) spectra_per_frame: usize,
     pub(super) frequencies: Frequencies,
     pub(super) clock: SpectrumClock,

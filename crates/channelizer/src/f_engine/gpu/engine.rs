@@ -87,7 +87,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         inputs: Inputs,
         settings: &Settings,
     ) -> Result<Self, ChannelizerError> {
-        let order = Order::new(inputs, &settings.channels, settings.spectra_per_frame);
+        let order = settings.order(inputs);
         // Counts of a frame have 32 bits.
         let values = settings.channels.len().saturating_mul(settings.spectra_per_frame);
         let limit = u32::MAX as usize;
@@ -120,8 +120,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
     ) -> MemoryNeed {
         let (plan, inputs) = (&timeline.plan, timeline.inputs);
         let of_inputs = |bytes: u64| bytes.saturating_mul(inputs.len() as u64);
-        let frame = (Order::new(inputs, &settings.channels, settings.spectra_per_frame).elements() as u64)
-            .saturating_mul(size_of::<Q>() as u64);
+        let frame = (settings.order(inputs).elements() as u64).saturating_mul(size_of::<Q>() as u64);
         let spectra = times.div_ceil(plan.stride()) as u64;
         let frames = (spectra / settings.spectra_per_frame as u64).saturating_add(1);
         let output_bytes = frame.saturating_mul(frames);
@@ -223,7 +222,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let step = seam.step(chunk, &advance.keep, plan.window_samples());
         self.grow(stream, &seam, &step, chunk.sample_bits)?;
 
-        let order = Order::new(inputs, &work.settings.channels, work.settings.spectra_per_frame);
+        let order = work.settings.order(inputs);
         let elements = order.elements().checked_mul(batch.frames);
         let too_large =
             || TypesError::TooLarge { array: "frames", elements: format!("{} x {}", batch.frames, order.elements()) };

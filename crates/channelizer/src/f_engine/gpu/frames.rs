@@ -28,7 +28,8 @@ pub struct DeviceChannelized<Q: FrameSample> {
 }
 
 impl<Q: FrameSample> DeviceFrames<Q> {
-    /// The values `[frame][antenna][channel][spectrum][pol]`, as the correlator takes heaps.
+    /// The values `[frame][antenna][channel][spectrum][pol]`, as the correlator takes heaps, or its rows
+    /// ([`FEngineBuilder::device_rows`](crate::FEngineBuilder::device_rows)).
     #[must_use]
     pub fn values(&self) -> BufferView<'_, Q> {
         self.values.view()
@@ -88,7 +89,14 @@ impl<Q: FrameSample> DeviceFrames<Q> {
         let saturated =
             Array2::from_shape_fn((self.frames, inputs), |(frame, input)| counts[frame * inputs + input].into());
         let shape = self.header.shape(self.frames);
-        let values = Array5::from_shape_vec(shape, values).map_err(|_| self.header.too_large(self.frames))?;
+        let values = if self.header.order.is_rows() {
+            let (order, pols) = (self.header.order, self.header.inputs.pols());
+            Array5::from_shape_fn(shape, |(frame, antenna, channel, spectrum, pol)| {
+                values[order.element(frame, channel, spectrum, antenna * pols + pol)]
+            })
+        } else {
+            Array5::from_shape_vec(shape, values).map_err(|_| self.header.too_large(self.frames))?
+        };
         self.header.clone().frames(values, saturated)
     }
 }

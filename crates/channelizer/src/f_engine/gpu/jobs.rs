@@ -122,16 +122,17 @@ fn next(
             input as u64 * places.held_row_bits + from * chunk.sample_bits
         }
     };
+    let (place, time_in_period) = places.order.at(frame, place, input);
     let job = Job {
         first_bit,
-        place: places.order.first(frame, input),
+        place,
         phase: first.phase.base,
         phase_rate: line.base_rate,
         slope: first.phase.slope,
         slope_rate: line.slope_rate,
         spectrum: advance.first_stamp / stride as u64 + time as u64,
         spectra: line.spectra as u32,
-        time: place as u32,
+        time: time_in_period,
         input: input as u32,
         count: (frame * timeline.inputs.len() + input) as u32,
     };
@@ -167,8 +168,9 @@ mod tests {
             gains: Array2::from_elem((4, 5), Complex::new(1.0, 0.0)),
             dither: None,
             generation: 0,
+            row: None,
         };
-        let order = Order::new(inputs, &settings.channels, spf);
+        let order = Order::new(inputs, &settings.channels, spf, None);
         let mut seam = Seam::new(4);
         let (mut first, mut seen, mut anew_once) = (1000u64, 0, false);
         for times in [300, 7, 1, 400, 90, 1000] {

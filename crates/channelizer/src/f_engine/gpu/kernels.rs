@@ -13,9 +13,9 @@ use crate::{Channelizer, ChannelizerError, FrameSample};
 #[derive(Debug)]
 pub(super) enum Kernels {
     /// Of a number of channels, bits and taps of its own.
-    Fast(DeviceChannelizer),
+    Fast(Box<DeviceChannelizer>),
     /// Of any.
-    General(DeviceGeneral),
+    General(Box<DeviceGeneral>),
 }
 
 /// `Ok` if there is a kernel for a plan, whatever the format of the samples.
@@ -46,10 +46,10 @@ impl Kernels {
         if let Some(output) = output.filter(|_| !numbers.floats && !numbers.little_endian) {
             match DeviceChannelizer::load(device, plan, numbers.bits, output, inputs, gain) {
                 Err(ChannelizerError::NoKernel { .. }) => {}
-                loaded => return Ok(Self::Fast(loaded?)),
+                loaded => return Ok(Self::Fast(Box::new(loaded?))),
             }
         }
-        Ok(Self::General(DeviceGeneral::load(device, plan, format, Q::FORMAT, inputs, gain)?))
+        Ok(Self::General(Box::new(DeviceGeneral::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
     }
 
     /// Most spectra of a job.

@@ -23,3 +23,4 @@ mod tables;
 pub(super) use engine::{GpuEngine, Queued};
 pub use frames::{DeviceChannelized, DeviceFrames};
 pub(super) use kernels::check;
+pub(super) use order::Order;
