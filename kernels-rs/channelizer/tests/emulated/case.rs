@@ -1,0 +1,379 @@
+//! What tests run, and what comes out of it.
+
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+use fringes_channelizer::gpu::Job;
+use fringes_channelizer::gpu::shape::{JOBS, Shape};
+use fringes_channelizer::gpu::tables;
+use fringes_emulator::{Buffer, Element, GlobalMemory};
+use fringes_reference::dft::{dft, root_of_unity};
+use fringes_reference::dither::dither;
+use fringes_reference::pfb::pfb_fir;
+use fringes_reference::window::{Window, pfb_weights};
+use fringes_types::pack_samples;
+use num_complex::Complex64;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Number of the first spectrum: counter of the dither.
+const FIRST_SPECTRUM: u64 = (1 << 32) - 2;
+
+/// 2^64 as turns.
+fn fixed(turns: f64) -> u64 {
+    (turns.rem_euclid(1.0) * 2f64.powi(64)) as u64
+}
+
+/// `sum_n x[n] exp(-2 pi i k n / N)` of a power of two of points, by halves.
+fn transform(x: &[Complex64]) -> Vec<Complex64> {
+    let points = x.len();
+    if points == 1 {
+        return x.to_vec();
+    }
+    let half = |first: usize| transform(&x.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
+    let (even, odd) = (half(0), half(1));
+    let turned = |k: usize| odd[k % odd.len()] * root_of_unity(k as u64, points as u64).conj();
+    (0..points).map(|k| even[k % even.len()] + turned(k)).collect()
+}
+
+#[test]
+fn a_transform_by_halves_is_the_references() {
+    let x: Vec<_> = (0..512).map(|n| root_of_unity(n * n * n, 509)).collect();
+    let worst = transform(&x).iter().zip(dft(&x, -1.0)).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+    // Sums of 512 products of magnitude 1 in f64.
+    assert!(worst < 512.0 * 2f64.powi(-48), "{worst}");
+}
+
+/// An input: its first sample, and its phases in turns with what they grow by from spectrum to spectrum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Input {
+    pub(crate) start: usize,
+    pub(crate) turns: (f64, f64),
+    /// From channel to channel.
+    pub(crate) slope: (f64, f64),
+}
+
+/// Two inputs of different delays, which begin with different bits of a word.
+pub(crate) const PAIR: [Input; 2] = [
+    Input { start: 37, turns: (0.3, 0.01), slope: (-0.0013, 1e-5) },
+    Input { start: 2, turns: (-0.45, -0.2), slope: (0.0009, -2e-5) },
+];
+
+/// What a test runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) channels: usize,
+    pub(crate) bits: u32,
+    pub(crate) taps: usize,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) spectra: usize,
+    /// Most spectra of a job.
+    pub(crate) of_job: usize,
+    /// Channels that are put out.
+    pub(crate) range: Range<usize>,
+    /// Spectra of a frame.
+    pub(crate) period: usize,
+    /// Magnitude of the gains.
+    pub(crate) gain: f64,
+    /// Seed of the dither, if it is on.
+    pub(crate) seed: Option<u64>,
+    /// Groups of a pair of launches.
+    pub(crate) at_once: usize,
+    /// Tiles of slots of the second kernel at most: those that have no spectra take as long as others.
+    pub(crate) tiles: u32,
+}
+
+impl Case {
+    /// All channels of spectra of two inputs, 10 bits and 16 taps, in one frame and without dither.
+    pub(crate) fn new(channels: usize, spectra: usize) -> Self {
+        Self {
+            channels,
+            bits: 10,
+            taps: 16,
+            inputs: PAIR.to_vec(),
+            spectra,
+            of_job: 64,
+            range: 0..channels,
+            period: spectra,
+            gain: 1.0,
+            seed: None,
+            at_once: usize::MAX,
+            tiles: u32::MAX,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::new(self.channels).unwrap()
+    }
+
+    /// Sixteens of taps.
+    pub(crate) fn m(&self) -> usize {
+        self.taps.div_ceil(16)
+    }
+
+    fn step(&self) -> usize {
+        2 * self.channels
+    }
+
+    fn gain(&self, input: usize, channel: usize) -> Complex64 {
+        let angle = (channel * (input + 1)) as f64;
+        Complex64::from_polar(self.gain * (1.0 + 0.25 * (angle * 0.37).sin()), angle * 0.11)
+    }
+
+    /// From channel to channel and from frame to frame.
+    pub(crate) fn strides(&self) -> (u64, u64) {
+        let channel = self.period * self.inputs.len();
+        (channel as u64, (self.range.len() * channel) as u64)
+    }
+
+    /// Elements of the output.
+    pub(crate) fn elements(&self) -> usize {
+        self.spectra.div_ceil(self.period) * self.strides().1 as usize
+    }
+
+    /// Element of a channel of the range.
+    pub(crate) fn place(&self, input: usize, spectrum: usize, channel: usize) -> usize {
+        let (frame, time) = (spectrum / self.period, spectrum % self.period);
+        ((frame * self.range.len() + channel - self.range.start) * self.period + time) * self.inputs.len() + input
+    }
+
+    pub(crate) fn make(&self) -> Made {
+        let step = self.step();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(self.channels as u64 + self.taps as u64);
+        let limit = 1i16 << (self.bits - 1);
+        let length = self.inputs.iter().map(|input| input.start).max().unwrap() + (self.taps + self.spectra - 1) * step;
+        let samples: Vec<Vec<i16>> =
+            self.inputs.iter().map(|_| (0..length).map(|_| random.random_range(-limit..limit)).collect()).collect();
+        let mut rows: Vec<_> = samples.iter().map(|row| pack_samples(row, self.bits).unwrap()).collect();
+        let row_bits = 8 * rows[0].len() as u64;
+        // Of the last input, nothing but what its spectra need.
+        let last = self.inputs[self.inputs.len() - 1].start + (self.taps + self.spectra - 1) * step;
+        let end = self.inputs.len() - 1;
+        rows[end].truncate((last * self.bits as usize).div_ceil(8));
+        let mut jobs = Vec::new();
+        for first in (0..self.spectra).step_by(self.of_job) {
+            for (index, input) in self.inputs.iter().enumerate() {
+                let start = (input.start + first * step) as u64;
+                jobs.push(Job {
+                    first_bit: index as u64 * row_bits + start * u64::from(self.bits),
+                    place: (first / self.period) as u64 * self.strides().1 + index as u64,
+                    phase: fixed(input.turns.0 + input.turns.1 * first as f64),
+                    phase_rate: fixed(input.turns.1),
+                    slope: fixed(input.slope.0 + input.slope.1 * first as f64),
+                    slope_rate: fixed(input.slope.1),
+                    spectrum: FIRST_SPECTRUM + first as u64,
+                    spectra: self.of_job.min(self.spectra - first) as u32,
+                    time: (first % self.period) as u32,
+                    input: index as u32,
+                    count: (self.inputs.len() - 1 - index) as u32,
+                });
+            }
+        }
+        Made { weights: pfb_weights(Window::Hann, self.taps, step, 1.0), samples, packed: rows.concat(), jobs }
+    }
+
+    /// Values of an input's spectra in all channels before clamp and rounding, `[spectrum][channel]`.
+    pub(crate) fn expected(&self, made: &Made, index: usize) -> Vec<Vec<Complex64>> {
+        let samples: Vec<f64> = made.samples[index].iter().map(|&x| f64::from(x)).collect();
+        let input = &self.inputs[index];
+        let of_spectrum = |s: usize| {
+            let start = input.start + s * self.step();
+            let filtered = pfb_fir(&samples, &made.weights, self.step(), start, 1);
+            let spectrum = transform(&filtered.iter().map(|&z| z.into()).collect::<Vec<_>>());
+            let turns = input.turns.0 + input.turns.1 * s as f64;
+            let slope = input.slope.0 + input.slope.1 * s as f64;
+            let value = |(k, x): (usize, Complex64)| {
+                let turned = x * self.gain(index, k) * Complex64::from_polar(1.0, TAU * (turns + slope * k as f64));
+                let dither = self.seed.map(|seed| dither(seed, FIRST_SPECTRUM + s as u64, index as u32, k as u32));
+                turned + dither.unwrap_or_default()
+            };
+            spectrum.into_iter().take(self.channels).enumerate().map(value).collect()
+        };
+        (0..self.spectra).map(of_spectrum).collect()
+    }
+
+    /// Calls `check` with input, spectrum, channel, expected and actual value; every place of the output that is not among them must be as it was.
+    pub(crate) fn compare<T: Copy>(&self, out: &Outcome<T>, mut check: impl FnMut([usize; 3], Complex64, T)) {
+        let mut places = 0;
+        for input in 0..self.inputs.len() {
+            for (spectrum, values) in self.expected(&out.made, input).iter().enumerate() {
+                for channel in self.range.clone() {
+                    let at = [input, spectrum, channel];
+                    let actual = out.values[self.place(input, spectrum, channel)];
+                    check(at, values[channel], actual.unwrap_or_else(|| panic!("{at:?} was not written")));
+                    places += 1;
+                }
+            }
+        }
+        assert_eq!(out.values.iter().filter(|value| value.is_some()).count(), places);
+    }
+}
+
+/// Data of a case.
+#[derive(Debug, Clone)]
+pub(crate) struct Made {
+    weights: Vec<f64>,
+    samples: Vec<Vec<i16>>,
+    /// The rows of all inputs.
+    packed: Vec<u8>,
+    pub(crate) jobs: Vec<Job>,
+}
+
+/// What came out.
+pub(crate) struct Outcome<T> {
+    pub(crate) made: Made,
+    /// Values, where there are any.
+    pub(crate) values: Vec<Option<T>>,
+    /// Counts of the inputs, last one first.
+    pub(crate) saturated: Vec<u32>,
+}
+
+/// Buffers of a case.
+pub(crate) struct Device<T> {
+    pub(crate) memory: GlobalMemory,
+    pub(crate) samples: Buffer<u32>,
+    pub(crate) weights: Buffer<[u32; 4]>,
+    pub(crate) tails: Buffer<[u32; 2]>,
+    pub(crate) first: Buffer<[f32; 4]>,
+    pub(crate) middle: Buffer<[f32; 4]>,
+    pub(crate) last: Buffer<[f32; 2]>,
+    pub(crate) roots: Buffer<[f32; 2]>,
+    pub(crate) gains: Buffer<[f32; 2]>,
+    pub(crate) jobs: Buffer<[u32; 4]>,
+    pub(crate) workspace: Buffer<[f32; 4]>,
+    pub(crate) out: Buffer<T>,
+    pub(crate) saturated: Buffer<u32>,
+}
+
+impl<T: Element> Device<T> {
+    /// Buffers with what a case was made to; of the samples, `missing` words at the end are not there.
+    pub(crate) fn new(case: &Case, made: &Made, missing: usize) -> Self {
+        let shape = case.shape();
+        let mut memory = GlobalMemory::new();
+        let mut bytes = made.packed.clone();
+        // Two words behind the last one that is needed.
+        bytes.resize(bytes.len().next_multiple_of(4) + 8, 0);
+        bytes.truncate(bytes.len() - 4 * missing);
+        let words: Vec<u32> = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        let weights = tables::weights(&made.weights, case.step(), case.m());
+        let gains: Vec<_> = (0..case.inputs.len())
+            .flat_map(|input| tables::gains(&shape, weights.exponent, |channel| case.gain(input, channel)))
+            .collect();
+        let words_of_jobs: Vec<u32> = made.jobs.iter().flat_map(Job::words).collect();
+        let jobs: Vec<_> = words_of_jobs.chunks_exact(4).map(|w| [w[0], w[1], w[2], w[3]]).collect();
+        let at_once = made.jobs.len().div_ceil(JOBS).min(case.at_once);
+        Self {
+            samples: memory.upload(&words),
+            weights: memory.upload(&weights.pairs),
+            tails: memory.upload(&weights.tails),
+            first: memory.upload(&tables::first(&shape)),
+            middle: memory.upload(&tables::middle(&shape)),
+            last: memory.upload(&tables::last(&shape)),
+            roots: memory.upload(&tables::roots(&shape)),
+            gains: memory.upload(&gains),
+            jobs: memory.upload(&jobs),
+            workspace: memory.allocate(at_once * shape.workspace_of_group()),
+            out: memory.allocate(case.elements()),
+            saturated: memory.upload(&vec![0; case.inputs.len()]),
+            memory,
+        }
+    }
+}
+
+/// Launches the first kernel for some groups.
+macro_rules! columns {
+    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path) => {{
+        let (case, device) = (&$case, &mut $device);
+        let config = case.shape().columns($groups, case.m());
+        let launch =
+            fringes_emulator::Launch::new(<$kernel as fringes_device::Kernel>::DECLARATION, config.grid, config.block);
+        let (channel_stride, period_stride) = case.strides();
+        let (count, first) = ($made.jobs.len() as u32, $first as u32);
+        let (samples, weights, tails, jobs) = (device.samples, device.weights, device.tails, device.jobs);
+        let (workspace, out, saturated) = (device.workspace, device.out, device.saturated);
+        launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
+            $kernel(
+                samples.into(),
+                weights.into(),
+                tails.into(),
+                jobs.into(),
+                workspace.into(),
+                out.len as u64,
+                saturated.len as u32,
+                case.inputs.len() as u32,
+                case.taps as u32,
+                count,
+                first,
+                case.shape().rows() as u32,
+                case.range.start as u32,
+                case.range.len() as u32,
+                channel_stride,
+                case.period as u32,
+                period_stride,
+                case.inputs.len() as u32,
+            )
+        })
+    }};
+}
+
+/// Launches the second kernel for some groups.
+macro_rules! rows {
+    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path) => {{
+        let (case, device) = (&$case, &mut $device);
+        let mut config = case.shape().rows_of_slots($groups);
+        config.grid[0] = config.grid[0].min(case.tiles);
+        let launch =
+            fringes_emulator::Launch::new(<$kernel as fringes_device::Kernel>::DECLARATION, config.grid, config.block);
+        let (channel_stride, period_stride) = case.strides();
+        let (count, first_group) = ($made.jobs.len() as u32, $first as u32);
+        let workspace = device.workspace;
+        let (first, middle, last, roots, gains) =
+            (device.first, device.middle, device.last, device.roots, device.gains);
+        let (jobs, out, saturated) = (device.jobs, device.out, device.saturated);
+        launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
+            // SAFETY: pairs of complex numbers are two complex numbers.
+            let workspace = unsafe { fringes_device::Global::from_raw_parts(workspace.address, 2 * workspace.len) };
+            $kernel(
+                workspace,
+                first.into(),
+                middle.into(),
+                last.into(),
+                roots.into(),
+                gains.into(),
+                jobs.into(),
+                out.into(),
+                saturated.into(),
+                count,
+                first_group,
+                case.range.start as u32,
+                case.range.len() as u32,
+                channel_stride,
+                case.period as u32,
+                period_stride,
+                case.inputs.len() as u32,
+                case.seed.unwrap_or(0),
+                u32::from(case.seed.is_some()),
+            )
+        })
+    }};
+}
+
+/// Runs a case; neither kernel may have a fault.
+macro_rules! run {
+    ($case:expr, $columns:path, $rows:path, $element:ty) => {{
+        let case = &$case;
+        let made = case.make();
+        let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
+        let groups = made.jobs.len().div_ceil(fringes_channelizer::gpu::shape::JOBS);
+        let each = groups.min(case.at_once);
+        for first in (0..groups).step_by(each) {
+            let groups = each.min(groups - first);
+            $crate::case::columns!(case, made, device, (first, groups), $columns).assert_clean();
+            $crate::case::rows!(case, made, device, (first, groups), $rows).assert_clean();
+        }
+        let (values, saturated) = (device.memory.download(device.out), device.memory.values(device.saturated));
+        $crate::case::Outcome { made, values, saturated }
+    }};
+}
+
+pub(crate) use {columns, rows, run};

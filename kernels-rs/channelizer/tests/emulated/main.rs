@@ -1,0 +1,6 @@
+//! The kernels in the emulator, one after the other as the host launches them, against the reference.
+
+mod case;
+mod faults;
+mod floats;
+mod integers;
