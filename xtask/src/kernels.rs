@@ -79,11 +79,16 @@ const CRATES: &[KernelCrate] = &[
         destination: "crates/correlator/ptx/data",
         part: None,
     },
-    channelize("256", "crates/channelizer/ptx/256"),
-    channelize("512", "crates/channelizer/ptx/512"),
-    channelize("1024", "crates/channelizer/ptx/1024"),
-    channelize("2048", "crates/channelizer/ptx/2048"),
-    channelize("4096", "crates/channelizer/ptx/4096"),
+    channelize("columns", "crates/channelizer/ptx/columns"),
+    channelize("rows_256", "crates/channelizer/ptx/rows/256"),
+    channelize("rows_512", "crates/channelizer/ptx/rows/512"),
+    channelize("rows_1024", "crates/channelizer/ptx/rows/1024"),
+    channelize("rows_2048", "crates/channelizer/ptx/rows/2048"),
+    channelize("rows_4096", "crates/channelizer/ptx/rows/4096"),
+    channelize("rows_8192", "crates/channelizer/ptx/rows/8192"),
+    channelize("rows_16384", "crates/channelizer/ptx/rows/16384"),
+    channelize("rows_32768", "crates/channelizer/ptx/rows/32768"),
+    channelize("rows_65536", "crates/channelizer/ptx/rows/65536"),
     channelize_any("integers_real", "crates/channelizer/ptx/general/integers_real"),
     channelize_any("integers_complex", "crates/channelizer/ptx/general/integers_complex"),
     channelize_any("floats_real", "crates/channelizer/ptx/general/floats_real"),
@@ -124,7 +129,7 @@ const fn wgmma(part: &'static str, destination: &'static str) -> KernelCrate {
     KernelCrate { name: "correlator-wgmma", archs: &[Arch::Sm90a], destination, part: Some(part) }
 }
 
-/// The F-engine's kernels of one number of channels.
+/// The F-engine's kernels of the first pass, or of the second one for one number of channels.
 const fn channelize(part: &'static str, destination: &'static str) -> KernelCrate {
     KernelCrate { name: "channelizer", archs: &[Arch::Sm80], destination, part: Some(part) }
 }

@@ -53,7 +53,6 @@ macro_rules! kernels {
                     time_stride,
                     seed,
                     dither: dither != 0,
-                    slots,
                 };
                 run::run::<$source, $output, $complex>(Arguments {
                     samples,

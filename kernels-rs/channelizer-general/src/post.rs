@@ -12,7 +12,7 @@
 use fringes_device::{Global, Shared, Value};
 use fringes_kernels_channelizer::complex::{Complex, mul, mul_add};
 use fringes_kernels_channelizer::post::real_pair;
-use fringes_kernels_channelizer::quantise::{DITHER_BASE, Output, dither, hash};
+use fringes_kernels_channelizer::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash};
 
 use crate::entry::Entry;
 use crate::shape::{Divisor, Shape, place, slot};
@@ -125,7 +125,7 @@ impl Post {
     ) -> u32 {
         let factor = mul(entry.factor(channel), gain);
         let mut v = if O::INTEGER && self.dither {
-            dither(mul_add(factor, x, [DITHER_BASE; 2]), hash(channel, entry.key))
+            dither(mul_add(factor, x, [DITHER_BASE; 2]), hash(channel, entry.key), DITHER_STEP)
         } else {
             mul(factor, x)
         };

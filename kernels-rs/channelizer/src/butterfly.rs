@@ -119,6 +119,44 @@ pub fn sixteen_twiddled(x: [Complex; 16], w: [Complex; TWIDDLES]) -> [Complex; 1
     out
 }
 
+/// Eight twiddled points; `w` are `w^4, w^2, w, w e(1/8)`.
+#[inline(always)]
+fn eight_twiddled(x: [Complex; 8], w: [Complex; 4]) -> [Complex; 8] {
+    let mut one = [[[0.0; 2]; 2]; 4];
+    unroll!(n in 0 1 2 3 {
+        (one[n][0], one[n][1]) = pair(x[n], x[n + 4], w[0]);
+    });
+    let mut two = [[[0.0; 2]; 4]; 2];
+    unroll!(n in 0 1 {
+        (two[n][0], two[n][2]) = pair(one[n][0], one[n + 2][0], w[1]);
+        (two[n][1], two[n][3]) = pair(one[n][1], one[n + 2][1], turned(w[1]));
+    });
+    let mut out = [[0.0; 2]; 8];
+    unroll!(k in 0 1 {
+        (out[k], out[k + 4]) = pair(two[0][k], two[1][k], w[2 + k]);
+        (out[k + 2], out[k + 6]) = pair(two[0][k + 2], two[1][k + 2], turned(w[2 + k]));
+    });
+    out
+}
+
+/// Four twiddled points; `w` are `w^2, w`.
+#[inline(always)]
+fn four_twiddled(x: [Complex; 4], w: [Complex; 2]) -> [Complex; 4] {
+    let (a, b) = pair(x[0], x[2], w[0]);
+    let (c, d) = pair(x[1], x[3], w[0]);
+    let mut out = [[0.0; 2]; 4];
+    (out[0], out[2]) = pair(a, c, w[1]);
+    (out[1], out[3]) = pair(b, d, turned(w[1]));
+    out
+}
+
+/// Two twiddled points.
+#[inline(always)]
+fn two_twiddled(x: [Complex; 2], w: [Complex; 1]) -> [Complex; 2] {
+    let (a, b) = pair(x[0], x[1], w[0]);
+    [a, b]
+}
+
 /// A number of points that has a transform in registers.
 pub trait Radix {
     /// The points.
@@ -131,8 +169,20 @@ pub trait Radix {
     fn transform(points: Self::Points) -> Self::Points;
 }
 
+/// A number of points that has a transform of twiddled points.
+pub trait Twiddled: Radix {
+    /// The distinct factors.
+    type Factors: Copy + AsRef<[Complex]> + AsMut<[Complex]>;
+    /// Number of factors.
+    const FACTORS: usize;
+    /// Zeros.
+    const NO_FACTORS: Self::Factors;
+    /// The transform of twiddled points.
+    fn twiddled(points: Self::Points, w: Self::Factors) -> Self::Points;
+}
+
 macro_rules! radix {
-    ($($name:ident $points:literal $transform:expr, $what:literal;)*) => { $(
+    ($($name:ident $points:literal $factors:literal $transform:expr, $twiddled:expr, $what:literal;)*) => { $(
         #[doc = $what]
         pub struct $name;
 
@@ -146,13 +196,23 @@ macro_rules! radix {
                 $transform(points)
             }
         }
+
+        impl Twiddled for $name {
+            type Factors = [Complex; $factors];
+            const FACTORS: usize = $factors;
+            const NO_FACTORS: Self::Factors = [[0.0; 2]; $factors];
+
+            #[inline(always)]
+            fn twiddled(points: Self::Points, w: Self::Factors) -> Self::Points {
+                $twiddled(points, w)
+            }
+        }
     )* };
 }
 
 radix! {
-    One 1 |x| x, "A single point.";
-    Two 2 two, "Two points.";
-    Four 4 four, "Four points.";
-    Eight 8 eight, "Eight points.";
-    Sixteen 16 sixteen, "Sixteen points.";
+    Two 2 1 two, two_twiddled, "Two points.";
+    Four 4 2 four, four_twiddled, "Four points.";
+    Eight 8 4 eight, eight_twiddled, "Eight points.";
+    Sixteen 16 8 sixteen, sixteen_twiddled, "Sixteen points.";
 }

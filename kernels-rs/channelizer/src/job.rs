@@ -22,7 +22,7 @@ pub struct Job {
     pub slope_rate: u64,
     /// Number of the first spectrum: counter of the dither.
     pub spectrum: u64,
-    /// Spectra, at most what shared memory holds.
+    /// Spectra, at most [`SPECTRA`](crate::columns::SPECTRA).
     pub spectra: u32,
     /// The first spectrum's number within its period (see [`Launch::period`]).
     pub time: u32,
@@ -33,15 +33,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Input of job `index`.
-    ///
-    /// # Safety
-    /// The table has it.
-    #[inline(always)]
-    pub unsafe fn input(jobs: Global<[u32; 4]>, index: usize) -> u32 {
-        jobs.load(index * JOB_WORDS + 4)[0]
-    }
-
     /// Job `index` of the table.
     ///
     /// # Safety
@@ -87,8 +78,6 @@ pub struct Launch {
     pub seed: u64,
     /// Whether there is dither.
     pub dither: bool,
-    /// Spectra that shared memory holds.
-    pub slots: u32,
 }
 
 /// Numbers of places and strides are below this, so that sums of their products with numbers of channels and spectra do not overflow.

@@ -1,31 +1,26 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! The F-engine's kernels: packed samples to quantised, delay-corrected channels, `channelize_b10_t16_i8` and its like.
+//! The F-engine's kernels: packed samples to quantised, delay-corrected channels in two passes, `columns_b10_m1_r8` and `rows_128_i8` and their like.
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `b8`, `b10` | bits of a packed sample ([`decode`]) |
-//! | `t4`, `t8`, `t16` | taps of the filter ([`fir`]) |
-//! | `i8`, `f32` | format of the output ([`quantise`]) |
+//! | `b8`, `b10` | bits of a packed sample ([`samples`]) |
+//! | `m1`, `m2` | up to 16 or 32 taps of the filter ([`columns`]) |
+//! | `r8`, `r16` | points of the first digit of the transform, `R` |
+//! | `rows_128` | points of the rest of the transform, so `128 R` channels ([`rows`]) |
+//! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`]) |
 //!
-//! PTX has one number of channels each, 256 to 4096 ([`transform`]).
-//!
-//! # A block
-//! has one [`job::Job`]: some spectra of one input. The filtered spectra lie in shared memory, all of them; there they are transformed in
-//! place, the threads of a spectrum on their own; their values replace them there, and leave as runs of neighbouring spectra. Samples are read once from
-//! device memory (and their overlap from L2), values written once.
+//! Between the passes points lie in a workspace that stays in L2. Samples are read once from device memory, values written once.
 
 pub mod butterfly;
+pub mod columns;
 pub mod complex;
-pub mod decode;
-pub mod fir;
 pub mod job;
 mod kernels;
 pub mod phase;
 pub mod post;
 pub mod quantise;
-pub mod run;
-pub mod transform;
-pub mod write;
+pub mod rows;
+pub mod samples;
 
 pub use kernels::*;

@@ -1,4 +1,4 @@
-//! From two rows of transformed points to the values of 32 channels: the step from a complex to a real transform, gain, phase, quantisation.
+//! From transformed points to the values of channels: the step from a complex to a real transform, gain, phase, quantisation.
 //!
 //! With `z[n] = x[2 n] + i x[2 n + 1]` and its transform `Z`, the channels of `x` are
 //!
@@ -7,21 +7,22 @@
 //! 2 X[N - k] = conj (a - t)        t = exp(-pi i k / N) (Z[k] - conj Z[N - k]) / i
 //! ```
 //!
-//! in 4 additions and 8 fused multiply-adds for two channels. The two come from two rows of one thread ([`crate::transform::rows`]). The 1/2 is in the gains.
-//! A channel's factor is its gain times its phase; phases of channels `N / 16` apart differ by powers of one step, which all threads share.
+//! in 4 additions and 8 fused multiply-adds for two channels. The 1/2 is in the gains. A channel's factor is its gain times its phase; phases of channels
+//! `N / L` apart differ by powers of one step.
 //!
-//! Thread 0 has the rows that are their own partners: of the first, channels `0, N/16, ...`, value `i` goes with value `16 - i`, of
-//! the second with `15 - i`. It selects its partners so that the same code serves: pairs 1 to 7 are of the first row, 8 to 15 of the second, and pair 0
+//! A thread has `L` values of each of two sequences, `a` and `b`, of channels `first + d N / L`; value `d` of the one and `L - 1 - d` of the other are a pair. One thread
+//! has two sequences that are their own mirror images: of `a`, channels `0, N/L, ...`, value `d` goes with value `L - d`, of `b` with
+//! `L - 1 - d`. It selects its partners so that the same code serves: pairs 1 to `L/2 - 1` are of `a`, the rest of `b`, and pair 0
 //! has channels 0 and `N / 2`, whose values are `Re Z + Im Z` and `conj Z`.
 
 use fringes_device::fused::fma;
-use fringes_device::{Global, Shared, unroll};
+use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
 
 use crate::butterfly::Radix;
 use crate::complex::{Complex, mul, mul_add};
-use crate::phase::{Spectrum, step};
-use crate::quantise::{DITHER_BASE, Output, dither, hash};
-use crate::transform::{first_channel, rows};
+use crate::phase::unit;
+use crate::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash};
+use crate::rows::Arguments;
 
 /// `(2 X[k], 2 X[N - k])` of `p = Z[k]`, `q = Z[N - k]`, `w = exp(-pi i k / N)`.
 #[inline(always)]
@@ -33,39 +34,31 @@ pub fn real_pair(p: Complex, q: Complex, w: Complex) -> (Complex, Complex) {
     (low, high)
 }
 
-/// Pieces of 16 bytes of a thread's tables for two pairs: roots of pair `m` and `15 - m`, gains of the lower and the upper channel of pair `m`, and
-/// of pair `15 - m`.
-pub const PIECES: u32 = 3;
-
-/// The channels of a thread's 32 values, value `4 m + which`: lower and upper channel of pair `m`, lower and upper channel of pair `15 - m`.
-#[derive(Clone, Copy)]
-pub struct Channels {
-    /// Channels from value to value of a row, `N / 16`.
-    stride: u32,
-    /// First channels of the four kinds of values.
-    first: [u32; 4],
-    /// Whether this is thread 0, whose rows are their own partners.
-    own_partners: bool,
+/// The two sequences of a thread.
+pub struct Values<T> {
+    /// The first one.
+    pub a: T,
+    /// The second one.
+    pub b: T,
 }
 
-impl Channels {
-    /// Those of thread `thread` of a spectrum.
-    #[inline(always)]
-    pub fn new<R: Radix>(thread: u32) -> Self {
-        let (a, b) = rows::<R>(thread);
-        let (a, b) = (first_channel::<R>(a), first_channel::<R>(b));
-        let (stride, own_partners) = (16 * R::POINTS as u32, thread == 0);
-        Self { stride, first: [a, choose(own_partners, stride, b), choose(own_partners, b, a), b], own_partners }
-    }
-
-    /// Channel of value `4 m + which`.
-    #[inline(always)]
-    pub fn channel(&self, m: u32, which: usize) -> u32 {
-        let steps = if which == 0 || which == 3 { m } else { 15 - m };
-        let channel = self.first[which] + steps * self.stride;
-        // The pair of channel 0 is not channel N, but has room for channel N / 2.
-        if which == 1 && m == 0 { choose(self.own_partners, 8 * self.stride, channel) } else { channel }
-    }
+/// What a thread makes its values with.
+#[derive(Clone, Copy)]
+pub struct Post<'a, T> {
+    /// Tables, output.
+    pub arguments: &'a Arguments<T>,
+    /// The thread's slot.
+    pub slot: u32,
+    /// Slots of the block.
+    pub slots: u32,
+    /// First channels of the sequences.
+    pub first: [u32; 2],
+    /// Whether the sequences are their own mirror images.
+    pub own: bool,
+    /// Powers of the factor from value to value, `[power][slot]`.
+    pub powers: Shared<[f32; 2]>,
+    /// Entries of the slots.
+    pub entries: Shared<[u32; 4]>,
 }
 
 #[inline(always)]
@@ -78,89 +71,136 @@ fn choose(condition: bool, a: u32, b: u32) -> u32 {
     core::hint::select_unpredictable(condition, a, b)
 }
 
-/// What a thread makes its values with.
+/// What all values of a slot share.
 #[derive(Clone, Copy)]
-pub struct Post {
-    /// Threads of a spectrum.
-    pub team: u32,
-    /// This thread's number among them.
-    pub member: u32,
-    /// Its channels.
-    pub channels: Channels,
-    /// Tables of the job's input, `[m][piece][thread]`.
-    pub tables: Global<[f32; 4]>,
-    /// Entries of the spectra ([`crate::phase`]).
-    pub entries: Shared<[u32; 4]>,
+struct Slot {
+    /// Gains of the input.
+    gains: Global<[f32; 2]>,
+    /// Key of the dither.
+    key: [u32; 2],
+    /// What dither is multiplied by, and what a sum begins with.
+    dither: (f32, f32),
 }
 
-impl Post {
-    /// Makes the values of a spectrum's rows `a` and `b` and stores value `v` at `v team + member`; returns how many saturated. With `DITHER` they are
-    /// dithered.
+/// A value on its way: its channel, the address of its place.
+#[derive(Clone, Copy)]
+struct Target {
+    channel: u32,
+    address: u64,
+}
+
+impl<T: Value> Post<'_, T> {
+    /// Makes and stores the values of `ROWS RADIX` channels; returns how many saturated.
     ///
     /// # Safety
-    /// The tables are those of the channels, `entries` has the spectrum, `out` has 32 values of each thread; nobody uses the spectrum's points any more.
+    /// Tables and entries are those of the channels and of the slot, whose places the output has.
     #[inline(always)]
-    pub unsafe fn run<O: Output, const DITHER: bool>(
-        self,
-        spectrum: u32,
-        a: [Complex; 16],
-        b: [Complex; 16],
-        out: Shared<O::Stored>,
+    #[expect(unused_assignments, reason = "the last of the unrolled steps has none after it")]
+    pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Radix, O: Output<Stored = T>, const ALL: bool>(
+        &self,
+        values: Values<L::Points>,
     ) -> u32 {
-        let (entry, _) = Spectrum::load(self.entries, spectrum);
-        let own = self.channels.own_partners;
-        let (factor_a, factor_b) = (entry.factor(self.channels.first[0]), entry.factor(self.channels.first[3]));
-        let power = |i: usize| step(self.entries, spectrum, i);
-        let factors =
-            [factor_a, select(own, mul(factor_a, power(1)), factor_b), select(own, factor_b, factor_a), factor_b];
+        let entry = |i: u32| self.entries.load((self.slot * 3 + i) as usize);
+        let (e, f, g) = (entry(0), entry(1), entry(2));
+        let long = |low: u32, high: u32| low as u64 | (high as u64) << 32;
+        let (phase, slope) = (long(e[0], e[1]), long(e[2], e[3]));
+        let Arguments { launch, out, roots, gains, .. } = self.arguments;
+        let channels = ROWS * RADIX;
+        // Channels from value to value of a sequence.
+        let stride = channels / L::POINTS as u32;
+        let slot = Slot {
+            gains: gains.part((g[0] * channels) as usize, channels as usize),
+            key: [f[0], f[1]],
+            dither: if launch.dither { (DITHER_STEP, DITHER_BASE) } else { (0.0, 0.0) },
+        };
+        let own = self.own;
+        let factor = |channel: u32| unit(phase.wrapping_add(slope.wrapping_mul(channel as u64)));
+        let power = |i: usize| self.powers.load(i * self.slots as usize + self.slot as usize);
+        let (factor_a, factor_b) = (factor(self.first[0]), factor(self.first[1]));
+        let after = select(own, mul(factor_a, power(1)), factor_b);
+        let before = select(own, factor_b, factor_a);
+        // Places of the first channels of the four kinds of values, and from value to value.
+        let bytes = T::BYTES as u64 * launch.channel_stride;
+        let place = out.address(long(f[2], f[3]) as usize);
+        let address = |channel: u32| {
+            place.wrapping_add((channel.wrapping_sub(launch.first_channel) as i32 as i64 as u64).wrapping_mul(bytes))
+        };
+        let advance = bytes.wrapping_mul(stride as u64);
+        let firsts = [
+            self.first[0],
+            choose(own, stride, self.first[1]) + (L::POINTS as u32 - 1) * stride,
+            choose(own, self.first[1], self.first[0]) + L::POINTS as u32 / 2 * stride,
+            self.first[1] + (L::POINTS as u32 / 2 - 1) * stride,
+        ];
+        let mut low = Target { channel: firsts[0], address: address(firsts[0]) };
+        let mut high = Target { channel: firsts[1], address: address(firsts[1]) };
         let mut saturated = 0;
-        // Pairs m and 15 - m follow each other: they share two powers, and what they are made of is done with.
-        unroll!(m in 0 1 2 3 4 5 6 7 {
-            let powers = (power(m), power(15 - m));
-            let piece = |i: u32| self.tables.load(((m as u32 * PIECES + i) * self.team + self.member) as usize);
-            let roots = piece(0);
-
-            let gains = piece(1);
-            let q = select(own, a[(16 - m) % 16], b[15 - m]);
-            let (x, mut y) = real_pair(a[m], q, [roots[0], roots[1]]);
-            let mut factor = mul(factors[1], powers.1);
-            if m == 0 {
-                // Twice conj Z[N / 2].
-                y = select(own, [2.0 * a[8][0], -2.0 * a[8][1]], y);
-                factor = select(own, mul(factor_a, power(8)), factor);
+        unroll!(d in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if d < L::POINTS {
+                let (a, b) = (values.a.as_ref(), values.b.as_ref());
+                let mirror = L::POINTS - 1 - d;
+                // Points of the pair, and their factors.
+                let (p, q, factor_low, factor_high);
+                if d < L::POINTS / 2 {
+                    p = a[d];
+                    q = select(own, a[(L::POINTS - d) % L::POINTS], b[mirror]);
+                    (factor_low, factor_high) = (factor_a, after);
+                } else {
+                    if d == L::POINTS / 2 {
+                        low = Target { channel: firsts[2], address: address(firsts[2]) };
+                        high = Target { channel: firsts[3], address: address(firsts[3]) };
+                    }
+                    p = select(own, b[d], a[d]);
+                    q = b[mirror];
+                    (factor_low, factor_high) = (before, factor_b);
+                }
+                let (x, mut y) = real_pair(p, q, roots.load(low.channel as usize));
+                let phase_low = mul(factor_low, power(d));
+                let mut phase_high = mul(factor_high, power(mirror));
+                let mut target = high;
+                if d == 0 {
+                    // Twice conj Z[N / 2].
+                    let middle = a[L::POINTS / 2];
+                    y = select(own, [2.0 * middle[0], -2.0 * middle[1]], y);
+                    phase_high = select(own, mul(factor_a, power(L::POINTS / 2)), phase_high);
+                    let channel = choose(own, channels / 2, high.channel);
+                    target = Target { channel, address: address(channel) };
+                }
+                saturated += self.put::<O, ALL>(slot, x, phase_low, low);
+                saturated += self.put::<O, ALL>(slot, y, phase_high, target);
+                low = Target { channel: low.channel + stride, address: low.address.wrapping_add(advance) };
+                high = Target {
+                    channel: high.channel.wrapping_sub(stride),
+                    address: high.address.wrapping_sub(advance),
+                };
             }
-            saturated += self.put::<O, DITHER>(x, mul(factors[0], powers.0), [gains[0], gains[1]], m, 0, entry.key, out);
-            saturated += self.put::<O, DITHER>(y, factor, [gains[2], gains[3]], m, 1, entry.key, out);
-
-            let gains = piece(2);
-            let p = select(own, b[15 - m], a[15 - m]);
-            let (x, y) = real_pair(p, b[m], [roots[2], roots[3]]);
-            saturated += self.put::<O, DITHER>(x, mul(factors[2], powers.1), [gains[0], gains[1]], m, 2, entry.key, out);
-            saturated += self.put::<O, DITHER>(y, mul(factors[3], powers.0), [gains[2], gains[3]], m, 3, entry.key, out);
         });
         saturated
     }
 
     /// Applies gain and phase to a value, quantises and stores it; returns 1 if it saturated.
     #[inline(always)]
-    unsafe fn put<O: Output, const DITHER: bool>(
+    unsafe fn put<O: Output<Stored = T>, const ALL: bool>(
         &self,
+        slot: Slot,
         x: Complex,
-        factor: Complex,
-        gain: Complex,
-        m: usize,
-        which: usize,
-        key: [u32; 2],
-        out: Shared<O::Stored>,
+        phase: Complex,
+        Target { channel, address }: Target,
     ) -> u32 {
-        let factor = mul(factor, gain);
-        let v = if DITHER {
-            dither(mul_add(factor, x, [DITHER_BASE; 2]), hash(self.channels.channel(m as u32, which), key))
+        let launch = self.arguments.launch;
+        let factor = mul(phase, slot.gains.load(channel as usize));
+        let v = if O::INTEGER {
+            let v = mul_add(factor, x, [slot.dither.1; 2]);
+            dither(v, hash(channel, slot.key), slot.dither.0)
         } else {
             mul(factor, x)
         };
         let (value, saturated) = O::store(v);
-        out.store(((4 * m + which) as u32 * self.team + self.member) as usize, value);
-        saturated as u32
+        if ALL || channel.wrapping_sub(launch.first_channel) < launch.channels {
+            GlobalMut::<T>::from_raw_parts(address, 1).store(0, value);
+            saturated as u32
+        } else {
+            0
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of a channel's value: dithered, clamped and rounded integers, or floats as they are.
 
 use fringes_device::Value;
-use fringes_device::arithmetic::prmt_b32;
+use fringes_device::arithmetic::{bfi_b32, prmt_b32};
 use fringes_device::convert::cvt_rn_f16x2_f32;
 use fringes_device::fused::{fma, fma_sat};
 
@@ -10,8 +10,11 @@ use crate::complex::Complex;
 /// 1.5 2^23: a number of magnitude below 2^22 that is added to it is rounded to a whole number, half to even, whose low bits are the sum's.
 const ROUND: f32 = 12_582_912.0;
 
-/// What a sum begins with to which a dither is added: [`dither`] gives 128.5 more than what is meant.
+/// What a sum begins with to which a dither is added: [`dither`] gives 128 and a half step more than what is meant.
 pub const DITHER_BASE: f32 = -128.5;
+
+/// Step of the dither.
+pub const DITHER_STEP: f32 = 1.0 / 65536.0;
 
 /// The random word of a channel, from the key of the spectrum.
 #[inline(always)]
@@ -24,16 +27,16 @@ pub fn hash(channel: u32, key: [u32; 2]) -> u32 {
     h ^ (h >> 15)
 }
 
-/// `v` plus dither, uniform in (-1/2, 1/2) in steps of 2^-16, where `v` is less by 128.5 ([`DITHER_BASE`]).
+/// `v` plus dither, uniform in (-1/2, 1/2) in steps of 2^-16, where `v` is less by 128.5 ([`DITHER_BASE`]) and `step` is [`DITHER_STEP`]; with a `step` of 0, `v`.
 ///
 /// # Precision
 /// `v` has an error of 2^-17 by then, and the half step by which the dither is defined to be off zero, 2^-17, is left out.
 #[inline(always)]
-pub fn dither(v: Complex, hash: u32) -> Complex {
+pub fn dither(v: Complex, hash: u32, step: f32) -> Complex {
     // 2^23 + u, for both halves of the word.
     let low = f32::from_bits(prmt_b32(hash, 0x4b00_0000, 0x7610));
     let high = f32::from_bits(prmt_b32(hash, 0x4b00_0000, 0x7632));
-    [fma(low, 1.0 / 65536.0, v[0]), fma(high, 1.0 / 65536.0, v[1])]
+    [fma(low, step, v[0]), fma(high, step, v[1])]
 }
 
 /// A format of the output.
@@ -82,7 +85,7 @@ impl Output for I4 {
     #[inline(always)]
     fn store(v: Complex) -> (u8, bool) {
         let ([re, im], saturated) = round(v, 7.0);
-        ((re << 4 | im & 15) as u8, saturated)
+        (bfi_b32(re, im, 4, 28) as u8, saturated)
     }
 }
 

@@ -1,0 +1,297 @@
+//! The first pass: the polyphase filter on tensor cores, and the transform over the first digit of the points.
+//!
+//! ```text
+//! z[s][n] = x'[s][2 n] + i x'[s][2 n + 1]             x'[s][p] = sum_t w[t][p] x[(s + t) step + p]
+//! y[s][k1][n2] = sum_n1 z[s][N' n1 + n2] exp(-2 pi i n1 k1 / R)          n1, k1 < R, n2 < N' = N / R
+//! ```
+//!
+//! # The filter as a product of matrices
+//! Of one column `p`, eight spectra that follow each other are a product with a Toeplitz matrix of the weights, and sixteen times eight spectra one
+//! with sixteen rows:
+//!
+//! ```text
+//! D[j][i] = sum_k A[j][k] B[k][i]        A[j][k] = x of row 8 j + k        B[k][i] = w[k - s(i)], 0 beyond the taps
+//! ```
+//!
+//! With up to `16 M` taps, `k < 16 M + 8`: `M` products of depth 16 and one of depth 8. Samples are exact in f16; weights are the sum of two f16, 22 bits. Fragments of `B` are pairs
+//! `w[d], w[d + 1]` with `d = 2 t - s(g) + 8 i` in lane `4 g + t`; tables have them for every `d`. Column `i` is spectrum `s(i) = i / 2 + 4 (i % 2)` of the eight, so that
+//! lanes `t` store four neighbours.
+//!
+//! All columns `2 (N' n1 + n2) + {0, 1}` of one `n2` are accumulators of one warp, in which every lane has the same spectra: the transform over `n1` takes
+//! registers only.
+//!
+//! # A block
+//! has a *group* of two jobs of up to 64 spectra, usually the polarisations of an antenna, and a strip of 16 `n2`. Rows 0 to 7 of `A` are of the first job, rows 8 to 15 of the second, so
+//! that a lane has both jobs' values of a spectrum. Samples are decoded into shared memory, `[job][column][row]`, once
+//! for all 64 spectra: `(64 + 16 M) / 64` times.
+//!
+//! # Workspace
+//! `[group][n2][k1][spectrum][job]`, complex f32: 8 bytes a point, written and read once while they are in L2.
+//!
+//! # Precision
+//! With `u = 2^-24` and `W = sum_t |w[t][p]|`: weights are off by `2^-23` of the largest one at most, tensor cores add with at least 24 bits and truncate. `|dz| <= 2^-21 2^(B-1) W`
+//! for 16 taps.
+
+use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
+use fringes_device::control::trap;
+use fringes_device::index::{ctaid_x, ctaid_y, tid_x};
+use fringes_device::matrix::{ldmatrix_x2_shared_b16, ldmatrix_x4_shared_b16};
+use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
+use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+
+use crate::butterfly::Radix;
+use crate::complex::Complex;
+use crate::job::{JOB_WORDS, Job, Launch};
+use crate::samples::{GROUP, Packed};
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+/// Points `n2` of a block.
+pub const STRIP: u32 = 16;
+/// Most spectra of a job.
+pub const SPECTRA: u32 = 64;
+/// Slots of a group: spectra of its two jobs.
+pub const SLOTS: u32 = 2 * SPECTRA;
+
+/// Pieces of 16 bytes, eight rows, of a column.
+const fn pieces(m: u32) -> u32 {
+    (SPECTRA + 16 * m) / 8
+}
+
+/// Pieces from one group of eight columns to the next: one more than they have, so that eight lanes meet different banks.
+const fn group_pieces(m: u32) -> u32 {
+    GROUP as u32 * pieces(m) + 1
+}
+
+/// Pieces from job to job.
+const fn job_pieces(m: u32, radix: u32) -> u32 {
+    2 * STRIP * radix / GROUP as u32 * group_pieces(m) + 1
+}
+
+/// Bytes of shared memory of a block, for up to `16 m` taps and `radix` points.
+pub const fn shared_bytes(m: u32, radix: u32) -> u32 {
+    2 * 16 * job_pieces(m, radix)
+}
+
+/// Everything that the kernels get.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// Packed samples, and at least one word after them.
+    pub samples: Global<u32>,
+    /// Fragments of weights `[column][q][d + 7 - 16 q]`: `w[d], w[d + 1]` in f16, the same 8 further on, and what is left of both.
+    pub weights: Global<[u32; 4]>,
+    /// Those of the last product, `[column][d + 7 - 16 M]`: `w[d], w[d + 1]`, and what is left of them.
+    pub tails: Global<[u32; 2]>,
+    /// Jobs.
+    pub jobs: Global<[u32; 4]>,
+    /// Workspace, `[group of the launch][n2][k1][spectrum]`, values of both jobs.
+    pub workspace: GlobalMut<[f32; 4]>,
+    /// What jobs are checked against.
+    pub limits: Limits,
+    /// Taps.
+    pub taps: u32,
+    /// Number of jobs.
+    pub count: u32,
+    /// First group of this launch.
+    pub first_group: u32,
+    /// Points of a row, `N'`.
+    pub rows: u32,
+}
+
+/// What the jobs of a launch must keep to.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Elements of the output.
+    pub out: u64,
+    /// Counts of saturated values.
+    pub saturated: u32,
+    /// Inputs that have gains.
+    pub inputs: u32,
+    /// Where values lie.
+    pub launch: Launch,
+}
+
+/// Whether a job keeps to the views.
+#[inline(always)]
+fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
+    let Arguments { samples, limits, taps, .. } = arguments;
+    let rows = (job.spectra as u64).wrapping_add(*taps as u64).wrapping_sub(1);
+    let words = (job.first_bit / 32).wrapping_add((row_words as u64).wrapping_mul(rows)).wrapping_add(1);
+    job.spectra == 0
+        || job.spectra <= SPECTRA
+            && job.first_bit < 1 << 60
+            && words < samples.len() as u64
+            && job.input < limits.inputs
+            && job.count < limits.saturated
+            && limits.launch.holds(job, limits.out as usize)
+}
+
+/// Runs this block's strip of its group.
+///
+/// Traps if the views do not hold what a job asks for.
+///
+/// # Safety
+/// A block of [`THREADS`] threads with [`shared_bytes`] of shared memory, all of which call it.
+#[inline(always)]
+pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments) {
+    let Arguments { samples, weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
+    let radix = R::POINTS as u32;
+    let step = 2 * radix * rows;
+    // A row is a multiple of 32 bits.
+    let row_words = BITS * (step / 32);
+    let (strip, local) = (ctaid_x(), ctaid_y());
+    let group = first_group + local;
+    if group * 2 >= count {
+        return;
+    }
+    let thread = tid_x();
+    let shared = Shared::<[u32; 4]>::dynamic();
+    let here = ((local + 1) * rows * radix) as usize * SPECTRA as usize;
+    if taps == 0
+        || taps > 16 * M as u32
+        || strip >= rows / STRIP
+        || here > workspace.len()
+        || (step as usize) * 16 * M > weights.len()
+        || (step as usize) * 16 > tails.len()
+        || (count as usize) * JOB_WORDS > jobs.len()
+        || shared.len() * 16 < shared_bytes(M as u32, radix) as usize
+    {
+        trap();
+        return;
+    }
+    // Two threads look at the two jobs.
+    let fault = thread < 2 && group * 2 + thread < count && {
+        let job = Job::load(jobs, (group * 2 + thread) as usize);
+        !fits::<BITS>(&arguments, row_words, &job)
+    };
+    if bar_red_or_pred_0(fault) {
+        trap();
+        return;
+    }
+    decode::<BITS, M, R>(samples, jobs, (group * 2, count), (rows, row_words), (strip, taps), shared);
+    bar_sync_0();
+    let (warp, lane) = (thread / 32, thread % 32);
+    let (g, t) = (lane / 4, lane % 4);
+    // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
+    let row = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 + lane % 8;
+    // Entry of the tables: 2 t - s(g) + 7.
+    let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
+    let mut place = warp;
+    while place < STRIP {
+        let n2 = strip * STRIP + place;
+        let column = 2 * place;
+        let first = row + column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
+        let mut sums = [[[0.0f32; 4]; 2]; 16];
+        let table = weights.part((2 * n2) as usize * 16 * M, 16 * M * (step - 2 * n2) as usize);
+        let tail = tails.part((2 * n2) as usize * 16, 16 * (step - 2 * n2) as usize);
+        unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if n1 < R::POINTS {
+                // So that fragments of many columns are not loaded long before they are needed.
+                let entry = if R::POINTS > 8 { opaque(entry as i32) as u32 } else { entry };
+                unroll!(part in 0 1 {
+                    let column = 2 * rows * n1 as u32 + part as u32;
+                    let piece = first
+                        + n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32)
+                        + part as u32 * pieces(M as u32);
+                    sums[n1][part] = product::<M>((table, tail), column * 16, entry, shared, piece);
+                });
+            }
+        });
+        // Spectra 8 g + t, and 4 further on.
+        let at = ((local * rows + n2) * radix) as usize * SPECTRA as usize + (8 * g + t) as usize;
+        unroll!(half in 0 1 {
+            let (mut a, mut b) = (R::ZERO, R::ZERO);
+            unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if n1 < R::POINTS {
+                    a.as_mut()[n1] = [sums[n1][0][half], sums[n1][1][half]];
+                    b.as_mut()[n1] = [sums[n1][0][2 + half], sums[n1][1][2 + half]];
+                }
+            });
+            let (a, b) = (R::transform(a), R::transform(b));
+            unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if k1 < R::POINTS {
+                    let (a, b): (Complex, Complex) = (a.as_ref()[k1], b.as_ref()[k1]);
+                    workspace.store(at + k1 * SPECTRA as usize + 4 * half, [a[0], a[1], b[0], b[1]]);
+                }
+            });
+        });
+        place += THREADS / 32;
+    }
+}
+
+/// Sums of a column: eight spectra of sixteen rows.
+#[inline(always)]
+unsafe fn product<const M: usize>(
+    (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
+    table: u32,
+    entry: u32,
+    shared: Shared<[u32; 4]>,
+    piece: u32,
+) -> [f32; 4] {
+    let mut sum = [0.0f32; 4];
+    unroll!(q in 0 1 {
+        if q < M {
+            let w = weights.load((table * M as u32 + entry) as usize + 16 * q);
+            let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
+            sum = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sum);
+            sum = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sum);
+        }
+    });
+    let w = tails.load((table + entry) as usize);
+    let a = ldmatrix_x2_shared_b16(shared.address(piece as usize + 2 * M));
+    sum = mma_m16n8k8_f32_f16(a, [w[0]], sum);
+    mma_m16n8k8_f32_f16(a, [w[1]], sum)
+}
+
+/// Decodes the strip's columns of both jobs into shared memory, `[job][column][row]`.
+#[inline(always)]
+unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
+    samples: Global<u32>,
+    jobs: Global<[u32; 4]>,
+    (first_job, count): (u32, u32),
+    (rows, row_words): (u32, u32),
+    (strip, taps): (u32, u32),
+    shared: Shared<[u32; 4]>,
+) {
+    let radix = R::POINTS as u32;
+    let (warp, lane) = (tid_x() / 32, tid_x() % 32);
+    let constants = Packed::<BITS>::constants();
+    // Groups of eight columns, 32 for each warp; four are neighbours.
+    let parts = 2 * STRIP * radix / (32 * GROUP as u32);
+    let octets = pieces(M as u32);
+    let mut item = warp;
+    while item < 2 * octets * parts {
+        let (part, rest) = (item % parts, item / parts);
+        let (octet, which) = (rest % octets, rest / octets);
+        let index = first_job + which;
+        let missing = index >= count;
+        let job = Job::load(jobs, if missing { first_job } else { index } as usize);
+        // Rows past the last one that is needed are not there; those of a job that is missing are another's, and nobody reads what becomes of them.
+        let needed = job.spectra + taps - 1;
+        let last = if job.spectra > 0 { needed - 1 } else { 0 };
+        let of_job = part * 32 + lane;
+        let column = 2 * (rows * (of_job / 4) + strip * STRIP) + of_job % 4 * GROUP as u32;
+        let bit = job.first_bit as u32 % 32 + column * BITS;
+        let view = samples.part((job.first_bit / 32) as usize, samples.len() - (job.first_bit / 32) as usize);
+        let start = bit / 32;
+        let bit = bit % 32;
+        let mut words = [[0u32; 4]; GROUP];
+        if job.spectra > 0 {
+            unroll!(pair in 0 1 2 3 {
+                let row = |i: u32| {
+                    let row = octet * 8 + 2 * pair as u32 + i;
+                    Packed::<BITS>::load(view, (start + if row < last { row } else { last } * row_words) as usize)
+                };
+                let pairs = Packed::<BITS>::pairs(row(0), row(1), bit, constants);
+                unroll!(c in 0 1 2 3 4 5 6 7 {
+                    words[c][pair] = pairs[c];
+                });
+            });
+        }
+        let to = which * job_pieces(M as u32, radix) + of_job * group_pieces(M as u32) + octet;
+        unroll!(c in 0 1 2 3 4 5 6 7 {
+            shared.store((to + c as u32 * pieces(M as u32)) as usize, words[c]);
+        });
+        item += THREADS / 32;
+    }
+}
