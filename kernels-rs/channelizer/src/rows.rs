@@ -22,7 +22,7 @@ use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
-use fringes_device::{Global, GlobalMut, Shared, unroll};
+use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
 use crate::butterfly::{Radix, Twiddled, sixteen_twiddled};
 use crate::columns;
@@ -167,18 +167,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(arg
     let powers = shared.part(exchanged, (L::POINTS as u32 * slots) as usize);
     let entries =
         shared.part(exchanged + (L::POINTS as u32 * slots) as usize, (ENTRY * 2 * slots) as usize).cast::<[u32; 4]>();
-    prepare::<L>(
-        jobs,
-        &launch,
-        (group * 2, count),
-        tile * slots,
-        slots,
-        channels,
-        thread,
-        threads(ROWS),
-        powers,
-        entries,
-    );
+    prepare::<ROWS, RADIX, L>(jobs, &launch, (group * 2, count), tile * slots, thread, (powers, entries));
     unroll!(r in 0 1 {
         let y = sixteen_twiddled(x[r], factors(digits.0, rows[r]));
         let at = ((r as u32 * DIGIT) * pitch(ROWS) + q) * slots + slot;
@@ -247,58 +236,57 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
     let tasks = 16 / L::POINTS;
     let radix = RADIX;
     let mut beyond = 0;
-    unroll!(j in 0 1 2 3 4 5 6 7 {
-        if j < tasks {
-            let e = q + j as u32 * (ROWS / 16);
-            // Of the rows that are their own mirror images, value e goes with many - e in the first and with many - 1 - e in the second one; 0 and many / 2 of the first
-            // row are their own ones.
-            let half = many / 2;
-            let (from, to) = if !own {
-                ([0, 1], [e, many - 1 - e])
-            } else if e == 0 {
-                ([0, 0], [0, half])
-            } else if e < half {
-                ([0, 0], [e, many - e])
-            } else {
-                ([1, 1], [e - half, many - 1 - (e - half)])
-            };
-            let mut values = [L::ZERO; 2];
-            let mut first = [0; 2];
-            unroll!(i in 0 1 {
-                let (sel, e) = (from[i], to[i]);
-                let (c1, rest) = (e % 16, e / 16);
-                let at = ((sel * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot;
-                first[i] = if sel == 0 { rows[0] } else { rows[1] } + radix * e;
-                let mut w = L::NO_FACTORS;
-                unroll!(f in 0 1 2 3 4 5 6 7 {
-                    if f < L::FACTORS {
-                        w.as_mut()[f] = arguments.last.load((first[i] * L::FACTORS as u32) as usize + f);
-                    }
-                });
-                values[i] = L::twiddled(points::<L>(exchange, at, slots), w);
+    // A loop, so that the code of a task stays in the instruction cache.
+    let mut j = 0;
+    while j < tasks {
+        let e = opaque((q + j as u32 * (ROWS / 16)) as i32) as u32;
+        // Of the rows that are their own mirror images, value e goes with many - e in the first and with many - 1 - e in the second one; 0 and many / 2 of the first
+        // row are their own ones.
+        let half = many / 2;
+        let (from, to) = if !own {
+            ([0, 1], [e, many - 1 - e])
+        } else if e == 0 {
+            ([0, 0], [0, half])
+        } else if e < half {
+            ([0, 0], [e, many - e])
+        } else {
+            ([1, 1], [e - half, many - 1 - (e - half)])
+        };
+        let mut values = [L::ZERO; 2];
+        let mut first = [0; 2];
+        unroll!(i in 0 1 {
+            let (sel, e) = (from[i], to[i]);
+            let (c1, rest) = (e % 16, e / 16);
+            let at = ((sel * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot;
+            first[i] = if sel == 0 { rows[0] } else { rows[1] } + radix * e;
+            let mut w = L::NO_FACTORS;
+            unroll!(f in 0 1 2 3 4 5 6 7 {
+                if f < L::FACTORS {
+                    w.as_mut()[f] = arguments.last.load((first[i] * L::FACTORS as u32) as usize + f);
+                }
             });
-            let post = Post { arguments, slot, slots, first, own: j == 0 && own && e == 0, powers, entries };
-            let [a, b] = values;
-            beyond += post.run::<ROWS, RADIX, L, O, ALL>(Values { a, b });
-        }
-    });
+            values[i] = L::twiddled(points::<L>(exchange, at, slots), w);
+        });
+        let post = Post { arguments, slot, slots, first, own: own && e == 0, powers, entries };
+        let [a, b] = values;
+        beyond += post.run::<ROWS, RADIX, L, O, ALL>(Values { a, b });
+        j += 1;
+    }
     beyond
 }
 
 /// Writes the entries of the block's slots: their phases, keys and places, and the powers of the factor from a value to the next one.
 #[inline(always)]
-unsafe fn prepare<L: Radix>(
+unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
     jobs: Global<[u32; 4]>,
     launch: &Launch,
     (first_job, count): (u32, u32),
     first_slot: u32,
-    slots: u32,
-    channels: u32,
     thread: u32,
-    threads: u32,
-    powers: Shared<[f32; 2]>,
-    entries: Shared<[u32; 4]>,
+    (powers, entries): (Shared<[f32; 2]>, Shared<[u32; 4]>),
 ) {
+    let slots = slots(ROWS);
+    let stride = ROWS * RADIX / L::POINTS as u32;
     let mut item = thread;
     while item < slots * L::POINTS as u32 {
         let (slot, power) = (item % slots, item / slots);
@@ -308,7 +296,7 @@ unsafe fn prepare<L: Radix>(
         let job = Job::load(jobs, if missing { first_job } else { index } as usize);
         let s = linear / 2;
         let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
-        let step = slope.wrapping_mul((channels / L::POINTS as u32) as u64);
+        let step = slope.wrapping_mul(stride as u64);
         powers.store(item as usize, unit(step.wrapping_mul(power as u64)));
         if power == 0 {
             let phase = job.phase.wrapping_add(job.phase_rate.wrapping_mul(s as u64));
@@ -327,6 +315,6 @@ unsafe fn prepare<L: Radix>(
             let valid = !missing && s < job.spectra;
             entries.store((slot * ENTRY + 2) as usize, [job.input, job.count, valid as u32, 0]);
         }
-        item += threads;
+        item += threads(ROWS);
     }
 }
