@@ -15,7 +15,8 @@
 //!
 //! so that both products take the same registers of A. The warpgroups take turns: one gives the tensor cores 24 products of 64 x 64 x 8 at
 //! once while the other one adds what it got to its sums, loads and splits. There are four stages, each with a barrier for "loaded" and one for
-//! "done with". A thread that loads says so of a stage when it has started the copies of the next and those of the stage are complete.
+//! "done with", on which every thread arrives for what it did itself. A thread that loads arrives when it has started the copies of the next stage
+//! and those of its own are complete.
 //!
 //! # Floor
 //! A stage takes 48 `m64n64k8` of 32 cycles: 1536 cycles of the tensor cores for 128 x 64 pairs and 16 times. Shared memory in these
@@ -210,7 +211,7 @@ pub(crate) unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, job
         while each.parity == 0 {
             // Every thread that loads arrives, when its copies are complete.
             mbarrier_init_shared_b64(each.full(), 128);
-            mbarrier_init_shared_b64(each.empty(), 4 * (works(0) as u32 + works(1) as u32));
+            mbarrier_init_shared_b64(each.empty(), 128 * (works(0) as u32 + works(1) as u32));
             each.advance();
         }
     }
@@ -407,11 +408,8 @@ unsafe fn multiply<S: Sum>(
             wgmma_wait_group::<0>();
             re.hold();
             im.hold();
-            // All lanes have loaded what they multiply.
-            bar_warp_sync(u32::MAX);
-            if lane == 0 {
-                mbarrier_arrive_shared_b64(ring.empty());
-            }
+            // Each thread speaks for its own loads from the stage.
+            mbarrier_arrive_shared_b64(ring.empty());
             ring.advance();
             rows -= 1;
             since += 1;
