@@ -3,7 +3,7 @@
 //! It gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by itself. Every output is poisoned before.
 
 use fringes::Complex;
-use fringes::correlator::gpu::{CorrelatorKernels, MAX_LAUNCH_TIMES, Shape};
+use fringes::correlator::gpu::{CorrelatorKernels, MAX_LAUNCH_TIMES, Path, Shape};
 use fringes_gpu::Buffer;
 use ndarray::Array3;
 
@@ -84,6 +84,18 @@ fn correlate(
             verdict: compare(&expected, &actual),
         })
     })?;
+    // Kernels of the other path always write.
+    if kernels.path() == Path::Sm90a {
+        session.case("correlate_i8", format!("{variant}, no output"), sizes(shape), |session| {
+            let stream = &session.stream;
+            let rows = Buffer::from_slice(stream, &rows)?;
+            let before = vec![Complex::new(0x5a5a_5a5ai32, -7); count + 1];
+            let mut sums = Buffer::from_slice(stream, &before)?;
+            let time_ms = session.time(|| kernels.multiply(stream, shape, rows.view(), &mut sums.view_mut()))?;
+            let verdict = compare(&before, &sums.to_vec(stream)?);
+            Ok(Outcome { time_ms, value: rate(time_ms), unit: "useful TOPS", against: "the sums before", verdict })
+        })?;
+    }
     session.case("correlate_i8_add", variant, sizes(shape), |session| {
         let stream = &session.stream;
         let rows = Buffer::from_slice(stream, &rows)?;

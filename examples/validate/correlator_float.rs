@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use crate::gpu_report::{End, Params, params};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, compare};
 
 /// Channels, times and inputs around sizes of rows, tiles and threads, with a first time and a number of parts.
 const SIZES: [([usize; 3], usize, usize); 12] = [
@@ -57,6 +57,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
             let limit =
                 |adding| 8.0 * job.deviation(variant, adding) + if variant == Variant::Plain { 0.0 } else { BIAS };
             case.overwrite(session, &kernels, variant, "noise", limit(false))?;
+            case.no_output(session, &kernels, variant)?;
             case.add(session, &kernels, variant, "noise", limit(true))?;
         }
     }
@@ -193,6 +194,21 @@ impl Case {
                 verdict = Err("the sum behind the last one was written".into());
             }
             Ok((self.outcome(time_ms, verdict), error))
+        })
+    }
+
+    /// Products that are not written leave the sums as they are.
+    fn no_output(&self, session: &mut Session, kernels: &FloatKernels, variant: Variant) -> Result<(), End> {
+        session.case(variant.kernel(), "noise, no output", self.sizes(), |session| {
+            let stream = &session.stream;
+            let rows = Buffer::from_slice(stream, &self.rows)?;
+            let before = vec![Complex::new(-3.5f32, 7.5); self.job.visibilities() + 1];
+            let mut sums = Buffer::from_slice(stream, &before)?;
+            let time_ms = session.time(|| {
+                kernels.multiply(stream, variant, &self.job, rows.view().cast::<u8>()?, &mut sums.view_mut())
+            })?;
+            let verdict = compare(&before, &sums.to_vec(stream)?);
+            Ok(Outcome { against: "the sums before", ..self.outcome(time_ms, verdict) })
         })
     }
 

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::correlator_samples::{Expected, Part, Samples};
-use crate::gpu_report::{End, params};
+use crate::gpu_report::{End, Params, params};
 use crate::session::{Outcome, Session, compare};
 
 /// Random sizes of each format and order, beside the larger ones.
@@ -53,11 +53,11 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
                 let ready = Ready::new(samples);
                 for kernel in WgmmaKernel::all(format, order, samples.inputs()) {
                     if format == Format::F16 {
-                        ready.run::<f32>(session, kernel, name)?;
-                        ready.run::<f64>(session, kernel, name)?;
+                        ready.both::<f32>(session, kernel, name)?;
+                        ready.both::<f64>(session, kernel, name)?;
                     } else {
-                        ready.run::<i32>(session, kernel, name)?;
-                        ready.run::<i64>(session, kernel, name)?;
+                        ready.both::<i32>(session, kernel, name)?;
+                        ready.both::<i64>(session, kernel, name)?;
                     }
                 }
             }
@@ -139,17 +139,51 @@ impl<'a> Ready<'a> {
         Self { samples, bytes, expected }
     }
 
-    fn run<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
-    where
-        [P; 2]: KernelElement,
-    {
+    fn sizes(&self) -> Params {
         let samples = self.samples;
-        let sizes = params([
+        params([
             ("channels", samples.channels),
             ("inputs", samples.inputs()),
             ("times", samples.range().len()),
             ("parts", samples.parts),
-        ]);
+        ])
+    }
+
+    /// With output and without.
+    fn both<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
+    where
+        [P; 2]: KernelElement,
+    {
+        self.run::<P>(session, kernel, name)?;
+        self.no_output::<P>(session, kernel, name)
+    }
+
+    /// Products that are not written leave the sums as they are.
+    fn no_output<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
+    where
+        [P; 2]: KernelElement,
+    {
+        session.case(name, format!("{}, no output", kernel.name(P::ADDS)), self.sizes(), |session| {
+            let stream = &session.stream;
+            let job = job(self.samples);
+            let on_device = Buffer::from_slice(stream, &self.bytes)?;
+            let before = before::<P>(self.expected.len());
+            let mut sums = Buffer::from_slice(stream, &before)?;
+            let entry = kernel.load(&session.device, P::ADDS)?;
+            let time_ms = session.time(|| job.multiply(stream, kernel, &entry, on_device.view(), sums.view_mut()))?;
+            let words = |sums: &[[P; 2]]| bytemuck::cast_slice::<_, u8>(sums).to_vec();
+            let verdict = compare(&words(&before), &words(&sums.to_vec(stream)?));
+            let pairs = self.expected.len() / self.samples.parts;
+            let value = 8.0 * pairs as f64 * self.samples.range().len() as f64 / time_ms / 1e9;
+            Ok(Outcome { time_ms, value, unit: "useful TOPS", against: "the sums before", verdict })
+        })
+    }
+
+    fn run<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
+    where
+        [P; 2]: KernelElement,
+    {
+        let (samples, sizes) = (self.samples, self.sizes());
         session.case_within(name, kernel.name(P::ADDS), sizes, |session| {
             let stream = &session.stream;
             let job = job(samples);

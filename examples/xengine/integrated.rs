@@ -18,8 +18,8 @@ use crate::engine::{Failure, legal_bytes};
 use crate::gpu_report::End;
 use crate::record::Size;
 
-/// Chunks of rows of an integration.
-pub(crate) const CHUNKS: usize = 16;
+/// Chunks of rows of an integration: 65536 times where a chunk has 1024, as telescopes integrate tens of thousands of spectra at least.
+pub(crate) const CHUNKS: usize = 64;
 
 /// Integrations that follow each other in a run.
 const INTEGRATIONS: usize = 4;
@@ -34,6 +34,8 @@ pub(crate) struct Times {
     pub(crate) copy_ms: f64,
     /// Its correlation alone.
     pub(crate) kernel_ms: f64,
+    /// Its share of an integration's way out: the copy of visibilities to the host, alone.
+    pub(crate) out_ms: f64,
     /// All of it, with copies, correlation, clamping and the way out at once.
     pub(crate) all_ms: f64,
 }
@@ -103,6 +105,11 @@ impl Integrated {
         size.channels * size.times.div_ceil(64) * size.inputs() * 128
     }
 
+    /// Bytes of an integration's visibilities, as they go to the host.
+    pub(crate) fn dump_bytes(size: Size) -> usize {
+        8 * size.channels * size.baselines()
+    }
+
     /// Whether there are voltages and memory enough.
     pub(crate) fn fits(&self, size: Size) -> Result<bool, End> {
         let chunk = Self::chunk_bytes(size);
@@ -135,7 +142,10 @@ impl Integrated {
             Ok::<_, Failure>(self.kernels.accumulate(&queues.kernels, shape, rows, &mut buffers.sums.view_mut())?)
         });
         let kernel = kernel.map_err(End::failed)?;
-        buffers.sums.fill(&queues.kernels, Complex::new(0, 0))?;
+        let out = fringes_gpu::time(&queues.copies_out, 1, 4, |_| {
+            buffers.out.view().copy_to_pinned(&queues.copies_out, &mut buffers.host_out, ..)
+        })?;
+        buffers.sums.view_mut().zero(&queues.kernels)?;
         let mut all_ms = Vec::new();
         for run in 0..=runs {
             let time = self.run(&queues, &mut buffers, shape, size, chunk).map_err(End::failed)?;
@@ -145,7 +155,8 @@ impl Integrated {
             self.check(&buffers, shape, chunk)?;
         }
         let all = fringes_gpu::Timing::new(all_ms)?;
-        Ok(Times { copy_ms: copy.median_ms, kernel_ms: kernel.median_ms, all_ms: all.median_ms })
+        let out_ms = out.median_ms / CHUNKS as f64;
+        Ok(Times { copy_ms: copy.median_ms, kernel_ms: kernel.median_ms, out_ms, all_ms: all.median_ms })
     }
 
     /// Queues some integrations and waits for them; milliseconds from the first copy in to the last one out.
@@ -179,7 +190,7 @@ impl Integrated {
                 }
                 let clamp = Clamp { missing: None, saturated: buffers.saturated.view_mut() };
                 self.reduce.clamp(kernels, reduction, buffers.sums.view(), &mut buffers.out.view_mut(), clamp)?;
-                buffers.sums.fill(kernels, Complex::new(0, 0))?;
+                buffers.sums.view_mut().zero(kernels)?;
                 clamped.record(kernels)?;
                 copies_out.wait(clamped)?;
                 buffers.out.view().copy_to_pinned(copies_out, &mut buffers.host_out, ..)?;

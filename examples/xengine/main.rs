@@ -61,6 +61,9 @@ struct Arguments {
     /// Few sizes, each timed for a short while.
     #[arg(long)]
     quick: bool,
+    /// Only the whole X-engine from the host's memory.
+    #[arg(long)]
+    integrated: bool,
 }
 
 fn main() -> ExitCode {
@@ -75,7 +78,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
         Some(path) => path.clone(),
         None => {
             let path = arguments.out.join(RECORD);
-            let record = sweep::run(arguments.gpu.open()?, arguments.quick)?;
+            let record = sweep::run(arguments.gpu.open()?, arguments.quick, arguments.integrated)?;
             record.write(Some(&path))?;
             record.write(arguments.gpu.json.as_deref())?;
             path

@@ -14,6 +14,8 @@ pub(crate) mod variant {
     pub(crate) const NO_OUTPUT: &str = "kernel without output";
     /// The transfer of the voltages from pinned host memory.
     pub(crate) const TRANSFER: &str = "transfer from the host";
+    /// The transfer of visibilities to pinned host memory.
+    pub(crate) const OUT: &str = "transfer to the host";
     /// The whole X-engine from pinned host memory, transfers and kernels at once.
     pub(crate) const INTEGRATED: &str = "integrated, from the host";
 }

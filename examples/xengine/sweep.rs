@@ -31,15 +31,15 @@ fn stations(quick: bool) -> Vec<usize> {
     if quick { vec![32, 128] } else { (4..=11).map(|power| 1 << power).collect() }
 }
 
-/// Measures everything, printing a line each.
-pub(crate) fn run(device: Device, quick: bool) -> Result<Record, End> {
+/// Measures everything, or the whole X-engine alone, printing a line each.
+pub(crate) fn run(device: Device, quick: bool, integrated: bool) -> Result<Record, End> {
     println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
     println!(
         "{:<26} {:<24} {:>6} {:>8} {:>8} {:>6} {:>10} {:>9} {:>9} {:>10}",
         "kernel", "what", "figure", "stations", "channels", "times", "ms", "useful", "raw", "normalised"
     );
     let mut sweep = Sweep { record: Record::new(&device), device, quick };
-    for engine in engines(&sweep.device)? {
+    for engine in if integrated { Vec::new() } else { engines(&sweep.device)? } {
         sweep.engine(engine.as_ref())?;
     }
     sweep.integrated()?;
@@ -135,14 +135,21 @@ impl Sweep {
             let times = whole.measure(size, if self.quick { 1 } else { 3 })?;
             let rate = |time_ms: f64| size.operations() / time_ms / 1e9;
             let link = Integrated::chunk_bytes(size) as f64 / times.copy_ms / 1e6;
-            let bound_ms = times.copy_ms.max(times.kernel_ms);
-            let bound_by = if times.copy_ms > times.kernel_ms {
+            let (dump, chunk) = (Integrated::dump_bytes(size), Integrated::chunk_bytes(size));
+            let link_out = dump as f64 / CHUNKS as f64 / times.out_ms / 1e6;
+            // The link has both directions at once.
+            let bound_ms = times.copy_ms.max(times.kernel_ms).max(times.out_ms);
+            let bound_by = if times.copy_ms == bound_ms {
                 format!("copies from the host at {link:.1} GB/s")
+            } else if times.out_ms == bound_ms {
+                format!("copies to the host at {link_out:.1} GB/s")
             } else {
                 "the kernel".into()
             };
+            // What goes over the link while all of it runs.
+            let (into, out) = (chunk as f64 / times.all_ms / 1e6, dump as f64 / CHUNKS as f64 / times.all_ms / 1e6);
             println!(
-                "{:<26} {:<24} {INTEGRATED_FIGURE:>6} {stations:>8} {:>8} {:>6} {:>10.4} {:>9.2}; {:.1} % of {bound_by} ({:.4} ms a copy, {:.4} ms a kernel)",
+                "{:<26} {:<24} {INTEGRATED_FIGURE:>6} {stations:>8} {:>8} {:>6} {:>10.4} {:>9.2}; {:.1} % of {bound_by} ({:.4} ms a copy, {:.4} ms a kernel, {:.4} ms its share of a dump; {into:.1} GB/s in, {out:.1} GB/s out)",
                 "correlate_i8_add",
                 variant::INTEGRATED,
                 size.channels,
@@ -152,6 +159,7 @@ impl Sweep {
                 100.0 * bound_ms / times.all_ms,
                 times.copy_ms,
                 times.kernel_ms,
+                times.out_ms,
             );
             let check = "an autocorrelation of every run's last integration equals its sum on the host".to_string();
             let mut row = |variant: &str, time_ms: f64, value, unit, floor, bound_by: &str| {
@@ -169,7 +177,10 @@ impl Sweep {
             };
             row(variant::KERNEL, times.kernel_ms, rate(times.kernel_ms), "useful TOPS", None, "");
             row(variant::TRANSFER, times.copy_ms, link, "GB/s", None, "");
-            let bound_by = format!("{bound_by}; a dump every {CHUNKS} chunks");
+            row(variant::OUT, times.out_ms, link_out, "GB/s", None, "a chunk's share of a dump");
+            let bound_by = format!(
+                "{bound_by}; a dump every {CHUNKS} chunks; {into:.1} GB/s from the host and {out:.1} GB/s to it at once"
+            );
             row(variant::INTEGRATED, times.all_ms, rate(times.all_ms), "useful TOPS", Some(rate(bound_ms)), &bound_by);
         }
         Ok(())

@@ -190,8 +190,11 @@ impl<T: Pod> BufferViewMut<'_, T> {
         } else {
             1
         };
+        // Zeros, as any element of equal words, are one plain fill: rows of one word take many times as long.
+        let same = bytes.chunks_exact(width).all(|word| bytes.starts_with(word));
+        let (words, count, size) = if same { (1, count * (size / width), width) } else { (size / width, count, size) };
         let _entered = stream.device().context.enter()?;
-        for (index, word) in bytes.chunks_exact(width).enumerate() {
+        for (index, word) in bytes.chunks_exact(width).take(words).enumerate() {
             let address = self.address() + (index * width) as u64;
             // One word of each element: rows of one word, as far apart as elements; or a plain fill, where a word is an element.
             // SAFETY: the words are inside the view, whose memory is freed only after the fill.
