@@ -11,7 +11,7 @@ use crate::session::{Outcome, Session};
 
 pub(super) fn validate(session: &mut Session) -> Result<(), End> {
     let sizes: &[(usize, usize)] =
-        if session.quick { &[(64, 4)] } else { &[(64, 4), (256, 16), (4096, 16), (1536, 8)] };
+        if session.quick { &[(64, 4), (256, 16)] } else { &[(64, 4), (256, 16), (4096, 16), (1536, 8)] };
     for &(channels, taps) in sizes {
         let case = Case {
             inputs: (2, 2),

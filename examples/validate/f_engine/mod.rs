@@ -7,6 +7,7 @@
 mod case;
 mod check;
 mod device;
+mod large;
 
 use std::time::Instant;
 
@@ -42,6 +43,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         for case in matrix(session.quick) {
             all_formats(session, NAMES[0], &case)?;
         }
+        large::validate(session)?;
     }
     if session.wants(NAMES[1]) {
         for case in streams(session.quick) {
@@ -80,16 +82,26 @@ fn matrix(quick: bool) -> Vec<Case> {
             }
         }
     }
-    // Fast kernels of other numbers of channels and taps.
-    for channels in if quick { &[512usize][..] } else { &[256, 512, 2048] } {
-        for taps in [4, 8, 16] {
+    // The fast kernels: all numbers of taps that they tell apart, jobs of all lengths, in groups of two and alone.
+    if quick {
+        cases.push(Case { dither: Some(9), spectra: 70, spectra_per_frame: 70, ..Case::new(256, packed(10), 17) });
+        return cases;
+    }
+    for (bits, taps) in [8, 10].into_iter().flat_map(|bits| [1, 4, 16, 17, 32].map(|taps| (bits, taps))) {
+        for (channels, spectra) in [(256, 140), (1024, 40), (4096, 9)] {
+            let turn = cases.len();
             cases.push(Case {
-                dither: Some(9),
-                spectra: 120,
-                spectra_per_frame: 32,
-                ..Case::new(*channels, packed(10), taps)
+                inputs: (1, 1 + turn % 2),
+                range: if turn % 3 == 1 { 3..channels - 5 } else { 0..channels },
+                spectra,
+                spectra_per_frame: [70, 32, 7][turn % 3],
+                dither: [None, Some(9)][turn / 2 % 2],
+                ..Case::new(channels, packed(bits), taps)
             });
         }
+    }
+    for channels in [512, 2048, 8192, 16384] {
+        cases.push(Case { spectra: 6, dither: Some(9), ..Case::new(channels, packed(10), 16) });
     }
     cases
 }

@@ -19,7 +19,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// An F-engine: takes samples chunk by chunk and gives quantised, delayed channels in frames.
 ///
 /// Samples `[input][time]`, packed ([`PackedSamples`](fringes_types::PackedSamples)) or typed ([`Samples`](fringes_types::Samples)), become
-/// frames `[frame][antenna][channel][spectrum][pol]` ([`Heaps`]) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
+/// frames `[frame][antenna][channel][spectrum][pol]` ([`Heaps`](fringes_types::Heaps)) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
 /// `Complex<f32>`. The spectrum stamped `t`, a whole multiple of the plan's stride, of an input with delay `d`:
 ///
 /// 1. the window starts at sample `t - rint(d(t))`, the spectrum is that of [`Channelizer`], its phase referred to `t`, turned by
@@ -81,8 +81,9 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// Product and dither are in f32 there, and within `2^-15` of their exact sum.
 ///
 /// # On a GPU
-/// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel, those of powers of two from 256 to 4096 channels of packed samples
-/// faster ones; [`Backend::auto`] takes the CPU for others. Samples go there as they are, and those that coming windows need stay there.
+/// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from 256 to 65536 channels of real 8-bit or packed
+/// 10-bit samples, critically sampled, with up to 32 taps, faster ones. [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the
+/// samples' format. Samples go there as they are, and those that coming windows need stay there.
 /// Phases of neighbouring spectra are on lines, within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,
 /// and integers where they are as near to a tie; without, chunks of any size give the same bits. [`FEngine::push_device`] takes chunks that are in device
 /// memory, and leaves frames there.
@@ -311,6 +312,7 @@ impl<Q: FrameSample> FEngine<Q> {
 
     /// Takes a chunk; with `finish`, gives the last frame though it is not complete.
     fn take(&mut self, chunk: &dyn SampleChunk, finish: bool) -> Result<Channelized<Q>, ChannelizerError> {
+        self.settle(chunk.format())?;
         let Some(taken) = self.begin(&ChunkAxes::of(chunk), finish)? else {
             let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
             return Ok(Channelized { frames: Vec::new(), statistics });
@@ -348,6 +350,21 @@ impl<Q: FrameSample> FEngine<Q> {
                 Ok(Channelized { frames, statistics })
             }
         }
+    }
+
+    /// Leaves the GPU at the start of a stream whose format has no kernel there, where the backend may.
+    fn settle(&mut self, format: ChunkFormat) -> Result<(), ChannelizerError> {
+        let (Engine::Gpu(_), None) = (&self.engine, self.format) else { return Ok(()) };
+        let Timeline { plan, inputs, .. } = &self.timeline;
+        // Samples of another kind are refused as such.
+        if plan.check_kind(format.is_complex()).is_err() {
+            return Ok(());
+        }
+        if let Err(missing) = gpu::check_format(plan, format) {
+            self.backend.gpu_for("f_engine", false).map_err(|_| missing)?;
+            self.engine = Engine::Cpu(CpuEngine::new(&self.backend, plan, *inputs, &self.settings)?);
+        }
+        Ok(())
     }
 
     /// Queues what a chunk in device memory completes.

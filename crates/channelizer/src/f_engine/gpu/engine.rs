@@ -9,7 +9,7 @@ use fringes_types::{ChunkFormat, Inputs, MemoryNeed, SampleChunk, TypesError};
 
 use super::super::{FrameSample, Job, Settings};
 use super::jobs::{Launch, Places, Source, Target, launches};
-use super::kernels::Kernels;
+use super::kernels::{Kernels, memory_bytes};
 use super::order::Order;
 use super::seam::{ChunkRows, Seam, Step};
 use super::tables::{Piece, Sent, Tables};
@@ -128,7 +128,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         // Two windows of what is held and its growth, in two buffers.
         let window = plan.window_samples() as u64;
         let held = of_inputs(row((2 * window).saturating_add(timeline.max_growth()))).saturating_mul(2);
-        let tables = (plan.channels() as u64).saturating_mul(64 + of_inputs(16)).saturating_add(4 * window);
+        let tables = memory_bytes(plan, format, inputs.len());
         // A job has at least a spectrum, and 80 bytes.
         let jobs = of_inputs(spectra.saturating_mul(80));
         let fixed = frame.saturating_add(held).saturating_add(tables);

@@ -18,9 +18,34 @@ pub(super) enum Kernels {
     General(Box<DeviceGeneral>),
 }
 
-/// `Ok` if there is a kernel for a plan, whatever the format of the samples.
+/// Bits of integers that the fast kernels take.
+const FAST_BITS: [u32; 2] = [8, 10];
+
+/// Whether samples of a format may have a fast kernel.
+fn is_fast(numbers: Numbers) -> bool {
+    numbers.parts == 1 && !numbers.floats && !numbers.little_endian && FAST_BITS.contains(&numbers.bits)
+}
+
+/// `Ok` if there is a kernel for a plan and some format of samples.
 pub(in crate::f_engine) fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
-    general::check(plan).map(|_| ())
+    match DeviceChannelizer::memory_bytes(plan, 0) {
+        Some(_) => Ok(()),
+        None => general::check(plan).map(|_| ()),
+    }
+}
+
+/// `Ok` if there is a kernel for a plan and a format of samples.
+pub(in crate::f_engine) fn check_format(plan: &Channelizer, format: ChunkFormat) -> Result<(), ChannelizerError> {
+    if is_fast(Numbers::of(format)?) { check(plan) } else { general::check(plan).map(|_| ()) }
+}
+
+/// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken.
+pub(super) fn memory_bytes(plan: &Channelizer, format: ChunkFormat, inputs: usize) -> u64 {
+    let fast = Numbers::of(format).ok().filter(|&numbers| is_fast(numbers));
+    fast.and_then(|_| DeviceChannelizer::memory_bytes(plan, inputs)).unwrap_or_else(|| {
+        let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
+        (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
+    })
 }
 
 impl Kernels {
@@ -39,11 +64,13 @@ impl Kernels {
         };
         let numbers = Numbers::of(format)?;
         let output = match Q::FORMAT {
+            SampleFormat::Int4 => Some(FrameFormat::Int4),
             SampleFormat::Int8 => Some(FrameFormat::Int8),
+            SampleFormat::Int16 => None,
+            SampleFormat::Float16 => Some(FrameFormat::Float16),
             SampleFormat::Float32 => Some(FrameFormat::Float32),
-            _ => None,
         };
-        if let Some(output) = output.filter(|_| !numbers.floats && !numbers.little_endian) {
+        if let Some(output) = output.filter(|_| is_fast(numbers)) {
             match DeviceChannelizer::load(device, plan, numbers.bits, output, inputs, gain) {
                 Err(ChannelizerError::NoKernel { .. }) => {}
                 loaded => return Ok(Self::Fast(Box::new(loaded?))),

@@ -22,5 +22,5 @@ mod tables;
 
 pub(super) use engine::{GpuEngine, Queued};
 pub use frames::{DeviceChannelized, DeviceFrames};
-pub(super) use kernels::check;
+pub(super) use kernels::{check, check_format};
 pub(super) use order::Order;
