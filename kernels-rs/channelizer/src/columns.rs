@@ -34,7 +34,7 @@
 
 use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
-use fringes_device::index::{ctaid_x, ctaid_y, tid_x};
+use fringes_device::index::tid_x;
 use fringes_device::matrix::{ldmatrix_x2_shared_b16, ldmatrix_x4_shared_b16};
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
@@ -126,20 +126,19 @@ fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bo
             && limits.launch.holds(job, limits.out as usize)
 }
 
-/// Runs this block's strip of its group.
+/// Runs a strip of 16 `n2` of a group of the launch.
 ///
 /// Traps if the views do not hold what a job asks for.
 ///
 /// # Safety
 /// A block of [`THREADS`] threads with [`shared_bytes`] of shared memory, all of which call it.
 #[inline(always)]
-pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments) {
+pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments, (strip, local): (u32, u32)) {
     let Arguments { samples, weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
     let radix = R::POINTS as u32;
     let step = 2 * radix * rows;
     // A row is a multiple of 32 bits.
     let row_words = BITS * (step / 32);
-    let (strip, local) = (ctaid_x(), ctaid_y());
     let group = first_group + local;
     if group * 2 >= count {
         return;
@@ -170,14 +169,15 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     }
     decode::<BITS, M, R>(samples, jobs, (group * 2, count), (rows, row_words), (strip, taps), shared);
     bar_sync_0();
-    let (warp, lane) = (thread / 32, thread % 32);
-    let (g, t) = (lane / 4, lane % 4);
-    // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
-    let row = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 + lane % 8;
-    // Entry of the tables: 2 t - s(g) + 7.
-    let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
-    let mut place = warp;
+    let mut place = thread / 32;
     while place < STRIP {
+        // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
+        let lane = opaque(thread as i32) as u32 % 32;
+        let (g, t) = (lane / 4, lane % 4);
+        // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
+        let row = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 + lane % 8;
+        // Entry of the tables: 2 t - s(g) + 7.
+        let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
         let n2 = strip * STRIP + place;
         let column = 2 * place;
         let first = row + column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
@@ -187,7 +187,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
                 // So that fragments of many columns are not loaded long before they are needed.
-                let entry = if R::POINTS > 8 { opaque(entry as i32) as u32 } else { entry };
+                let entry = opaque(entry as i32) as u32;
                 unroll!(part in 0 1 {
                     let column = 2 * rows * n1 as u32 + part as u32;
                     let piece = first
@@ -198,6 +198,9 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
             }
         });
         // Spectra 8 g + t, and 4 further on.
+        let lane = opaque(thread as i32) as u32 % 32;
+        let (g, t) = (lane / 4, lane % 4);
+        let n2 = strip * STRIP + opaque(place as i32) as u32;
         let at = ((local * rows + n2) * radix) as usize * SPECTRA as usize + (8 * g + t) as usize;
         unroll!(half in 0 1 {
             let (mut a, mut b) = (R::ZERO, R::ZERO);

@@ -1,11 +1,12 @@
 //! The entry points.
 
+use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 
 use crate::butterfly::{Eight, Four, Sixteen, Two};
 use crate::job::Launch;
 use crate::quantise::{F16, F32, I4, I8};
-use crate::{columns, rows};
+use crate::{both, columns, rows};
 
 /// The first pass: name, bits, sixteens of taps, points.
 macro_rules! columns {
@@ -49,7 +50,7 @@ macro_rules! columns {
                 let arguments =
                     columns::Arguments { samples, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
                 // SAFETY: a block has the threads that it asks for, and all of them are here.
-                unsafe { columns::run::<$bits, $m, $radix>(arguments) };
+                unsafe { columns::run::<$bits, $m, $radix>(arguments, (ctaid_x(), ctaid_y())) };
             }
         }
     )* };
@@ -70,6 +71,100 @@ pub mod filter {
         columns_b10_m1_r16 10 1 Sixteen 1;
         columns_b10_m2_r16 10 2 Sixteen 1;
     }
+}
+
+/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels, points of a row, last digit, name.
+macro_rules! both {
+    ($($module:ident $part:literal $channels:literal $rows:literal $last:ident $name:ident;)*) => { $(
+        #[doc = concat!("Both passes for ", $channels, " channels.")]
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        pub mod $module {
+            use super::*;
+
+            fringes_device::kernel! {
+                #[doc = concat!("Both passes of ", $channels, " channels.")]
+                ///
+                /// See [`columns`], [`rows`] and [`both`](crate::both).
+                #[launch(threads(256), min_blocks(2))]
+                pub fn $name(
+                    samples: Global<u32>,
+                    weights: Global<[u32; 4]>,
+                    tails: Global<[u32; 2]>,
+                    workspace: GlobalMut<[f32; 4]>,
+                    counters: GlobalMut<u32>,
+                    first: Global<[f32; 4]>,
+                    middle: Global<[f32; 4]>,
+                    last: Global<[f32; 2]>,
+                    roots: Global<[f32; 2]>,
+                    gains: Global<[f32; 2]>,
+                    jobs: Global<[u32; 4]>,
+                    out: GlobalMut<u16>,
+                    saturated: GlobalMut<u32>,
+                    inputs: u32,
+                    taps: u32,
+                    count: u32,
+                    ring: u32,
+                    lag: u32,
+                    first_channel: u32,
+                    channels: u32,
+                    channel_stride: u64,
+                    period: u32,
+                    period_stride: u64,
+                    time_stride: u32,
+                    seed: u64,
+                    dither: u32,
+                ) {
+                    let launch = Launch {
+                        first_channel,
+                        channels,
+                        channel_stride,
+                        period,
+                        period_stride,
+                        time_stride,
+                        seed,
+                        dither: dither != 0,
+                    };
+                    let limits =
+                        columns::Limits { out: out.len() as u64, saturated: saturated.len() as u32, inputs, launch };
+                    let filter = columns::Arguments {
+                        samples,
+                        weights,
+                        tails,
+                        jobs,
+                        workspace,
+                        limits,
+                        taps,
+                        count,
+                        first_group: 0,
+                        rows: $rows,
+                    };
+                    let rest = rows::Arguments {
+                        // SAFETY: a point of the one view is two of the other.
+                        workspace: unsafe { workspace.cast() },
+                        digits: (first, middle),
+                        last,
+                        roots,
+                        gains,
+                        jobs,
+                        out,
+                        saturated,
+                        count,
+                        first_group: 0,
+                        launch,
+                    };
+                    // SAFETY: a block has the threads that it asks for, and all of them are here.
+                    unsafe { both::run::<$rows, { $channels / $rows }, $last>(filter, rest, counters, (ring, lag)) };
+                }
+            }
+        }
+    )* };
+}
+
+both! {
+    both_256 "rows_256" 256 32 Two channelize_256_i8;
+    both_512 "rows_512" 512 64 Four channelize_512_i8;
+    both_1024 "rows_1024" 1024 128 Eight channelize_1024_i8;
+    both_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
 }
 
 /// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit; name, blocks, format, element.
@@ -117,7 +212,8 @@ macro_rules! rows {
                         dither: dither != 0,
                     };
                     let arguments = rows::Arguments {
-                        workspace,
+                        // SAFETY: the same view; it is only read.
+                        workspace: unsafe { GlobalMut::from_raw_parts(workspace.address(0), workspace.len()) },
                         digits: (first, middle),
                         last,
                         roots,
@@ -129,8 +225,10 @@ macro_rules! rows {
                         first_group,
                         launch,
                     };
+                    let tile =
+                        rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x(), part: 0 };
                     // SAFETY: a block has the threads that it asks for, and all of them are here.
-                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments) };
+                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments, tile) };
                 }
             })*
         }

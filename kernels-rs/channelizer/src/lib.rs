@@ -10,8 +10,11 @@
 //! | `rows_128` | points of the rest of the transform, so `128 R` channels ([`rows`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`]) |
 //!
+//! `channelize_1024_i8` and its like are both passes in one launch ([`both`]).
+//!
 //! Between the passes points lie in a workspace that stays in L2. Samples are read once from device memory, values written once.
 
+pub mod both;
 pub mod butterfly;
 pub mod columns;
 pub mod complex;

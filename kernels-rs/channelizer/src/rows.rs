@@ -20,7 +20,6 @@
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
-use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
@@ -72,7 +71,7 @@ pub const fn shared_bytes(rows: u32) -> u32 {
 #[derive(Clone, Copy)]
 pub struct Arguments<T> {
     /// What [`columns`] wrote.
-    pub workspace: Global<[f32; 2]>,
+    pub workspace: GlobalMut<[f32; 2]>,
     /// Factors of the first digit, `[k1]`, and of the second one, `[k1 + R c1]`, pairs of complex numbers.
     pub digits: (Global<[f32; 4]>, Global<[f32; 4]>),
     /// Factors of the last digit, `[k]`.
@@ -119,18 +118,36 @@ unsafe fn points<L: Radix>(shared: Shared<[f32; 2]>, at: u32, stride: u32) -> L:
     x
 }
 
-/// Runs this block's two rows of its slots.
+/// Which rows and slots some threads have.
+#[derive(Clone, Copy)]
+pub struct Tile {
+    /// Which [`slots`] of the group.
+    pub tile: u32,
+    /// Which two rows.
+    pub pair: u32,
+    /// Group of the launch.
+    pub local: u32,
+    /// Number of the thread among [`threads`].
+    pub thread: u32,
+    /// Which part of the block they are.
+    pub part: u32,
+}
+
+/// Runs two rows of some slots.
 ///
 /// # Safety
-/// A block of [`threads`] threads with [`shared_bytes`] of shared memory, all of which call it; [`columns`] has checked the jobs.
+/// A block is made of parts of [`threads`] threads, which have [`shared_bytes`] of shared memory each and tiles of one group; all threads of the block call it;
+/// [`columns`] has checked the jobs.
 #[inline(always)]
-pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(arguments: Arguments<O::Stored>) {
+pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
+    arguments: Arguments<O::Stored>,
+    Tile { tile, pair, local, thread, part }: Tile,
+) {
     let Arguments { workspace, digits, jobs, count, first_group, launch, .. } = arguments;
     let radix = RADIX;
     let slots = slots(ROWS);
     let long = ROWS > 256;
     let channels = ROWS * radix;
-    let (tile, pair, local) = (ctaid_x(), ctaid_y(), ctaid_z());
     let group = first_group + local;
     if group * 2 >= count {
         return;
@@ -143,12 +160,11 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(arg
         || (arguments.last.len() as u32) < channels / L::POINTS as u32 * L::FACTORS as u32
         || (arguments.roots.len() as u32) <= channels
         || (count as usize) * JOB_WORDS > jobs.len()
-        || Shared::<u8>::dynamic().len() < shared_bytes(ROWS) as usize
+        || Shared::<u8>::dynamic().len() < ((part + 1) * shared_bytes(ROWS)) as usize
     {
         trap();
         return;
     }
-    let thread = tid_x();
     let (slot, q) = (thread % slots, thread / slots);
     let linear = tile * slots + slot;
     // Rows 0 and R / 2 go together.
@@ -161,7 +177,8 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(arg
             x[r][i] = workspace.load((at + i as u32 * (ROWS / 16) * radix * columns::SLOTS) as usize);
         });
     });
-    let shared = Shared::<[f32; 2]>::dynamic();
+    let own_part = shared_bytes(ROWS) / 8;
+    let shared = Shared::<[f32; 2]>::dynamic().part((part * own_part) as usize, own_part as usize);
     let exchanged = (2 * DIGIT * pitch(ROWS) * slots) as usize;
     let exchange = shared.part(0, exchanged);
     let powers = shared.part(exchanged, (L::POINTS as u32 * slots) as usize);

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, PtxSet, Stream, args};
 use num_complex::Complex64;
 
-use super::shape::{JOBS, SPECTRA, Shape};
+use super::shape::{COUNTERS, JOBS, Pipeline, SPECTRA, Shape};
 use super::{JOB_WORDS, tables};
 use crate::{Channelizer, ChannelizerError};
 
@@ -27,6 +27,8 @@ const ROWS: [(usize, &str); 9] = [
 
 /// Bits of a sample that have kernels.
 const BITS: [u32; 2] = [8, 10];
+/// Numbers of channels for which both kernels of 10 bits to 8 with up to 16 taps are one.
+const BOTH: [usize; 4] = [256, 512, 1024, 4096];
 /// Most taps that have kernels.
 const MOST_TAPS: usize = 32;
 
@@ -86,7 +88,7 @@ pub struct JobTable<'a> {
 
 /// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps.
 ///
-/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a workspace of at most 32 MiB (64 MiB for 65536 channels) that belongs to the
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the
 /// object, so its launches run one after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
@@ -94,6 +96,9 @@ pub struct DeviceChannelizer {
     shape: Shape,
     columns: Kernel,
     rows: Kernel,
+    /// Both in one launch, where there is such a kernel.
+    both: Option<Kernel>,
+    pipeline: Pipeline,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 4]>,
@@ -110,6 +115,8 @@ pub struct DeviceChannelizer {
 #[derive(Debug)]
 struct Workspace {
     points: Buffer<[f32; 4]>,
+    /// Counters of the kernel that is both.
+    counters: Option<Buffer<u32>>,
     /// The stream that was last to use them.
     stream: Stream,
 }
@@ -156,12 +163,24 @@ impl DeviceChannelizer {
         let Some((_, text)) = ROWS.into_iter().find(|(size, _)| *size == channels) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
-        let rows = device.load(&PtxSet::new(text))?.kernel(&format!("rows_{channels}_{}", format.name()))?;
+        let module = device.load(&PtxSet::new(text))?;
+        let rows = module.kernel(&format!("rows_{channels}_{}", format.name()))?;
+        let common = bits == 10 && taps == 1 && format == FrameFormat::Int8;
+        let both = if common && BOTH.contains(&channels) {
+            Some(module.kernel(&format!("channelize_{channels}_i8"))?)
+        } else {
+            None
+        };
         let stream = device.new_stream()?;
-        let points = shape.groups_of_launch() * shape.workspace_of_group();
+        let pipeline = shape.pipeline(device.info().multiprocessors as usize);
+        let places = if both.is_some() { pipeline.places } else { shape.groups_of_launch() };
+        let counters = if both.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
+        let points = places * shape.workspace_of_group();
         Ok(Self {
             columns,
             rows,
+            both,
+            pipeline,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
@@ -171,7 +190,7 @@ impl DeviceChannelizer {
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
             roots: Buffer::from_slice(&stream, &tables::roots(&shape))?,
             gains: Buffer::from_slice(&stream, &gains)?,
-            workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, stream }),
+            workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, counters, stream }),
             shape,
         })
     }
@@ -191,7 +210,7 @@ impl DeviceChannelizer {
         [&self.columns, &self.rows]
     }
 
-    /// Bytes of device memory that an object takes for a plan and a number of inputs; none where there is no kernel for any samples.
+    /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let shape = check(plan, BITS[0], u32::MAX).ok()?;
         let channels = shape.channels() as u64;
@@ -200,7 +219,9 @@ impl DeviceChannelizer {
         // The first twiddles; the last ones and the roots.
         let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
         let gains = (8 * channels).saturating_mul(inputs as u64);
-        let workspace = 16 * (shape.groups_of_launch() * shape.workspace_of_group()) as u64;
+        let places = if BOTH.contains(&shape.channels()) { shape.most_places() } else { 0 };
+        let groups = shape.groups_of_launch().max(places);
+        let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
@@ -239,6 +260,40 @@ impl DeviceChannelizer {
             workspace.stream = stream.clone();
         }
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        if let (Some(both), Workspace { points, counters: Some(counters), .. }) = (&self.both, &mut *workspace) {
+            counters.view_mut().zero(stream)?;
+            let Pipeline { lag, places } = self.pipeline;
+            let arguments = args![
+                samples,
+                &self.weights,
+                &self.tails,
+                &mut *points,
+                &mut *counters,
+                &self.first,
+                &self.middle,
+                &self.last,
+                &self.roots,
+                &self.gains,
+                jobs,
+                out.reborrow(),
+                saturated.reborrow(),
+                self.inputs as u32,
+                self.taps,
+                jobs_of_launch,
+                places as u32,
+                lag as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+                dither.unwrap_or(0),
+                u32::from(dither.is_some()),
+            ];
+            let config = self.shape.both(count.div_ceil(JOBS), lag);
+            return Ok(both.launch_safe(stream, &config, arguments)?);
+        }
         for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
             let columns = args![
                 samples,

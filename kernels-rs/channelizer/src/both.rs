@@ -1,0 +1,137 @@
+//! Both passes in one launch.
+//!
+//! The first pass waits for the memory and for the ways to it, the second one computes: blocks of both on one multiprocessor take less time than one after the other, and there is no
+//! launch at whose end multiprocessors are empty.
+//!
+//! # Order
+//! Blocks take *tickets*, numbers in the order in which they begin. Of three, one has a strip of the first pass and two have tiles of the second one, of a group that is
+//! `lag` groups earlier. Group `g` has place `g % ring` of the workspace. Two counters of a place say how often a block of the first pass has filled its
+//! part of it, and how often one of the second has read its:
+//!
+//! ```text
+//! strip of group g    waits until tiles of g / ring groups have been read      (the place is free)
+//! tile of group g     waits until strips of g / ring + 1 groups are there      (the points are there)
+//! ```
+//!
+//! What a block waits for has smaller tickets, as `lag < ring`, so blocks that have begun before: nothing waits for ever, whatever order blocks begin in and however many there is room for. With `lag` groups of more blocks
+//! than begin together, they hardly wait at all.
+//!
+//! A block signs for all its threads after a barrier by an atomic addition that releases at the GPU's scope; a load that acquires, and a barrier, are before what depends on it.
+
+use fringes_device::atomic::{atom_acq_rel_gpu_global_add_u32, ld_acquire_gpu_global_u32};
+use fringes_device::barrier::bar_sync_0;
+use fringes_device::control::trap;
+use fringes_device::index::tid_x;
+use fringes_device::{GlobalMut, Shared};
+
+use crate::butterfly::{Eight, Twiddled};
+use crate::quantise::I8;
+use crate::{columns, rows};
+
+/// Most groups that the workspace has places for.
+pub const MOST_PLACES: u32 = 128;
+
+/// Counters: the next ticket, strips filled and tiles read of every place. They begin as zeros.
+pub const COUNTERS: u32 = 1 + 2 * MOST_PLACES;
+
+/// Bytes of shared memory of a block: those of either pass, and 16 more.
+pub const fn shared_bytes(rows: u32, radix: u32) -> u32 {
+    let first = columns::shared_bytes(1, radix);
+    let second = columns::THREADS / rows::threads(rows) * rows::shared_bytes(rows);
+    if first > second { first + 16 } else { second + 16 }
+}
+
+/// What a ticket is for.
+#[derive(Clone, Copy)]
+struct Work {
+    group: u32,
+    /// Number of the strip, or of the tiles, within the group.
+    index: u32,
+    first_pass: bool,
+}
+
+/// Runs what this block's ticket says.
+///
+/// # Safety
+/// A block of [`columns::THREADS`] threads with the shared memory of both passes, all of which call it; `counters` are zeros when the grid begins.
+#[inline(always)]
+pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
+    filter: columns::Arguments,
+    rest: rows::Arguments<u16>,
+    counters: GlobalMut<u32>,
+    (ring, lag): (u32, u32),
+) {
+    let strips = ROWS / columns::STRIP;
+    // Parts of a block with a tile each, and blocks of a group and two rows.
+    let parts = columns::THREADS / rows::threads(ROWS);
+    let tiles = columns::SLOTS / rows::slots(ROWS) / parts;
+    let blocks = tiles * (RADIX / 2);
+    let groups = filter.count.div_ceil(2);
+    // The ticket lies behind what the passes use.
+    let shared = Shared::<u32>::dynamic();
+    let note = (shared_bytes(ROWS, RADIX) / 4 - 1) as usize;
+    if ring == 0
+        || ring > MOST_PLACES
+        || lag == 0
+        || lag >= ring
+        || counters.len() < COUNTERS as usize
+        || shared.len() * 4 < shared_bytes(ROWS, RADIX) as usize
+    {
+        trap();
+        return;
+    }
+    let strips_filled = |place: u32| counters.address((1 + place) as usize);
+    let tiles_read = |place: u32| counters.address((1 + MOST_PLACES + place) as usize);
+    let work = |ticket: u32| {
+        let (three, which) = (ticket / 3, ticket % 3);
+        let index = if which == 0 { three } else { 2 * three + which - 1 };
+        let of_group = if which == 0 { strips } else { blocks };
+        Work { group: index / of_group, index: index % of_group, first_pass: which == 0 }
+    };
+    if tid_x() == 0 {
+        let ticket = atom_acq_rel_gpu_global_add_u32(counters.address(0), 1);
+        let Work { group, first_pass, .. } = work(ticket);
+        let group = if first_pass { group } else { group.wrapping_sub(lag) };
+        if group < groups {
+            let (place, turn) = (group % ring, group / ring);
+            let (counter, wanted) = if first_pass {
+                (tiles_read(place), turn * blocks)
+            } else {
+                (strips_filled(place), (turn + 1) * strips)
+            };
+            while ld_acquire_gpu_global_u32(counter) < wanted {}
+        }
+        shared.store(note, ticket);
+    }
+    bar_sync_0();
+    let Work { group, index, first_pass } = work(shared.load(note));
+    if first_pass {
+        if group >= groups {
+            return;
+        }
+        let place = group % ring;
+        let arguments = columns::Arguments { first_group: group - place, ..filter };
+        columns::run::<10, 1, Eight>(arguments, (index, place));
+        bar_sync_0();
+        if tid_x() == 0 {
+            // Computed anew, so that it takes no register meanwhile.
+            let place = work(shared.load(note)).group % ring;
+            atom_acq_rel_gpu_global_add_u32(strips_filled(place), 1);
+        }
+    } else {
+        let group = group.wrapping_sub(lag);
+        if group >= groups {
+            return;
+        }
+        let place = group % ring;
+        let arguments = rows::Arguments { first_group: group - place, ..rest };
+        let (part, thread) = (tid_x() / rows::threads(ROWS), tid_x() % rows::threads(ROWS));
+        let tile = rows::Tile { tile: index % tiles * parts + part, pair: index / tiles, local: place, thread, part };
+        rows::run::<ROWS, RADIX, L, I8>(arguments, tile);
+        bar_sync_0();
+        if tid_x() == 0 {
+            let place = work(shared.load(note)).group.wrapping_sub(lag) % ring;
+            atom_acq_rel_gpu_global_add_u32(tiles_read(place), 1);
+        }
+    }
+}
