@@ -11,6 +11,7 @@
 //!
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions` what some conversions
 //! take, and `fft_cycles` what FFT microkernels take from registers to registers.
+//! `instrument` is F-engine and X-engine one after the other: how many antennas one GPU keeps up with.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
 //! Times are medians; `spread` is the longest less the shortest, relative to the median.
@@ -39,6 +40,7 @@ mod delay;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
+mod instrument;
 mod random;
 mod rates;
 mod saxpy;
@@ -50,8 +52,9 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 43] = [
+const KERNELS: [&str; 44] = [
     "channelize",
+    "instrument",
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -125,6 +128,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     correlator_mma::run(&mut bench, &ceilings)?;
     correlator_wgmma::run(&mut bench, &ceilings)?;
     channelizer::run(&mut bench, &ceilings)?;
+    instrument::run(&mut bench)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
