@@ -139,7 +139,12 @@ pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spec
     Ok(at_ties)
 }
 
-/// Two streams have the same values: every bit, or, with delays, floats within 2^-20 of the largest and integers but for a few.
+/// Whether the kernels that filter on tensor cores take a case: there, sums have an order that depends on where a job begins.
+fn on_tensor_cores(case: &Case) -> bool {
+    case.plan().is_ok_and(|plan| plan.channels().is_power_of_two() && plan.channels() >= 256 && plan.taps() <= 32)
+}
+
+/// Two streams have the same values: every bit, or, with delays or filtered on tensor cores, floats within 2^-20 of the largest (f16: but for their last bit) and integers but for a few.
 pub(crate) fn same<Q: FrameSample>(
     case: &Case,
     expected: &Channelized<Q>,
@@ -147,7 +152,7 @@ pub(crate) fn same<Q: FrameSample>(
 ) -> Result<(), Fault> {
     axes(expected, found, case.format.codes().is_some())?;
     for (expected, found) in expected.frames.iter().zip(&found.frames) {
-        if case.delays.is_empty() {
+        if case.delays.is_empty() && !on_tensor_cores(case) {
             if expected != found {
                 return Err(format!("frames from {} on differ with the chunks", expected.first_stamp()).into());
             }
@@ -155,7 +160,9 @@ pub(crate) fn same<Q: FrameSample>(
         }
         let norm = |value: &Q| -> f64 { Complex::norm(value.to_c32()).into() };
         let largest = expected.heaps.data().iter().map(norm).fold(0f64, f64::max);
-        let bound = if Q::INTEGER { 1.5 } else { largest * 2f64.powi(-20) };
+        // Half floats are two bytes a part.
+        let bits = if size_of::<Q>() == 4 { -10 } else { -20 };
+        let bound = if Q::INTEGER { 1.5 } else { largest * 2f64.powi(bits) };
         let mut apart = 0;
         for (a, b) in expected.heaps.data().iter().zip(found.heaps.data()) {
             let difference = f64::from((a.to_c32() - b.to_c32()).norm());
