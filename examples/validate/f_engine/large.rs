@@ -31,7 +31,7 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
         };
         let sizes =
             params([("channels", case.channels), ("taps", case.taps), ("inputs", 2), ("spectra", case.spectra)]);
-        session.case(NAMES[0], &format!("{bits} bits, f64 reference"), sizes, |session| {
+        session.case(NAMES[0], format!("{bits} bits, f64 reference"), sizes, |session| {
             let verdict = run(&Backend::on(session.device.clone()), &case).map_err(|fault| fault.to_string());
             Ok(Outcome { time_ms: 0.0, value: 0.0, unit: "", against: "the f64 reference", verdict })
         })?;
