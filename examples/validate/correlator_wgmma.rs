@@ -149,13 +149,13 @@ impl<'a> Ready<'a> {
         ])
     }
 
-    /// With output and without.
+    /// With output and, where the kernel overwrites, without.
     fn both<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
     where
         [P; 2]: KernelElement,
     {
         self.run::<P>(session, kernel, name)?;
-        self.no_output::<P>(session, kernel, name)
+        if P::ADDS { Ok(()) } else { self.no_output::<P>(session, kernel, name) }
     }
 
     /// Products that are not written leave the sums as they are.

@@ -200,6 +200,12 @@ pub enum CorrelatorError {
         /// The largest one.
         limit: usize,
     },
+    /// A product without output was asked of a kernel that adds to its sums.
+    #[error("{kernel} adds to its sums: expected a kernel that overwrites them, for a product without output")]
+    Adds {
+        /// The kernel.
+        kernel: String,
+    },
     /// Sums of no parts.
     #[error("expected at least 1 part of sums, found 0")]
     NoParts,

@@ -369,7 +369,7 @@ impl WgmmaJob {
     /// Multiplies as [`WgmmaJob::launch`] does and writes nothing: what the products alone take. `sums` are not touched.
     ///
     /// # Errors
-    /// As [`WgmmaJob::launch`].
+    /// As [`WgmmaJob::launch`], and [`CorrelatorError::Adds`] for a kernel that adds to its sums.
     pub fn multiply<T: fringes_gpu::KernelElement>(
         &self,
         stream: &Stream,
@@ -378,6 +378,10 @@ impl WgmmaJob {
         samples: BufferView<'_, u8>,
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
+        let name = &entry.declaration().name;
+        if name.ends_with("_add") {
+            return Err(CorrelatorError::Adds { kernel: name.clone() });
+        }
         self.queue(stream, kernel, entry, samples, sums.slice(..0)?, usize::MAX)
     }
 
