@@ -378,10 +378,7 @@ impl WgmmaJob {
         samples: BufferView<'_, u8>,
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
-        let name = &entry.declaration().name;
-        if name.ends_with("_add") {
-            return Err(CorrelatorError::Adds { kernel: name.clone() });
-        }
+        overwrites(&entry.declaration().name)?;
         self.queue(stream, kernel, entry, samples, sums.slice(..0)?, usize::MAX)
     }
 
@@ -496,6 +493,11 @@ ptx! {
     HEAPS_F16 "heaps_f16";
 }
 
+/// Refuses entries that add to their sums, which need them.
+fn overwrites(entry: &str) -> Result<(), CorrelatorError> {
+    if entry.ends_with("_add") { Err(CorrelatorError::Adds { kernel: entry.into() }) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -531,6 +533,22 @@ mod tests {
                         assert!(line.contains(&format!("threads={} ", tile.threads())), "{line}");
                         assert!(line.contains(&format!("shared_bytes={} ", kernel.shared_bytes())), "{line}");
                         assert!(line.contains(&format!("min_blocks={} ", tile.resident())), "{line}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_kernels_that_overwrite_multiply_without_output() {
+        for format in Format::ALL {
+            for order in [Order::Rows, Order::DualHeaps, Order::SingleHeaps] {
+                for tile in Tile::ALL {
+                    let kernel = WgmmaKernel { format, order, tile };
+                    assert!(overwrites(&kernel.name(false)).is_ok(), "{kernel:?}");
+                    match overwrites(&kernel.name(true)) {
+                        Err(CorrelatorError::Adds { kernel: refused }) => assert_eq!(refused, kernel.name(true)),
+                        other => panic!("{kernel:?}: {other:?}"),
                     }
                 }
             }
