@@ -37,7 +37,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// # Frames
 /// A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame` strides, so that the correlator's
 /// batches align. The first frame is the first for which every input's samples exist. Frames are filled across chunks and steps of the
-/// delays at whatever cadence results: chunks of any size give the same bits.
+/// delays at whatever cadence results: chunks of any size give the same bits, on a GPU with [`DeviceChannelizer`](crate::gpu::DeviceChannelizer)'s kernels all but the last ones.
 ///
 /// # Missing data
 /// A spectrum is absent for an input if a sample of its window is flagged missing, or lies before the first of the stream: its values are 0
