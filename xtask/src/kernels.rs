@@ -93,6 +93,12 @@ const CRATES: &[KernelCrate] = &[
     channelize_any("integers_complex", "crates/channelizer/ptx/general/integers_complex"),
     channelize_any("floats_real", "crates/channelizer/ptx/general/floats_real"),
     channelize_any("floats_complex", "crates/channelizer/ptx/general/floats_complex"),
+    KernelCrate {
+        name: "channelizer-fir",
+        archs: &[Arch::Sm80],
+        destination: "crates/channelizer/ptx/filter",
+        part: None,
+    },
     KernelCrate { name: "samples", archs: &[Arch::Sm80], destination: "crates/channelizer/ptx/samples", part: None },
     delay("shift", "crates/channelizer/ptx/delay/shift"),
     delay("i4", "crates/channelizer/ptx/delay/i4"),

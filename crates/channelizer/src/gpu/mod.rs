@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`DeviceChannelizer`] | 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps |
 //! | [`DeviceGeneral`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
+//! | [`DeviceFilter`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
-//! How they work and what they are bound by is said in their crates, `kernels-rs/channelizer` and `kernels-rs/channelizer-general`.
+//! How they work and what they are bound by is said in their crates, `kernels-rs/channelizer`, `kernels-rs/channelizer-general` and `kernels-rs/channelizer-fir`.
 
 mod chunk;
+mod filter;
 pub(crate) mod format;
 pub(crate) mod general;
 mod job;
@@ -17,6 +19,7 @@ pub mod shape;
 pub mod tables;
 
 pub use chunk::{DeviceChunk, DeviceSamples, PADDING_WORDS, Staging};
+pub use filter::{DeviceFilter, FilterShape};
 pub use general::DeviceGeneral;
 pub use job::{JOB_WORDS, Job};
 pub use kernels::{DeviceChannelizer, FrameFormat, JobTable, Place};
