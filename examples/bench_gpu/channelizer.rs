@@ -21,15 +21,15 @@ use crate::random::Source;
 /// Samples of an input.
 const SAMPLES: usize = 1 << 26;
 /// Inputs: both polarisations of an antenna.
-const INPUTS: usize = 2;
+pub(crate) const INPUTS: usize = 2;
 /// Bits of a sample.
 const BITS: u32 = 10;
 /// Spectra of a frame.
-const FRAME: usize = 256;
+pub(crate) const FRAME: usize = 256;
 /// Key of the dither.
-const SEED: u64 = 20261122;
+pub(crate) const SEED: u64 = 20261122;
 /// Delays of the inputs, some odd samples, and their phases in turns.
-const DELAYS: [(f64, f64); INPUTS] = [(-37.3, 0.11), (-21.6, -0.23)];
+pub(crate) const DELAYS: [(f64, f64); INPUTS] = [(-37.3, 0.11), (-21.6, -0.23)];
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     if !bench.wants("channelize") || !bench.fits("packed samples", 1 << 30)? {
@@ -152,7 +152,7 @@ struct Data {
 }
 
 /// 2^64 as turns.
-fn fixed(turns: f64) -> u64 {
+pub(crate) fn fixed(turns: f64) -> u64 {
     ((turns - turns.floor()) * 2f64.powi(64)) as u64
 }
 
@@ -221,7 +221,7 @@ impl Data {
             .map_err(End::failed)?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;
         let mut jobs = Vec::new();
-        for first in (0..spectra).step_by(kernel.spectra_of_job()) {
+        for first in (0..spectra).step_by(kernel.spectra_of_job(0)) {
             for (input, delay) in values.iter().enumerate() {
                 let start = first * step + delay.coarse.unsigned_abs() as usize;
                 jobs.push(Job {
@@ -232,7 +232,7 @@ impl Data {
                     slope: fixed(-delay.fine / step as f64),
                     slope_rate: 0,
                     spectrum: first as u64,
-                    spectra: kernel.spectra_of_job().min(spectra - first) as u32,
+                    spectra: kernel.spectra_of_job(0).min(spectra - first) as u32,
                     time: first as u32,
                     input: input as u32,
                     count: input as u32,

@@ -11,7 +11,8 @@
 //!
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions` what some conversions
 //! take, and `fft_cycles` what FFT microkernels take from registers to registers.
-//! `instrument` is F-engine and X-engine one after the other: how many antennas one GPU keeps up with.
+//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with the samples'
+//! way from pinned host memory beside them: how many antennas one GPU keeps up with.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
 //! Times are medians; `spread` is the longest less the shortest, relative to the median.
@@ -40,7 +41,10 @@ mod delay;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
+mod filter;
+mod general;
 mod instrument;
+mod instrument_link;
 mod random;
 mod rates;
 mod saxpy;
@@ -52,8 +56,10 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 44] = [
+const KERNELS: [&str; 46] = [
     "channelize",
+    "channelize_general",
+    "filter",
     "instrument",
     "pack",
     "pack_xgpu",
@@ -128,6 +134,8 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     correlator_mma::run(&mut bench, &ceilings)?;
     correlator_wgmma::run(&mut bench, &ceilings)?;
     channelizer::run(&mut bench, &ceilings)?;
+    general::run(&mut bench, &ceilings)?;
+    filter::run(&mut bench, &ceilings)?;
     instrument::run(&mut bench)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;

@@ -28,6 +28,7 @@ mod fft;
 mod fft_beams;
 mod fft_data;
 mod fft_note;
+mod filter;
 mod one_call;
 mod saxpy;
 mod session;
@@ -40,7 +41,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 52] = [
+const KERNELS: [&str; 53] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -75,6 +76,7 @@ const KERNELS: [&str; 52] = [
     "rotate",
     "rotate_heaps",
     "rotate_rows",
+    "filter",
     "f_engine",
     "f_engine_streams",
     "f_engine_device",
@@ -135,6 +137,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     correlator_mma::validate(session)?;
     correlator_wgmma::validate(session)?;
     delay::validate(session)?;
+    filter::validate(session)?;
     f_engine::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;

@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
         run: |root, python| script(root, python, "check_layout.py", &examples(root).join("dump_layouts")),
     },
     Step { name: "operations", run: |root, python| script(root, python, "check_operations.py", &examples(root)) },
+    Step { name: "f_engine", run: |root, python| script(root, python, "check_f_engine.py", &examples(root)) },
     Step { name: "uvfits", run: uvfits },
     Step { name: "recordings", run: |root, python| script(root, python, "check_fx.py", &examples(root)) },
 ];

@@ -14,9 +14,18 @@ const CHANNELS: usize = 256;
 const STEP: usize = 2 * CHANNELS;
 const SPECTRA_PER_FRAME: usize = 64;
 
-/// The backends that are tested.
+/// The CPU, and a GPU where there is one, which has to have kernels for everything.
 fn backends() -> Vec<Backend> {
-    vec![Backend::cpu()]
+    let gpu = Backend::auto().device().map(|device| Backend::on(device.clone()));
+    [Backend::cpu()].into_iter().chain(gpu).collect()
+}
+
+#[test]
+#[ignore = "asks for a GPU: fails where the other test had none"]
+fn there_is_a_gpu_for_this_test() {
+    let backends = backends();
+    let device = backends.last().and_then(Backend::device).unwrap();
+    println!("{}", device.info());
 }
 
 /// Normal numbers, nearly.
@@ -108,7 +117,7 @@ fn a_sources_delay_is_recovered_to_a_thousandth_of_a_sample() {
         let data = samples([0.0, delay], length);
         for backend in backends() {
             let found = delay_of(&visibilities(&backend, &data, DelayModel::zero()));
-            println!("delay {delay}: {found:.5} without a model");
+            println!("delay {delay}, {}: {found:.5} without a model", backend.name());
             assert!((found - delay).abs() < 1e-3, "{delay} {found}");
             // Antenna 0 delayed by nearly as much: the rest comes back, and the delays add up.
             for model in [delay, delay - 0.4] {

@@ -20,14 +20,13 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// 32 bits for a channel of a spectrum with the words `a` and `b`; all arithmetic modulo 2^32.
+/// 32 bits for a channel of a spectrum with the words `a` and `b`: of products of 64 bits, both halves, all other arithmetic modulo 2^32.
 pub fn hash(a: u32, b: u32, channel: u32) -> u32 {
-    let mut h = channel.wrapping_mul(0x9E37_79B9).wrapping_add(a);
-    h ^= h >> 16;
-    h = h.wrapping_mul(0x21F0_AAAD);
-    h ^= (h >> 15) ^ b;
-    h = h.wrapping_mul(0xD35A_2D97);
-    h ^ (h >> 15)
+    let folded = |a: u32, b: u32| {
+        let product = u64::from(a) * u64::from(b);
+        product as u32 ^ (product >> 32) as u32
+    };
+    folded(folded(channel.wrapping_mul(0x9E37_79B9).wrapping_add(a), 0x21F0_AAAD) ^ b, 0xD35A_2D97)
 }
 
 /// The dither of a channel: `spectrum` is the spectrum's stamp over the stride, `channel` its number within the plan.

@@ -139,12 +139,7 @@ pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spec
     Ok(at_ties)
 }
 
-/// Whether the kernels that filter on tensor cores take a case: there, sums have an order that depends on where a job begins.
-fn on_tensor_cores(case: &Case) -> bool {
-    case.plan().is_ok_and(|plan| plan.channels().is_power_of_two() && plan.channels() >= 256 && plan.taps() <= 32)
-}
-
-/// Two streams have the same values: every bit, or, with delays or filtered on tensor cores, floats within 2^-20 of the largest (f16: but for their last bit) and integers but for a few.
+/// Two streams have the same values: every bit, or, with delays, floats within 2^-20 of the largest (f16: but for their last bit) and integers but for a few.
 pub(crate) fn same<Q: FrameSample>(
     case: &Case,
     expected: &Channelized<Q>,
@@ -152,7 +147,7 @@ pub(crate) fn same<Q: FrameSample>(
 ) -> Result<(), Fault> {
     axes(expected, found, case.format.codes().is_some())?;
     for (expected, found) in expected.frames.iter().zip(&found.frames) {
-        if case.delays.is_empty() && !on_tensor_cores(case) {
+        if case.delays.is_empty() {
             if expected != found {
                 return Err(format!("frames from {} on differ with the chunks", expected.first_stamp()).into());
             }

@@ -106,8 +106,7 @@ impl Arguments {
     #[inline(always)]
     fn fit(&self, most: usize) -> bool {
         let Self { samples, weights, starts, out, bits, columns, taps, spectra, section, inputs } = *self;
-        bits >= LEAST_BITS
-            && bits <= MOST_BITS
+        (LEAST_BITS..=MOST_BITS).contains(&bits)
             && columns > 0
             && columns <= MOST_COLUMNS
             && columns.is_multiple_of(PIECE)

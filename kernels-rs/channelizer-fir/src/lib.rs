@@ -15,14 +15,14 @@
 //! | what | amount | `B = 10`, `T = 16` |
 //! |---|---|---|
 //! | device memory | `B / 8 + 4` bytes | 5.25 |
-//! | shared memory | `B / 8` bytes in, 8 out | 9.25 |
+//! | shared memory | `B / 8` bytes in, 4 out | 5.25 |
 //! | multiply-adds | `T` | 16 |
 //! | decode: 2 loads, a byte permutation, a shift, 2 three-input operations, 2 subtractions for 2 samples | 4 | 4 |
 //! | store and its address, 8 bytes | 2 | 2 |
-//! | copies, waits, the loop, for 2 samples of each row | less than 1 | |
+//! | copies, waits, the loop | 1.5 | 1.5 |
 //!
-//! 23 instructions for 5.25 bytes: an H200 issues 132 x 4 x 32 x 1.7e9 = 28.7e12 a second, enough for 1250 Gsamples/s, and its memory moves 4.1e12 bytes a
-//! second, enough for 780. A section of spectra reads `T - 1` rows before its own: `(T - 1) / section` more samples and multiply-adds.
+//! 24 instructions (23.7 in the machine code) for 5.25 bytes: an H200 issues 132 x 4 x 32 x 1.98e9 = 33.5e12 a second, enough for 1400 Gsamples/s, and its memory moves
+//! 4.08e12 bytes a second, enough for 777. A section of spectra reads `T - 1` rows before its own: `(T - 1) / section` more samples and multiply-adds.
 //!
 //! # A block
 //! of 128 threads has [`filter::STRIP`] neighbouring columns of a section of one input's spectra; a thread has two columns. Rows of samples come to shared memory by

@@ -12,7 +12,7 @@
 use fringes_device::{Global, Shared, Value};
 use fringes_kernels_channelizer::complex::{Complex, mul, mul_add};
 use fringes_kernels_channelizer::post::real_pair;
-use fringes_kernels_channelizer::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash};
+use fringes_kernels_channelizer::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash, hash_start};
 
 use crate::entry::Entry;
 use crate::shape::{Divisor, Shape, place, slot};
@@ -125,7 +125,11 @@ impl Post {
     ) -> u32 {
         let factor = mul(entry.factor(channel), gain);
         let mut v = if O::INTEGER && self.dither {
-            dither(mul_add(factor, x, [DITHER_BASE; 2]), hash(channel, entry.key), DITHER_STEP)
+            dither(
+                mul_add(factor, x, [DITHER_BASE; 2]),
+                hash(hash_start(channel, entry.key[0]), entry.key[1]),
+                DITHER_STEP,
+            )
         } else {
             mul(factor, x)
         };

@@ -4,7 +4,7 @@
 //! launch at whose end multiprocessors are empty.
 //!
 //! # Order
-//! Blocks take *tickets*, numbers in the order in which they begin. Of three, one has a strip of the first pass and two have tiles of the second one, of a group that is
+//! Blocks take *tickets*, numbers in the order in which they are taken, one after the other as long as there are any. Of three, one has a strip of the first pass and two have tiles of the second one, of a group that is
 //! `lag` groups earlier. Group `g` has place `g % ring` of the workspace. Two counters of a place say how often a block of the first pass has filled its
 //! part of it, and how often one of the second has read its:
 //!
@@ -13,8 +13,8 @@
 //! tile of group g     waits until strips of g / ring + 1 groups are there      (the points are there)
 //! ```
 //!
-//! What a block waits for has smaller tickets, as `lag < ring`, so blocks that have begun before: nothing waits for ever, whatever order blocks begin in and however many there is room for. With `lag` groups of more blocks
-//! than begin together, they hardly wait at all.
+//! What a block waits for has smaller tickets, as `lag < ring`. Of the tickets that are taken and not done, the smallest waits for nothing, and the block that has it is at it: nothing
+//! waits for ever, whatever order blocks begin in and however many there is room for. With `lag` groups of more blocks than run together, they hardly wait at all.
 //!
 //! A block signs for all its threads after a barrier by an atomic addition that releases at the GPU's scope; a load that acquires, and a barrier, are before what depends on it.
 
@@ -22,14 +22,18 @@ use fringes_device::atomic::{atom_acq_rel_gpu_global_add_u32, ld_acquire_gpu_glo
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
-use fringes_device::{GlobalMut, Shared};
+use fringes_device::{GlobalMut, Shared, opaque};
 
 use crate::butterfly::{Eight, Twiddled};
+use crate::job::Launch;
 use crate::quantise::I8;
 use crate::{columns, rows};
 
 /// Most groups that the workspace has places for.
 pub const MOST_PLACES: u32 = 128;
+
+/// Most groups of a launch, so that numbers of tickets do not overflow.
+pub const MOST_GROUPS: u32 = 1 << 20;
 
 /// Counters: the next ticket, strips filled and tiles read of every place. They begin as zeros.
 pub const COUNTERS: u32 = 1 + 2 * MOST_PLACES;
@@ -45,12 +49,17 @@ pub const fn shared_bytes(rows: u32, radix: u32) -> u32 {
 #[derive(Clone, Copy)]
 struct Work {
     group: u32,
+    /// The group's place, and how many had it before.
+    place: u32,
+    turn: u32,
     /// Number of the strip, or of the tiles, within the group.
     index: u32,
     first_pass: bool,
+    /// Whether there is such a group.
+    there: bool,
 }
 
-/// Runs what this block's ticket says.
+/// Takes tickets and runs what they say, until there are no more.
 ///
 /// # Safety
 /// A block of [`columns::THREADS`] threads with the shared memory of both passes, all of which call it; `counters` are zeros when the grid begins.
@@ -66,7 +75,6 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
     let parts = columns::THREADS / rows::threads(ROWS);
     let tiles = columns::SLOTS / rows::slots(ROWS) / parts;
     let blocks = tiles * (RADIX / 2);
-    let groups = filter.count.div_ceil(2);
     // The ticket lies behind what the passes use.
     let shared = Shared::<u32>::dynamic();
     let note = (shared_bytes(ROWS, RADIX) / 4 - 1) as usize;
@@ -74,64 +82,78 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
         || ring > MOST_PLACES
         || lag == 0
         || lag >= ring
+        || filter.count > 2 * MOST_GROUPS
         || counters.len() < COUNTERS as usize
         || shared.len() * 4 < shared_bytes(ROWS, RADIX) as usize
+        || filter.rows != ROWS
+        || !columns::holds::<1, Eight>(&filter, ring)
+        || !rows::holds::<ROWS, RADIX, L, u16>(&rest, ring, parts)
     {
         trap();
         return;
     }
     let strips_filled = |place: u32| counters.address((1 + place) as usize);
     let tiles_read = |place: u32| counters.address((1 + MOST_PLACES + place) as usize);
+    // What follows from the arguments is computed anew where it is needed, and takes no registers meanwhile.
+    let anew = |value: u32| opaque(value as i32) as u32;
     let work = |ticket: u32| {
         let (three, which) = (ticket / 3, ticket % 3);
         let index = if which == 0 { three } else { 2 * three + which - 1 };
         let of_group = if which == 0 { strips } else { blocks };
-        Work { group: index / of_group, index: index % of_group, first_pass: which == 0 }
+        let group = if which == 0 { index / of_group } else { (index / of_group).wrapping_sub(anew(lag)) };
+        let there = group < anew(filter.count).div_ceil(2);
+        let ring = anew(ring).max(1);
+        Work { group, place: group % ring, turn: group / ring, index: index % of_group, first_pass: which == 0, there }
     };
-    if tid_x() == 0 {
-        let ticket = atom_acq_rel_gpu_global_add_u32(counters.address(0), 1);
-        let Work { group, first_pass, .. } = work(ticket);
-        let group = if first_pass { group } else { group.wrapping_sub(lag) };
-        if group < groups {
-            let (place, turn) = (group % ring, group / ring);
-            let (counter, wanted) = if first_pass {
-                (tiles_read(place), turn * blocks)
-            } else {
-                (strips_filled(place), (turn + 1) * strips)
-            };
-            while ld_acquire_gpu_global_u32(counter) < wanted {}
+    // One thread takes tickets and waits for what they depend on, meanwhile another one signs for what is done.
+    let (takes, signs) = (tid_x() == 32, tid_x() == 0);
+    let take = || if takes { counters.atomic_add(0, 1) } else { 0 };
+    let mut next = take();
+    loop {
+        if takes {
+            let Work { place, turn, first_pass, there, .. } = work(next);
+            if there {
+                let (counter, wanted) = if first_pass {
+                    (tiles_read(place), turn * blocks)
+                } else {
+                    (strips_filled(place), (turn + 1) * strips)
+                };
+                while ld_acquire_gpu_global_u32(counter) < wanted {}
+            }
+            shared.store(note, next);
         }
-        shared.store(note, ticket);
-    }
-    bar_sync_0();
-    let Work { group, index, first_pass } = work(shared.load(note));
-    if first_pass {
-        if group >= groups {
+        bar_sync_0();
+        let ticket = shared.load(note);
+        if ticket >= 3 * strips * (anew(filter.count).div_ceil(2) + anew(lag)) {
             return;
         }
-        let place = group % ring;
-        let arguments = columns::Arguments { first_group: group - place, ..filter };
-        columns::run::<10, 1, Eight>(arguments, (index, place));
-        bar_sync_0();
-        if tid_x() == 0 {
-            // Computed anew, so that it takes no register meanwhile.
-            let place = work(shared.load(note)).group % ring;
-            atom_acq_rel_gpu_global_add_u32(strips_filled(place), 1);
+        let Work { group, place, index, first_pass, there, .. } = work(ticket);
+        let again = |launch: Launch| Launch {
+            channels: anew(launch.channels),
+            period: anew(launch.period),
+            // With rows of three transforms it is this one that costs a spilled register.
+            dither: if ROWS > 256 { launch.dither } else { anew(launch.dither as u32) != 0 },
+            ..launch
+        };
+        let (first_group, count) = (group - place, anew(filter.count));
+        if there && first_pass {
+            let limits = columns::Limits { launch: again(filter.limits.launch), ..filter.limits };
+            let arguments = columns::Arguments { first_group, count, limits, ..filter };
+            columns::run::<10, 1, Eight>(arguments, (index, place));
+        } else if there {
+            let arguments = rows::Arguments { first_group, count, launch: again(rest.launch), ..rest };
+            let thread = anew(tid_x());
+            let (part, thread) = (thread / rows::threads(ROWS), thread % rows::threads(ROWS));
+            let tile =
+                rows::Tile { tile: index % tiles * parts + part, pair: index / tiles, local: place, thread, part };
+            rows::run::<ROWS, RADIX, L, I8>(arguments, tile);
         }
-    } else {
-        let group = group.wrapping_sub(lag);
-        if group >= groups {
-            return;
-        }
-        let place = group % ring;
-        let arguments = rows::Arguments { first_group: group - place, ..rest };
-        let (part, thread) = (tid_x() / rows::threads(ROWS), tid_x() % rows::threads(ROWS));
-        let tile = rows::Tile { tile: index % tiles * parts + part, pair: index / tiles, local: place, thread, part };
-        rows::run::<ROWS, RADIX, L, I8>(arguments, tile);
+        next = take();
+        let Work { place, first_pass, there, .. } = work(shared.load(note));
         bar_sync_0();
-        if tid_x() == 0 {
-            let place = work(shared.load(note)).group.wrapping_sub(lag) % ring;
-            atom_acq_rel_gpu_global_add_u32(tiles_read(place), 1);
+        if signs && there {
+            let counter = if first_pass { strips_filled(place) } else { tiles_read(place) };
+            atom_acq_rel_gpu_global_add_u32(counter, 1);
         }
     }
 }

@@ -23,7 +23,7 @@
 //! # A block
 //! has a *group* of two jobs of up to 64 spectra, usually the polarisations of an antenna, and a strip of 16 `n2`. Rows 0 to 7 of `A` are of the first job, rows 8 to 15 of the second, so
 //! that a lane has both jobs' values of a spectrum. Samples are decoded into shared memory, `[job][column][row]`, once
-//! for all 64 spectra: `(64 + 16 M) / 64` times.
+//! for all 64 spectra: `(64 + 16 M) / 64` times. The spectra of a job begin in slot `spectrum mod 8`, so that sums of one spectrum have the same order, and the same bits, whatever job it is in.
 //!
 //! # Workspace
 //! `[group][n2][k1][spectrum][job]`, complex f32: 8 bytes a point, written and read once while they are in L2.
@@ -118,7 +118,7 @@ fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bo
     let rows = (job.spectra as u64).wrapping_add(*taps as u64).wrapping_sub(1);
     let words = (job.first_bit / 32).wrapping_add((row_words as u64).wrapping_mul(rows)).wrapping_add(1);
     job.spectra == 0
-        || job.spectra <= SPECTRA
+        || job.spectra <= SPECTRA - job.lead()
             && job.first_bit < 1 << 60
             && words < samples.len() as u64
             && job.input < limits.inputs
@@ -126,12 +126,28 @@ fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bo
             && limits.launch.holds(job, limits.out as usize)
 }
 
-/// Runs a strip of 16 `n2` of a group of the launch.
+/// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
+#[inline(always)]
+pub fn holds<const M: usize, R: Radix>(arguments: &Arguments, places: u32) -> bool {
+    let Arguments { weights, tails, jobs, workspace, taps, count, rows, .. } = arguments;
+    let radix = R::POINTS as u32;
+    let step = (2 * radix * rows) as usize;
+    let points = (places * rows * radix) as usize * SPECTRA as usize;
+    *taps > 0
+        && *taps <= 16 * M as u32
+        && points <= workspace.len()
+        && step * 16 * M <= weights.len()
+        && step * 16 <= tails.len()
+        && *count as usize * JOB_WORDS <= jobs.len()
+        && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
+}
+
+/// Runs strip `strip` of 16 `n2`, which there must be, of a group of the launch.
 ///
-/// Traps if the views do not hold what a job asks for.
+/// Traps if a job does not keep to the views.
 ///
 /// # Safety
-/// A block of [`THREADS`] threads with [`shared_bytes`] of shared memory, all of which call it.
+/// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`.
 #[inline(always)]
 pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments, (strip, local): (u32, u32)) {
     let Arguments { samples, weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
@@ -143,31 +159,24 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     if group * 2 >= count {
         return;
     }
-    let thread = tid_x();
+    let thread = opaque(tid_x() as i32) as u32;
     let shared = Shared::<[u32; 4]>::dynamic();
-    let here = ((local + 1) * rows * radix) as usize * SPECTRA as usize;
-    if taps == 0
-        || taps > 16 * M as u32
-        || strip >= rows / STRIP
-        || here > workspace.len()
-        || (step as usize) * 16 * M > weights.len()
-        || (step as usize) * 16 > tails.len()
-        || (count as usize) * JOB_WORDS > jobs.len()
-        || shared.len() * 16 < shared_bytes(M as u32, radix) as usize
-    {
-        trap();
-        return;
-    }
     // Two threads look at the two jobs.
-    let fault = thread < 2 && group * 2 + thread < count && {
-        let job = Job::load(jobs, (group * 2 + thread) as usize);
-        !fits::<BITS>(&arguments, row_words, &job)
-    };
+    let mut fault = false;
+    if thread < 2 {
+        let mut entry = [0; 4];
+        if group * 2 + thread < count {
+            let job = Job::load(jobs, (group * 2 + thread) as usize);
+            fault = !fits::<BITS>(&arguments, row_words, &job);
+            entry = Entry::of(&job, taps);
+        }
+        shared.store(Entry::piece(M as u32, radix, thread), entry);
+    }
     if bar_red_or_pred_0(fault) {
         trap();
         return;
     }
-    decode::<BITS, M, R>(samples, jobs, (group * 2, count), (rows, row_words), (strip, taps), shared);
+    decode::<BITS, M, R>(samples, thread, (rows, row_words), strip, shared);
     bar_sync_0();
     let mut place = thread / 32;
     while place < STRIP {
@@ -246,18 +255,51 @@ unsafe fn product<const M: usize>(
     mma_m16n8k8_f32_f16(a, [w[1]], sum)
 }
 
-/// Decodes the strip's columns of both jobs into shared memory, `[job][column][row]`.
+/// What the threads of a block know of a job: an entry behind the pieces of its first eight columns.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Number of the word that has the first bit.
+    word: u64,
+    /// The first bit among those of the word.
+    bit: u32,
+    /// Slots before the first spectrum's.
+    lead: u32,
+    /// The last row of samples that is needed.
+    last: u32,
+}
+
+impl Entry {
+    /// Piece of the entry of the one or the other job.
+    const fn piece(m: u32, radix: u32, which: u32) -> usize {
+        (which * job_pieces(m, radix) + GROUP as u32 * pieces(m)) as usize
+    }
+
+    /// The entry of a job.
+    #[inline(always)]
+    fn of(job: &Job, taps: u32) -> [u32; 4] {
+        let word = job.first_bit / 32;
+        let last = if job.spectra > 0 { job.spectra + taps - 2 } else { 0 };
+        [word as u32, (word >> 32) as u32, job.first_bit as u32 % 32 | job.lead() << 8, last]
+    }
+
+    #[inline(always)]
+    unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
+        let [low, high, both, last] = shared.load(piece);
+        Self { word: low as u64 | (high as u64) << 32, bit: both & 0xff, lead: both >> 8, last }
+    }
+}
+
+/// Decodes the strip's columns of both jobs into shared memory, `[job][column][row]`. The entries of the jobs are there.
 #[inline(always)]
 unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
     samples: Global<u32>,
-    jobs: Global<[u32; 4]>,
-    (first_job, count): (u32, u32),
+    thread: u32,
     (rows, row_words): (u32, u32),
-    (strip, taps): (u32, u32),
+    strip: u32,
     shared: Shared<[u32; 4]>,
 ) {
     let radix = R::POINTS as u32;
-    let (warp, lane) = (tid_x() / 32, tid_x() % 32);
+    let (warp, lane) = (thread / 32, thread % 32);
     let constants = Packed::<BITS>::constants();
     // Groups of eight columns, 32 for each warp; four are neighbours.
     let parts = 2 * STRIP * radix / (32 * GROUP as u32);
@@ -266,31 +308,25 @@ unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
     while item < 2 * octets * parts {
         let (part, rest) = (item % parts, item / parts);
         let (octet, which) = (rest % octets, rest / octets);
-        let index = first_job + which;
-        let missing = index >= count;
-        let job = Job::load(jobs, if missing { first_job } else { index } as usize);
-        // Rows past the last one that is needed are not there; those of a job that is missing are another's, and nobody reads what becomes of them.
-        let needed = job.spectra + taps - 1;
-        let last = if job.spectra > 0 { needed - 1 } else { 0 };
+        let Entry { word, bit, lead, last } = Entry::load(shared, Entry::piece(M as u32, radix, which));
         let of_job = part * 32 + lane;
         let column = 2 * (rows * (of_job / 4) + strip * STRIP) + of_job % 4 * GROUP as u32;
-        let bit = job.first_bit as u32 % 32 + column * BITS;
-        let view = samples.part((job.first_bit / 32) as usize, samples.len() - (job.first_bit / 32) as usize);
+        let bit = bit + column * BITS;
+        let view = samples.part(word as usize, samples.len() - word as usize);
         let start = bit / 32;
         let bit = bit % 32;
         let mut words = [[0u32; 4]; GROUP];
-        if job.spectra > 0 {
-            unroll!(pair in 0 1 2 3 {
-                let row = |i: u32| {
-                    let row = octet * 8 + 2 * pair as u32 + i;
-                    Packed::<BITS>::load(view, (start + if row < last { row } else { last } * row_words) as usize)
-                };
-                let pairs = Packed::<BITS>::pairs(row(0), row(1), bit, constants);
-                unroll!(c in 0 1 2 3 4 5 6 7 {
-                    words[c][pair] = pairs[c];
-                });
+        unroll!(pair in 0 1 2 3 {
+            let row = |i: u32| {
+                // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
+                let row = (octet * 8 + 2 * pair as u32 + i).saturating_sub(lead);
+                Packed::<BITS>::load(view, (start + if row < last { row } else { last } * row_words) as usize)
+            };
+            let pairs = Packed::<BITS>::pairs(row(0), row(1), bit, constants);
+            unroll!(c in 0 1 2 3 4 5 6 7 {
+                words[c][pair] = pairs[c];
             });
-        }
+        });
         let to = which * job_pieces(M as u32, radix) + of_job * group_pieces(M as u32) + octet;
         unroll!(c in 0 1 2 3 4 5 6 7 {
             shared.store((to + c as u32 * pieces(M as u32)) as usize, words[c]);

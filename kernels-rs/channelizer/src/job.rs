@@ -20,9 +20,9 @@ pub struct Job {
     pub slope: u64,
     /// Growth of that from spectrum to spectrum.
     pub slope_rate: u64,
-    /// Number of the first spectrum: counter of the dither.
+    /// Number of the first spectrum: counter of the dither, and place in the filter's products ([`Job::lead`]).
     pub spectrum: u64,
-    /// Spectra, at most [`SPECTRA`](crate::columns::SPECTRA).
+    /// Spectra; with [`Job::lead`] at most [`SPECTRA`](crate::columns::SPECTRA).
     pub spectra: u32,
     /// The first spectrum's number within its period (see [`Launch::period`]).
     pub time: u32,
@@ -78,6 +78,17 @@ pub struct Launch {
     pub seed: u64,
     /// Whether there is dither.
     pub dither: bool,
+}
+
+/// Spectra of a block of the filter's products: the place of a spectrum in its block is its number modulo this, wherever jobs begin, so that its sums have one order.
+pub const BLOCK: u32 = 8;
+
+impl Job {
+    /// Slots before the first spectrum's.
+    #[inline(always)]
+    pub fn lead(&self) -> u32 {
+        self.spectrum as u32 % BLOCK
+    }
 }
 
 /// Numbers of places and strides are below this, so that sums of their products with numbers of channels and spectra do not overflow.

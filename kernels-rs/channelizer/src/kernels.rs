@@ -1,5 +1,6 @@
 //! The entry points.
 
+use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 
@@ -49,7 +50,11 @@ macro_rules! columns {
                 let limits = columns::Limits { out: out_len, saturated: saturated_len, inputs, launch };
                 let arguments =
                     columns::Arguments { samples, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
-                // SAFETY: a block has the threads that it asks for, and all of them are here.
+                if ctaid_x() >= rows / columns::STRIP || !columns::holds::<$m, $radix>(&arguments, ctaid_y() + 1) {
+                    trap();
+                    return;
+                }
+                // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
                 unsafe { columns::run::<$bits, $m, $radix>(arguments, (ctaid_x(), ctaid_y())) };
             }
         }
@@ -227,7 +232,14 @@ macro_rules! rows {
                     };
                     let tile =
                         rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x(), part: 0 };
-                    // SAFETY: a block has the threads that it asks for, and all of them are here.
+                    if tile.tile >= columns::SLOTS / rows::slots($rows)
+                        || tile.pair >= $channels / $rows / 2
+                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element>(&arguments, tile.local + 1, 1)
+                    {
+                        trap();
+                        return;
+                    }
+                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
                     unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments, tile) };
                 }
             })*
@@ -243,9 +255,9 @@ macro_rules! sizes {
 }
 
 sizes! {
-    channels_256 "rows_256" 256 32 32 16 16 Two rows_256_i8 rows_256_i4 rows_256_f16 rows_256_f32;
-    channels_512 "rows_512" 512 64 64 8 8 Four rows_512_i8 rows_512_i4 rows_512_f16 rows_512_f32;
-    channels_1024 "rows_1024" 1024 128 128 4 3 Eight rows_1024_i8 rows_1024_i4 rows_1024_f16 rows_1024_f32;
+    channels_256 "rows_256" 256 32 64 8 8 Two rows_256_i8 rows_256_i4 rows_256_f16 rows_256_f32;
+    channels_512 "rows_512" 512 64 128 4 4 Four rows_512_i8 rows_512_i4 rows_512_f16 rows_512_f32;
+    channels_1024 "rows_1024" 1024 128 256 2 1 Eight rows_1024_i8 rows_1024_i4 rows_1024_f16 rows_1024_f32;
     channels_2048 "rows_2048" 2048 256 256 1 1 Sixteen rows_2048_i8 rows_2048_i4 rows_2048_f16 rows_2048_f32;
     channels_4096 "rows_4096" 4096 512 256 2 2 Two rows_4096_i8 rows_4096_i4 rows_4096_f16 rows_4096_f32;
     channels_8192 "rows_8192" 8192 512 256 2 2 Two rows_8192_i8 rows_8192_i4 rows_8192_f16 rows_8192_f32;

@@ -21,7 +21,7 @@ use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
 use crate::butterfly::Radix;
 use crate::complex::{Complex, mul, mul_add};
 use crate::phase::unit;
-use crate::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash};
+use crate::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash, hash_start};
 use crate::rows::Arguments;
 
 /// `(2 X[k], 2 X[N - k])` of `p = Z[k]`, `q = Z[N - k]`, `w = exp(-pi i k / N)`.
@@ -74,19 +74,46 @@ fn choose(condition: bool, a: u32, b: u32) -> u32 {
 /// What all values of a slot share.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Gains of the input.
-    gains: Global<[f32; 2]>,
-    /// Key of the dither.
-    key: [u32; 2],
+    /// Second word of the dither's key.
+    key: u32,
     /// What dither is multiplied by, and what a sum begins with.
     dither: (f32, f32),
 }
 
-/// A value on its way: its channel, the address of its place.
+/// Values of channels that follow each other at a constant distance: what there is of the first of them, from which the others are constants away.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The first channel.
+    channel: u32,
+    /// Gains of the input, and roots, from the first channel on.
+    gains: Global<[f32; 2]>,
+    roots: Global<[f32; 2]>,
+    /// What the hash of its dither begins with.
+    start: u32,
+    /// Address of its place.
+    address: u64,
+}
+
+/// A value on its way.
 #[derive(Clone, Copy)]
 struct Target {
     channel: u32,
+    gain: Complex,
+    start: u32,
     address: u64,
+}
+
+impl Run {
+    /// The value `ahead` channels and `bytes` bytes further on.
+    #[inline(always)]
+    unsafe fn target(&self, ahead: u32, bytes: u64) -> Target {
+        Target {
+            channel: self.channel + ahead,
+            gain: self.gains.load(ahead as usize),
+            start: self.start.wrapping_add(hash_start(ahead, 0)),
+            address: self.address.wrapping_add(bytes),
+        }
+    }
 }
 
 impl<T: Value> Post<'_, T> {
@@ -95,7 +122,6 @@ impl<T: Value> Post<'_, T> {
     /// # Safety
     /// Tables and entries are those of the channels and of the slot, whose places the output has.
     #[inline(always)]
-    #[expect(unused_assignments, reason = "the last of the unrolled steps has none after it")]
     pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Radix, O: Output<Stored = T>, const ALL: bool>(
         &self,
         values: Values<L::Points>,
@@ -108,32 +134,29 @@ impl<T: Value> Post<'_, T> {
         let channels = ROWS * RADIX;
         // Channels from value to value of a sequence.
         let stride = channels / L::POINTS as u32;
-        let slot = Slot {
-            gains: gains.part((g[0] * channels) as usize, channels as usize),
-            key: [f[0], f[1]],
-            dither: if launch.dither { (DITHER_STEP, DITHER_BASE) } else { (0.0, 0.0) },
-        };
+        let slot = Slot { key: f[1], dither: if launch.dither { (DITHER_STEP, DITHER_BASE) } else { (0.0, 0.0) } };
         let own = self.own;
         let factor = |channel: u32| unit(phase.wrapping_add(slope.wrapping_mul(channel as u64)));
         let power = |i: usize| self.powers.load(i * self.slots as usize + self.slot as usize);
         let (factor_a, factor_b) = (factor(self.first[0]), factor(self.first[1]));
         let after = select(own, mul(factor_a, power(1)), factor_b);
         let before = select(own, factor_b, factor_a);
-        // Places of the first channels of the four kinds of values, and from value to value.
+        // Places from value to value.
         let bytes = T::BYTES as u64 * launch.channel_stride;
         let place = out.address(long(f[2], f[3]) as usize);
-        let address = |channel: u32| {
-            place.wrapping_add((channel.wrapping_sub(launch.first_channel) as i32 as i64 as u64).wrapping_mul(bytes))
-        };
         let advance = bytes.wrapping_mul(stride as u64);
-        let firsts = [
-            self.first[0],
-            choose(own, stride, self.first[1]) + (L::POINTS as u32 - 1) * stride,
-            choose(own, self.first[1], self.first[0]) + L::POINTS as u32 / 2 * stride,
-            self.first[1] + (L::POINTS as u32 / 2 - 1) * stride,
-        ];
-        let mut low = Target { channel: firsts[0], address: address(firsts[0]) };
-        let mut high = Target { channel: firsts[1], address: address(firsts[1]) };
+        let gains = gains.part((g[0] * channels) as usize, channels as usize);
+        let run = |channel: u32| Run {
+            channel,
+            gains: gains.part(channel as usize, channels as usize - channel as usize),
+            roots: roots.part(channel as usize, roots.len() - channel as usize),
+            start: hash_start(channel, f[0]),
+            address: place
+                .wrapping_add((channel.wrapping_sub(launch.first_channel) as i32 as i64 as u64).wrapping_mul(bytes)),
+        };
+        // The four kinds of values: first channels of the sequences that they are of.
+        let mut low = run(self.first[0]);
+        let mut high = run(choose(own, stride, self.first[1]));
         let mut saturated = 0;
         unroll!(d in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if d < L::POINTS {
@@ -147,32 +170,30 @@ impl<T: Value> Post<'_, T> {
                     (factor_low, factor_high) = (factor_a, after);
                 } else {
                     if d == L::POINTS / 2 {
-                        low = Target { channel: firsts[2], address: address(firsts[2]) };
-                        high = Target { channel: firsts[3], address: address(firsts[3]) };
+                        low = run(choose(own, self.first[1], self.first[0]));
+                        high = run(self.first[1]);
                     }
                     p = select(own, b[d], a[d]);
                     q = b[mirror];
                     (factor_low, factor_high) = (before, factor_b);
                 }
-                let (x, mut y) = real_pair(p, q, roots.load(low.channel as usize));
+                let (x, mut y) = real_pair(p, q, low.roots.load(d * stride as usize));
                 let phase_low = mul(factor_low, power(d));
                 let mut phase_high = mul(factor_high, power(mirror));
-                let mut target = high;
+                let ahead = mirror as u32 * stride;
+                let of_high;
                 if d == 0 {
                     // Twice conj Z[N / 2].
                     let middle = a[L::POINTS / 2];
                     y = select(own, [2.0 * middle[0], -2.0 * middle[1]], y);
                     phase_high = select(own, mul(factor_a, power(L::POINTS / 2)), phase_high);
-                    let channel = choose(own, channels / 2, high.channel);
-                    target = Target { channel, address: address(channel) };
+                    of_high = run(choose(own, channels / 2, high.channel + ahead)).target(0, 0);
+                } else {
+                    of_high = high.target(ahead, advance.wrapping_mul(mirror as u64));
                 }
-                saturated += self.put::<O, ALL>(slot, x, phase_low, low);
-                saturated += self.put::<O, ALL>(slot, y, phase_high, target);
-                low = Target { channel: low.channel + stride, address: low.address.wrapping_add(advance) };
-                high = Target {
-                    channel: high.channel.wrapping_sub(stride),
-                    address: high.address.wrapping_sub(advance),
-                };
+                let of_low = low.target(d as u32 * stride, advance.wrapping_mul(d as u64));
+                saturated += self.put::<O, ALL>(slot, x, phase_low, of_low);
+                saturated += self.put::<O, ALL>(slot, y, phase_high, of_high);
             }
         });
         saturated
@@ -185,13 +206,13 @@ impl<T: Value> Post<'_, T> {
         slot: Slot,
         x: Complex,
         phase: Complex,
-        Target { channel, address }: Target,
+        Target { channel, gain, start, address }: Target,
     ) -> u32 {
         let launch = self.arguments.launch;
-        let factor = mul(phase, slot.gains.load(channel as usize));
+        let factor = mul(phase, gain);
         let v = if O::INTEGER {
             let v = mul_add(factor, x, [slot.dither.1; 2]);
-            dither(v, hash(channel, slot.key), slot.dither.0)
+            dither(v, hash(start, slot.key), slot.dither.0)
         } else {
             mul(factor, x)
         };

@@ -1,8 +1,8 @@
 //! What becomes of a channel's value: dithered, clamped and rounded integers, or floats as they are.
 
 use fringes_device::Value;
-use fringes_device::arithmetic::{bfi_b32, prmt_b32};
-use fringes_device::convert::cvt_rn_f16x2_f32;
+use fringes_device::arithmetic::{bfi_b32, mul_wide_u32, prmt_b32};
+use fringes_device::convert::{cvt_pack_sat_s8_s32_b32, cvt_rn_f16x2_f32, cvt_rni_s32_f32};
 use fringes_device::fused::{fma, fma_sat};
 
 use crate::complex::Complex;
@@ -16,15 +16,20 @@ pub const DITHER_BASE: f32 = -128.5;
 /// Step of the dither.
 pub const DITHER_STEP: f32 = 1.0 / 65536.0;
 
-/// The random word of a channel, from the key of the spectrum.
+/// What the random word of a channel begins with: a channel that is `n` further on begins with `n` times a constant more.
 #[inline(always)]
-pub fn hash(channel: u32, key: [u32; 2]) -> u32 {
-    let mut h = channel.wrapping_mul(0x9e37_79b9).wrapping_add(key[0]);
-    h ^= h >> 16;
-    h = h.wrapping_mul(0x21f0_aaad);
-    h ^= (h >> 15) ^ key[1];
-    h = h.wrapping_mul(0xd35a_2d97);
-    h ^ (h >> 15)
+pub fn hash_start(channel: u32, key: u32) -> u32 {
+    channel.wrapping_mul(0x9e37_79b9).wrapping_add(key)
+}
+
+/// The random word of a channel, from what it begins with and the second word of the spectrum's key.
+#[inline(always)]
+pub fn hash(start: u32, key: u32) -> u32 {
+    let folded = |a: u32, b: u32| {
+        let product = mul_wide_u32(a, b);
+        product as u32 ^ (product >> 32) as u32
+    };
+    folded(folded(start, 0x21f0_aaad) ^ key, 0xd35a_2d97)
 }
 
 /// `v` plus dither, uniform in (-1/2, 1/2) in steps of 2^-16, where `v` is less by 128.5 ([`DITHER_BASE`]) and `step` is [`DITHER_STEP`]; with a `step` of 0, `v`.
@@ -70,8 +75,11 @@ impl Output for I8 {
 
     #[inline(always)]
     fn store(v: Complex) -> (u16, bool) {
-        let ([re, im], saturated) = round(v, 127.0);
-        (prmt_b32(re, im, 0x0040) as u16, saturated)
+        // Conversion, clamp and packing are one instruction, which clamps to -128.
+        let part = |x: f32| cvt_rni_s32_f32(x.max(-127.0));
+        let packed = cvt_pack_sat_s8_s32_b32(part(v[1]), part(v[0]), 0);
+        let legal = v[0].abs().max(v[1].abs()) <= 127.0;
+        (packed as u16, !legal)
     }
 }
 

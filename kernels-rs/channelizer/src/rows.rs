@@ -14,12 +14,11 @@
 //!
 //! # A block
 //! has rows `k1` and `R - k1`, so that a channel and its mirror image, which the step to real transforms needs, are in one thread; rows 0 and `R / 2` are their own
-//! mirror images and go together. Of these it has 16 slots (fewer for long rows): eight spectra of both jobs of a group. Lanes are slots. So every access
-//! to the workspace and to shared memory is of whole lines without bank conflicts, tables are read once for all slots, and eight spectra of two
-//! polarisations are 16 neighbours in a frame: values go from registers to memory as whole sectors.
+//! mirror images and go together. Of these it has 32 slots (fewer for long rows): 16 spectra of both jobs of a group. Lanes are slots. So every access
+//! to the workspace and to shared memory is of whole lines without bank conflicts, tables are read once for all slots, and 16 spectra of two
+//! polarisations are 32 neighbours in a frame: values go from registers to memory as whole sectors.
 
 use fringes_device::barrier::bar_sync_0;
-use fringes_device::control::trap;
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
@@ -37,7 +36,8 @@ const DIGIT: u32 = 16;
 /// Slots of a block.
 pub const fn slots(rows: u32) -> u32 {
     match rows {
-        0..=256 => 16,
+        0..=128 => 32,
+        129..=256 => 16,
         257..=1024 => 8,
         1025..=2048 => 4,
         _ => 1,
@@ -133,11 +133,29 @@ pub struct Tile {
     pub part: u32,
 }
 
+/// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart, and a block's shared memory `parts` tiles.
+#[inline(always)]
+pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
+    arguments: &Arguments<T>,
+    places: u32,
+    parts: u32,
+) -> bool {
+    let Arguments { workspace, digits, last, roots, jobs, count, .. } = arguments;
+    let channels = ROWS * RADIX;
+    (places * channels * columns::SLOTS) as usize <= workspace.len()
+        && digits.0.len() as u32 >= 4 * RADIX
+        && (ROWS <= 256 || digits.1.len() as u32 >= 4 * 16 * RADIX)
+        && last.len() as u32 >= channels / L::POINTS as u32 * L::FACTORS as u32
+        && roots.len() as u32 > channels
+        && *count as usize * JOB_WORDS <= jobs.len()
+        && Shared::<u8>::dynamic().len() >= (parts * shared_bytes(ROWS)) as usize
+}
+
 /// Runs two rows of some slots.
 ///
 /// # Safety
-/// A block is made of parts of [`threads`] threads, which have [`shared_bytes`] of shared memory each and tiles of one group; all threads of the block call it;
-/// [`columns`] has checked the jobs.
+/// A block is made of parts of [`threads`] threads, which have tiles of one group; all threads of the block call it. [`holds`] for more places than the tile's and for all parts; there are the tile and the
+/// pair. [`columns`] has checked the jobs.
 #[inline(always)]
 pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     arguments: Arguments<O::Stored>,
@@ -152,19 +170,6 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     if group * 2 >= count {
         return;
     }
-    if tile >= columns::SLOTS / slots
-        || pair >= radix / 2
-        || ((local + 1) * channels * columns::SLOTS) as usize > workspace.len()
-        || (digits.0.len() as u32) < 4 * radix
-        || long && (digits.1.len() as u32) < 4 * 16 * radix
-        || (arguments.last.len() as u32) < channels / L::POINTS as u32 * L::FACTORS as u32
-        || (arguments.roots.len() as u32) <= channels
-        || (count as usize) * JOB_WORDS > jobs.len()
-        || Shared::<u8>::dynamic().len() < ((part + 1) * shared_bytes(ROWS)) as usize
-    {
-        trap();
-        return;
-    }
     let (slot, q) = (thread % slots, thread / slots);
     let linear = tile * slots + slot;
     // Rows 0 and R / 2 go together.
@@ -172,9 +177,11 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     let rows = if own { [0, radix / 2] } else { [pair, radix - pair] };
     let mut x = [[[0.0f32; 2]; 16]; 2];
     unroll!(r in 0 1 {
-        let at = ((local * ROWS + q) * radix + rows[r]) * columns::SLOTS + linear;
+        let at = (((local * ROWS + q) * radix + rows[r]) * columns::SLOTS + linear) as usize;
+        // From one place the others are constants away.
+        let here = workspace.part(at, workspace.len() - at);
         unroll!(i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-            x[r][i] = workspace.load((at + i as u32 * (ROWS / 16) * radix * columns::SLOTS) as usize);
+            x[r][i] = here.load(i * (ROWS / 16 * radix * columns::SLOTS) as usize);
         });
     });
     let own_part = shared_bytes(ROWS) / 8;
@@ -311,7 +318,8 @@ unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
         let index = first_job + linear % 2;
         let missing = index >= count;
         let job = Job::load(jobs, if missing { first_job } else { index } as usize);
-        let s = linear / 2;
+        // Slots before the job's first spectrum and after its last one are of none.
+        let s = (linear / 2).wrapping_sub(job.lead());
         let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
         let step = slope.wrapping_mul(stride as u64);
         powers.store(item as usize, unit(step.wrapping_mul(power as u64)));

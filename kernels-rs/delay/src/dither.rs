@@ -34,12 +34,11 @@ pub fn words(seed: u64, spectrum: u64, input: u32) -> [u32; 2] {
 /// The words mixed with a channel's number.
 #[inline(always)]
 pub fn hash([a, b]: [u32; 2], channel: u32) -> u32 {
-    let mut h = channel.wrapping_mul(0x9e37_79b9).wrapping_add(a);
-    h ^= h >> 16;
-    h = h.wrapping_mul(0x21f0_aaad);
-    h ^= (h >> 15) ^ b;
-    h = h.wrapping_mul(0xd35a_2d97);
-    h ^ (h >> 15)
+    let folded = |a: u32, b: u32| {
+        let product = mul_wide_u32(a, b);
+        product as u32 ^ (product >> 32) as u32
+    };
+    folded(folded(channel.wrapping_mul(0x9e37_79b9).wrapping_add(a), 0x21f0_aaad) ^ b, 0xd35a_2d97)
 }
 
 /// The dither of real and imaginary part.

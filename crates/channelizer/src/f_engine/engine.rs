@@ -27,8 +27,8 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// 2. `v = gain[channel][input] X[channel]`;
 /// 3. integers, with dither: `v` plus two numbers of (-1/2, 1/2). Philox4x32-10 with the counter `(s low, s high, input, 0)`,
 ///    `s = t / stride`, and the key `(seed low, seed high)` gives `a, b`, its first two words. With `k` the channel's number within the plan
-///    and all arithmetic modulo 2^32,
-///    `h = k 0x9E3779B9 + a; h ^= h >> 16; h *= 0x21f0aaad; h ^= (h >> 15) ^ b; h *= 0xd35a2d97; h ^= h >> 15`; the real part's number is
+///    and `fold(x)` the two halves of a product of 64 bits, one exclusive-or the other,
+///    `h = (k 0x9E3779B9 + a) mod 2^32; h = fold(h 0x21f0aaad) ^ b; h = fold(h 0xd35a2d97)`; the real part's number is
 ///    `(h mod 65536 + 1/2) / 65536 - 1/2`, the imaginary part's that of `h >> 16`. They depend on seed, input, spectrum and channel alone,
 ///    so that any chunk can be computed again identically;
 /// 4. integers: clamped to +-127 or +-7, rounded half to even; a value with a part beyond the limit (or NaN, which gives 0) before rounding

@@ -21,10 +21,10 @@ const BITS: std::ops::RangeInclusive<u32> = 2..=11;
 const SHARED: [u32; 2] = [23, 3];
 /// Taps that have kernels, and blocks of each that a multiprocessor holds.
 const KERNELS: [(usize, usize); 4] = [(4, 10), (8, 8), (16, 5), (32, 3)];
-/// Passes of a block: few leave much history to be read again, many leave multiprocessors without work at the end.
-const PASSES: [usize; 2] = [16, 64];
-/// Blocks that a launch should have for each that is resident.
-const WAVES: usize = 8;
+/// Most passes of a block.
+const MOST_PASSES: usize = 256;
+/// Passes that a block's beginning takes as long as: its weights and first rows come.
+const BEGINNING: usize = 2;
 
 /// What the kernels know of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,12 +111,18 @@ impl FilterShape {
     }
 
     /// Spectra of a block of a launch, on a device of so many multiprocessors: with their history, a whole number of passes.
+    ///
+    /// Blocks that are resident together take as long as one, so of all numbers of passes it is that which has the least sum over such waves of blocks.
     pub fn section(&self, spectra: usize, inputs: usize, multiprocessors: usize) -> usize {
-        let (most_taps, resident) = self.kernel;
+        let ((most_taps, resident), rows) = (self.kernel, self.rows());
+        let of_passes = |passes: usize| passes * rows - (most_taps - 1);
         let strips = self.columns.div_ceil(STRIP).saturating_mul(inputs);
-        let blocks = (WAVES * resident * multiprocessors.max(1)).div_ceil(strips.max(1));
-        let passes = (spectra.div_ceil(blocks.max(1)) / self.rows()).clamp(PASSES[0], PASSES[1]);
-        passes * self.rows() - (most_taps - 1)
+        let time = |passes: usize| {
+            let blocks = strips.saturating_mul(spectra.div_ceil(of_passes(passes)));
+            blocks.div_ceil(resident * multiprocessors.max(1)).saturating_mul(passes + BEGINNING)
+        };
+        let most = spectra.saturating_add(most_taps - 1).div_ceil(rows).clamp(2, MOST_PASSES);
+        of_passes((2..=most).min_by_key(|&passes| time(passes)).unwrap_or(2))
     }
 
     /// A launch of blocks of `section` spectra.
@@ -272,8 +278,22 @@ mod tests {
             let shape = FilterShape::new(&Channelizer::real(1024).taps(taps).build().unwrap(), 10).unwrap();
             for (spectra, inputs) in [(1, 1), (1000, 2), (1 << 17, 2), (1 << 22, 100), (usize::MAX, usize::MAX)] {
                 let section = shape.section(spectra, inputs, 132);
-                assert!((section + history).is_multiple_of(rows) && section >= 15 * rows, "{taps} {spectra} {section}");
+                assert!((section + history).is_multiple_of(rows) && section > 0, "{taps} {spectra} {section}");
             }
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_launch_fill_a_device() {
+        for channels in [64, 1024, 4096, 32768, 65536] {
+            let shape = FilterShape::new(&Channelizer::real(channels).taps(16).build().unwrap(), 10).unwrap();
+            let spectra = (1 << 27) / shape.columns() - 16;
+            let section = shape.section(spectra, 2, 132);
+            let blocks = shape.launch(spectra, 2, section).unwrap().grid[0] as usize;
+            // Of all rows that multiprocessors have time for, at most an eighth are none of a spectrum's own.
+            let rows = blocks.div_ceil(5 * 132) * 5 * 132 * (section + 15);
+            let own = 2 * spectra * shape.columns().div_ceil(STRIP);
+            assert!(own * 8 > rows * 7, "{channels}: {section} spectra, {blocks} blocks");
         }
     }
 
@@ -295,7 +315,7 @@ mod tests {
         let plan = |weights| Channelizer::real(64).taps(1).weights(weights).build().unwrap();
         let shape = FilterShape::new(&plan(weights.clone()), 10).unwrap();
         let scaled = shape.weights(&weights).unwrap();
-        assert_eq!((scaled.len(), scaled[3], scaled[64]), (256, [20.0, 32768.0], [0.0; 2]));
+        assert_eq!((scaled.len(), scaled[3], scaled[64]), (256, [28.0, 32768.0], [0.0; 2]));
         let mut large = weights.clone();
         large[5] = 1e38;
         let error = shape.weights(&large).unwrap_err();

@@ -125,7 +125,7 @@ impl DeviceGeneral {
         })
     }
 
-    /// Most spectra of a job.
+    /// Most spectra of a job, whichever is its first one.
     pub fn spectra_of_job(&self) -> usize {
         self.slots
     }

@@ -22,7 +22,7 @@ pub struct Job {
     pub slope_rate: u64,
     /// Number of the first spectrum, `stamp / stride`.
     pub spectrum: u64,
-    /// Spectra.
+    /// Spectra: no more than the kernels' `spectra_of_job`.
     pub spectra: u32,
     /// Number of the first spectrum within its period: frame, or row of the correlator.
     pub time: u32,

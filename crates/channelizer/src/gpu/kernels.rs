@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, PtxSet, Stream, args};
 use num_complex::Complex64;
 
-use super::shape::{COUNTERS, JOBS, Pipeline, SPECTRA, Shape};
+use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
 use super::{JOB_WORDS, tables};
 use crate::{Channelizer, ChannelizerError};
 
@@ -99,6 +99,7 @@ pub struct DeviceChannelizer {
     /// Both in one launch, where there is such a kernel.
     both: Option<Kernel>,
     pipeline: Pipeline,
+    multiprocessors: usize,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 4]>,
@@ -172,7 +173,8 @@ impl DeviceChannelizer {
             None
         };
         let stream = device.new_stream()?;
-        let pipeline = shape.pipeline(device.info().multiprocessors as usize);
+        let multiprocessors = device.info().multiprocessors as usize;
+        let pipeline = shape.pipeline(multiprocessors);
         let places = if both.is_some() { pipeline.places } else { shape.groups_of_launch() };
         let counters = if both.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
         let points = places * shape.workspace_of_group();
@@ -181,6 +183,7 @@ impl DeviceChannelizer {
             rows,
             both,
             pipeline,
+            multiprocessors,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
@@ -195,9 +198,10 @@ impl DeviceChannelizer {
         })
     }
 
-    /// Most spectra of a job.
-    pub fn spectra_of_job(&self) -> usize {
-        SPECTRA
+    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is that of the spectrum's number, so
+    /// that values have the same bits wherever jobs begin.
+    pub fn spectra_of_job(&self, spectrum: u64) -> usize {
+        SPECTRA - (spectrum % BLOCK) as usize
     }
 
     /// Inputs that have gains.
@@ -261,38 +265,42 @@ impl DeviceChannelizer {
         }
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
         if let (Some(both), Workspace { points, counters: Some(counters), .. }) = (&self.both, &mut *workspace) {
-            counters.view_mut().zero(stream)?;
             let Pipeline { lag, places } = self.pipeline;
-            let arguments = args![
-                samples,
-                &self.weights,
-                &self.tails,
-                &mut *points,
-                &mut *counters,
-                &self.first,
-                &self.middle,
-                &self.last,
-                &self.roots,
-                &self.gains,
-                jobs,
-                out.reborrow(),
-                saturated.reborrow(),
-                self.inputs as u32,
-                self.taps,
-                jobs_of_launch,
-                places as u32,
-                lag as u32,
-                first_channel,
-                channels,
-                channel_stride,
-                period,
-                period_stride,
-                time_stride,
-                dither.unwrap_or(0),
-                u32::from(dither.is_some()),
-            ];
-            let config = self.shape.both(count.div_ceil(JOBS), lag);
-            return Ok(both.launch_safe(stream, &config, arguments)?);
+            for first in (0..count).step_by(JOBS * MOST_GROUPS) {
+                let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
+                counters.view_mut().zero(stream)?;
+                let arguments = args![
+                    samples,
+                    &self.weights,
+                    &self.tails,
+                    &mut *points,
+                    &mut *counters,
+                    &self.first,
+                    &self.middle,
+                    &self.last,
+                    &self.roots,
+                    &self.gains,
+                    jobs.slice(first * JOB_WORDS / 4..)?,
+                    out.reborrow(),
+                    saturated.reborrow(),
+                    self.inputs as u32,
+                    self.taps,
+                    jobs_of_launch as u32,
+                    places as u32,
+                    lag as u32,
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    dither.unwrap_or(0),
+                    u32::from(dither.is_some()),
+                ];
+                let config = self.shape.both(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
+                both.launch_safe(stream, &config, arguments)?;
+            }
+            return Ok(());
         }
         for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
             let columns = args![

@@ -13,6 +13,8 @@ use fringes_gpu::LaunchConfig;
 
 /// Most spectra of a job.
 pub const SPECTRA: usize = 64;
+/// Spectra of a block of the filter's products.
+pub const BLOCK: u64 = 8;
 /// Jobs of a group.
 pub const JOBS: usize = 2;
 /// Spectra of a group.
@@ -28,6 +30,10 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 const PLACES_BYTES: usize = 40 << 20;
 /// Most groups for which the kernel that is both keeps counters.
 const MOST_PLACES: usize = 128;
+/// Blocks of that kernel that a multiprocessor runs at a time.
+const BLOCKS_OF_BOTH: usize = 2;
+/// Most groups of its launch.
+pub const MOST_GROUPS: usize = 1 << 20;
 /// Those counters.
 pub const COUNTERS: usize = 1 + 2 * MOST_PLACES;
 
@@ -106,7 +112,8 @@ impl Shape {
     /// Slots of a block of the second kernel.
     fn slots(&self) -> usize {
         match self.rows() {
-            ..=256 => 16,
+            ..=128 => 32,
+            256 => 16,
             512 | 1024 => 8,
             2048 => 4,
             _ => 1,
@@ -138,12 +145,13 @@ impl Shape {
         Pipeline { lag: lag.min(places / 2), places }
     }
 
-    /// Both kernels in one launch for `groups` groups; of three blocks, one is of the first kernel.
-    pub fn both(&self, groups: usize, lag: usize) -> LaunchConfig {
+    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets, of three of which one is of the first kernel.
+    pub fn both(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
         let (columns, rows) = (self.columns(1, 1), self.rows_of_slots(1));
         // Tiles of a block of the second kernel.
         let tiles = COLUMNS_THREADS / rows.block[0];
-        let blocks = 3 * (groups + lag) * (self.rows() / STRIP);
+        let tickets = (3 * self.rows() / STRIP).saturating_mul(groups + lag);
+        let blocks = tickets.min(BLOCKS_OF_BOTH * multiprocessors);
         LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [COLUMNS_THREADS, 1, 1])
             .with_shared_bytes(columns.shared_bytes.max(tiles * rows.shared_bytes) + 16)
     }
@@ -200,8 +208,10 @@ mod tests {
         };
         assert_eq!([of(256, 132), of(1024, 132), of(4096, 132)], [(64, 128), (19, 38), (5, 10)]);
         assert_eq!([of(1024, 1), of(4096, 1), of(4096, 10_000)], [(1, 2), (1, 2), (5, 10)]);
-        let config = Shape::new(1024).unwrap().both(5, 2);
+        let shape = Shape::new(1024).unwrap();
+        let config = shape.both(5, 2, 132);
         assert_eq!((config.grid, config.block, config.shared_bytes), ([168, 1, 1], [256, 1, 1], 82_992));
+        assert_eq!(shape.both(500, 2, 132).grid, [264, 1, 1]);
     }
 
     #[test]

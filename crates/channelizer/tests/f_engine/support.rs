@@ -24,6 +24,12 @@ pub(crate) fn backends() -> Vec<Backend> {
     [Backend::cpu()].into_iter().chain(gpu).collect()
 }
 
+/// The CPU, and a GPU where there is one, which has to have kernels for everything: nothing falls back to the CPU.
+pub(crate) fn strict_backends() -> Vec<Backend> {
+    let gpu = Backend::auto().device().map(|device| Backend::on(device.clone()));
+    [Backend::cpu()].into_iter().chain(gpu).collect()
+}
+
 /// The same frames: every bit, but on a GPU with delays. There phases of neighbouring spectra are on lines, which depend on where chunks are cut, within
 /// 2^-28 turns each: floats then agree to 4 pi 2^-28 of the largest value, with the rounding of f32 or f16 on top, and integers but for ties.
 pub(crate) fn check_same<Q: FrameSample>(backend: &Backend, case: &Case, found: &[Frames<Q>], expected: &[Frames<Q>]) {

@@ -23,12 +23,12 @@ impl SpectrumDither {
     /// Of a channel: real and imaginary part, exact.
     #[inline(always)]
     pub(crate) fn of(self, channel: u32) -> (f64, f64) {
-        let mut h = channel.wrapping_mul(0x9E37_79B9).wrapping_add(self.a);
-        h ^= h >> 16;
-        h = h.wrapping_mul(0x21F0_AAAD);
-        h ^= (h >> 15) ^ self.b;
-        h = h.wrapping_mul(0xD35A_2D97);
-        h ^= h >> 15;
+        let folded = |a: u32, b: u32| {
+            let product = u64::from(a) * u64::from(b);
+            product as u32 ^ (product >> 32) as u32
+        };
+        let start = channel.wrapping_mul(0x9E37_79B9).wrapping_add(self.a);
+        let h = folded(folded(start, 0x21F0_AAAD) ^ self.b, 0xD35A_2D97);
         let part = |n: u32| f64::from(n as i32) * (1.0 / 65536.0) + (0.5 / 65536.0 - 0.5);
         (part(h & 0xffff), part(h >> 16))
     }

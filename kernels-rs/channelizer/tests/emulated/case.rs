@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Number of the first spectrum: counter of the dither.
-const FIRST_SPECTRUM: u64 = (1 << 32) - 2;
+const FIRST_SPECTRUM: u64 = (1 << 32) - 8;
 
 /// 2^64 as turns.
 fn fixed(turns: f64) -> u64 {
@@ -368,7 +368,7 @@ macro_rules! both {
         let groups = made.jobs.len().div_ceil(fringes_channelizer::gpu::shape::JOBS);
         let workspace = device.memory.allocate::<[f32; 4]>($places * shape.workspace_of_group());
         let counters = device.memory.upload(&[0u32; fringes_channelizer::gpu::shape::COUNTERS]);
-        let config = shape.both(groups, $lag);
+        let config = shape.both(groups, $lag, 1);
         let (channel_stride, period_stride) = case.strides();
         let count = made.jobs.len() as u32;
         let launch =

@@ -223,7 +223,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let (timeline, advance, batch) = (work.timeline, work.advance, &work.batch);
         let (plan, inputs) = (&timeline.plan, timeline.inputs);
         let chunk = chunk_rows(samples);
-        let slots = self.load(plan, samples.format(), work.settings)?.spectra_of_job();
+        self.load(plan, samples.format(), work.settings)?;
         let seam = if advance.anew { self.seam.begin(chunk.first) } else { self.seam.clone() };
         let step = seam.step(chunk, &advance.keep, plan.window_samples());
         self.grow(stream, &seam, &step, chunk.sample_bits)?;
@@ -238,7 +238,9 @@ impl<Q: FrameSample> GpuEngine<Q> {
             None => None,
             Some(_) => Some((self.pool.take(stream, order.elements())?, self.pool.take(stream, inputs.len())?)),
         };
-        let places = Places { seam: &seam, held_row_bits: self.row_bits, chunk, order, slots };
+        let kernels = self.kernels()?;
+        let most = |spectrum| kernels.spectra_of_job(spectrum);
+        let places = Places { seam: &seam, held_row_bits: self.row_bits, chunk, order, most: &most };
         let mut tables = Tables::default();
         let launches: Vec<_> = launches(work, &places)
             .into_iter()
@@ -252,19 +254,14 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(Prepared { given, closed, seam, step, sent, launches, head, kept, added, order, chunk })
     }
 
-    /// The kernel of a format.
-    fn load(
-        &mut self,
-        plan: &Channelizer,
-        format: ChunkFormat,
-        settings: &Settings,
-    ) -> Result<&Kernels, ChannelizerError> {
+    /// Loads the kernels of a format, unless they are there.
+    fn load(&mut self, plan: &Channelizer, format: ChunkFormat, settings: &Settings) -> Result<(), ChannelizerError> {
         let known = |loaded: &Loaded| (loaded.format, loaded.generation) == (format, settings.generation);
         if !self.loaded.as_ref().is_some_and(known) {
             let kernels = Kernels::load::<Q>(&self.device, plan, format, settings)?;
             self.loaded = Some(Loaded { kernels, format, generation: settings.generation });
         }
-        self.kernels()
+        Ok(())
     }
 
     fn kernels(&self) -> Result<&Kernels, ChannelizerError> {

@@ -43,15 +43,14 @@ pub(super) struct Launch {
 }
 
 /// What jobs depend on beside the chunk's work.
-#[derive(Debug)]
 pub(super) struct Places<'a> {
     pub(super) seam: &'a Seam,
     /// Bits from row to row of what is held.
     pub(super) held_row_bits: u64,
     pub(super) chunk: ChunkRows,
     pub(super) order: Order,
-    /// Most spectra of a job.
-    pub(super) slots: usize,
+    /// Most spectra of a job that begins with a spectrum.
+    pub(super) most: &'a dyn Fn(u64) -> usize,
 }
 
 /// The launches of a chunk. Jobs of both polarisations of an antenna follow each other.
@@ -97,7 +96,8 @@ fn next(
     let first = timeline.window(advance, time, input);
     let source = if first.start < 0 { Source::Held } else { Source::Chunk };
     let (frame, place) = ((batch.filled + time) / spf, (batch.filled + time) % spf);
-    let most = places.slots.min(spf - place).min(batch.spectra - time);
+    let spectrum = advance.first_stamp / stride as u64 + time as u64;
+    let most = (places.most)(spectrum).min(spf - place).min(batch.spectra - time);
     phases.clear();
     phases.push(first.phase);
     for i in 1..most {
@@ -130,7 +130,7 @@ fn next(
         phase_rate: line.base_rate,
         slope: first.phase.slope,
         slope_rate: line.slope_rate,
-        spectrum: advance.first_stamp / stride as u64 + time as u64,
+        spectrum,
         spectra: line.spectra as u32,
         time: time_in_period,
         input: input as u32,
@@ -154,7 +154,9 @@ mod tests {
     fn every_present_spectrum_is_in_one_job_that_says_what_the_timeline_says() {
         let inputs = Inputs::new(2, 2).unwrap();
         let plan = Channelizer::real(8).taps(3).build().unwrap();
-        let (spf, slots, bits) = (5, 4, 10);
+        let (spf, bits) = (5, 10);
+        // Of at most four, and in blocks of three.
+        let most = |spectrum: u64| 4 - (spectrum % 3) as usize;
         let mut timeline = Timeline::new(plan, inputs, (16 * spf) as u64);
         let model = |delay: f64, rate: f64| {
             DelayModel::from_segment(DelaySegment::new(0, vec![delay, rate]).with_phase(0.1, 3e-3)).unwrap()
@@ -198,11 +200,11 @@ mod tests {
             let batch = Batch::new(spf, filled, advance.spectra, false);
             let chunk = ChunkRows { first: first as i64, times, sample_bits: bits.into(), row_bits: 1 << 20 };
             let work = Work { settings: &settings, timeline: &timeline, advance: &advance, batch, close: None };
-            let places = Places { seam: &seam, held_row_bits: 1 << 16, chunk, order, slots };
+            let places = Places { seam: &seam, held_row_bits: 1 << 16, chunk, order, most: &most };
             let mut covered = Array2::from_elem((advance.spectra, 4), 0);
             for launch in launches(&work, &places) {
                 for job in launch.jobs {
-                    assert!(job.spectra >= 1 && job.spectra <= slots as u32);
+                    assert!(job.spectra >= 1 && job.spectra as usize <= most(job.spectrum));
                     assert!(job.time + job.spectra <= spf as u32, "jobs end with their frame");
                     let input = job.input as usize;
                     for s in 0..job.spectra as usize {

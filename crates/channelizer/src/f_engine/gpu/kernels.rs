@@ -79,10 +79,10 @@ impl Kernels {
         Ok(Self::General(Box::new(DeviceGeneral::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
     }
 
-    /// Most spectra of a job.
-    pub(super) fn spectra_of_job(&self) -> usize {
+    /// Most spectra of a job that begins with a spectrum.
+    pub(super) fn spectra_of_job(&self, spectrum: u64) -> usize {
         match self {
-            Self::Fast(kernels) => kernels.spectra_of_job(),
+            Self::Fast(kernels) => kernels.spectra_of_job(spectrum),
             Self::General(kernels) => kernels.spectra_of_job(),
         }
     }
