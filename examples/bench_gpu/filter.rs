@@ -36,7 +36,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for channels in [64, 1536, 65536] {
         data.run(bench, ceilings, Case { channels, ..case })?;
     }
-    for passes in [8, 16, 32, 64, 128] {
+    for passes in [2, 3, 4, 5, 6, 8, 16, 32, 64, 128] {
         data.run(bench, ceilings, Case { section: Some(16 * passes - 15), ..case })?;
     }
     Ok(())

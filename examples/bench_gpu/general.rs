@@ -270,14 +270,11 @@ impl Data {
         for first in (0..spectra).step_by(most) {
             for (input, delay) in delays.iter().enumerate() {
                 let start = first * stride + delay.coarse.unsigned_abs() as usize;
-                // An oversampled plan's windows start at parts of a step, which turns channels: whole turns of channel 0 of real samples.
-                let turned = -((first * stride % step) as f64 / step as f64);
                 let job = Job {
                     first_bit: (8 * input * self.row() + start * self.format.sample_bits() as usize) as u64,
                     place: input as u64,
                     phase: fixed(delay.channel_phase_turns(0, plan.channels(), plan.is_complex())),
-                    slope: fixed(-delay.fine / step as f64).wrapping_add(fixed(turned)),
-                    slope_rate: fixed(-((stride % step) as f64 / step as f64)),
+                    slope: fixed(-delay.fine / step as f64),
                     spectrum: first as u64,
                     spectra: most.min(spectra - first) as u32,
                     time: first as u32,

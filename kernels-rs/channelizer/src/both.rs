@@ -94,7 +94,8 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
     }
     let strips_filled = |place: u32| counters.address((1 + place) as usize);
     let tiles_read = |place: u32| counters.address((1 + MOST_PLACES + place) as usize);
-    // What follows from the arguments is computed anew where it is needed, and takes no registers meanwhile.
+    // What follows from the arguments is computed anew where it is needed, and takes no registers meanwhile. Which arguments these have to be, of each number of rows, so that no
+    // architecture's machine code spills a register, was found by trial.
     let anew = |value: u32| opaque(value as i32) as u32;
     let work = |ticket: u32| {
         let (three, which) = (ticket / 3, ticket % 3);
@@ -131,14 +132,15 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
         let again = |launch: Launch| Launch {
             channels: anew(launch.channels),
             period: anew(launch.period),
-            // With rows of three transforms it is this one that costs a spilled register.
-            dither: if ROWS > 256 { launch.dither } else { anew(launch.dither as u32) != 0 },
+            dither: anew(launch.dither as u32) != 0,
             ..launch
         };
         let (first_group, count) = (group - place, anew(filter.count));
         if there && first_pass {
             let limits = columns::Limits { launch: again(filter.limits.launch), ..filter.limits };
-            let arguments = columns::Arguments { first_group, count, limits, ..filter };
+            let of_64 = |value: u32| if ROWS == 64 { anew(value) } else { value };
+            let (taps, rows) = (of_64(filter.taps), of_64(filter.rows));
+            let arguments = columns::Arguments { taps, rows, first_group, count, limits, ..filter };
             columns::run::<10, 1, Eight>(arguments, (index, place));
         } else if there {
             let arguments = rows::Arguments { first_group, count, launch: again(rest.launch), ..rest };

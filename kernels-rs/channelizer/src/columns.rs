@@ -35,14 +35,15 @@
 use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
-use fringes_device::matrix::{ldmatrix_x2_shared_b16, ldmatrix_x4_shared_b16};
+use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
+use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
 use crate::butterfly::Radix;
 use crate::complex::Complex;
 use crate::job::{JOB_WORDS, Job, Launch};
-use crate::samples::{GROUP, Packed};
+use crate::samples::{Constants, GROUP, Packed};
 
 /// Threads of a block.
 pub const THREADS: u32 = 256;
@@ -76,11 +77,12 @@ pub const fn shared_bytes(m: u32, radix: u32) -> u32 {
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
 pub struct Arguments {
-    /// Packed samples, and at least one word after them.
+    /// Packed samples, and 16 bytes after them.
     pub samples: Global<u32>,
-    /// Fragments of weights `[column][q][d + 7 - 16 q]`: `w[d], w[d + 1]` in f16, the same 8 further on, and what is left of both.
+    /// Fragments of weights `[column][q][e % 2][e / 2]`, `e = d + 7 - 16 q`: `w[d], w[d + 1]` in f16, the same 8 further on, and what is left of both. Eight lanes that load at once have
+    /// entries of one parity, which are one line.
     pub weights: Global<[u32; 4]>,
-    /// Those of the last product, `[column][d + 7 - 16 M]`: `w[d], w[d + 1]`, and what is left of them.
+    /// Those of the last product, `[column][e % 2][e / 2]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]`, and what is left of them.
     pub tails: Global<[u32; 2]>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
@@ -113,14 +115,18 @@ pub struct Limits {
 
 /// Whether a job keeps to the views.
 #[inline(always)]
-fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
+unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
     let Arguments { samples, limits, taps, .. } = arguments;
     let rows = (job.spectra as u64).wrapping_add(*taps as u64).wrapping_sub(1);
-    let words = (job.first_bit / 32).wrapping_add((row_words as u64).wrapping_mul(rows)).wrapping_add(1);
+    // Computed anew for every job, so that they take no registers meanwhile.
+    let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
+    let before = anew(samples.address(0)) % 16;
+    // Of the 16 bytes, wherever they begin, that have the last bit all are there.
+    let end = (8 * before).wrapping_add(job.first_bit).wrapping_add((32 * row_words as u64).wrapping_mul(rows));
     job.spectra == 0
         || job.spectra <= SPECTRA - job.lead()
             && job.first_bit < 1 << 60
-            && words < samples.len() as u64
+            && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
             && job.input < limits.inputs
             && job.count < limits.saturated
             && limits.launch.holds(job, limits.out as usize)
@@ -168,7 +174,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         if group * 2 + thread < count {
             let job = Job::load(jobs, (group * 2 + thread) as usize);
             fault = !fits::<BITS>(&arguments, row_words, &job);
-            entry = Entry::of(&job, taps);
+            entry = Entry::of(samples, &job, taps);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }
@@ -176,7 +182,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         trap();
         return;
     }
-    decode::<BITS, M, R>(samples, thread, (rows, row_words), strip, shared);
+    bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
     bar_sync_0();
     let mut place = thread / 32;
     while place < STRIP {
@@ -185,11 +191,15 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         let (g, t) = (lane / 4, lane % 4);
         // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
         let row = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 + lane % 8;
-        // Entry of the tables: 2 t - s(g) + 7.
+        // The last eight rows, of both jobs of a column, and of the next one.
+        let end = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 * pieces(M as u32) + lane % 8 + 2 * M as u32;
+        // Entry of the tables: 2 t - s(g) + 7, even ones before odd ones.
         let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
+        let entry = entry / 2 + entry % 2 * 8;
         let n2 = strip * STRIP + place;
         let column = 2 * place;
-        let first = row + column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
+        let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
+        let (first, ends) = (row + column, end + column);
         let mut sums = [[[0.0f32; 4]; 2]; 16];
         let table = weights.part((2 * n2) as usize * 16 * M, 16 * M * (step - 2 * n2) as usize);
         let tail = tails.part((2 * n2) as usize * 16, 16 * (step - 2 * n2) as usize);
@@ -197,13 +207,9 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
             if n1 < R::POINTS {
                 // So that fragments of many columns are not loaded long before they are needed.
                 let entry = opaque(entry as i32) as u32;
-                unroll!(part in 0 1 {
-                    let column = 2 * rows * n1 as u32 + part as u32;
-                    let piece = first
-                        + n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32)
-                        + part as u32 * pieces(M as u32);
-                    sums[n1][part] = product::<M>((table, tail), column * 16, entry, shared, piece);
-                });
+                let column = 2 * rows * n1 as u32;
+                let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
+                sums[n1] = products::<M>((table, tail), column * 16, entry, shared, (first + far, ends + far));
             }
         });
         // Spectra 8 g + t, and 4 further on.
@@ -231,41 +237,48 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     }
 }
 
-/// Sums of a column: eight spectra of sixteen rows.
+/// Sums of two neighbouring columns: eight spectra of sixteen rows. `piece` is the lane's of the first column, and of the last rows.
 #[inline(always)]
-unsafe fn product<const M: usize>(
+unsafe fn products<const M: usize>(
     (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
     table: u32,
     entry: u32,
     shared: Shared<[u32; 4]>,
-    piece: u32,
-) -> [f32; 4] {
-    let mut sum = [0.0f32; 4];
-    unroll!(q in 0 1 {
-        if q < M {
-            let w = weights.load((table * M as u32 + entry) as usize + 16 * q);
-            let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-            sum = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sum);
-            sum = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sum);
-        }
+    piece: (u32, u32),
+) -> [[f32; 4]; 2] {
+    let mut sums = [[0.0f32; 4]; 2];
+    let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
+    unroll!(part in 0 1 {
+        let mut sum = [0.0f32; 4];
+        let table = table + 16 * part as u32;
+        let piece = piece.0 + part as u32 * pieces(M as u32);
+        unroll!(q in 0 1 {
+            if q < M {
+                let w = weights.load((table * M as u32 + entry) as usize + 16 * q);
+                let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
+                sum = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sum);
+                sum = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sum);
+            }
+        });
+        let w = tails.load((table + entry) as usize);
+        let a = [ends[2 * part], ends[2 * part + 1]];
+        sum = mma_m16n8k8_f32_f16(a, [w[0]], sum);
+        sums[part] = mma_m16n8k8_f32_f16(a, [w[1]], sum);
     });
-    let w = tails.load((table + entry) as usize);
-    let a = ldmatrix_x2_shared_b16(shared.address(piece as usize + 2 * M));
-    sum = mma_m16n8k8_f32_f16(a, [w[0]], sum);
-    mma_m16n8k8_f32_f16(a, [w[1]], sum)
+    sums
 }
 
 /// What the threads of a block know of a job: an entry behind the pieces of its first eight columns.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Number of the word that has the first bit.
-    word: u64,
-    /// The first bit among those of the word.
+    /// Address of the 16 bytes that have the first bit.
+    address: u64,
+    /// The first bit among those of the 16 bytes.
     bit: u32,
     /// Slots before the first spectrum's.
     lead: u32,
-    /// The last row of samples that is needed.
-    last: u32,
+    /// Rows of samples, none where there is no job.
+    rows: u32,
 }
 
 impl Entry {
@@ -276,61 +289,151 @@ impl Entry {
 
     /// The entry of a job.
     #[inline(always)]
-    fn of(job: &Job, taps: u32) -> [u32; 4] {
-        let word = job.first_bit / 32;
-        let last = if job.spectra > 0 { job.spectra + taps - 2 } else { 0 };
-        [word as u32, (word >> 32) as u32, job.first_bit as u32 % 32 | job.lead() << 8, last]
+    unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
+        let byte = samples.address(0).wrapping_add(job.first_bit / 32 * 4);
+        let address = byte / 16 * 16;
+        let bit = byte as u32 % 16 * 8 + job.first_bit as u32 % 32;
+        let rows = if job.spectra > 0 { job.spectra + taps - 1 } else { 0 };
+        [address as u32, (address >> 32) as u32, bit | job.lead() << 8, rows]
     }
 
     #[inline(always)]
     unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
-        let [low, high, both, last] = shared.load(piece);
-        Self { word: low as u64 | (high as u64) << 32, bit: both & 0xff, lead: both >> 8, last }
+        let [low, high, both, rows] = shared.load(piece);
+        Self { address: low as u64 | (high as u64) << 32, bit: both & 0xff, lead: both >> 8, rows }
     }
 }
 
-/// Decodes the strip's columns of both jobs into shared memory, `[job][column][row]`. The entries of the jobs are there.
+/// Eight rows of 32 times eight columns of a job: what a warp loads and decodes at once.
+#[derive(Clone, Copy)]
+struct Item {
+    octet: u32,
+    part: u32,
+    which: u32,
+}
+
+impl Item {
+    /// Groups of eight columns, 32 for each warp; four are neighbours.
+    const fn parts(radix: u32) -> u32 {
+        2 * STRIP * radix / (32 * GROUP as u32)
+    }
+
+    const fn count(m: u32, radix: u32) -> u32 {
+        2 * pieces(m) * Self::parts(radix)
+    }
+
+    #[inline(always)]
+    fn of<const M: usize, R: Radix>(item: u32) -> Self {
+        let (parts, octets) = (Self::parts(R::POINTS as u32), pieces(M as u32));
+        let (part, rest) = (item % parts, item / parts);
+        Self { octet: rest % octets, part, which: rest / octets }
+    }
+
+    /// Bit of the first column of a lane's four neighbouring groups of columns, from that of the row's first column.
+    #[inline(always)]
+    fn bit<const BITS: u32>(self, (rows, strip): (u32, u32), lane: u32) -> u32 {
+        2 * (rows * (self.part * 8 + lane / 4) + strip * STRIP) * BITS
+    }
+
+    /// Piece of the octet of the first of the eight columns of a group, one of the lane's four.
+    #[inline(always)]
+    fn piece<const M: usize, R: Radix>(self, lane: u32, group: u32) -> u32 {
+        let m = M as u32;
+        self.which * job_pieces(m, R::POINTS as u32)
+            + (self.part * 32 + lane / 4 * 4 + group) * group_pieces(m)
+            + self.octet
+    }
+
+    /// Loads the samples, of every row one of the four chunks of 16 bytes that have those of the lane's groups.
+    ///
+    /// # Safety
+    /// The entries of the jobs are in shared memory, and their samples are there.
+    #[inline(always)]
+    unsafe fn load<const BITS: u32, const M: usize, R: Radix>(
+        self,
+        lane: u32,
+        (rows, row_bytes): (u32, u32),
+        strip: u32,
+        shared: Shared<[u32; 4]>,
+    ) -> [[u32; 4]; 8] {
+        let Entry { address, bit, lead, rows: needed } =
+            Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
+        let bit = bit + self.bit::<BITS>((rows, strip), lane);
+        let chunk = lane % 4;
+        let address = address.wrapping_add(((bit / 128 + chunk) * 16) as u64);
+        let mut chunks = [[0; 4]; 8];
+        let last = needed.wrapping_sub(1);
+        // Else the chunk has no sample of the strip.
+        if needed > 0 && bit % 128 + 2 * STRIP * BITS > 128 * chunk {
+            unroll!(r in 0 1 2 3 4 5 6 7 {
+                // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
+                let row = (self.octet * 8 + r as u32).saturating_sub(lead);
+                let row = if row < last { row } else { last };
+                let here = address.wrapping_add(row as u64 * row_bytes as u64);
+                chunks[r] = Global::<[u32; 4]>::from_raw_parts(here, 1).load(0);
+            });
+        }
+        chunks
+    }
+
+    /// Decodes the samples in shared memory.
+    ///
+    /// Chunk `c` of row `r` first lies where column `r` of group `c` is to be; the numbers of groups are turned so that words that lanes load at once are in different banks.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it for the same item.
+    #[inline(always)]
+    unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
+        self,
+        chunks: [[u32; 4]; 8],
+        lane: u32,
+        (rows, strip): (u32, u32),
+        constants: Constants,
+        shared: Shared<[u32; 4]>,
+    ) {
+        let turn = lane / 8;
+        let to = self.piece::<M, R>(lane, lane % 4 ^ turn);
+        unroll!(r in 0 1 2 3 4 5 6 7 {
+            shared.store((to + r as u32 * pieces(M as u32)) as usize, chunks[r]);
+        });
+        bar_warp_sync(u32::MAX);
+        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
+        let bit = (entry.bit + self.bit::<BITS>((rows, strip), lane)) % 128 + lane % 4 * GROUP as u32 * BITS;
+        let words = shared.cast::<u32>();
+        let at = |word: u32| self.piece::<M, R>(lane, word / 4 % 4 ^ turn) * 4 + word % 4;
+        let first = bit / 32;
+        let at = [at(first), at(first + 1), at(first + 2), at(first + 3)];
+        let mut columns = [[0u32; 4]; GROUP];
+        unroll!(pair in 0 1 2 3 {
+            let row = |i: u32| Packed::<BITS>::load(words, at, (2 * pair as u32 + i) * 4 * pieces(M as u32));
+            let pairs = Packed::<BITS>::pairs(row(0), row(1), bit % 32, constants);
+            unroll!(c in 0 1 2 3 4 5 6 7 {
+                columns[c][pair] = pairs[c];
+            });
+        });
+        bar_warp_sync(u32::MAX);
+        let to = self.piece::<M, R>(lane, lane % 4);
+        unroll!(c in 0 1 2 3 4 5 6 7 {
+            shared.store((to + c as u32 * pieces(M as u32)) as usize, columns[c]);
+        });
+    }
+}
+
+/// Brings the strip's columns of both jobs into shared memory, `[job][column][row]` in f16. The entries of the jobs are there.
 #[inline(always)]
-unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
-    samples: Global<u32>,
+unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
     thread: u32,
-    (rows, row_words): (u32, u32),
+    (rows, row_bytes): (u32, u32),
     strip: u32,
     shared: Shared<[u32; 4]>,
 ) {
-    let radix = R::POINTS as u32;
     let (warp, lane) = (thread / 32, thread % 32);
     let constants = Packed::<BITS>::constants();
-    // Groups of eight columns, 32 for each warp; four are neighbours.
-    let parts = 2 * STRIP * radix / (32 * GROUP as u32);
-    let octets = pieces(M as u32);
     let mut item = warp;
-    while item < 2 * octets * parts {
-        let (part, rest) = (item % parts, item / parts);
-        let (octet, which) = (rest % octets, rest / octets);
-        let Entry { word, bit, lead, last } = Entry::load(shared, Entry::piece(M as u32, radix, which));
-        let of_job = part * 32 + lane;
-        let column = 2 * (rows * (of_job / 4) + strip * STRIP) + of_job % 4 * GROUP as u32;
-        let bit = bit + column * BITS;
-        let view = samples.part(word as usize, samples.len() - word as usize);
-        let start = bit / 32;
-        let bit = bit % 32;
-        let mut words = [[0u32; 4]; GROUP];
-        unroll!(pair in 0 1 2 3 {
-            let row = |i: u32| {
-                // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
-                let row = (octet * 8 + 2 * pair as u32 + i).saturating_sub(lead);
-                Packed::<BITS>::load(view, (start + if row < last { row } else { last } * row_words) as usize)
-            };
-            let pairs = Packed::<BITS>::pairs(row(0), row(1), bit, constants);
-            unroll!(c in 0 1 2 3 4 5 6 7 {
-                words[c][pair] = pairs[c];
-            });
-        });
-        let to = which * job_pieces(M as u32, radix) + of_job * group_pieces(M as u32) + octet;
-        unroll!(c in 0 1 2 3 4 5 6 7 {
-            shared.store((to + c as u32 * pieces(M as u32)) as usize, words[c]);
-        });
+    while item < Item::count(M as u32, R::POINTS as u32) {
+        let here = Item::of::<M, R>(item);
+        let chunks = here.load::<BITS, M, R>(lane, (rows, row_bytes), strip, shared);
+        here.decode::<BITS, M, R>(chunks, lane, (rows, strip), constants, shared);
         item += THREADS / 32;
     }
 }

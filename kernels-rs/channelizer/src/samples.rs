@@ -6,7 +6,7 @@
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_l_wrap_b32};
 use fringes_device::half2::sub_rn_f16x2;
-use fringes_device::{Global, opaque, unroll};
+use fringes_device::{Shared, opaque, unroll};
 
 /// Samples that are decoded together.
 pub const GROUP: usize = 8;
@@ -49,16 +49,16 @@ impl<const BITS: u32> Packed<BITS> {
         Constants { mask: register(Self::MASK), magic: register(Self::MAGIC), offset: register(Self::OFFSET) }
     }
 
-    /// Loads the words of eight samples that begin in word `index`.
+    /// Loads the words of eight samples, the first one of which is `at[0]` and so on, from `offset` on.
     ///
     /// # Safety
-    /// The view has the words of eight samples from there on, and one more.
+    /// The view has them.
     #[inline(always)]
-    pub unsafe fn load(samples: Global<u32>, index: usize) -> Raw {
+    pub unsafe fn load(words: Shared<u32>, at: [u32; MOST_WORDS], offset: u32) -> Raw {
         let mut raw = [0; MOST_WORDS];
         unroll!(i in 0 1 2 3 {
             if i <= Self::WORDS {
-                raw[i] = samples.load(index + i);
+                raw[i] = words.load((at[i] + offset) as usize);
             }
         });
         Raw(raw)

@@ -21,8 +21,8 @@ const BITS: std::ops::RangeInclusive<u32> = 2..=11;
 const SHARED: [u32; 2] = [23, 3];
 /// Taps that have kernels, and blocks of each that a multiprocessor holds.
 const KERNELS: [(usize, usize); 4] = [(4, 10), (8, 8), (16, 5), (32, 3)];
-/// Most passes of a block.
-const MOST_PASSES: usize = 256;
+/// Most passes of a block: blocks that run together write to fewer parts of the memory, which is faster than reading less of the history again.
+const MOST_PASSES: usize = 8;
 /// Passes that a block's beginning takes as long as: its weights and first rows come.
 const BEGINNING: usize = 2;
 

@@ -78,9 +78,9 @@ pub fn gain_scale(exponent: i32) -> f64 {
 /// two f16.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weights {
-    /// `[column][q][e]`, `q < m` and `e < 16`: `high(d), high(d + 8), low(d), low(d + 8)` with `d = 16 q + e - 7`.
+    /// `[column][q][e % 2][e / 2]`, `q < m` and `e < 16`: `high(d), high(d + 8), low(d), low(d + 8)` with `d = 16 q + e - 7`.
     pub pairs: Vec<[u32; 4]>,
-    /// `[column][e]`, `e < 16`: `high(d), low(d)` with `d = 16 m + e - 7`.
+    /// `[column][e % 2][e / 2]`, `e < 16`: `high(d), low(d)` with `d = 16 m + e - 7`.
     pub tails: Vec<[u32; 2]>,
     /// The power of two that they are multiplied by.
     pub exponent: i32,
@@ -106,8 +106,11 @@ pub fn weights(weights: &[f64], step: usize, m: usize) -> Weights {
         // From 7 places before tap 0 on.
         let halves: Vec<_> = (0..16 * m + 17).map(split).collect();
         let word = |place: usize, part: usize| halves[place][part] | halves[place + 1][part] << 16;
-        pairs.extend((0..16 * m).map(|e| [word(e, 0), word(e + 8, 0), word(e, 1), word(e + 8, 1)]));
-        tails.extend((16 * m..16 * m + 16).map(|e| [word(e, 0), word(e, 1)]));
+        let entry = |e: usize| [word(e, 0), word(e + 8, 0), word(e, 1), word(e + 8, 1)];
+        // Even entries are before odd ones.
+        let at = |place: usize| place / 16 * 16 + place % 8 * 2 + place / 8 % 2;
+        pairs.extend((0..16 * m).map(|place| entry(at(place))));
+        tails.extend((16 * m..16 * m + 16).map(|place| [word(at(place), 0), word(at(place), 1)]));
     }
     Weights { pairs, tails, exponent }
 }
@@ -301,12 +304,12 @@ mod tests {
             for column in 0..step {
                 for e in 0..16 {
                     for q in 0..m {
-                        let [high, high_8, low, low_8] = made.pairs[(column * m + q) * 16 + e];
+                        let [high, high_8, low, low_8] = made.pairs[(column * m + q) * 16 + e % 2 * 8 + e / 2];
                         let place = (16 * q + e) as i32 - 7;
                         check(column, place, high, low);
                         check(column, place + 8, high_8, low_8);
                     }
-                    let [high, low] = made.tails[column * 16 + e];
+                    let [high, low] = made.tails[column * 16 + e % 2 * 8 + e / 2];
                     check(column, (16 * m + e) as i32 - 7, high, low);
                 }
             }

@@ -3,9 +3,9 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-use fringes_channelizer::gpu::Job;
 use fringes_channelizer::gpu::shape::{JOBS, Shape};
 use fringes_channelizer::gpu::tables;
+use fringes_channelizer::gpu::{Job, PADDING_WORDS};
 use fringes_emulator::{Buffer, Element, GlobalMemory};
 use fringes_reference::dft::{dft, root_of_unity};
 use fringes_reference::dither::dither;
@@ -251,8 +251,7 @@ impl<T: Element> Device<T> {
         let shape = case.shape();
         let mut memory = GlobalMemory::new();
         let mut bytes = made.packed.clone();
-        // Two words behind the last one that is needed.
-        bytes.resize(bytes.len().next_multiple_of(4) + 8, 0);
+        bytes.resize(bytes.len().next_multiple_of(4) + 4 * PADDING_WORDS, 0);
         bytes.truncate(bytes.len() - 4 * missing);
         let words: Vec<u32> = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
         let weights = tables::weights(&made.weights, case.step(), case.m());

@@ -25,8 +25,8 @@ fn traps(what: &str, missing: usize, change: impl FnOnce(&mut Job)) {
 
 #[test]
 fn a_job_beyond_the_samples_traps_and_stores_nothing() {
-    traps("two words less", 2, |_| {});
-    traps("a job further on", 0, |job| job.first_bit += 64);
+    traps("no words behind the last one", 4, |_| {});
+    traps("a job further on", 0, |job| job.first_bit += 128);
     traps("the end of the counter", 0, |job| job.first_bit = u64::MAX - 7);
 }
 
