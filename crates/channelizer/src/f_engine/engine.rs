@@ -37,7 +37,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// # Frames
 /// A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame` strides, so that the correlator's
 /// batches align. The first frame is the first for which every input's samples exist. Frames are filled across chunks and steps of the
-/// delays at whatever cadence results: chunks of any size give the same bits, on a GPU with [`DeviceChannelizer`](crate::gpu::DeviceChannelizer)'s kernels all but the last ones.
+/// delays at whatever cadence results: chunks of any size give the same bits, but for phases on a GPU (see there).
 ///
 /// # Missing data
 /// A spectrum is absent for an input if a sample of its window is flagged missing, or lies before the first of the stream: its values are 0
@@ -78,6 +78,8 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// On a GPU, with `u = 2^-24` and `A` the sum of the magnitudes of weights times samples of a window, a value is within `u g A` times
 /// `4 (taps + 1) + sum_r (3 + 3 log2 r) + 11 + 2^4.2` of the exact one, `g` the gain's magnitude and `r` the radices of the transform's passes (at most 16):
 /// samples come to the filter with an offset, the step to a real transform has 6, products with the factor 5, and the factor of a channel is within `2^-19.8`.
+/// That is of the general kernels. With [`DeviceChannelizer`](crate::gpu::DeviceChannelizer)'s, a filtered sample of `B` bits is within `2^-21 2^(B - 1)` times the sum of its weights' magnitudes
+/// (as weights are within `2^-23` of the largest one), whatever the samples are, and the rest as there.
 /// Product and dither are in f32 there, and within `2^-15` of their exact sum.
 ///
 /// # On a GPU

@@ -21,8 +21,11 @@ const BITS: std::ops::RangeInclusive<u32> = 2..=11;
 const SHARED: [u32; 2] = [23, 3];
 /// Taps that have kernels, and blocks of each that a multiprocessor holds.
 const KERNELS: [(usize, usize); 4] = [(4, 10), (8, 8), (16, 5), (32, 3)];
-/// Most passes of a block: blocks that run together write to fewer parts of the memory, which is faster than reading less of the history again.
-const MOST_PASSES: usize = 8;
+/// Most passes of a block.
+const MOST_PASSES: usize = 256;
+/// Most passes of a block of few taps where rows are several strips: blocks that run together then write to fewer parts of the memory, which gains more than the history costs that is
+/// read again (`bench_gpu --only filter`, *by*).
+const FEW_PASSES: usize = 8;
 /// Passes that a block's beginning takes as long as: its weights and first rows come.
 const BEGINNING: usize = 2;
 
@@ -121,7 +124,9 @@ impl FilterShape {
             let blocks = strips.saturating_mul(spectra.div_ceil(of_passes(passes)));
             blocks.div_ceil(resident * multiprocessors.max(1)).saturating_mul(passes + BEGINNING)
         };
-        let most = spectra.saturating_add(most_taps - 1).div_ceil(rows).clamp(2, MOST_PASSES);
+        let few = most_taps <= 16 && self.columns > STRIP;
+        let most = if few { FEW_PASSES } else { MOST_PASSES };
+        let most = spectra.saturating_add(most_taps - 1).div_ceil(rows).clamp(2, most);
         of_passes((2..=most).min_by_key(|&passes| time(passes)).unwrap_or(2))
     }
 
@@ -290,10 +295,10 @@ mod tests {
             let spectra = (1 << 27) / shape.columns() - 16;
             let section = shape.section(spectra, 2, 132);
             let blocks = shape.launch(spectra, 2, section).unwrap().grid[0] as usize;
-            // Of all rows that multiprocessors have time for, at most an eighth are none of a spectrum's own.
+            // Of all rows that multiprocessors have time for, at most a fifth are none of a spectrum's own.
             let rows = blocks.div_ceil(5 * 132) * 5 * 132 * (section + 15);
             let own = 2 * spectra * shape.columns().div_ceil(STRIP);
-            assert!(own * 8 > rows * 7, "{channels}: {section} spectra, {blocks} blocks");
+            assert!(own * 5 > rows * 4, "{channels}: {section} spectra, {blocks} blocks");
         }
     }
 

@@ -209,11 +209,6 @@ impl DeviceChannelizer {
         self.inputs
     }
 
-    /// The kernels in the order in which they run, for their attributes.
-    pub fn kernels(&self) -> [&Kernel; 2] {
-        [&self.columns, &self.rows]
-    }
-
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let shape = check(plan, BITS[0], u32::MAX).ok()?;

@@ -15,7 +15,7 @@ use fringes_kernels_channelizer::filter::{
 use half::f16;
 use num_complex::Complex64;
 
-use crate::case::{Case, Outcome, PAIR, run};
+use crate::case::{Case, Input, Outcome, PAIR, run};
 
 /// 1e-5 of the samples' full scale; weights have a sum of squares of 1.
 fn bound(case: &Case) -> f64 {
@@ -74,9 +74,24 @@ fn a_last_job_may_be_alone() {
 
 #[test]
 fn jobs_of_a_group_may_be_of_three_inputs_and_of_other_spectra() {
-    let third = crate::case::Input { start: 64, turns: (0.0, 0.5), slope: (0.25, 0.0) };
+    let third = Input { start: 64, turns: (0.0, 0.5), slope: (0.25, 0.0) };
     let case = Case { inputs: vec![PAIR[1], third, PAIR[0]], of_job: 4, ..Case::new(256, 6) };
     check(&case, &run!(case, columns_b10_m1_r8, rows_256_f32, [f32; 2]));
+}
+
+#[test]
+fn spectra_have_the_same_bits_in_whatever_job_they_are() {
+    // Phases that stay, so that nothing else depends on where jobs begin.
+    let inputs = PAIR.map(|input| Input { turns: (input.turns.0, 0.0), slope: (input.slope.0, 0.0), ..input });
+    let case = |of_job: usize| Case { inputs: inputs.to_vec(), of_job, ..Case::new(256, 21) };
+    let bits = |out: Outcome<[f32; 2]>| -> Vec<_> {
+        out.values.into_iter().map(|value| value.map(|value| value.map(f32::to_bits))).collect()
+    };
+    let expected = bits(run!(case(64), columns_b10_m1_r8, rows_256_f32, [f32; 2]));
+    for of_job in [1, 5, 13] {
+        let found = bits(run!(case(of_job), columns_b10_m1_r8, rows_256_f32, [f32; 2]));
+        assert!(found == expected, "jobs of {of_job}");
+    }
 }
 
 #[test]
