@@ -155,6 +155,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
     /// Forgets all samples.
     pub(in crate::f_engine) fn reset(&mut self) {
         self.seam = self.seam.begin(0);
+        // So that they are made anew with the next chunk.
+        self.row_bits = 0;
         for rows in &mut self.rows {
             // Nothing is asked of the driver for no bytes.
             if let Ok(none) = Buffer::alloc(self.stream.device(), 0) {
