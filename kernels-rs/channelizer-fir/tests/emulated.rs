@@ -37,6 +37,19 @@ struct Numbers {
     inputs: u32,
 }
 
+/// What a run left.
+struct Outcome {
+    report: Report,
+    /// Values, where there are any.
+    written: Vec<Option<[f32; 2]>>,
+    /// The samples, and the first bit of each input.
+    bytes: Vec<u8>,
+    starts: Vec<u64>,
+}
+
+/// A change of the arguments.
+type Change = fn(&mut Numbers);
+
 impl Case {
     fn new(channels: usize, taps: usize, bits: u32) -> Self {
         Self { channels, taps, bits, spectra: 21, section: 9, starts: vec![0, 5], missing: 0 }
@@ -68,7 +81,7 @@ impl Case {
     }
 
     /// Runs the kernel, whose arguments may be changed.
-    fn run(&self, change: impl Fn(&mut Numbers)) -> (Report, Vec<Option<[f32; 2]>>, Vec<u8>, Vec<u64>) {
+    fn run(&self, change: impl Fn(&mut Numbers)) -> Outcome {
         let plan = self.plan();
         let shape = FilterShape::new(&plan, self.bits).unwrap();
         let (bytes, starts) = self.bytes(&shape);
@@ -97,12 +110,12 @@ impl Case {
             kernel((samples.into(), weights.into(), first_bits.into(), out.into()), numbers);
         });
         let written = memory.download(out);
-        (report, written, bytes, starts)
+        Outcome { report, written, bytes, starts }
     }
 
     /// Runs the kernel with all detectors and compares all that it writes.
     fn check(&self) {
-        let (report, written, bytes, starts) = self.run(|_| {});
+        let Outcome { report, written, bytes, starts } = self.run(|_| {});
         report.assert_clean();
         let (plan, columns) = (self.plan(), 2 * self.channels);
         let bits = self.bits as usize;
@@ -202,27 +215,27 @@ fn the_host_launches_what_the_kernels_ask_for() {
 #[test]
 fn sizes_that_the_views_do_not_hold_trap_and_store_nothing() {
     let case = Case { starts: vec![0, 0], section: 21, ..Case::new(64, 4, 10) };
-    let traps = |what: &str, case: &Case, change: &dyn Fn(&mut Numbers)| {
-        let (report, written, ..) = case.run(change);
+    let traps = |what: &str, case: &Case, change: Change| {
+        let Outcome { report, written, .. } = case.run(change);
         let other = report.faults.iter().find(|fault| !fault.to_string().contains("trapped"));
         assert!(!report.faults.is_empty() && other.is_none(), "{what}: {other:?}");
         written.iter().map(|value| usize::from(value.is_some())).sum::<usize>()
     };
     // The first input is there.
-    assert_eq!(traps("a piece less", &Case { missing: 1, ..case.clone() }, &|_| {}), 21 * 64);
-    let changes: [(&str, &dyn Fn(&mut Numbers)); 12] = [
-        ("more spectra", &|n| n.spectra += 1),
-        ("all spectra", &|n| n.spectra = u32::MAX),
-        ("more inputs", &|n| n.inputs += 1),
-        ("no section", &|n| n.section = 0),
-        ("no taps", &|n| n.taps = 0),
-        ("too many taps", &|n| n.taps = 5),
-        ("a bit", &|n| n.bits = 1),
-        ("too many bits", &|n| n.bits = 12),
-        ("all bits", &|n| n.bits = u32::MAX),
-        ("no columns", &|n| n.columns = 0),
-        ("columns that are no pieces", &|n| n.columns = 64),
-        ("columns without weights", &|n| n.columns = 256),
+    assert_eq!(traps("a piece less", &Case { missing: 1, ..case.clone() }, |_| {}), 21 * 64);
+    let changes: [(&str, Change); 12] = [
+        ("more spectra", |n| n.spectra += 1),
+        ("all spectra", |n| n.spectra = u32::MAX),
+        ("more inputs", |n| n.inputs += 1),
+        ("no section", |n| n.section = 0),
+        ("no taps", |n| n.taps = 0),
+        ("too many taps", |n| n.taps = 5),
+        ("a bit", |n| n.bits = 1),
+        ("too many bits", |n| n.bits = 12),
+        ("all bits", |n| n.bits = u32::MAX),
+        ("no columns", |n| n.columns = 0),
+        ("columns that are no pieces", |n| n.columns = 64),
+        ("columns without weights", |n| n.columns = 256),
     ];
     for (what, change) in changes {
         assert_eq!(traps(what, &case, change), 0, "{what}");

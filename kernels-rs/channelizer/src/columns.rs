@@ -392,7 +392,7 @@ impl Item {
         shared: Shared<[u32; 4]>,
     ) {
         let turn = lane / 8;
-        let to = self.piece::<M, R>(lane, lane % 4 ^ turn);
+        let to = self.piece::<M, R>(lane, (lane % 4) ^ turn);
         unroll!(r in 0 1 2 3 4 5 6 7 {
             shared.store((to + r as u32 * pieces(M as u32)) as usize, chunks[r]);
         });
@@ -400,7 +400,7 @@ impl Item {
         let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
         let bit = (entry.bit + self.bit::<BITS>((rows, strip), lane)) % 128 + lane % 4 * GROUP as u32 * BITS;
         let words = shared.cast::<u32>();
-        let at = |word: u32| self.piece::<M, R>(lane, word / 4 % 4 ^ turn) * 4 + word % 4;
+        let at = |word: u32| self.piece::<M, R>(lane, (word / 4 % 4) ^ turn) * 4 + word % 4;
         let first = bit / 32;
         let at = [at(first), at(first + 1), at(first + 2), at(first + 3)];
         let mut columns = [[0u32; 4]; GROUP];
