@@ -1,8 +1,7 @@
 //! The F-engine: packed samples to quantised channels.
 
 use fringes::Channelizer;
-use fringes::channelizer::gpu::{DeviceChannelizer, FrameFormat, Job, JobTable, Place};
-use fringes::delay::{DelayModel, DelaySegment};
+use fringes::channelizer::gpu::{DeviceChannelizer, FrameFormat, Job, JobTable};
 use fringes::f16;
 use fringes_gpu::{Buffer, Stream};
 use fringes_reference::delay::{rotate, split};
@@ -16,6 +15,7 @@ use num_complex::Complex64;
 use crate::bench::{Bench, Measured};
 use crate::ceilings::Ceilings;
 use crate::gpu_report::{End, params};
+use crate::jobs;
 use crate::random::Source;
 
 /// Samples of an input.
@@ -211,20 +211,13 @@ impl Data {
         let kernel =
             DeviceChannelizer::load(&bench.device, &plan, BITS, case.format, INPUTS, gain).map_err(End::failed)?;
         let step = plan.step();
-        let values: Vec<_> = DELAYS
-            .iter()
-            .map(|&(delay, phase)| {
-                let segment = DelaySegment::new(0, vec![delay]).with_phase(phase, 0.0);
-                DelayModel::from_segment(segment).map(|model| model.evaluate(0))
-            })
-            .collect::<Result<_, _>>()
-            .map_err(End::failed)?;
+        let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;
-        let mut jobs = Vec::new();
+        let mut all = Vec::new();
         for first in (0..spectra).step_by(kernel.spectra_of_job(0)) {
-            for (input, delay) in values.iter().enumerate() {
+            for (input, delay) in delays.iter().enumerate() {
                 let start = first * step + delay.coarse.unsigned_abs() as usize;
-                jobs.push(Job {
+                all.push(Job {
                     first_bit: (input * self.row()) as u64 * 8 + (start * BITS as usize) as u64,
                     place: input as u64,
                     phase: fixed(delay.channel_phase_turns(0, channels, false)),
@@ -239,22 +232,8 @@ impl Data {
                 });
             }
         }
-        let words: Vec<[u32; 4]> = jobs
-            .iter()
-            .flat_map(Job::words)
-            .collect::<Vec<_>>()
-            .chunks_exact(4)
-            .map(|words| [words[0], words[1], words[2], words[3]])
-            .collect();
-        let table = Buffer::from_slice(&stream, &words)?;
-        let place = Place {
-            first_channel: 0,
-            channels: channels as u32,
-            channel_stride: (FRAME * INPUTS) as u64,
-            period: FRAME as u32,
-            period_stride: (channels * FRAME * INPUTS) as u64,
-            time_stride: INPUTS as u32,
-        };
+        let table = jobs::table(&stream, &all)?;
+        let place = jobs::frames(channels);
         let count = channels * spectra * INPUTS;
         let mut out = Buffer::<u8>::zeroed(&stream, count * case.bytes())?;
         let mut saturated = Buffer::<u32>::zeroed(&stream, INPUTS)?;
@@ -262,7 +241,7 @@ impl Data {
         let mut launch = |out: &mut Buffer<u8>| {
             let samples = self.samples.view().cast::<u32>()?;
             let (out, saturated) = (out.view_mut(), saturated.view_mut());
-            let jobs = JobTable { words: table.view(), count: jobs.len() };
+            let jobs = JobTable { words: table.view(), count: all.len() };
             match case.format {
                 FrameFormat::Int4 => kernel.launch(&stream, samples, jobs, place, seed, out, saturated),
                 FrameFormat::Int8 => kernel.launch(&stream, samples, jobs, place, seed, out.cast::<u16>()?, saturated),

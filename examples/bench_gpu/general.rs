@@ -3,7 +3,7 @@
 //! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex samples a sample is both of its parts.
 
 use fringes::channelizer::gpu::{DeviceChannelizer, DeviceGeneral, FrameFormat, Job, JobTable, Place};
-use fringes::delay::{DelayModel, DelaySegment, DelayValue};
+use fringes::delay::DelayValue;
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, SampleFormat, f16};
 use fringes_gpu::{Buffer, Device, Stream};
 use fringes_reference::f_engine::FEngine;
@@ -14,6 +14,7 @@ use crate::bench::{Bench, Measured};
 use crate::ceilings::Ceilings;
 use crate::channelizer::{DELAYS, FRAME, INPUTS, SEED, fixed};
 use crate::gpu_report::{End, params};
+use crate::jobs;
 use crate::random::Source;
 
 /// Samples of an input.
@@ -205,29 +206,16 @@ impl Data {
         let gain = |input, channel| self.gain(input, channel);
         let kernels = Kernels::load(&bench.device, &plan, self.format, case.general, gain).map_err(End::failed)?;
         let stride = plan.stride();
-        let delays: Vec<DelayValue> = DELAYS
-            .iter()
-            .map(|&(delay, phase)| {
-                let segment = DelaySegment::new(0, vec![delay]).with_phase(phase, 0.0);
-                DelayModel::from_segment(segment).map(|model| model.evaluate(0))
-            })
-            .collect::<Result<_, _>>()
-            .map_err(End::failed)?;
+        let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64 - plan.window_samples()) / stride + 1) / FRAME * FRAME;
-        let (jobs, count) = self.jobs(&stream, &plan, &delays, kernels.spectra_of_job(), spectra)?;
-        let place = Place {
-            first_channel: 0,
-            channels: channels as u32,
-            channel_stride: (FRAME * INPUTS) as u64,
-            period: FRAME as u32,
-            period_stride: (channels * FRAME * INPUTS) as u64,
-            time_stride: INPUTS as u32,
-        };
+        let all = self.jobs(&plan, &delays, kernels.spectra_of_job(), spectra);
+        let table = jobs::table(&stream, &all)?;
+        let place = jobs::frames(channels);
         let values = channels * spectra * INPUTS;
         let mut out = Buffer::<u8>::zeroed(&stream, 2 * values)?;
         let mut saturated = Buffer::<u32>::zeroed(&stream, INPUTS)?;
         let mut launch = |out: &mut Buffer<u8>| {
-            let jobs = JobTable { words: jobs.view(), count };
+            let jobs = JobTable { words: table.view(), count: all.len() };
             kernels.launch(&stream, &self.samples, jobs, place, out, &mut saturated)
         };
         launch(&mut out).map_err(End::failed)?;
@@ -255,22 +243,14 @@ impl Data {
         Ok(rate)
     }
 
-    /// The jobs of so many spectra of each input, on the device, and their number.
-    fn jobs(
-        &self,
-        stream: &Stream,
-        plan: &Channelizer,
-        delays: &[DelayValue],
-        most: usize,
-        spectra: usize,
-    ) -> Result<(Buffer<[u32; 4]>, usize), End> {
+    /// The jobs of so many spectra of each input.
+    fn jobs(&self, plan: &Channelizer, delays: &[DelayValue], most: usize, spectra: usize) -> Vec<Job> {
         let (step, stride) = (plan.step(), plan.stride());
-        let mut words = Vec::new();
-        let mut count = 0;
+        let mut jobs = Vec::new();
         for first in (0..spectra).step_by(most) {
             for (input, delay) in delays.iter().enumerate() {
                 let start = first * stride + delay.coarse.unsigned_abs() as usize;
-                let job = Job {
+                jobs.push(Job {
                     first_bit: (8 * input * self.row() + start * self.format.sample_bits() as usize) as u64,
                     place: input as u64,
                     phase: fixed(delay.channel_phase_turns(0, plan.channels(), plan.is_complex())),
@@ -281,13 +261,10 @@ impl Data {
                     input: input as u32,
                     count: input as u32,
                     ..Job::default()
-                };
-                words.extend(job.words());
-                count += 1;
+                });
             }
         }
-        let pieces: Vec<[u32; 4]> = words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect();
-        Ok((Buffer::from_slice(stream, &pieces)?, count))
+        jobs
     }
 
     /// Compares one spectrum of each input with the reference.

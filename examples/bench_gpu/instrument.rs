@@ -14,6 +14,7 @@ use num_complex::Complex64;
 use crate::bench::{Bench, Bound, Measured};
 use crate::gpu_report::{End, params};
 use crate::instrument_link;
+use crate::jobs;
 use crate::random::Source;
 
 /// Antennas of the cases.
@@ -150,12 +151,11 @@ impl Case {
 
     /// The jobs of a chunk for values in an order, in which an input's first value lies at `first(input)`.
     fn work(&self, stream: &Stream, first: impl Fn(usize) -> usize, place: Place) -> Result<Work, End> {
-        let mut words = Vec::new();
-        let mut count = 0;
+        let mut all = Vec::new();
         for spectrum in (0..SPECTRA).step_by(ROW) {
             for input in 0..self.inputs {
                 let bit = 8 * input * row_bytes() + 2 * CHANNELS * spectrum * BITS as usize;
-                let job = Job {
+                all.push(Job {
                     first_bit: bit as u64,
                     place: first(input) as u64,
                     // A delay of a third of a sample and a phase, other ones of each input.
@@ -167,13 +167,10 @@ impl Case {
                     input: input as u32,
                     count: input as u32,
                     ..Job::default()
-                };
-                words.extend(job.words());
-                count += 1;
+                });
             }
         }
-        let pieces: Vec<[u32; 4]> = words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect();
-        Ok(Work { jobs: Buffer::from_slice(stream, &pieces)?, count, place })
+        Ok(Work { jobs: jobs::table(stream, &all)?, count: all.len(), place })
     }
 
     /// The order of the correlator's rows.

@@ -45,6 +45,7 @@ mod filter;
 mod general;
 mod instrument;
 mod instrument_link;
+mod jobs;
 mod random;
 mod rates;
 mod saxpy;

@@ -29,8 +29,9 @@
 //! `[group][n2][k1][spectrum][job]`, complex f32: 8 bytes a point, written and read once while they are in L2.
 //!
 //! # Precision
-//! With `u = 2^-24` and `W = sum_t |w[t][p]|`: weights are off by `2^-23` of the largest one at most, tensor cores add with at least 24 bits and truncate. `|dz| <= 2^-21 2^(B-1) W`
-//! for 16 taps.
+//! With `A = 2^(B-1) sum_t |w[t][p]|`, which is above all terms and sums: a weight is within `2^-24` of itself (and `2^-34` of the largest one), tensor cores truncate each term, and the
+//! sum so far in steps of four terms or more ([`fringes_device::tensor_core`]), to 24 bits of the largest of them. Of `T` taps that is `2 T` products and at most `8 M + 4` sums:
+//! `|dz| <= (T + 4 M + 3) 2^-22 A`.
 
 use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;

@@ -5,6 +5,9 @@ use fringes_device::Global;
 /// Words of 16 bytes of a job in memory.
 pub const JOB_WORDS: usize = 5;
 
+/// Spectra of a block of the filter's products: the place of a spectrum in its block is its number modulo this, wherever jobs begin, so that its sums have one order.
+pub const BLOCK: u32 = 8;
+
 /// Some consecutive spectra of one input whose windows follow each other by whole steps, so of one coarse delay.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
@@ -33,6 +36,12 @@ pub struct Job {
 }
 
 impl Job {
+    /// Slots before the first spectrum's.
+    #[inline(always)]
+    pub fn lead(&self) -> u32 {
+        self.spectrum as u32 % BLOCK
+    }
+
     /// Job `index` of the table.
     ///
     /// # Safety
@@ -78,17 +87,6 @@ pub struct Launch {
     pub seed: u64,
     /// Whether there is dither.
     pub dither: bool,
-}
-
-/// Spectra of a block of the filter's products: the place of a spectrum in its block is its number modulo this, wherever jobs begin, so that its sums have one order.
-pub const BLOCK: u32 = 8;
-
-impl Job {
-    /// Slots before the first spectrum's.
-    #[inline(always)]
-    pub fn lead(&self) -> u32 {
-        self.spectrum as u32 % BLOCK
-    }
 }
 
 /// Numbers of places and strides are below this, so that sums of their products with numbers of channels and spectra do not overflow.

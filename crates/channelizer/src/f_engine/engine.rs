@@ -78,8 +78,8 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// On a GPU, with `u = 2^-24` and `A` the sum of the magnitudes of weights times samples of a window, a value is within `u g A` times
 /// `4 (taps + 1) + sum_r (3 + 3 log2 r) + 11 + 2^4.2` of the exact one, `g` the gain's magnitude and `r` the radices of the transform's passes (at most 16):
 /// samples come to the filter with an offset, the step to a real transform has 6, products with the factor 5, and the factor of a channel is within `2^-19.8`.
-/// That is of the general kernels. With [`DeviceChannelizer`](crate::gpu::DeviceChannelizer)'s, a filtered sample of `B` bits is within `2^-21 2^(B - 1)` times the sum of its weights' magnitudes
-/// (as weights are within `2^-23` of the largest one), whatever the samples are, and the rest as there.
+/// That is of the general kernels. With [`DeviceChannelizer`](crate::gpu::DeviceChannelizer)'s, a filtered sample of `B` bits is within `(taps + 4 m + 3) 2^-22 2^(B - 1)` times the sum of the
+/// magnitudes of its weights, `m` a sixteenth of the taps rounded up, whatever the samples are, and the rest as there.
 /// Product and dither are in f32 there, and within `2^-15` of their exact sum.
 ///
 /// # On a GPU

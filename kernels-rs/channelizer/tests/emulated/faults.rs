@@ -1,9 +1,9 @@
 //! Jobs that do not keep to the buffers, and what the host knows of the kernels.
 
 use fringes_channelizer::gpu::Job;
-use fringes_channelizer::gpu::shape::Shape;
+use fringes_channelizer::gpu::shape::{self, Shape};
 use fringes_kernels_channelizer::filter::columns_b10_m1_r8;
-use fringes_kernels_channelizer::{columns as first, rows as second};
+use fringes_kernels_channelizer::{both, columns as first, job, rows as second};
 
 use crate::case::{Case, Device, Made, columns};
 
@@ -75,6 +75,8 @@ impl WithM<'_> {
 
 #[test]
 fn the_host_launches_what_the_kernels_ask_for() {
+    assert_eq!((shape::BLOCK, shape::MOST_GROUPS), (job::BLOCK.into(), both::MOST_GROUPS as usize));
+    assert_eq!(shape::COUNTERS, both::COUNTERS as usize);
     for channels in (8..=16).map(|power| 1usize << power) {
         let shape = Shape::new(channels).unwrap();
         let rows = shape.rows() as u32;
