@@ -15,6 +15,7 @@ mod common;
 #[path = "common/gpu_report.rs"]
 mod gpu_report;
 
+use fringes::backend::DeviceError;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -139,7 +140,7 @@ impl Tuning {
     fn size<V: VoltageSample>(&mut self, (antennas, pols, channels, times, batches): Size) -> Result<(), End> {
         let inputs = Inputs::new(antennas, pols).map_err(End::failed)?;
         let measured = sweep::<V>(&self.device, inputs, channels, times, batches).map_err(|error| match error {
-            fringes::CorrelatorError::Gpu(error) => End::from(GpuError::clone(&error)),
+            fringes::CorrelatorError::Device(DeviceError::Gpu(error)) => End::from(GpuError::clone(&error)),
             error => End::failed(error),
         })?;
         let Some(best) = measured.first() else { return Ok(()) };

@@ -4,6 +4,7 @@
 //! See [`correlator_samples`](crate::correlator_samples) for what lies around the samples, and for how far sums of f16 may be off.
 
 use fringes::CorrelatorError;
+use fringes::backend::DeviceError;
 use fringes::correlator::gpu::mma::{Format, Order};
 use fringes::correlator::gpu::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes_gpu::{Buffer, KernelElement};
@@ -299,8 +300,8 @@ where
                 Ok(()) => "nothing".into(),
                 Err(CorrelatorError::DeviceShape { .. }) => "DeviceShape".into(),
                 Err(CorrelatorError::TimeRange { .. } | CorrelatorError::BatchRange { .. }) => "a range".into(),
-                Err(CorrelatorError::DeviceLength { buffer, .. }) => buffer.to_string(),
-                Err(CorrelatorError::DeviceAlignment { .. }) => "DeviceAlignment".into(),
+                Err(CorrelatorError::Device(DeviceError::Length { buffer, .. })) => buffer.to_string(),
+                Err(CorrelatorError::Device(DeviceError::Alignment { .. })) => "DeviceAlignment".into(),
                 Err(error) => error.to_string(),
             };
             if got != expected {

@@ -2,6 +2,7 @@
 //!
 //! Kernels are loaded through `fringes::fft`. Outputs are poisoned before, and there is room after the last one that must stay as it was.
 
+use fringes::backend::DeviceError;
 use std::error::Error as AnyError;
 
 use fringes::fft::gpu::{DevicePlan, has_kernel};
@@ -274,15 +275,25 @@ fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
             transform.execute(stream, view, &mut outputs.slice_mut(to..to + outputs_len)?, transforms)
         };
         let short = attempt(0, inputs - 1, 0, all, 3);
-        refused.push(("short samples", matches!(short, Err(FftError::DeviceLength { buffer: "samples", .. }))));
+        refused.push((
+            "short samples",
+            matches!(short, Err(FftError::Device(DeviceError::Length { buffer: "samples", .. }))),
+        ));
         let short = attempt(0, inputs, 0, all - 1, 3);
-        refused.push(("short outputs", matches!(short, Err(FftError::DeviceLength { buffer: "spectra", .. }))));
+        refused.push((
+            "short outputs",
+            matches!(short, Err(FftError::Device(DeviceError::Length { buffer: "spectra", .. }))),
+        ));
         let shifted = attempt(1, inputs, 0, all, 3);
-        refused
-            .push(("misaligned samples", matches!(shifted, Err(FftError::DeviceAlignment { buffer: "samples", .. }))));
+        refused.push((
+            "misaligned samples",
+            matches!(shifted, Err(FftError::Device(DeviceError::Alignment { buffer: "samples", .. }))),
+        ));
         let shifted = attempt(0, inputs, 1, all, 3);
-        refused
-            .push(("misaligned outputs", matches!(shifted, Err(FftError::DeviceAlignment { buffer: "spectra", .. }))));
+        refused.push((
+            "misaligned outputs",
+            matches!(shifted, Err(FftError::Device(DeviceError::Alignment { buffer: "spectra", .. }))),
+        ));
         let many = attempt(0, inputs, 0, all, usize::MAX);
         refused.push(("too many transforms", matches!(many, Err(FftError::TooManyTransforms { .. }))));
         let other_size = Plan::<Complex<i8>, Spectrum>::new(size.inputs(), 4 * size.outputs());

@@ -3,6 +3,7 @@
 //!
 //! Beams are poisoned before, and there is room after the last one that must stay as it was.
 
+use fringes::backend::DeviceError;
 use fringes::beamformer::{FftBeams, beamform};
 use fringes::fft::gpu::{DeviceBeams, has_beam_kernel};
 use fringes::fft::{BeamFft, BeamOutput, BeamSample, FeedLines, FftError, SIZES, Size};
@@ -235,11 +236,17 @@ fn refusals(session: &mut Session) -> Result<(), End> {
         let refused = [
             matches!(
                 attempt(samples - 1, flagged, 0, count, 3),
-                Err(FftError::DeviceLength { buffer: "voltages", .. })
+                Err(FftError::Device(DeviceError::Length { buffer: "voltages", .. }))
             ),
-            matches!(attempt(samples, flagged - 1, 0, count, 3), Err(FftError::DeviceLength { .. })),
-            matches!(attempt(samples, flagged, 0, count - 1, 3), Err(FftError::DeviceLength { buffer: "beams", .. })),
-            matches!(attempt(samples, flagged, 1, count, 3), Err(FftError::DeviceAlignment { buffer: "beams", .. })),
+            matches!(attempt(samples, flagged - 1, 0, count, 3), Err(FftError::Device(DeviceError::Length { .. }))),
+            matches!(
+                attempt(samples, flagged, 0, count - 1, 3),
+                Err(FftError::Device(DeviceError::Length { buffer: "beams", .. }))
+            ),
+            matches!(
+                attempt(samples, flagged, 1, count, 3),
+                Err(FftError::Device(DeviceError::Alignment { buffer: "beams", .. }))
+            ),
             matches!(attempt(samples, flagged, 0, count, 0), Err(FftError::BeamShape { .. })),
             matches!(attempt(samples, flagged, 0, count, usize::MAX), Err(FftError::BeamShape { .. })),
         ];
@@ -280,8 +287,8 @@ fn one_call<V: BeamSample + Sample>(session: &mut Session) -> Result<(), End> {
         }
         let short = beamform(&backend.clone().with_memory_limit(need.smallest_step_bytes - 1), &voltages, &fan);
         let other = beamform(&backend, &voltages, &FftBeams::new(2, 200, 500)?);
-        let refused = matches!(short, Err(fringes::BeamformerError::Types(TypesError::MemoryLimit { .. })))
-            && matches!(other, Err(fringes::BeamformerError::Types(TypesError::NotOnGpu { .. })));
+        let refused = matches!(short, Err(fringes::BeamformerError::Device(DeviceError::MemoryLimit { .. })))
+            && matches!(other, Err(fringes::BeamformerError::Device(DeviceError::NotOnGpu { .. })));
         if verdict.is_ok() && !refused {
             verdict = Err("too little memory, or beams without a kernel, were not refused as they should be".into());
         }

@@ -1,5 +1,6 @@
 //! What can be wrong with a set of beams or with voltages for it.
 
+use fringes_backend::DeviceError;
 use fringes_types::TypesError;
 
 /// Beams that cannot be formed, with what was expected and what came.
@@ -9,6 +10,9 @@ pub enum BeamformerError {
     /// Data that does not fit, or a limit of the backend.
     #[error(transparent)]
     Types(#[from] TypesError),
+    /// A backend, a device or a device buffer that cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// What forming FFT beams on a GPU answered.
     #[error(transparent)]
     Fft(Box<fringes_fft::FftError>),
@@ -44,6 +48,7 @@ impl From<fringes_fft::FftError> for BeamformerError {
     fn from(error: fringes_fft::FftError) -> Self {
         match error {
             fringes_fft::FftError::Types(error) => Self::Types(error),
+            fringes_fft::FftError::Device(error) => Self::Device(error),
             error => Self::Fft(Box::new(error)),
         }
     }

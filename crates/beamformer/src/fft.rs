@@ -8,11 +8,10 @@
 
 use std::any::Any;
 
+use fringes_backend::{Backend, DeviceError, MemoryNeed};
 use fringes_cpu::beamformer::FeedLines;
 use fringes_fft::{BeamFft, BeamSample, FeedLines as Lines, gain_exponents, gpu};
-use fringes_types::{
-    Backend, Complex4, Dimension, Inputs, MemoryNeed, SampleFormat, TypesError, VoltageSample, Voltages,
-};
+use fringes_types::{Complex4, Dimension, Inputs, SampleFormat, TypesError, VoltageSample, Voltages};
 use ndarray::{Array2, ArrayView2};
 use num_complex::Complex;
 
@@ -166,7 +165,7 @@ impl BeamSet for FftBeams {
         voltages: &Voltages<V>,
         out: &mut [Complex<f32>],
     ) -> Result<(), BeamformerError> {
-        let none = || TypesError::NotOnGpu { operation: "beamform".into(), backend: backend.name() };
+        let none = || DeviceError::NotOnGpu { operation: "beamform".into(), backend: backend.name() };
         let lines = self.kernel_lines(V::FORMAT, voltages.inputs()).ok_or_else(none)?;
         let any: &dyn Any = voltages;
         if let Some(voltages) = any.downcast_ref::<Voltages<Complex4>>() {

@@ -7,7 +7,8 @@
 //! use std::f32::consts::TAU;
 //!
 //! use fringes_beamformer::beamform;
-//! use fringes_types::{Backend, BeamWeights, Complex, Inputs, Voltages};
+//! use fringes_backend::Backend;
+//! use fringes_types::{BeamWeights, Complex, Inputs, Voltages};
 //! use ndarray::Array3;
 //!
 //! // A plane wave on a line of 16 antennas: the phase falls by an eighth of a turn from one to the next.
@@ -30,8 +31,9 @@ mod fft;
 mod incoherent;
 mod set;
 
+use fringes_backend::Backend;
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Backend, Beams, TypesError, VoltageSample, Voltages};
+use fringes_types::{Beams, TypesError, VoltageSample, Voltages};
 use ndarray::Array3;
 
 pub use error::BeamformerError;
@@ -49,7 +51,8 @@ pub use set::BeamSet;
 ///
 /// ```
 /// use fringes_beamformer::{FftBeams, IncoherentBeams, beamform};
-/// use fringes_types::{Backend, Complex, Inputs, Voltages};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, Voltages};
 /// use ndarray::Array3;
 ///
 /// // Two lines of four dual-polarisation feeds, 8-bit voltages.
@@ -83,8 +86,8 @@ pub use set::BeamSet;
 /// ([`BeamFft::relative_error`](fringes_fft::BeamFft::relative_error)). Nothing overflows.
 ///
 /// # Errors
-/// As [`BeamSet::check`] if voltages and beams do not fit, [`TypesError::NotOnGpu`] if the backend is a GPU alone and there is no kernel,
-/// [`TypesError::MemoryLimit`] if the scratch of one unit of work exceeds the backend's limit, [`TypesError::TooLarge`] if there is no memory for the
+/// As [`BeamSet::check`] if voltages and beams do not fit, [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU alone and there is no kernel,
+/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the scratch of one unit of work exceeds the backend's limit, [`TypesError::TooLarge`] if there is no memory for the
 /// output, [`BeamformerError::Fft`] if the GPU fails.
 pub fn beamform<V: VoltageSample, B: BeamSet>(
     backend: &Backend,

@@ -1,8 +1,8 @@
 //! The sets of beams that [`beamform`](crate::beamform) takes.
 
-use fringes_types::{
-    Backend, BeamWeights, Dimension, Inputs, MemoryNeed, SampleFormat, TypesError, VoltageSample, Voltages,
-};
+use fringes_backend::{Backend, DeviceError, MemoryNeed};
+
+use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, TypesError, VoltageSample, Voltages};
 use num_complex::Complex;
 
 use crate::BeamformerError;
@@ -66,7 +66,7 @@ pub trait BeamSet: sealed::Sealed {
         _: &Voltages<V>,
         _: &mut [Self::Output],
     ) -> Result<(), BeamformerError> {
-        Err(TypesError::NotOnGpu { operation: "beamform".into(), backend: backend.name() }.into())
+        Err(DeviceError::NotOnGpu { operation: "beamform".into(), backend: backend.name() }.into())
     }
 
     /// Units of work that may be in progress at a time on the CPU.

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 use fringes_reference::beamformer as reference;
 use fringes_types::{
-    Backend, BeamWeights, Complex, Complex4, Dimension, Frequencies, Inputs, SampleFormat, SpectrumClock, TypesError,
+    BeamWeights, Complex, Complex4, Dimension, Frequencies, Inputs, SampleFormat, SpectrumClock, TypesError,
     VoltageSample, Voltages, f16,
 };
 use ndarray::{Array2, Array3};
@@ -165,7 +166,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_unit_does_not_fit() {
             let limit = need.smallest_step_bytes - 1;
             let error = beamform(&Backend::cpu().with_memory_limit(limit), voltages, set).unwrap_err();
             let needed = need.smallest_step_bytes;
-            let expected = TypesError::MemoryLimit { operation: "beamform", needed, limit };
+            let expected = DeviceError::MemoryLimit { operation: "beamform", needed, limit };
             assert_eq!(error, BeamformerError::Types(expected));
         }
     }

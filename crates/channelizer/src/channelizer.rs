@@ -1,7 +1,8 @@
 //! The plan of a polyphase filter bank, and its application to one array.
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::pfb::{self, Pfb, Split, Window, zeroed_output};
-use fringes_types::{Backend, Complex, Frequencies, MemoryNeed, Sample, Samples, SpectrumClock, TypesError, Voltages};
+use fringes_types::{Complex, Frequencies, Sample, Samples, SpectrumClock, TypesError, Voltages};
 use ndarray::Array2;
 
 use crate::ChannelizerError;
@@ -290,7 +291,7 @@ pub(crate) fn new_output(
 ///
 /// # Errors
 /// [`ChannelizerError::SampleKind`], [`ChannelizerError::TooShort`] for less than one window, [`ChannelizerError::Counter`],
-/// [`TypesError::MemoryLimit`] if not even one spectrum at a time fits the limit, [`TypesError::TooLarge`] if the output
+/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if not even one spectrum at a time fits the limit, [`TypesError::TooLarge`] if the output
 /// cannot be allocated.
 pub fn channelize<S: Sample>(
     backend: &Backend,

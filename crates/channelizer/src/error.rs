@@ -1,5 +1,6 @@
 //! What can be wrong with a plan, a chunk of samples, gains or a filter.
 
+use fringes_backend::DeviceError;
 use fringes_types::{Inputs, TypesError};
 
 /// A plan or data that cannot be used, with what was expected and what came.
@@ -9,6 +10,9 @@ pub enum ChannelizerError {
     /// Data that does not fit, or a limit of the backend.
     #[error(transparent)]
     Types(#[from] TypesError),
+    /// A backend, a device or a device buffer that cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {
@@ -186,49 +190,11 @@ pub enum ChannelizerError {
         /// Spectra of a frame.
         actual: usize,
     },
-    /// A buffer on a device is too short.
-    #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
-    DeviceLength {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Elements that the shape needs.
-        expected: usize,
-        /// Elements that came.
-        actual: usize,
-    },
-    /// A buffer on a device starts at an address that the kernels cannot use.
-    #[error("device buffer of {buffer}: expected a multiple of {expected} bytes, found address {address:#x}")]
-    DeviceAlignment {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Alignment needed.
-        expected: u64,
-        /// Address that came.
-        address: u64,
-    },
-    /// No GPU kernel for this plan and these samples.
-    #[error("no GPU kernel: expected {expected}, found {actual}")]
-    NoKernel {
-        /// What the kernels are for.
-        expected: &'static str,
-        /// What came.
-        actual: String,
-    },
-    /// A size that the GPU kernels cannot count.
-    #[error("{layout}: the GPU takes at most {limit}, found {actual}")]
-    LayoutSize {
-        /// What has the size.
-        layout: &'static str,
-        /// The size that came.
-        actual: usize,
-        /// The largest one.
-        limit: usize,
-    },
 }
 
 impl From<fringes_gpu::GpuError> for ChannelizerError {
     fn from(error: fringes_gpu::GpuError) -> Self {
-        Self::Types(error.into())
+        Self::Device(error.into())
     }
 }
 

@@ -12,7 +12,8 @@
 //!
 //! ```
 //! use fringes_channelizer::{Channelizer, channelize};
-//! use fringes_types::{Backend, Inputs, Samples};
+//! use fringes_backend::Backend;
+//! use fringes_types::{Inputs, Samples};
 //! use ndarray::Array2;
 //!
 //! // A tone in the middle of channel 5 of 16, at 5/32 of the sample rate.

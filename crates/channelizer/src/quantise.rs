@@ -1,7 +1,8 @@
 //! Gain and quantisation: `Complex<f32>` voltages `[channel][time][input]` to 8-bit or 4-bit integers.
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::quantiser::{self, QuantisedValue};
-use fringes_types::{Backend, Complex4, Dimension, MemoryNeed, TypesError, VoltageSample, Voltages};
+use fringes_types::{Complex4, Dimension, TypesError, VoltageSample, Voltages};
 use ndarray::{Array1, Array2};
 use num_complex::Complex;
 
@@ -107,7 +108,8 @@ pub fn quantise_memory<Q: QuantisedSample>(channels: usize, times: usize, inputs
 ///
 /// ```
 /// use fringes_channelizer::{Gains, quantise};
-/// use fringes_types::{Backend, Complex, Inputs, Voltages};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, Voltages};
 /// use ndarray::array;
 ///
 /// let inputs = Inputs::single_pol(1)?;
@@ -128,7 +130,7 @@ pub fn quantise_memory<Q: QuantisedSample>(channels: usize, times: usize, inputs
 /// The product is taken in f64: integers and counts equal those of `fringes_reference::quantiser` on every input.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] if the gains have other channels or inputs than the voltages, [`TypesError::MemoryLimit`] if
+/// [`TypesError::Dimension`] if the gains have other channels or inputs than the voltages, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if
 /// the gains alone exceed the backend's limit.
 pub fn quantise<Q: QuantisedSample>(
     backend: &Backend,
@@ -152,7 +154,7 @@ pub fn quantise<Q: QuantisedSample>(
 /// Exact.
 ///
 /// # Errors
-/// [`ChannelizerError::NotInteger`] for a present value with a part that is not a whole number, [`TypesError::MemoryLimit`] as
+/// [`ChannelizerError::NotInteger`] for a present value with a part that is not a whole number, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) as
 /// [`quantise`].
 pub fn recorded_integers<Q: QuantisedSample>(
     backend: &Backend,

@@ -1,7 +1,8 @@
 //! The channelizer on an endless stream of chunks, with delays.
 
+use fringes_backend::Backend;
 use fringes_delay::DelayModel;
-use fringes_types::{Backend, Complex, Inputs, SampleChunk, SpectrumClock, Voltages};
+use fringes_types::{Complex, Inputs, SampleChunk, SpectrumClock, Voltages};
 
 use crate::channelizer::{finish, new_output};
 use crate::held::{Held, HeldAndChunk};
@@ -36,7 +37,7 @@ impl ChannelizerStream {
     /// A stream of the given inputs, without delays.
     ///
     /// # Errors
-    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit) if the backend's limit does not hold one window of each input
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one window of each input
     /// and the workspace of one spectrum.
     pub fn new(backend: &Backend, plan: Channelizer, inputs: Inputs) -> Result<Self, ChannelizerError> {
         let window = bytes_of(&plan, plan.window_samples() as u64).saturating_mul(inputs.len() as u64);
@@ -117,7 +118,7 @@ impl ChannelizerStream {
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if rate or centre
     /// changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
     /// the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
-    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
     pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
         let Some(advance) = self.timeline.advance(&ChunkAxes::of(chunk))? else { return Ok(None) };
         let span = tracing::debug_span!("channelize chunk", first_sample = chunk.first_sample(), times = chunk.times());

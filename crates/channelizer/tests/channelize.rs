@@ -4,8 +4,9 @@
 
 use std::f64::consts::TAU;
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{Channelizer, ChannelizerError, Window, channelize};
-use fringes_types::{Backend, Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -174,7 +175,7 @@ fn the_memory_limit_does_not_change_a_bit_and_is_kept() {
     }
     let limited = Backend::cpu().with_memory_limit(need.smallest_step_bytes - 1);
     let error = channelize(&limited, &samples, &plan).unwrap_err();
-    assert!(matches!(error, ChannelizerError::Types(TypesError::MemoryLimit { .. })), "{error}");
+    assert!(matches!(error, ChannelizerError::Device(DeviceError::MemoryLimit { .. })), "{error}");
 }
 
 #[test]

@@ -4,11 +4,12 @@
 
 use std::f64::consts::TAU;
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{Channelizer, ChannelizerError, ChannelizerStream, channelize};
 use fringes_delay::{DelayModel, DelaySegment};
 use fringes_reference::delay as reference_delay;
 use fringes_reference::pfb::{spectrum_complex, spectrum_real};
-use fringes_types::{Backend, Complex, Inputs, Sample, SamplePresence, Samples, TypesError, Voltages};
+use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError, Voltages};
 use ndarray::{Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -447,7 +448,7 @@ fn a_stream_within_a_memory_limit_gives_the_same_bits() {
     let least = plan.memory(3, 20_000).smallest_step_bytes + held;
     assert_eq!(run(&Backend::cpu().with_memory_limit(least)).unwrap(), free);
     let error = run(&Backend::cpu().with_memory_limit(1000)).unwrap_err();
-    assert!(matches!(error, ChannelizerError::Types(TypesError::MemoryLimit { .. })), "{error}");
+    assert!(matches!(error, ChannelizerError::Device(DeviceError::MemoryLimit { .. })), "{error}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Stand-alone delays through the public API: what they do to signals, and what they refuse.
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
+use fringes_backend::Backend;
 use fringes_channelizer::delay::{
     FineRotation, ShiftShape, Windows, channel_phases, coarse_shift, coarse_shift_memory, coarse_shift_packed,
     fine_rotate, fine_rotate_heaps, fine_rotate_memory,
@@ -11,7 +12,7 @@ use fringes_reference::delay::rotate_voltages;
 use fringes_reference::dither::dither;
 use fringes_reference::quantiser::{quantise_value, saturates};
 use fringes_types::{
-    Backend, Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Samples, SpectrumClock, TypesError, Voltages,
+    Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Samples, SpectrumClock, TypesError, Voltages,
 };
 use ndarray::{Array2, Array3, Array5, s};
 use num_complex::Complex64 as C64;

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{ChannelizerError, DownConverter, DownConverterStream, down_convert};
 use fringes_reference::ddc as reference;
-use fringes_types::{Backend, Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -168,7 +169,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_output_does_not_fit() {
         assert_eq!(down_convert(&Backend::cpu().with_memory_limit(limit), &samples, &plan).unwrap(), expected);
     }
     let error = down_convert(&Backend::cpu().with_memory_limit(255), &samples, &plan).unwrap_err();
-    let expected = TypesError::MemoryLimit { operation: "down_convert", needed: 256, limit: 255 };
+    let expected = DeviceError::MemoryLimit { operation: "down_convert", needed: 256, limit: 255 };
     assert_eq!(error, ChannelizerError::Types(expected));
 }
 

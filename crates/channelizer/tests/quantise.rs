@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{ChannelizerError, Gains, QuantisedSample, quantise, quantise_memory, recorded_integers};
 use fringes_reference::quantiser as reference;
-use fringes_types::{Backend, Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Voltages};
+use fringes_types::{Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Voltages};
 use ndarray::{Array2, Array3};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -130,5 +131,8 @@ fn the_memory_query_is_the_limit_that_suffices() {
         quantise::<Complex4>(&backend, &voltages, &Gains::uniform(1.0).unwrap())
     };
     assert!(with(need.smallest_step_bytes).is_ok());
-    assert!(matches!(with(need.smallest_step_bytes - 1), Err(ChannelizerError::Types(TypesError::MemoryLimit { .. }))));
+    assert!(matches!(
+        with(need.smallest_step_bytes - 1),
+        Err(ChannelizerError::Device(DeviceError::MemoryLimit { .. }))
+    ));
 }

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::correlator as cpu;
 use fringes_gpu::Device;
 use fringes_types::{
-    Accumulator, Backend, BaselineOrder, Complex, Dimension, Frequencies, Heaps, Inputs, MemoryNeed, SpectrumClock,
-    TypesError, Visibilities, VoltageSample, Voltages,
+    Accumulator, BaselineOrder, Complex, Dimension, Frequencies, Heaps, Inputs, SpectrumClock, TypesError,
+    Visibilities, VoltageSample, Voltages,
 };
 use ndarray::{Array1, Array2, s};
 
@@ -36,7 +37,8 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 ///
 /// ```
 /// use fringes_correlator::Correlator;
-/// use fringes_types::{Backend, BaselineOrder, Complex, Inputs, Voltages};
+/// use fringes_backend::Backend;
+/// use fringes_types::{BaselineOrder, Complex, Inputs, Voltages};
 /// use ndarray::Array3;
 ///
 /// let inputs = Inputs::single_pol(2)?;
@@ -75,7 +77,7 @@ impl<V: VoltageSample> Correlator<V> {
     ///
     /// # Errors
     /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`CorrelatorError::Gpu`] if the sums do not fit a
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the sums do not fit a
     /// GPU's memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         if channels == 0 {
@@ -127,7 +129,7 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk does
     /// not fit; [`CorrelatorError::Frequencies`], [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if
     /// it does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]. Nothing
-    /// is accumulated then. [`CorrelatorError::Gpu`] if the GPU fails: the sums since the last dump are lost then.
+    /// is accumulated then. [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU fails: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, voltages: &Voltages<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
         self.check(&voltages.description())?;
         if times.start > times.end || times.end > voltages.times() {
@@ -158,7 +160,7 @@ impl<V: VoltageSample> Correlator<V> {
     ///
     /// # Errors
     /// As [`Correlator::accumulate`], with [`CorrelatorError::BatchRange`] for a range that is not inside the chunk, and
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step for heaps of this length ([`memory_of_heaps`]).
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step for heaps of this length ([`memory_of_heaps`]).
     pub fn accumulate_batches(&mut self, heaps: &Heaps<V>, batches: Range<usize>) -> Result<(), CorrelatorError> {
         self.check(&heaps.description())?;
         if batches.start > batches.end || batches.end > heaps.batches() {
@@ -335,7 +337,7 @@ pub(crate) fn check_axes(
 ///
 /// # Errors
 /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit memory,
-/// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step.
+/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step.
 pub fn correlate<V: VoltageSample>(
     backend: &Backend,
     voltages: &Voltages<V>,

@@ -1,5 +1,6 @@
 //! What can be wrong with a call.
 
+use fringes_backend::DeviceError;
 use fringes_types::{Frequencies, Inputs, TypesError};
 
 /// Why voltages cannot be correlated, with what was expected and what came.
@@ -9,6 +10,9 @@ pub enum CorrelatorError {
     /// A shape, an order or a backend does not fit.
     #[error(transparent)]
     Types(#[from] TypesError),
+    /// A backend, a device or a device buffer that cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The voltages are of other inputs than the correlator's.
     #[error(
         "expected {} antennas x {} polarisations, found {} x {}",
@@ -170,36 +174,6 @@ pub enum CorrelatorError {
         /// Inputs.
         inputs: usize,
     },
-    /// A device buffer is too short.
-    #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
-    DeviceLength {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Elements that the shape needs.
-        expected: usize,
-        /// Elements that came.
-        actual: usize,
-    },
-    /// A device buffer starts at an address that the kernels cannot use.
-    #[error("device buffer of {buffer}: expected a multiple of {expected} bytes, found address {address:#x}")]
-    DeviceAlignment {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Alignment needed.
-        expected: u64,
-        /// Address that came.
-        address: u64,
-    },
-    /// A size of a layout that the GPU kernels cannot count.
-    #[error("{layout}: the GPU takes at most {limit}, found {actual}")]
-    LayoutSize {
-        /// What has the size.
-        layout: &'static str,
-        /// The size that came.
-        actual: usize,
-        /// The largest one.
-        limit: usize,
-    },
     /// A product without output was asked of a kernel that adds to its sums.
     #[error("{kernel} adds to its sums: expected a kernel that overwrites them, for a product without output")]
     Adds {
@@ -209,13 +183,10 @@ pub enum CorrelatorError {
     /// Sums of no parts.
     #[error("expected at least 1 part of sums, found 0")]
     NoParts,
-    /// What the GPU or its driver answered.
-    #[error(transparent)]
-    Gpu(Box<fringes_gpu::GpuError>),
 }
 
 impl From<fringes_gpu::GpuError> for CorrelatorError {
     fn from(error: fringes_gpu::GpuError) -> Self {
-        Self::Gpu(Box::new(error))
+        Self::Device(error.into())
     }
 }

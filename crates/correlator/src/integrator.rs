@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use fringes_types::{Backend, BaselineOrder, Complex, Inputs, Visibilities, VoltageSample};
+use fringes_backend::Backend;
+
+use fringes_types::{BaselineOrder, Complex, Inputs, Visibilities, VoltageSample};
 
 use crate::dump::Form;
 use crate::stream::DumpStream;
@@ -26,7 +28,8 @@ use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, Miss
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, Integrator};
-/// use fringes_types::{Backend, Complex, Inputs, SpectrumClock, Voltages};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, SpectrumClock, Voltages};
 /// use ndarray::Array3;
 ///
 /// let inputs = Inputs::single_pol(2)?;
@@ -46,7 +49,8 @@ use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, Miss
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, Integrator, MISSING_MARK, MissingData};
-/// use fringes_types::{Backend, Complex, Heaps, Inputs, SpectrumClock};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Heaps, Inputs, SpectrumClock};
 /// use ndarray::{Array5, array};
 ///
 /// let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 16, sample_rate_hz: 1e6 };
@@ -129,7 +133,7 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     /// schedule; [`CorrelatorError::Backward`] and [`CorrelatorError::Misaligned`] if it starts before the end of the last chunk or
     /// off its grid; [`CorrelatorError::Gap`] if the gap is too long; [`CorrelatorError::SampleCounter`] if stamps pass 2^64. The
     /// integrator is as before then. Only [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge), no memory for a dump,
-    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit) (heaps) and [`CorrelatorError::Gpu`] may leave the chunk half
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) (heaps) and [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) may leave the chunk half
     /// added.
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<D>, CorrelatorError> {
         let (mut dumps, form) = (Vec::new(), self.form);

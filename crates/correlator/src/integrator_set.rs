@@ -12,8 +12,10 @@
 
 use std::marker::PhantomData;
 
+use fringes_backend::Backend;
+
 use fringes_types::{
-    Accumulator, Backend, BaselineOrder, Complex, Inputs, SpectrumClock, TypesError, Visibilities, VoltageSample,
+    Accumulator, BaselineOrder, Complex, Inputs, SpectrumClock, TypesError, Visibilities, VoltageSample,
 };
 
 use crate::dump::Form;
@@ -31,7 +33,8 @@ use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, Miss
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, IntegratorSet};
-/// use fringes_types::{Backend, Complex, Inputs, SpectrumClock, Voltages};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, SpectrumClock, Voltages};
 /// use ndarray::Array3;
 ///
 /// let inputs = Inputs::single_pol(2)?;

@@ -20,7 +20,8 @@
 //!
 //! ```
 //! use fringes_correlator::{Dump32, DumpSchedule, Integrator, MissingData, correlate};
-//! use fringes_types::{Backend, BaselineOrder, Complex, Inputs, SpectrumClock, Voltages};
+//! use fringes_backend::Backend;
+//! use fringes_types::{BaselineOrder, Complex, Inputs, SpectrumClock, Voltages};
 //! use ndarray::Array3;
 //!
 //! // Two antennas, one channel, 64 spectra; antenna 1 sees the signal a quarter turn later.

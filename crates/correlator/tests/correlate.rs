@@ -1,11 +1,12 @@
 //! `correlate` and `Correlator` against the reference: every format and order, awkward sizes, missing data, misuse.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_correlator::{Correlator, CorrelatorError, MAX_SPECTRA, correlate, memory};
 use fringes_reference::correlator::{correlate_f64, correlate_int, triangle_index};
 use fringes_types::{
-    Accumulator, Backend, BaselineOrder, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError,
-    VoltageSample, Voltages,
+    Accumulator, BaselineOrder, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample,
+    Voltages,
 };
 use half::f16;
 use ndarray::{Array2, Array3, Axis, s};
@@ -185,7 +186,7 @@ fn the_memory_limit_changes_no_bit_and_too_small_a_limit_is_an_error() {
     let needed = need.smallest_step_bytes;
     assert_eq!(
         correlate(&Backend::cpu().with_memory_limit(limit), &exact, order).unwrap_err(),
-        TypesError::MemoryLimit { operation: "correlation", needed, limit }.into()
+        DeviceError::MemoryLimit { operation: "correlation", needed, limit }.into()
     );
 }
 

@@ -1,15 +1,14 @@
 //! Heaps against the reference: any batch ranges, presence and gaps, dump boundaries inside chunks, every format, misuse.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_correlator::{
     Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, MISSING_MARK, MissingData, correlate,
     memory_of_heaps,
 };
 use fringes_reference::correlator::{correlate_f64, correlate_int};
 use fringes_reference::dump::{Schedule, integrate, to_32_bits};
-use fringes_types::{
-    Backend, BaselineOrder, Complex4, Dimension, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample,
-};
+use fringes_types::{BaselineOrder, Complex4, Dimension, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample};
 use half::f16;
 use ndarray::{Array2, Array5, Axis, concatenate, s};
 use num_complex::Complex;
@@ -265,6 +264,6 @@ fn the_memory_limit_changes_no_bit_of_heaps_and_too_small_a_limit_is_an_error() 
         assert_eq!(sum(&single, Some(limit)), Ok(expected_single.clone()), "{limit}");
     }
     let (needed, limit) = (need.smallest_step_bytes, need.smallest_step_bytes - 1);
-    let error = TypesError::MemoryLimit { operation: "correlation of heaps", needed, limit };
+    let error = DeviceError::MemoryLimit { operation: "correlation of heaps", needed, limit };
     assert_eq!(sum(&single, Some(limit)), Err(error.into()));
 }

@@ -1,11 +1,10 @@
 //! `Integrator` against the reference's dumps: any chunks, gaps, presence, counters, misuse.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::Backend;
 use fringes_correlator::{CorrelatorError, Dump32, DumpSchedule, Integrator, MISSING_MARK, MissingData};
 use fringes_reference::dump::{Dump, Schedule, integrate, to_32_bits};
-use fringes_types::{
-    Backend, BaselineOrder, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities, Voltages,
-};
+use fringes_types::{BaselineOrder, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities, Voltages};
 use ndarray::{Array2, Array3, Axis, concatenate, s};
 use num_complex::Complex;
 use proptest::prelude::*;

@@ -1,8 +1,9 @@
 //! `IntegratorSet` against integrators of their own: any lengths, chunks, gaps and presence; floats; misuse.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::Backend;
 use fringes_correlator::{CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, MissingData};
-use fringes_types::{Backend, BaselineOrder, Complex, Heaps, Inputs, SpectrumClock, Visibilities, Voltages};
+use fringes_types::{BaselineOrder, Complex, Heaps, Inputs, SpectrumClock, Visibilities, Voltages};
 use ndarray::{Array2, Array3, Array5};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

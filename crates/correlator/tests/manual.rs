@@ -1,8 +1,9 @@
 //! Statements of the katgpucbf manual, page "Correlation", with its own numbers. What its missing data does is in `heaps.rs` and `integrate.rs`.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::Backend;
 use fringes_correlator::{Dump32, DumpSchedule, Integrator, MissingData};
-use fringes_types::{Backend, BaselineOrder, Complex, Heaps, Inputs, SpectrumClock};
+use fringes_types::{BaselineOrder, Complex, Heaps, Inputs, SpectrumClock};
 use ndarray::Array5;
 
 /// MeerKAT's L band: 1712 MS/s, 4096 channels of a real signal, heaps of 256 spectra, dumps of half a second.

@@ -1,5 +1,6 @@
 //! What can be wrong with a call.
 
+use fringes_backend::DeviceError;
 use fringes_types::TypesError;
 
 use crate::{FeedLines, SCALE_EXPONENTS, SIZES};
@@ -11,6 +12,9 @@ pub enum FftError {
     /// A backend, a memory limit or an array that does not fit.
     #[error(transparent)]
     Types(#[from] TypesError),
+    /// A backend, a device or a device buffer that cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A transform of other sizes than there are.
     #[error("a transform of {inputs} inputs to {outputs} outputs: expected one of {}", sizes())]
     Size {
@@ -115,34 +119,11 @@ pub enum FftError {
         /// Lines of feeds.
         lines: usize,
     },
-    /// A device buffer is too short.
-    #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
-    DeviceLength {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Elements that the transforms need.
-        expected: usize,
-        /// Elements that came.
-        actual: usize,
-    },
-    /// A device buffer starts at an address that the kernels cannot use.
-    #[error("device buffer of {buffer}: expected a multiple of {expected} bytes, found address {address:#x}")]
-    DeviceAlignment {
-        /// Which buffer.
-        buffer: &'static str,
-        /// Alignment needed.
-        expected: u64,
-        /// Address that came.
-        address: u64,
-    },
-    /// What the GPU or its driver answered.
-    #[error(transparent)]
-    Gpu(Box<fringes_gpu::GpuError>),
 }
 
 impl From<fringes_gpu::GpuError> for FftError {
     fn from(error: fringes_gpu::GpuError) -> Self {
-        Self::Gpu(Box::new(error))
+        Self::Device(error.into())
     }
 }
 

@@ -1,8 +1,9 @@
 //! One call: host arrays in, host arrays out, on any backend.
 
+use fringes_backend::Backend;
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Backend, TypesError};
+use fringes_types::TypesError;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use crate::{FftError, FftOutput, FftSample, Plan, cpu, gpu};
@@ -18,8 +19,8 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
     ///
     /// # Errors
     /// [`FftError::Shape`] if the rows are not of [`Plan::inputs`] samples; [`TypesError::TooLarge`] if there is no memory for the outputs,
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`TypesError::NotOnGpu`] if the backend is a GPU and there is no kernel of this size;
-    /// [`FftError::Gpu`] if the GPU fails.
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step, [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and there is no kernel of this size;
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU fails.
     pub fn execute(&self, backend: &Backend, samples: ArrayView2<'_, S>) -> Result<Array2<O>, FftError> {
         self.check_samples(samples)?;
         let shape = (samples.nrows(), self.outputs());

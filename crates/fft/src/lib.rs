@@ -14,7 +14,8 @@
 //!
 //! ```
 //! use fringes_fft::{Plan, Sign};
-//! use fringes_types::{Backend, Complex4};
+//! use fringes_backend::Backend;
+//! use fringes_types::Complex4;
 //! use ndarray::Array2;
 //!
 //! // Powers of 512 beams of a line of 256 feeds, from 4+4-bit voltages at 1000 times.

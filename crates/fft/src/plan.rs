@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use fringes_types::{MemoryNeed, SampleFormat, f16};
+use fringes_backend::MemoryNeed;
+
+use fringes_types::{SampleFormat, f16};
 use num_complex::Complex;
 
 use crate::{FftError, FftOutput, FftSample, Size, cpu};
@@ -66,7 +68,8 @@ pub const SCALE_EXPONENTS: RangeInclusive<i32> = -10..=10;
 ///
 /// ```
 /// use fringes_fft::{Plan, Sign};
-/// use fringes_types::{Backend, Complex, f16};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, f16};
 /// use ndarray::Array2;
 ///
 /// // Three zero-padded transforms of a wave that turns by 3/512 from sample to sample.

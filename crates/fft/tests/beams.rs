@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_fft::{BeamFft, BeamOutput, BeamSample, FeedLines, FftError};
 use fringes_reference::beamformer as reference;
-use fringes_types::{Backend, Complex, Complex4, Dimension, TypesError, f16};
+use fringes_types::{Complex, Complex4, Dimension, TypesError, f16};
 use ndarray::{Array2, Array3};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -112,7 +113,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_step_does_not_fit() {
             let backend = cpu.with_memory_limit(limit);
             let error = plan.form(&backend, data.voltages.view(), None).unwrap_err();
             let needed = need.smallest_step_bytes;
-            assert_eq!(error, TypesError::MemoryLimit { operation: "FFT beams", needed, limit }.into());
+            assert_eq!(error, DeviceError::MemoryLimit { operation: "FFT beams", needed, limit }.into());
         }
     }
     let data = Data::new(FeedLines::new(2, 30, 2, 64).unwrap(), [3, 40], Complex::new);

@@ -6,8 +6,9 @@ mod common;
 use std::f64::consts::TAU;
 
 use common::{TestSample, expected, f32_bound, half_rounding, noise, plan};
+use fringes_backend::Backend;
 use fringes_fft::{Overflow, Plan, SIZES, Sign};
-use fringes_types::{Backend, Complex4, f16};
+use fringes_types::{Complex4, f16};
 use ndarray::{Array2, s};
 use num_complex::{Complex, Complex64 as C64};
 use proptest::prelude::*;

@@ -1,8 +1,9 @@
 //! What plans refuse, with what was expected and what came.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_fft::{FftError, Plan, SCALE_EXPONENTS, SIZES, Sign, gpu};
-use fringes_types::{Backend, Complex4, TypesError, f16};
+use fringes_types::{Complex4, TypesError, f16};
 use ndarray::Array2;
 use num_complex::Complex;
 
@@ -78,7 +79,7 @@ fn a_limit_below_the_smallest_step_is_refused() {
     let samples = Array2::from_elem((3, 256), Complex4::default());
     let needed = plan.memory(3).smallest_step_bytes;
     let backend = Backend::cpu().with_memory_limit(needed - 1);
-    let expected = TypesError::MemoryLimit { operation: "FFT", needed, limit: needed - 1 };
+    let expected = DeviceError::MemoryLimit { operation: "FFT", needed, limit: needed - 1 };
     assert_eq!(plan.execute(&backend, samples.view()), Err(expected.into()));
 }
 

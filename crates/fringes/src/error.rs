@@ -7,9 +7,12 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Data that does not fit, at the construction of a value, or a backend that is not there.
+    /// Data that does not fit, at the construction of a value.
     #[error(transparent)]
     Types(#[from] fringes_types::TypesError),
+    /// A backend that is not there, or a device buffer that does not fit.
+    #[error(transparent)]
+    Device(#[from] fringes_backend::DeviceError),
     /// A delay model or a geometry.
     #[error(transparent)]
     Delay(#[from] fringes_delay::DelayError),

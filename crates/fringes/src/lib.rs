@@ -89,7 +89,7 @@
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
 //! [`correlate`] and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
-//! says that it has no kernel ([`types::TypesError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
+//! says that it has no kernel ([`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu)). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
 //! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
@@ -128,6 +128,7 @@ struct Readme;
 pub use ndarray;
 
 pub use error::Error;
+pub use fringes_backend as backend;
 pub use fringes_beamformer as beamformer;
 pub use fringes_channelizer as channelizer;
 pub use fringes_correlator as correlator;
@@ -138,6 +139,7 @@ pub use fringes_gpu as gpu;
 pub use fringes_io as io;
 pub use fringes_types as types;
 
+pub use fringes_backend::{Backend, DeviceError, MemoryNeed};
 pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 pub use fringes_channelizer::{
     Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter,
@@ -150,7 +152,7 @@ pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, Backend, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies,
-    Heaps, Inputs, MemoryNeed, PackedSamples, Product, Sample, SampleChunk, SampleFormat, SamplePresence, Samples,
-    SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies, Heaps,
+    Inputs, PackedSamples, Product, Sample, SampleChunk, SampleFormat, SamplePresence, Samples, SpectrumClock,
+    TypesError, Visibilities, VoltageSample, Voltages, f16,
 };

@@ -2,7 +2,7 @@
 
 use crate::{Dimension, SampleFormat};
 
-/// An array, a format or a backend that does not fit, with what was expected and what came.
+/// An array or a format that does not fit, with what was expected and what came.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypesError {
@@ -104,39 +104,4 @@ pub enum TypesError {
         /// Polarisations found.
         actual: usize,
     },
-    /// A backend that this build or machine does not have.
-    #[error("backend {requested} is not available: {reason}")]
-    BackendUnavailable {
-        /// What was asked for.
-        requested: String,
-        /// Why it cannot be had, and what can be done.
-        reason: String,
-    },
-    /// An operation that has no GPU kernel was asked to run on a GPU.
-    #[error("{operation} has no GPU kernel yet, and the backend is {backend}; use the cpu or auto backend for it")]
-    NotOnGpu {
-        /// Name of the operation.
-        operation: String,
-        /// Name of the backend.
-        backend: String,
-    },
-    /// What the GPU or its driver answered.
-    #[error(transparent)]
-    Gpu(Box<fringes_gpu::GpuError>),
-    /// The smallest step of an operation needs more memory than the backend may use.
-    #[error("{operation} needs at least {needed} bytes for one step, the limit is {limit}")]
-    MemoryLimit {
-        /// Name of the operation.
-        operation: &'static str,
-        /// Bytes of the smallest step.
-        needed: u64,
-        /// Limit set on the backend.
-        limit: u64,
-    },
-}
-
-impl From<fringes_gpu::GpuError> for TypesError {
-    fn from(error: fringes_gpu::GpuError) -> Self {
-        Self::Gpu(Box::new(error))
-    }
 }

@@ -16,11 +16,8 @@
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
 //! a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
 //! baseline.
-//!
-//! [`Backend`] says where an operation runs and how much memory it may take.
 
 mod axes;
-mod backend;
 pub mod baseline;
 mod beams;
 mod chunk;
@@ -36,7 +33,6 @@ mod visibilities;
 mod voltages;
 
 pub use axes::{Frequencies, SpectrumClock};
-pub use backend::{Backend, MemoryNeed};
 pub use baseline::{BaselineOrder, Product};
 pub use beams::{BeamWeights, Beams};
 pub use chunk::{ChunkFormat, SampleChunk, SampleView};

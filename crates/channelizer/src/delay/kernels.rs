@@ -1,5 +1,6 @@
 //! What the delay kernels have in common: their texts, and launches.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Argument, Kernel, LaunchConfig, Module, PtxSet, Stream};
 use fringes_types::SampleFormat;
 
@@ -61,19 +62,23 @@ pub(super) fn numbers<const N: usize>(layout: &'static str, sizes: [usize; N]) -
     // Some way from the end of 32 bits, so that what follows the last one is counted as well.
     let limit = (u32::MAX - 255) as usize;
     match sizes.iter().find(|&&size| size > limit) {
-        Some(&actual) => Err(ChannelizerError::LayoutSize { layout, actual, limit }),
+        Some(&actual) => Err(ChannelizerError::Device(DeviceError::TooLarge { what: layout, actual, limit })),
         None => Ok(sizes.map(|size| size as u32)),
     }
 }
 
 pub(super) fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), ChannelizerError> {
-    if actual < expected { Err(ChannelizerError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+    if actual < expected {
+        Err(ChannelizerError::Device(DeviceError::Length { buffer, expected, actual }))
+    } else {
+        Ok(())
+    }
 }
 
 pub(super) fn aligned(buffer: &'static str, expected: u64, address: u64) -> Result<(), ChannelizerError> {
     if address.is_multiple_of(expected) {
         Ok(())
     } else {
-        Err(ChannelizerError::DeviceAlignment { buffer, expected, address })
+        Err(ChannelizerError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }

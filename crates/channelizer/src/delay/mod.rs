@@ -11,7 +11,8 @@
 //! ```
 //! use fringes_channelizer::delay::{FineRotation, Windows, channel_phases, fine_rotate};
 //! use fringes_delay::DelayModel;
-//! use fringes_types::{Backend, Complex, Inputs, SpectrumClock, Voltages};
+//! use fringes_backend::Backend;
+//! use fringes_types::{Complex, Inputs, SpectrumClock, Voltages};
 //! use ndarray::Array3;
 //!
 //! // 64 channels of complex samples, 3 spectra, one input: a wave that came 2.5 samples early.

@@ -1,9 +1,10 @@
 //! Fine rotation of host arrays, on either backend.
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::delay as cpu;
 use fringes_delay::ChannelPhase;
 use fringes_gpu::{Buffer, Device};
-use fringes_types::{Backend, Complex, Dimension, Heaps, MemoryNeed, SpectrumClock, TypesError, Voltages};
+use fringes_types::{Complex, Dimension, Heaps, SpectrumClock, TypesError, Voltages};
 use ndarray::{Array1, Array2, Array3, Array5, Axis};
 
 use super::layout::{RotationLayout, product};
@@ -93,8 +94,8 @@ pub fn fine_rotate_memory<V: FrameSample>(channels: usize, times: usize, inputs:
 /// it is as close, times its magnitude, to a rounding tie.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] if phases or gains have other channels, times or inputs, [`TypesError::MemoryLimit`] if a GPU's copies exceed the
-/// backend's limit, [`TypesError::Gpu`] with what the driver says.
+/// [`TypesError::Dimension`] if phases or gains have other channels, times or inputs, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if a GPU's copies exceed the
+/// backend's limit, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 pub fn fine_rotate<V: FrameSample>(
     backend: &Backend,
     voltages: &Voltages<V>,

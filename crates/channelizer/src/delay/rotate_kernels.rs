@@ -71,7 +71,7 @@ impl<V: FrameSample> RotateKernels<V> {
     /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
-    /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
         let (set, format) = rotations(V::FORMAT);
         let module = device.load(&set)?;
@@ -87,9 +87,9 @@ impl<V: FrameSample> RotateKernels<V> {
     /// Rotates voltages from one buffer to another.
     ///
     /// # Errors
-    /// [`TypesError::Pols`](fringes_types::TypesError::Pols) unless heaps have 1 or 2 polarisations, [`ChannelizerError::DeviceLength`] if a buffer is
-    /// too short, [`ChannelizerError::DeviceAlignment`] if samples are not at multiples of their size, or phases and rows of 16 bytes,
-    /// [`ChannelizerError::LayoutSize`] for sizes that the kernels cannot count, [`TypesError::Gpu`](fringes_types::TypesError::Gpu)
+    /// [`TypesError::Pols`](fringes_types::TypesError::Pols) unless heaps have 1 or 2 polarisations, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is
+    /// too short, [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their size, or phases and rows of 16 bytes,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu)
     /// with what the driver says.
     pub fn rotate(
         &self,

@@ -1,8 +1,9 @@
 //! Coarse shift of host arrays, on either backend.
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::delay as cpu;
 use fringes_gpu::{Buffer, Device};
-use fringes_types::{Backend, Dimension, MemoryNeed, PackedSamples, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{Dimension, PackedSamples, Sample, SamplePresence, Samples, TypesError};
 use ndarray::Array2;
 
 use super::layout::ShiftShape;
@@ -28,8 +29,8 @@ pub fn coarse_shift_memory(shape: ShiftShape) -> MemoryNeed {
 /// Exact, and the same on all backends.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] unless there is one delay an input, [`TypesError::MemoryLimit`] if a GPU's copies exceed the backend's limit,
-/// [`TypesError::Gpu`] with what the driver says.
+/// [`TypesError::Dimension`] unless there is one delay an input, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if a GPU's copies exceed the backend's limit,
+/// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 pub fn coarse_shift<S: Sample>(
     backend: &Backend,
     samples: &Samples<S>,

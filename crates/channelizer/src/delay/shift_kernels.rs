@@ -1,5 +1,6 @@
 //! Coarse shift on a device.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Stream, args};
 
 use super::kernels::{SHIFT, Stepping, length, numbers};
@@ -31,7 +32,7 @@ impl ShiftKernels {
     /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
-    /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
         let module = device.load(&SHIFT)?;
         Ok(Self { pieces: Stepping::load(&module, "shift")?, bytes: Stepping::load(&module, "shift_any")? })
@@ -42,8 +43,8 @@ impl ShiftKernels {
     ///
     /// # Errors
     /// [`ChannelizerError::SampleBits`] unless samples have 1 to 64 bits, [`ChannelizerError::RowStride`] where rows of `y` would overlap,
-    /// [`ChannelizerError::DeviceLength`] if a buffer is too short, [`ChannelizerError::LayoutSize`] for sizes that the kernels cannot count,
-    /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count,
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn shift(
         &self,
         stream: &Stream,
@@ -58,7 +59,11 @@ impl ShiftKernels {
         length("delays", shape.inputs, coarse.len())?;
         for actual in [shape.from_times, shape.to_times] {
             if actual > MOST_TIMES {
-                return Err(ChannelizerError::LayoutSize { layout: "samples of a row", actual, limit: MOST_TIMES });
+                return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                    what: "samples of a row",
+                    actual,
+                    limit: MOST_TIMES,
+                }));
             }
         }
         if row == 0 || shape.inputs == 0 {

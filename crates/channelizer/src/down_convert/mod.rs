@@ -5,8 +5,9 @@
 
 mod stream;
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::ddc::DownConversion;
-use fringes_types::{Backend, MemoryNeed, Sample, Samples, TypesError};
+use fringes_types::{Sample, Samples, TypesError};
 use num_complex::Complex;
 
 pub use self::stream::DownConverterStream;
@@ -124,7 +125,8 @@ impl DownConverter {
 ///
 /// ```
 /// use fringes_channelizer::{DownConverter, down_convert};
-/// use fringes_types::{Backend, Inputs, Samples};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Inputs, Samples};
 /// use ndarray::Array2;
 ///
 /// // A real tone of amplitude 1000 at a tenth of the sample rate, and a mean of 32 samples, one output every 8.
@@ -151,7 +153,7 @@ impl DownConverter {
 ///
 /// # Errors
 /// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the sample
-/// counter overflows, [`TypesError::MemoryLimit`] if the scratch of one output exceeds the backend's limit.
+/// counter overflows, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the scratch of one output exceeds the backend's limit.
 pub fn down_convert<S: Sample>(
     backend: &Backend,
     samples: &Samples<S>,

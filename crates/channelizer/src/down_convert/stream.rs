@@ -7,8 +7,9 @@
 //! output j + 2                                   [-----------------------]      read from the chunk in place
 //! ```
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Backend, Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{Inputs, Sample, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use num_complex::Complex;
 
@@ -78,7 +79,7 @@ impl DownConverterStream {
     /// A stream of the given inputs.
     ///
     /// # Errors
-    /// [`TypesError::MemoryLimit`] if the backend's limit does not hold the scratch of one output of real samples.
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold the scratch of one output of real samples.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
         backend.check_cpu("down_convert", plan.conversion.scratch_bytes(false, 1))?;
         Ok(Self { backend: backend.clone(), plan, inputs, state: None })
@@ -117,7 +118,7 @@ impl DownConverterStream {
     /// # Errors
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`] or [`ChannelizerError::Axis`] if real or complex, rate or
     /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
-    /// the last one, [`TypesError::MemoryLimit`], [`TypesError::TooLarge`].
+    /// the last one, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`].
     pub fn push<S: Sample>(&mut self, chunk: &Samples<S>) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
         let axes = self.check(chunk)?;
         if chunk.times() == 0 {
@@ -243,7 +244,7 @@ impl DownConverterStream {
         let limit = self.backend.memory_limit();
         let Some(split) = conversion.split(S::COMPLEX, limit) else {
             let (needed, limit) = (conversion.scratch_bytes(S::COMPLEX, 1), limit.unwrap_or(0));
-            return Err(TypesError::MemoryLimit { operation: "down_convert", needed, limit }.into());
+            return Err(DeviceError::MemoryLimit { operation: "down_convert", needed, limit }.into());
         };
         fringes_cpu::ddc::down_convert_into(conversion, samples, first_output, split, out);
         Ok(())

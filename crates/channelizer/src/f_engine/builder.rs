@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use fringes_backend::Backend;
 use fringes_delay::DelayModel;
-use fringes_types::{Backend, Inputs, TypesError};
+use fringes_types::{Inputs, TypesError};
 
 use super::{FEngine, FrameSample, Settings};
 use crate::timeline::Timeline;
@@ -90,9 +91,9 @@ impl FEngineBuilder {
     /// - [`TypesError::Dimension`] for gains or delay models of other channels or inputs;
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
     /// - [`ChannelizerError::RowSpectra`] for frames that are no whole number of the correlator's rows, if they are to be in such;
-    /// - [`ChannelizerError::NoKernel`] if the backend is a GPU and has no kernel for the plan;
-    /// - [`TypesError::MemoryLimit`] if the backend's limit does not hold one frame, one window of each input and the workspace of one
-    ///   spectrum; [`TypesError::Gpu`] with what the driver says.
+    /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
+    /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one frame, one window of each input and the workspace of one
+    ///   spectrum; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
         let Self { plan, inputs, spectra_per_frame, .. } = self;
         if spectra_per_frame == 0 {

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::AtomicU64;
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::f_engine::{FramePart, Post, f_engine, row_bytes};
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_cpu::pfb::Split;
-use fringes_types::{Backend, Inputs, MemoryNeed, SampleChunk, TypesError};
+use fringes_types::{Inputs, SampleChunk, TypesError};
 use ndarray::{Array2, Array4, Array5, Axis, s};
 
 use super::{FrameSample, Job, Settings};

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use fringes_backend::{Backend, DeviceError, MemoryNeed};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay::DelayModel;
 use fringes_gpu::Stream;
-use fringes_types::{Backend, ChunkFormat, Frequencies, Inputs, MemoryNeed, SampleChunk, SpectrumClock};
+use fringes_types::{ChunkFormat, Frequencies, Inputs, SampleChunk, SpectrumClock};
 use ndarray::Array2;
 
 use super::cpu::CpuEngine;
@@ -47,7 +48,8 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 ///
 /// ```
 /// use fringes_channelizer::{Channelizer, FEngineBuilder, Gains};
-/// use fringes_types::{Backend, Complex, Inputs, PackedSamples};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, PackedSamples};
 /// use ndarray::Array2;
 ///
 /// // Two antennas with two polarisations, 10-bit samples.
@@ -239,8 +241,8 @@ impl<Q: FrameSample> FEngine<Q> {
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre changed,
     /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
     /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
-    /// [`TypesError::MemoryLimit`](fringes_types::TypesError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge),
-    /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says: the stream is to be [reset](FEngine::reset) then.
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge),
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says: the stream is to be [reset](FEngine::reset) then.
     pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
         self.take(chunk, false)
     }
@@ -273,7 +275,7 @@ impl<Q: FrameSample> FEngine<Q> {
     /// Memory for frames comes from a pool of the F-engine: nothing is allocated once the sizes have come.
     ///
     /// # Errors
-    /// As [`FEngine::push`]; [`TypesError::NotOnGpu`](fringes_types::TypesError::NotOnGpu) if the F-engine runs on the CPU.
+    /// As [`FEngine::push`]; [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the F-engine runs on the CPU.
     pub fn push_device(
         &mut self,
         stream: &Stream,
@@ -307,7 +309,7 @@ impl<Q: FrameSample> FEngine<Q> {
             Engine::Gpu(_) => Ok(()),
             Engine::Cpu(_) => {
                 let (operation, backend) = ("f_engine of samples in device memory".into(), self.backend.name());
-                Err(fringes_types::TypesError::NotOnGpu { operation, backend }.into())
+                Err(DeviceError::NotOnGpu { operation, backend }.into())
             }
         }
     }
@@ -496,7 +498,8 @@ fn device_frames<Q: FrameSample>(
 ///
 /// ```
 /// use fringes_channelizer::{Channelizer, FEngineBuilder, channelize_frames};
-/// use fringes_types::{Backend, Complex, Inputs, Samples};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, Samples};
 /// use ndarray::Array2;
 ///
 /// let inputs = Inputs::single_pol(1)?;

@@ -1,5 +1,6 @@
 //! Chunks of samples in device memory.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferPool, BufferView, PinnedBuffer, Stream};
 use fringes_types::{ChunkFormat, Dimension, Inputs, SampleChunk, SamplePresence, SampleView, TypesError};
 use ndarray::ArrayView2;
@@ -33,8 +34,8 @@ impl<'a> DeviceSamples<'a> {
     /// `times` samples of each input in rows `row_bytes` apart, at 1 Hz from sample 0, all present.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] for a format that the kernels do not read, [`ChannelizerError::RowStride`] for rows that overlap or cut values,
-    /// [`ChannelizerError::DeviceLength`] if the view is too short.
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) for a format that the kernels do not read, [`ChannelizerError::RowStride`] for rows that overlap or cut values,
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if the view is too short.
     pub fn new(
         samples: BufferView<'a, u32>,
         row_bytes: usize,
@@ -51,7 +52,7 @@ impl<'a> DeviceSamples<'a> {
         let bytes = row_bytes.saturating_mul(inputs.len() - 1).saturating_add(row);
         let (expected, actual) = (bytes.div_ceil(4).saturating_add(PADDING_WORDS), samples.len());
         if actual < expected {
-            return Err(ChannelizerError::DeviceLength { buffer: "samples", expected, actual });
+            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "samples", expected, actual }));
         }
         let (first_sample, sample_rate_hz, centre_hz, presence) = (0, 1.0, None, None);
         let axes = ChunkAxes { format, inputs, times, first_sample, sample_rate_hz, centre_hz, presence };
@@ -148,7 +149,7 @@ impl DeviceChunk {
     /// Copies the samples of a chunk to memory of a pool, through `staging`, which grows as it has to. Returns when they are in pinned memory.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] for a format that the kernels do not read, [`ChannelizerError::Types`] with what the driver says.
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) for a format that the kernels do not read, [`ChannelizerError::Types`] with what the driver says.
     pub fn upload(
         stream: &Stream,
         pool: &BufferPool,

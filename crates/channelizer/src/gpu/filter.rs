@@ -1,5 +1,6 @@
 //! The polyphase filter by itself on a device: packed samples to filtered f32 samples, without a transform.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
 
 use crate::{Channelizer, ChannelizerError};
@@ -43,10 +44,10 @@ impl FilterShape {
     /// That of a plan's filter of packed samples of `bits` bits.
     ///
     /// # Errors
-    /// [`ChannelizerError::SampleKind`] for a plan of complex samples, [`ChannelizerError::NoKernel`] with what the kernels ask for: samples of 2 to 11 bits, a
+    /// [`ChannelizerError::SampleKind`] for a plan of complex samples, [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for: samples of 2 to 11 bits, a
     /// critically sampled plan of up to 32 taps whose channels are a multiple of 64, at most 524288.
     pub fn new(plan: &Channelizer, bits: u32) -> Result<Self, ChannelizerError> {
-        let no_kernel = |expected, actual| Err(ChannelizerError::NoKernel { expected, actual });
+        let no_kernel = |expected, actual| Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }));
         plan.check_kind(false)?;
         let (columns, taps) = (plan.step(), plan.taps());
         if !BITS.contains(&bits) {
@@ -133,7 +134,7 @@ impl FilterShape {
     /// A launch of blocks of `section` spectra.
     ///
     /// # Errors
-    /// [`ChannelizerError::LayoutSize`] for 2^31 blocks or 2^32 spectra or inputs, [`ChannelizerError::Zero`] for a section of none.
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^31 blocks or 2^32 spectra or inputs, [`ChannelizerError::Zero`] for a section of none.
     pub fn launch(&self, spectra: usize, inputs: usize, section: usize) -> Result<LaunchConfig, ChannelizerError> {
         if section == 0 {
             return Err(ChannelizerError::Zero { quantity: "spectra of a section" });
@@ -141,13 +142,17 @@ impl FilterShape {
         let limit = u32::MAX as usize;
         for (layout, actual) in [("spectra", spectra), ("inputs", inputs), ("spectra of a section", section)] {
             if actual > limit {
-                return Err(ChannelizerError::LayoutSize { layout, actual, limit });
+                return Err(ChannelizerError::Device(DeviceError::TooLarge { what: layout, actual, limit }));
             }
         }
         let blocks = (self.columns.div_ceil(STRIP) * spectra.div_ceil(section)).saturating_mul(inputs);
         let limit = i32::MAX as usize;
         if blocks > limit {
-            return Err(ChannelizerError::LayoutSize { layout: "blocks of filters", actual: blocks, limit });
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "blocks of filters",
+                actual: blocks,
+                limit,
+            }));
         }
         let bytes = 16 * SHARED[0] * SHARED[1] * self.rows() as u32;
         Ok(LaunchConfig::new([blocks as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(bytes))
@@ -212,7 +217,7 @@ impl DeviceFilter {
     /// An input that does not keep to the samples ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`ChannelizerError::DeviceLength`] for an output that is too short, or samples that one input does not fit into, [`ChannelizerError::LayoutSize`] for sizes that
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) for an output that is too short, or samples that one input does not fit into, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that
     /// the kernel cannot count, [`ChannelizerError::Types`] for buffers at other addresses (`out`: multiples of 8), and with what the driver says.
     pub fn launch(
         &self,
@@ -231,13 +236,17 @@ impl DeviceFilter {
         let config = shape.launch(spectra, inputs, section)?;
         let expected = spectra.saturating_mul(inputs).saturating_mul(shape.columns);
         if out.len() < expected {
-            return Err(ChannelizerError::DeviceLength { buffer: "filtered samples", expected, actual: out.len() });
+            return Err(ChannelizerError::Device(DeviceError::Length {
+                buffer: "filtered samples",
+                expected,
+                actual: out.len(),
+            }));
         }
         // Bits of a row are a multiple of 32.
         let row = shape.columns * shape.bits as usize / 32;
         let (expected, actual) = (row.saturating_mul(spectra.saturating_add(shape.taps - 1)), samples.len());
         if actual < expected {
-            return Err(ChannelizerError::DeviceLength { buffer: "samples", expected, actual });
+            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "samples", expected, actual }));
         }
         let samples = samples.cast::<[u32; 4]>()?;
         let out = out.slice(..spectra * inputs * shape.columns)?.cast::<[f32; 2]>()?;
@@ -309,7 +318,7 @@ mod tests {
         assert!(matches!(shape.launch(1000, 2, 0), Err(ChannelizerError::Zero { .. })));
         for (spectra, inputs) in [(1 << 33, 1), (1, 1 << 33), (1 << 31, 1 << 31), (1 << 20, 1 << 20)] {
             let error = shape.launch(spectra, inputs, 1).unwrap_err();
-            assert!(matches!(error, ChannelizerError::LayoutSize { .. }), "{error}");
+            assert!(matches!(error, ChannelizerError::Device(DeviceError::TooLarge { .. })), "{error}");
         }
         assert_eq!(shape.samples(usize::MAX), usize::MAX);
     }

@@ -1,5 +1,6 @@
 //! Formats of samples as the kernels see them: numbers, one or two a sample.
 
+use fringes_backend::DeviceError;
 use fringes_types::{ChunkFormat, SampleFormat};
 
 use crate::ChannelizerError;
@@ -20,9 +21,11 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// Those of a format.
     pub(crate) fn of(format: ChunkFormat) -> Result<Self, ChannelizerError> {
-        let missing = || ChannelizerError::NoKernel {
-            expected: "packed samples of 2 to 16 bits, or 8-bit, 16-bit or floating-point ones",
-            actual: format.to_string(),
+        let missing = || {
+            ChannelizerError::Device(DeviceError::NoKernel {
+                expected: "packed samples of 2 to 16 bits, or 8-bit, 16-bit or floating-point ones",
+                actual: format.to_string(),
+            })
         };
         let parts = 1 + u32::from(format.is_complex());
         let (bits, floats, little_endian) = match format {

@@ -1,5 +1,6 @@
 //! A plan's general kernel on a device: any number of channels `2^a 3^b 5^c` whose spectrum fits into shared memory, any format.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{
     Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
 };
@@ -41,9 +42,9 @@ fn text(floats: bool, complex: bool) -> (&'static str, &'static str) {
 /// Shared memory of a block for one spectrum, if the kernels take the plan at all.
 ///
 /// # Errors
-/// [`ChannelizerError::NoKernel`] with what they ask for.
+/// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what they ask for.
 pub(crate) fn check(plan: &Channelizer) -> Result<General, ChannelizerError> {
-    let missing = |expected, actual: String| Err(ChannelizerError::NoKernel { expected, actual });
+    let missing = |expected, actual: String| Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }));
     let channels = plan.channels();
     let Some(general) = General::new(channels, plan.is_complex()) else {
         return missing("a number of channels of factors 2, 3 and 5, at most 16384", format!("{channels} channels"));
@@ -80,7 +81,7 @@ impl DeviceGeneral {
     /// compiles the kernel. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for, [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the
     /// reverse, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with what the driver says.
     pub fn load(
         device: &Device,
@@ -143,7 +144,7 @@ impl DeviceGeneral {
     /// Runs jobs, as [`DeviceChannelizer::launch`](super::DeviceChannelizer::launch).
     ///
     /// # Errors
-    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with
     /// what the driver says.
     pub fn launch<T: KernelElement>(
         &self,
@@ -158,7 +159,7 @@ impl DeviceGeneral {
         let JobTable { words: jobs, count } = jobs;
         let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
         if actual < expected {
-            return Err(ChannelizerError::DeviceLength { buffer: "jobs", expected, actual });
+            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
         }
         if count == 0 {
             return Ok(());
@@ -217,7 +218,10 @@ fn slots(
     let slots = slots.min(MOST_SLOTS).min(most as usize);
     if slots == 0 {
         let expected = "a spectrum that fits into the shared memory of a block";
-        return Err(ChannelizerError::NoKernel { expected, actual: format!("{} channels", plan.channels()) });
+        return Err(ChannelizerError::Device(DeviceError::NoKernel {
+            expected,
+            actual: format!("{} channels", plan.channels()),
+        }));
     }
     Ok(slots)
 }

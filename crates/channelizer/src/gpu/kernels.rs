@@ -1,5 +1,6 @@
 //! A plan's kernels on a device.
 
+use fringes_backend::DeviceError;
 use std::sync::{Mutex, PoisonError};
 
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, PtxSet, Stream, args};
@@ -132,8 +133,8 @@ impl DeviceChannelizer {
     /// kernels. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`ChannelizerError::NoKernel`] with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
-    /// [`ChannelizerError::LayoutSize`] for 2^32 gains, [`ChannelizerError::Types`] with what the driver says.
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`] with what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
@@ -146,7 +147,11 @@ impl DeviceChannelizer {
         let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
         let limit = u32::MAX as usize / channels;
         if inputs > limit {
-            return Err(ChannelizerError::LayoutSize { layout: "inputs with gains", actual: inputs, limit });
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "inputs with gains",
+                actual: inputs,
+                limit,
+            }));
         }
         let weights = tables::weights(plan.weights(), plan.step(), taps);
         let mut gains = Vec::with_capacity(inputs * channels);
@@ -230,7 +235,7 @@ impl DeviceChannelizer {
     /// A job that does not keep to the buffers ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`ChannelizerError::DeviceLength`] if there are fewer jobs than `count`, [`ChannelizerError::LayoutSize`] for 2^32 jobs, [`ChannelizerError::Types`] if `T` is not the format's
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if `T` is not the format's
     /// element, and with what the driver says.
     pub fn launch<T: KernelElement>(
         &self,
@@ -245,10 +250,14 @@ impl DeviceChannelizer {
         let JobTable { words: jobs, count } = jobs;
         let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
         if actual < expected {
-            return Err(ChannelizerError::DeviceLength { buffer: "jobs", expected, actual });
+            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
         }
         let Ok(jobs_of_launch) = u32::try_from(count) else {
-            return Err(ChannelizerError::LayoutSize { layout: "jobs", actual: count, limit: u32::MAX as usize });
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "jobs",
+                actual: count,
+                limit: u32::MAX as usize,
+            }));
         };
         if count == 0 {
             return Ok(());
@@ -347,7 +356,7 @@ impl DeviceChannelizer {
 }
 
 fn no_kernel(expected: &'static str, actual: String) -> ChannelizerError {
-    ChannelizerError::NoKernel { expected, actual }
+    ChannelizerError::Device(DeviceError::NoKernel { expected, actual })
 }
 
 /// The shape of a plan, if there are kernels for it and blocks may have so much shared memory.

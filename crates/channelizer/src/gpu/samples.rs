@@ -1,5 +1,6 @@
 //! Kernels on samples as they come: rows put behind rows, statistics.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
 
 use super::format::Numbers;
@@ -121,7 +122,11 @@ impl SampleKernels {
         let Rows { samples, inputs, row_bits, times, numbers } = rows;
         if times > MOST_TIMES {
             let layout = "samples of a chunk's input";
-            return Err(ChannelizerError::LayoutSize { layout, actual: times, limit: MOST_TIMES });
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: layout,
+                actual: times,
+                limit: MOST_TIMES,
+            }));
         }
         let slices = Self::slices(times, numbers);
         let length = flags.length.min(MOST_TIMES);
@@ -168,9 +173,11 @@ impl SampleKernels {
 fn counts<const N: usize>(sizes: [u64; N]) -> Result<[u32; N], ChannelizerError> {
     let limit = i32::MAX as usize;
     match sizes.iter().find(|&&size| size > limit as u64) {
-        Some(&actual) => {
-            Err(ChannelizerError::LayoutSize { layout: "rows of samples", actual: actual as usize, limit })
-        }
+        Some(&actual) => Err(ChannelizerError::Device(DeviceError::TooLarge {
+            what: "rows of samples",
+            actual: actual as usize,
+            limit,
+        })),
         None => Ok(sizes.map(|size| size as u32)),
     }
 }

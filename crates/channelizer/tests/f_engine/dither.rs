@@ -1,7 +1,8 @@
 //! Dither through the API: what it does to means and variances, and what it depends on.
 
+use fringes_backend::Backend;
 use fringes_channelizer::{Channelizer, FEngineBuilder, Gains, Window, channelize_frames};
-use fringes_types::{Backend, Complex, Inputs, Samples};
+use fringes_types::{Complex, Inputs, Samples};
 use ndarray::Array2;
 
 use crate::support::backends;

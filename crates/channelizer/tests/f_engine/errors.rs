@@ -1,8 +1,9 @@
 //! What the F-engine refuses, and that it is as it was afterwards.
 
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{Channelizer, ChannelizerError, FEngine, FEngineBuilder, Gains, channelize_frames};
 use fringes_delay::{DelayModel, DelaySegment};
-use fringes_types::{Backend, Complex, Dimension, Inputs, PackedSamples, Samples, TypesError};
+use fringes_types::{Complex, Dimension, Inputs, PackedSamples, Samples, TypesError};
 use ndarray::Array2;
 
 use crate::support::{Case, backends};
@@ -43,7 +44,8 @@ fn bad_parameters_are_typed_errors() {
             let large = error(builder().spectra_per_frame(spectra));
             let typed = matches!(
                 large,
-                ChannelizerError::Types(TypesError::TooLarge { .. }) | ChannelizerError::LayoutSize { .. }
+                ChannelizerError::Types(TypesError::TooLarge { .. })
+                    | ChannelizerError::Device(DeviceError::TooLarge { .. })
             );
             assert!(typed, "{large}");
         }
@@ -60,7 +62,7 @@ fn a_memory_limit_below_one_step_is_an_error_and_that_of_the_query_suffices() {
         .memory(0, fringes_types::ChunkFormat::Packed { bits: 10 });
     let build = |limit| builder().build::<Complex<i8>>(&Backend::cpu().with_memory_limit(limit));
     assert!(build(need.smallest_step_bytes).is_ok());
-    let expected = TypesError::MemoryLimit {
+    let expected = DeviceError::MemoryLimit {
         operation: "f_engine",
         needed: need.smallest_step_bytes,
         limit: need.smallest_step_bytes - 1,

@@ -5,11 +5,12 @@
 
 use std::f64::consts::TAU;
 
+use fringes_backend::Backend;
 use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, FEngine, FEngineBuilder, FrameSample, Frames, Gains, channelize_frames,
 };
 use fringes_delay::{DelayModel, DelaySegment};
-use fringes_types::{Backend, Complex, Inputs, PackedSamples, SampleChunk, Samples};
+use fringes_types::{Complex, Inputs, PackedSamples, SampleChunk, Samples};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

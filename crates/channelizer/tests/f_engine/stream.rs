@@ -1,7 +1,8 @@
 //! Chunks: any cut gives the same bits; presence, delays and formats across seams.
 
+use fringes_backend::Backend;
 use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window};
-use fringes_types::{Backend, Complex, Complex4, Inputs, SampleChunk, Samples, f16};
+use fringes_types::{Complex, Complex4, Inputs, SampleChunk, Samples, f16};
 use ndarray::{Array2, s};
 use proptest::prelude::*;
 

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use fringes_backend::Backend;
 use fringes_channelizer::{
     Channelized, Channelizer, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Window,
     channelize_frames,
 };
 use fringes_delay::DelayModel;
 use fringes_reference::f_engine as reference;
-use fringes_types::{Backend, Complex, Heaps, Inputs, PackedSamples, SampleChunk, SamplePresence, Samples};
+use fringes_types::{Complex, Heaps, Inputs, PackedSamples, SampleChunk, SamplePresence, Samples};
 use ndarray::{Array2, Axis, concatenate, s};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -499,7 +499,7 @@ pub struct Measured {
 /// first. `batches` of heaps, or else rows of `times` times.
 ///
 /// # Errors
-/// [`CorrelatorError::Gpu`] with what the driver says. Candidates that fail are left out.
+/// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says. Candidates that fail are left out.
 pub fn sweep<V: VoltageSample>(
     device: &Device,
     inputs: Inputs,

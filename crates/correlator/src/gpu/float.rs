@@ -20,6 +20,7 @@
 //!
 //! All hold `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` at `T = 65536`. Bounds for any voltages are derived beside the kernels.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{
     Argument, BufferView, BufferViewMut, Device, GpuError, Kernel, LaunchConfig, PtxSet, PtxTarget, Stream, args,
 };
@@ -214,7 +215,11 @@ impl FloatJob {
             return Err(CorrelatorError::DeviceShape { channels, times: self.times, inputs });
         }
         let length = |buffer, expected, actual| {
-            if actual < expected { Err(CorrelatorError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+            if actual < expected {
+                Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }))
+            } else {
+                Ok(())
+            }
         };
         length("rows", self.row_bytes(), rows.len())?;
         length("sums", self.visibilities(), sums)?;
@@ -228,7 +233,7 @@ fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), C
     if address.is_multiple_of(expected) {
         Ok(())
     } else {
-        Err(CorrelatorError::DeviceAlignment { buffer, expected, address })
+        Err(CorrelatorError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }
 
@@ -245,7 +250,7 @@ impl FloatKernels {
     /// Loads the kernels of the device's best target.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
         Self::load_target(device, PTX.choose(device.info().compute_capability).0)
     }
@@ -291,8 +296,8 @@ impl FloatKernels {
     ///
     /// # Errors
     /// [`CorrelatorError::TimeRange`] for times that the rows do not have, [`CorrelatorError::DeviceShape`] for sizes that no launch can
-    /// have, [`CorrelatorError::DeviceLength`] and [`CorrelatorError::DeviceAlignment`] for buffers that do not fit,
-    /// [`CorrelatorError::Gpu`] with what the driver says (a variant that the target does not have among it).
+    /// have, [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit,
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says (a variant that the target does not have among it).
     pub fn correlate(
         &self,
         stream: &Stream,

@@ -1,5 +1,6 @@
 //! The correlator's kernels, loaded on a device.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_types::Complex;
 
@@ -40,7 +41,7 @@ impl CorrelatorKernels {
     /// Loads the kernels of the device's fastest [`Path`]; the first time on a machine the driver compiles them.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
         Self::load_path(device, Path::of(device))
     }
@@ -48,7 +49,7 @@ impl CorrelatorKernels {
     /// Loads the kernels of a path.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says, for a path that the device does not have among it.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says, for a path that the device does not have among it.
     pub fn load_path(device: &Device, path: Path) -> Result<Self, CorrelatorError> {
         let square = MmaKernel::choose(Format::I8, Order::Rows, 1024);
         let correlator = device.load(square.ptx())?;
@@ -81,8 +82,8 @@ impl CorrelatorKernels {
     /// Exact for samples within +-127.
     ///
     /// # Errors
-    /// [`CorrelatorError::TooManyTimes`] above [`MAX_LAUNCH_TIMES`], [`CorrelatorError::DeviceLength`] if a buffer is too short,
-    /// [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`CorrelatorError::TooManyTimes`] above [`MAX_LAUNCH_TIMES`], [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn correlate(
         &self,
         stream: &Stream,
@@ -180,13 +181,17 @@ fn check(shape: Shape, rows: BufferView<'_, u8>, sums: usize) -> Result<(), Corr
 }
 
 fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), CorrelatorError> {
-    if actual < expected { Err(CorrelatorError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+    if actual < expected {
+        Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }))
+    } else {
+        Ok(())
+    }
 }
 
 fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), CorrelatorError> {
     if address.is_multiple_of(expected) {
         Ok(())
     } else {
-        Err(CorrelatorError::DeviceAlignment { buffer, expected, address })
+        Err(CorrelatorError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }

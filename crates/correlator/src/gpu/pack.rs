@@ -1,5 +1,6 @@
 //! Layouts of voltages into rows, on a device.
 
+use fringes_backend::DeviceError;
 use std::ops::Range;
 
 use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Module, PtxSet, Stream, args};
@@ -106,7 +107,7 @@ impl PackKernels {
     /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
         let module = device.load(&PTX)?;
         let load = |format| Formatted::load(&module, format);
@@ -129,9 +130,9 @@ impl PackKernels {
     /// Where `present` (`[time][input]`, of all times) is zero a voltage counts as zero.
     ///
     /// # Errors
-    /// [`CorrelatorError::TimeRange`] if the range lies outside, [`CorrelatorError::DeviceLength`] if a buffer is too short,
-    /// [`CorrelatorError::DeviceAlignment`] if samples are not at multiples of their size or rows of 16 bytes,
-    /// [`CorrelatorError::LayoutSize`] for sizes that the kernels cannot count, [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`CorrelatorError::TimeRange`] if the range lies outside, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their size or rows of 16 bytes,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn pack<V: VoltageSample>(
         &self,
         stream: &Stream,
@@ -307,19 +308,25 @@ fn flags<'a, V: VoltageSample>(
 /// Sizes as the kernels take them.
 pub(super) fn numbers<const N: usize>(layout: &'static str, sizes: [usize; N]) -> Result<[u32; N], CorrelatorError> {
     match sizes.iter().find(|&&size| u32::try_from(size).is_err()) {
-        Some(&actual) => Err(CorrelatorError::LayoutSize { layout, actual, limit: u32::MAX as usize }),
+        Some(&actual) => {
+            Err(CorrelatorError::Device(DeviceError::TooLarge { what: layout, actual, limit: u32::MAX as usize }))
+        }
         None => Ok(sizes.map(|size| size as u32)),
     }
 }
 
 pub(super) fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), CorrelatorError> {
-    if actual < expected { Err(CorrelatorError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+    if actual < expected {
+        Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }))
+    } else {
+        Ok(())
+    }
 }
 
 pub(super) fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), CorrelatorError> {
     if address.is_multiple_of(expected) {
         Ok(())
     } else {
-        Err(CorrelatorError::DeviceAlignment { buffer, expected, address })
+        Err(CorrelatorError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }

@@ -1,5 +1,6 @@
 //! Parts of sums into visibilities of any order, on a device.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, Module, Stream, args};
 use fringes_types::{BaselineOrder, Complex, Inputs};
 
@@ -56,7 +57,7 @@ impl Reduction {
         }
         let actual = self.inputs.len();
         if actual > MOST_INPUTS {
-            return Err(CorrelatorError::LayoutSize { layout: "inputs", actual, limit: MOST_INPUTS });
+            return Err(CorrelatorError::Device(DeviceError::TooLarge { what: "inputs", actual, limit: MOST_INPUTS }));
         }
         Ok(())
     }
@@ -184,7 +185,7 @@ impl ReduceKernels {
     /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
         let module = device.load(&PTX)?;
         let load = |name, shared_bytes| Stepping::load(&module, name, shared_bytes);
@@ -207,8 +208,8 @@ impl ReduceKernels {
     ///
     /// # Errors
     /// [`CorrelatorError::NoParts`]; [`TypesError::OrderPols`](fringes_types::TypesError::OrderPols) for antenna pairs of one polarisation;
-    /// [`CorrelatorError::DeviceLength`] and [`CorrelatorError::DeviceAlignment`] (sums at multiples of their size) for a buffer;
-    /// [`CorrelatorError::LayoutSize`] for sizes that the kernels cannot count; [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) (sums at multiples of their size) for a buffer;
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn reduce<T: DeviceSum>(
         &self,
         stream: &Stream,
@@ -267,7 +268,7 @@ impl ReduceKernels {
     /// of so few bits is for [`ReduceKernels::add_parts`].
     ///
     /// # Errors
-    /// As [`ReduceKernels::reduce`], and [`CorrelatorError::LayoutSize`] for more than one part.
+    /// As [`ReduceKernels::reduce`], and [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for more than one part.
     pub fn reorder<T: NarrowSum>(
         &self,
         stream: &Stream,
@@ -280,7 +281,11 @@ impl ReduceKernels {
         [T; 2]: KernelElement + bytemuck::Pod,
     {
         if reduction.parts > 1 {
-            return Err(CorrelatorError::LayoutSize { layout: "parts to reorder", actual: reduction.parts, limit: 1 });
+            return Err(CorrelatorError::Device(DeviceError::TooLarge {
+                what: "parts to reorder",
+                actual: reduction.parts,
+                limit: 1,
+            }));
         }
         if !checked(reduction, triangle, out)? {
             return Ok(());

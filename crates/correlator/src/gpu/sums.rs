@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytemuck::Zeroable;
+use fringes_backend::{DeviceError, MemoryNeed};
 use fringes_gpu::{Buffer, BufferViewMut, Device, Stream};
-use fringes_types::{Accumulator, BaselineOrder, Complex, Inputs, MemoryNeed, SampleFormat, VoltageSample};
+use fringes_types::{Accumulator, BaselineOrder, Complex, Inputs, SampleFormat, VoltageSample};
 use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView5, Axis, s};
 
 use super::engine::{Engine, Work, row_times};
@@ -42,7 +43,7 @@ pub(crate) fn is_integer(format: SampleFormat) -> bool {
 }
 
 /// Device memory that correlating voltages of a shape takes. The workspace is what the default step of at most 1 GiB needs; a limit
-/// ([`Backend::with_memory_limit`](fringes_types::Backend::with_memory_limit)) makes steps smaller. Sums that are divided in time, where
+/// ([`Backend::with_memory_limit`](fringes_backend::Backend::with_memory_limit)) makes steps smaller. Sums that are divided in time, where
 /// channels alone would not fill the device, and dumps in another form than the sums' come on top.
 pub fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: usize) -> MemoryNeed {
     let product = |numbers: &[usize]| numbers.iter().fold(1u64, |product, &n| product.saturating_mul(n as u64));
@@ -403,7 +404,7 @@ fn runs(flags: impl Iterator<Item = bool>) -> Vec<Range<usize>> {
 }
 
 fn missing(buffer: &'static str) -> CorrelatorError {
-    CorrelatorError::DeviceLength { buffer, expected: 1, actual: 0 }
+    CorrelatorError::Device(DeviceError::Length { buffer, expected: 1, actual: 0 })
 }
 
 fn held<'a>(buffer: &'a Option<Buffer<u8>>, name: &'static str) -> Result<&'a Buffer<u8>, CorrelatorError> {

@@ -11,6 +11,7 @@
 //! The copy engine reads rows, and heaps of one or two polarisations, where they lie. It asks for 16-byte multiples: heaps whose spectra do not fill them, and
 //! ranges of times that begin in between, are left to the kernels of [`mma`](crate::gpu::mma).
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{
     Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, PtxTarget, Stream, Swizzle,
     TensorElement, TensorLayout, TensorView, args,
@@ -167,7 +168,7 @@ impl WgmmaKernel {
     /// Loads the entry that overwrites sums, or the one that `adds` to them.
     ///
     /// # Errors
-    /// [`CorrelatorError::Gpu`] with what the driver says; on devices that do not run it, that.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says; on devices that do not run it, that.
     pub fn load(self, device: &Device, adds: bool) -> Result<Kernel, CorrelatorError> {
         let set = match (self.dual(), self.format) {
             (false, Format::I4) => &ROWS_I4,
@@ -353,7 +354,7 @@ impl WgmmaJob {
     ///
     /// # Errors
     /// [`CorrelatorError::DeviceShape`] for what [`WgmmaJob::fits`] says no to, for more parts than steps and for sizes that no launch can have;
-    /// [`CorrelatorError::DeviceLength`] and [`CorrelatorError::DeviceAlignment`] for buffers that do not fit; [`CorrelatorError::Gpu`] with what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn launch<T: fringes_gpu::KernelElement>(
         &self,
         stream: &Stream,
@@ -407,7 +408,7 @@ impl WgmmaJob {
             return Err(shape());
         }
         if length < expected {
-            return Err(CorrelatorError::DeviceLength { buffer: "sums", expected, actual: length });
+            return Err(CorrelatorError::Device(DeviceError::Length { buffer: "sums", expected, actual: length }));
         }
         let needed = match &self.samples {
             WgmmaSamples::Rows { blocks, times } => {
@@ -429,14 +430,18 @@ impl WgmmaJob {
             }
         };
         if samples.len() < needed {
-            return Err(CorrelatorError::DeviceLength { buffer: "samples", expected: needed, actual: samples.len() });
+            return Err(CorrelatorError::Device(DeviceError::Length {
+                buffer: "samples",
+                expected: needed,
+                actual: samples.len(),
+            }));
         }
         if !samples.address().is_multiple_of(16) {
-            return Err(CorrelatorError::DeviceAlignment {
+            return Err(CorrelatorError::Device(DeviceError::Alignment {
                 buffer: "samples",
                 expected: 16,
                 address: samples.address(),
-            });
+            }));
         }
         let all_bytes = if kernel.order == Order::Rows { 128 } else { steps.last_bytes };
         let map = TensorView::tiled(samples, &self.layout(kernel, all_bytes))?;

@@ -1,9 +1,10 @@
 //! One call: host arrays in, host arrays out, on any backend.
 
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::beamformer::fft_beams_into;
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Backend, Dimension, MemoryNeed, TypesError};
+use fringes_types::{Dimension, TypesError};
 use ndarray::{Array3, ArrayView2, ArrayView3, s};
 use num_complex::Complex;
 use rayon::prelude::*;
@@ -27,8 +28,8 @@ impl<V: BeamSample, O: BeamOutput> BeamFft<V, O> {
     ///
     /// # Errors
     /// [`TypesError::Dimension`] if voltages, flags and gains do not fit; [`TypesError::TooLarge`] if there is no memory for the beams,
-    /// [`TypesError::MemoryLimit`] if the backend's limit is below the smallest step, [`TypesError::NotOnGpu`] if the backend is a GPU and
-    /// there is no kernel of this size; [`FftError::Gpu`] if the GPU fails.
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step, [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and
+    /// there is no kernel of this size; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU fails.
     pub fn form(
         &self,
         backend: &Backend,

@@ -12,7 +12,9 @@ mod output;
 
 use std::marker::PhantomData;
 
-use fringes_types::{Dimension, MemoryNeed, TypesError};
+use fringes_backend::MemoryNeed;
+
+use fringes_types::{Dimension, TypesError};
 use ndarray::{Array2, ArrayView2};
 use num_complex::Complex;
 
@@ -41,7 +43,8 @@ use crate::FftError;
 ///
 /// ```
 /// use fringes_fft::{BeamFft, FeedLines};
-/// use fringes_types::{Backend, Complex};
+/// use fringes_backend::Backend;
+/// use fringes_types::Complex;
 /// use ndarray::Array3;
 ///
 /// // Two lines of 20 dual-polarisation feeds, three channels, five times.

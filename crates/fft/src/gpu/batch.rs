@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use fringes_backend::MemoryNeed;
 use fringes_gpu::{Buffer, Device};
-use fringes_types::MemoryNeed;
 use ndarray::{ArrayView2, ArrayViewMut2, s};
 
 use crate::gpu::{DevicePlan, MAX_LAUNCH_TRANSFORMS};
@@ -13,7 +13,7 @@ use crate::{FftError, FftOutput, FftSample, Plan};
 const WORKSPACE_BYTES: u64 = 1 << 30;
 
 /// Device memory that [`Plan::execute`] takes for so many transforms. The workspace is what the default parts of at most 1 GiB need; a limit
-/// ([`Backend::with_memory_limit`](fringes_types::Backend::with_memory_limit)) makes parts smaller.
+/// ([`Backend::with_memory_limit`](fringes_backend::Backend::with_memory_limit)) makes parts smaller.
 pub fn memory<S: FftSample, O: FftOutput>(plan: &Plan<S, O>, transforms: usize) -> MemoryNeed {
     let part = part(plan, transforms, None);
     MemoryNeed {

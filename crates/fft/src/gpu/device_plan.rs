@@ -1,5 +1,6 @@
 //! A plan, loaded on a device.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
 
 use crate::gpu::ptx;
@@ -39,7 +40,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
     /// Loads the kernel and sends the phases, and waits for that; the first time on a machine the driver compiles the kernel.
     ///
     /// # Errors
-    /// [`FftError::NoKernel`] if there is none of the plan's size, [`FftError::Gpu`] with what the driver says.
+    /// [`FftError::NoKernel`] if there is none of the plan's size, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device, plan: &Plan<S, O>) -> Result<Self, FftError> {
         let missing = FftError::NoKernel { inputs: plan.inputs(), outputs: plan.outputs() };
         let module = device.load(&PtxSet::new(ptx::batch(plan.size()).ok_or(missing)?))?;
@@ -73,8 +74,8 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
     /// transforms nothing is queued.
     ///
     /// # Errors
-    /// [`FftError::TooManyTransforms`] above [`MAX_LAUNCH_TRANSFORMS`], [`FftError::DeviceLength`] if a buffer is too short,
-    /// [`FftError::DeviceAlignment`] if one does not start at a multiple of 16 bytes, [`FftError::Gpu`] with what the driver says.
+    /// [`FftError::TooManyTransforms`] above [`MAX_LAUNCH_TRANSFORMS`], [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if one does not start at a multiple of 16 bytes, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn execute(
         &self,
         stream: &Stream,
@@ -111,10 +112,10 @@ fn check<S: FftSample, O: FftOutput>(
     let length = |buffer, each: usize, (address, actual): (u64, usize)| {
         let expected = transforms.saturating_mul(each);
         if actual < expected {
-            return Err(FftError::DeviceLength { buffer, expected, actual });
+            return Err(FftError::Device(DeviceError::Length { buffer, expected, actual }));
         }
         if !address.is_multiple_of(ALIGNMENT) {
-            return Err(FftError::DeviceAlignment { buffer, expected: ALIGNMENT, address });
+            return Err(FftError::Device(DeviceError::Alignment { buffer, expected: ALIGNMENT, address }));
         }
         Ok(expected)
     };
@@ -176,7 +177,7 @@ mod tests {
     fn buffers_may_be_longer_and_not_shorter() {
         assert_eq!(checked((256, 640), (512, 1280)), Ok([640, 1280]));
         assert_eq!(checked((256, 9999), (512, 9999)), Ok([640, 1280]));
-        let short = |buffer, expected, actual| Err(FftError::DeviceLength { buffer, expected, actual });
+        let short = |buffer, expected, actual| Err(FftError::Device(DeviceError::Length { buffer, expected, actual }));
         assert_eq!(checked((256, 639), (512, 1280)), short("samples", 640, 639));
         assert_eq!(checked((256, 640), (512, 1279)), short("spectra", 1280, 1279));
     }
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn buffers_start_at_multiples_of_16_bytes() {
         for address in [257, 258, 260, 264] {
-            let misaligned = |buffer| Err(FftError::DeviceAlignment { buffer, expected: 16, address });
+            let misaligned = |buffer| Err(FftError::Device(DeviceError::Alignment { buffer, expected: 16, address }));
             assert_eq!(checked((address, 640), (512, 1280)), misaligned("samples"));
             assert_eq!(checked((256, 640), (address, 1280)), misaligned("spectra"));
         }

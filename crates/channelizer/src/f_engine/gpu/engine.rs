@@ -3,9 +3,10 @@
 //! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is held between chunks grows when it
 //! has to.
 
+use fringes_backend::{DeviceError, MemoryNeed};
 use fringes_cpu::f_engine::InputStatistics;
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
-use fringes_types::{ChunkFormat, Inputs, MemoryNeed, SampleChunk, TypesError};
+use fringes_types::{ChunkFormat, Inputs, SampleChunk, TypesError};
 
 use super::super::{FrameSample, Job, Settings};
 use super::jobs::{Launch, Places, Source, Target, launches};
@@ -92,7 +93,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let values = settings.channels.len().saturating_mul(settings.spectra_per_frame);
         let limit = u32::MAX as usize;
         if values > limit {
-            return Err(ChannelizerError::LayoutSize { layout: "values of an input's frame", actual: values, limit });
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "values of an input's frame",
+                actual: values,
+                limit,
+            }));
         }
         let stream = device.new_stream()?;
         Ok(Self {
@@ -267,7 +272,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
     }
 
     fn kernels(&self) -> Result<&Kernels, ChannelizerError> {
-        let missing = ChannelizerError::NoKernel { expected: "one that is loaded", actual: "none".into() };
+        let missing =
+            ChannelizerError::Device(DeviceError::NoKernel { expected: "one that is loaded", actual: "none".into() });
         self.loaded.as_ref().map(|loaded| &loaded.kernels).ok_or(missing)
     }
 
@@ -310,7 +316,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
             self.samples.append(stream, input.samples, self.rows[0].view_mut(), sent.spans(head)?, most)?;
         }
         let kernels = self.loaded.as_ref().map(|loaded| &loaded.kernels);
-        let missing = ChannelizerError::NoKernel { expected: "one that is loaded", actual: "none".into() };
+        let missing =
+            ChannelizerError::Device(DeviceError::NoKernel { expected: "one that is loaded", actual: "none".into() });
         let kernels = kernels.ok_or(missing)?;
         for (source, target, jobs) in &launches {
             let from = if *source == Source::Held { self.rows[0].view() } else { input.samples };

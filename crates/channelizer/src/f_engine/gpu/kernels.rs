@@ -1,5 +1,6 @@
 //! The kernel of a plan and a format of samples: the fast one where there is one, else the general one.
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, KernelElement, Stream};
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
@@ -72,7 +73,7 @@ impl Kernels {
         };
         if let Some(output) = output.filter(|_| is_fast(numbers)) {
             match DeviceChannelizer::load(device, plan, numbers.bits, output, inputs, gain) {
-                Err(ChannelizerError::NoKernel { .. }) => {}
+                Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
                 loaded => return Ok(Self::Fast(Box::new(loaded?))),
             }
         }

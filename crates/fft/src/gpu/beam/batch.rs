@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use fringes_backend::MemoryNeed;
 use fringes_gpu::{Buffer, Device};
-use fringes_types::MemoryNeed;
 use ndarray::{ArrayView2, ArrayView3, s};
 
 use super::DeviceBeams;
@@ -13,7 +13,7 @@ use crate::{BeamFft, BeamOutput, BeamSample, FeedLines, FftError};
 const WORKSPACE_BYTES: u64 = 1 << 30;
 
 /// Device memory that [`BeamFft::form`] takes for voltages of so many channels and times, but for gains and phases. The workspace is what the default steps
-/// of at most 1 GiB need; a limit ([`Backend::with_memory_limit`](fringes_types::Backend::with_memory_limit)) makes steps smaller.
+/// of at most 1 GiB need; a limit ([`Backend::with_memory_limit`](fringes_backend::Backend::with_memory_limit)) makes steps smaller.
 pub fn memory<V: BeamSample, O: BeamOutput>(lines: FeedLines, channels: usize, times: usize) -> MemoryNeed {
     let product = |numbers: &[usize]| numbers.iter().fold(1u64, |product, &n| product.saturating_mul(n as u64));
     MemoryNeed {

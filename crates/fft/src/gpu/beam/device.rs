@@ -1,5 +1,6 @@
 //! A plan of beams, loaded on a device.
 
+use fringes_backend::DeviceError;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
     ///
     /// # Errors
     /// [`FftError::NoKernel`] if there is none of the plan's size, [`TypesError::Dimension`](fringes_types::TypesError::Dimension) if the
-    /// plan has gains of other channels, [`FftError::Gpu`] with what the driver says.
+    /// plan has gains of other channels, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(stream: &Stream, plan: &BeamFft<V, O>, channels: usize) -> Result<Self, FftError> {
         let (lines, size) = (plan.lines(), plan.lines().size());
         plan.check_channels(channels)?;
@@ -76,7 +77,7 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
     ///
     /// # Errors
     /// [`FftError::BeamLines`] for other lines, [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for gains of other
-    /// channels, [`FftError::Gpu`] with what the driver says.
+    /// channels, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn set_gains(&mut self, stream: &Stream, plan: &BeamFft<V, O>) -> Result<(), FftError> {
         if plan.lines() != self.lines {
             return Err(FftError::BeamLines { expected: self.lines, actual: plan.lines() });
@@ -115,8 +116,8 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
     /// Voltages are read in words of two feeds where the address allows it and the feeds of a line are even in number; else one by one, which takes longer.
     ///
     /// # Errors
-    /// [`FftError::BeamShape`] if a launch cannot take so many times, [`FftError::DeviceLength`] if a buffer is too short,
-    /// [`FftError::DeviceAlignment`] if the beams do not start at a multiple of 16 bytes or the voltages at one of theirs, [`FftError::Gpu`] with what the driver says.
+    /// [`FftError::BeamShape`] if a launch cannot take so many times, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if the beams do not start at a multiple of 16 bytes or the voltages at one of theirs, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn form(
         &self,
         stream: &Stream,
@@ -131,7 +132,7 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
     /// As [`form`](Self::form), for voltages and beams of some of the channels.
     ///
     /// # Errors
-    /// As [`form`](Self::form), and [`FftError::Gpu`] for channels that there are not.
+    /// As [`form`](Self::form), and [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) for channels that there are not.
     pub fn form_channels(
         &self,
         stream: &Stream,
@@ -174,10 +175,10 @@ fn kernel_name<V: BeamSample, O: BeamOutput>(size: Size) -> String {
 }
 
 fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), FftError> {
-    if actual < expected { Err(FftError::DeviceLength { buffer, expected, actual }) } else { Ok(()) }
+    if actual < expected { Err(FftError::Device(DeviceError::Length { buffer, expected, actual })) } else { Ok(()) }
 }
 
 fn aligned(buffer: &'static str, expected: u64, address: u64) -> Result<(), FftError> {
     let is = address.is_multiple_of(expected);
-    if is { Ok(()) } else { Err(FftError::DeviceAlignment { buffer, expected, address }) }
+    if is { Ok(()) } else { Err(FftError::Device(DeviceError::Alignment { buffer, expected, address })) }
 }

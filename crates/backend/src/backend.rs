@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use fringes_gpu::{Device, GpuError};
 
-use crate::TypesError;
+use crate::DeviceError;
 
 /// Where operations run, and how much memory one call may take for its workspace.
 ///
@@ -12,7 +12,7 @@ use crate::TypesError;
 /// |---|---|---|
 /// | [`Backend::cpu`] | CPU | CPU |
 /// | [`Backend::auto`] | GPU if there is one, else CPU | CPU |
-/// | [`Backend::gpu`] | that GPU | [`TypesError::NotOnGpu`] |
+/// | [`Backend::gpu`] | that GPU | [`DeviceError::NotOnGpu`] |
 ///
 /// Which operations have kernels is said in their documentation. What runs is chosen before the work starts; an error of a GPU is
 /// returned, never answered with the CPU.
@@ -57,11 +57,11 @@ impl Backend {
     /// GPU number `index`, in the driver's order.
     ///
     /// # Errors
-    /// [`TypesError::BackendUnavailable`] without a driver or without such a GPU, [`TypesError::Gpu`] if it cannot be used.
-    pub fn gpu(index: usize) -> Result<Self, TypesError> {
+    /// [`DeviceError::Unavailable`] without a driver or without such a GPU, [`DeviceError::Gpu`] if it cannot be used.
+    pub fn gpu(index: usize) -> Result<Self, DeviceError> {
         Device::open(index).map(Self::on).map_err(|error| match error {
             GpuError::NoDriver | GpuError::NoDevice { .. } => {
-                TypesError::BackendUnavailable { requested: format!("gpu {index}"), reason: error.to_string() }
+                DeviceError::Unavailable { requested: format!("gpu {index}"), reason: error.to_string() }
             }
             error => error.into(),
         })
@@ -113,11 +113,11 @@ impl Backend {
     /// Where an operation runs: a GPU, or `None` for the CPU. `has_kernel` says whether it has a GPU kernel.
     ///
     /// # Errors
-    /// [`TypesError::NotOnGpu`] if it has no kernel and this backend is a GPU and nothing else.
-    pub fn gpu_for(&self, operation: &str, has_kernel: bool) -> Result<Option<&Device>, TypesError> {
+    /// [`DeviceError::NotOnGpu`] if it has no kernel and this backend is a GPU and nothing else.
+    pub fn gpu_for(&self, operation: &str, has_kernel: bool) -> Result<Option<&Device>, DeviceError> {
         match &self.place {
             Place::Gpu(device) | Place::Auto(device) if has_kernel => Ok(Some(device)),
-            Place::Gpu(_) => Err(TypesError::NotOnGpu { operation: operation.into(), backend: self.name() }),
+            Place::Gpu(_) => Err(DeviceError::NotOnGpu { operation: operation.into(), backend: self.name() }),
             Place::Cpu | Place::Auto(_) => Ok(None),
         }
     }
@@ -125,8 +125,8 @@ impl Backend {
     /// Checks a step's workspace against the limit, for an operation that has no GPU kernel.
     ///
     /// # Errors
-    /// [`TypesError::NotOnGpu`] if this backend is a GPU and nothing else, [`TypesError::MemoryLimit`] if the step needs more.
-    pub fn check_cpu(&self, operation: &'static str, needed: u64) -> Result<(), TypesError> {
+    /// [`DeviceError::NotOnGpu`] if this backend is a GPU and nothing else, [`DeviceError::MemoryLimit`] if the step needs more.
+    pub fn check_cpu(&self, operation: &'static str, needed: u64) -> Result<(), DeviceError> {
         self.gpu_for(operation, false)?;
         self.check_memory(operation, needed)
     }
@@ -134,10 +134,10 @@ impl Backend {
     /// Checks a step's workspace against the limit.
     ///
     /// # Errors
-    /// [`TypesError::MemoryLimit`] if the step needs more.
-    pub fn check_memory(&self, operation: &'static str, needed: u64) -> Result<(), TypesError> {
+    /// [`DeviceError::MemoryLimit`] if the step needs more.
+    pub fn check_memory(&self, operation: &'static str, needed: u64) -> Result<(), DeviceError> {
         match self.memory_limit_bytes {
-            Some(limit) if needed > limit => Err(TypesError::MemoryLimit { operation, needed, limit }),
+            Some(limit) if needed > limit => Err(DeviceError::MemoryLimit { operation, needed, limit }),
             _ => Ok(()),
         }
     }
