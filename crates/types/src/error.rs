@@ -18,6 +18,32 @@ pub enum TypesError {
         /// The length that came.
         actual: usize,
     },
+    /// The number of elements of an array differs from what its shape says.
+    #[error("{array}: expected {expected} elements, found {actual}")]
+    Elements {
+        /// Which array is wrong.
+        array: &'static str,
+        /// The number of elements that the shape has.
+        expected: usize,
+        /// The number that came.
+        actual: usize,
+    },
+    /// A value that must be 0 is not.
+    #[error("{array}: expected 0 behind the last time, found another value at {index:?}")]
+    NotZero {
+        /// Which array is wrong.
+        array: &'static str,
+        /// Index of the first offending element.
+        index: Vec<usize>,
+    },
+    /// Rows that would overlap, or cut values.
+    #[error("rows of {expected} bytes: expected at least as many from one to the next, a whole number of values, found {actual}")]
+    RowStride {
+        /// Bytes of a row.
+        expected: usize,
+        /// Bytes from a row to the next.
+        actual: usize,
+    },
     /// A dimension has no elements.
     #[error("dimension `{dimension}` of {array} is empty; at least 1 is needed")]
     Empty {

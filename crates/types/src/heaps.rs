@@ -1,8 +1,11 @@
 //! Channelised voltages as F-engines send them: `[batch][antenna][channel][spectrum][pol]`.
 
+use std::marker::PhantomData;
+
 use ndarray::{Array2, Array3, Array5, ArrayView2, ArrayView5};
 
-use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample, Voltages};
+use crate::linear::check_elements;
+use crate::{Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesError, VoltageSample, Voltages};
 
 /// A chunk of heaps `[batch][antenna][channel][spectrum][pol]` of one of the formats of [`VoltageSample`].
 ///
@@ -21,9 +24,14 @@ use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSa
 ///
 /// # Layout
 /// Any `ndarray` layout is taken; standard (row-major) layout is fastest, and the only one that goes to a GPU without a copy.
+/// `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in pinned or device memory
+/// ([`Heaps::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Heaps<V: VoltageSample> {
-    data: Array5<V>,
+pub struct Heaps<V: VoltageSample, A = Array5<V>> {
+    data: A,
+    /// Of `[batch][antenna][channel][spectrum][pol]`.
+    shape: [usize; 5],
+    sample: PhantomData<fn() -> V>,
     inputs: Inputs,
     frequencies: Frequencies,
     clock: SpectrumClock,
@@ -72,14 +80,72 @@ impl<V: VoltageSample> Heaps<V> {
     /// # Errors
     /// As [`Heaps::new`], but for the values.
     pub fn from_checked(data: Array5<V>) -> Result<Self, TypesError> {
-        let (_, antennas, channels, spectra, pols) = data.dim();
+        let (batches, antennas, channels, spectra, pols) = data.dim();
+        Self::of_shape(data, [batches, antennas, channels, spectra, pols])
+    }
+
+    /// The heaps `[batch][antenna][channel][spectrum][pol]`.
+    pub fn data(&self) -> ArrayView5<'_, V> {
+        self.data.view()
+    }
+
+    /// Takes the array back.
+    pub fn into_data(self) -> Array5<V> {
+        self.data
+    }
+}
+
+impl<V: VoltageSample, A: LinearArray<V>> Heaps<V, A> {
+    /// Heaps in memory of any kind, in standard layout, with default axes, all present. Values are not looked at: integers are within
+    /// +-127 or +-7, as a quantiser gives them.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] unless the array has exactly `batches x antennas x channels x spectra x pols` elements,
+    /// [`TypesError::Empty`] without channels or spectra.
+    pub fn from_array(
+        data: A,
+        batches: usize,
+        inputs: Inputs,
+        channels: usize,
+        spectra_per_heap: usize,
+    ) -> Result<Self, TypesError> {
+        let shape = [batches, inputs.antennas(), channels, spectra_per_heap, inputs.pols()];
+        check_elements("heaps", &shape, data.len())?;
+        Self::of_shape(data, shape)
+    }
+}
+
+impl<V: VoltageSample, A> Heaps<V, A> {
+    fn of_shape(data: A, shape: [usize; 5]) -> Result<Self, TypesError> {
+        let [_, antennas, channels, spectra, pols] = shape;
         for (dimension, length) in [(Dimension::Channel, channels), (Dimension::Spectrum, spectra)] {
             if length == 0 {
                 return Err(TypesError::Empty { array: "heaps", dimension });
             }
         }
-        let inputs = Inputs::new(antennas, pols)?;
-        Ok(Self { data, inputs, frequencies: Frequencies::default(), clock: SpectrumClock::default(), presence: None })
+        let (inputs, sample) = (Inputs::new(antennas, pols)?, PhantomData);
+        let (frequencies, clock) = (Frequencies::default(), SpectrumClock::default());
+        Ok(Self { data, shape, sample, inputs, frequencies, clock, presence: None })
+    }
+
+    /// The same heaps in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] if the number of elements differs.
+    pub fn with_array<B: LinearArray<V>>(&self, data: B) -> Result<Heaps<V, B>, TypesError> {
+        check_elements("heaps", &self.shape, data.len())?;
+        let Self { shape, sample, inputs, frequencies, clock, ref presence, .. } = *self;
+        Ok(Heaps { data, shape, sample, inputs, frequencies, clock, presence: presence.clone() })
+    }
+
+    /// The array, wherever it lies.
+    pub fn array(&self) -> &A {
+        &self.data
+    }
+
+    /// Takes the array, wherever it lies.
+    pub fn into_array(self) -> A {
+        self.data
     }
 
     /// Sets the channel frequencies.
@@ -120,16 +186,6 @@ impl<V: VoltageSample> Heaps<V> {
         Ok(self)
     }
 
-    /// The heaps `[batch][antenna][channel][spectrum][pol]`.
-    pub fn data(&self) -> ArrayView5<'_, V> {
-        self.data.view()
-    }
-
-    /// Takes the array back.
-    pub fn into_data(self) -> Array5<V> {
-        self.data
-    }
-
     /// Antennas and polarisations.
     pub fn inputs(&self) -> Inputs {
         self.inputs
@@ -137,17 +193,17 @@ impl<V: VoltageSample> Heaps<V> {
 
     /// Number of batches.
     pub fn batches(&self) -> usize {
-        self.data.dim().0
+        self.shape[0]
     }
 
     /// Number of channels.
     pub fn channels(&self) -> usize {
-        self.data.dim().2
+        self.shape[2]
     }
 
     /// Number of spectra of a heap.
     pub fn spectra_per_heap(&self) -> usize {
-        self.data.dim().3
+        self.shape[3]
     }
 
     /// Number of spectra of all batches.
@@ -170,6 +226,9 @@ impl<V: VoltageSample> Heaps<V> {
         self.presence.as_ref().map(|presence| presence.view())
     }
 
+}
+
+impl<V: VoltageSample> Heaps<V> {
     /// The same voltages as `[channel][time][input]`, `time = batch * spectra_per_heap + spectrum`, for the operations that take those.
     pub fn to_voltages(&self) -> Voltages<V> {
         let (pols, spectra) = (self.inputs.pols(), self.spectra_per_heap());

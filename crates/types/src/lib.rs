@@ -4,14 +4,19 @@
 //! |---|---|---|
 //! | [`Samples`] | `[input][time]` | what an ADC or a recording gives, real or complex |
 //! | [`PackedSamples`] | `[input][byte]` | real samples of 2 to 16 bits without padding |
+//! | [`SampleRows`] | `[input][bit]` | samples of any format in pinned or device memory |
 //! | [`Voltages`] | `[channel][time][input]` | channelised voltages |
 //! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | the same, as F-engines send them |
+//! | [`Rows`] | `[channel][time / R][input][R]` | the same, as the correlator reads them: rows of 128 bytes |
 //! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
 //! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
 //! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
 //!
 //! An *input* is one polarisation of one antenna, numbered `input = antenna * pols + pol` ([`Inputs`]). Dimensions are
 //! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
+//!
+//! Each is a header (axes, clock, presence) and an array. The array is an `ndarray` one, or a [`LinearArray`] in memory of another
+//! kind: of the GPU crates in pinned or in device memory. Operations take either, and what they give lies where their input lay.
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
 //! a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
@@ -26,8 +31,11 @@ mod error;
 mod format;
 mod heaps;
 mod inputs;
+mod linear;
 mod packed;
 mod packed_samples;
+mod rows;
+mod sample_rows;
 mod samples;
 mod visibilities;
 mod voltages;
@@ -42,9 +50,12 @@ pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
 pub use half::f16;
 pub use heaps::Heaps;
 pub use inputs::Inputs;
+pub use linear::LinearArray;
 pub use num_complex::Complex;
 pub use packed::{pack_samples, unpack_samples};
 pub use packed_samples::PackedSamples;
+pub use rows::{ROW_BYTES, Rows, row_times};
+pub use sample_rows::SampleRows;
 pub use samples::{SamplePresence, Samples};
 pub use visibilities::Visibilities;
 pub use voltages::Voltages;

@@ -1,14 +1,21 @@
 //! Visibilities `[channel][baseline]`.
 
+use std::marker::PhantomData;
+
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
-use crate::{Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, SpectrumClock, TypesError};
+use crate::linear::check_elements;
+use crate::{Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesError};
 
 /// Sums of voltage products over some time, `[channel][baseline]`, with the number of valid samples of each baseline.
+///
+/// `D` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in device memory ([`Visibilities::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Visibilities<A: Accumulator> {
-    data: Array2<A>,
+pub struct Visibilities<A: Accumulator, D = Array2<A>> {
+    data: D,
+    channels: usize,
+    accumulator: PhantomData<fn() -> A>,
     inputs: Inputs,
     order: BaselineOrder,
     valid_samples: Array1<u64>,
@@ -34,32 +41,17 @@ impl<A: Accumulator> Visibilities<A> {
         frequencies: Frequencies,
         clock: SpectrumClock,
     ) -> Result<Self, TypesError> {
-        order.check(inputs)?;
-        clock.check()?;
-        frequencies.check()?;
+        let (channels, actual) = data.dim();
         let expected = order.len(inputs);
-        for (array, actual) in [("visibilities", data.ncols()), ("valid samples", valid_samples.len())] {
-            if actual != expected {
-                return Err(TypesError::Dimension { array, dimension: Dimension::Baseline, expected, actual });
-            }
+        if actual != expected {
+            return Err(TypesError::Dimension {
+                array: "visibilities",
+                dimension: Dimension::Baseline,
+                expected,
+                actual,
+            });
         }
-        Ok(Self { data, inputs, order, valid_samples, times, frequencies, clock })
-    }
-
-    /// Sets the time axis.
-    ///
-    /// # Errors
-    /// [`TypesError::NotPositive`] for a bad clock.
-    pub fn with_clock(mut self, clock: SpectrumClock) -> Result<Self, TypesError> {
-        clock.check()?;
-        self.clock = clock;
-        Ok(self)
-    }
-
-    /// Sets how many spectra the integration covers, present or not.
-    pub fn with_times(mut self, times: u64) -> Self {
-        self.times = times;
-        self
+        Self::of_channels(data, channels, inputs, order, valid_samples, times, frequencies, clock)
     }
 
     /// The sums of this integration and another one, part by part, and of their valid samples; everything else is this one's.
@@ -93,6 +85,87 @@ impl<A: Accumulator> Visibilities<A> {
     pub fn into_data(self) -> Array2<A> {
         self.data
     }
+}
+
+impl<A: Accumulator, D: LinearArray<A>> Visibilities<A, D> {
+    /// Visibilities `[channel][baseline]` in memory of any kind, in standard layout, as [`Visibilities::new`] takes them.
+    ///
+    /// # Errors
+    /// As [`Visibilities::new`]; [`TypesError::Elements`] unless the array has exactly `channels x baselines` elements.
+    #[allow(clippy::too_many_arguments, reason = "the arguments of `new` and the shape that an ndarray array has itself")]
+    pub fn from_array(
+        data: D,
+        channels: usize,
+        inputs: Inputs,
+        order: BaselineOrder,
+        valid_samples: Array1<u64>,
+        times: u64,
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+    ) -> Result<Self, TypesError> {
+        check_elements("visibilities", &[channels, order.len(inputs)], data.len())?;
+        Self::of_channels(data, channels, inputs, order, valid_samples, times, frequencies, clock)
+    }
+}
+
+impl<A: Accumulator, D> Visibilities<A, D> {
+    #[allow(clippy::too_many_arguments, reason = "as from_array")]
+    fn of_channels(
+        data: D,
+        channels: usize,
+        inputs: Inputs,
+        order: BaselineOrder,
+        valid_samples: Array1<u64>,
+        times: u64,
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+    ) -> Result<Self, TypesError> {
+        order.check(inputs)?;
+        clock.check()?;
+        frequencies.check()?;
+        let (expected, actual) = (order.len(inputs), valid_samples.len());
+        if actual != expected {
+            return Err(TypesError::Dimension {
+                array: "valid samples",
+                dimension: Dimension::Baseline,
+                expected,
+                actual,
+            });
+        }
+        let accumulator = PhantomData;
+        Ok(Self { data, channels, accumulator, inputs, order, valid_samples, times, frequencies, clock })
+    }
+
+    /// The array, wherever it lies.
+    pub fn array(&self) -> &D {
+        &self.data
+    }
+
+    /// Takes the array, wherever it lies.
+    pub fn into_array(self) -> D {
+        self.data
+    }
+
+    /// Sets the time axis.
+    ///
+    /// # Errors
+    /// [`TypesError::NotPositive`] for a bad clock.
+    pub fn with_clock(mut self, clock: SpectrumClock) -> Result<Self, TypesError> {
+        clock.check()?;
+        self.clock = clock;
+        Ok(self)
+    }
+
+    /// Sets how many spectra the integration covers, present or not.
+    pub fn with_times(mut self, times: u64) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// Number of channels.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
 
     /// Antennas and polarisations.
     pub fn inputs(&self) -> Inputs {
@@ -123,7 +196,9 @@ impl<A: Accumulator> Visibilities<A> {
     pub fn clock(&self) -> SpectrumClock {
         self.clock
     }
+}
 
+impl<A: Accumulator> Visibilities<A> {
     /// The sums in another order, as a new value.
     ///
     /// # Errors

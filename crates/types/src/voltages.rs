@@ -1,8 +1,11 @@
 //! Channelised voltages `[channel][time][input]`.
 
+use std::marker::PhantomData;
+
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3};
 
-use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample};
+use crate::linear::check_elements;
+use crate::{Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesError, VoltageSample};
 
 /// Channelised voltages `[channel][time][input]` of one of the formats of [`VoltageSample`].
 ///
@@ -10,10 +13,14 @@ use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSa
 /// [`Voltages::from_received`] takes the flags with the data and asks nothing of what is absent.
 ///
 /// # Layout
-/// Any `ndarray` layout is taken; standard (row-major) layout is fastest.
+/// Any `ndarray` layout is taken; standard (row-major) layout is fastest. `A` is the array: an `ndarray` one, or a [`LinearArray`] in
+/// standard layout in pinned or device memory ([`Voltages::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Voltages<V: VoltageSample> {
-    data: Array3<V>,
+pub struct Voltages<V: VoltageSample, A = Array3<V>> {
+    data: A,
+    channels: usize,
+    times: usize,
+    sample: PhantomData<fn() -> V>,
     inputs: Inputs,
     frequencies: Frequencies,
     clock: SpectrumClock,
@@ -59,10 +66,7 @@ impl<V: VoltageSample> Voltages<V> {
     /// # Errors
     /// As [`Voltages::new`], but for the values.
     pub fn from_checked(data: Array3<V>, inputs: Inputs) -> Result<Self, TypesError> {
-        let (channels, _, actual) = data.dim();
-        if channels == 0 {
-            return Err(TypesError::Empty { array: "voltages", dimension: Dimension::Channel });
-        }
+        let (channels, times, actual) = data.dim();
         if actual != inputs.len() {
             return Err(TypesError::Dimension {
                 array: "voltages",
@@ -71,7 +75,17 @@ impl<V: VoltageSample> Voltages<V> {
                 actual,
             });
         }
-        Ok(Self { data, inputs, frequencies: Frequencies::default(), clock: SpectrumClock::default(), presence: None })
+        Self::of_shape(data, channels, times, inputs)
+    }
+
+    /// The voltages `[channel][time][input]`.
+    pub fn data(&self) -> ArrayView3<'_, V> {
+        self.data.view()
+    }
+
+    /// Takes the array back.
+    pub fn into_data(self) -> Array3<V> {
+        self.data
     }
 
     /// Voltages of parts that fit each other.
@@ -82,7 +96,51 @@ impl<V: VoltageSample> Voltages<V> {
         clock: SpectrumClock,
         presence: Option<Array2<bool>>,
     ) -> Self {
-        Self { data, inputs, frequencies, clock, presence }
+        let ((channels, times, _), sample) = (data.dim(), PhantomData);
+        Self { data, channels, times, sample, inputs, frequencies, clock, presence }
+    }
+}
+
+impl<V: VoltageSample, A: LinearArray<V>> Voltages<V, A> {
+    /// Voltages in memory of any kind, in standard layout, with default axes, all present. Values are not looked at: integers are within
+    /// +-127 or +-7, as a quantiser gives them.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] unless the array has exactly `channels x times x inputs` elements, [`TypesError::Empty`] without
+    /// channels.
+    pub fn from_array(data: A, channels: usize, times: usize, inputs: Inputs) -> Result<Self, TypesError> {
+        check_elements("voltages", &[channels, times, inputs.len()], data.len())?;
+        Self::of_shape(data, channels, times, inputs)
+    }
+}
+
+impl<V: VoltageSample, A> Voltages<V, A> {
+    fn of_shape(data: A, channels: usize, times: usize, inputs: Inputs) -> Result<Self, TypesError> {
+        if channels == 0 {
+            return Err(TypesError::Empty { array: "voltages", dimension: Dimension::Channel });
+        }
+        let (frequencies, clock, sample) = (Frequencies::default(), SpectrumClock::default(), PhantomData);
+        Ok(Self { data, channels, times, sample, inputs, frequencies, clock, presence: None })
+    }
+
+    /// The same voltages in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] if the number of elements differs.
+    pub fn with_array<B: LinearArray<V>>(&self, data: B) -> Result<Voltages<V, B>, TypesError> {
+        check_elements("voltages", &[self.channels, self.times, self.inputs.len()], data.len())?;
+        let Self { channels, times, sample, inputs, frequencies, clock, ref presence, .. } = *self;
+        Ok(Voltages { data, channels, times, sample, inputs, frequencies, clock, presence: presence.clone() })
+    }
+
+    /// The array, wherever it lies.
+    pub fn array(&self) -> &A {
+        &self.data
+    }
+
+    /// Takes the array, wherever it lies.
+    pub fn into_array(self) -> A {
+        self.data
     }
 
     /// Sets the channel frequencies.
@@ -121,16 +179,6 @@ impl<V: VoltageSample> Voltages<V> {
         Ok(self)
     }
 
-    /// The voltages `[channel][time][input]`.
-    pub fn data(&self) -> ArrayView3<'_, V> {
-        self.data.view()
-    }
-
-    /// Takes the array back.
-    pub fn into_data(self) -> Array3<V> {
-        self.data
-    }
-
     /// Antennas and polarisations.
     pub fn inputs(&self) -> Inputs {
         self.inputs
@@ -138,12 +186,12 @@ impl<V: VoltageSample> Voltages<V> {
 
     /// Number of channels.
     pub fn channels(&self) -> usize {
-        self.data.dim().0
+        self.channels
     }
 
     /// Number of spectra.
     pub fn times(&self) -> usize {
-        self.data.dim().1
+        self.times
     }
 
     /// Channel frequencies.
