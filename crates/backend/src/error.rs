@@ -32,6 +32,14 @@ pub enum DeviceError {
         /// What came.
         actual: String,
     },
+    /// Data on another device than the operation's.
+    #[error("expected data on {expected}, found it on {actual}")]
+    WrongDevice {
+        /// The operation's device.
+        expected: String,
+        /// The data's.
+        actual: String,
+    },
     /// A device buffer is too short.
     #[error("device buffer of {buffer}: expected at least {expected} elements, found {actual}")]
     Length {

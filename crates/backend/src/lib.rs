@@ -3,12 +3,29 @@
 //! | what | where |
 //! |---|---|
 //! | which backend runs an operation, and with how much memory | [`Backend`], [`MemoryNeed`] |
+//! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
+//! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`] |
+//! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
+//!
+//! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations take chunks
+//! wherever they lie, and what they give lies where their input lay. A [`Backend`] decides for chunks in host memory alone.
 
 mod backend;
+mod device_array;
 mod error;
 mod expect;
+mod pinned_array;
+mod staging;
+mod transfer;
 
 pub use backend::{Backend, MemoryNeed};
+pub use device_array::DeviceArray;
 pub use error::DeviceError;
 pub use expect::Expect;
+pub use pinned_array::PinnedArray;
+pub use staging::{Staging, copy};
+pub use transfer::{
+    DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError, Uploader,
+    sample_row_bytes,
+};

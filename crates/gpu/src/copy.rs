@@ -11,6 +11,7 @@
 use std::ops::RangeBounds;
 
 use bytemuck::Pod;
+use cudarc::driver::sys;
 
 use crate::driver::{self, Doing};
 use crate::view::resolve;
@@ -153,6 +154,62 @@ impl<T: Pod> BufferViewMut<'_, T> {
         let _entered = stream.device().context.enter()?;
         // SAFETY: both views have as many bytes; freeing their memory waits for the copy.
         unsafe { driver::cuMemcpyDtoDAsync_v2(self.address(), from.address(), self.bytes(), stream.raw()) }.doing(WHAT)
+    }
+
+    /// Copies `rows` rows of `width` elements that begin `from_pitch` elements apart to rows that begin `to_pitch` elements apart, in the
+    /// order of `stream`. Returns at once.
+    ///
+    /// # Errors
+    /// [`GpuError::Length`] where rows do not fit a view or overlap, before anything is overwritten; [`GpuError::WrongDevice`]; what the
+    /// driver answers.
+    pub fn copy_rows_from(
+        &mut self,
+        stream: &Stream,
+        to_pitch: usize,
+        from: BufferView<'_, T>,
+        from_pitch: usize,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), GpuError> {
+        const WHAT: &str = "copying rows on the device";
+        for (pitch, actual) in [(to_pitch, self.len()), (from_pitch, from.len())] {
+            let expected = pitch.saturating_mul(rows.saturating_sub(1)).saturating_add(width);
+            if rows > 0 && (actual < expected || pitch < width) {
+                let (what, (expected, actual)) = if pitch < width {
+                    ("elements from row to row", (width, pitch))
+                } else {
+                    ("elements of rows to copy", (expected, actual))
+                };
+                return Err(GpuError::Length { what, expected, actual });
+            }
+        }
+        stream.device().context.expect_same(&self.device().context, "the buffer")?;
+        stream.device().context.expect_same(&from.device().context, "the source buffer")?;
+        if rows == 0 || width == 0 || size_of::<T>() == 0 {
+            return Ok(());
+        }
+        let bytes = |elements: usize| elements * size_of::<T>();
+        let copy = sys::CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: std::ptr::null(),
+            srcDevice: from.address(),
+            srcArray: std::ptr::null_mut(),
+            srcPitch: bytes(from_pitch),
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstHost: std::ptr::null_mut(),
+            dstDevice: self.address(),
+            dstArray: std::ptr::null_mut(),
+            dstPitch: bytes(to_pitch),
+            WidthInBytes: bytes(width),
+            Height: rows,
+        };
+        let _entered = stream.device().context.enter()?;
+        // SAFETY: all rows are inside the views, which are device memory; freeing it waits for the copy.
+        unsafe { driver::cuMemcpy2DAsync_v2(&raw const copy, stream.raw()) }.doing(WHAT)
     }
 
     /// Makes every byte zero, in the order of `stream`. Returns at once.

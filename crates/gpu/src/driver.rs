@@ -129,7 +129,6 @@ driver_functions! {
     cuEventQuery(event: sys::CUevent);
     cuEventElapsedTime(milliseconds: *mut f32, start: sys::CUevent, end: sys::CUevent);
 
-    #[cfg(feature = "cust")]
     cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: u64);
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
@@ -139,6 +138,7 @@ driver_functions! {
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: sys::CUstream);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: sys::CUstream);
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: sys::CUstream);
+    cuMemcpy2DAsync_v2(copy: *const sys::CUDA_MEMCPY2D, stream: sys::CUstream);
     cuMemsetD8Async(address: u64, value: u8, count: usize, stream: sys::CUstream);
     cuMemsetD16Async(address: u64, value: u16, count: usize, stream: sys::CUstream);
     cuMemsetD32Async(address: u64, value: c_uint, count: usize, stream: sys::CUstream);

@@ -68,6 +68,14 @@ pub enum GpuError {
         /// What was being done.
         doing: String,
     },
+    /// An address that is not memory of a device (any more).
+    #[error("{bytes} bytes at {address:#x}: expected memory of a device, found none, or the host's")]
+    NotDeviceMemory {
+        /// The address.
+        address: u64,
+        /// Bytes that were to be there.
+        bytes: usize,
+    },
     /// The device has not enough free memory.
     #[error("cannot allocate {requested_bytes} bytes on the GPU: {free_bytes} of {total_bytes} are free")]
     OutOfMemory {

@@ -15,7 +15,7 @@
 //! | the fastest variant of a kernel | [`tuning`] |
 //! | work captured once and queued again | [`Graph`] |
 //! | arrays for the copy engine | [`TensorMap`] |
-//! | other software's contexts, streams and memory | [`Device::from_raw_context`], [`Stream::from_raw`], [`Buffer::from_external`], feature `cust` |
+//! | other software's contexts, streams and memory | [`Device::from_raw_context`], [`Stream::from_raw`], [`Buffer::from_external`], [`Device::check_memory`], features `cudarc` and `cust` |
 //!
 //! ```no_run
 //! use fringes_gpu::{Buffer, Device, GpuError, LaunchConfig, PtxSet, args};
@@ -55,12 +55,15 @@ mod argument;
 mod buffer;
 mod context;
 mod copy;
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 #[cfg(feature = "cust")]
 pub mod cust;
 mod device;
 mod driver;
 mod error;
 mod event;
+mod foreign;
 mod graph;
 mod info;
 mod kernel;

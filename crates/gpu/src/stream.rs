@@ -84,7 +84,7 @@ impl Stream {
     }
 
     /// The same stream, which keeps something alive.
-    #[cfg(feature = "cust")]
+    #[cfg(any(feature = "cust", feature = "cudarc"))]
     pub(crate) fn keeping(&self, keep: Keep) -> Self {
         let Inner { device, raw, .. } = &*self.inner;
         Self { inner: Arc::new(Inner { device: device.clone(), raw: *raw, owned: false, _keep: Some(keep) }) }

@@ -107,10 +107,9 @@ mod tests {
     fn frequencies_that_are_no_numbers_are_refused() {
         let good = Frequencies { first_hz: 1e9, step_hz: -1e3 };
         assert_eq!(good.check(), Ok(()));
-        for (index, bad) in [
-            (0, Frequencies { first_hz: f64::NAN, ..good }),
-            (1, Frequencies { step_hz: f64::NEG_INFINITY, ..good }),
-        ] {
+        for (index, bad) in
+            [(0, Frequencies { first_hz: f64::NAN, ..good }), (1, Frequencies { step_hz: f64::NEG_INFINITY, ..good })]
+        {
             let error = bad.check().unwrap_err();
             assert!(matches!(&error, TypesError::NotFinite { index: at, .. } if *at == [index]), "{error}");
         }

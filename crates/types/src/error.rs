@@ -37,7 +37,9 @@ pub enum TypesError {
         index: Vec<usize>,
     },
     /// Rows that would overlap, or cut values.
-    #[error("rows of {expected} bytes: expected at least as many from one to the next, a whole number of values, found {actual}")]
+    #[error(
+        "rows of {expected} bytes: expected at least as many from one to the next, a whole number of values, found {actual}"
+    )]
     RowStride {
         /// Bytes of a row.
         expected: usize,

@@ -225,7 +225,6 @@ impl<V: VoltageSample, A> Heaps<V, A> {
     pub fn presence(&self) -> Option<ArrayView2<'_, bool>> {
         self.presence.as_ref().map(|presence| presence.view())
     }
-
 }
 
 impl<V: VoltageSample> Heaps<V> {

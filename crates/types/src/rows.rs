@@ -285,9 +285,8 @@ mod tests {
         let inputs = Inputs::single_pol(3).unwrap();
         let new = |shape, times| Rows::new(Array4::from_elem(shape, Complex::new(0i8, 0)), times, inputs).map(|_| ());
         assert_eq!(new((1, 2, 3, 64), 65), Ok(()));
-        let dimension = |dimension, expected, actual| {
-            Err(TypesError::Dimension { array: "rows", dimension, expected, actual })
-        };
+        let dimension =
+            |dimension, expected, actual| Err(TypesError::Dimension { array: "rows", dimension, expected, actual });
         assert_eq!(new((1, 2, 3, 64), 64), dimension(Dimension::Time, 1, 2));
         assert_eq!(new((1, 2, 2, 64), 65), dimension(Dimension::Input, 3, 2));
         assert_eq!(new((1, 2, 3, 32), 65), dimension(Dimension::Time, 64, 32));

@@ -92,7 +92,10 @@ impl<A: Accumulator, D: LinearArray<A>> Visibilities<A, D> {
     ///
     /// # Errors
     /// As [`Visibilities::new`]; [`TypesError::Elements`] unless the array has exactly `channels x baselines` elements.
-    #[allow(clippy::too_many_arguments, reason = "the arguments of `new` and the shape that an ndarray array has itself")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the arguments of `new` and the shape that an ndarray array has itself"
+    )]
     pub fn from_array(
         data: D,
         channels: usize,

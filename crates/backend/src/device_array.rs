@@ -1,0 +1,175 @@
+//! Elements in device memory, whoever owns it, and in which order of streams they are there.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::Pod;
+use fringes_gpu::{Buffer, BufferView, Device, Event, Stream};
+use fringes_types::LinearArray;
+
+use crate::DeviceError;
+
+/// An array in device memory: the memory of a chunk that lies on a device.
+///
+/// | memory | made by |
+/// |---|---|
+/// | of its own, or of a pool | `DeviceArray::from(buffer)` |
+/// | borrowed | `DeviceArray::from(view)`; views of `cudarc` and `cust` are such |
+/// | of other software, by its address | [`DeviceArray::from_foreign`] |
+///
+/// # Order
+/// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for that one (on the
+/// device), and the memory goes back to its pool only when the operation is done with it. Without a stream, what comes is there already.
+///
+/// # Foreign memory
+/// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory that was freed, is
+/// another device's or ends early is an error before anything is launched.
+#[derive(Debug)]
+pub struct DeviceArray<'a, T: Pod> {
+    // Dropped before the memory: what still reads it is waited for (on the device) before a pool has it back.
+    readers: Readers,
+    memory: Memory<'a, T>,
+    is_foreign: bool,
+}
+
+#[derive(Debug)]
+enum Memory<'a, T> {
+    Owned(Buffer<T>),
+    Borrowed(BufferView<'a, T>),
+}
+
+/// The stream that wrote an array, and the ends of what reads it on others.
+#[derive(Debug, Default)]
+struct Readers {
+    writer: Option<Stream>,
+    others: Mutex<Vec<(Stream, Event)>>,
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = &self.writer else { return };
+        for (stream, event) in others.drain(..) {
+            if let Err(error) = writer.wait(&event).or_else(|_| stream.synchronize()) {
+                tracing::error!(%error, "work that reads an array of a device cannot be waited for");
+            }
+        }
+    }
+}
+
+impl<T: Pod> From<Buffer<T>> for DeviceArray<'_, T> {
+    fn from(buffer: Buffer<T>) -> Self {
+        Self { readers: Readers::default(), memory: Memory::Owned(buffer), is_foreign: false }
+    }
+}
+
+impl<'a, T: Pod> From<BufferView<'a, T>> for DeviceArray<'a, T> {
+    fn from(view: BufferView<'a, T>) -> Self {
+        Self { readers: Readers::default(), memory: Memory::Borrowed(view), is_foreign: false }
+    }
+}
+
+impl<'a, T: Pod> DeviceArray<'a, T> {
+    /// Elements that other software owns: a view of them that [`BufferView::from_raw`] made.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] as [`Device::check_memory`].
+    pub fn from_foreign(view: BufferView<'a, T>) -> Result<Self, DeviceError> {
+        view.device().check_memory(view.address(), view.bytes())?;
+        Ok(Self { readers: Readers::default(), memory: Memory::Borrowed(view), is_foreign: true })
+    }
+
+    /// Says which stream writes the elements: work on another one waits for all that this one was given so far.
+    #[must_use]
+    pub fn written_on(mut self, stream: &Stream) -> Self {
+        self.readers.writer = Some(stream.clone());
+        self
+    }
+
+    /// The stream that writes the elements, if it was said.
+    #[must_use]
+    pub fn writer(&self) -> Option<&Stream> {
+        self.readers.writer.as_ref()
+    }
+
+    /// All elements, to be read.
+    #[must_use]
+    pub fn view(&self) -> BufferView<'_, T> {
+        match &self.memory {
+            Memory::Owned(buffer) => buffer.view(),
+            Memory::Borrowed(view) => *view,
+        }
+    }
+
+    /// The device whose memory it is.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        match &self.memory {
+            Memory::Owned(buffer) => buffer.device(),
+            Memory::Borrowed(view) => view.device(),
+        }
+    }
+
+    /// The buffer, if the array owns its memory. Order among streams is the caller's from here on.
+    #[must_use]
+    pub fn into_buffer(self) -> Option<Buffer<T>> {
+        match self.memory {
+            Memory::Owned(buffer) => Some(buffer),
+            Memory::Borrowed(_) => None,
+        }
+    }
+
+    /// The elements for work on `stream`, which waits (on the device) for what writes them. [`DeviceArray::reads_queued`] is called when
+    /// the work is queued.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`] if the stream is another device's; [`DeviceError::Gpu`] for foreign memory that is not there any more.
+    pub fn read_on(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
+        let (view, device) = (self.view(), self.device());
+        if !device.is_same(stream.device()) {
+            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
+            return Err(DeviceError::WrongDevice { expected: label(stream.device()), actual: label(device) });
+        }
+        if self.is_foreign {
+            device.check_memory(view.address(), view.bytes())?;
+        }
+        if let Some(writer) = &self.readers.writer {
+            stream.wait_for(writer)?;
+        }
+        Ok(view)
+    }
+
+    /// Says that work which reads the elements was queued on `stream`: the memory stays what it is until that is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub fn reads_queued(&self, stream: &Stream) -> Result<(), DeviceError> {
+        if self.readers.writer.as_ref().is_none_or(|writer| writer.is_same(stream)) {
+            return Ok(());
+        }
+        let mut others = self.readers.others.lock().unwrap_or_else(PoisonError::into_inner);
+        match others.iter().find(|(known, _)| known.is_same(stream)) {
+            Some((_, event)) => event.record(stream)?,
+            None => {
+                let event = stream.device().new_event()?;
+                event.record(stream)?;
+                others.push((stream.clone(), event));
+            }
+        }
+        Ok(())
+    }
+
+    /// All elements in host memory, when they are there.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says, a failure of the work that writes them among it.
+    pub fn to_vec(&self) -> Result<Vec<T>, DeviceError> {
+        let stream = self.writer().cloned().unwrap_or_else(|| self.device().default_stream());
+        Ok(self.read_on(&stream)?.to_vec(&stream)?)
+    }
+}
+
+impl<T: Pod> LinearArray<T> for DeviceArray<'_, T> {
+    fn len(&self) -> usize {
+        self.view().len()
+    }
+}

@@ -1,0 +1,107 @@
+//! Pinned memory that host arrays go through on their way to a device.
+
+use bytemuck::Pod;
+use fringes_gpu::{Buffer, BufferPool, Device, PinnedBuffer, Stream};
+use rayon::prelude::*;
+
+use crate::DeviceError;
+
+/// Bytes that one thread copies at once.
+const PIECE: usize = 1 << 18;
+
+/// Pinned memory in pieces that are used in turn: one is filled while the ones before are copied to the device.
+///
+/// A piece that comes round waits for its copy, so that the host is never more pieces ahead of the device than there are. Pieces grow as
+/// they have to.
+#[derive(Debug)]
+pub struct Staging {
+    pieces: Vec<Option<PinnedBuffer<u8>>>,
+    turn: usize,
+}
+
+impl Default for Staging {
+    /// Two pieces.
+    fn default() -> Self {
+        Self::new(2)
+    }
+}
+
+impl Staging {
+    /// So many pieces, at least one.
+    #[must_use]
+    pub fn new(pieces: usize) -> Self {
+        Self { pieces: (0..pieces.max(1)).map(|_| None).collect(), turn: 0 }
+    }
+
+    /// The next piece, of at least `bytes` bytes, when its last copy is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says where the host has not so much memory, or a copy failed.
+    pub fn next(&mut self, device: &Device, bytes: usize) -> Result<&mut PinnedBuffer<u8>, DeviceError> {
+        self.turn = (self.turn + 1) % self.pieces.len();
+        let piece = &mut self.pieces[self.turn];
+        // The old piece goes before the new one comes, unless it does.
+        match piece.take().filter(|piece| piece.len() >= bytes) {
+            Some(held) => Ok(piece.insert(held)),
+            // A quarter more, so that chunks of nearly the same length share it.
+            None => Ok(piece.insert(PinnedBuffer::zeroed(device, bytes.saturating_add(bytes / 4))?)),
+        }
+    }
+
+    /// Elements in memory of a pool, through pinned memory, in the order of `stream`. Returns when they are in pinned memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub fn send<T: Pod>(
+        &mut self,
+        stream: &Stream,
+        pool: &BufferPool,
+        elements: &[T],
+    ) -> Result<Buffer<T>, DeviceError> {
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        self.send_with(stream, pool, elements.len(), |to| copy(bytes, to))
+    }
+
+    /// `length` elements in memory of a pool that `fill` writes to pinned memory, byte by byte, in the order of `stream`.
+    ///
+    /// # Errors
+    /// As [`Staging::send`].
+    pub fn send_with<T: Pod>(
+        &mut self,
+        stream: &Stream,
+        pool: &BufferPool,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Buffer<T>, DeviceError> {
+        let mut sent = pool.take::<T>(stream, length)?;
+        let bytes = sent.bytes();
+        let piece = self.next(stream.device(), bytes)?;
+        fill(&mut piece.as_mut_slice()?[..bytes]);
+        sent.view_mut().cast::<u8>()?.copy_from_pinned(stream, piece, ..bytes)?;
+        Ok(sent)
+    }
+}
+
+/// Copies bytes by all threads of the rayon pool. Both have the same length.
+pub fn copy(from: &[u8], to: &mut [u8]) {
+    if to.len() <= PIECE {
+        to.copy_from_slice(from);
+        return;
+    }
+    to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE)).for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bytes_are_copied_whatever_their_number() {
+        for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 77] {
+            let from: Vec<u8> = (0..length).map(|i| (i * 7 + i / 251) as u8).collect();
+            let mut to = vec![0; length];
+            copy(&from, &mut to);
+            assert_eq!(to, from);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Chunks from the host to a device and back: another array under the same header.
+
+use bytemuck::Pod;
+use fringes_gpu::{BufferPool, Device, Stream};
+use fringes_types::{
+    Accumulator, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities, VoltageSample, Voltages,
+};
+use ndarray::{Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, ShapeBuilder};
+
+use crate::staging::{Staging, copy};
+use crate::{DeviceArray, DeviceError};
+
+/// Rows of samples in device memory begin at multiples of this many bytes.
+const ROW_ALIGNMENT: usize = 16;
+
+/// Samples of any format on a device.
+pub type DeviceSamples<'a> = SampleRows<DeviceArray<'a, u32>>;
+/// Voltages `[channel][time][input]` on a device.
+pub type DeviceVoltages<'a, V> = Voltages<V, DeviceArray<'a, V>>;
+/// Heaps `[batch][antenna][channel][spectrum][pol]` on a device.
+pub type DeviceHeaps<'a, V> = Heaps<V, DeviceArray<'a, V>>;
+/// Rows `[channel][time / R][input][R]` on a device.
+pub type DeviceRows<'a, V> = Rows<V, DeviceArray<'a, V>>;
+/// Visibilities `[channel][baseline]` on a device.
+pub type DeviceVisibilities<'a, A> = Visibilities<A, DeviceArray<'a, A>>;
+
+/// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two chunks in turn.
+///
+/// A copy returns when its chunk is in pinned memory; the device's part of the copy goes on beside what the host does next.
+#[derive(Debug)]
+pub struct Uploader {
+    stream: Stream,
+    pool: BufferPool,
+    staging: Staging,
+}
+
+impl Uploader {
+    /// For work on a stream.
+    #[must_use]
+    pub fn new(stream: &Stream) -> Self {
+        Self { stream: stream.clone(), pool: BufferPool::new(stream.device()), staging: Staging::default() }
+    }
+
+    /// The stream that the copies are queued on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.stream.device()
+    }
+
+    /// A chunk of samples on the device.
+    ///
+    /// # Errors
+    /// [`UploadError::Types`] for samples that no memory holds, [`UploadError::Device`] with what the driver says.
+    pub fn samples(&mut self, chunk: &dyn SampleChunk) -> Result<DeviceSamples<'static>, UploadError> {
+        let (format, inputs, times) = (chunk.format(), chunk.inputs(), chunk.times());
+        let row_bytes = sample_row_bytes(format, times)?;
+        let bytes = row_bytes.checked_mul(inputs.len()).filter(|&bytes| bytes <= isize::MAX as usize);
+        let too_large = || TypesError::TooLarge { array: "samples", elements: format!("{} x {times}", inputs.len()) };
+        let words = bytes.ok_or_else(too_large)?.div_ceil(4) + DeviceSamples::PADDING_WORDS;
+        let sent = self.staging.send_with(&self.stream, &self.pool, words, |to| fill(chunk.view(), row_bytes, to))?;
+        let array = DeviceArray::from(sent).written_on(&self.stream);
+        Ok(DeviceSamples::new(array, row_bytes, format, times, inputs)?.with_axes_of(chunk)?)
+    }
+
+    /// Voltages on the device.
+    ///
+    /// # Errors
+    /// As [`Uploader::samples`].
+    pub fn voltages<V: VoltageSample>(
+        &mut self,
+        voltages: &Voltages<V>,
+    ) -> Result<DeviceVoltages<'static, V>, UploadError> {
+        Ok(voltages.with_array(self.array(&voltages.data())?)?)
+    }
+
+    /// Heaps on the device.
+    ///
+    /// # Errors
+    /// As [`Uploader::samples`].
+    pub fn heaps<V: VoltageSample>(&mut self, heaps: &Heaps<V>) -> Result<DeviceHeaps<'static, V>, UploadError> {
+        Ok(heaps.with_array(self.array(&heaps.data())?)?)
+    }
+
+    /// Rows on the device.
+    ///
+    /// # Errors
+    /// As [`Uploader::samples`].
+    pub fn rows<V: VoltageSample>(&mut self, rows: &Rows<V>) -> Result<DeviceRows<'static, V>, UploadError> {
+        Ok(rows.with_array(self.array(&rows.data())?)?)
+    }
+
+    /// An array in standard layout.
+    fn array<T: Pod + Sync, S: Data<Elem = T>, D: Dimension>(
+        &mut self,
+        array: &ArrayBase<S, D>,
+    ) -> Result<DeviceArray<'static, T>, DeviceError> {
+        let sent = self.staging.send_with(&self.stream, &self.pool, array.len(), |to| match array.as_slice() {
+            Some(elements) => copy(bytemuck::cast_slice(elements), to),
+            None => {
+                let places = to.chunks_exact_mut(size_of::<T>());
+                array.iter().zip(places).for_each(|(value, place)| place.copy_from_slice(bytemuck::bytes_of(value)));
+            }
+        })?;
+        Ok(DeviceArray::from(sent).written_on(&self.stream))
+    }
+}
+
+/// Why a chunk is not on a device.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UploadError {
+    /// Data that no memory holds.
+    #[error(transparent)]
+    Types(#[from] TypesError),
+    /// What the device answers.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Bytes from row to row of samples that are copied to a device.
+///
+/// # Errors
+/// [`TypesError::TooLarge`], [`TypesError::PackedBits`].
+pub fn sample_row_bytes(format: fringes_types::ChunkFormat, times: usize) -> Result<usize, TypesError> {
+    Ok(DeviceSamples::row_length(format, times)?.next_multiple_of(ROW_ALIGNMENT))
+}
+
+/// A chunk on the host, of one on a device.
+pub trait ToHost {
+    /// The chunk on the host.
+    type Host;
+
+    /// Copies the chunk to the host, when it is there.
+    ///
+    /// # Errors
+    /// [`UploadError::Device`] with what the driver says, a failure of the work that writes the chunk among it.
+    fn to_host(&self) -> Result<Self::Host, UploadError>;
+}
+
+/// An array of a shape, of elements in standard layout.
+fn shaped<T, S: ShapeBuilder>(
+    array: &'static str,
+    shape: S,
+    elements: Vec<T>,
+) -> Result<ArrayBase<ndarray::OwnedRepr<T>, S::Dim>, TypesError>
+where
+    S: Into<ndarray::StrideShape<S::Dim>>,
+{
+    let length = elements.len();
+    ArrayBase::from_shape_vec(shape, elements).map_err(|_| TypesError::TooLarge { array, elements: length.to_string() })
+}
+
+impl<V: VoltageSample> ToHost for DeviceVoltages<'_, V> {
+    type Host = Voltages<V>;
+
+    fn to_host(&self) -> Result<Voltages<V>, UploadError> {
+        let shape = (self.channels(), self.times(), self.inputs().len());
+        let data: Array3<V> = shaped("voltages", shape, self.array().to_vec()?)?;
+        let host = Voltages::from_checked(data, self.inputs())?.with_frequencies(self.frequencies())?;
+        let host = host.with_clock(self.clock())?;
+        Ok(match self.presence() {
+            None => host,
+            Some(flags) => host.with_presence(flags.to_owned())?,
+        })
+    }
+}
+
+impl<V: VoltageSample> ToHost for DeviceHeaps<'_, V> {
+    type Host = Heaps<V>;
+
+    fn to_host(&self) -> Result<Heaps<V>, UploadError> {
+        let inputs = self.inputs();
+        let shape = (self.batches(), inputs.antennas(), self.channels(), self.spectra_per_heap(), inputs.pols());
+        let data: Array5<V> = shaped("heaps", shape, self.array().to_vec()?)?;
+        let host = Heaps::from_checked(data)?.with_frequencies(self.frequencies())?.with_clock(self.clock())?;
+        Ok(match self.presence() {
+            None => host,
+            Some(flags) => host.with_presence(flags.to_owned())?,
+        })
+    }
+}
+
+impl<V: VoltageSample> ToHost for DeviceRows<'_, V> {
+    type Host = Rows<V>;
+
+    fn to_host(&self) -> Result<Rows<V>, UploadError> {
+        let data: Array4<V> = shaped("rows", self.shape(), self.array().to_vec()?)?;
+        let host = Rows::new(data, self.times(), self.inputs())?.with_frequencies(self.frequencies())?;
+        let host = host.with_clock(self.clock())?;
+        Ok(match self.presence() {
+            None => host,
+            Some(flags) => host.with_presence(flags.to_owned())?,
+        })
+    }
+}
+
+impl<A: Accumulator> ToHost for DeviceVisibilities<'_, A> {
+    type Host = Visibilities<A>;
+
+    fn to_host(&self) -> Result<Visibilities<A>, UploadError> {
+        let shape = (self.channels(), self.order().len(self.inputs()));
+        let data: Array2<A> = shaped("visibilities", shape, self.array().to_vec()?)?;
+        let (valid, clock) = (self.valid_samples().to_owned(), self.clock());
+        Ok(Visibilities::new(data, self.inputs(), self.order(), valid, self.times(), self.frequencies(), clock)?)
+    }
+}
+
+/// Writes the rows of a chunk `row_bytes` apart.
+fn fill(view: SampleView<'_>, row_bytes: usize, to: &mut [u8]) {
+    fn rows<T: Pod + Sync>(array: ArrayView2<'_, T>, row_bytes: usize, to: &mut [u8]) {
+        for (row, to) in array.rows().into_iter().zip(to.chunks_mut(row_bytes.max(1))) {
+            if let Some(values) = row.as_slice() {
+                let bytes: &[u8] = bytemuck::cast_slice(values);
+                copy(bytes, &mut to[..bytes.len()]);
+            } else {
+                let places = to.chunks_exact_mut(size_of::<T>());
+                row.iter().zip(places).for_each(|(value, place)| place.copy_from_slice(bytemuck::bytes_of(value)));
+            }
+        }
+    }
+    match view {
+        SampleView::Int8(array) => rows(array, row_bytes, to),
+        SampleView::Int16(array) => rows(array, row_bytes, to),
+        SampleView::Float16(array) => rows(array, row_bytes, to),
+        SampleView::Float32(array) => rows(array, row_bytes, to),
+        SampleView::ComplexInt8(array) => rows(array, row_bytes, to),
+        SampleView::ComplexInt16(array) => rows(array, row_bytes, to),
+        SampleView::ComplexFloat16(array) => rows(array, row_bytes, to),
+        SampleView::ComplexFloat32(array) => rows(array, row_bytes, to),
+        SampleView::Packed { bytes, .. } => rows(bytes, row_bytes, to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fringes_types::{ChunkFormat, Complex, Inputs, PackedSamples, Samples};
+
+    use super::*;
+
+    #[test]
+    fn rows_are_the_samples_as_they_are_at_multiples_of_16_bytes() {
+        let inputs = Inputs::single_pol(3).unwrap();
+        let values = Array2::from_shape_fn((3, 5), |(input, time)| (100 * input + time) as i16);
+        let packed = PackedSamples::pack(values.view(), 10, inputs).unwrap();
+        let mut bytes = vec![0xee; 48];
+        fill(packed.view(), 16, &mut bytes);
+        for (input, row) in packed.data().rows().into_iter().enumerate() {
+            assert_eq!(bytes[16 * input..][..7], row.to_vec());
+            assert_eq!(bytes[16 * input + 7..][..9], [0xee; 9]);
+        }
+        // Rows that are not contiguous.
+        let complex = values.t().mapv(|value| Complex::new(value, -value));
+        let samples = Samples::new(complex.reversed_axes(), inputs).unwrap();
+        let mut bytes = vec![0xee; 96];
+        fill(samples.view(), 32, &mut bytes);
+        let at = |place: usize| i16::from_le_bytes([bytes[place], bytes[place + 1]]);
+        assert_eq!([at(64 + 12), at(64 + 14)], [203, -203]);
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_errors() {
+        assert_eq!(sample_row_bytes(ChunkFormat::Packed { bits: 12 }, 11), Ok(32));
+        let error = sample_row_bytes(ChunkFormat::Packed { bits: 12 }, usize::MAX).unwrap_err();
+        assert!(matches!(error, TypesError::TooLarge { .. }));
+    }
+}
