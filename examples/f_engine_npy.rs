@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use common::{BackendArguments, Failure, failure};
 use fringes::{
-    Backend, Channelizer, Complex, DelayModel, DelaySegment, FEngineBuilder, FrameSample, Frames, Gains, Inputs,
+    Backend, Channelizer, Complex, DelayModel, DelaySegment, FEngineBuilder, FrameSample, Frames, Gains, Heaps, Inputs,
     PackedSamples, SampleChunk, Samples, Window,
 };
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
@@ -162,7 +162,7 @@ impl Case {
         backend: &Backend,
         samples: &Array2<Complex<i16>>,
         gains: &Array2<Complex<f32>>,
-    ) -> Result<Vec<Frames<Q>>, Failure> {
+    ) -> Result<Vec<Frames<Heaps<Q>>>, Failure> {
         let mut engine = self.builder(gains)?.build::<Q>(backend)?;
         let mut frames = Vec::new();
         let length = samples.ncols();
@@ -195,9 +195,9 @@ impl Case {
         common::write(&path("gains"), gains.view())?;
         let first = floats.first().ok_or_else(|| failure("cases", "no frames came out"))?;
         self.first_stamp = first.first_stamp();
-        let data: Vec<_> = floats.iter().map(|piece| piece.heaps.data()).collect();
+        let data: Vec<_> = floats.iter().map(|piece| piece.voltages.data()).collect();
         common::write(&path("floats"), concatenate(Axis(0), &data)?.view())?;
-        let data: Vec<_> = integers.iter().map(|piece| piece.heaps.data()).collect();
+        let data: Vec<_> = integers.iter().map(|piece| piece.voltages.data()).collect();
         let data = concatenate(Axis(0), &data)?;
         let part = |get: fn(&Complex<i8>) -> i8| data.map(get).insert_axis(Axis(5));
         let parts = concatenate(Axis(5), &[part(|x| x.re).view(), part(|x| x.im).view()])?;

@@ -113,7 +113,6 @@ impl Uploader {
 
 /// Why a chunk is not on a device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum UploadError {
     /// Data that no memory holds.
     #[error(transparent)]

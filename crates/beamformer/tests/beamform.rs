@@ -167,7 +167,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_unit_does_not_fit() {
             let error = beamform(&Backend::cpu().with_memory_limit(limit), voltages, set).unwrap_err();
             let needed = need.smallest_step_bytes;
             let expected = DeviceError::MemoryLimit { operation: "beamform", needed, limit };
-            assert_eq!(error, BeamformerError::Types(expected));
+            assert_eq!(error, BeamformerError::Device(expected));
         }
     }
     let inputs = Inputs::new(6, 1).unwrap();

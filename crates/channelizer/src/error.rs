@@ -201,3 +201,12 @@ impl From<fringes_gpu::GpuError> for ChannelizerError {
 fn kind(complex: bool) -> &'static str {
     if complex { "complex" } else { "real" }
 }
+
+impl From<fringes_backend::UploadError> for ChannelizerError {
+    fn from(error: fringes_backend::UploadError) -> Self {
+        match error {
+            fringes_backend::UploadError::Types(error) => Self::Types(error),
+            fringes_backend::UploadError::Device(error) => Self::Device(error),
+        }
+    }
+}

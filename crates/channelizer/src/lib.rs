@@ -5,7 +5,7 @@
 //! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
 //!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay::DelayModel) an input;
 //! - [`FEngine`] does all that an F-engine does in one pass: packed or typed samples to quantised, delayed channels in frames
-//!   `[frame][antenna][channel][spectrum][pol]`, and [`channelize_frames`] does it to one array;
+//!   `[frame][antenna][channel][spectrum][pol]`, and [`f_engine`] does it to one array;
 //! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
 //! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits;
 //! - [`delay`] has coarse shifts and fine rotations by themselves.
@@ -47,7 +47,8 @@ pub use channelizer::{Channelizer, ChannelizerBuilder, channelize};
 pub use down_convert::{DownConverter, DownConverterStream, down_convert};
 pub use error::ChannelizerError;
 pub use f_engine::{
-    Channelized, DeviceChannelized, DeviceFrames, FEngine, FEngineBuilder, FrameSample, Frames, channelize_frames,
+    Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, RowFrames,
+    SampleInput, f_engine,
 };
 pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;

@@ -170,7 +170,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_output_does_not_fit() {
     }
     let error = down_convert(&Backend::cpu().with_memory_limit(255), &samples, &plan).unwrap_err();
     let expected = DeviceError::MemoryLimit { operation: "down_convert", needed: 256, limit: 255 };
-    assert_eq!(error, ChannelizerError::Types(expected));
+    assert_eq!(error, ChannelizerError::Device(expected));
 }
 
 #[test]

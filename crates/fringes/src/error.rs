@@ -36,3 +36,12 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] fringes_io::IoError),
 }
+
+impl From<fringes_backend::UploadError> for Error {
+    fn from(error: fringes_backend::UploadError) -> Self {
+        match error {
+            fringes_backend::UploadError::Types(error) => Self::Types(error),
+            fringes_backend::UploadError::Device(error) => Self::Device(error),
+        }
+    }
+}

@@ -61,7 +61,7 @@
 //! | operation | computes | from | to | arithmetic |
 //! |---|---|---|---|---|
 //! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
-//! | [`FEngine`], [`channelize_frames`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
+//! | [`FEngine`], [`f_engine`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
@@ -139,12 +139,15 @@ pub use fringes_gpu as gpu;
 pub use fringes_io as io;
 pub use fringes_types as types;
 
-pub use fringes_backend::{Backend, DeviceError, MemoryNeed};
+pub use fringes_backend::{
+    Backend, DeviceArray, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,
+    MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
+};
 pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
 pub use fringes_channelizer::{
-    Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter,
-    DownConverterStream, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Quantised,
-    QuantisedSample, Window, channelize, channelize_frames, down_convert, quantise,
+    Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DeviceFrames, DownConverter,
+    DownConverterStream, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, Gains, HeapFrames, InputStatistics,
+    Quantised, QuantisedSample, RowFrames, SampleInput, Window, channelize, down_convert, f_engine, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
@@ -153,6 +156,6 @@ pub use fringes_fft::FftError;
 pub use fringes_io::IoError;
 pub use fringes_types::{
     Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies, Heaps,
-    Inputs, PackedSamples, Product, Sample, SampleChunk, SampleFormat, SamplePresence, Samples, SpectrumClock,
-    TypesError, Visibilities, VoltageSample, Voltages, f16,
+    Inputs, LinearArray, PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows,
+    Samples, SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
 };

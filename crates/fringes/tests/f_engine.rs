@@ -86,7 +86,7 @@ fn visibilities(backend: &Backend, data: &Array2<i16>, model: DelayModel) -> Vis
         let chunk = PackedSamples::pack(part, 10, inputs).unwrap().with_first_sample(start as u64);
         for frames in f_engine.push(&chunk).unwrap().frames {
             assert!(frames.saturated.iter().all(|&count| count == 0));
-            dumps.extend(integrator.push(&frames.heaps).unwrap());
+            dumps.extend(integrator.push(&frames.voltages).unwrap());
         }
     }
     dumps.remove(0)

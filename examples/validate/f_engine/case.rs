@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use fringes::{
     Backend, Channelized, Channelizer, ChunkFormat, Complex, DelayModel, DelaySegment, FEngine, FEngineBuilder,
-    FrameSample, Frames, Gains, InputStatistics, Inputs, PackedSamples, SampleChunk, SampleFormat, SamplePresence,
-    Samples, Window, f16,
+    FrameSample, Frames, Gains, Heaps, InputStatistics, Inputs, PackedSamples, SampleChunk, SampleFormat,
+    SamplePresence, Samples, Window, f16,
 };
 use ndarray::{Array2, s};
 use rand::{RngExt, SeedableRng};
@@ -261,9 +261,9 @@ impl Case {
         backend: &Backend,
         samples: &Array2<Complex<f32>>,
         cuts: &[(usize, usize)],
-    ) -> Result<Channelized<Q>, Fault> {
+    ) -> Result<Channelized<Frames<Heaps<Q>>>, Fault> {
         let mut engine = self.engine::<Q>(backend)?;
-        let mut frames: Vec<Frames<Q>> = Vec::new();
+        let mut frames: Vec<Frames<Heaps<Q>>> = Vec::new();
         let mut statistics = vec![InputStatistics::default(); self.number_of_inputs()];
         for &(from, to) in cuts {
             let channelized = engine.push(&*self.chunk(samples, from, to)?)?;

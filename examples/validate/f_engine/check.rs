@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fringes::{Channelized, Complex, FrameSample, Frames, InputStatistics};
+use fringes::{Channelized, Complex, FrameSample, Frames, Heaps, InputStatistics};
 use fringes_reference::dither::dither;
 use fringes_reference::quantiser::{quantise_value, saturates};
 use num_complex::Complex64 as C64;
@@ -20,12 +20,12 @@ pub(crate) struct Spectra {
 
 impl Spectra {
     /// Those of pieces of frames.
-    pub(crate) fn of<Q: FrameSample>(pieces: &[Frames<Q>]) -> Self {
+    pub(crate) fn of<Q: FrameSample>(pieces: &[Frames<Heaps<Q>>]) -> Self {
         let (mut values, mut frames) = (HashMap::new(), Vec::new());
         for piece in pieces {
-            let (_, antennas, channels, spectra, pols) = piece.heaps.data().dim();
-            let clock = piece.heaps.clock();
-            let data = piece.heaps.data();
+            let (_, antennas, channels, spectra, pols) = piece.voltages.data().dim();
+            let clock = piece.voltages.clock();
+            let data = piece.voltages.data();
             for frame in 0..piece.frames() {
                 frames.push((clock.sample_of(frame * spectra), piece.saturated.row(frame).to_vec()));
                 for spectrum in 0..spectra {
@@ -48,8 +48,8 @@ impl Spectra {
 
 /// Axes and flags of two streams are the same, and statistics exactly for integers.
 pub(crate) fn axes<Q: FrameSample, P: FrameSample>(
-    expected: &Channelized<Q>,
-    found: &Channelized<P>,
+    expected: &Channelized<Frames<Heaps<Q>>>,
+    found: &Channelized<Frames<Heaps<P>>>,
     integers: bool,
 ) -> Result<(), Fault> {
     let stamps = |frames: u64, times: usize| (frames, times);
@@ -59,10 +59,14 @@ pub(crate) fn axes<Q: FrameSample, P: FrameSample>(
         return Err(format!("expected frames {of_q:?}, got {of_p:?}").into());
     }
     for (expected, found) in expected.frames.iter().zip(&found.frames) {
-        if expected.spectra_present != found.spectra_present || expected.heaps.presence() != found.heaps.presence() {
+        if expected.spectra_present != found.spectra_present
+            || expected.voltages.presence() != found.voltages.presence()
+        {
             return Err(format!("flags of the frames from {} on differ", expected.first_stamp()).into());
         }
-        if (expected.heaps.clock(), expected.heaps.frequencies()) != (found.heaps.clock(), found.heaps.frequencies()) {
+        if (expected.voltages.clock(), expected.voltages.frequencies())
+            != (found.voltages.clock(), found.voltages.frequencies())
+        {
             return Err("clock or frequencies differ".into());
         }
     }
@@ -142,8 +146,8 @@ pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spec
 /// Two streams have the same values: every bit, or, with delays, floats within 2^-20 of the largest (f16: but for their last bit) and integers but for a few.
 pub(crate) fn same<Q: FrameSample>(
     case: &Case,
-    expected: &Channelized<Q>,
-    found: &Channelized<Q>,
+    expected: &Channelized<Frames<Heaps<Q>>>,
+    found: &Channelized<Frames<Heaps<Q>>>,
 ) -> Result<(), Fault> {
     axes(expected, found, case.format.codes().is_some())?;
     for (expected, found) in expected.frames.iter().zip(&found.frames) {
@@ -154,19 +158,19 @@ pub(crate) fn same<Q: FrameSample>(
             continue;
         }
         let norm = |value: &Q| -> f64 { Complex::norm(value.to_c32()).into() };
-        let largest = expected.heaps.data().iter().map(norm).fold(0f64, f64::max);
+        let largest = expected.voltages.data().iter().map(norm).fold(0f64, f64::max);
         // Half floats are two bytes a part.
         let bits = if size_of::<Q>() == 4 { -10 } else { -20 };
         let bound = if Q::INTEGER { 1.5 } else { largest * 2f64.powi(bits) };
         let mut apart = 0;
-        for (a, b) in expected.heaps.data().iter().zip(found.heaps.data()) {
+        for (a, b) in expected.voltages.data().iter().zip(found.voltages.data()) {
             let difference = f64::from((a.to_c32() - b.to_c32()).norm());
             apart += usize::from(difference > 0.0);
             if difference > bound {
                 return Err(format!("values differ by {difference} with the chunks").into());
             }
         }
-        if Q::INTEGER && apart > 2 + expected.heaps.data().len() / 10_000 {
+        if Q::INTEGER && apart > 2 + expected.voltages.data().len() / 10_000 {
             return Err(format!("{apart} values differ with the chunks").into());
         }
     }

@@ -1,6 +1,6 @@
 //! 32768 channels against the reference's filter, rotation and dither in f64, with a transform by halves in place of its sums over all samples.
 
-use fringes::{Backend, Complex, FrameSample, Frames};
+use fringes::{Backend, Complex, FrameSample, Frames, Heaps};
 use fringes_reference::delay::{rotate, split};
 use fringes_reference::dft::root_of_unity;
 use fringes_reference::dither::dither;
@@ -99,15 +99,15 @@ fn run(gpu: &Backend, case: &Case) -> Result<(), Fault> {
 }
 
 /// Spectra that are there: stamp, input, values by channel.
-fn present<Q: FrameSample>(pieces: &[Frames<Q>]) -> Vec<(u64, usize, Vec<Q>)> {
+fn present<Q: FrameSample>(pieces: &[Frames<Heaps<Q>>]) -> Vec<(u64, usize, Vec<Q>)> {
     let mut all = Vec::new();
     for piece in pieces {
-        let (frames, antennas, channels, spectra, pols) = piece.heaps.data().dim();
+        let (frames, antennas, channels, spectra, pols) = piece.voltages.data().dim();
         for time in 0..frames * spectra {
             for input in (0..antennas * pols).filter(|&input| piece.spectra_present[(time, input)]) {
                 let at = |channel| (time / spectra, input / pols, channel, time % spectra, input % pols);
-                let values = (0..channels).map(|channel| piece.heaps.data()[at(channel)]).collect();
-                all.push((piece.heaps.clock().sample_of(time), input, values));
+                let values = (0..channels).map(|channel| piece.voltages.data()[at(channel)]).collect();
+                all.push((piece.voltages.clock().sample_of(time), input, values));
             }
         }
     }

@@ -11,7 +11,7 @@ mod large;
 
 use std::time::Instant;
 
-use fringes::{Backend, Channelized, ChunkFormat, Complex, Complex4, FrameSample, SampleFormat, Window, f16};
+use fringes::{Backend, Channelized, ChunkFormat, Complex, Complex4, FrameSample, Heaps, SampleFormat, Window, f16};
 use ndarray::Array2;
 
 use crate::gpu_report::{End, params};
@@ -187,7 +187,7 @@ fn floats<Q: FrameSample>(
     case: &Case,
     gpu: &Backend,
     samples: &Array2<Complex<f32>>,
-    (expected, spectra): (&Channelized<Complex<f32>>, &Spectra),
+    (expected, spectra): (&Channelized<Frames<Heaps<Complex<f32>>>>, &Spectra),
     rounding: f64,
 ) -> Result<(f64, f64), Fault> {
     let length = samples.ncols();
@@ -209,7 +209,7 @@ fn integers<Q: FrameSample>(
     limit: f64,
     gpu: &Backend,
     samples: &Array2<Complex<f32>>,
-    (expected, spectra): (&Channelized<Complex<f32>>, &Spectra),
+    (expected, spectra): (&Channelized<Frames<Heaps<Complex<f32>>>>, &Spectra),
 ) -> Result<usize, Fault> {
     let length = samples.ncols();
     let found = case.streamed::<Q>(gpu, samples, &case.cuts(&[length])?)?;
@@ -223,11 +223,11 @@ fn integers<Q: FrameSample>(
 }
 
 /// Pieces of frames that follow each other, as one.
-fn joined<Q: FrameSample>(channelized: Channelized<Q>) -> Result<Channelized<Q>, Fault> {
+fn joined<Q: FrameSample>(channelized: Channelized<Frames<Heaps<Q>>>) -> Result<Channelized<Frames<Heaps<Q>>>, Fault> {
     let Channelized { frames, statistics } = channelized;
     let Some(first) = frames.first() else { return Ok(Channelized { frames, statistics }) };
-    let (clock, frequencies) = (first.heaps.clock(), first.heaps.frequencies());
-    let views: Vec<_> = frames.iter().map(|piece| piece.heaps.data()).collect();
+    let (clock, frequencies) = (first.voltages.clock(), first.voltages.frequencies());
+    let views: Vec<_> = frames.iter().map(|piece| piece.voltages.data()).collect();
     let data = ndarray::concatenate(ndarray::Axis(0), &views)?.as_standard_layout().into_owned();
     let flags: Vec<_> = frames.iter().map(|piece| piece.spectra_present.view()).collect();
     let spectra_present = ndarray::concatenate(ndarray::Axis(0), &flags)?;
@@ -236,8 +236,8 @@ fn joined<Q: FrameSample>(channelized: Channelized<Q>) -> Result<Channelized<Q>,
     let present: Vec<_> = frames
         .iter()
         .map(|piece| {
-            let all = Array2::from_elem((piece.frames(), piece.heaps.inputs().antennas()), true);
-            piece.heaps.presence().map_or(all, |flags| flags.to_owned())
+            let all = Array2::from_elem((piece.frames(), piece.voltages.inputs().antennas()), true);
+            piece.voltages.presence().map_or(all, |flags| flags.to_owned())
         })
         .collect();
     let present: Vec<_> = present.iter().map(|flags| flags.view()).collect();
@@ -246,5 +246,5 @@ fn joined<Q: FrameSample>(channelized: Channelized<Q>) -> Result<Channelized<Q>,
     if present.iter().any(|present| !present) {
         heaps = heaps.with_presence(present)?;
     }
-    Ok(Channelized { frames: vec![fringes::Frames { heaps, spectra_present, saturated }], statistics })
+    Ok(Channelized { frames: vec![fringes::Frames { voltages: heaps, spectra_present, saturated }], statistics })
 }

@@ -33,9 +33,9 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Where the values of frames of these inputs lie in device memory.
-    pub(super) fn order(&self, inputs: Inputs) -> Order {
-        Order::new(inputs, &self.channels, self.spectra_per_frame, self.row)
+    /// Where the values of so many frames of these inputs lie in device memory.
+    pub(super) fn order(&self, inputs: Inputs, frames: usize) -> Order {
+        Order::new(inputs, &self.channels, self.spectra_per_frame, frames, self.row)
     }
 }
 

@@ -4,17 +4,14 @@ use std::ops::Range;
 
 use fringes_backend::Backend;
 use fringes_delay::DelayModel;
-use fringes_types::{Inputs, TypesError};
+use fringes_types::{Complex, Inputs, TypesError, row_times};
 
-use super::{FEngine, FrameSample, Settings};
+use super::{FEngine, FrameLayout, FrameSample, HeapFrames, RowFrames, Settings};
 use crate::timeline::Timeline;
 use crate::{Channelizer, ChannelizerError, Gains};
 
 /// Largest distance of frames in samples.
 const FRAME_LIMIT: u64 = 1 << 52;
-
-/// Bytes of a row of the correlator.
-const ROW_BYTES: usize = 128;
 
 /// Parameters of an [`FEngine`], checked by [`FEngineBuilder::build`].
 #[derive(Debug, Clone)]
@@ -27,15 +24,13 @@ pub struct FEngineBuilder {
     dither: Option<u64>,
     delays: Option<Vec<DelayModel>>,
     delay_limits: Option<(u64, u64)>,
-    device_rows: bool,
 }
 
 impl FEngineBuilder {
     /// All channels of `plan`, gains of 1, no dither, no delays, frames of 256 spectra.
     pub fn new(plan: Channelizer, inputs: Inputs) -> Self {
         let (channels, gains, dither, delays, delay_limits) = (None, None, None, None, None);
-        let device_rows = false;
-        Self { plan, inputs, spectra_per_frame: 256, channels, gains, dither, delays, delay_limits, device_rows }
+        Self { plan, inputs, spectra_per_frame: 256, channels, gains, dither, delays, delay_limits }
     }
 
     /// Spectra of a frame, 256 by default. Frames begin at whole multiples of as many strides.
@@ -76,25 +71,29 @@ impl FEngineBuilder {
         self
     }
 
-    /// Frames in device memory ([`DeviceFrames`](crate::DeviceFrames)) are in the correlator's rows of 128 bytes,
-    /// `[frame][channel][spectrum / R][input][R]` with `R` = 64 (8-bit), 128 (4-bit), 32 (f16) or 16 (f32) spectra, in place of
-    /// `[frame][antenna][channel][spectrum][pol]`. Frames in host memory are as ever.
-    pub fn device_rows(mut self) -> Self {
-        self.device_rows = true;
-        self
-    }
-
     /// The F-engine on a backend, before its first sample.
     ///
     /// # Errors
     /// - [`ChannelizerError::Zero`] for frames without spectra, [`ChannelizerError::ChannelRange`];
     /// - [`TypesError::Dimension`] for gains or delay models of other channels or inputs;
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
-    /// - [`ChannelizerError::RowSpectra`] for frames that are no whole number of the correlator's rows, if they are to be in such;
     /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
     /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one frame, one window of each input and the workspace of one
     ///   spectrum; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
+        self.build_as::<Q, HeapFrames>(backend)
+    }
+
+    /// As [`FEngineBuilder::build`], with frames in the correlator's rows of 128 bytes ([`Rows`](fringes_types::Rows)),
+    /// `[channel][frame x spectrum / R][input][R]`, in place of heaps: what correlates fastest.
+    ///
+    /// # Errors
+    /// As [`FEngineBuilder::build`]; [`ChannelizerError::RowSpectra`] for frames that are no whole number of rows.
+    pub fn build_rows<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q, RowFrames>, ChannelizerError> {
+        self.build_as::<Q, RowFrames>(backend)
+    }
+
+    fn build_as<Q: FrameSample, L: FrameLayout>(self, backend: &Backend) -> Result<FEngine<Q, L>, ChannelizerError> {
         let Self { plan, inputs, spectra_per_frame, .. } = self;
         if spectra_per_frame == 0 {
             return Err(ChannelizerError::Zero { quantity: "spectra per frame" });
@@ -118,11 +117,19 @@ impl FEngineBuilder {
         if let Some((max_delay, max_growth)) = self.delay_limits {
             timeline.set_delay_limits(max_delay, max_growth);
         }
-        let row = self.device_rows.then_some(ROW_BYTES / size_of::<Q>());
+        let row = L::IS_ROWS.then_some(row_times(Q::FORMAT));
         if let Some(expected) = row.filter(|&row| !spectra_per_frame.is_multiple_of(row)) {
             return Err(ChannelizerError::RowSpectra { expected, actual: spectra_per_frame });
         }
         let settings = Settings { spectra_per_frame, channels, gains, dither: self.dither, generation: 0, row };
         FEngine::new(backend, timeline, settings)
+    }
+}
+
+// Of one format, so that `FEngine::builder` needs no type: the format is chosen by `build`.
+impl FEngine<Complex<i8>> {
+    /// Parameters of an F-engine: [`FEngineBuilder::new`].
+    pub fn builder(plan: Channelizer, inputs: Inputs) -> FEngineBuilder {
+        FEngineBuilder::new(plan, inputs)
     }
 }

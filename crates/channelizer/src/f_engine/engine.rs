@@ -1,19 +1,22 @@
 //! The F-engine as a stream, and as one call.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use fringes_backend::{Backend, DeviceError, MemoryNeed};
+use fringes_backend::{Backend, DeviceArray, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay::DelayModel;
 use fringes_gpu::Stream;
-use fringes_types::{ChunkFormat, Frequencies, Inputs, SampleChunk, SpectrumClock};
+use fringes_types::{ChunkFormat, Frequencies, Heaps, Inputs, SampleChunk, SpectrumClock};
 use ndarray::Array2;
 
 use super::cpu::CpuEngine;
-use super::gpu::{self, DeviceChannelized, DeviceFrames, GpuEngine};
-use super::output::Header;
-use super::{Batch, Channelized, FEngineBuilder, FrameSample, Frames, Job, Settings, batch};
-use crate::gpu::DeviceSamples;
+use super::gpu::{self, GpuEngine};
+use super::output::{DeviceFrames, Header};
+use super::{
+    Batch, Channelized, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, Job, SampleInput, Settings, batch,
+};
+use crate::gpu::chunk;
 use crate::timeline::{Advance, Axes, ChunkAxes, Timeline};
 use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 
@@ -21,7 +24,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 ///
 /// Samples `[input][time]`, packed ([`PackedSamples`](fringes_types::PackedSamples)) or typed ([`Samples`](fringes_types::Samples)), become
 /// frames `[frame][antenna][channel][spectrum][pol]` ([`Heaps`](fringes_types::Heaps)) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
-/// `Complex<f32>`. The spectrum stamped `t`, a whole multiple of the plan's stride, of an input with delay `d`:
+/// `Complex<f32>`, or rows of the correlator ([`FEngineBuilder::build_rows`]). The spectrum stamped `t`, a whole multiple of the plan's stride, of an input with delay `d`:
 ///
 /// 1. the window starts at sample `t - rint(d(t))`, the spectrum is that of [`Channelizer`], its phase referred to `t`, turned by
 ///    [`DelayValue::channel_phase_turns`](fringes_delay::DelayValue::channel_phase_turns);
@@ -47,7 +50,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// begins anew with the next frame whose samples exist.
 ///
 /// ```
-/// use fringes_channelizer::{Channelizer, FEngineBuilder, Gains};
+/// use fringes_channelizer::{Channelizer, FEngine, Gains};
 /// use fringes_backend::Backend;
 /// use fringes_types::{Complex, Inputs, PackedSamples};
 /// use ndarray::Array2;
@@ -55,7 +58,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// // Two antennas with two polarisations, 10-bit samples.
 /// let inputs = Inputs::new(2, 2)?;
 /// let plan = Channelizer::real(64).taps(8).build()?;
-/// let engine = FEngineBuilder::new(plan, inputs).spectra_per_frame(16).channels(8..56);
+/// let engine = FEngine::builder(plan, inputs).spectra_per_frame(16).channels(8..56);
 /// let mut engine = engine.gains(Gains::uniform(0.25)?).dither(1).build::<Complex<i8>>(&Backend::auto())?;
 ///
 /// let noise = |input: usize, time: usize| ((input * 7919 + time * 104729) % 401) as i16 - 200;
@@ -65,7 +68,7 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 ///     let channelized = engine.push(&packed)?;
 ///     assert_eq!(channelized.statistics[0].samples, 5000);
 ///     for frames in channelized.frames {
-///         assert_eq!(frames.heaps.data().dim(), (frames.frames(), 2, 48, 16, 2));
+///         assert_eq!(frames.voltages.data().dim(), (frames.frames(), 2, 48, 16, 2));
 ///         assert_eq!(frames.first_stamp() % (16 * 128), 0);
 ///     }
 /// }
@@ -89,13 +92,12 @@ use crate::{Channelizer, ChannelizerError, Gains, InputStatistics};
 /// 10-bit samples, critically sampled, with up to 32 taps, faster ones. [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the
 /// samples' format. Samples go there as they are, and those that coming windows need stay there.
 /// Phases of neighbouring spectra are on lines, within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,
-/// and integers where they are as near to a tie; without, chunks of any size give the same bits. [`FEngine::push_device`] takes chunks that are in device
-/// memory, and leaves frames there.
+/// and integers where they are as near to a tie; without, chunks of any size give the same bits. Frames of chunks in device memory stay there.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver.
 #[derive(Debug)]
-pub struct FEngine<Q: FrameSample> {
+pub struct FEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     backend: Backend,
     timeline: Timeline,
     settings: Settings,
@@ -104,6 +106,7 @@ pub struct FEngine<Q: FrameSample> {
     /// Flags `[spectrum][input]` of the open frame.
     open: Array2<bool>,
     engine: Engine<Q>,
+    layout: PhantomData<fn() -> L>,
 }
 
 /// What computes the spectra.
@@ -131,7 +134,7 @@ struct Headers {
     open: Array2<bool>,
 }
 
-impl<Q: FrameSample> FEngine<Q> {
+impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     pub(super) fn new(backend: &Backend, timeline: Timeline, settings: Settings) -> Result<Self, ChannelizerError> {
         let device = match gpu::check(&timeline.plan) {
             Ok(()) => backend.gpu_for("f_engine", true)?,
@@ -147,7 +150,25 @@ impl<Q: FrameSample> FEngine<Q> {
             }
         };
         let open = Array2::from_elem((settings.spectra_per_frame, timeline.inputs.len()), false);
-        Ok(Self { backend: backend.clone(), timeline, settings, format: None, open, engine })
+        let (backend, layout) = (backend.clone(), PhantomData);
+        Ok(Self { backend, timeline, settings, format: None, open, engine, layout })
+    }
+
+    /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`] if the F-engine runs on the CPU, [`DeviceError::WrongDevice`] for another device's stream.
+    pub fn on(mut self, stream: &Stream) -> Result<Self, ChannelizerError> {
+        self.gpu()?.set_stream(stream)?;
+        Ok(self)
+    }
+
+    /// The stream that work of a GPU is queued on; `None` on the CPU.
+    pub fn stream(&self) -> Option<&Stream> {
+        match &self.engine {
+            Engine::Cpu(_) => None,
+            Engine::Gpu(engine) => Some(engine.stream()),
+        }
     }
 
     /// The plan.
@@ -233,80 +254,64 @@ impl<Q: FrameSample> FEngine<Q> {
         }
     }
 
-    /// Takes a chunk and gives the frames that are complete with it, and the statistics of its samples.
+    /// Takes a chunk and gives the frames that are complete with it: in host memory, with statistics of the samples, of a chunk in host
+    /// memory; in device memory of one that lies there.
     ///
-    /// On a GPU it is copied there through pinned memory, [`FEngine::push_device`] is applied to it, and frames and statistics are waited for.
+    /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk in device memory
+    /// everything is queued on the F-engine's stream ([`FEngine::on`]), and nothing waits: the chunk must stay as it is until the stream
+    /// has come there, which a [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for frames comes
+    /// from a pool of the F-engine: nothing is allocated once the sizes have come.
     ///
     /// # Errors
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre changed,
     /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
     /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge),
-    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says: the stream is to be [reset](FEngine::reset) then.
-    pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Channelized<Q>, ChannelizerError> {
-        self.take(chunk, false)
+    /// [`DeviceError::MemoryLimit`], [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge);
+    /// [`DeviceError::NotOnGpu`] for a chunk in device memory if the F-engine runs on the CPU, [`DeviceError::WrongDevice`] if it runs on
+    /// another device; [`DeviceError::Gpu`] with what the driver says: the stream is to be [reset](FEngine::reset) then.
+    pub fn push<C: SampleInput + ?Sized>(&mut self, chunk: &C) -> Result<C::Channelized<Q, L>, ChannelizerError> {
+        chunk.push_to(self)
     }
 
-    /// The frame that is not complete, the rest of it absent; `None` if there is none. The stream goes on with the next frame.
+    /// The frame that is not complete, in host memory, the rest of it absent; `None` if there is none. The stream goes on with the next
+    /// frame.
     ///
     /// # Errors
     /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if there is no memory for another frame.
-    pub fn flush(&mut self) -> Result<Option<Frames<Q>>, ChannelizerError> {
+    pub fn flush(&mut self) -> Result<Option<Frames<L::Host<Q>>>, ChannelizerError> {
         let Some(header) = self.flushed() else { return Ok(None) };
         let filled = self.filled();
         let frames = match &mut self.engine {
             Engine::Cpu(engine) => {
                 let (data, saturated) = engine.close(filled, &self.settings, self.timeline.inputs)?;
-                header.frames(data, saturated)?
+                header.clone().frames_of(L::host(&header, data)?, saturated)
             }
             Engine::Gpu(engine) => {
-                let stream = engine.stream().clone();
-                device_frames(engine.close(&stream)?, 1, header).to_frames(&stream)?
+                let closed = engine.close()?;
+                device_frames::<Q, L>(closed, engine.stream(), header)?.to_host_as::<Q, L>()?
             }
         };
         self.timeline.skip_to_alignment();
         Ok(Some(frames))
     }
 
-    /// Takes a chunk in device memory and gives the frames that are complete with it, in device memory: everything is queued on `stream`, and nothing
-    /// waits. All chunks of an F-engine go to one stream, or to streams that wait for each other
-    /// ([`Stream::wait_for`]). The samples must stay as they are until the stream has come there. Statistics are [`FEngine::push`]'s alone.
-    ///
-    /// Memory for frames comes from a pool of the F-engine: nothing is allocated once the sizes have come.
-    ///
-    /// # Errors
-    /// As [`FEngine::push`]; [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the F-engine runs on the CPU.
-    pub fn push_device(
-        &mut self,
-        stream: &Stream,
-        samples: &DeviceSamples<'_>,
-    ) -> Result<DeviceChannelized<Q>, ChannelizerError> {
-        self.check_gpu()?;
-        match self.begin(&samples.axes(), false)? {
-            None => Ok(DeviceChannelized { frames: Vec::new() }),
-            Some(taken) => self.take_on(stream, samples, taken),
-        }
-    }
-
     /// As [`FEngine::flush`], in device memory.
     ///
     /// # Errors
-    /// As [`FEngine::push_device`].
-    pub fn flush_device(&mut self, stream: &Stream) -> Result<Option<DeviceFrames<Q>>, ChannelizerError> {
-        self.check_gpu()?;
-        let Some(header) = self.flushed() else { return Ok(None) };
-        let frames = match &mut self.engine {
-            Engine::Cpu(_) => None,
-            Engine::Gpu(engine) => Some(device_frames(engine.close(stream)?, 1, header)),
-        };
+    /// [`DeviceError::NotOnGpu`] if the F-engine runs on the CPU, [`DeviceError::Gpu`] with what the driver says.
+    pub fn flush_on_device(&mut self) -> Result<Option<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        let flushed = self.flushed();
+        let engine = self.gpu()?;
+        let Some(header) = flushed else { return Ok(None) };
+        let frames = device_frames::<Q, L>(engine.close()?, &engine.stream().clone(), header)?;
         self.timeline.skip_to_alignment();
-        Ok(frames)
+        Ok(Some(frames))
     }
 
-    /// `Ok` if the F-engine runs on a GPU.
-    fn check_gpu(&self) -> Result<(), ChannelizerError> {
-        match &self.engine {
-            Engine::Gpu(_) => Ok(()),
+    /// The engine of a GPU.
+    fn gpu(&mut self) -> Result<&mut GpuEngine<Q>, ChannelizerError> {
+        match &mut self.engine {
+            Engine::Gpu(engine) => Ok(engine),
             Engine::Cpu(_) => {
                 let (operation, backend) = ("f_engine of samples in device memory".into(), self.backend.name());
                 Err(DeviceError::NotOnGpu { operation, backend }.into())
@@ -314,8 +319,12 @@ impl<Q: FrameSample> FEngine<Q> {
         }
     }
 
-    /// Takes a chunk; with `finish`, gives the last frame though it is not complete.
-    fn take(&mut self, chunk: &dyn SampleChunk, finish: bool) -> Result<Channelized<Q>, ChannelizerError> {
+    /// Takes a chunk in host memory; with `finish`, gives the last frame though it is not complete.
+    pub(super) fn take(
+        &mut self,
+        chunk: &dyn SampleChunk,
+        finish: bool,
+    ) -> Result<Channelized<Frames<L::Host<Q>>>, ChannelizerError> {
         self.settle(chunk.format())?;
         let Some(taken) = self.begin(&ChunkAxes::of(chunk), finish)? else {
             let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
@@ -334,25 +343,33 @@ impl<Q: FrameSample> FEngine<Q> {
                 for (header, (data, saturated)) in
                     [headers.closed.zip(closed), headers.given.map(|header| (header, given))].into_iter().flatten()
                 {
-                    frames.push(header.frames(data, saturated)?);
+                    let voltages = L::host(&header, data)?;
+                    frames.push(header.frames_of(voltages, saturated));
                 }
                 self.commit(taken, headers.open);
                 Ok(Channelized { frames, statistics: statistics(chunk) })
             }
             Engine::Gpu(engine) => {
-                let stream = engine.stream().clone();
-                let uploaded = engine.upload(chunk)?;
-                let samples = uploaded.samples(chunk)?;
+                let samples = engine.upload(chunk)?;
                 let sums = engine.queue_statistics(&samples)?;
-                let channelized = self.take_on(&stream, &samples, taken)?;
-                let frames = channelized.frames.iter().map(|frames| frames.to_frames(&stream));
+                let channelized = self.queue(&samples, taken)?;
+                let frames = channelized.frames.iter().map(DeviceFrames::to_host_as::<Q, L>);
                 let frames = frames.collect::<Result<_, _>>()?;
-                let statistics = match &self.engine {
-                    Engine::Gpu(engine) => engine.statistics(&sums, &samples)?,
-                    Engine::Cpu(_) => Vec::new(),
-                };
+                let statistics = self.gpu()?.statistics(&sums, &samples)?;
                 Ok(Channelized { frames, statistics })
             }
+        }
+    }
+
+    /// Takes a chunk in device memory.
+    pub(super) fn take_on_device(
+        &mut self,
+        samples: &DeviceSamples<'_>,
+    ) -> Result<Channelized<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        self.gpu()?.check(samples)?;
+        match self.begin(&chunk::axes(samples), false)? {
+            None => Ok(Channelized { frames: Vec::new(), statistics: Vec::new() }),
+            Some(taken) => self.queue(samples, taken),
         }
     }
 
@@ -372,25 +389,27 @@ impl<Q: FrameSample> FEngine<Q> {
     }
 
     /// Queues what a chunk in device memory completes.
-    fn take_on(
+    fn queue(
         &mut self,
-        stream: &Stream,
         samples: &DeviceSamples<'_>,
         taken: Taken,
-    ) -> Result<DeviceChannelized<Q>, ChannelizerError> {
+    ) -> Result<Channelized<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
         let headers = self.headers(&taken);
+        let need = GpuEngine::<Q>::memory(&self.timeline, &self.settings, samples.times(), samples.format());
+        self.backend.check_memory("f_engine", need.smallest_step_bytes)?;
+        let job = taken.job(&self.settings, &self.timeline);
         let mut frames = Vec::new();
         if let Engine::Gpu(engine) = &mut self.engine {
-            let need = GpuEngine::<Q>::memory(&self.timeline, &self.settings, samples.times(), samples.format());
-            self.backend.check_memory("f_engine", need.smallest_step_bytes)?;
-            let job = taken.job(&self.settings, &self.timeline);
-            let prepared = engine.prepare(stream, &job, samples)?;
-            let (closed, given) = engine.run(stream, prepared, &job, samples)?;
-            frames.extend(headers.closed.zip(closed).map(|(header, closed)| device_frames(closed, 1, header)));
-            frames.extend(headers.given.map(|header| device_frames(given, taken.batch.frames, header)));
+            let prepared = engine.prepare(&job, samples)?;
+            let (closed, given) = engine.run(prepared, &job, samples)?;
+            let stream = engine.stream();
+            let closed = headers.closed.zip(closed);
+            for (header, queued) in [closed, headers.given.map(|header| (header, given))].into_iter().flatten() {
+                frames.push(device_frames::<Q, L>(queued, stream, header)?);
+            }
         }
         self.commit(taken, headers.open);
-        Ok(DeviceChannelized { frames })
+        Ok(Channelized { frames, statistics: Vec::new() })
     }
 
     /// What a chunk completes; `None` for a chunk without samples.
@@ -463,7 +482,6 @@ impl<Q: FrameSample> FEngine<Q> {
         Header {
             inputs: self.timeline.inputs,
             channels: self.settings.channels.len(),
-            order: self.settings.order(self.timeline.inputs),
             spectra_per_frame: self.settings.spectra_per_frame,
             frequencies: Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all },
             clock: SpectrumClock {
@@ -484,42 +502,43 @@ impl Taken {
     }
 }
 
-/// Frames that were queued.
-fn device_frames<Q: FrameSample>(
+/// Frames that were queued on a stream.
+fn device_frames<Q: FrameSample, L: FrameLayout>(
     (values, saturated): super::gpu::Queued<Q>,
-    frames: usize,
+    stream: &Stream,
     header: Header,
-) -> DeviceFrames<Q> {
-    DeviceFrames { values, saturated, frames, header }
+) -> Result<DeviceFrames<L::Device<Q>>, ChannelizerError> {
+    let voltages = L::device(&header, DeviceArray::from(values).written_on(stream))?;
+    Ok(header.frames_of(voltages, DeviceArray::from(saturated).written_on(stream)))
 }
 
 /// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the rest of it absent;
 /// the result has exactly one piece.
 ///
 /// ```
-/// use fringes_channelizer::{Channelizer, FEngineBuilder, channelize_frames};
+/// use fringes_channelizer::{Channelizer, FEngine, f_engine};
 /// use fringes_backend::Backend;
 /// use fringes_types::{Complex, Inputs, Samples};
 /// use ndarray::Array2;
 ///
 /// let inputs = Inputs::single_pol(1)?;
 /// let plan = Channelizer::complex(32).taps(4).build()?;
-/// let engine = FEngineBuilder::new(plan, inputs).spectra_per_frame(8);
+/// let engine = FEngine::builder(plan, inputs).spectra_per_frame(8);
 /// let samples = Samples::new(Array2::from_elem((1, 1000), Complex::new(1i8, 0)), inputs)?;
-/// let channelized = channelize_frames::<Complex<f32>>(&Backend::auto(), &samples, engine)?;
+/// let channelized = f_engine::<Complex<f32>>(&Backend::auto(), &samples, engine)?;
 /// // 28 spectra: three whole frames and half of one.
-/// assert_eq!(channelized.frames[0].heaps.data().dim(), (4, 1, 32, 8, 1));
+/// assert_eq!(channelized.frames[0].voltages.data().dim(), (4, 1, 32, 8, 1));
 /// assert_eq!(channelized.frames[0].spectra_present.column(0).iter().filter(|&&present| present).count(), 28);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// As [`FEngineBuilder::build`] and [`FEngine::push`]; [`ChannelizerError::TooShort`] if the chunk does not hold the first spectrum of a frame.
-pub fn channelize_frames<Q: FrameSample>(
+pub fn f_engine<Q: FrameSample>(
     backend: &Backend,
     chunk: &dyn SampleChunk,
     engine: FEngineBuilder,
-) -> Result<Channelized<Q>, ChannelizerError> {
+) -> Result<Channelized<Frames<Heaps<Q>>>, ChannelizerError> {
     let mut engine = engine.build::<Q>(backend)?;
     let channelized = engine.take(chunk, true)?;
     if channelized.frames.is_empty() {

@@ -1,11 +1,13 @@
 //! What an F-engine gives: frames, and what is known of them and of the samples.
 
+use fringes_backend::{DeviceArray, DeviceHeaps, DeviceRows};
 use fringes_cpu::f_engine::{FrameValue, InputStatistics};
-use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Complex, Complex4, Frequencies, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample, f16};
-use ndarray::{Array2, Array5};
+use fringes_types::{
+    Complex, Complex4, Frequencies, Heaps, Inputs, LinearArray, Rows, SpectrumClock, TypesError, VoltageSample, f16,
+};
+use ndarray::Array2;
 
-use super::gpu::Order;
+use super::{FrameLayout, HeapFrames, RowFrames};
 use crate::ChannelizerError;
 
 mod sealed {
@@ -28,47 +30,101 @@ impl FrameSample for Complex4 {}
 impl FrameSample for Complex<f16> {}
 impl FrameSample for Complex<f32> {}
 
-/// Consecutive frames.
+/// Consecutive frames. `C` is the chunk of their values ([`Heaps`](fringes_types::Heaps) or [`Rows`](fringes_types::Rows)), `S` the array of
+/// the counts; both lie where the samples lay.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frames<Q: FrameSample> {
-    /// The values `[frame][antenna][channel][spectrum][pol]`, as the correlator takes them, with clock and frequencies. A frame is marked
-    /// absent for an antenna if a spectrum of it is absent for an input of the antenna; the spectra that are there keep their values.
-    pub heaps: Heaps<Q>,
+pub struct Frames<C, S = Array2<u64>> {
+    /// The values as the correlator takes them, with clock and frequencies. Spectra that were not made are 0. Of heaps, a frame is marked
+    /// absent for an antenna if a spectrum of it is absent for an input of the antenna; the spectra that are there keep their values. Of
+    /// rows, spectra are marked one by one.
+    pub voltages: C,
     /// Flags `[frame * spectra_per_frame + spectrum][input]`, true where the spectrum was made. The others are 0.
     pub spectra_present: Array2<bool>,
     /// Complex values of each input that were beyond the format's limit, `[frame][input]`; 0 for floats.
-    pub saturated: Array2<u64>,
+    pub saturated: S,
 }
 
-impl<Q: FrameSample> Frames<Q> {
-    /// Stamp of the first spectrum.
-    pub fn first_stamp(&self) -> u64 {
-        self.heaps.clock().first_sample
-    }
-
+impl<C> Frames<C> {
     /// Number of frames.
     pub fn frames(&self) -> usize {
-        self.heaps.batches()
+        self.saturated.nrows()
+    }
+}
+
+impl<V: VoltageSample, A, S> Frames<Heaps<V, A>, S> {
+    /// Stamp of the first spectrum.
+    pub fn first_stamp(&self) -> u64 {
+        self.voltages.clock().first_sample
+    }
+}
+
+impl<V: VoltageSample, A, S> Frames<Rows<V, A>, S> {
+    /// Stamp of the first spectrum.
+    pub fn first_stamp(&self) -> u64 {
+        self.voltages.clock().first_sample
+    }
+}
+
+/// Frames in device memory, their counts as 32-bit numbers: what a chunk of samples there gives.
+///
+/// Values and counts are there in the order of the F-engine's stream; axes and flags are known at once. Dropped on the host, the memory is
+/// used again by what that stream gets later.
+pub type DeviceFrames<C> = Frames<C, DeviceArray<'static, u32>>;
+
+impl<Q: FrameSample> DeviceFrames<DeviceHeaps<'static, Q>> {
+    /// The frames in host memory, when they are there.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::Types`] if there is no memory for them, [`ChannelizerError::Device`] with what the driver says.
+    pub fn to_host(&self) -> Result<Frames<Heaps<Q>>, ChannelizerError> {
+        self.to_host_as::<Q, HeapFrames>()
+    }
+}
+
+impl<Q: FrameSample> DeviceFrames<DeviceRows<'static, Q>> {
+    /// The frames in host memory, when they are there.
+    ///
+    /// # Errors
+    /// As of heaps.
+    pub fn to_host(&self) -> Result<Frames<Rows<Q>>, ChannelizerError> {
+        self.to_host_as::<Q, RowFrames>()
+    }
+}
+
+impl<C> DeviceFrames<C> {
+    /// Number of frames.
+    pub fn frames(&self) -> usize {
+        self.saturated.len().checked_div(self.spectra_present.ncols()).unwrap_or(0)
+    }
+
+    pub(super) fn to_host_as<Q: FrameSample, L: FrameLayout<Device<Q> = C>>(
+        &self,
+    ) -> Result<Frames<L::Host<Q>>, ChannelizerError> {
+        let voltages = L::to_host::<Q>(&self.voltages)?;
+        let counts = self.saturated.to_vec()?.into_iter().map(u64::from).collect();
+        let inputs = self.spectra_present.ncols();
+        let too_large = || TypesError::TooLarge { array: "counts", elements: format!("{} x {inputs}", self.frames()) };
+        let saturated = Array2::from_shape_vec((self.frames(), inputs), counts).map_err(|_| too_large())?;
+        Ok(Frames { voltages, spectra_present: self.spectra_present.clone(), saturated })
     }
 }
 
 /// What a chunk of samples gives.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Channelized<Q: FrameSample> {
+pub struct Channelized<F> {
     /// The frames that are complete: usually none or one piece. After a gap in the samples there may be two: the frame that the gap cut
     /// off, and frames from where the stream begins anew.
-    pub frames: Vec<Frames<Q>>,
-    /// Statistics of the chunk's samples, one an input.
+    pub frames: Vec<F>,
+    /// Statistics of the chunk's samples, one an input; none of a chunk in device memory.
     pub statistics: Vec<InputStatistics>,
 }
 
 /// What is known of consecutive frames beside their values.
+#[doc(hidden)]
 #[derive(Debug, Clone)]
-pub(super) struct Header {
+pub struct Header {
     pub(super) inputs: Inputs,
     pub(super) channels: usize,
-    /// Where values lie in device memory.
-    pub(super) order: Order,
     pub(super) spectra_per_frame: usize,
     pub(super) frequencies: Frequencies,
     pub(super) clock: SpectrumClock,
@@ -77,44 +133,31 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Shape of so many frames.
-    pub(super) fn shape(&self, frames: usize) -> [usize; 5] {
-        [frames, self.inputs.antennas(), self.channels, self.spectra_per_frame, self.inputs.pols()]
+    /// Number of frames.
+    pub(super) fn frames(&self) -> usize {
+        self.spectra_present.nrows() / self.spectra_per_frame
     }
 
-    /// What is said where memory does not hold them.
-    pub(super) fn too_large(&self, frames: usize) -> TypesError {
-        TypesError::TooLarge { array: "frames", elements: format!("{:?}", self.shape(frames)) }
-    }
-
-    /// Zeros for so many frames.
-    pub(super) fn zeroed<Q: FrameSample>(&self, frames: usize) -> Result<Vec<Q>, ChannelizerError> {
-        let length = self.shape(frames).into_iter().try_fold(1, usize::checked_mul);
-        Ok(length.and_then(try_zeroed_vec).ok_or_else(|| self.too_large(frames))?)
-    }
-
-    /// Flags `[frame][antenna]`.
-    pub(super) fn antennas_present(&self) -> Array2<bool> {
+    /// Flags `[frame][antenna]`, if any is absent.
+    pub(super) fn absent_antennas(&self) -> Option<Array2<bool>> {
         let (spf, pols) = (self.spectra_per_frame, self.inputs.pols());
-        let frames = self.spectra_present.nrows() / spf;
-        let mut present = Array2::from_elem((frames, self.inputs.antennas()), true);
+        if self.spectra_present.iter().all(|&there| there) {
+            return None;
+        }
+        let mut present = Array2::from_elem((self.frames(), self.inputs.antennas()), true);
         for ((time, input), &there) in self.spectra_present.indexed_iter() {
             present[(time / spf, input / pols)] &= there;
         }
-        present
+        Some(present)
+    }
+
+    /// Flags `[spectrum][input]`, if any is absent.
+    pub(super) fn absent_spectra(&self) -> Option<Array2<bool>> {
+        (!self.spectra_present.iter().all(|&there| there)).then(|| self.spectra_present.clone())
     }
 
     /// The frames of values and counts.
-    pub(super) fn frames<Q: FrameSample>(
-        self,
-        data: Array5<Q>,
-        saturated: Array2<u64>,
-    ) -> Result<Frames<Q>, ChannelizerError> {
-        let present = self.antennas_present();
-        let mut heaps = Heaps::from_checked(data)?.with_frequencies(self.frequencies)?.with_clock(self.clock)?;
-        if present.iter().any(|present| !present) {
-            heaps = heaps.with_presence(present)?;
-        }
-        Ok(Frames { heaps, spectra_present: self.spectra_present, saturated })
+    pub(super) fn frames_of<C, S>(self, voltages: C, saturated: S) -> Frames<C, S> {
+        Frames { voltages, spectra_present: self.spectra_present, saturated }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! How they work and what they are bound by is said in their crates, `kernels-rs/channelizer`, `kernels-rs/channelizer-general` and `kernels-rs/channelizer-fir`.
 
-mod chunk;
+pub(crate) mod chunk;
 mod filter;
 pub(crate) mod format;
 pub(crate) mod general;
@@ -18,7 +18,6 @@ pub(crate) mod samples;
 pub mod shape;
 pub mod tables;
 
-pub use chunk::{DeviceChunk, DeviceSamples, PADDING_WORDS, Staging};
 pub use filter::{DeviceFilter, FilterShape};
 pub use general::DeviceGeneral;
 pub use job::{JOB_WORDS, Job};

@@ -1,7 +1,7 @@
 //! Dither through the API: what it does to means and variances, and what it depends on.
 
 use fringes_backend::Backend;
-use fringes_channelizer::{Channelizer, FEngineBuilder, Gains, Window, channelize_frames};
+use fringes_channelizer::{Channelizer, FEngineBuilder, Gains, Window, f_engine};
 use fringes_types::{Complex, Inputs, Samples};
 use ndarray::Array2;
 
@@ -18,8 +18,8 @@ fn constant(backend: &Backend, level: f32, seed: Option<u64>, spectra: usize) ->
     let builder =
         FEngineBuilder::new(plan, inputs).gains(Gains::uniform(level / 4.0).unwrap()).spectra_per_frame(spectra);
     let builder = seed.into_iter().fold(builder, FEngineBuilder::dither);
-    let frames = channelize_frames::<Complex<i8>>(backend, &samples, builder).unwrap().frames.remove(0);
-    frames.heaps.into_data().into_raw_vec_and_offset().0
+    let frames = f_engine::<Complex<i8>>(backend, &samples, builder).unwrap().frames.remove(0);
+    frames.voltages.into_data().into_raw_vec_and_offset().0
 }
 
 /// Mean and variance of the real parts of channel 0.

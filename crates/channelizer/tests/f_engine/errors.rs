@@ -1,7 +1,7 @@
 //! What the F-engine refuses, and that it is as it was afterwards.
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_channelizer::{Channelizer, ChannelizerError, FEngine, FEngineBuilder, Gains, channelize_frames};
+use fringes_channelizer::{Channelizer, ChannelizerError, FEngine, FEngineBuilder, Gains, f_engine};
 use fringes_delay::{DelayModel, DelaySegment};
 use fringes_types::{Complex, Dimension, Inputs, PackedSamples, Samples, TypesError};
 use ndarray::Array2;
@@ -155,11 +155,9 @@ fn one_call_with_too_few_samples_says_how_many_it_needs() {
     let samples = case.samples();
     for backend in backends() {
         // The first frame is at 512: the window of input 0 is 512 .. 1024, 412 .. 924 from sample 100 on.
-        let error =
-            channelize_frames::<Complex<i8>>(&backend, &*case.chunk(&samples, 0, 923), case.builder()).unwrap_err();
+        let error = f_engine::<Complex<i8>>(&backend, &*case.chunk(&samples, 0, 923), case.builder()).unwrap_err();
         assert_eq!(error, ChannelizerError::TooShort { needed: 924, actual: 923 });
-        let empty =
-            channelize_frames::<Complex<i8>>(&backend, &*case.chunk(&samples, 0, 0), case.builder()).unwrap_err();
+        let empty = f_engine::<Complex<i8>>(&backend, &*case.chunk(&samples, 0, 0), case.builder()).unwrap_err();
         assert_eq!(empty, ChannelizerError::TooShort { needed: 512, actual: 0 });
     }
 }

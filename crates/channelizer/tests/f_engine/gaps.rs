@@ -3,6 +3,7 @@
 use fringes_channelizer::Frames;
 use fringes_delay::DelayModel;
 use fringes_types::Complex;
+use fringes_types::Heaps;
 use ndarray::s;
 
 use crate::support::{Case, backends};
@@ -10,22 +11,22 @@ use crate::support::{Case, backends};
 /// Frames of 4 spectra of 128 samples, windows of 512.
 const FRAME: u64 = 512;
 
-fn stamps(frames: &[Frames<Complex<f32>>]) -> Vec<(u64, usize)> {
+fn stamps(frames: &[Frames<Heaps<Complex<f32>>>]) -> Vec<(u64, usize)> {
     frames.iter().map(|frames| (frames.first_stamp(), frames.frames())).collect()
 }
 
 /// Present spectra of an input.
-fn present(frames: &Frames<Complex<f32>>, input: usize) -> Vec<usize> {
+fn present(frames: &Frames<Heaps<Complex<f32>>>, input: usize) -> Vec<usize> {
     let column = frames.spectra_present.column(input);
     column.iter().enumerate().filter(|&(_, &present)| present).map(|(time, _)| time).collect()
 }
 
 /// The part of `pieces` that `whole` has as well is the same.
-fn check_values(pieces: &[Frames<Complex<f32>>], whole: &Frames<Complex<f32>>) {
+fn check_values(pieces: &[Frames<Heaps<Complex<f32>>>], whole: &Frames<Heaps<Complex<f32>>>) {
     for piece in pieces {
-        for ((frame, antenna, channel, spectrum, pol), value) in piece.heaps.data().indexed_iter() {
+        for ((frame, antenna, channel, spectrum, pol), value) in piece.voltages.data().indexed_iter() {
             let place = (piece.first_stamp() - whole.first_stamp()) / FRAME;
-            let expected = whole.heaps.data()[(place as usize + frame, antenna, channel, spectrum, pol)];
+            let expected = whole.voltages.data()[(place as usize + frame, antenna, channel, spectrum, pol)];
             let there = piece.spectra_present[(frame * 4 + spectrum, antenna * 2 + pol)];
             assert_eq!(*value, if there { expected } else { Complex::new(0.0, 0.0) });
         }
@@ -47,8 +48,8 @@ fn a_gap_closes_the_frame_and_the_stream_begins_anew_with_the_next_that_is_whole
         let second = engine.push(&*case.chunk(&samples, 2000, 4600)).unwrap();
         assert_eq!(stamps(&second.frames), [(512, 1), (2048, 4)]);
         assert_eq!(present(&second.frames[0], 1), [0, 1, 2]);
-        assert_eq!(second.frames[0].heaps.presence().unwrap(), ndarray::array![[false]]);
-        assert!(second.frames[1].heaps.presence().is_none());
+        assert_eq!(second.frames[0].voltages.presence().unwrap(), ndarray::array![[false]]);
+        assert!(second.frames[1].voltages.presence().is_none());
         // The statistics are the chunk's alone.
         assert_eq!(second.statistics[0].samples, 2600);
         // Without a gap the stream goes on.

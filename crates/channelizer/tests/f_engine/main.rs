@@ -9,5 +9,6 @@ mod errors;
 mod gaps;
 mod physics;
 mod reference;
+mod rows;
 mod stream;
 mod support;

@@ -7,10 +7,10 @@ use std::f64::consts::TAU;
 
 use fringes_backend::Backend;
 use fringes_channelizer::{
-    Channelizer, ChannelizerBuilder, FEngine, FEngineBuilder, FrameSample, Frames, Gains, channelize_frames,
+    Channelizer, ChannelizerBuilder, FEngine, FEngineBuilder, FrameSample, Frames, Gains, f_engine,
 };
 use fringes_delay::{DelayModel, DelaySegment};
-use fringes_types::{Complex, Inputs, PackedSamples, SampleChunk, Samples};
+use fringes_types::{Complex, Heaps, Inputs, PackedSamples, SampleChunk, Samples};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -35,7 +35,7 @@ fn there_is_a_gpu_for_these_tests() {
 }
 
 /// The only frame of a chunk by itself.
-fn alone<Q: FrameSample>(engine: &mut FEngine<Q>, chunk: &dyn SampleChunk) -> Frames<Q> {
+fn alone<Q: FrameSample>(engine: &mut FEngine<Q>, chunk: &dyn SampleChunk) -> Frames<Heaps<Q>> {
     engine.reset();
     let mut frames = engine.push(chunk).unwrap().frames;
     frames.extend(engine.flush().unwrap());
@@ -49,16 +49,16 @@ fn frames_of<Q: FrameSample>(
     chunk: &dyn SampleChunk,
     plan: &Channelizer,
     change: impl Fn(FEngineBuilder) -> FEngineBuilder,
-) -> Frames<Q> {
+) -> Frames<Heaps<Q>> {
     let builder = FEngineBuilder::new(plan.clone(), Inputs::single_pol(1).unwrap()).spectra_per_frame(4);
-    channelize_frames(backend, chunk, change(builder)).unwrap().frames.remove(0)
+    f_engine(backend, chunk, change(builder)).unwrap().frames.remove(0)
 }
 
 /// The values of one channel in the order of time, those that are present.
-fn channel<Q: FrameSample>(frames: &Frames<Q>, channel: usize) -> Vec<C64> {
-    let spectra = frames.heaps.spectra_per_heap();
+fn channel<Q: FrameSample>(frames: &Frames<Heaps<Q>>, channel: usize) -> Vec<C64> {
+    let spectra = frames.voltages.spectra_per_heap();
     let present = frames.spectra_present.column(0).iter().filter(|&&present| present).count();
-    let value = |time: usize| frames.heaps.data()[(time / spectra, 0, channel, time % spectra, 0)].to_c32();
+    let value = |time: usize| frames.voltages.data()[(time / spectra, 0, channel, time % spectra, 0)].to_c32();
     (0..present).map(value).map(|value| C64::new(value.re.into(), value.im.into())).collect()
 }
 
@@ -197,7 +197,7 @@ fn the_phase_is_flat_to_20_milliradian_across_steps_of_the_coarse_delay() {
             });
             let samples = PackedSamples::pack(tone.view(), 10, inputs).unwrap();
             let frames = frames_of::<Complex<f32>>(&backend, &samples, &plan, |builder| builder.delays(models.clone()));
-            let clock = frames.heaps.clock();
+            let clock = frames.voltages.clock();
             // The tone, delayed about the middle of the band, in a channel that turns with the time since sample 0.
             let residuals = channel(&frames, number as usize).into_iter().enumerate().map(|(time, value)| {
                 let stamp = clock.sample_of(time) as f64;
@@ -237,7 +237,7 @@ fn a_phase_rate_of_a_billionth_of_a_turn_is_tracked_over_a_billion_samples() {
             let chunk = Samples::new(tone, inputs).unwrap().with_first_sample(first);
             let frames = engine.push(&chunk).unwrap().frames.pop().unwrap();
             for (time, value) in channel(&frames, 0).into_iter().enumerate() {
-                let stamp = frames.heaps.clock().sample_of(time);
+                let stamp = frames.voltages.clock().sample_of(time);
                 let turns = value.arg() / TAU - (0.1 + 1e-9 * stamp as f64);
                 assert!((turns - turns.round()).abs() < 1e-3, "{stamp}: {turns}");
                 // It is really this good.
@@ -248,9 +248,9 @@ fn a_phase_rate_of_a_billionth_of_a_turn_is_tracked_over_a_billion_samples() {
 }
 
 /// `sum a conj(b)` over all values of two inputs, normalised.
-fn correlation<Q: FrameSample>(frames: &Frames<Q>) -> C64 {
+fn correlation<Q: FrameSample>(frames: &Frames<Heaps<Q>>) -> C64 {
     let (mut ab, mut aa, mut bb) = (C64::default(), 0.0, 0.0);
-    for pair in frames.heaps.data().rows() {
+    for pair in frames.voltages.data().rows() {
         let [a, b] = [pair[0], pair[1]].map(|value| value.to_c32()).map(|x| C64::new(x.re.into(), x.im.into()));
         ab += a * b.conj();
         aa += a.norm_sqr();

@@ -2,7 +2,7 @@
 
 use fringes_channelizer::{FrameSample, Frames, Window};
 use fringes_reference::quantiser::quantise_value;
-use fringes_types::{Complex, Complex4, f16};
+use fringes_types::{Complex, Complex4, Heaps, f16};
 use ndarray::Array2;
 
 use crate::support::{C64, Case, U, backends, more_units};
@@ -13,15 +13,15 @@ const TIE: f64 = 5e-3;
 /// Flags and shape are the reference's; gives the reference's values for those that differ to be judged.
 fn check_axes<Q: FrameSample>(
     case: &Case,
-    frames: &Frames<Q>,
+    frames: &Frames<Heaps<Q>>,
     limit: Option<f64>,
 ) -> fringes_reference::f_engine::Frames {
     let expected = case.reference(limit);
     assert_eq!(frames.first_stamp(), expected.first_stamp, "{case:?}");
-    assert_eq!(frames.heaps.data().dim(), expected.values.dim(), "{case:?}");
+    assert_eq!(frames.voltages.data().dim(), expected.values.dim(), "{case:?}");
     assert_eq!(frames.spectra_present, expected.spectra_present, "{case:?}");
     let all = Array2::from_elem(expected.present.dim(), true);
-    let present = frames.heaps.presence().map_or(all, |presence| presence.to_owned());
+    let present = frames.voltages.presence().map_or(all, |presence| presence.to_owned());
     assert_eq!(present, expected.present, "{case:?}");
     assert!(expected.spectra_present.iter().any(|&present| present), "a case has spectra: {case:?}");
     expected
@@ -35,7 +35,7 @@ fn check_integers<Q: FrameSample>(case: &Case, limit: f64) {
         let mut saturated = Array2::<i64>::zeros(expected.saturated.dim());
         let mut borderline = saturated.clone();
         for (((frame, antenna, _, _, pol), &exact), found) in
-            expected.values.indexed_iter().zip(frames.heaps.data().iter())
+            expected.values.indexed_iter().zip(frames.voltages.data().iter())
         {
             let found = found.to_c32();
             let at_tie = |part: f64| (part.clamp(-limit, limit).fract().abs() - 0.5).abs() < TIE;
@@ -74,13 +74,13 @@ fn check_floats(case: &Case) {
         assert!(frames.saturated.iter().all(|&count| count == 0));
         let halves = case.one_call::<Complex<f16>>(&backend).frames.remove(0);
         assert_eq!(halves.spectra_present, frames.spectra_present);
-        let found = frames.heaps.data().mapv(|value| C64::new(value.re.into(), value.im.into()));
+        let found = frames.voltages.data().mapv(|value| C64::new(value.re.into(), value.im.into()));
         let errors = (&found - &expected.values).mapv(|error| error.norm_sqr());
         let largest = errors.iter().fold(0f64, |largest, &error| largest.max(error)).sqrt();
         assert!(largest < 1e-5 * full_scale, "{largest} of {full_scale} {case:?}");
         let spectra = errors.sum_axis(ndarray::Axis(2));
         assert!(spectra.iter().all(|error| error.sqrt() <= bound), "{bound} {case:?}");
-        for (half, exact) in halves.heaps.data().iter().zip(&expected.values) {
+        for (half, exact) in halves.voltages.data().iter().zip(&expected.values) {
             for (half, exact) in [(half.re, exact.re), (half.im, exact.im)] {
                 // Half a unit of the 11 bits of f16, or of its least normal number.
                 let bound = (exact.abs() * 2f64.powi(-11)).max(2f64.powi(-25)) * 1.001 + 1e-5 * full_scale;

@@ -116,7 +116,7 @@ fn the_same_samples_in_every_format_give_the_same_frames() {
     for backend in backends() {
         let expected = case.one_call::<Complex<i8>>(&backend).frames;
         for chunk in &chunks {
-            let found = fringes_channelizer::channelize_frames(&backend, &**chunk, case.builder()).unwrap();
+            let found = fringes_channelizer::f_engine(&backend, &**chunk, case.builder()).unwrap();
             assert_eq!(found.frames, expected, "{}", chunk.format());
         }
     }
@@ -139,7 +139,7 @@ fn complex_samples_in_every_format_give_the_same_frames() {
     for backend in backends() {
         let expected = case.one_call::<Complex<i8>>(&backend).frames;
         for chunk in &chunks {
-            let found = fringes_channelizer::channelize_frames(&backend, &**chunk, case.builder()).unwrap();
+            let found = fringes_channelizer::f_engine(&backend, &**chunk, case.builder()).unwrap();
             assert_eq!(found.frames, expected, "{}", chunk.format());
         }
     }
@@ -156,9 +156,9 @@ fn without_gains_float_frames_are_the_channelizer_streams_voltages() {
         let builder = FEngineBuilder::new(case.plan(), case.inputs()).spectra_per_frame(5);
         let mut engine = builder.build::<Complex<f32>>(&backend).unwrap();
         let frames = engine.push(&*chunk).unwrap().frames.remove(0);
-        let times = frames.heaps.times();
+        let times = frames.voltages.times();
         assert_eq!((times, voltages.times()), (20, 20));
-        let (found, expected) = (frames.heaps.to_voltages(), voltages.data().slice(s![.., ..times, ..]).to_owned());
+        let (found, expected) = (frames.voltages.to_voltages(), voltages.data().slice(s![.., ..times, ..]).to_owned());
         if backend.device().is_none() {
             assert_eq!(found.data(), expected);
         } else {
@@ -167,7 +167,10 @@ fn without_gains_float_frames_are_the_channelizer_streams_voltages() {
             let bound = U * (more_units(&backend, case.taps) + 2.0 * (5.0 + 7.0 * 7.0)) * largest;
             assert!(found.data().iter().zip(&expected).all(|(a, b)| f64::from((a - b).norm()) <= bound));
         }
-        assert_eq!((frames.heaps.clock(), frames.heaps.frequencies()), (voltages.clock(), voltages.frequencies()));
+        assert_eq!(
+            (frames.voltages.clock(), frames.voltages.frequencies()),
+            (voltages.clock(), voltages.frequencies())
+        );
     }
 }
 
@@ -178,9 +181,8 @@ fn a_range_of_channels_has_its_frequencies() {
     let samples = Samples::new(Array2::from_elem((1, 200), 1i8), inputs).unwrap();
     let samples = samples.with_sample_rate(32e6).unwrap().with_centre_frequency(1e9).unwrap();
     let builder = FEngineBuilder::new(plan, inputs).channels(3..9).spectra_per_frame(2);
-    let channelized =
-        fringes_channelizer::channelize_frames::<Complex<i8>>(&Backend::cpu(), &samples, builder).unwrap();
-    let heaps = &channelized.frames[0].heaps;
+    let channelized = fringes_channelizer::f_engine::<Complex<i8>>(&Backend::cpu(), &samples, builder).unwrap();
+    let heaps = &channelized.frames[0].voltages;
     // A band of 16 MHz from 992 MHz on, channels of 1 MHz.
     assert_eq!((heaps.channels(), heaps.frequencies().first_hz, heaps.frequencies().step_hz), (6, 995e6, 1e6));
     assert_eq!(heaps.clock().sample_rate_hz, 32e6);
@@ -198,10 +200,10 @@ fn gains_and_delays_change_between_chunks() {
         let from = engine.next_stamp().unwrap();
         let mut rest = engine.push(&*case.chunk(&samples, half, case.length)).unwrap().frames;
         rest.extend(engine.flush().unwrap());
-        assert!(before.frames[0].heaps.data().iter().all(|value| value.norm() > 0.0));
+        assert!(before.frames[0].voltages.data().iter().all(|value| value.norm() > 0.0));
         for frames in rest {
-            for ((frame, _, _, spectrum, _), value) in frames.heaps.data().indexed_iter() {
-                let clock = frames.heaps.clock();
+            for ((frame, _, _, spectrum, _), value) in frames.voltages.data().indexed_iter() {
+                let clock = frames.voltages.clock();
                 let stamp = clock.sample_of(frame * case.spectra_per_frame + spectrum);
                 assert!(stamp < from || value.norm() == 0.0);
             }

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use fringes_backend::Backend;
 use fringes_channelizer::{
-    Channelized, Channelizer, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Window,
-    channelize_frames,
+    Channelized, Channelizer, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Window, f_engine,
 };
 use fringes_delay::DelayModel;
 use fringes_reference::f_engine as reference;
@@ -33,7 +32,12 @@ pub(crate) fn strict_backends() -> Vec<Backend> {
 
 /// The same frames: every bit, but on a GPU with delays. There phases of neighbouring spectra are on lines, which depend on where chunks are cut, within
 /// 2^-28 turns each: floats then agree to 4 pi 2^-28 of the largest value, with the rounding of f32 or f16 on top, and integers but for ties.
-pub(crate) fn check_same<Q: FrameSample>(backend: &Backend, case: &Case, found: &[Frames<Q>], expected: &[Frames<Q>]) {
+pub(crate) fn check_same<Q: FrameSample>(
+    backend: &Backend,
+    case: &Case,
+    found: &[Frames<Heaps<Q>>],
+    expected: &[Frames<Heaps<Q>>],
+) {
     if backend.device().is_none() || case.delays.is_empty() {
         assert_eq!(found, expected, "{case:?}");
         return;
@@ -41,23 +45,23 @@ pub(crate) fn check_same<Q: FrameSample>(backend: &Backend, case: &Case, found: 
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found.spectra_present, expected.spectra_present, "{case:?}");
-        assert_eq!(found.heaps.presence(), expected.heaps.presence());
+        assert_eq!(found.voltages.presence(), expected.voltages.presence());
         assert_eq!(
-            (found.heaps.clock(), found.heaps.frequencies()),
-            (expected.heaps.clock(), expected.heaps.frequencies())
+            (found.voltages.clock(), found.voltages.frequencies()),
+            (expected.voltages.clock(), expected.voltages.frequencies())
         );
-        let largest = expected.heaps.data().iter().map(|value| value.to_c32().norm()).fold(0f32, f32::max);
+        let largest = expected.voltages.data().iter().map(|value| value.to_c32().norm()).fold(0f32, f32::max);
         let unit = match Q::FORMAT {
             fringes_types::SampleFormat::Float16 => 2f32.powi(-10),
             _ => 2f32.powi(-20),
         };
         let mut apart = 0;
-        for (found, expected) in found.heaps.data().iter().zip(expected.heaps.data()) {
+        for (found, expected) in found.voltages.data().iter().zip(expected.voltages.data()) {
             let difference = (found.to_c32() - expected.to_c32()).norm();
             apart += usize::from(difference > 0.0);
             assert!(difference <= if Q::INTEGER { 1.5 } else { unit * largest }, "{difference} {case:?}");
         }
-        assert!(!Q::INTEGER || apart <= 2 + expected.heaps.data().len() / 10_000, "{apart} {case:?}");
+        assert!(!Q::INTEGER || apart <= 2 + expected.voltages.data().len() / 10_000, "{apart} {case:?}");
     }
 }
 
@@ -215,13 +219,17 @@ impl Case {
     }
 
     /// All frames in one call.
-    pub(crate) fn one_call<Q: FrameSample>(&self, backend: &Backend) -> Channelized<Q> {
+    pub(crate) fn one_call<Q: FrameSample>(&self, backend: &Backend) -> Channelized<Frames<Heaps<Q>>> {
         let samples = self.samples();
-        channelize_frames(backend, &*self.chunk(&samples, 0, self.length), self.builder()).unwrap()
+        f_engine(backend, &*self.chunk(&samples, 0, self.length), self.builder()).unwrap()
     }
 
     /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the statistics.
-    pub(crate) fn streamed<Q: FrameSample>(&self, backend: &Backend, lengths: &[usize]) -> Channelized<Q> {
+    pub(crate) fn streamed<Q: FrameSample>(
+        &self,
+        backend: &Backend,
+        lengths: &[usize],
+    ) -> Channelized<Frames<Heaps<Q>>> {
         let (samples, mut engine) = (self.samples(), self.engine(backend));
         let (mut frames, mut from) = (Vec::new(), 0);
         let mut statistics = vec![InputStatistics::default(); self.antennas * self.pols];
@@ -273,19 +281,19 @@ impl Case {
 }
 
 /// Frames that follow each other as one piece.
-pub(crate) fn join<Q: FrameSample>(pieces: Vec<Frames<Q>>) -> Option<Frames<Q>> {
+pub(crate) fn join<Q: FrameSample>(pieces: Vec<Frames<Heaps<Q>>>) -> Option<Frames<Heaps<Q>>> {
     let first = pieces.first()?;
-    let (clock, frequencies) = (first.heaps.clock(), first.heaps.frequencies());
+    let (clock, frequencies) = (first.voltages.clock(), first.voltages.frequencies());
     let mut next = clock.first_sample;
     let mut present = Vec::new();
     for piece in &pieces {
         assert_eq!(piece.first_stamp(), next, "frames follow each other");
-        assert_eq!(piece.heaps.frequencies(), frequencies);
-        next += piece.heaps.times() as u64 * clock.samples_between_spectra;
-        let all = || Array2::from_elem((piece.frames(), piece.heaps.inputs().antennas()), true);
-        present.push(piece.heaps.presence().map_or_else(all, |presence| presence.to_owned()));
+        assert_eq!(piece.voltages.frequencies(), frequencies);
+        next += piece.voltages.times() as u64 * clock.samples_between_spectra;
+        let all = || Array2::from_elem((piece.frames(), piece.voltages.inputs().antennas()), true);
+        present.push(piece.voltages.presence().map_or_else(all, |presence| presence.to_owned()));
     }
-    let data: Vec<_> = pieces.iter().map(|piece| piece.heaps.data()).collect();
+    let data: Vec<_> = pieces.iter().map(|piece| piece.voltages.data()).collect();
     let data = concatenate(Axis(0), &data).unwrap().as_standard_layout().into_owned();
     let rows = |arrays: Vec<ndarray::ArrayView2<'_, bool>>| concatenate(Axis(0), &arrays).unwrap();
     let present = rows(present.iter().map(|flags| flags.view()).collect());
@@ -297,5 +305,5 @@ pub(crate) fn join<Q: FrameSample>(pieces: Vec<Frames<Q>>) -> Option<Frames<Q>> 
     if present.iter().any(|present| !present) {
         heaps = heaps.with_presence(present).unwrap();
     }
-    Some(Frames { heaps, spectra_present, saturated })
+    Some(Frames { voltages: heaps, spectra_present, saturated })
 }

@@ -3,8 +3,10 @@
 //! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is held between chunks grows when it
 //! has to.
 
-use fringes_backend::{DeviceError, MemoryNeed};
+use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, Staging, Uploader};
 use fringes_cpu::f_engine::InputStatistics;
+use std::sync::Arc;
+
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk, TypesError};
 
@@ -14,8 +16,9 @@ use super::kernels::{Kernels, memory_bytes};
 use super::order::Order;
 use super::seam::{ChunkRows, Seam, Step};
 use super::tables::{Piece, Sent, Tables};
+use crate::gpu::chunk;
+use crate::gpu::format::Numbers;
 use crate::gpu::samples::{Flags, SampleKernels};
-use crate::gpu::{DeviceChunk, DeviceSamples, PADDING_WORDS, Staging};
 use crate::timeline::Timeline;
 use crate::{Channelizer, ChannelizerError};
 
@@ -29,7 +32,6 @@ pub(in crate::f_engine) type Queued<Q> = (Buffer<Q>, Buffer<u32>);
 #[derive(Debug)]
 pub(in crate::f_engine) struct GpuEngine<Q: FrameSample> {
     device: Device,
-    /// The stream of chunks in host memory.
     stream: Stream,
     pool: BufferPool,
     samples: SampleKernels,
@@ -41,14 +43,14 @@ pub(in crate::f_engine) struct GpuEngine<Q: FrameSample> {
     /// The frame that is not complete, and the counts of its inputs.
     open: Buffer<Q>,
     open_saturated: Buffer<u32>,
-    chunks: Staging,
+    uploader: Uploader,
     tables: Staging,
 }
 
 /// The kernel, and what it was loaded for.
 #[derive(Debug)]
 struct Loaded {
-    kernels: Kernels,
+    kernels: Arc<Kernels>,
     format: ChunkFormat,
     generation: u64,
 }
@@ -67,18 +69,19 @@ pub(in crate::f_engine) struct Prepared<Q: FrameSample> {
     head: Option<Piece>,
     kept: Piece,
     added: Piece,
-    order: Order,
+    kernels: Arc<Kernels>,
+    given_order: Order,
+    open_order: Order,
     chunk: ChunkRows,
 }
 
 /// The chunk as the seam sees it.
 fn chunk_rows(samples: &DeviceSamples<'_>) -> ChunkRows {
-    let (axes, numbers) = (samples.axes(), samples.numbers());
     ChunkRows {
-        first: axes.first_sample as i64,
-        times: axes.times,
-        sample_bits: numbers.sample_bits(),
-        row_bits: samples.rows().row_bits,
+        first: samples.first_sample() as i64,
+        times: samples.times(),
+        sample_bits: samples.format().sample_bits().into(),
+        row_bits: 8 * samples.row_bytes() as u64,
     }
 }
 
@@ -88,7 +91,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         inputs: Inputs,
         settings: &Settings,
     ) -> Result<Self, ChannelizerError> {
-        let order = settings.order(inputs);
+        let order = settings.order(inputs, 1);
         // Counts of a frame have 32 bits.
         let values = settings.channels.len().saturating_mul(settings.spectra_per_frame);
         let limit = u32::MAX as usize;
@@ -110,7 +113,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             row_bits: 0,
             open: Buffer::zeroed(&stream, order.elements())?,
             open_saturated: Buffer::zeroed(&stream, inputs.len())?,
-            chunks: Staging::default(),
+            uploader: Uploader::new(&stream),
             tables: Staging::default(),
             stream,
         })
@@ -125,7 +128,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
     ) -> MemoryNeed {
         let (plan, inputs) = (&timeline.plan, timeline.inputs);
         let of_inputs = |bytes: u64| bytes.saturating_mul(inputs.len() as u64);
-        let frame = (settings.order(inputs).elements() as u64).saturating_mul(size_of::<Q>() as u64);
+        let frame = (settings.order(inputs, 1).elements() as u64).saturating_mul(size_of::<Q>() as u64);
         let spectra = times.div_ceil(plan.stride()) as u64;
         let frames = (spectra / settings.spectra_per_frame as u64).saturating_add(1);
         let output_bytes = frame.saturating_mul(frames);
@@ -137,7 +140,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         // A job has at least a spectrum, and 80 bytes.
         let jobs = of_inputs(spectra.saturating_mul(80));
         let fixed = frame.saturating_add(held).saturating_add(tables);
-        let parts = [DeviceChunk::bytes(format, inputs, times), output_bytes, jobs, fixed];
+        let parts = [chunk::bytes(format, inputs, times), output_bytes, jobs, fixed];
         let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
         MemoryNeed {
             input_bytes: of_inputs(row(times as u64)),
@@ -147,7 +150,20 @@ impl<Q: FrameSample> GpuEngine<Q> {
         }
     }
 
-    /// The stream of chunks in host memory.
+    /// Queues all work on another stream, which waits for what the one before was given.
+    pub(in crate::f_engine) fn set_stream(&mut self, stream: &Stream) -> Result<(), ChannelizerError> {
+        if !stream.device().is_same(&self.device) {
+            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
+            let (expected, actual) = (label(&self.device), label(stream.device()));
+            return Err(DeviceError::WrongDevice { expected, actual }.into());
+        }
+        stream.wait_for(&self.stream)?;
+        self.uploader = Uploader::new(stream);
+        self.stream = stream.clone();
+        Ok(())
+    }
+
+    /// The stream that everything is queued on.
     pub(in crate::f_engine) fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -171,8 +187,18 @@ impl<Q: FrameSample> GpuEngine<Q> {
     }
 
     /// Copies a chunk to the device.
-    pub(in crate::f_engine) fn upload(&mut self, chunk: &dyn SampleChunk) -> Result<DeviceChunk, ChannelizerError> {
-        DeviceChunk::upload(&self.stream, &self.pool, &mut self.chunks, chunk)
+    pub(in crate::f_engine) fn upload(
+        &mut self,
+        chunk: &dyn SampleChunk,
+    ) -> Result<DeviceSamples<'static>, ChannelizerError> {
+        Ok(self.uploader.samples(chunk)?)
+    }
+
+    /// `Ok` if a chunk lies on this device and is of a format that the kernels read.
+    pub(in crate::f_engine) fn check(&self, samples: &DeviceSamples<'_>) -> Result<(), ChannelizerError> {
+        Numbers::of(samples.format())?;
+        samples.array().read_on(&self.stream)?;
+        Ok(())
     }
 
     /// Statistics of a chunk on the device, by its flags: sums in parts, for [`GpuEngine::statistics`].
@@ -180,9 +206,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
         &mut self,
         samples: &DeviceSamples<'_>,
     ) -> Result<Buffer<u64>, ChannelizerError> {
-        let (rows, stream) = (samples.rows(), &self.stream);
+        let stream = &self.stream;
+        let rows = chunk::rows(samples, samples.array().read_on(stream)?)?;
         let mut sums = self.pool.take(stream, SampleKernels::sums(rows.inputs, rows.times, rows.numbers))?;
-        let flags = match samples.axes().presence {
+        let flags = match samples.presence() {
             None => Buffer::alloc(&self.device, 0)?,
             Some(presence) => {
                 let flags: Vec<u8> = presence.flags().iter().map(|&present| present.into()).collect();
@@ -191,7 +218,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
                 sent
             }
         };
-        let (blocks, length) = match samples.axes().presence {
+        let (blocks, length) = match samples.presence() {
             None => (0, 1),
             Some(presence) => (presence.flags().ncols(), presence.samples_per_block()),
         };
@@ -206,8 +233,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         sums: &Buffer<u64>,
         samples: &DeviceSamples<'_>,
     ) -> Result<Vec<InputStatistics>, ChannelizerError> {
-        let (rows, axes) = (samples.rows(), samples.axes());
-        let sums = SampleKernels::total(&sums.to_vec(&self.stream)?, rows.inputs, rows.numbers);
+        let (axes, numbers) = (chunk::axes(samples), Numbers::of(samples.format())?);
+        let sums = SampleKernels::total(&sums.to_vec(&self.stream)?, axes.inputs.len(), numbers);
         let of = |(input, (sum_of_squares, clipped)): (usize, (f64, u64))| {
             let samples = axes.presence.map_or(axes.times as u64, |presence| {
                 let (length, times) = (presence.samples_per_block(), axes.times);
@@ -223,19 +250,20 @@ impl<Q: FrameSample> GpuEngine<Q> {
     /// Takes what a chunk needs. What is held, and the frame that is not complete, stay as they are.
     pub(in crate::f_engine) fn prepare(
         &mut self,
-        stream: &Stream,
         work: &Job<'_>,
         samples: &DeviceSamples<'_>,
     ) -> Result<Prepared<Q>, ChannelizerError> {
+        let stream = &self.stream.clone();
         let (timeline, advance, batch) = (work.timeline, work.advance, &work.batch);
         let (plan, inputs) = (&timeline.plan, timeline.inputs);
         let chunk = chunk_rows(samples);
-        self.load(plan, samples.format(), work.settings)?;
+        let kernels = self.load(plan, samples.format(), work.settings)?;
         let seam = if advance.anew { self.seam.begin(chunk.first) } else { self.seam.clone() };
         let step = seam.step(chunk, &advance.keep, plan.window_samples());
         self.grow(stream, &seam, &step, chunk.sample_bits)?;
 
-        let order = work.settings.order(inputs);
+        let (given_order, open_order) = (work.settings.order(inputs, batch.frames), work.settings.order(inputs, 1));
+        let order = &open_order;
         let elements = order.elements().checked_mul(batch.frames);
         let too_large =
             || TypesError::TooLarge { array: "frames", elements: format!("{} x {}", batch.frames, order.elements()) };
@@ -245,9 +273,9 @@ impl<Q: FrameSample> GpuEngine<Q> {
             None => None,
             Some(_) => Some((self.pool.take(stream, order.elements())?, self.pool.take(stream, inputs.len())?)),
         };
-        let kernels = self.kernels()?;
         let most = |spectrum| kernels.spectra_of_job(spectrum);
-        let places = Places { seam: &seam, held_row_bits: self.row_bits, chunk, order, most: &most };
+        let (held_row_bits, given_place) = (self.row_bits, given_order);
+        let places = Places { seam: &seam, held_row_bits, chunk, given: given_place, open: open_order, most: &most };
         let mut tables = Tables::default();
         let launches: Vec<_> = launches(work, &places)
             .into_iter()
@@ -258,23 +286,37 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let kept = tables.spans(&step.kept(&seam, chunk, self.row_bits));
         let added = tables.spans(&step.added(chunk, self.row_bits));
         let sent = tables.send(stream, &self.pool, &mut self.tables)?;
-        Ok(Prepared { given, closed, seam, step, sent, launches, head, kept, added, order, chunk })
+        Ok(Prepared {
+            given,
+            closed,
+            seam,
+            step,
+            sent,
+            launches,
+            head,
+            kept,
+            added,
+            kernels,
+            given_order,
+            open_order,
+            chunk,
+        })
     }
 
-    /// Loads the kernels of a format, unless they are there.
-    fn load(&mut self, plan: &Channelizer, format: ChunkFormat, settings: &Settings) -> Result<(), ChannelizerError> {
-        let known = |loaded: &Loaded| (loaded.format, loaded.generation) == (format, settings.generation);
-        if !self.loaded.as_ref().is_some_and(known) {
-            let kernels = Kernels::load::<Q>(&self.device, plan, format, settings)?;
-            self.loaded = Some(Loaded { kernels, format, generation: settings.generation });
+    /// The kernels of a format, loaded unless they are there.
+    fn load(
+        &mut self,
+        plan: &Channelizer,
+        format: ChunkFormat,
+        settings: &Settings,
+    ) -> Result<Arc<Kernels>, ChannelizerError> {
+        let known = |loaded: &&Loaded| (loaded.format, loaded.generation) == (format, settings.generation);
+        if let Some(loaded) = self.loaded.as_ref().filter(known) {
+            return Ok(Arc::clone(&loaded.kernels));
         }
-        Ok(())
-    }
-
-    fn kernels(&self) -> Result<&Kernels, ChannelizerError> {
-        let missing =
-            ChannelizerError::Device(DeviceError::NoKernel { expected: "one that is loaded", actual: "none".into() });
-        self.loaded.as_ref().map(|loaded| &loaded.kernels).ok_or(missing)
+        let kernels = Arc::new(Kernels::load::<Q>(&self.device, plan, format, settings)?);
+        self.loaded = Some(Loaded { kernels: Arc::clone(&kernels), format, generation: settings.generation });
+        Ok(kernels)
     }
 
     /// Makes the rows of held samples longer if they have to be.
@@ -283,7 +325,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             return Ok(());
         }
         let row_bits = step.row_bits.next_multiple_of(ROW_BITS);
-        let words = seam.rows().saturating_mul((row_bits / 32) as usize).saturating_add(PADDING_WORDS);
+        let words = seam.rows().saturating_mul((row_bits / 32) as usize).saturating_add(DeviceSamples::PADDING_WORDS);
         let mut rows = [Buffer::zeroed(stream, words)?, Buffer::zeroed(stream, words)?];
         if seam.samples() > 0 {
             let spans = seam.moved(sample_bits, self.row_bits, row_bits);
@@ -299,31 +341,28 @@ impl<Q: FrameSample> GpuEngine<Q> {
     /// Queues a chunk's spectra and takes the chunk in. Gives the frame that was closed, if one was, and those that are complete.
     pub(in crate::f_engine) fn run(
         &mut self,
-        stream: &Stream,
         prepared: Prepared<Q>,
         work: &Job<'_>,
         samples: &DeviceSamples<'_>,
     ) -> Result<(Option<Queued<Q>>, Queued<Q>), ChannelizerError> {
-        let Prepared { mut given, mut closed, step, sent, launches, head, kept, added, order, chunk, seam } = prepared;
+        let stream = &self.stream.clone();
+        let input = chunk::rows(samples, samples.array().read_on(stream)?)?;
+        let Prepared { mut given, mut closed, step, sent, launches, head, kept, added, chunk, seam, .. } = prepared;
+        let (kernels, given_order, open_order) = (prepared.kernels, prepared.given_order, prepared.open_order);
         if let Some(closed) = &mut closed {
             self.copy_open(stream, closed)?;
         }
-        self.begin_frames(stream, work, &mut given)?;
+        self.begin_frames(stream, work, &mut given, &given_order, &open_order)?;
 
-        let (input, place) = (samples.rows(), order.place());
         if let Some(head) = &head {
             let most = chunk.times as u64 * chunk.sample_bits;
             self.samples.append(stream, input.samples, self.rows[0].view_mut(), sent.spans(head)?, most)?;
         }
-        let kernels = self.loaded.as_ref().map(|loaded| &loaded.kernels);
-        let missing =
-            ChannelizerError::Device(DeviceError::NoKernel { expected: "one that is loaded", actual: "none".into() });
-        let kernels = kernels.ok_or(missing)?;
         for (source, target, jobs) in &launches {
             let from = if *source == Source::Held { self.rows[0].view() } else { input.samples };
-            let (out, saturated) = match target {
-                Target::Given => (&mut given.0, &mut given.1),
-                Target::Open => (&mut self.open, &mut self.open_saturated),
+            let (out, saturated, place) = match target {
+                Target::Given => (&mut given.0, &mut given.1, given_order.place()),
+                Target::Open => (&mut self.open, &mut self.open_saturated, open_order.place()),
             };
             let dither = work.settings.dither;
             let (out, saturated) = (out.view_mut(), saturated.view_mut());
@@ -338,21 +377,32 @@ impl<Q: FrameSample> GpuEngine<Q> {
         self.samples.append(stream, input.samples, next.view_mut(), sent.spans(&added)?, most)?;
         self.rows.swap(0, 1);
         self.seam = step.next;
+        samples.array().reads_queued(stream)?;
         Ok((closed, given))
     }
 
     /// Puts what the first frame has already where it goes, and zeros where nothing will be written.
-    fn begin_frames(&mut self, stream: &Stream, work: &Job<'_>, given: &mut Queued<Q>) -> Result<(), ChannelizerError> {
+    fn begin_frames(
+        &mut self,
+        stream: &Stream,
+        work: &Job<'_>,
+        given: &mut Queued<Q>,
+        given_order: &Order,
+        open_order: &Order,
+    ) -> Result<(), ChannelizerError> {
         let (batch, spf) = (&work.batch, work.settings.spectra_per_frame);
         let (all, inputs) = (batch.filled + batch.spectra, work.timeline.inputs.len());
-        if let Some(frame) = given.0.len().checked_div(batch.frames) {
+        if batch.frames > 0 {
             let partial = all < batch.frames * spf || work.advance.present.iter().any(|present| !present);
             if partial {
                 given.0.view_mut().zero(stream)?;
             }
             given.1.view_mut().zero(stream)?;
             if batch.filled > 0 {
-                given.0.slice_mut(..frame)?.copy_from(stream, self.open.view())?;
+                let (width, to_pitch, pieces) = given_order.head(batch.filled);
+                let (_, from_pitch, _) = open_order.head(batch.filled);
+                let mut to = given.0.view_mut();
+                to.copy_rows_from(stream, to_pitch, self.open.view(), from_pitch, width, pieces)?;
                 given.1.slice_mut(..inputs)?.copy_from(stream, self.open_saturated.view())?;
             }
         }
@@ -364,7 +414,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
     }
 
     /// The frame that is not complete.
-    pub(in crate::f_engine) fn close(&mut self, stream: &Stream) -> Result<Queued<Q>, ChannelizerError> {
+    pub(in crate::f_engine) fn close(&mut self) -> Result<Queued<Q>, ChannelizerError> {
+        let stream = &self.stream;
         let mut closed = (self.pool.take(stream, self.open.len())?, self.pool.take(stream, self.open_saturated.len())?);
         self.copy_open(stream, &mut closed)?;
         Ok(closed)

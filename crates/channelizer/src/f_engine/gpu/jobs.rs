@@ -48,7 +48,9 @@ pub(super) struct Places<'a> {
     /// Bits from row to row of what is held.
     pub(super) held_row_bits: u64,
     pub(super) chunk: ChunkRows,
-    pub(super) order: Order,
+    /// Where frames that are given away lie, and the one that stays open.
+    pub(super) given: Order,
+    pub(super) open: Order,
     /// Most spectra of a job that begins with a spectrum.
     pub(super) most: &'a dyn Fn(u64) -> usize,
 }
@@ -122,7 +124,8 @@ fn next(
             input as u64 * places.held_row_bits + from * chunk.sample_bits
         }
     };
-    let (place, time_in_period) = places.order.at(frame, place, input);
+    let order = if target == Target::Given { &places.given } else { &places.open };
+    let (place, time_in_period) = order.at(frame, place, input);
     let job = Job {
         first_bit,
         place,
@@ -172,7 +175,7 @@ mod tests {
             generation: 0,
             row: None,
         };
-        let order = Order::new(inputs, &settings.channels, spf, None);
+        let order = settings.order(inputs, 1);
         let mut seam = Seam::new(4);
         let (mut first, mut seen, mut anew_once) = (1000u64, 0, false);
         for times in [300, 7, 1, 400, 90, 1000] {
@@ -200,7 +203,7 @@ mod tests {
             let batch = Batch::new(spf, filled, advance.spectra, false);
             let chunk = ChunkRows { first: first as i64, times, sample_bits: bits.into(), row_bits: 1 << 20 };
             let work = Work { settings: &settings, timeline: &timeline, advance: &advance, batch, close: None };
-            let places = Places { seam: &seam, held_row_bits: 1 << 16, chunk, order, most: &most };
+            let places = Places { seam: &seam, held_row_bits: 1 << 16, chunk, given: order, open: order, most: &most };
             let mut covered = Array2::from_elem((advance.spectra, 4), 0);
             for launch in launches(&work, &places) {
                 for job in launch.jobs {

@@ -8,11 +8,9 @@
 //! tables    jobs and spans on their way to the device
 //! kernels   which kernel runs them
 //! engine    buffers and launches
-//! frames    frames in device memory
 //! ```
 
 mod engine;
-mod frames;
 mod jobs;
 mod kernels;
 mod order;
@@ -21,6 +19,5 @@ mod seam;
 mod tables;
 
 pub(super) use engine::{GpuEngine, Queued};
-pub use frames::{DeviceChannelized, DeviceFrames};
 pub(super) use kernels::{check, check_format};
 pub(super) use order::Order;

@@ -6,11 +6,13 @@ use fringes_types::Inputs;
 
 use crate::gpu::Place;
 
-/// A frame `[antenna][channel][spectrum][pol]`, or in the correlator's rows `[channel][spectrum / R][input][R]`.
+/// Frames `[frame][antenna][channel][spectrum][pol]`, or all of them in the correlator's rows,
+/// `[channel][frame x spectrum / R][input][R]`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::f_engine) struct Order {
     channels: (usize, usize),
     spectra: usize,
+    frames: usize,
     pols: usize,
     antennas: usize,
     /// Spectra of a row, of which a frame has whole ones.
@@ -23,15 +25,11 @@ impl Order {
         inputs: Inputs,
         channels: &Range<usize>,
         spectra: usize,
+        frames: usize,
         row: Option<usize>,
     ) -> Self {
         let (pols, antennas) = (inputs.pols(), inputs.antennas());
-        Self { channels: (channels.start, channels.len()), spectra, pols, antennas, row }
-    }
-
-    /// Whether it is of rows.
-    pub(super) fn is_rows(&self) -> bool {
-        self.row.is_some()
+        Self { channels: (channels.start, channels.len()), spectra, frames, pols, antennas, row }
     }
 
     /// Elements of a frame, saturating.
@@ -44,7 +42,7 @@ impl Order {
         let inputs = self.antennas * self.pols;
         let (channel_stride, period, period_stride, time_stride) = match self.row {
             None => (self.spectra * self.pols, self.spectra, self.elements(), self.pols),
-            Some(row) => (self.spectra * inputs, row, row * inputs, 1),
+            Some(row) => (self.frames * self.spectra * inputs, row, row * inputs, 1),
         };
         Place {
             first_channel: self.channels.0 as u32,
@@ -58,21 +56,29 @@ impl Order {
 
     /// Element of the first channel of spectrum 0 of the period that a frame's spectrum of an input is in, and the spectrum's number within the period.
     pub(super) fn at(&self, frame: usize, spectrum: usize, input: usize) -> (u64, u32) {
-        let frame = frame * self.elements();
         let (first, time) = match self.row {
             None => {
                 let of_antenna = self.channels.1 * self.spectra * self.pols;
-                (input / self.pols * of_antenna + input % self.pols, spectrum)
+                (frame * self.elements() + input / self.pols * of_antenna + input % self.pols, spectrum)
             }
-            Some(row) => ((spectrum / row * self.antennas * self.pols + input) * row, spectrum % row),
+            Some(row) => {
+                let number = (frame * self.spectra + spectrum) / row;
+                ((number * self.antennas * self.pols + input) * row, spectrum % row)
+            }
         };
-        ((frame + first) as u64, time as u32)
+        (first as u64, time as u32)
     }
 
-    /// Element of a value.
-    pub(super) fn element(&self, frame: usize, channel: usize, spectrum: usize, input: usize) -> usize {
-        let ((first, time), place) = (self.at(frame, spectrum, input), self.place());
-        first as usize + channel * place.channel_stride as usize + time as usize * place.time_stride as usize
+    /// The pieces of memory in which the first `filled` spectra of the first frame lie, at least: how many elements each has, from piece
+    /// to piece, and how many pieces there are.
+    pub(super) fn head(&self, filled: usize) -> (usize, usize, usize) {
+        match self.row {
+            None => (self.elements(), self.elements(), 1),
+            Some(row) => {
+                let (width, inputs) = (filled.next_multiple_of(row), self.antennas * self.pols);
+                (width * inputs, self.frames * self.spectra * inputs, self.channels.1)
+            }
+        }
     }
 }
 
@@ -84,7 +90,8 @@ mod tests {
     fn every_value_has_its_own_place_in_either_order() {
         let (inputs, frames, spectra) = (Inputs::new(3, 2).unwrap(), 2, 8);
         for row in [None, Some(4), Some(8)] {
-            let order = Order::new(inputs, &(2..7), spectra, row);
+            let order = Order::new(inputs, &(2..7), spectra, frames, row);
+            let place = order.place();
             let mut all = Vec::new();
             for frame in 0..frames {
                 for (channel, spectrum, input) in
@@ -93,16 +100,38 @@ mod tests {
                     let expected = match row {
                         None => (((frame * 3 + input / 2) * 5 + channel) * spectra + spectrum) * 2 + input % 2,
                         Some(row) => {
-                            let rows = (frame * 5 + channel) * (spectra / row) + spectrum / row;
-                            (rows * 6 + input) * row + spectrum % row
+                            let time = frame * spectra + spectrum;
+                            let rows = channel * (frames * spectra / row) + time / row;
+                            (rows * 6 + input) * row + time % row
                         }
                     };
-                    assert_eq!(order.element(frame, channel, spectrum, input), expected);
+                    let (first, time) = order.at(frame, spectrum, input);
+                    let channel = channel * place.channel_stride as usize;
+                    let found = first as usize + channel + time as usize * place.time_stride as usize;
+                    assert_eq!(found, expected);
                     all.push(expected);
                 }
             }
             all.sort_unstable();
             assert!(all.into_iter().eq(0..frames * order.elements()));
+        }
+    }
+
+    #[test]
+    fn the_head_of_a_frame_is_where_its_first_spectra_are() {
+        let inputs = Inputs::new(3, 2).unwrap();
+        for (row, filled) in [(Some(4), 1), (Some(4), 4), (Some(4), 5), (Some(8), 3), (None, 3)] {
+            let order = Order::new(inputs, &(2..7), 8, 3, row);
+            let (width, pitch, pieces) = order.head(filled);
+            let place = order.place();
+            for (channel, spectrum, input) in
+                (0..5).flat_map(|c| (0..filled).flat_map(move |s| (0..6).map(move |i| (c, s, i))))
+            {
+                let (first, time) = order.at(0, spectrum, input);
+                let channel = channel * place.channel_stride as usize;
+                let at = first as usize + channel + time as usize * place.time_stride as usize;
+                assert!(at / pitch < pieces && at % pitch < width, "{row:?} {filled}");
+            }
         }
     }
 }

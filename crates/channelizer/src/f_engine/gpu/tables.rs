@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use fringes_backend::Staging;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Stream};
 
 use crate::ChannelizerError;
 use crate::gpu::samples::Span;
-use crate::gpu::{Job, JobTable, Staging};
+use crate::gpu::{Job, JobTable};
 
 /// Words of 16 bytes at which pieces begin.
 const ALIGNMENT: usize = 4;
