@@ -119,7 +119,7 @@ impl FrontEnd {
             Chunk::Complex(samples) => channelise(&mut self.banks, samples)?,
         };
         let voltages = join(parts)?;
-        Ok(voltages.map(|voltages| voltages.with_frequencies(self.frequencies)))
+        Ok(voltages.map(|voltages| voltages.with_frequencies(self.frequencies)).transpose()?)
     }
 }
 

@@ -140,7 +140,7 @@ fn the_axes_of_the_voltages_become_those_of_the_beams() {
     let clock = SpectrumClock { first_sample: 77, samples_between_spectra: 16, sample_rate_hz: 1e6 };
     let frequencies = Frequencies { first_hz: 1e9, step_hz: 1e3 };
     let inputs = Inputs::new(2, 2).unwrap();
-    let voltages = Voltages::new(noise((2, 3, 4), 1), inputs).unwrap().with_frequencies(frequencies);
+    let voltages = Voltages::new(noise((2, 3, 4), 1), inputs).unwrap().with_frequencies(frequencies).unwrap();
     let voltages = voltages.with_clock(clock).unwrap();
     let beams = beamform(&Backend::cpu(), &voltages, &IncoherentBeams::sum(inputs)).unwrap();
     assert_eq!((beams.clock(), beams.frequencies()), (clock, frequencies));

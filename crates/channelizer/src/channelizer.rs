@@ -337,7 +337,7 @@ pub(crate) fn finish(
     clock: SpectrumClock,
     presence: Option<Array2<bool>>,
 ) -> Result<Voltages<Complex<f32>>, ChannelizerError> {
-    let voltages = Voltages::from_checked(data, inputs)?.with_frequencies(frequencies).with_clock(clock)?;
+    let voltages = Voltages::from_checked(data, inputs)?.with_frequencies(frequencies)?.with_clock(clock)?;
     Ok(match presence.filter(|presence| presence.iter().any(|present| !present)) {
         Some(presence) => voltages.with_presence(presence)?,
         None => voltages,

@@ -176,7 +176,7 @@ fn with_axes_of<Q: QuantisedSample>(
     saturated: Array1<u64>,
 ) -> Result<Quantised<Q>, ChannelizerError> {
     let mut voltages = Voltages::from_checked(data, source.inputs())?
-        .with_frequencies(source.frequencies())
+        .with_frequencies(source.frequencies())?
         .with_clock(source.clock())?;
     if let Some(presence) = source.presence() {
         voltages = voltages.with_presence(presence.to_owned())?;

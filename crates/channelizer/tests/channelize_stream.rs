@@ -79,7 +79,7 @@ fn join(outputs: Vec<Output>) -> Option<Output> {
     let presence: Vec<_> = presence.iter().map(|presence| presence.view()).collect();
     let (data, presence) = (concatenate(Axis(1), &data).unwrap(), concatenate(Axis(0), &presence).unwrap());
     let joined = Voltages::from_checked(data.as_standard_layout().into_owned(), count).unwrap();
-    let joined = joined.with_frequencies(first.frequencies()).with_clock(first.clock()).unwrap();
+    let joined = joined.with_frequencies(first.frequencies()).unwrap().with_clock(first.clock()).unwrap();
     Some(if presence.iter().all(|&present| present) { joined } else { joined.with_presence(presence).unwrap() })
 }
 

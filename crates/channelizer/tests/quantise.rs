@@ -69,6 +69,7 @@ fn axes_and_presence_are_kept_and_missing_voltages_are_zero() {
     let voltages = Voltages::new(Array3::from_elem((2, 5, 2), Complex::new(300.0, 1.0)), inputs(2))
         .unwrap()
         .with_frequencies(frequencies)
+        .unwrap()
         .with_clock(clock)
         .unwrap()
         .with_presence(presence.clone())

@@ -194,7 +194,7 @@ fn axes_come_from_the_first_spectrum_accumulated() {
     let inputs = Inputs::single_pol(2).unwrap();
     let clock = SpectrumClock { first_sample: 100_000_000_000_000, samples_between_spectra: 8, sample_rate_hz: 2e9 };
     let frequencies = Frequencies { first_hz: 1.4e9, step_hz: 1e3 };
-    let chunk = Voltages::new(bytes((2, 20, 2), 1), inputs).unwrap().with_frequencies(frequencies);
+    let chunk = Voltages::new(bytes((2, 20, 2), 1), inputs).unwrap().with_frequencies(frequencies).unwrap();
     let chunk = chunk.with_clock(clock).unwrap();
     let mut correlator = Correlator::new(&Backend::cpu(), inputs, 2).unwrap();
     correlator.accumulate(&chunk, 5..20).unwrap();
@@ -251,7 +251,7 @@ fn misuse_is_an_error_and_changes_nothing() {
     }
 
     let frequencies = Frequencies { first_hz: 1.0, step_hz: 1.0 };
-    let error = correlator.accumulate(&chunk.clone().with_frequencies(frequencies), 0..1).unwrap_err();
+    let error = correlator.accumulate(&chunk.clone().with_frequencies(frequencies).unwrap(), 0..1).unwrap_err();
     assert_eq!(error, CorrelatorError::Frequencies { expected: Frequencies::default(), actual: frequencies });
     let clock = SpectrumClock { samples_between_spectra: 2, ..SpectrumClock::default() };
     let error = correlator.accumulate(&chunk.clone().with_clock(clock).unwrap(), 0..1).unwrap_err();

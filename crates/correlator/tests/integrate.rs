@@ -252,7 +252,7 @@ fn chunks_that_do_not_continue_the_stream_are_errors_and_change_nothing() {
     let error = refused(&mut integrator, &ones(1, 20, 4).with_clock(clock).unwrap());
     assert_eq!(error, CorrelatorError::SampleRate { expected: RATE, actual: 5.0 });
     let frequencies = Frequencies { first_hz: 7.0, step_hz: 1.0 };
-    let error = refused(&mut integrator, &ones(1, 20, 4).with_frequencies(frequencies));
+    let error = refused(&mut integrator, &ones(1, 20, 4).with_frequencies(frequencies).unwrap());
     assert_eq!(error, CorrelatorError::Frequencies { expected: Frequencies::default(), actual: frequencies });
     let two = Inputs::single_pol(2).unwrap();
     let error = refused(&mut integrator, &chunk(random((1, 1, 2), 1), two, 20, 4));
@@ -264,12 +264,12 @@ fn chunks_that_do_not_continue_the_stream_are_errors_and_change_nothing() {
     assert_eq!(integrator.next_sample(), Some(20));
     assert_eq!(stamps_and_counts(&integrator.push(&ones(1, 20, 4)).unwrap()), [(0, 6)]);
     // At a boundary the frequencies may still not change: it is one stream.
-    assert!(integrator.push(&ones(1, 24, 4).with_frequencies(frequencies)).is_err());
+    assert!(integrator.push(&ones(1, 24, 4).with_frequencies(frequencies).unwrap()).is_err());
     // Ten empty dumps are allowed: 24 ... 240.
     assert_eq!(integrator.push(&ones(1, 264, 4)).unwrap().len(), 10);
     // A finished stream may be followed by any other, earlier ones and other axes included.
     assert_eq!(integrator.finish().map(|dump| stamps_and_counts(&[dump])), Some(vec![(264, 1)]));
-    let other = ones(6, 0, 4).with_frequencies(frequencies);
+    let other = ones(6, 0, 4).with_frequencies(frequencies).unwrap();
     assert_eq!(stamps_and_counts(&integrator.push(&other).unwrap()), [(0, 6)]);
 }
 

@@ -24,28 +24,56 @@ impl Frequencies {
     pub fn channel_hz(&self, channel: usize) -> f64 {
         self.first_hz + channel as f64 * self.step_hz
     }
+
+    /// Checks that both numbers are finite.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] with index 0 for `first_hz`, 1 for `step_hz`.
+    pub fn check(&self) -> Result<(), TypesError> {
+        for (index, (quantity, actual)) in
+            [("frequency of channel 0 in Hz", self.first_hz), ("distance of channels in Hz", self.step_hz)]
+                .into_iter()
+                .enumerate()
+        {
+            if !actual.is_finite() {
+                let (actual, index) = (actual.to_string(), vec![index]);
+                return Err(TypesError::NotFinite { quantity, actual, index });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Which ADC sample a spectrum belongs to: spectrum `t` is stamped `first_sample + t * samples_between_spectra`.
 ///
-/// The default is one spectrum a sample at 1 Hz, from sample 0.
+/// The default is one spectrum a sample, from sample 0, at an unset sample rate: see
+/// [`SpectrumClock::has_sample_rate`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpectrumClock {
     /// ADC sample counter of the first spectrum.
     pub first_sample: u64,
     /// ADC samples from one spectrum to the next, at least 1.
     pub samples_between_spectra: u64,
-    /// ADC sample rate in Hz.
+    /// ADC sample rate in Hz; [`SpectrumClock::UNSET_SAMPLE_RATE_HZ`] where nobody has set it.
     pub sample_rate_hz: f64,
 }
 
 impl Default for SpectrumClock {
     fn default() -> Self {
-        Self { first_sample: 0, samples_between_spectra: 1, sample_rate_hz: 1.0 }
+        Self { first_sample: 0, samples_between_spectra: 1, sample_rate_hz: Self::UNSET_SAMPLE_RATE_HZ }
     }
 }
 
 impl SpectrumClock {
+    /// The sample rate of data whose rate was never set: 1 Hz, so that times count samples and frequencies are in
+    /// cycles a sample. Files that state times and frequencies refuse it.
+    pub const UNSET_SAMPLE_RATE_HZ: f64 = 1.0;
+
+    /// Whether the sample rate was set, that is, differs from [`SpectrumClock::UNSET_SAMPLE_RATE_HZ`].
+    pub fn has_sample_rate(&self) -> bool {
+        self.sample_rate_hz != Self::UNSET_SAMPLE_RATE_HZ
+    }
+
     /// Checks the clock's values.
     ///
     /// # Errors
@@ -69,4 +97,28 @@ impl SpectrumClock {
 /// `Ok` if `actual` is finite and above 0.
 pub(crate) fn check_positive(quantity: &'static str, actual: f64) -> Result<(), TypesError> {
     if actual.is_finite() && actual > 0.0 { Ok(()) } else { Err(TypesError::NotPositive { quantity, actual }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_that_are_no_numbers_are_refused() {
+        let good = Frequencies { first_hz: 1e9, step_hz: -1e3 };
+        assert_eq!(good.check(), Ok(()));
+        for (index, bad) in [
+            (0, Frequencies { first_hz: f64::NAN, ..good }),
+            (1, Frequencies { step_hz: f64::NEG_INFINITY, ..good }),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert!(matches!(&error, TypesError::NotFinite { index: at, .. } if *at == [index]), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_the_default_clock_has_no_rate() {
+        assert!(!SpectrumClock::default().has_sample_rate());
+        assert!(SpectrumClock { sample_rate_hz: 1e6, ..SpectrumClock::default() }.has_sample_rate());
+    }
 }

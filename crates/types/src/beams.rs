@@ -71,9 +71,11 @@ impl<T> Beams<T> {
     /// Beams with their axes.
     ///
     /// # Errors
-    /// [`TypesError::NotPositive`] if the clock's rate or spacing is not positive.
+    /// [`TypesError::NotPositive`] if the clock's rate or spacing is not positive, [`TypesError::NotFinite`] for
+    /// frequencies that are not finite.
     pub fn new(data: Array3<T>, frequencies: Frequencies, clock: SpectrumClock) -> Result<Self, TypesError> {
         clock.check()?;
+        frequencies.check()?;
         Ok(Self { data, frequencies, clock })
     }
 

@@ -16,7 +16,8 @@ use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSa
 /// | spectrum | 0 | 0 | 1 | 1 | 2 | 2 | 0 | 0 | 1 | 1 | 2 | 2 |
 /// | pol | 0 | 1 | 0 | 1 | 0 | 1 | 0 | 1 | 0 | 1 | 0 | 1 |
 ///
-/// Integer formats are checked at construction: the most negative value is not a sample.
+/// Integer formats are checked at construction: the most negative value is not a sample. Where packets may be lost,
+/// [`Heaps::from_received`] takes the flags with the data and asks nothing of heaps that did not come.
 ///
 /// # Layout
 /// Any `ndarray` layout is taken; standard (row-major) layout is fastest, and the only one that goes to a GPU without a copy.
@@ -45,6 +46,27 @@ impl<V: VoltageSample> Heaps<V> {
         Ok(heaps)
     }
 
+    /// Heaps as they were received, with presence flags `[batch][antenna]`, true where the heap came. What an absent
+    /// heap's part of the array holds does not matter, such as what was in a buffer before: illegal integers in it become
+    /// 0.
+    ///
+    /// # Errors
+    /// As [`Heaps::new`] for the heaps that came, and as [`Heaps::with_presence`].
+    pub fn from_received(data: Array5<V>, presence: Array2<bool>) -> Result<Self, TypesError> {
+        let mut heaps = Self::from_checked(data)?.with_presence(presence)?;
+        let Self { data, presence, .. } = &mut heaps;
+        for ((batch, antenna, channel, spectrum, pol), value) in
+            data.indexed_iter_mut().filter(|(_, value)| !value.is_sample())
+        {
+            if presence.as_ref().is_none_or(|flags| flags[(batch, antenna)]) {
+                let index = vec![batch, antenna, channel, spectrum, pol];
+                return Err(TypesError::MostNegative { format: V::FORMAT, index });
+            }
+            *value = V::zeroed();
+        }
+        Ok(heaps)
+    }
+
     /// As [`Heaps::new`] for data whose values are legal by construction, such as a quantiser's output: checks the shape only.
     ///
     /// # Errors
@@ -61,9 +83,13 @@ impl<V: VoltageSample> Heaps<V> {
     }
 
     /// Sets the channel frequencies.
-    pub fn with_frequencies(mut self, frequencies: Frequencies) -> Self {
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] if one of the two numbers is not finite.
+    pub fn with_frequencies(mut self, frequencies: Frequencies) -> Result<Self, TypesError> {
+        frequencies.check()?;
         self.frequencies = frequencies;
-        self
+        Ok(self)
     }
 
     /// Sets the time axis: the stamp of the first batch's first spectrum, and the spacing of spectra.
@@ -76,7 +102,8 @@ impl<V: VoltageSample> Heaps<V> {
         Ok(self)
     }
 
-    /// Sets presence flags `[batch][antenna]`, true where the heap came. What an absent heap's part of the array holds does not matter.
+    /// Sets presence flags `[batch][antenna]`, true where the heap came. What an absent heap's part of the array holds does not matter;
+    /// where that may be an illegal integer, [`Heaps::from_received`] takes both at once.
     ///
     /// # Errors
     /// [`TypesError::Dimension`] if their shape differs from the data's.
@@ -189,6 +216,21 @@ mod tests {
             assert_eq!(voltages.presence().unwrap()[(time, input)], flags[(batch, antenna)]);
         }
         assert!(self::heaps((1, 1, 1, 1, 1)).to_voltages().presence().is_none());
+    }
+
+    #[test]
+    fn absent_heaps_may_hold_anything() {
+        let mut data = Array5::from_elem((2, 3, 4, 5, 2), Complex::new(1i8, 1));
+        let flags = Array2::from_shape_fn((2, 3), |at| at != (0, 2));
+        data[(0, 2, 3, 4, 1)] = Complex::new(-128, 7);
+        let received = Heaps::from_received(data.clone(), flags.clone()).unwrap();
+        assert_eq!(received.presence().unwrap(), flags);
+        assert_eq!(received.data()[(0, 2, 3, 4, 1)], Complex::new(0, 0));
+        data[(1, 2, 3, 4, 1)].re = -128; // came
+        let error = Heaps::from_received(data, flags).unwrap_err();
+        assert_eq!(error, TypesError::MostNegative { format: crate::SampleFormat::Int8, index: vec![1, 2, 3, 4, 1] });
+        let data = Array5::from_elem((2, 3, 4, 5, 2), crate::Complex4(0x80));
+        assert!(Heaps::from_received(data, Array2::from_elem((2, 3), false)).is_ok());
     }
 
     #[test]

@@ -23,7 +23,8 @@ impl<A: Accumulator> Visibilities<A> {
     ///
     /// # Errors
     /// [`TypesError::Dimension`] if an array does not have the number of baselines of `order`, [`TypesError::OrderPols`]
-    /// if the order cannot hold the inputs, [`TypesError::NotPositive`] for a bad clock.
+    /// if the order cannot hold the inputs, [`TypesError::NotPositive`] for a bad clock, [`TypesError::NotFinite`] for
+    /// frequencies that are not finite.
     pub fn new(
         data: Array2<A>,
         inputs: Inputs,
@@ -35,6 +36,7 @@ impl<A: Accumulator> Visibilities<A> {
     ) -> Result<Self, TypesError> {
         order.check(inputs)?;
         clock.check()?;
+        frequencies.check()?;
         let expected = order.len(inputs);
         for (array, actual) in [("visibilities", data.ncols()), ("valid samples", valid_samples.len())] {
             if actual != expected {

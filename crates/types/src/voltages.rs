@@ -6,7 +6,8 @@ use crate::{Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSa
 
 /// Channelised voltages `[channel][time][input]` of one of the formats of [`VoltageSample`].
 ///
-/// Integer formats are checked at construction: the most negative value is not a sample.
+/// Integer formats are checked at construction: the most negative value is not a sample. Where data may be missing,
+/// [`Voltages::from_received`] takes the flags with the data and asks nothing of what is absent.
 ///
 /// # Layout
 /// Any `ndarray` layout is taken; standard (row-major) layout is fastest.
@@ -30,6 +31,24 @@ impl<V: VoltageSample> Voltages<V> {
         let illegal = voltages.data.indexed_iter().find(|(_, value)| !value.is_sample());
         if let Some(((channel, time, input), _)) = illegal {
             return Err(TypesError::MostNegative { format: V::FORMAT, index: vec![channel, time, input] });
+        }
+        Ok(voltages)
+    }
+
+    /// Voltages as they were received, with presence flags `[time][input]`, true where the voltage is present (in all
+    /// channels). Absent voltages may hold anything, such as what was in a buffer before: illegal integers among them
+    /// become 0.
+    ///
+    /// # Errors
+    /// As [`Voltages::new`] for present values, and as [`Voltages::with_presence`].
+    pub fn from_received(data: Array3<V>, inputs: Inputs, presence: Array2<bool>) -> Result<Self, TypesError> {
+        let mut voltages = Self::from_checked(data, inputs)?.with_presence(presence)?;
+        let Self { data, presence, .. } = &mut voltages;
+        for ((channel, time, input), value) in data.indexed_iter_mut().filter(|(_, value)| !value.is_sample()) {
+            if presence.as_ref().is_none_or(|flags| flags[(time, input)]) {
+                return Err(TypesError::MostNegative { format: V::FORMAT, index: vec![channel, time, input] });
+            }
+            *value = V::zeroed();
         }
         Ok(voltages)
     }
@@ -67,9 +86,13 @@ impl<V: VoltageSample> Voltages<V> {
     }
 
     /// Sets the channel frequencies.
-    pub fn with_frequencies(mut self, frequencies: Frequencies) -> Self {
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] if one of the two numbers is not finite.
+    pub fn with_frequencies(mut self, frequencies: Frequencies) -> Result<Self, TypesError> {
+        frequencies.check()?;
         self.frequencies = frequencies;
-        self
+        Ok(self)
     }
 
     /// Sets the time axis.
@@ -136,5 +159,36 @@ impl<V: VoltageSample> Voltages<V> {
     /// Presence flags `[time][input]`, `None` if everything is present.
     pub fn presence(&self) -> Option<ArrayView2<'_, bool>> {
         self.presence.as_ref().map(|presence| presence.view())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_complex::Complex;
+
+    use super::*;
+    use crate::SampleFormat;
+
+    #[test]
+    fn absent_voltages_may_hold_anything() {
+        let inputs = Inputs::single_pol(2).unwrap();
+        let mut data = Array3::from_elem((3, 4, 2), Complex::new(5i8, -5));
+        let flags = Array2::from_shape_fn((4, 2), |at| at != (1, 0));
+        data[(2, 1, 0)].im = -128;
+        let received = Voltages::from_received(data.clone(), inputs, flags.clone()).unwrap();
+        assert_eq!(received.data()[(2, 1, 0)], Complex::new(0, 0));
+        assert_eq!(received.data()[(2, 1, 1)], Complex::new(5, -5));
+        assert_eq!(received.presence().unwrap(), flags);
+        data[(0, 3, 1)].re = -128; // present
+        let error = Voltages::from_received(data, inputs, flags).unwrap_err();
+        assert_eq!(error, TypesError::MostNegative { format: SampleFormat::Int8, index: vec![0, 3, 1] });
+    }
+
+    #[test]
+    fn frequencies_that_are_no_numbers_are_refused() {
+        let voltages = Voltages::new(Array3::from_elem((1, 1, 1), Complex::new(1i8, 1)), Inputs::new(1, 1).unwrap());
+        let frequencies = Frequencies { first_hz: f64::NAN, step_hz: 1.0 };
+        let error = voltages.unwrap().with_frequencies(frequencies).unwrap_err();
+        assert!(matches!(error, TypesError::NotFinite { .. }), "{error}");
     }
 }

@@ -242,7 +242,7 @@ fn joined<Q: FrameSample>(channelized: Channelized<Q>) -> Result<Channelized<Q>,
         .collect();
     let present: Vec<_> = present.iter().map(|flags| flags.view()).collect();
     let present = ndarray::concatenate(ndarray::Axis(0), &present)?;
-    let mut heaps = fringes::Heaps::from_checked(data)?.with_frequencies(frequencies).with_clock(clock)?;
+    let mut heaps = fringes::Heaps::from_checked(data)?.with_frequencies(frequencies)?.with_clock(clock)?;
     if present.iter().any(|present| !present) {
         heaps = heaps.with_presence(present)?;
     }

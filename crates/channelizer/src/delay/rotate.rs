@@ -111,7 +111,7 @@ pub fn fine_rotate<V: FrameSample>(
     let layout = RotationLayout::Voltages { channels, times, inputs };
     let saturated = run(backend, layout, rotation, voltages.clock(), data.as_slice_mut().unwrap_or_default())?;
     let mut values = Voltages::from_checked(data, voltages.inputs())?
-        .with_frequencies(voltages.frequencies())
+        .with_frequencies(voltages.frequencies())?
         .with_clock(voltages.clock())?;
     if let Some(presence) = voltages.presence() {
         values = values.with_presence(presence.to_owned())?;
@@ -138,7 +138,7 @@ pub fn fine_rotate_heaps<V: FrameSample>(
     }
     let layout = RotationLayout::Heaps { batches, antennas, channels, spectra, pols };
     let saturated = run(backend, layout, rotation, heaps.clock(), data.as_slice_mut().unwrap_or_default())?;
-    let mut values = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies()).with_clock(heaps.clock())?;
+    let mut values = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies())?.with_clock(heaps.clock())?;
     if let Some(presence) = heaps.presence() {
         values = values.with_presence(presence.to_owned())?;
     }

@@ -111,7 +111,7 @@ impl Header {
         saturated: Array2<u64>,
     ) -> Result<Frames<Q>, ChannelizerError> {
         let present = self.antennas_present();
-        let mut heaps = Heaps::from_checked(data)?.with_frequencies(self.frequencies).with_clock(self.clock)?;
+        let mut heaps = Heaps::from_checked(data)?.with_frequencies(self.frequencies)?.with_clock(self.clock)?;
         if present.iter().any(|present| !present) {
             heaps = heaps.with_presence(present)?;
         }
