@@ -20,6 +20,11 @@ impl Default for Frequencies {
 }
 
 impl Frequencies {
+    /// The frequencies of `channels` channels, `step_hz` apart, with their middle at `centre_hz`.
+    pub fn around(centre_hz: f64, channels: usize, step_hz: f64) -> Self {
+        Self { first_hz: centre_hz - step_hz * (channels as f64 - 1.0) / 2.0, step_hz }
+    }
+
     /// Centre frequency of a channel in Hz.
     pub fn channel_hz(&self, channel: usize) -> f64 {
         self.first_hz + channel as f64 * self.step_hz
@@ -107,12 +112,20 @@ mod tests {
     fn frequencies_that_are_no_numbers_are_refused() {
         let good = Frequencies { first_hz: 1e9, step_hz: -1e3 };
         assert_eq!(good.check(), Ok(()));
-        for (index, bad) in [
-            (0, Frequencies { first_hz: f64::NAN, ..good }),
-            (1, Frequencies { step_hz: f64::NEG_INFINITY, ..good }),
-        ] {
+        for (index, bad) in
+            [(0, Frequencies { first_hz: f64::NAN, ..good }), (1, Frequencies { step_hz: f64::NEG_INFINITY, ..good })]
+        {
             let error = bad.check().unwrap_err();
             assert!(matches!(&error, TypesError::NotFinite { index: at, .. } if *at == [index]), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_middle_of_the_channels_is_the_centre() {
+        for channels in [1usize, 2, 5, 8] {
+            let frequencies = Frequencies::around(100.0, channels, 2.0);
+            let sum: f64 = (0..channels).map(|channel| frequencies.channel_hz(channel)).sum();
+            assert_eq!((sum / channels as f64, frequencies.step_hz), (100.0, 2.0));
         }
     }
 
