@@ -291,7 +291,8 @@ pub(crate) fn join<Q: FrameSample>(pieces: Vec<Frames<Q>>) -> Option<Frames<Q>> 
     let spectra_present = rows(pieces.iter().map(|piece| piece.spectra_present.view()).collect());
     let saturated: Vec<_> = pieces.iter().map(|piece| piece.saturated.view()).collect();
     let saturated = concatenate(Axis(0), &saturated).unwrap();
-    let mut heaps = Heaps::from_checked(data).unwrap().with_frequencies(frequencies).unwrap().with_clock(clock).unwrap();
+    let mut heaps =
+        Heaps::from_checked(data).unwrap().with_frequencies(frequencies).unwrap().with_clock(clock).unwrap();
     if present.iter().any(|present| !present) {
         heaps = heaps.with_presence(present).unwrap();
     }
