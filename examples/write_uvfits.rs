@@ -68,22 +68,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let inputs = Inputs::new(antennas, pols)?;
     let array = spiral(antennas)?;
     let places = Places::of(&array)?;
-    let header = UvfitsHeader {
-        inputs,
-        channels,
-        frequencies: FREQUENCIES,
-        antennas: places.antennas.clone(),
-        array_position_m: places.array_m,
-        telescope: "Simulated".into(),
-        source: "Centre".into(),
-        phase_centre_ra_rad: PHASE_CENTRE.0,
-        phase_centre_dec_rad: PHASE_CENTRE.1,
-        reference_mjd_day: MJD_DAY,
-        ut1_minus_utc_s: 0.0,
-    };
     let midnight = Epoch::new(MJD_DAY, 0.0)?;
     let toward = |(ra_rad, dec_rad)| Geometry::new(&array, Source::RaDec { ra_rad, dec_rad }, midnight);
     let (centre, source) = (toward(PHASE_CENTRE)?, toward(SOURCE)?);
+    let header = UvfitsHeader {
+        telescope: "Simulated".into(),
+        source: "Centre".into(),
+        ..UvfitsHeader::new(&array, &centre, inputs, channels, FREQUENCIES)?
+    };
     let response = &RESPONSE[..pols];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2023);
 

@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// Format of the recordings: vdif, guppi or dada [default: told from their first bytes].
     #[arg(long, requires = "input")]
     pub(crate) format: Option<FileFormat>,
-    /// Samples a second of one recorded channel, where the recording does not say; of the simulation [default: 8e6].
+    /// Samples a second of one recorded channel, instead of what the recording says; of the simulation [default: 8e6].
     #[arg(long, value_name = "HZ", value_parser = positive)]
     pub(crate) sample_rate: Option<f64>,
-    /// Sky frequency of the middle of the band, where the recording does not say; of the simulation [default: 1.42e9].
+    /// Sky frequency of the middle of the band, instead of what the recording says; of the simulation [default: 1.42e9].
     #[arg(long, value_name = "HZ", value_parser = positive)]
     pub(crate) centre_frequency: Option<f64>,
     /// Which part of a recording is which antenna and polarisation, e.g. 0:0x,1:0y,2:1x,3:1y (see docs/fx.md).

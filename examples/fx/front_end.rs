@@ -1,10 +1,8 @@
 //! Samples in, channelised voltages out: a filter bank for each recorded channel, or nothing where the recording has been
 //! through one and is taken as it is.
 
-use fringes::{
-    Backend, Channelizer, ChannelizerStream, Complex, Frequencies, Sample, Samples, SpectrumClock, Voltages, Window,
-};
-use ndarray::{Array2, Array3, ArrayView3, Axis, concatenate};
+use fringes::{Backend, Channelizer, ChannelizerStream, Complex, Frequencies, Voltages, Window};
+use ndarray::{ArrayView3, Axis, concatenate};
 
 use crate::args::Arguments;
 use crate::failure::{At, Failure, Result};
@@ -112,12 +110,20 @@ impl FrontEnd {
 
     /// Takes samples and returns the spectra that they complete.
     pub(crate) fn push(&mut self, chunk: &Chunk) -> Result<Option<Voltages<Complex<f32>>>> {
-        let parts = match chunk {
-            Chunk::Integer(samples) => channelise(&mut self.banks, std::slice::from_ref(samples.as_ref()))?,
-            Chunk::Real(samples) => channelise(&mut self.banks, samples)?,
-            Chunk::Complex(samples) if self.banks.is_empty() => vec![as_recorded(samples)?],
-            Chunk::Complex(samples) => channelise(&mut self.banks, samples)?,
-        };
+        let mut parts = Vec::new();
+        match chunk {
+            Chunk::Recorded(block) if self.banks.is_empty() => parts.push(block.voltages()?),
+            Chunk::Recorded(block) => {
+                for (channel, bank) in self.banks.iter_mut().enumerate() {
+                    parts.extend(bank.push(block.samples(channel)?.as_chunk())?);
+                }
+            }
+            Chunk::Integer(samples) => {
+                for bank in &mut self.banks {
+                    parts.extend(bank.push(samples.as_ref())?);
+                }
+            }
+        }
         let voltages = join(parts)?;
         Ok(voltages.map(|voltages| voltages.with_frequencies(self.frequencies)).transpose()?)
     }
@@ -154,15 +160,6 @@ fn frequencies(observation: &Observation, channels: usize) -> Result<Frequencies
     Ok(Frequencies { first_hz: centres.first_hz - first, step_hz })
 }
 
-/// Runs the filter bank of each recorded channel.
-fn channelise<S: Sample>(
-    banks: &mut [ChannelizerStream],
-    samples: &[Samples<S>],
-) -> Result<Vec<Voltages<Complex<f32>>>> {
-    let parts = banks.iter_mut().zip(samples).map(|(bank, samples)| bank.push(samples));
-    Ok(parts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-}
-
 /// Voltages of all recorded channels as one.
 fn join(mut parts: Vec<Voltages<Complex<f32>>>) -> Result<Option<Voltages<Complex<f32>>>> {
     if parts.len() < 2 {
@@ -177,27 +174,4 @@ fn join(mut parts: Vec<Voltages<Complex<f32>>>) -> Result<Option<Voltages<Comple
         voltages = voltages.with_presence(flags)?;
     }
     Ok(Some(voltages))
-}
-
-/// Recorded channels as voltages `[channel][time][input]`.
-fn as_recorded(samples: &[Samples<Complex<f32>>]) -> Result<Voltages<Complex<f32>>> {
-    let first = samples.first().ok_or_else(|| Failure::at("recording", "no channels"))?;
-    let shape = (samples.len(), first.times(), first.inputs().len());
-    let mut data = Array3::zeros(shape);
-    for (mut to, from) in data.axis_iter_mut(Axis(0)).zip(samples) {
-        to.assign(&from.data().t());
-    }
-    let clock = SpectrumClock {
-        first_sample: first.first_sample(),
-        samples_between_spectra: 1,
-        sample_rate_hz: first.sample_rate_hz(),
-    };
-    let voltages = Voltages::new(data, first.inputs())?.with_clock(clock)?;
-    Ok(match first.presence() {
-        None => voltages,
-        Some(flags) => {
-            let present = Array2::from_shape_fn((shape.1, shape.2), |(time, input)| flags.is_present(input, time));
-            voltages.with_presence(present)?
-        }
-    })
 }

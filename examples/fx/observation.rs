@@ -1,7 +1,8 @@
 //! What is observed: the facts of a run, and its samples piece by piece, whether they are recorded or simulated.
 
 use fringes::delay::{AntennaArray, Epoch, Source};
-use fringes::{Complex, Frequencies, Inputs, Samples};
+use fringes::io::read::Block;
+use fringes::{Frequencies, Inputs, Samples};
 
 use crate::failure::Result;
 use crate::simulate::geometry::Track;
@@ -57,14 +58,12 @@ impl Observation {
     }
 }
 
-/// Samples of all inputs over some time, one element a recorded channel.
+/// Samples of all inputs over some time.
 pub(crate) enum Chunk {
     /// Integer samples of a simulated ADC, one recorded channel.
     Integer(Box<Samples<i16>>),
-    /// Real samples of a recording.
-    Real(Vec<Samples<f32>>),
-    /// Complex samples of a recording.
-    Complex(Vec<Samples<Complex<f32>>>),
+    /// A piece of a recording.
+    Recorded(Box<Block>),
 }
 
 impl Chunk {
@@ -72,8 +71,7 @@ impl Chunk {
     pub(crate) fn times(&self) -> usize {
         match self {
             Chunk::Integer(samples) => samples.times(),
-            Chunk::Real(samples) => samples.first().map_or(0, Samples::times),
-            Chunk::Complex(samples) => samples.first().map_or(0, Samples::times),
+            Chunk::Recorded(block) => block.times(),
         }
     }
 }

@@ -3,10 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fringes::io::write::{
-    UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter, VisibilityCube, write_visibilities_npz,
-};
-use ndarray::{Array2, Axis};
+use fringes::io::write::{UvfitsHeader, UvfitsWriter, VisibilityCube, write_visibilities_npz};
 
 use crate::failure::{At, Result};
 use crate::observation::Observation;
@@ -31,44 +28,15 @@ pub(crate) fn write_uvfits(
     let cube = &outcome.cube;
     let times = cube.time_s();
     let middle = times.get(times.len() / 2).copied().unwrap_or(0.0);
-    let (Some(start), Some((geometry, [ra_rad, dec_rad]))) = (tracking.start(), tracking.on_the_sky(middle)?) else {
-        return Ok(None);
-    };
-    let array = tracking.array();
-    let antennas = array.names().iter().zip(array.itrf()?);
-    let antennas = antennas
-        .map(|(name, position)| UvfitsAntenna {
-            name: name.chars().take(8).collect(),
-            position_m: [position.x_m, position.y_m, position.z_m],
-        })
-        .collect();
-    let centre = array.require_site()?.itrf()?;
+    let Some(geometry) = tracking.on_the_sky(middle)? else { return Ok(None) };
     let header = UvfitsHeader {
-        inputs: cube.inputs(),
-        channels: cube.channels(),
-        frequencies: cube.frequencies(),
-        antennas,
-        array_position_m: [centre.x_m, centre.y_m, centre.z_m],
         telescope: observation.telescope.clone(),
         source: observation.source_name.clone(),
-        phase_centre_ra_rad: ra_rad,
-        phase_centre_dec_rad: dec_rad,
-        reference_mjd_day: start.mjd_day,
-        ut1_minus_utc_s: 0.0,
+        ..UvfitsHeader::new(tracking.array(), &geometry, cube.inputs(), cube.channels(), cube.frequencies())?
     };
     let path = folder.join("visibilities.uvfits");
     let mut writer = UvfitsWriter::create(&path, &header)?;
-    for (integration, &seconds) in times.iter().enumerate() {
-        let uvw = geometry.uvw(seconds)?;
-        let uvw_m = Array2::from_shape_fn((uvw.len(), 3), |(antenna, axis)| uvw[antenna][axis]);
-        writer.write_integration(&UvfitsIntegration {
-            mid_seconds: start.seconds + seconds,
-            integration_seconds: outcome.integration_s,
-            visibilities: cube.data().index_axis(Axis(0), integration),
-            weights: cube.weight().index_axis(Axis(0), integration),
-            uvw_m: uvw_m.view(),
-        })?;
-    }
+    writer.write_cube(cube, &geometry, outcome.integration_s)?;
     writer.finish().at(path.display())?;
     Ok(Some(path))
 }

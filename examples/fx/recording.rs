@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use fringes::delay::{AntennaArray, Epoch, Source};
-use fringes::io::read::{BlockData, OpenOptions, StreamInfo, VoltageReader, open};
-use fringes::{Frequencies, Inputs, Sample, SamplePresence, Samples};
-use ndarray::{Array3, Axis};
+use fringes::Inputs;
+use fringes::delay::{AntennaArray, Source};
+use fringes::io::read::{OpenOptions, StreamInfo, VoltageReader, open};
 
 use crate::args::Arguments;
-use crate::failure::{At, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::observation::{Chunk, Observation, SampleSource};
 
 /// A recording that is being read.
@@ -25,6 +24,7 @@ impl Recording {
             format: arguments.format,
             mapping: arguments.map.clone(),
             sample_rate_hz: arguments.sample_rate,
+            centre_frequency_hz: arguments.centre_frequency,
             ..OpenOptions::default()
         };
         let reader = open(&arguments.input, &options)?;
@@ -45,12 +45,6 @@ fn observe(info: &StreamInfo, arguments: &Arguments, array: Option<AntennaArray>
         let what = format!("expected {} antennas as in the recording, found {}", info.inputs.antennas(), array.len());
         return Err(Failure::at("--array", what));
     }
-    let width = if info.complex { sample_rate_hz } else { sample_rate_hz / 2.0 };
-    let asked = arguments.centre_frequency.map(|centre_hz| Frequencies {
-        first_hz: centre_hz - (info.channels as f64 - 1.0) / 2.0 * width,
-        step_hz: width,
-    });
-    let start = info.start.map(|start| Epoch { mjd_day: start.mjd_day, seconds: start.seconds });
     let recorded = info.source.as_ref().and_then(|source| {
         let (ra, dec) = (source.ra_deg?, source.dec_deg?);
         Some(Source::RaDec { ra_rad: ra.to_radians(), dec_rad: dec.to_radians() })
@@ -66,8 +60,8 @@ fn observe(info: &StreamInfo, arguments: &Arguments, array: Option<AntennaArray>
         recorded_channels: info.channels,
         bits: info.bits,
         sample_rate_hz,
-        centres: info.frequencies.or(asked),
-        start,
+        centres: info.frequencies,
+        start: info.start,
         total_samples: info.total_samples,
         phase_centre: array.as_ref().and(arguments.source.or(recorded)),
         array,
@@ -105,39 +99,10 @@ impl SampleSource for Recording {
     fn next_chunk(&mut self, times: usize) -> Result<Option<Chunk>> {
         let Some(block) = self.reader.read(times)? else { return Ok(None) };
         self.clamped += block.clamped;
-        let (first, presence) = (block.first_sample, block.presence);
-        Ok(Some(match block.data {
-            BlockData::Real(data) => Chunk::Real(split(data, &self.observation, first, presence.as_ref())?),
-            BlockData::Complex(data) => Chunk::Complex(split(data, &self.observation, first, presence.as_ref())?),
-        }))
+        Ok(Some(Chunk::Recorded(Box::new(block))))
     }
 
     fn clamped(&self) -> u64 {
         self.clamped
     }
-}
-
-/// Samples `[channel][input][time]` as one set of samples a channel.
-fn split<S: Sample>(
-    data: Array3<S>,
-    observation: &Observation,
-    first: u64,
-    presence: Option<&SamplePresence>,
-) -> Result<Vec<Samples<S>>> {
-    data.axis_iter(Axis(0))
-        .enumerate()
-        .map(|(channel, rows)| {
-            let mut samples = Samples::new(rows.to_owned(), observation.inputs)
-                .and_then(|samples| samples.with_sample_rate(observation.sample_rate_hz))
-                .at(&observation.label)?
-                .with_first_sample(first);
-            if let Some(centre_hz) = observation.centre_hz(channel) {
-                samples = samples.with_centre_frequency(centre_hz)?;
-            }
-            if let Some(presence) = presence {
-                samples = samples.with_presence(presence.clone())?;
-            }
-            Ok(samples)
-        })
-        .collect()
 }

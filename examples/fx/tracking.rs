@@ -85,29 +85,7 @@ impl Tracking {
 
     /// The same array with the phase centre in right ascension and declination (ICRS): a phase centre given by its hour
     /// angle is the star that stands there `seconds` after the start. `None` if the time is not known.
-    pub(crate) fn on_the_sky(&self, seconds: f64) -> Result<Option<(Geometry, [f64; 2])>> {
-        let Some(start) = self.start() else { return Ok(None) };
-        let site = self.array.require_site()?;
-        let [ra_rad, dec_rad] = match self.geometry.pointing().source() {
-            Source::RaDec { ra_rad, dec_rad } => [ra_rad, dec_rad],
-            _ => {
-                let wanted = self.direction(seconds)?;
-                let sidereal = self.geometry.pointing().local_sidereal_time_rad(seconds)?;
-                let mut sky = [sidereal - wanted.hour_angle_rad(), wanted.declination_rad()];
-                // Precession, nutation and aberration move a star by a third of a degree, and neighbours alike: each round
-                // takes back what is missing and leaves about a thousandth of it.
-                for _ in 0..8 {
-                    let star = Source::RaDec { ra_rad: sky[0], dec_rad: sky[1] };
-                    let seen = Pointing::new(site, star, start)?.direction(seconds)?;
-                    let [east, north, _] = seen.uvw_axes();
-                    let along = |axis: [f64; 3]| axis.iter().zip(wanted.itrf()).map(|(a, b)| a * b).sum::<f64>();
-                    sky = [sky[0] + along(east) / sky[1].cos().max(1e-6), sky[1] + along(north)];
-                }
-                sky
-            }
-        };
-        let ra_rad = ra_rad.rem_euclid(std::f64::consts::TAU);
-        let geometry = Geometry::new(&self.array, Source::RaDec { ra_rad, dec_rad }, start)?;
-        Ok(Some((geometry, [ra_rad, dec_rad])))
+    pub(crate) fn on_the_sky(&self, seconds: f64) -> Result<Option<Geometry>> {
+        Ok(self.dated.then(|| self.geometry.on_the_sky(seconds)).transpose()?)
     }
 }

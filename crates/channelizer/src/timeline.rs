@@ -289,10 +289,18 @@ impl Timeline {
 
     /// The position of a stream that begins with sample `origin`: the first multiple of the alignment, not before that after the last
     /// spectrum, at which no input's window starts before `origin`.
+    ///
+    /// The delays are asked for at the origin first, and only as far from it as they can matter: polynomials may be good
+    /// near the stream alone. Rates of up to half a sample a sample are assumed before the origin.
     fn begin(&self, origin: u64) -> Result<Position, ChannelizerError> {
         let alignment = self.alignment;
-        // No delay is less than -max_delay, so no earlier stamp can do.
-        let earliest = origin.saturating_sub(self.max_delay).max(self.next_spectrum().unwrap_or(0));
+        // A stamp before the origin needs delays that are all negative there. The first one is where the largest delay
+        // equals the distance from the origin, which is at most twice the largest delay at the origin.
+        let latest = self.delays.iter().map(|delay| delay.evaluate(origin).coarse).max().unwrap_or(0);
+        let before = latest.min(0).unsigned_abs().saturating_mul(2).min(self.max_delay);
+        let earliest = origin.saturating_sub(before).max(self.next_spectrum().unwrap_or(0));
+        // No delay is larger than this, so that no stream begins later.
+        let end = (origin + self.max_delay).next_multiple_of(alignment).max(earliest.next_multiple_of(alignment));
         let mut next = earliest.next_multiple_of(alignment);
         loop {
             let delays: Vec<DelayValue> = self.delays.iter().map(|delay| delay.evaluate(next)).collect();
@@ -302,11 +310,14 @@ impl Timeline {
                 let furthest = starts.collect();
                 return Ok(Position { origin: origin as i64, received: origin, next, furthest });
             }
-            if next > origin + self.max_delay {
+            if next >= end {
+                let at_origin: Vec<DelayValue> = self.delays.iter().map(|delay| delay.evaluate(origin)).collect();
+                self.check_delays(origin, &at_origin)?;
                 self.check_delays(next, &delays)?;
             }
             // Half of what is missing, so that delays that change by up to a sample a sample are not overshot.
-            next = next.saturating_add((late as u64 / 2 / alignment).max(1) * alignment);
+            let step = (late as u64 / 2 / alignment).max(1).saturating_mul(alignment);
+            next = next.saturating_add(step).min(end.max(next + alignment));
         }
     }
 
@@ -315,7 +326,7 @@ impl Timeline {
         match delays.iter().position(|delay| delay.coarse.unsigned_abs() > self.max_delay) {
             None => Ok(()),
             Some(input) => {
-                let (actual, limit) = (delays[input].coarse, self.max_delay);
+                let (actual, limit) = (self.delays[input].delay_samples(sample), self.max_delay);
                 Err(ChannelizerError::DelayTooLarge { input, sample, actual, limit })
             }
         }

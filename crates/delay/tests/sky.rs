@@ -214,6 +214,29 @@ fn uvw_axes_are_a_right_handed_frame_even_at_the_poles() {
 }
 
 #[test]
+fn the_star_of_a_direction_is_seen_there() {
+    let site = Site::from_degrees(-30.7128, 21.4438, 1053.0).unwrap();
+    let epoch = Epoch { mjd_day: 60_676, seconds: 30_000.0 };
+    let array = AntennaArray::from_enu(vec![BASELINE], site).unwrap();
+    for source in ["azel 40 25", "azel 300 80", "ha 01:30:00 -45", "ha -45 20"] {
+        let source: Source = source.parse().unwrap();
+        let geometry = Geometry::new(&array, source, epoch).unwrap();
+        for seconds in [0.0, 4321.0] {
+            let star = geometry.on_the_sky(seconds).unwrap();
+            let [ra_rad, dec_rad] = geometry.pointing().icrs(seconds).unwrap();
+            assert_eq!(star.pointing().source(), Source::RaDec { ra_rad, dec_rad });
+            assert!((0.0..std::f64::consts::TAU).contains(&ra_rad));
+            let (seen, wanted) = (star.direction(seconds).unwrap().itrf(), geometry.direction(seconds).unwrap().itrf());
+            for axis in 0..3 {
+                assert_abs_diff_eq!(seen[axis], wanted[axis], epsilon = 1e-14);
+            }
+            // It stands on the sky: twelve hours later it has gone elsewhere, and is still the same place.
+            assert_eq!(star.pointing().icrs(seconds + 43_200.0).unwrap(), [ra_rad, dec_rad]);
+        }
+    }
+}
+
+#[test]
 fn times_far_from_the_epoch_are_an_error_not_a_panic() {
     let site = Site::from_degrees(0.0, 0.0, 0.0).unwrap();
     let pointing = Pointing::new(site, "0 0".parse().unwrap(), Epoch { mjd_day: 60_000, seconds: 0.0 }).unwrap();

@@ -2,7 +2,8 @@
 
 pub use crate::{
     Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, Correlator,
-    DelayModel, DelaySegment, DownConverter, FEngine, FEngineBuilder, Frequencies, Gains, Inputs, PackedSamples,
-    Quantised, SamplePresence, Samples, SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate,
-    down_convert, f_engine, quantise,
+    DelayModel, DelaySegment, DownConverter, DumpSchedule, FEngine, FEngineBuilder, FftBeams, Frequencies, Gains,
+    Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, PackedSamples, Quantised, SamplePresence, Samples,
+    SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate, down_convert,
+    f16, f_engine, quantise,
 };

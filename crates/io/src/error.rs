@@ -17,6 +17,12 @@ pub enum IoError {
     /// Data that does not fit its declared shape or format.
     #[error(transparent)]
     Types(#[from] fringes_types::TypesError),
+    /// A position, a direction or an instant that cannot be used.
+    #[error(transparent)]
+    Delay(#[from] fringes_delay::DelayError),
+    /// Real samples where channels are asked for.
+    #[error("voltages are complex channels, and the recording holds real samples: channelise them first")]
+    RealVoltages,
     /// No file was given.
     #[error("no recording was given: at least one file is needed")]
     NoFiles,
@@ -146,6 +152,27 @@ pub enum IoError {
         limit: usize,
         /// The text.
         actual: String,
+    },
+    /// Visibilities whose axes differ from those of the file that is written.
+    #[error("{quantity} of the visibilities: expected {expected}, as in the file's header, found {actual}")]
+    Axis {
+        /// What differs.
+        quantity: &'static str,
+        /// What the header says.
+        expected: String,
+        /// What the visibilities say.
+        actual: String,
+    },
+    /// Visibilities of samples whose rate was never set, so that their times are not known.
+    #[error("the sample rate of the visibilities was never set: set it where samples are made (with_sample_rate)")]
+    UnsetSampleRate,
+    /// A phase centre that moves over the sky, where a file gives its right ascension and declination.
+    #[error(
+        "the phase centre is given as seen from the ground ({source_text}): Geometry::on_the_sky gives it a place on the sky"
+    )]
+    MovingPhaseCentre {
+        /// The phase centre.
+        source_text: String,
     },
     /// A day that has no UTC date, or none of four digits.
     #[error("modified Julian day {mjd_day}: expected a day of the years 1960 to 9999 (36934 to 2973483)")]

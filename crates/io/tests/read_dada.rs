@@ -3,8 +3,8 @@
 mod read_support;
 
 use fringes_io::IoError;
-use fringes_io::read::{FileFormat, OpenOptions};
-use fringes_types::Complex;
+use fringes_io::read::{ChannelSamples, DadaOrder, FileFormat, OpenOptions};
+use fringes_types::{Complex, Frequencies, SpectrumClock, TypesError};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -237,4 +237,90 @@ fn wrong_fields_are_named() {
         let error = open_bytes(&[bytes], &OpenOptions::default()).err().unwrap();
         assert!(matches!(&error, IoError::Field { field, .. } if *field == key), "{key} {value}: {error}");
     }
+}
+
+#[test]
+fn the_caller_may_say_the_order_of_channels_and_polarisations() {
+    // Files of both orders that say nothing, or the wrong thing.
+    for (pol_fastest, said) in [(true, None), (true, Some("TPF")), (false, Some("TFP")), (false, Some("nonsense"))] {
+        let recording = Recording { pol_fastest, ..small() };
+        let bytes = String::from_utf8_lossy(&recording.file(0..recording.times)[..4096]).into_owned();
+        let line = bytes.lines().find(|line| line.starts_with("ORDER")).unwrap();
+        let wanted = said.map_or_else(|| "#".to_owned(), |said| format!("ORDER {said}"));
+        let header = bytes.replacen(line, &format!("{wanted:<width$}", width = line.len()), 1);
+        let mut file = recording.file(0..recording.times);
+        file[..4096].copy_from_slice(header.as_bytes());
+        let order = if pol_fastest { "tfp" } else { "TPF" }.parse().unwrap();
+        let options = OpenOptions { dada_order: Some(order), ..OpenOptions::default() };
+        same(&read_bytes(&[file.clone()], &options, 30), &recording.expected(|_| true));
+        // Without it, the channels and polarisations of the first are exchanged.
+        if (pol_fastest, said) == (true, None) {
+            let read = read_bytes(&[file], &OpenOptions::default(), 30);
+            assert_eq!(read.samples[0][1], recording.expected(|_| true).samples[1][0]);
+        }
+    }
+    assert!("TFPX".parse::<DadaOrder>().is_err());
+}
+
+#[test]
+fn blocks_become_samples_and_voltages_with_their_axes() {
+    // Half-way through two files there is a gap.
+    let recording = Recording { channels: 3, ..small() };
+    let files = [recording.file(0..40), recording.file(60..100)];
+    let expected = recording.expected(|time| !(40..60).contains(&time));
+    let mut reader = open_bytes(&files, &OpenOptions::default()).unwrap();
+    assert_eq!(reader.info().clock(7).sample_rate_hz, 2e6);
+    let mut first = 0;
+    while let Some(block) = reader.read(33).unwrap() {
+        let voltages = block.voltages().unwrap();
+        assert_eq!(voltages.data().dim(), (3, block.times(), 2));
+        assert!(voltages.data().is_standard_layout());
+        assert_eq!(voltages.frequencies(), Frequencies { first_hz: 1398e6, step_hz: 2e6 });
+        let clock = SpectrumClock { first_sample: first, samples_between_spectra: 1, sample_rate_hz: 2e6 };
+        assert_eq!(voltages.clock(), clock);
+        for ((channel, time, input), value) in voltages.data().indexed_iter() {
+            let at = first as usize + time;
+            assert_eq!(*value, expected.samples[channel][input][at]);
+            assert_eq!(voltages.presence().is_none_or(|flags| flags[(time, input)]), expected.present[input][at]);
+        }
+        for channel in 0..3 {
+            let ChannelSamples::Complex(samples) = block.samples(channel).unwrap() else {
+                unreachable!("complex samples")
+            };
+            assert_eq!((samples.first_sample(), samples.sample_rate_hz()), (first, 2e6));
+            assert_eq!(samples.centre_hz(), Some(1398e6 + 2e6 * channel as f64));
+            assert_eq!(samples.presence(), block.presence.as_ref());
+            for ((input, time), value) in samples.data().indexed_iter() {
+                assert_eq!(*value, expected.samples[channel][input][first as usize + time]);
+            }
+            assert_eq!(block.samples(channel).unwrap().as_chunk().times(), block.times());
+        }
+        let error = block.samples(3).unwrap_err();
+        assert!(matches!(error, TypesError::Dimension { expected: 3, actual: 3, .. }), "{error}");
+        first += block.times() as u64;
+    }
+    assert_eq!(first, 100);
+    // Real samples are no voltages, and the caller's centre moves the channels.
+    let recording = Recording { complex: false, channels: 2, ..small() };
+    let options = OpenOptions { centre_frequency_hz: Some(5e9), ..OpenOptions::default() };
+    let block = open_bytes(&[recording.file(0..9)], &options).unwrap().read(9).unwrap().unwrap();
+    assert!(matches!(block.voltages(), Err(IoError::RealVoltages)));
+    let ChannelSamples::Real(samples) = block.samples(1).unwrap() else { unreachable!("real samples") };
+    assert_eq!(samples.centre_hz(), Some(5e9 + 1e6));
+}
+
+#[test]
+fn a_recording_that_does_not_know_its_axes_says_so() {
+    let mut fields: Vec<_> = small().fields(0);
+    fields.retain(|(key, _)| !["FREQ", "BW", "TSAMP"].contains(key));
+    let mut file = dada_header(4096, &fields);
+    file.extend([1; 80]);
+    let block = open_bytes(&[file.clone()], &OpenOptions::default()).unwrap().read(99).unwrap().unwrap();
+    let voltages = block.voltages().unwrap();
+    assert!(!voltages.clock().has_sample_rate());
+    assert_eq!(voltages.frequencies(), Frequencies { first_hz: -0.5, step_hz: 1.0 });
+    let options = OpenOptions { sample_rate_hz: Some(1e6), centre_frequency_hz: Some(1e9), ..OpenOptions::default() };
+    let block = open_bytes(&[file], &options).unwrap().read(99).unwrap().unwrap();
+    assert_eq!(block.info.channel_frequencies(), Frequencies { first_hz: 1e9 - 0.5e6, step_hz: 1e6 });
+    assert!(block.voltages().unwrap().clock().has_sample_rate());
 }

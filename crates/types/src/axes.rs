@@ -20,6 +20,11 @@ impl Default for Frequencies {
 }
 
 impl Frequencies {
+    /// The frequencies of `channels` channels, `step_hz` apart, with their middle at `centre_hz`.
+    pub fn around(centre_hz: f64, channels: usize, step_hz: f64) -> Self {
+        Self { first_hz: centre_hz - step_hz * (channels as f64 - 1.0) / 2.0, step_hz }
+    }
+
     /// Centre frequency of a channel in Hz.
     pub fn channel_hz(&self, channel: usize) -> f64 {
         self.first_hz + channel as f64 * self.step_hz
@@ -112,6 +117,15 @@ mod tests {
         {
             let error = bad.check().unwrap_err();
             assert!(matches!(&error, TypesError::NotFinite { index: at, .. } if *at == [index]), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_middle_of_the_channels_is_the_centre() {
+        for channels in [1usize, 2, 5, 8] {
+            let frequencies = Frequencies::around(100.0, channels, 2.0);
+            let sum: f64 = (0..channels).map(|channel| frequencies.channel_hz(channel)).sum();
+            assert_eq!((sum / channels as f64, frequencies.step_hz), (100.0, 2.0));
         }
     }
 

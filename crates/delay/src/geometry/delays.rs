@@ -67,6 +67,17 @@ impl Geometry {
         Ok(self)
     }
 
+    /// The same array with a phase centre that stands on the sky: the place in right ascension and declination (ICRS) that
+    /// is seen `seconds` after the epoch ([`Pointing::icrs`]). Files of visibilities need one.
+    ///
+    /// # Errors
+    /// As [`Pointing::direction`].
+    pub fn on_the_sky(&self, seconds: f64) -> Result<Self, DelayError> {
+        let [ra_rad, dec_rad] = self.pointing.icrs(seconds)?;
+        let pointing = self.pointing.with_source(Source::RaDec { ra_rad, dec_rad })?;
+        Ok(Self { pointing, ..self.clone() })
+    }
+
     /// Number of antennas.
     pub fn antennas(&self) -> usize {
         self.positions.len()

@@ -1,9 +1,12 @@
 //! Pieces of a recording, `[channel][input][time]`.
 
-use fringes_types::{Complex, SamplePresence, TypesError};
-use ndarray::{Array2, Array3, s};
+use std::sync::Arc;
+
+use fringes_types::{Complex, Dimension, Sample, SampleChunk, SamplePresence, Samples, TypesError, Voltages};
+use ndarray::{Array2, Array3, Axis, s};
 
 use super::StreamInfo;
+use crate::IoError;
 
 /// Samples `[channel][input][time]`, real or complex.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,12 +40,98 @@ pub struct Block {
     /// Samples that held the most negative value of 4 or 8 bits, which was clamped to -7 or -127. A complex sample
     /// counts once.
     pub clamped: u64,
+    /// What the recording is, the same for all blocks of a reader.
+    pub info: Arc<StreamInfo>,
+}
+
+/// Samples `[input][time]` of one recorded channel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChannelSamples {
+    /// Real samples.
+    Real(Samples<f32>),
+    /// Complex samples.
+    Complex(Samples<Complex<f32>>),
+}
+
+impl ChannelSamples {
+    /// The samples as operations on chunks take them.
+    pub fn as_chunk(&self) -> &dyn SampleChunk {
+        match self {
+            ChannelSamples::Real(samples) => samples,
+            ChannelSamples::Complex(samples) => samples,
+        }
+    }
+
+    /// Number of samples of each input.
+    pub fn times(&self) -> usize {
+        self.as_chunk().times()
+    }
 }
 
 impl Block {
     /// Number of samples of each input and channel.
     pub fn times(&self) -> usize {
         self.data.dim().2
+    }
+
+    /// The samples `[input][time]` of one recorded channel, as a copy: what a channelizer takes.
+    ///
+    /// Sample rate, sample counter, sky frequency of the channel's middle and presence are the recording's; where the
+    /// recording does not know its rate, it stays [unset](fringes_types::SpectrumClock::has_sample_rate).
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for a channel that the block does not have: the actual number is the channel, the
+    /// expected one the number of channels.
+    pub fn samples(&self, channel: usize) -> Result<ChannelSamples, TypesError> {
+        let expected = self.data.dim().0;
+        if channel >= expected {
+            let (array, dimension) = ("block", Dimension::Channel);
+            return Err(TypesError::Dimension { array, dimension, expected, actual: channel });
+        }
+        Ok(match &self.data {
+            BlockData::Real(data) => ChannelSamples::Real(self.channel(data, channel)?),
+            BlockData::Complex(data) => ChannelSamples::Complex(self.channel(data, channel)?),
+        })
+    }
+
+    fn channel<S: Sample>(&self, data: &Array3<S>, channel: usize) -> Result<Samples<S>, TypesError> {
+        let mut samples = Samples::new(data.index_axis(Axis(0), channel).to_owned(), self.info.inputs)?
+            .with_first_sample(self.first_sample);
+        if let Some(rate) = self.info.sample_rate_hz {
+            samples = samples.with_sample_rate(rate)?;
+        }
+        if let Some(centre_hz) = self.info.centre_hz(channel) {
+            samples = samples.with_centre_frequency(centre_hz)?;
+        }
+        match &self.presence {
+            Some(presence) => samples.with_presence(presence.clone()),
+            None => Ok(samples),
+        }
+    }
+
+    /// The complex samples of a channelised recording as voltages `[channel][time][input]`, with their frequencies
+    /// ([`StreamInfo::channel_frequencies`]), stamps and presence: what a correlator takes.
+    ///
+    /// # Layout
+    /// Standard (row-major), a copy.
+    ///
+    /// # Errors
+    /// [`IoError::RealVoltages`] for real samples, which a channelizer has to make channels of first
+    /// ([`Block::samples`]).
+    pub fn voltages(&self) -> Result<Voltages<Complex<f32>>, IoError> {
+        let BlockData::Complex(data) = &self.data else { return Err(IoError::RealVoltages) };
+        let data = data.view().permuted_axes([0, 2, 1]).as_standard_layout().into_owned();
+        let voltages = Voltages::from_checked(data, self.info.inputs)?
+            .with_frequencies(self.info.channel_frequencies())?
+            .with_clock(self.info.clock(self.first_sample))?;
+        Ok(match &self.presence {
+            Some(presence) => {
+                let shape = (self.times(), self.info.inputs.len());
+                voltages
+                    .with_presence(Array2::from_shape_fn(shape, |(time, input)| presence.is_present(input, time)))?
+            }
+            None => voltages,
+        })
     }
 }
 
@@ -63,6 +152,10 @@ pub struct FrameCounts {
     /// Frames further in the future than [`OpenOptions::longest_gap_seconds`](super::OpenOptions::longest_gap_seconds);
     /// they are left out, and many in a row are an error.
     pub stray: u64,
+    /// Places where reading went on at the next good header ([`OpenOptions::resynchronise`](super::OpenOptions::resynchronise)).
+    pub resynchronised: u64,
+    /// Bytes that were passed over at these places, a frame that lost some of its bytes included.
+    pub skipped_bytes: u64,
 }
 
 impl BlockData {

@@ -1,8 +1,9 @@
 //! What a recording says about itself.
 
-use fringes_types::{Frequencies, Inputs};
+use fringes_delay::Epoch;
+use fringes_types::{Frequencies, Inputs, SpectrumClock};
 
-use super::UtcTime;
+use super::OpenOptions;
 
 /// File format of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,7 +78,7 @@ pub struct StreamInfo {
     /// Centres of the recorded channels, ascending, where the recording gives a sky frequency.
     pub frequencies: Option<Frequencies>,
     /// When sample 0 was taken: sample `n` is `n / sample_rate_hz` seconds later.
-    pub start: Option<UtcTime>,
+    pub start: Option<Epoch>,
     /// Telescope or station, as recorded.
     pub telescope: Option<String>,
     /// Source, as recorded.
@@ -89,4 +90,48 @@ pub struct StreamInfo {
     /// Whether the recorded band runs against the sky (lower sideband). Blocks are turned to ascending frequency: the
     /// channels are reversed, complex samples conjugated, and real samples negated at odd sample numbers.
     pub inverted: bool,
+}
+
+impl StreamInfo {
+    /// The time axis of a channelised recording from sample `first_sample` on: every sample is a spectrum. The sample
+    /// rate is [unset](SpectrumClock::has_sample_rate) where it is not known.
+    pub fn clock(&self, first_sample: u64) -> SpectrumClock {
+        let sample_rate_hz = self.sample_rate_hz.unwrap_or(SpectrumClock::UNSET_SAMPLE_RATE_HZ);
+        SpectrumClock { first_sample, samples_between_spectra: 1, sample_rate_hz }
+    }
+
+    /// Centres of the recorded channels in Hz: those on the sky, or else offsets from the middle of the band, as if
+    /// neighbouring channels touched. Where the sample rate is not known either, one channel is 1 Hz.
+    pub fn channel_frequencies(&self) -> Frequencies {
+        let centred = || Frequencies::around(0.0, self.channels, channel_width_hz(self.complex, self.sample_rate_hz));
+        self.frequencies.unwrap_or_else(centred)
+    }
+
+    /// Sky frequency of the middle of a recorded channel in Hz, where the recording or the caller gives it.
+    pub fn centre_hz(&self, channel: usize) -> Option<f64> {
+        self.frequencies.map(|frequencies| frequencies.channel_hz(channel))
+    }
+}
+
+/// Width of a channel that is sampled no faster than it needs; 1 Hz where the sample rate is not known.
+fn channel_width_hz(complex: bool, sample_rate_hz: Option<f64>) -> f64 {
+    sample_rate_hz.map_or(1.0, |rate| if complex { rate } else { rate / 2.0 })
+}
+
+/// Frequencies of the channels of a recording: those that it says, moved to the middle that the caller gives.
+pub(crate) fn sky_frequencies(
+    recorded: Option<Frequencies>,
+    options: &OpenOptions,
+    channels: usize,
+    complex: bool,
+    sample_rate_hz: Option<f64>,
+) -> Option<Frequencies> {
+    let Some(centre_hz) = options.centre_frequency_hz else { return recorded };
+    let step_hz = recorded.map(|recorded| recorded.step_hz);
+    let step_hz = step_hz.or(sample_rate_hz.map(|_| channel_width_hz(complex, sample_rate_hz)));
+    match step_hz {
+        Some(step_hz) => Some(Frequencies::around(centre_hz, channels, step_hz)),
+        // Of a single channel the middle alone matters.
+        None => (channels == 1).then_some(Frequencies { first_hz: centre_hz, step_hz: 1.0 }),
+    }
 }

@@ -251,6 +251,11 @@ fn find(streams: &[Stream], entry: &Entry) -> Result<usize, String> {
 }
 
 impl InputMap {
+    /// What the map calls VDIF streams by: the station, if it gives one, and the thread.
+    pub(crate) fn vdif_streams(&self) -> impl Iterator<Item = (Option<u16>, u32)> + '_ {
+        self.entries.iter().map(|entry| (entry.station, entry.stream))
+    }
+
     /// The map that the streams have without one.
     fn of_streams(streams: &[Stream]) -> Self {
         let entries = streams.iter().map(|stream| Entry {

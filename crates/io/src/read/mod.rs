@@ -25,6 +25,25 @@
 //! | GUPPI raw | `antenna * pols + pol` | antenna of NANTS | pol | OBSNCHAN / NANTS |
 //! | PSRDADA | pol | 0 | pol | NCHAN |
 //!
+//! Within one time, PSRDADA files hold `[pol][channel]`, or `[channel][pol]` if their header has `ORDER TFP`. A file in that
+//! order whose header does not say so would come out with channels and polarisations exchanged:
+//! [`OpenOptions::dada_order`] says it for the file. Other keywords of PSRDADA:
+//!
+//! | keyword | taken as |
+//! |---|---|
+//! | NBIT, NDIM, NPOL, NCHAN | required: 8 or 16 bits, two's complement, 1 (real) or 2 (complex) parts |
+//! | ORDER | TPF, also if it is missing: `[time][pol][channel]`; TFP: `[time][channel][pol]` |
+//! | HDR_SIZE | bytes of the header, 4096 if it is missing |
+//! | FILE_SIZE | most bytes behind the header; a file may have fewer |
+//! | OBS_OFFSET | bytes since the start of the observation: says what is missing or doubled between files |
+//! | UTC_START, MJD_START | when OBS_OFFSET was 0; the first that can be read |
+//! | FREQ, BW | centre and width of the band in MHz; a negative width runs downward in frequency |
+//! | TSAMP | sample time in microseconds; from BW if it is missing |
+//!
+//! Of the threads and stations of VDIF, those of a few frames among the first 4096 are left out as flipped bits of damaged
+//! headers: streams with at most an eighth of the frames of the commonest stream, and stations with at most an eighth of
+//! the frames of the commonest station and half of those of the commonest stream. A map that names one has it regardless.
+//!
 //! An [`InputMap`], read from text such as `0:0x,1:0y,2:1x,3:1y`, says otherwise: threads as polarisations, recorded
 //! channels as antennas, streams to leave out.
 //!
@@ -50,7 +69,14 @@
 //! Lost frames and frames flagged invalid are zeros that [`Block::presence`] flags: an input is present where all its
 //! streams are. A hole of more than [`OpenOptions::longest_gap_seconds`] is an error.
 //!
-//! A recording that is cut short gives everything before the cut, then [`IoError::Truncated`] once, then the end: who wants
+//! With [`OpenOptions::resynchronise`], a VDIF recording is read on behind damage: where no good header stands, the next one
+//! is looked for byte by byte, by all that headers have in common. A frame with a damaged header is absent, as is one that
+//! lost some of its bytes (and the one before it, where the loss begins with its header); a file may begin inside a frame (the first whole one must be in its first 4 MiB) and end inside
+//! one. A frame that is far ahead of those before it is taken for one with a damaged time, unless the next one is as far
+//! ahead. [`FrameCounts::resynchronised`] and [`FrameCounts::skipped_bytes`] say how often and how much. Bytes that are lost
+//! in whole frames' lengths cannot be seen, nor damaged samples.
+//!
+//! Otherwise, a recording that is cut short gives everything before the cut, then [`IoError::Truncated`] once, then the end: who wants
 //! the data regardless asks [`IoError::is_truncation`]. PSRDADA files may be shorter than FILE_SIZE says, as the last one
 //! of a recording is. Header fields are checked against each other and the size of the file before anything is allocated
 //! by them.
@@ -64,18 +90,16 @@ mod map;
 mod options;
 mod source;
 mod text;
-mod time;
 mod vdif;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-pub use block::{Block, BlockData, FrameCounts};
+pub use block::{Block, BlockData, ChannelSamples, FrameCounts};
 pub use info::{FileFormat, SourceInfo, StreamInfo};
 pub use map::InputMap;
-pub use options::OpenOptions;
+pub use options::{DadaOrder, OpenOptions};
 pub use source::{ReadSeek, Source};
-pub use time::UtcTime;
 
 use crate::IoError;
 
@@ -116,7 +140,7 @@ pub fn open_sources(sources: Vec<Source>, options: &OpenOptions) -> Result<Box<d
     let first = sources.pop_front().ok_or(IoError::NoFiles)?;
     let (first, format) = match options.format {
         Some(format) => (first, format),
-        None => recognise(first)?,
+        None => recognise(first, options.resynchronise)?,
     };
     sources.push_front(first);
     Ok(match format {
@@ -126,8 +150,8 @@ pub fn open_sources(sources: Vec<Source>, options: &OpenOptions) -> Result<Box<d
     })
 }
 
-/// Tells the format from the first bytes.
-fn recognise(source: Source) -> Result<(Source, FileFormat), IoError> {
+/// Tells the format from the first bytes, or from the first frame of a recording that may begin inside one.
+fn recognise(source: Source, resynchronise: bool) -> Result<(Source, FileFormat), IoError> {
     let mut source = source.open()?;
     let mut bytes = [0; 4096];
     let length = source.read_up_to(&mut bytes)?;
@@ -143,7 +167,9 @@ fn recognise(source: Source) -> Result<(Source, FileFormat), IoError> {
             Ok(None) => Err(source.truncated("frame header", 0, 32, 0)),
             Err(error) => Err(error),
         };
-        if let Err(error) = as_vdif {
+        if let Err(error) = as_vdif
+            && !(resynchronise && vdif::find_first_frame(&mut source)?.is_some())
+        {
             return Err(IoError::UnknownFormat {
                 path: source.path().to_owned(),
                 reason: format!("no GUPPI raw cards, no PSRDADA header, and no VDIF ({})", without_place(&error)),

@@ -1,6 +1,7 @@
 //! UVFITS files, read back by a reader of blocks and cards that shares nothing with the writer.
 #![allow(clippy::unwrap_used, clippy::panic)] // also in the functions that the tests share
 
+mod dumps;
 mod fits;
 mod refused;
 

@@ -2,8 +2,10 @@
 //!
 //! Source: PSRDADA software specification, and the files that DADA recorders write.
 
+use fringes_delay::Epoch;
+
 use crate::IoError;
-use crate::read::UtcTime;
+use crate::read::DadaOrder;
 use crate::read::source::OpenSource;
 use crate::read::text::TextHeader;
 
@@ -68,11 +70,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that a header says.
+    /// The layout that a header says, in the order that the caller gives or else the header.
     ///
     /// # Errors
     /// [`IoError::Field`] for a field that is missing or cannot be.
-    pub(super) fn new(header: &TextHeader, source: &OpenSource) -> Result<Self, IoError> {
+    pub(super) fn new(header: &TextHeader, source: &OpenSource, order: Option<DadaOrder>) -> Result<Self, IoError> {
         let wrong = |field, expected: &str, actual: &dyn ToString| {
             Err(source.field(header.offset, field, expected, actual.to_string()))
         };
@@ -85,6 +87,9 @@ impl Layout {
         let channels = header.required(source, "NCHAN", 1..=MAX_CHANNELS)? as usize;
         if let Some(antennas) = header.whole(source, "NANT")?.filter(|&antennas| antennas > 1) {
             return wrong("NANT", "1", &antennas);
+        }
+        if let Some(order) = order {
+            return Ok(Self { channels, pols, bits, complex, pol_fastest: order == DadaOrder::ChannelPol });
         }
         let order = header.text("ORDER").unwrap_or("TPF").to_ascii_uppercase();
         // A dimension of length 1 may stand anywhere.
@@ -108,29 +113,29 @@ impl Layout {
 }
 
 /// When the byte of OBS_OFFSET 0 was taken: UTC_START, or else MJD_START.
-pub(super) fn start_time(header: &TextHeader) -> Option<UtcTime> {
+pub(super) fn start_time(header: &TextHeader) -> Option<Epoch> {
     header.text("UTC_START").and_then(utc_start).or_else(|| header.text("MJD_START").and_then(mjd_start))
 }
 
 /// `yyyy-mm-dd-hh:mm:ss[.f]`.
-fn utc_start(text: &str) -> Option<UtcTime> {
+fn utc_start(text: &str) -> Option<Epoch> {
     let mut parts = text.splitn(4, '-');
-    let year: i32 = parts.next()?.parse().ok().filter(|year| (1858..10_000).contains(year))?;
-    let month: u32 = parts.next()?.parse().ok().filter(|month| (1..=12).contains(month))?;
-    let day: u32 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
-    let hours = crate::read::text::sexagesimal(parts.next()?)?;
-    // Hours, minutes and seconds apart, so that whole seconds stay whole.
-    let mut clock = text.splitn(4, '-').nth(3)?.split(':').map(|part| part.parse::<f64>().ok());
-    let seconds = clock.next()?? * 3600.0 + clock.next()?? * 60.0 + clock.next()??;
-    (0.0..=25.0).contains(&hours).then(|| UtcTime::from_civil(year, month, day, seconds))
+    let year = parts.next()?.parse().ok()?;
+    let month = parts.next()?.parse().ok()?;
+    let day = parts.next()?.parse().ok()?;
+    let mut clock = parts.next()?.splitn(3, ':');
+    let (hour, minute) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
+    let second = clock.next()?.parse().ok()?;
+    // Second 60 of a day without a leap second is the next day's first.
+    Epoch::from_utc((year, month, day), (hour, minute, second)).ok().map(|epoch| epoch.plus_seconds(0.0))
 }
 
 /// A modified Julian date of many digits.
-fn mjd_start(text: &str) -> Option<UtcTime> {
+fn mjd_start(text: &str) -> Option<Epoch> {
     let (day, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mjd_day = day.parse::<i64>().ok().filter(|day| (0..10_000_000).contains(day))?;
     let fraction: f64 = format!("0.{fraction}").parse().ok()?;
-    Some(UtcTime { mjd_day, seconds: 0.0 }.plus_seconds(fraction * 86_400.0))
+    Some(Epoch { mjd_day, seconds: fraction * 86_400.0 }.plus_seconds(0.0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Files to blocks of samples.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use fringes_types::Frequencies;
 use tracing::warn;
@@ -8,22 +9,25 @@ use tracing::warn;
 use super::header::{Layout, read_header, start_time};
 use crate::IoError;
 use crate::read::block::{BlockData, Piece, presence};
+use crate::read::info::sky_frequencies;
 use crate::read::integers::Integers;
 use crate::read::map::{Routing, Stream};
 use crate::read::source::{OpenSource, Source};
 use crate::read::text::{TextHeader, sexagesimal};
-use crate::read::{Block, FileFormat, FrameCounts, OpenOptions, SourceInfo, StreamInfo, VoltageReader};
+use crate::read::{Block, DadaOrder, FileFormat, FrameCounts, OpenOptions, SourceInfo, StreamInfo, VoltageReader};
 
 /// Bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Reads PSRDADA.
 pub(crate) struct DadaReader {
-    info: StreamInfo,
+    info: Arc<StreamInfo>,
     counts: FrameCounts,
     layout: Layout,
     integers: Integers,
     routing: Routing,
+    /// The order that the caller gives.
+    order: Option<DadaOrder>,
     /// The file that stands at its next sample, and where its data end.
     source: Option<(OpenSource, u64)>,
     waiting: VecDeque<Source>,
@@ -55,7 +59,7 @@ impl DadaReader {
     pub(crate) fn new(mut sources: VecDeque<Source>, options: &OpenOptions) -> Result<Self, IoError> {
         let mut source = sources.pop_front().ok_or(IoError::NoFiles)?.open()?;
         let header = read_header(&mut source)?;
-        let layout = Layout::new(&header, &source)?;
+        let layout = Layout::new(&header, &source, options.dada_order)?;
         let sample_bytes = layout.sample_bytes() as u64;
         source.require("sample", sample_bytes)?;
         let (data, end) = (source.position(), data_end(&header, &source)?);
@@ -78,10 +82,10 @@ impl DadaReader {
         };
         let streams: Vec<_> = (0..layout.pols).map(stream).collect();
         let routing = Routing::new(options.mapping.as_ref(), &streams, layout.channels)?;
-        let frequencies = centre_hz.zip(step_hz).filter(|_| routing.whole_streams).map(|(centre, step)| Frequencies {
-            first_hz: centre - step * (layout.channels as f64 - 1.0) / 2.0,
-            step_hz: step,
-        });
+        let frequencies = centre_hz
+            .zip(step_hz)
+            .filter(|_| routing.whole_streams)
+            .map(|(centre, step)| Frequencies::around(centre, layout.channels, step));
         let offset = header.whole(&source, "OBS_OFFSET")?;
         let since = offset.unwrap_or(0) / sample_bytes;
         let start = match (start_time(&header), sample_rate_hz) {
@@ -93,6 +97,7 @@ impl DadaReader {
             // As if every header were as long as the first and nothing were lost or doubled.
             total_samples = total_samples.saturating_add(other.length()?.saturating_sub(data) / sample_bytes);
         }
+        let frequencies = sky_frequencies(frequencies, options, routing.channels, layout.complex, sample_rate_hz);
         let info = StreamInfo {
             format: FileFormat::Dada,
             complex: layout.complex,
@@ -115,11 +120,12 @@ impl DadaReader {
         };
         let gap = sample_rate_hz.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate);
         Ok(Self {
-            info,
+            info: Arc::new(info),
             counts: FrameCounts { frames: 1, ..FrameCounts::default() },
             integers: Integers { bits: layout.bits, inverted },
             layout,
             routing,
+            order: options.dada_order,
             next_byte: offset.and_then(|offset| offset.checked_add(end - data)),
             source: Some((source, end)),
             waiting: sources,
@@ -147,7 +153,7 @@ impl DadaReader {
             let Some(next) = self.waiting.pop_front() else { return Ok(false) };
             let mut source = next.open()?;
             let header = read_header(&mut source)?;
-            let layout = Layout::new(&header, &source)?;
+            let layout = Layout::new(&header, &source, self.order)?;
             if layout != self.layout {
                 return Err(differing_field(&self.layout, &layout, &header, &source));
             }
@@ -223,7 +229,8 @@ impl DadaReader {
             }
         }
         self.next_sample += times as u64;
-        Ok(Some(Block { first_sample, data, presence: flags, clamped }))
+        let info = Arc::clone(&self.info);
+        Ok(Some(Block { first_sample, data, presence: flags, clamped, info }))
     }
 }
 

@@ -1,17 +1,20 @@
 //! Blocks of a file to blocks of samples.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use fringes_delay::Epoch;
 use fringes_types::Frequencies;
 
 use super::header::{Layout, read_cards};
 use crate::IoError;
 use crate::read::block::{BlockData, Piece, presence};
+use crate::read::info::sky_frequencies;
 use crate::read::integers::Integers;
 use crate::read::map::{Routing, Stream};
 use crate::read::source::{OpenSource, Source};
 use crate::read::text::{TextHeader, sexagesimal};
-use crate::read::{Block, FileFormat, FrameCounts, OpenOptions, SourceInfo, StreamInfo, UtcTime, VoltageReader};
+use crate::read::{Block, FileFormat, FrameCounts, OpenOptions, SourceInfo, StreamInfo, VoltageReader};
 
 /// Bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -26,7 +29,7 @@ struct OpenBlock {
 
 /// Reads GUPPI raw.
 pub(crate) struct GuppiReader {
-    info: StreamInfo,
+    info: Arc<StreamInfo>,
     counts: FrameCounts,
     layout: Layout,
     integers: Integers,
@@ -74,10 +77,10 @@ impl GuppiReader {
             Stream { station: None, number: stream as u32, name, default: (antenna, pol) }
         });
         let routing = Routing::new(options.mapping.as_ref(), &streams.collect::<Vec<_>>(), layout.channels)?;
-        let frequencies = centre_hz.zip(step_hz).filter(|_| routing.whole_streams).map(|(centre, step)| Frequencies {
-            first_hz: centre - step * (layout.channels as f64 - 1.0) / 2.0,
-            step_hz: step,
-        });
+        let frequencies = centre_hz
+            .zip(step_hz)
+            .filter(|_| routing.whole_streams)
+            .map(|(centre, step)| Frequencies::around(centre, layout.channels, step));
         let packet = header.whole(&source, "PKTIDX")?;
         let start = start_time(&header, &source)?;
         let since = packet.map(|packet| layout.packet_samples(packet, &header, &source)).transpose()?.unwrap_or(0);
@@ -91,6 +94,7 @@ impl GuppiReader {
             blocks = blocks.saturating_add(other.length()? / (data + layout.bytes));
         }
         let total_samples = blocks.saturating_mul(layout.fresh() as u64).checked_add(layout.overlap as u64);
+        let frequencies = sky_frequencies(frequencies, options, routing.channels, true, sample_rate_hz);
         let info = StreamInfo {
             format: FileFormat::GuppiRaw,
             complex: true,
@@ -113,7 +117,7 @@ impl GuppiReader {
         };
         let gap = sample_rate_hz.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate);
         Ok(Self {
-            info,
+            info: Arc::new(info),
             counts: FrameCounts { frames: 1, ..FrameCounts::default() },
             integers: Integers { bits: layout.bits, inverted },
             layout,
@@ -245,17 +249,18 @@ impl GuppiReader {
             clamped = self.fill(at, from, &mut data)?;
         }
         self.next_sample += times as u64;
-        Ok(Some(Block { first_sample, data, presence: flags, clamped }))
+        let info = Arc::clone(&self.info);
+        Ok(Some(Block { first_sample, data, presence: flags, clamped, info }))
     }
 }
 
 /// The time at which PKTIDX was 0.
-fn start_time(header: &TextHeader, source: &OpenSource) -> Result<Option<UtcTime>, IoError> {
+fn start_time(header: &TextHeader, source: &OpenSource) -> Result<Option<Epoch>, IoError> {
     let Some(day) = header.whole(source, "STT_IMJD")?.filter(|&day| day > 0) else { return Ok(None) };
     let mjd_day = i64::try_from(day).ok().filter(|&day| day < 10_000_000);
     let mjd_day = mjd_day.ok_or_else(|| source.field(header.offset, "STT_IMJD", "a modified Julian day", day))?;
     let seconds = header.number(source, "STT_SMJD")?.unwrap_or(0.0) + header.number(source, "STT_OFFS")?.unwrap_or(0.0);
-    Ok(Some(UtcTime { mjd_day, seconds: 0.0 }.plus_seconds(seconds)))
+    Ok(Some(Epoch { mjd_day, seconds: 0.0 }.plus_seconds(seconds)))
 }
 
 /// The error of a block that is not like the first.

@@ -14,10 +14,11 @@
 //!
 //! Source: VDIF specification, release 1.1.1 (2014), and its registered extensions 1, 3, 4 and 0xab.
 
+use fringes_delay::Epoch;
+
 use crate::IoError;
+use crate::read::OpenOptions;
 use crate::read::source::OpenSource;
-use crate::read::time::leap_seconds_between;
-use crate::read::{OpenOptions, UtcTime};
 
 /// Most real values of one sample of all channels that a frame may hold.
 const MAX_VALUES: u64 = 1 << 22;
@@ -29,6 +30,10 @@ pub(crate) struct Header {
     pub(crate) legacy: bool,
     pub(crate) seconds: u32,
     pub(crate) epoch: u8,
+    /// Bits that are 0 in every version of the format.
+    pub(crate) unassigned: u8,
+    /// Version of the format.
+    pub(crate) vdif_version: u8,
     pub(crate) frame: u32,
     pub(crate) log2_channels: u8,
     pub(crate) frame_bytes: u32,
@@ -90,6 +95,8 @@ impl Header {
             invalid: word(0) >> 31 == 1,
             legacy,
             seconds: word(0) & 0x3fff_ffff,
+            unassigned: (word(1) >> 30) as u8,
+            vdif_version: (word(2) >> 29) as u8,
             epoch: (word(1) >> 24 & 0x3f) as u8,
             frame: word(1) & 0xff_ffff,
             log2_channels: (word(2) >> 24 & 0x1f) as u8,
@@ -108,23 +115,16 @@ impl Header {
         if self.legacy { LEGACY_BYTES } else { HEADER_BYTES }
     }
 
-    /// Modified Julian day of the reference epoch.
-    fn epoch_day(&self) -> i64 {
-        UtcTime::from_civil(2000 + i32::from(self.epoch / 2), 1 + 6 * u32::from(self.epoch % 2), 1, 0.0).mjd_day
-    }
-
     /// Seconds, leap seconds included, from 1 January 2000: the same for every way of writing an instant.
     pub(crate) fn second(&self) -> i64 {
-        let (from, to) = (UtcTime::from_civil(2000, 1, 1, 0.0).mjd_day, self.epoch_day());
-        (to - from) * 86_400 + leap_seconds_between(from, to) + i64::from(self.seconds)
+        // Whole and far below 2^53.
+        let epoch = Epoch::from_half_years(self.epoch).seconds_since(Epoch::from_half_years(0));
+        epoch as i64 + i64::from(self.seconds)
     }
 
-    /// The start of the header's second.
-    pub(crate) fn utc(&self) -> UtcTime {
-        let epoch = self.epoch_day();
-        let naive = UtcTime { mjd_day: epoch, seconds: 0.0 }.plus_seconds(f64::from(self.seconds));
-        // Seconds count the leap seconds since the epoch; days do not.
-        naive.plus_seconds(-(leap_seconds_between(epoch, naive.mjd_day) as f64))
+    /// The start of the header's second. Its seconds count the leap seconds since the reference epoch.
+    pub(crate) fn utc(&self) -> Epoch {
+        Epoch::from_half_years(self.epoch).plus_seconds(f64::from(self.seconds))
     }
 }
 

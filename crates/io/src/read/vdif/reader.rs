@@ -4,14 +4,17 @@
 //! is full or when a frame has come that is a window's length newer.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use tracing::warn;
 
 use super::header::{Header, Layout};
 use super::scan::{Clock, Scan};
+use super::sync::{find_frame, header_of_layout};
 use super::unpack::{levels, unpack_complex, unpack_real};
 use crate::IoError;
 use crate::read::block::{BlockData, Piece, presence};
+use crate::read::info::sky_frequencies;
 use crate::read::map::{Routing, Stream};
 use crate::read::source::{OpenSource, Source};
 use crate::read::{Block, FileFormat, FrameCounts, OpenOptions, StreamInfo, VoltageReader};
@@ -43,7 +46,7 @@ struct Frame {
 
 /// Reads VDIF.
 pub(crate) struct VdifReader {
-    info: StreamInfo,
+    info: Arc<StreamInfo>,
     counts: FrameCounts,
     layout: Layout,
     clock: Clock,
@@ -67,6 +70,10 @@ pub(crate) struct VdifReader {
     strays: u64,
     first_stray: Option<IoError>,
     source: Option<OpenSource>,
+    /// Whether reading goes on behind damage.
+    resynchronise: bool,
+    /// Where the header of the frame begins that was read last of this source.
+    last_header: Option<u64>,
     /// Whether the source's first frame is still to come, behind another file.
     at_border: bool,
     waiting: VecDeque<Source>,
@@ -77,6 +84,29 @@ pub(crate) struct VdifReader {
     next_sample: u64,
     block_bytes: usize,
     spare: Vec<Vec<u8>>,
+}
+
+/// What says whether a frame's time fits those around it.
+struct Place<'a> {
+    layout: &'a Layout,
+    clock: &'a Clock,
+    /// Number of the frame of slot 0.
+    first: i64,
+    window_slots: u64,
+}
+
+impl Place<'_> {
+    /// Whether the time of the frame at `at` is near the newest slot, or the next frame's is near it: where a recording
+    /// goes on after a gap, frames agree; a damaged time stands alone.
+    fn is_borne_out(&self, source: &mut OpenSource, at: u64, number: i64, newest: u64) -> Result<bool, IoError> {
+        let near = |number: i64, other: i64| number.abs_diff(other) <= self.window_slots;
+        if near(number, self.first.saturating_add_unsigned(newest)) {
+            return Ok(true);
+        }
+        let behind = at + u64::from(self.layout.frame_bytes);
+        let next = header_of_layout(source, self.layout, behind)?;
+        Ok(next.is_some_and(|next| self.clock.number(&next, source, behind).is_ok_and(|next| near(next, number))))
+    }
 }
 
 /// A station's two characters, or its number.
@@ -97,16 +127,13 @@ impl VdifReader {
         let last = match sources.pop_back() {
             Some(other) => {
                 let mut other = other.open()?;
-                let last = scan.last(&mut other)?;
+                let last = scan.last(&mut other, options.resynchronise)?;
                 sources.push_back(other.close());
                 last
             }
-            None => {
-                let last = scan.last(&mut source)?;
-                source.seek(0)?;
-                last
-            }
+            None => scan.last(&mut source, options.resynchronise)?,
         };
+        source.seek(0)?;
         let Scan { layout, clock, streams, first } = scan;
         let one_station = streams.iter().all(|stream| stream.0 == streams[0].0);
         let named = streams.iter().enumerate().map(|(rank, &(station, thread))| Stream {
@@ -117,6 +144,7 @@ impl VdifReader {
         });
         let routing = Routing::new(options.mapping.as_ref(), &named.collect::<Vec<_>>(), layout.channels)?;
         let samples = layout.samples as u64;
+        let sample_rate_hz = clock.frames_per_second.map(|rate| rate as f64 * samples as f64);
         let slots = last.and_then(|last| u64::try_from(last - first + 1).ok());
         let info = StreamInfo {
             format: FileFormat::Vdif,
@@ -125,8 +153,8 @@ impl VdifReader {
             input_names: routing.names.clone(),
             channels: routing.channels,
             bits: layout.bits,
-            sample_rate_hz: clock.frames_per_second.map(|rate| rate as f64 * samples as f64),
-            frequencies: None,
+            sample_rate_hz,
+            frequencies: sky_frequencies(None, options, routing.channels, layout.complex, sample_rate_hz),
             start: clock.time(first),
             telescope: one_station.then(|| station_name(streams[0].0)),
             source: None,
@@ -139,7 +167,7 @@ impl VdifReader {
         let affordable = WINDOW_BYTES / layout.payload_bytes().max(1) / frames_per_slot;
         let gap_frames = clock.frames_per_second.map_or(f64::MAX, |rate| options.longest_gap_seconds * rate as f64);
         Ok(Self {
-            info,
+            info: Arc::new(info),
             counts: FrameCounts::default(),
             levels: levels(layout.bits, layout.mark5b),
             layout,
@@ -157,6 +185,8 @@ impl VdifReader {
             strays: 0,
             first_stray: None,
             source: Some(source),
+            resynchronise: options.resynchronise,
+            last_header: None,
             at_border: false,
             waiting: sources,
             failed: None,
@@ -167,12 +197,60 @@ impl VdifReader {
         })
     }
 
+    /// Goes to the next good frame, where reading is to go on behind damage. Whether the frame that was read last is whole for
+    /// certain: it is not if the next one begins inside of it, or not a whole number of frames behind it.
+    ///
+    /// # Errors
+    /// [`IoError::SampleRateUnknown`] where the rest of the file is of other seconds than its start and the number of frames
+    /// in a second is not known; [`IoError::File`] if the source cannot be read.
+    fn resynchronise(&mut self) -> Result<bool, IoError> {
+        let Some(source) = self.source.as_mut().filter(|_| self.resynchronise) else { return Ok(true) };
+        let (here, length) = (source.position(), source.length());
+        if here == length {
+            return Ok(true);
+        }
+        let header = header_of_layout(source, &self.layout, here)?;
+        let number = header.map(|header| self.clock.number(&header, source, here));
+        let is_whole = length - here >= u64::from(self.layout.frame_bytes);
+        if is_whole && matches!(number, Some(Ok(_))) {
+            return Ok(true);
+        }
+        // Where a good header stands at the end of the frame before, that frame has all of its bytes.
+        let from = if header.is_some() { here } else { self.last_header.unwrap_or(here) } + 1;
+        let place =
+            Place { layout: &self.layout, clock: &self.clock, first: self.first, window_slots: self.window_slots };
+        let is_good = |header: &Header, source: &mut OpenSource, at| {
+            let known = self.streams.binary_search(&(header.station, header.thread)).is_ok();
+            match self.clock.number(header, source, at) {
+                Ok(number) if known => place.is_borne_out(source, at, number, self.newest),
+                _ => Ok(false),
+            }
+        };
+        let next = find_frame(source, &self.layout, from, is_good)?;
+        if let (None, true, Some(Err(error @ IoError::SampleRateUnknown { .. }))) = (next, is_whole, number) {
+            return Err(error);
+        }
+        let until = next.unwrap_or(length);
+        // Where frames go on at another distance, bytes were lost here or in the frame before: nobody knows which.
+        let in_step = until >= here && (until - here).is_multiple_of(u64::from(self.layout.frame_bytes));
+        let cut_short = length - here < u64::from(self.layout.header_bytes);
+        let is_intact = header.is_some() || cut_short || in_step;
+        let since = if is_intact { here } else { self.last_header.unwrap_or(here) };
+        self.counts.resynchronised += 1;
+        self.counts.skipped_bytes += until - since;
+        warn!(file = %source.path().display(), offset = since, bytes = until - since, "no VDIF frames: passed over");
+        source.seek(until)?;
+        Ok(is_intact)
+    }
+
     /// Reads frames until one is for the window or beyond it. `None` where the recording ends.
     fn next_frame(&mut self) -> Result<Option<Frame>, IoError> {
         loop {
+            self.resynchronise()?;
             let Some(source) = &mut self.source else {
                 let Some(next) = self.waiting.pop_front() else { return Ok(None) };
                 self.source = Some(next.open()?);
+                self.last_header = None;
                 self.at_border = true;
                 continue;
             };
@@ -190,6 +268,7 @@ impl VdifReader {
             let number = self.clock.number(&header, source, offset)?;
             let behind = source.position() + payload_bytes as u64;
             self.counts.frames += 1;
+            self.last_header = Some(offset);
             let slot = u64::try_from(number - self.first).ok();
             if std::mem::take(&mut self.at_border) && slot.is_none_or(|slot| slot + self.window_slots < self.newest) {
                 return Err(IoError::FileOrder { path: source.path().to_owned(), offset });
@@ -221,6 +300,18 @@ impl VdifReader {
                 source.seek(behind)?;
                 continue;
             }
+            if self.resynchronise && slot > self.newest.saturating_add(self.window_slots) {
+                let Self { layout, clock, first, window_slots, .. } = self;
+                let place = Place { layout, clock, first: *first, window_slots: *window_slots };
+                let borne_out = place.is_borne_out(source, offset, number, self.newest)?;
+                source.seek(behind - payload_bytes as u64)?;
+                if !borne_out {
+                    // A damaged time: all that comes before it would be late.
+                    self.counts.stray += 1;
+                    source.seek(behind)?;
+                    continue;
+                }
+            }
             (self.strays, self.first_stray) = (0, None);
             self.newest = self.newest.max(slot);
             if !self.used[stream] {
@@ -234,6 +325,10 @@ impl VdifReader {
             }
             let mut payload = self.spare.pop().unwrap_or_default();
             source.read_into(&mut payload, payload_bytes)?;
+            if !self.resynchronise()? {
+                self.spare.push(payload);
+                continue;
+            }
             return Ok(Some(Frame { slot, stream, payload: Some(payload), offset }));
         }
     }
@@ -369,6 +464,7 @@ impl VoltageReader for VdifReader {
                 self.spare.push(payload);
             }
         }
-        Ok(Some(Block { first_sample, data, presence, clamped }))
+        let info = Arc::clone(&self.info);
+        Ok(Some(Block { first_sample, data, presence, clamped, info }))
     }
 }

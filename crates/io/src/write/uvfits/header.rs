@@ -1,6 +1,7 @@
 //! What a UVFITS file says before its data: the array, the phase centre, the axes.
 
 use fitsio_pure::groups::{GroupParam, groups_header};
+use fringes_delay::{AntennaArray, Geometry, Itrf, Source};
 use fringes_types::{Dimension, Frequencies, Inputs, TypesError};
 use sofars::consts::DJM0;
 
@@ -48,6 +49,47 @@ pub struct UvfitsHeader {
 }
 
 impl UvfitsHeader {
+    /// The header of an array that follows a place on the sky, with telescope and source named `unknown` and UT1 - UTC 0.
+    ///
+    /// Antennas are named as in the array, by their first 8 characters; where these are not all different, `ant1`, `ant2`,
+    /// ... The reference day is that of the geometry's epoch.
+    ///
+    /// # Errors
+    /// [`IoError::MovingPhaseCentre`] for a geometry whose source is given by hour angle or azimuth: see
+    /// [`Geometry::on_the_sky`]. [`IoError::Delay`] for an array whose place on the Earth is not known.
+    pub fn new(
+        array: &AntennaArray,
+        geometry: &Geometry,
+        inputs: Inputs,
+        channels: usize,
+        frequencies: Frequencies,
+    ) -> Result<Self, IoError> {
+        let Source::RaDec { ra_rad, dec_rad } = geometry.pointing().source() else {
+            let source_text = format!("{:?}", geometry.pointing().source());
+            return Err(IoError::MovingPhaseCentre { source_text });
+        };
+        let metres = |position: Itrf| [position.x_m, position.y_m, position.z_m];
+        let short: Vec<String> =
+            array.names().iter().map(|name| name.chars().take(LONGEST_ANTENNA_NAME).collect()).collect();
+        let distinct = short.iter().collect::<std::collections::HashSet<_>>().len() == short.len();
+        let name = |(index, name): (usize, String)| if distinct { name } else { format!("ant{}", index + 1) };
+        let names = short.into_iter().enumerate().map(name);
+        let antennas = names.zip(array.itrf()?).map(|(name, at)| UvfitsAntenna { name, position_m: metres(at) });
+        Ok(Self {
+            inputs,
+            channels,
+            frequencies,
+            antennas: antennas.collect(),
+            array_position_m: metres(array.require_site()?.itrf()?),
+            telescope: "unknown".into(),
+            source: "unknown".into(),
+            phase_centre_ra_rad: ra_rad,
+            phase_centre_dec_rad: dec_rad,
+            reference_mjd_day: geometry.pointing().epoch().mjd_day,
+            ut1_minus_utc_s: 0.0,
+        })
+    }
+
     /// Checks everything, and lays out the groups.
     pub(super) fn check(&self) -> Result<GroupLayout, IoError> {
         let (expected, actual) = (self.inputs.antennas(), self.antennas.len());

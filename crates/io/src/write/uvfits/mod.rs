@@ -23,6 +23,38 @@
 //! The weight of a product is the caller's for its pair of inputs, the same in every channel; readers take weights of 0
 //! or less as flagged. A visibility that is not finite is written as 0 with its weight made negative.
 //!
+//! # From visibilities
+//! [`UvfitsHeader::new`] takes the antennas and the phase centre from an array and a
+//! [`Geometry`](fringes_delay::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take times and
+//! `(UU, VV, WW)` from it.
+//!
+//! ```
+//! use fringes_delay::{AntennaArray, Geometry};
+//! use fringes_io::write::{UvfitsHeader, UvfitsWriter};
+//! use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};
+//! use ndarray::{Array1, Array2};
+//!
+//! let array: AntennaArray = "# enu -30.7128 21.4438 1053.0\n a 0 0 0\n b 100 20 0".parse()?;
+//! let geometry = Geometry::new(&array, "05:34:31.95,+22:00:52.2".parse()?, "2026-03-20T16:30:00".parse()?)?;
+//!
+//! // A dump of 8 channels and 500 spectra, 64 samples apart; sample 0 was taken at the geometry's epoch.
+//! let inputs = Inputs::new(2, 2)?;
+//! let clock = SpectrumClock { first_sample: 32_000, samples_between_spectra: 64, sample_rate_hz: 1e6 };
+//! let frequencies = Frequencies { first_hz: 1.4e9, step_hz: 15_625.0 };
+//! let sums = Array2::from_elem((8, inputs.triangle_len()), Complex::new(7i64, 1));
+//! let valid = Array1::from_elem(inputs.triangle_len(), 500);
+//! let dump = Visibilities::new(sums, inputs, BaselineOrder::Triangle, valid, 500, frequencies, clock)?;
+//!
+//! let header = UvfitsHeader::new(&array, &geometry, inputs, 8, frequencies)?;
+//! let header = UvfitsHeader { telescope: "MeerKAT".into(), source: "Crab".into(), ..header };
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("crab.uvfits");
+//! let mut writer = UvfitsWriter::create(&path, &header)?;
+//! writer.write_dump(&dump, &geometry, 0)?;
+//! assert_eq!(writer.finish()?, 3); // groups: pairs of antennas, autocorrelations included
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Source: FITS standard 4.0, section 6 (random groups); AIPS memo 117 (AIPS FITS file format); FITS WCS paper III.
 
 mod antennas;

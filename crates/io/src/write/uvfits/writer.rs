@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fringes_types::{Dimension, TypesError};
-use ndarray::{ArrayView1, ArrayView2};
+use fringes_delay::{Geometry, SampleClock};
+use fringes_types::{Accumulator, Dimension, Frequencies, Inputs, TypesError, Visibilities};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use num_complex::Complex;
 use sofars::consts::{CMPS, DAYSEC};
 
@@ -13,7 +14,8 @@ use super::cards::check_finite;
 use super::groups::{Group, GroupLayout, transpose};
 use super::header::UvfitsHeader;
 use crate::IoError;
-use crate::write::cube::check_integration;
+use crate::write::VisibilityCube;
+use crate::write::cube::{check_integration, triangle_of};
 
 /// Size of a FITS block in bytes.
 const BLOCK: u64 = 2880;
@@ -122,6 +124,94 @@ impl UvfitsWriter {
             self.position += self.bytes.len() as u64;
         }
         self.groups += self.layout.groups();
+        Ok(())
+    }
+
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is the
+    /// sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase centre.
+    ///
+    /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle of the
+    /// integration is really half of the other taps later.
+    ///
+    /// # Precision
+    /// That of [`VisibilityCube::push_dump`].
+    ///
+    /// # Errors
+    /// [`IoError::UnsetSampleRate`] if the dump's clock has none, [`IoError::Axis`] if its inputs or frequencies differ from
+    /// the header's, [`IoError::Delay`] for a time at which the phase centre's direction is not known; as
+    /// [`UvfitsWriter::write_integration`].
+    pub fn write_dump<A: Accumulator>(
+        &mut self,
+        dump: &Visibilities<A>,
+        geometry: &Geometry,
+        epoch_sample: u64,
+    ) -> Result<(), IoError> {
+        let clock = dump.clock();
+        if !clock.has_sample_rate() {
+            return Err(IoError::UnsetSampleRate);
+        }
+        self.check_axes(dump.inputs(), dump.frequencies())?;
+        let integration_seconds = dump.times() as f64 * clock.spectrum_seconds();
+        let start = SampleClock { epoch_sample, sample_rate_hz: clock.sample_rate_hz }.seconds(clock.first_sample);
+        let (visibilities, weights) = triangle_of(dump)?;
+        let (visibilities, weights) = (visibilities.view(), ArrayView1::from(&weights));
+        self.write_at(start + integration_seconds / 2.0, integration_seconds, visibilities, weights, geometry)
+    }
+
+    /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch. The
+    /// visibilities must be stopped on the geometry's phase centre.
+    ///
+    /// # Errors
+    /// [`IoError::Axis`] if the cube's inputs or frequencies differ from the header's, [`IoError::Delay`] for a time at which
+    /// the phase centre's direction is not known; as [`UvfitsWriter::write_integration`].
+    pub fn write_cube(
+        &mut self,
+        cube: &VisibilityCube,
+        geometry: &Geometry,
+        integration_seconds: f64,
+    ) -> Result<(), IoError> {
+        self.check_axes(cube.inputs(), cube.frequencies())?;
+        let data = cube.data();
+        for ((visibilities, weights), &middle) in
+            data.axis_iter(Axis(0)).zip(cube.weight().axis_iter(Axis(0))).zip(cube.time_s())
+        {
+            self.write_at(middle, integration_seconds, visibilities, weights, geometry)?;
+        }
+        Ok(())
+    }
+
+    /// Appends an integration whose middle is so many seconds after the geometry's epoch.
+    fn write_at(
+        &mut self,
+        seconds: f64,
+        integration_seconds: f64,
+        visibilities: ArrayView2<'_, Complex<f32>>,
+        weights: ArrayView1<'_, f32>,
+        geometry: &Geometry,
+    ) -> Result<(), IoError> {
+        let epoch = geometry.pointing().epoch();
+        let days = epoch.mjd_day.saturating_sub(self.header.reference_mjd_day) as f64;
+        let uvw = geometry.uvw(seconds)?;
+        let uvw_m = Array2::from_shape_fn((uvw.len(), 3), |(antenna, axis)| uvw[antenna][axis]);
+        self.write_integration(&UvfitsIntegration {
+            mid_seconds: days * DAYSEC + epoch.seconds + seconds,
+            integration_seconds,
+            visibilities,
+            weights,
+            uvw_m: uvw_m.view(),
+        })
+    }
+
+    /// `Ok` if visibilities with these axes belong into the file.
+    fn check_axes(&self, inputs: Inputs, frequencies: Frequencies) -> Result<(), IoError> {
+        let differs = |quantity, expected: String, actual: String| IoError::Axis { quantity, expected, actual };
+        if inputs != self.header.inputs {
+            return Err(differs("inputs", format!("{:?}", self.header.inputs), format!("{inputs:?}")));
+        }
+        if frequencies != self.header.frequencies {
+            let expected = format!("{:?}", self.header.frequencies);
+            return Err(differs("frequencies", expected, format!("{frequencies:?}")));
+        }
         Ok(())
     }
 

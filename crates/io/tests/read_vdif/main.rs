@@ -1,5 +1,7 @@
 //! VDIF: what is written is read.
 
+mod damage;
+#[path = "../read_support/mod.rs"]
 mod read_support;
 
 use fringes_io::IoError;
@@ -257,6 +259,20 @@ fn a_leap_second_between_epoch_and_frame_is_counted() {
     let frame = VdifFrame { epoch: 0, second: 514_629_935, values: vec![1; 128], ..VdifFrame::default() };
     let reader = open_bytes(&[frame.bytes()], &OpenOptions::default()).unwrap();
     assert_eq!(reader.info().start.unwrap().to_string(), "2016-04-22T08:45:31.000000Z");
+}
+
+#[test]
+fn a_recording_may_start_in_a_leap_second() {
+    // Epoch 33 is 1 July 2016; 184 days later is the leap second at the end of the year.
+    for (second, text) in [
+        (15_897_599, "2016-12-31T23:59:59.000000Z"),
+        (15_897_600, "2016-12-31T23:59:60.000000Z"),
+        (15_897_601, "2017-01-01T00:00:00.000000Z"),
+    ] {
+        let frame = VdifFrame { epoch: 33, second, values: vec![1; 128], ..VdifFrame::default() };
+        let reader = open_bytes(&[frame.bytes()], &OpenOptions::default()).unwrap();
+        assert_eq!(reader.info().start.unwrap().to_string(), text);
+    }
 }
 
 #[test]
