@@ -13,27 +13,21 @@
 //! A pass of the loop takes [`rows`] rows, a multiple of `T`, so that numbers of sums are constants.
 //!
 //! # Samples
-//! Rows are whole pieces of 16 bytes, so a thread's two samples are at the same bit of the same two words in every row. Four bytes with both of them go to a word, in
-//! order, which is shifted so that the first sample's highest bit becomes bit 22, the highest of the fraction of an f32, and the second one follows:
-//!
-//! ```text
-//! first    1 + (x + 2^(B-1)) 2^-B          less 1.5                 = x 2^-B
-//! second   1 + (x + 2^(B-1)) 2^-2B         less 1 + 2^(-B-1)        = x 2^-2B
-//! ```
-//!
-//! Both are exact with `2 B <= 22`. The weights of even columns are `2^B` times larger, those of odd ones `2^2B`, exactly too.
+//! Rows are whole pieces of 16 bytes, so a thread's two samples are at the same bit of the same two words in every row, and a
+//! [`Decoder`] that is made once takes them: `x 2^-B` and `x 2^-2B`, exactly. The weights of even columns are `2^B` times larger,
+//! those of odd ones `2^2B`, exactly too.
 //!
 //! # Precision
 //! Samples are exact, weights rounded to f32. With `u = 2^-24`, `|dz| <= u (T + 1) sum_t |w[t][p] x[t][p]|` to first order in `u`: a rounding of the weight and, with fused
 //! multiply-adds, at most `T` of the sum.
 
-use fringes_device::arithmetic::prmt_b32;
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::copy_async::{cp_async_cg_shared_global_16_src_size, cp_async_commit_group, cp_async_wait_group};
 use fringes_device::fused::fma;
 use fringes_device::index::{ctaid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_kernels_common::decode::two::Decoder;
 
 /// Threads of a block.
 pub const THREADS: u32 = 128;
@@ -131,46 +125,6 @@ impl Arguments {
     }
 }
 
-/// How a thread's two samples become numbers.
-#[derive(Clone, Copy)]
-struct Decoder {
-    /// Bytes of two words that have both samples, in order.
-    order: u32,
-    shift: u32,
-    masks: [u32; 2],
-    ones: [u32; 2],
-    offsets: [f32; 2],
-}
-
-impl Decoder {
-    /// Of samples of `bits` bits from bit `bit < 64` of two words on.
-    #[inline(always)]
-    fn new(bits: u32, bit: u32) -> Self {
-        let byte = bit / 8;
-        let mask = (1 << bits) - 1;
-        // 1 + 2^(-B-1) has bit 22 - B of the fraction.
-        let second = 0x3f80_0000 | 1 << (22 - bits);
-        Self {
-            // Bytes past the eighth have none of the samples.
-            order: ((byte + 3) & 7) | ((byte + 2) & 7) << 4 | ((byte + 1) & 7) << 8 | byte << 12,
-            shift: 9 - bit % 8,
-            masks: [mask << (23 - bits), mask << (23 - 2 * bits)],
-            ones: [0x3fc0_0000, second],
-            offsets: [1.5, f32::from_bits(second)],
-        }
-    }
-
-    #[inline(always)]
-    fn decode(&self, low: u32, high: u32) -> [f32; 2] {
-        let placed = prmt_b32(low, high, self.order) >> self.shift;
-        let mut values = [0.0; 2];
-        unroll!(i in 0 1 {
-            values[i] = f32::from_bits((placed & self.masks[i]) ^ self.ones[i]) - self.offsets[i];
-        });
-        values
-    }
-}
-
 /// Rows of samples in device memory that a block takes.
 #[derive(Clone, Copy)]
 struct Source {
@@ -187,6 +141,11 @@ struct Source {
 
 impl Source {
     /// Begins to copy the rows of a pass to a slot, zeros for those that are not there.
+    ///
+    /// # Safety
+    /// - `slot` has the rows of a pass, of [`PITCH`] pieces each, and no thread reads it before a wait for the copies
+    ///   and a barrier.
+    /// - Rows below `count` are in `samples`, from piece `first` of this thread on. All threads of the block call it.
     #[inline(always)]
     unsafe fn copy<const T: usize>(&self, pass: u32, slot: Shared<[u32; 4]>) {
         let warp = tid_x() / 32;

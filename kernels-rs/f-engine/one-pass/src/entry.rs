@@ -2,9 +2,10 @@
 
 use fringes_device::Shared;
 use fringes_device::arithmetic::mul_hi_u32;
-use fringes_kernels_f_engine_two_pass::complex::Complex;
+use fringes_kernels_common::complex::Complex;
+use fringes_kernels_common::dither;
+use fringes_kernels_common::rotation::unit_approx;
 use fringes_kernels_f_engine_two_pass::job::Job;
-use fringes_kernels_f_engine_two_pass::phase::{key, unit};
 
 use crate::shape::Shape;
 
@@ -38,7 +39,7 @@ impl Entry {
     pub fn factor(&self, channel: u32) -> Complex {
         let low = mul_hi_u32(self.slope[0], channel);
         let turns = self.phase.wrapping_add(self.slope[1].wrapping_mul(channel)).wrapping_add(low);
-        unit((turns as u64) << 32)
+        unit_approx((turns as u64) << 32)
     }
 }
 
@@ -65,7 +66,7 @@ pub unsafe fn prepare(entries: Shared<[u32; 4]>, job: &Job, shape: &Shape, seed:
         let words = [(phase >> 32) as u32, slope as u32, (slope >> 32) as u32, 0];
         entries.store((s * ENTRY) as usize, words);
         let spectrum = job.spectrum.wrapping_add(s as u64);
-        let [a, b] = key(spectrum, job.input, seed);
+        let [a, b] = dither::words_looped(seed, spectrum, job.input);
         // The stamp, in numbers, is the spectrum times the stride.
         let rotation = (spectrum % columns * shape.stride as u64 % columns) as u32;
         entries.store((s * ENTRY + 1) as usize, [a, b, rotation, 0]);

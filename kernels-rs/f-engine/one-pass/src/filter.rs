@@ -73,6 +73,9 @@ impl Filter {
     }
 
     /// Groups of columns of `S` spectra each, which are a step or less (`APART`) apart, as one of `threads` threads.
+    ///
+    /// # Safety
+    /// - As [`Filter::run`]; `APART` if and only if the stride is not the step.
     #[inline(always)]
     unsafe fn each<I: Source, const S: usize, const APART: bool>(
         &self,
@@ -104,6 +107,9 @@ impl Filter {
     }
 
     /// Sums of spectra a step apart: number `start` is the first column's in row 0.
+    ///
+    /// # Safety
+    /// - Numbers of `count` spectra, 1 to `S`, from `start` on and the weights of the group are in the views.
     #[inline(always)]
     unsafe fn neighbours<I: Source, const S: usize>(&self, start: u32, group: u32, count: u32) -> [[f32; 4]; S] {
         let (taps, columns, groups) = (self.shape.taps, self.shape.columns(), self.shape.groups());
@@ -146,6 +152,9 @@ impl Filter {
     }
 
     /// Sums of spectra less than a step apart. Those past `count` are the last one's.
+    ///
+    /// # Safety
+    /// - Numbers of `count` spectra, 1 to `S`, from `start` on and the weights of the group are in the views.
     #[inline(always)]
     unsafe fn apart<I: Source, const S: usize>(&self, start: u32, group: u32, count: u32) -> [[f32; 4]; S] {
         let (columns, groups, stride) = (self.shape.columns(), self.shape.groups(), self.shape.stride);
@@ -176,6 +185,10 @@ struct Slots {
 
 impl Slots {
     /// Stores four columns of a spectrum, rotated; those past the last column are left out.
+    ///
+    /// # Safety
+    /// - `points` holds the slot of the spectrum, the entries have it, and a barrier followed them.
+    /// - No other thread stores the group of the spectrum.
     #[inline(always)]
     unsafe fn store(&self, spectrum: u32, group: u32, z: [f32; 4]) {
         let (columns, slot) = (self.shape.columns(), slot(self.shape.points));

@@ -1,8 +1,8 @@
 //! The entry points.
 
 use fringes_device::{Global, GlobalMut};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
 use fringes_kernels_f_engine_two_pass::job::Launch;
-use fringes_kernels_f_engine_two_pass::quantise::{F16, F32, I4, I8};
 
 use crate::run::{self, Arguments};
 use crate::samples::{Floats, Integers};

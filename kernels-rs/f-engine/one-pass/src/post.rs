@@ -10,9 +10,10 @@
 //! The factor of a channel, phase and gain, has an error of `2^-19.8` of its magnitude.
 
 use fringes_device::{Global, Shared, Value};
-use fringes_kernels_f_engine_two_pass::complex::{Complex, mul, mul_add};
+use fringes_kernels_common::complex::{Complex, mul, mul_add};
+use fringes_kernels_common::dither;
+use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::post::real_pair;
-use fringes_kernels_f_engine_two_pass::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash, hash_start};
 
 use crate::entry::Entry;
 use crate::shape::{Divisor, Shape, place, slot};
@@ -106,6 +107,10 @@ impl Post {
         (saturated, right)
     }
 
+    /// The slot of a spectrum.
+    ///
+    /// # Safety
+    /// - `points` holds it.
     #[inline(always)]
     unsafe fn slot(&self, s: u32) -> Shared<[f32; 2]> {
         let slot = slot(self.shape.points);
@@ -113,6 +118,10 @@ impl Post {
     }
 
     /// Applies gain and phase to a value, quantises it and stores it in place of a point; returns 1 if it saturated and is put out.
+    ///
+    /// # Safety
+    /// - `points` is the slot of a spectrum of the shape, `position` below its points, and no other thread uses the
+    ///   point.
     #[inline(always)]
     unsafe fn put<O: Output, const FINITE: bool>(
         &self,
@@ -125,10 +134,10 @@ impl Post {
     ) -> u32 {
         let factor = mul(entry.factor(channel), gain);
         let mut v = if O::INTEGER && self.dither {
-            dither(
-                mul_add(factor, x, [DITHER_BASE; 2]),
-                hash(hash_start(channel, entry.key[0]), entry.key[1]),
-                DITHER_STEP,
+            dither::add(
+                mul_add(factor, x, [dither::BASE; 2]),
+                dither::hash(dither::hash_start(channel, entry.key[0]), entry.key[1]),
+                dither::STEP,
             )
         } else {
             mul(factor, x)

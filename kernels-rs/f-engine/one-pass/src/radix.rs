@@ -12,8 +12,8 @@
 //! 14 and 40 operations, of which 4 and 16 are multiply-adds (or products).
 
 use fringes_device::fused::fma;
+use fringes_kernels_common::complex::{Complex, add, sub};
 use fringes_kernels_f_engine_two_pass::butterfly::Radix;
-use fringes_kernels_f_engine_two_pass::complex::{Complex, add, sub};
 
 /// Three points.
 pub struct Three;

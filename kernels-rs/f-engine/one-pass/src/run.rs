@@ -5,8 +5,8 @@ use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared};
+use fringes_kernels_common::quantise::Output;
 use fringes_kernels_f_engine_two_pass::job::{JOB_WORDS, Job, Launch};
-use fringes_kernels_f_engine_two_pass::quantise::Output;
 
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;

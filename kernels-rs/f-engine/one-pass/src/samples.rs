@@ -1,13 +1,11 @@
 //! Four neighbouring numbers of the samples as f32, from any of them on.
 //!
-//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in halves of words (i16). Three
-//! words hold four of them; bytes are brought in order and shifted to the first bit. Then each number's bits, with
-//! the sign's inverted, go to the top of the fraction of a number in [1, 2), which is `1.5 + x / 2^B`, and 1.5 is taken away: `x / 2^B`
-//! exactly. The filter's weights are `2^B` times larger.
+//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in halves of
+//! words (i16). Three words hold four of them, which become `x / 2^B` exactly ([`four::integers`]). The filter's weights are `2^B`
+//! times larger.
 
-use fringes_device::arithmetic::{prmt_b32, shf_l_clamp_b32, shf_l_wrap_b32, shf_r_wrap_b32};
-use fringes_device::convert::cvt_f32_f16;
-use fringes_device::{Global, unroll};
+use fringes_device::Global;
+use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 
 /// Words that a view has after those of the last number: four numbers are loaded where two may be the last.
 pub const PADDING: u64 = 2;
@@ -36,11 +34,14 @@ impl Numbers {
         }
         // SAFETY: `first` is inside.
         let words = unsafe { words.part(first, needed as usize) };
-        let order = if little_endian && bits == 16 { 0x1032 } else { 0x0123 };
+        let order = if little_endian && bits == 16 { LITTLE_ENDIAN_HALVES } else { BIG_ENDIAN };
         Some(Self { words, bit, bits, order })
     }
 
     /// Word `index`.
+    ///
+    /// # Safety
+    /// - The view has it: it is one of a number or of the [`PADDING`] behind the last.
     #[inline(always)]
     unsafe fn word(&self, index: u32) -> u32 {
         self.words.load(index as usize)
@@ -78,17 +79,8 @@ impl Source for Integers {
         let (bits, order) = (numbers.bits, numbers.order);
         let bit = numbers.bit + index * bits;
         let (word, shift) = (bit / 32, bit % 32);
-        let a = prmt_b32(numbers.word(word), 0, order);
-        let b = prmt_b32(numbers.word(word + 1), 0, order);
-        let c = prmt_b32(numbers.word(word + 2), 0, order);
-        // Numbers 0 and 1 are at the top of `low`, 2 and 3 at the top of `high`.
-        let low = shf_l_wrap_b32(b, a, shift);
-        let high = shf_l_clamp_b32(shf_l_wrap_b32(c, b, shift), low, 2 * bits);
-        // The highest bit of a number goes to bit 22.
-        let mask = ((1 << bits) - 1) << (23 - bits);
-        let value = |placed: u32| f32::from_bits((placed & mask) ^ 0x3fc0_0000) - 1.5;
-        let second = |pair: u32| shf_l_wrap_b32(pair, pair, bits.wrapping_sub(9) & 31);
-        [value(low >> 9), value(second(low)), value(high >> 9), value(second(high))]
+        let ordered = |index: u32| in_order(numbers.word(index), order);
+        four::integers([ordered(word), ordered(word + 1), ordered(word + 2)], shift, bits)
     }
 }
 
@@ -109,13 +101,7 @@ impl Source for Floats {
         let word = bit / 32;
         let (a, b, c) = (numbers.word(word), numbers.word(word + 1), numbers.word(word + 2));
         if numbers.bits == 16 {
-            let pairs = [shf_r_wrap_b32(a, b, bit % 32), shf_r_wrap_b32(b, c, bit % 32)];
-            let mut values = [0.0; 4];
-            unroll!(i in 0 1 {
-                values[2 * i] = cvt_f32_f16(pairs[i] as u16);
-                values[2 * i + 1] = cvt_f32_f16((pairs[i] >> 16) as u16);
-            });
-            values
+            four::halves(a, b, c, bit % 32)
         } else {
             [a, b, c, numbers.word(word + 3)].map(f32::from_bits)
         }

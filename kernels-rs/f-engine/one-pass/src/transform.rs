@@ -19,8 +19,8 @@
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::{Global, Shared, unroll};
+use fringes_kernels_common::complex::mul;
 use fringes_kernels_f_engine_two_pass::butterfly::{Eight, Four, Radix, Sixteen, TWIDDLES, Two, sixteen_twiddled};
-use fringes_kernels_f_engine_two_pass::complex::mul;
 
 use crate::radix::{Five, Three};
 use crate::shape::{Divisor, Shape, place, slot, twiddles as twiddle_pairs};
@@ -44,6 +44,11 @@ struct Pass {
 }
 
 impl Pass {
+    /// A pass of radix `R`, each butterfly by one of the threads.
+    ///
+    /// # Safety
+    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass.
+    /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
     unsafe fn run<R: Radix>(self) {
         let radix = R::POINTS as u32;
@@ -81,6 +86,11 @@ impl Pass {
     }
 
     /// A pass of radix 16 whose twiddles are in its butterflies.
+    ///
+    /// # Safety
+    /// - 16 divides the rest of the block, which is not the first; `points` holds the slots, `twiddles` those of the
+    ///   pass.
+    /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
     #[inline(always)]
     unsafe fn run_twiddled(self) {
         let distance = self.rest / 16;

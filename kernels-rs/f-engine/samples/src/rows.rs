@@ -8,10 +8,11 @@
 //!
 //! A thread writes words of 32 bits, each of two words of the source. Samples of whole bytes keep their bytes' order, since only whole bytes move.
 
-use fringes_device::arithmetic::{prmt_b32, shf_l_wrap_b32};
+use fringes_device::arithmetic::shf_l_wrap_b32;
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernels_common::decode::{BIG_ENDIAN, in_order};
 
 use crate::THREADS;
 
@@ -39,7 +40,7 @@ pub struct Append {
 /// A word with its bytes in the other order: its bits in that of the stream.
 #[inline(always)]
 fn turned(word: u32) -> u32 {
-    prmt_b32(word, 0, 0x0123)
+    in_order(word, BIG_ENDIAN)
 }
 
 impl Append {

@@ -5,11 +5,10 @@
 //!
 //! A sample is clipped if a part has the lowest or the highest value of its bits. Samples of absent blocks do not count.
 
-use fringes_device::arithmetic::{prmt_b32, shf_l_clamp_b32, shf_l_wrap_b32, shf_r_wrap_b32};
-use fringes_device::convert::cvt_f32_f16;
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::shfl_sync_bfly_b32;
 use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 
 use crate::THREADS;
 
@@ -86,9 +85,7 @@ impl Source for Integers {
     #[inline(always)]
     fn add(mut sum: u64, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (u64, [bool; 4]) {
         let [a, b, c, _] = words;
-        // Numbers 0 and 1 are at the top of `low`, 2 and 3 at the top of `high`.
-        let low = shf_l_wrap_b32(b, a, shift);
-        let high = shf_l_clamp_b32(shf_l_wrap_b32(c, b, shift), low, 2 * bits);
+        let [low, high] = four::tops([a, b, c], shift, bits);
         let (down, mask) = (32 - bits, u32::MAX >> (32 - bits));
         let values = [low, low << bits, high, high << bits].map(|top| (top as i32) >> down);
         let mut clipped = [false; 4];
@@ -114,7 +111,7 @@ impl Source for Integers {
 
     #[inline(always)]
     fn order(little_endian: bool) -> u32 {
-        if little_endian { 0x1032 } else { 0x0123 }
+        if little_endian { LITTLE_ENDIAN_HALVES } else { BIG_ENDIAN }
     }
 }
 
@@ -136,11 +133,8 @@ impl Source for Floats {
         let [a, b, c, d] = words;
         let mut values = [a, b, c, d].map(f32::from_bits);
         if bits == 16 {
-            let pairs = [shf_r_wrap_b32(a, b, shift), shf_r_wrap_b32(b, c, shift)];
-            unroll!(i in 0 1 {
-                values[2 * i] = cvt_f32_f16(pairs[i] as u16);
-                values[2 * i + 1] = cvt_f32_f16((pairs[i] >> 16) as u16);
-            });
+            let halves = four::halves(a, b, c, shift);
+            unroll!(i in 0 1 2 3 { values[i] = halves[i]; });
         }
         unroll!(i in 0 1 2 3 {
             let value = if counted[i] { values[i] as f64 } else { 0.0 };
@@ -161,7 +155,7 @@ impl Source for Floats {
 
     #[inline(always)]
     fn order(_: bool) -> u32 {
-        0x3210
+        AS_THEY_ARE
     }
 }
 
@@ -203,7 +197,7 @@ impl Statistics {
         }
         let (numbers, order) = (self.times * self.parts, I::order(self.little_endian));
         let word = |index: u64| {
-            if index < self.samples.len() as u64 { prmt_b32(self.samples.load(index as usize), 0, order) } else { 0 }
+            if index < self.samples.len() as u64 { in_order(self.samples.load(index as usize), order) } else { 0 }
         };
         let (mut sum, mut clipped) = (I::ZERO, 0u32);
         let mut group = slice * THREADS + tid_x();

@@ -23,10 +23,10 @@ use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
 use fringes_device::{GlobalMut, Shared, opaque};
+use fringes_kernels_common::format::I8;
 
 use crate::butterfly::{Eight, Twiddled};
 use crate::job::Launch;
-use crate::quantise::I8;
 use crate::{columns, rows};
 
 /// Most groups that the workspace has places for.

@@ -16,8 +16,7 @@
 
 use fringes_device::fused::fma;
 use fringes_device::unroll;
-
-use crate::complex::{Complex, add, sub, turned};
+use fringes_kernels_common::complex::{Complex, add, sub, turned};
 
 /// Twiddles of 16 points: `w^8, w^4, w^2, w^2 e(1/8), w, w e(1/16), w e(2/16), w e(3/16)` with `e(x) = exp(-2 pi i x)`.
 pub const TWIDDLES: usize = 8;

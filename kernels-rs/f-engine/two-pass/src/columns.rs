@@ -40,11 +40,11 @@ use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_kernels_common::complex::Complex;
+use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
 
 use crate::butterfly::Radix;
-use crate::complex::Complex;
 use crate::job::{JOB_WORDS, Job, Launch};
-use crate::samples::{Constants, GROUP, Packed};
 
 /// Threads of a block.
 pub const THREADS: u32 = 256;
@@ -115,6 +115,9 @@ pub struct Limits {
 }
 
 /// Whether a job keeps to the views.
+///
+/// # Safety
+/// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
 unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
     let Arguments { samples, limits, taps, .. } = arguments;
@@ -239,6 +242,11 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
 }
 
 /// Sums of two neighbouring columns: eight spectra of sixteen rows. `piece` is the lane's of the first column, and of the last rows.
+///
+/// # Safety
+/// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
+/// - The columns of both jobs are in shared memory, and a barrier followed; the tables have both columns from `table`
+///   on.
 #[inline(always)]
 unsafe fn products<const M: usize>(
     (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
@@ -289,6 +297,9 @@ impl Entry {
     }
 
     /// The entry of a job.
+    ///
+    /// # Safety
+    /// - Nothing is loaded: safe for every job. What it gives may be used if the job [fits](fits) or has no spectra.
     #[inline(always)]
     unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
         let byte = samples.address(0).wrapping_add(job.first_bit / 32 * 4);
@@ -298,6 +309,10 @@ impl Entry {
         [address as u32, (address >> 32) as u32, bit | job.lead() << 8, rows]
     }
 
+    /// The entry at a piece of shared memory.
+    ///
+    /// # Safety
+    /// - One has been written there ([`Entry::of`]), and a barrier followed.
     #[inline(always)]
     unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
         let [low, high, both, rows] = shared.load(piece);
@@ -421,6 +436,10 @@ impl Item {
 }
 
 /// Brings the strip's columns of both jobs into shared memory, `[job][column][row]` in f16. The entries of the jobs are there.
+///
+/// # Safety
+/// - All threads of the block call it, and the samples of the entries' jobs are there.
+/// - A barrier was before, after the entries were written, and one is after, before columns are read.
 #[inline(always)]
 unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
     thread: u32,

@@ -6,8 +6,8 @@ use fringes_device::{Global, GlobalMut};
 
 use crate::butterfly::{Eight, Four, Sixteen, Two};
 use crate::job::Launch;
-use crate::quantise::{F16, F32, I4, I8};
 use crate::{both, columns, rows};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
 
 /// The first pass: name, bits, sixteens of taps, points.
 macro_rules! columns {

@@ -4,11 +4,11 @@
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `b8`, `b10` | bits of a packed sample ([`samples`]) |
+//! | `b8`, `b10` | bits of a packed sample ([`decode`](fringes_kernels_common::decode::eight)) |
 //! | `m1`, `m2` | up to 16 or 32 taps of the filter ([`columns`]) |
 //! | `r8`, `r16` | points of the first digit of the transform, `R` |
 //! | `rows_128` | points of the rest of the transform, so `128 R` channels ([`rows`]) |
-//! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`]) |
+//! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`](fringes_kernels_common::quantise)) |
 //!
 //! `channelize_1024_i8` and its like are both passes in one launch ([`both`]).
 //!
@@ -17,13 +17,9 @@
 pub mod both;
 pub mod butterfly;
 pub mod columns;
-pub mod complex;
 pub mod job;
 mod kernels;
-pub mod phase;
 pub mod post;
-pub mod quantise;
 pub mod rows;
-pub mod samples;
 
 pub use kernels::*;

@@ -17,11 +17,12 @@
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
+use fringes_kernels_common::complex::{Complex, mul, mul_add};
+use fringes_kernels_common::dither;
+use fringes_kernels_common::quantise::Output;
+use fringes_kernels_common::rotation::unit_approx;
 
 use crate::butterfly::Radix;
-use crate::complex::{Complex, mul, mul_add};
-use crate::phase::unit;
-use crate::quantise::{DITHER_BASE, DITHER_STEP, Output, dither, hash, hash_start};
 use crate::rows::Arguments;
 
 /// `(2 X[k], 2 X[N - k])` of `p = Z[k]`, `q = Z[N - k]`, `w = exp(-pi i k / N)`.
@@ -105,12 +106,15 @@ struct Target {
 
 impl Run {
     /// The value `ahead` channels and `bytes` bytes further on.
+    ///
+    /// # Safety
+    /// - The gains have the channel.
     #[inline(always)]
     unsafe fn target(&self, ahead: u32, bytes: u64) -> Target {
         Target {
             channel: self.channel + ahead,
             gain: self.gains.load(ahead as usize),
-            start: self.start.wrapping_add(hash_start(ahead, 0)),
+            start: self.start.wrapping_add(dither::hash_start(ahead, 0)),
             address: self.address.wrapping_add(bytes),
         }
     }
@@ -134,9 +138,9 @@ impl<T: Value> Post<'_, T> {
         let channels = ROWS * RADIX;
         // Channels from value to value of a sequence.
         let stride = channels / L::POINTS as u32;
-        let slot = Slot { key: f[1], dither: if launch.dither { (DITHER_STEP, DITHER_BASE) } else { (0.0, 0.0) } };
+        let slot = Slot { key: f[1], dither: if launch.dither { (dither::STEP, dither::BASE) } else { (0.0, 0.0) } };
         let own = self.own;
-        let factor = |channel: u32| unit(phase.wrapping_add(slope.wrapping_mul(channel as u64)));
+        let factor = |channel: u32| unit_approx(phase.wrapping_add(slope.wrapping_mul(channel as u64)));
         let power = |i: usize| self.powers.load(i * self.slots as usize + self.slot as usize);
         let (factor_a, factor_b) = (factor(self.first[0]), factor(self.first[1]));
         let after = select(own, mul(factor_a, power(1)), factor_b);
@@ -150,7 +154,7 @@ impl<T: Value> Post<'_, T> {
             channel,
             gains: gains.part(channel as usize, channels as usize - channel as usize),
             roots: roots.part(channel as usize, roots.len() - channel as usize),
-            start: hash_start(channel, f[0]),
+            start: dither::hash_start(channel, f[0]),
             address: place
                 .wrapping_add((channel.wrapping_sub(launch.first_channel) as i32 as i64 as u64).wrapping_mul(bytes)),
         };
@@ -200,6 +204,10 @@ impl<T: Value> Post<'_, T> {
     }
 
     /// Applies gain and phase to a value, quantises and stores it; returns 1 if it saturated.
+    ///
+    /// # Safety
+    /// - With `ALL`, or where `channel` is put out, `address` is that of its place in the output, which no other
+    ///   thread stores.
     #[inline(always)]
     unsafe fn put<O: Output<Stored = T>, const ALL: bool>(
         &self,
@@ -212,7 +220,7 @@ impl<T: Value> Post<'_, T> {
         let factor = mul(phase, gain);
         let v = if O::INTEGER {
             let v = mul_add(factor, x, [slot.dither.1; 2]);
-            dither(v, hash(start, slot.key), slot.dither.0)
+            dither::add(v, dither::hash(start, slot.key), slot.dither.0)
         } else {
             mul(factor, x)
         };

@@ -21,14 +21,15 @@
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_kernels_common::complex::Complex;
+use fringes_kernels_common::dither;
+use fringes_kernels_common::quantise::Output;
+use fringes_kernels_common::rotation::unit_approx;
 
 use crate::butterfly::{Radix, Twiddled, sixteen_twiddled};
 use crate::columns;
-use crate::complex::Complex;
 use crate::job::{JOB_WORDS, Job, Launch};
-use crate::phase::{key, unit};
 use crate::post::{Post, Values};
-use crate::quantise::Output;
 
 /// Points of the digits before the last one.
 const DIGIT: u32 = 16;
@@ -95,6 +96,9 @@ pub struct Arguments<T> {
 }
 
 /// Loads factors of 16 points.
+///
+/// # Safety
+/// - The table has those of `index`.
 #[inline(always)]
 unsafe fn factors(table: Global<[f32; 4]>, index: u32) -> [Complex; 8] {
     let mut w = [[0.0; 2]; 8];
@@ -107,6 +111,9 @@ unsafe fn factors(table: Global<[f32; 4]>, index: u32) -> [Complex; 8] {
 }
 
 /// Loads `L` points, `stride` apart.
+///
+/// # Safety
+/// - Points `at`, `at + stride` and so on, of `L`, are in `shared` and have been written.
 #[inline(always)]
 unsafe fn points<L: Radix>(shared: Shared<[f32; 2]>, at: u32, stride: u32) -> L::Points {
     let mut x = L::ZERO;
@@ -242,6 +249,10 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
 }
 
 /// The last digit, and everything after it, of a slot that has a spectrum; returns how many values saturated.
+///
+/// # Safety
+/// - As [`run`]; the slot has a spectrum, its entry and powers are there, and a barrier followed what was exchanged.
+/// - With `ALL` all channels are put out.
 #[inline(always)]
 unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, const ALL: bool>(
     arguments: &Arguments<O::Stored>,
@@ -300,6 +311,10 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
 }
 
 /// Writes the entries of the block's slots: their phases, keys and places, and the powers of the factor from a value to the next one.
+///
+/// # Safety
+/// - The table of jobs has `count`, more than `first_job`; `powers` and `entries` hold those of the block's slots.
+/// - `thread` is below [`threads`], and each of them calls it; a barrier follows.
 #[inline(always)]
 unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
     jobs: Global<[u32; 4]>,
@@ -322,13 +337,13 @@ unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
         let s = (linear / 2).wrapping_sub(job.lead());
         let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
         let step = slope.wrapping_mul(stride as u64);
-        powers.store(item as usize, unit(step.wrapping_mul(power as u64)));
+        powers.store(item as usize, unit_approx(step.wrapping_mul(power as u64)));
         if power == 0 {
             let phase = job.phase.wrapping_add(job.phase_rate.wrapping_mul(s as u64));
             let words = |long: u64| [long as u32, (long >> 32) as u32];
             let (phase, slope) = (words(phase), words(slope));
             entries.store((slot * ENTRY) as usize, [phase[0], phase[1], slope[0], slope[1]]);
-            let [a, b] = key(job.spectrum.wrapping_add(s as u64), job.input, launch.seed);
+            let [a, b] = dither::words_looped(launch.seed, job.spectrum.wrapping_add(s as u64), job.input);
             let time = job.time.wrapping_add(s);
             let period = launch.period.max(1);
             let place = job

@@ -2,19 +2,20 @@
 //!
 //! | format | bytes of a sample | real and imaginary part |
 //! |---|---|---|
-//! | [`Int4`] | 1 | high and low nibble, -7 to 7 |
-//! | [`Int8`] | 2 | two bytes, -127 to 127 |
-//! | [`Float16`] | 4 | two f16 |
-//! | [`Float32`] | 8 | two f32 |
+//! | [`I4`] | 1 | high and low nibble, -7 to 7 |
+//! | [`I8`] | 2 | two bytes, -127 to 127 |
+//! | [`F16`] | 4 | two f16 |
+//! | [`F32`] | 8 | two f32 |
 //!
-//! Integers become floats without a conversion: below the exponent of 2^23, a byte is the number `2^23 + byte`. Back, 3 2^22 is added, which
-//! rounds half to even, and the lowest byte is the integer.
+//! Integers become floats without a conversion: below the exponent of 2^23, a byte is the number `2^23 + byte`. Back, 3 2^22 is
+//! added, which rounds half to even, and the lowest byte is the integer.
 
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::convert::{cvt_f32_f16, cvt_rn_f16x2_f32};
 use fringes_device::unroll;
 
-use crate::phase::Complex;
+use crate::complex::Complex;
+use crate::quantise::ROUND;
 
 /// Samples of a load, at most.
 pub const SAMPLES: usize = 8;
@@ -25,8 +26,6 @@ pub trait Format {
     const BYTES: usize;
     /// Largest magnitude of a part of an integer format, 0 for floats.
     const LIMIT: f32;
-    /// Channels that a rotation is followed through by multiplication.
-    const CHANNELS: u32;
 
     /// The samples of up to four words; those past the ones that were loaded are of no use.
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES];
@@ -44,7 +43,7 @@ fn number(word: u32, byte: u32) -> f32 {
 /// The nearest integer of a small number in the lowest byte, ties to even.
 #[inline(always)]
 fn rounded(part: f32) -> u32 {
-    (part + 12_582_912.0).to_bits()
+    (part + ROUND).to_bits()
 }
 
 /// The lowest bytes of four words.
@@ -53,13 +52,12 @@ fn lowest(a: u32, b: u32, c: u32, d: u32) -> u32 {
     prmt_b32(prmt_b32(a, b, 0x0040), prmt_b32(c, d, 0x0040), 0x5410)
 }
 
-/// 4+4 bits.
-pub struct Int4;
+/// 4+4 bits, within +-7, the real part in the high ones.
+pub struct I4;
 
-impl Format for Int4 {
+impl Format for I4 {
     const BYTES: usize = 1;
     const LIMIT: f32 = 7.0;
-    const CHANNELS: u32 = 32;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -89,13 +87,12 @@ impl Format for Int4 {
     }
 }
 
-/// Bytes.
-pub struct Int8;
+/// Signed bytes, within +-127, the real part first.
+pub struct I8;
 
-impl Format for Int8 {
+impl Format for I8 {
     const BYTES: usize = 2;
     const LIMIT: f32 = 127.0;
-    const CHANNELS: u32 = 32;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -120,13 +117,12 @@ impl Format for Int8 {
     }
 }
 
-/// Half precision.
-pub struct Float16;
+/// f16, the real part in the low half.
+pub struct F16;
 
-impl Format for Float16 {
+impl Format for F16 {
     const BYTES: usize = 4;
     const LIMIT: f32 = 0.0;
-    const CHANNELS: u32 = 16;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -143,13 +139,12 @@ impl Format for Float16 {
     }
 }
 
-/// Single precision.
-pub struct Float32;
+/// f32, the real part first.
+pub struct F32;
 
-impl Format for Float32 {
+impl Format for F32 {
     const BYTES: usize = 8;
     const LIMIT: f32 = 0.0;
-    const CHANNELS: u32 = 16;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -181,15 +176,15 @@ mod tests {
                 for im in [-127, -1, 0, 1, 64, 127, -re] {
                     let word = (re as u8 as u32) | (im as u8 as u32) << 8;
                     let words = [word << 16, word, !0, word | word << 16].map(|word| word & 0x7fff_7fff);
-                    assert_eq!(Int8::pack(Int8::unpack(words)), words);
-                    assert_eq!(Int8::unpack([word; 4])[0], [re as f32, im as f32]);
+                    assert_eq!(I8::pack(I8::unpack(words)), words);
+                    assert_eq!(I8::unpack([word; 4])[0], [re as f32, im as f32]);
                 }
             }
             for byte in 0..=255u32 {
                 let words = [byte | 0x1f << 8 | byte << 24, byte << 16 | 0x77, 0, 0];
-                assert_eq!(Int4::pack(Int4::unpack(words)), words);
+                assert_eq!(I4::pack(I4::unpack(words)), words);
                 let (re, im) = ((byte as u8 as i8) >> 4, ((byte << 4) as u8 as i8) >> 4);
-                assert_eq!(Int4::unpack(words)[0], [re.into(), im.into()]);
+                assert_eq!(I4::unpack(words)[0], [re.into(), im.into()]);
             }
         });
     }
@@ -207,7 +202,7 @@ mod tests {
                 [0.0; 2],
                 [0.0; 2],
             ];
-            let bytes: Vec<u8> = Int8::pack(parts).into_iter().flat_map(u32::to_le_bytes).collect();
+            let bytes: Vec<u8> = I8::pack(parts).into_iter().flat_map(u32::to_le_bytes).collect();
             let expected = [0, 2, 2, 0, -2, -2, 126, -126, 3, -4, 0, 7, 0, 0, 0, 0].map(|byte: i8| byte as u8);
             assert_eq!(bytes, expected);
         });

@@ -4,14 +4,18 @@
 //! `base + k slope`, exact modulo a turn. For 65536 channels a slope rounded to 2^-64 turns is off by less than 2^-49 turns in the
 //! last one; of 32 bits it would be 2^-17 turns, 5e-5 radians.
 //!
-//! A thread follows its samples through some channels: it computes the [rotation](unit()) of the first one and the [step](Step) to the next, and
-//! multiplies. With `u = 2^-24`, a rotation computed is within `3 u`, a step within `7 u |d| + 1.5 u`, `d = exp(2 pi i slope) - 1`, and a
-//! multiplication adds `2 u`; after `n` steps a rotation is off by at most `(3 + n (3.5 + 7 |d|)) u`.
+//! Two forms of the rotation: [`unit`], within 2^-23, and [`unit_approx`] of the special-function unit, within 2^-19.9 and a
+//! fourth of the instructions. The F-engine has the second one, as it is bound by instructions and its values are rounded to 8
+//! bits or multiplied by a gain once; what is multiplied again and again has the first.
+//!
+//! A thread that follows its samples through some channels computes the [rotation](unit()) of the first one and the
+//! [step](Step) to the next, and multiplies. With `u = 2^-24`, a rotation computed is within `3 u`, a step within
+//! `7 u |d| + 1.5 u`, `d = exp(2 pi i slope) - 1`, and a multiplication adds `2 u`; after `n` steps a rotation is off by at most
+//! `(3 + n (3.5 + 7 |d|)) u`.
 
-use fringes_device::arithmetic::{fma_rn_f32, fnma_rn_f32};
+use fringes_device::arithmetic::{cos_approx_f32, fma_rn_f32, fnma_rn_f32, sin_approx_f32};
 
-/// A complex number.
-pub type Complex = [f32; 2];
+use crate::complex::Complex;
 
 /// Sine and cosine of `2 pi z` for `|z| <= 1/8`, over `z` and in powers of `z^2`: minimax, within 0.4 `u`.
 const SINE: [f32; 4] = [6.283_185_5, -41.341_663, 81.592_55, -75.402_07];
@@ -36,6 +40,20 @@ pub fn unit(x: u32) -> Complex {
     let cosine = fma_rn_f32(fma_rn_f32(cosine, w, COSINE[1]), w, COSINE[0]);
     let (re, im) = if quarters & 1 == 0 { (cosine, sine) } else { (-sine, cosine) };
     if quarters & 2 == 0 { [re, im] } else { [-re, -im] }
+}
+
+/// `exp(2 pi i turns / 2^64)`, of the upper 32 bits.
+///
+/// # Precision
+/// Within 2^-19.9.
+///
+/// # PTX
+/// `sin.approx.f32`, `cos.approx.f32`, a conversion and a product
+#[inline(always)]
+pub fn unit_approx(turns: u64) -> Complex {
+    // To 2^-32 turns, in [-1/2, 1/2).
+    let angle = (turns >> 32) as i32 as f32 * (core::f32::consts::TAU / 4_294_967_296.0);
+    [cos_approx_f32(angle), sin_approx_f32(angle)]
 }
 
 /// The nearest 32 bits of a phase in 64.
@@ -71,7 +89,8 @@ impl Step {
     }
 }
 
-/// The product of two complex numbers.
+/// The product of two complex numbers. In its real part the product of the real parts is rounded before it is summed, in
+/// [`mul`](crate::complex::mul) that of the imaginary parts.
 ///
 /// # PTX
 /// `fma.rn.f32`, 2 and two products
@@ -123,6 +142,19 @@ mod tests {
                     assert!(distance(rotation, phase) < bound, "{base:#x} {slope:#x} {n}");
                     rotation = step.next(rotation);
                 }
+            }
+        });
+    }
+
+    #[test]
+    fn approximate_units_are_the_precise_ones_within_their_bound() {
+        thread(|| {
+            let edges = (0..64u64).flat_map(|i| [(i << 58).wrapping_sub(1), i << 58, (i << 58) + 1]);
+            for turns in edges.chain((0..100_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))) {
+                let expected = turns as f64 / 18_446_744_073_709_551_616.0;
+                // Without the error of the instructions, which the emulator does not have: that of the angle alone.
+                assert!(distance(unit_approx(turns), expected) < (-21.0f64).exp2(), "{turns:#x}");
+                assert!(distance(unit(high(turns)), expected) < 3.0 * U, "{turns:#x}");
             }
         });
     }
