@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fringes_gpu::{Device, GpuError};
-use fringes_kernels_fft_timed::{TIMED, Timed};
+use fringes_kernels_tools_fft_timed::{TIMED, Timed};
 use fringes_layout::plan::{Costs, Rates};
 use sm_cycles::{CEILINGS, Cycles, Executed, PRICED, phases, table};
 

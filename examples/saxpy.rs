@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use fringes_gpu::{Buffer, Device, GpuError, LaunchConfig, PtxSet, args};
 
 /// The kernel's PTX, with its declaration inside.
-const SAXPY: PtxSet = PtxSet::new(include_str!("../kernels-rs/saxpy/ptx/saxpy_sm_80.ptx"));
+const SAXPY: PtxSet = PtxSet::new(include_str!("../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
 
 // docs/kernels.md shows from here
 fn saxpy(device: &Device) -> Result<Vec<f32>, GpuError> {

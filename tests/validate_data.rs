@@ -9,7 +9,7 @@ use fringes::{Complex, Complex4};
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_gpu::LaunchConfig;
-use fringes_kernels_correlator::correlate_i8;
+use fringes_kernels_correlator_mma::correlate_i8;
 
 fn launch<K: Kernel>(config: LaunchConfig) -> Launch {
     Launch::new(K::DECLARATION, config.grid, config.block).shared_bytes(config.shared_bytes)

@@ -1,13 +1,13 @@
 //! What the GPU can do at most, measured.
 
 use fringes_gpu::{Buffer, LaunchConfig, PinnedBuffer, PtxSet, Timing, args};
-use fringes_kernels_ceilings::MMA_OPERATIONS;
+use fringes_kernels_tools_ceilings::MMA_OPERATIONS;
 
 use crate::bench::{Bench, Bound, Measured};
 use crate::gpu_report::{End, params};
 use crate::random::Source;
 
-const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_80.ptx"));
+const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
 
 /// Ceilings of this GPU.
 pub(crate) struct Ceilings {

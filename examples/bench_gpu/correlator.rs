@@ -3,7 +3,7 @@
 use fringes::correlator::gpu::{CorrelatorKernels, Shape};
 use fringes::{Complex, CorrelatorError};
 use fringes_gpu::{Buffer, BufferView, Stream};
-use fringes_kernels_correlator::tile;
+use fringes_kernels_correlator_mma::tile;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -1,7 +1,7 @@
 //! SM-cycles of FFT microkernels from registers to registers, beside what their instructions cost by the rates that this GPU has in the same minute.
 
-use fringes_kernels_ceilings::rates;
-use fringes_kernels_fft_timed::TIMED;
+use fringes_kernels_tools_ceilings::rates;
+use fringes_kernels_tools_fft_timed::TIMED;
 use fringes_layout::plan::Rates;
 
 use crate::bench::Bench;

@@ -1,8 +1,8 @@
 //! SM-cycles a warp instruction, the cost table of layout conversions; and SM-cycles a conversion, beside what the table says.
 
 use fringes_gpu::{Buffer, Kernel, LaunchConfig, PtxSet, Timing, args};
-use fringes_kernels_ceilings::rates;
-use fringes_kernels_conversions::{CONVERSIONS, Conversion, timed};
+use fringes_kernels_tools_ceilings::rates;
+use fringes_kernels_tools_conversions::{CONVERSIONS, Conversion, timed};
 use fringes_layout::plan::Costs;
 use fringes_layout::program::Counts;
 
@@ -10,8 +10,8 @@ use crate::bench::Bench;
 use crate::gpu_report::{End, Params, Row, params};
 use crate::sm_cycles::CEILINGS;
 
-const CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_90a.ptx"));
+const CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_90a.ptx"));
 
 /// Kernels, the instruction of each, and whether sm_90 brought it.
 const RATES: [(&str, &str, bool); 21] = [

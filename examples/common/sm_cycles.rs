@@ -6,17 +6,17 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::memory::Space;
 use fringes_emulator::{AccessKind, GlobalMemory, Launch, Report};
 use fringes_gpu::{Buffer, Device, GpuError, Kernel, LaunchConfig, PtxSet, Stream, args};
-use fringes_kernels_ceilings::rates;
-use fringes_kernels_fft_timed::measure::{RECORD, WARPS};
-use fringes_kernels_fft_timed::{Phases, Timed};
+use fringes_kernels_tools_ceilings::rates;
+use fringes_kernels_tools_fft_timed::measure::{RECORD, WARPS};
+use fringes_kernels_tools_fft_timed::{Phases, Timed};
 use fringes_layout::plan::Rates;
 
 /// Kernels that take cycles of instructions.
-pub(crate) const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_90a.ptx"));
+pub(crate) const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_90a.ptx"));
 /// Kernels that take cycles of transforms.
-pub(crate) const FFT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_90a.ptx"));
+pub(crate) const FFT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_90a.ptx"));
 
 /// Rounds of a run of a kernel that prices an instruction.
 const PRICED_STEPS: u32 = 512;

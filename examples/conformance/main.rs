@@ -16,13 +16,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fringes_gpu::{Device, GpuError, PtxSet, PtxTarget};
-use fringes_kernels_conformance::cases;
+use fringes_kernels_tools_conformance::cases;
 use record::Outcome;
 use serde::Serialize;
 
 /// The kernels.
-const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/conformance/ptx/conformance_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/conformance/ptx/conformance_sm_90a.ptx"));
+const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conformance/ptx/conformance_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/conformance/ptx/conformance_sm_90a.ptx"));
 
 /// What they are compiled for.
 const TARGETS: [PtxTarget; 2] = [PtxTarget::Sm80, PtxTarget::Sm90a];
@@ -123,7 +123,7 @@ fn run(device: &Device, arguments: &Arguments) -> Result<bool, Failure> {
             .into_iter()
             .map(|kernel| kernel.name)
             .collect();
-        let runs = |case: &&fringes_kernels_conformance::Case| {
+        let runs = |case: &&fringes_kernels_tools_conformance::Case| {
             chosen(case.name)
                 && case.compute_capability <= info.compute_capability
                 && entries.iter().any(|name| name == case.name)

@@ -1,6 +1,6 @@
 //! What is written down of a case.
 
-use fringes_kernels_conformance::{Case, Mismatch};
+use fringes_kernels_tools_conformance::{Case, Mismatch};
 use serde::{Deserialize, Serialize};
 
 /// Mismatches of a case that are kept.
@@ -69,7 +69,7 @@ impl Outcome {
 
     /// Takes in a round.
     pub(crate) fn add(&mut self, case: &Case, round: u64, input: &[u32], expected: &[u32], got: &[u32]) {
-        let wrong = fringes_kernels_conformance::compare(case, input, expected, got);
+        let wrong = fringes_kernels_tools_conformance::compare(case, input, expected, got);
         self.rounds += 1;
         self.words += expected.len() as u64;
         self.wrong += wrong.len() as u64;

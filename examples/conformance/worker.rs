@@ -10,7 +10,7 @@ use fringes_gpu::{
     Argument, Buffer, Device, GpuError, Kernel, LaunchConfig, Module, Stream, Swizzle, TensorElement, TensorLayout,
     TensorMap,
 };
-use fringes_kernels_conformance::{Case, Compare, Entry, Tensor, cases, expected};
+use fringes_kernels_tools_conformance::{Case, Compare, Entry, Tensor, cases, expected};
 use rayon::prelude::*;
 
 use crate::record::Outcome;

@@ -3,14 +3,14 @@
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_gpu::{Buffer, LaunchConfig, PtxSet, args};
-use fringes_kernels_ceilings::{MMA_OPERATIONS, mma_s8};
+use fringes_kernels_tools_ceilings::{MMA_OPERATIONS, mma_s8};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
-const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/ceilings/ptx/ceilings_sm_80.ptx"));
+const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
 
 /// What no copy leaves in place.
 const POISON: [u32; 4] = [0xdead_beef; 4];

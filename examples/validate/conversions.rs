@@ -1,7 +1,7 @@
 //! Conversions between layouts: every element of random arrays where the layouts say it is.
 
 use fringes_gpu::{Buffer, LaunchConfig, PtxSet, args};
-use fringes_kernels_conversions::{CONVERSIONS, Conversion};
+use fringes_kernels_tools_conversions::{CONVERSIONS, Conversion};
 use fringes_layout::Layout;
 use fringes_layout::program::Places;
 use rand::{RngExt, SeedableRng};
@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
-const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/conversions/ptx/conversions_sm_90a.ptx"));
+const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_90a.ptx"));
 
 /// What no conversion leaves in place.
 const POISON: u32 = 0xdead_beef;

@@ -2,8 +2,8 @@
 
 use fringes::f16;
 use fringes_gpu::{Buffer, LaunchConfig, PtxSet, args};
-use fringes_kernels_fft::note::places::{INPUT, OUTPUT};
-use fringes_kernels_fft_timed::{NOTE, NoteVariant};
+use fringes_kernels_fft_microkernel::note::places::{INPUT, OUTPUT};
+use fringes_kernels_tools_fft_timed::{NOTE, NoteVariant};
 use fringes_layout::Layout;
 use num_complex::Complex64 as C64;
 use rand::{RngExt, SeedableRng};
@@ -12,8 +12,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session};
 
-const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/fft-timed/ptx/fft-timed_sm_90a.ptx"));
+const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_80.ptx"))
+    .with_sm_90a(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_90a.ptx"));
 
 /// Bound on the rms error over that of the spectra, for 4+4-bit samples.
 const BOUND: f64 = 7e-4;

@@ -41,13 +41,13 @@ enum Task {
     Tidy,
     /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
     Kernels(kernels::Options),
-    /// Writes kernels-rs/conversions/src/generated.rs from the list of conversions.
+    /// Writes kernels-rs/tools/conversions/src/generated.rs from the list of conversions.
     Conversions {
         /// Only compare; fail if the file is stale.
         #[arg(long)]
         check: bool,
     },
-    /// Writes kernels-rs/fft/src/generated and crates/fft/src/generated.rs from the solver's assignments.
+    /// Writes kernels-rs/fft/microkernel/src/generated and crates/fft/src/generated.rs from the solver's assignments.
     Fft {
         /// Only compare; fail if a file is stale.
         #[arg(long)]

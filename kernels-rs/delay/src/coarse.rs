@@ -93,6 +93,9 @@ impl Shift {
     }
 
     /// Bit of row `input` of `x` that becomes the first one of `y`, if any sample of `x` is left.
+    ///
+    /// # Safety
+    /// - There is a delay of the input, and the sizes [fit](Self::fit).
     #[inline(always)]
     unsafe fn first_bit(&self, input: u32) -> Option<i64> {
         let coarse = self.coarse.load(input as usize);
@@ -130,6 +133,9 @@ impl Shift {
     }
 
     /// The two pieces of the source that hold 128 bits from bit `bit` of row `input` on, zero where it has none.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit), `from` lies at a multiple of 16 bytes, and there is the input.
     #[inline(always)]
     unsafe fn window(&self, input: u32, bit: i64) -> Window {
         let bits = (self.from_times * u64::from(self.bits)) as i64;
@@ -147,6 +153,9 @@ impl Shift {
     }
 
     /// Piece `piece` of the source; zero outside of it.
+    ///
+    /// # Safety
+    /// - The source lies at a multiple of 16 bytes.
     #[inline(always)]
     unsafe fn piece(&self, piece: i64) -> [u32; 4] {
         let pieces = self.from.cast::<[u32; 4]>();
@@ -179,6 +188,11 @@ impl Shift {
     }
 
     /// Stores a piece of a row, of the last one what the row has of it.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit), `to` lies at a multiple of 16 bytes, and rows of it are [whole](Self::whole).
+    /// - There is the input; `byte` is a multiple of 16 below `bytes`, those of a row. No other thread stores the
+    ///   piece.
     #[inline(always)]
     unsafe fn store(&self, input: u32, byte: u64, bytes: u64, words: [u32; 4]) {
         let at = u64::from(input) * self.to_stride + byte;

@@ -11,29 +11,23 @@
 //! | `rotate_heaps_{i4,i8,f16,f32}` | the same of heaps `[batch][antenna][channel][spectrum][pol]` | |
 //! | `rotate_rows_{i4,i8,f16,f32}` | the same of the correlator's rows `[channel][time / R][input][R]` | |
 //! | `rotate_any_{i4,i8,f16,f32}` | the same of voltages and heaps of any sizes, sample by sample | |
-//! | `..._dithered`, of i4 and i8 | the same, dithered before it is rounded | [`dither`] |
+//! | `..._dithered`, of i4 and i8 | the same, dithered before it is rounded | [`dither`](fringes_kernels_common::dither) |
 //!
 //! `_any` takes sizes that do not fill the others' loads. A PTX has the kernels of a shift, or those of a format, which a feature of this crate
 //! chooses.
 
 pub mod coarse;
-pub mod dither;
-pub mod format;
 pub mod layout;
-pub mod phase;
 pub mod rotate;
 pub mod work;
 
-#[cfg(test)]
-mod emulated;
-
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
 
 use coarse::Shift;
-use format::{Float16, Float32, Format, Int4, Int8};
 use layout::{Any, Heaps, Layout, Rows, Voltages};
-use rotate::Rotation;
+use rotate::{Followed, Rotation};
 
 #[cfg(any(not(target_arch = "nvptx64"), feature = "shift"))]
 fringes_device::kernel! {
@@ -62,7 +56,7 @@ fringes_device::kernel! {
 
 /// Rotates what fits, and traps where it does not.
 #[inline(always)]
-fn rotate<F: Format, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
+fn rotate<F: Followed, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
     match if rotation.fit::<F>() { rotation.tiles::<F>() } else { None } {
         // SAFETY: the views hold what the sizes say, and runs are whole; the host gives views at multiples of 16 bytes.
         Some(tiles) => unsafe { rotation.run::<F, DITHER>(tiles) },
@@ -114,10 +108,10 @@ macro_rules! rotate {
 }
 
 rotate! {
-    "i4", "4+4-bit", false, Int4, [4, 2, 8, 128], rotate_i4, rotate_heaps_i4, rotate_rows_i4, rotate_any_i4;
-    "i8", "8-bit", false, Int8, [4, 2, 8, 64], rotate_i8, rotate_heaps_i8, rotate_rows_i8, rotate_any_i8;
-    "f16", "f16", false, Float16, [4, 2, 4, 32], rotate_f16, rotate_heaps_f16, rotate_rows_f16, rotate_any_f16;
-    "f32", "f32", false, Float32, [2, 4, 2, 16], rotate_f32, rotate_heaps_f32, rotate_rows_f32, rotate_any_f32;
-    "i4", "4+4-bit", true, Int4, [4, 2, 8, 128], rotate_i4_dithered, rotate_heaps_i4_dithered, rotate_rows_i4_dithered, rotate_any_i4_dithered;
-    "i8", "8-bit", true, Int8, [4, 2, 8, 64], rotate_i8_dithered, rotate_heaps_i8_dithered, rotate_rows_i8_dithered, rotate_any_i8_dithered;
+    "i4", "4+4-bit", false, I4, [4, 2, 8, 128], rotate_i4, rotate_heaps_i4, rotate_rows_i4, rotate_any_i4;
+    "i8", "8-bit", false, I8, [4, 2, 8, 64], rotate_i8, rotate_heaps_i8, rotate_rows_i8, rotate_any_i8;
+    "f16", "f16", false, F16, [4, 2, 4, 32], rotate_f16, rotate_heaps_f16, rotate_rows_f16, rotate_any_f16;
+    "f32", "f32", false, F32, [2, 4, 2, 16], rotate_f32, rotate_heaps_f32, rotate_rows_f32, rotate_any_f32;
+    "i4", "4+4-bit", true, I4, [4, 2, 8, 128], rotate_i4_dithered, rotate_heaps_i4_dithered, rotate_rows_i4_dithered, rotate_any_i4_dithered;
+    "i8", "8-bit", true, I8, [4, 2, 8, 64], rotate_i8_dithered, rotate_heaps_i8_dithered, rotate_rows_i8_dithered, rotate_any_i8_dithered;
 }

@@ -4,24 +4,26 @@
 //! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
 //! ```
 //!
-//! with `[base, slope]` of each time and input in [fixed point](crate::phase). Integers are then dithered if wanted, clamped and rounded half to even;
+//! with `[base, slope]` of each time and input in [fixed point](fringes_kernels_common::rotation). Integers are then dithered if wanted, clamped and rounded half to even;
 //! a value with a part beyond the limit, or NaN, counts for its input, once.
 //!
-//! Floor: every sample is read once and written once, `2 S` bytes a sample of `S` bytes, beside 16 bytes a time and input for [`Format::CHANNELS`]
+//! Floor: every sample is read once and written once, `2 S` bytes a sample of `S` bytes, beside 16 bytes a time and input for [`Followed::CHANNELS`]
 //! channels, and gains, which the L2 keeps.
 //!
-//! A thread follows its runs of samples through [`Format::CHANNELS`] channels. It has a rotation and a step for each sample, and four products a
+//! A thread follows its runs of samples through [`Followed::CHANNELS`] channels. It has a rotation and a step for each sample, and four products a
 //! channel take the rotation to the next. What is beyond the limit is looked for with one comparison a part; clamping and counting
 //! is a branch that legal values do not take.
 
 use fringes_device::index::tid_x;
 use fringes_device::warp::{redux_sync_add_u32, shfl_sync_idx_b32, vote_sync_all_pred, vote_sync_any_pred};
 use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernels_common::complex::Complex;
+use fringes_kernels_common::dither;
+use fringes_kernels_common::format::{F16, F32, Format, I4, I8, SAMPLES};
+use fringes_kernels_common::quantise::clamped;
+use fringes_kernels_common::rotation::{Step, high, product, unit};
 
-use crate::dither;
-use crate::format::{Format, SAMPLES};
 use crate::layout::Layout;
-use crate::phase::{Complex, Step, high, product, unit};
 use crate::work::{Tiles, divide};
 
 /// Samples that a thread follows, at most.
@@ -29,6 +31,28 @@ const SLOTS: usize = 8;
 
 /// Inputs of a run, at most.
 const INPUTS: usize = 4;
+
+/// A format whose rotations are followed from channel to channel.
+pub trait Followed: Format {
+    /// Channels that a rotation is followed through by multiplication.
+    const CHANNELS: u32;
+}
+
+impl Followed for I4 {
+    const CHANNELS: u32 = 32;
+}
+
+impl Followed for I8 {
+    const CHANNELS: u32 = 32;
+}
+
+impl Followed for F16 {
+    const CHANNELS: u32 = 16;
+}
+
+impl Followed for F32 {
+    const CHANNELS: u32 = 16;
+}
 
 /// Channels, at most: those of a thread beyond them still fit 32 bits.
 pub const MOST_CHANNELS: u32 = 1 << 31;
@@ -66,7 +90,7 @@ struct Slots {
 impl<L: Layout> Rotation<L> {
     /// Whether the views hold all voltages, phases, gains and counts, and runs are whole.
     #[inline(always)]
-    pub fn fit<F: Format>(&self) -> bool {
+    pub fn fit<F: Followed>(&self) -> bool {
         let layout = &self.layout;
         let (inputs, samples) = (u64::from(layout.inputs()), layout.samples());
         layout.whole()
@@ -80,7 +104,7 @@ impl<L: Layout> Rotation<L> {
 
     /// Tiles, if they can be counted: 32 threads by the channels of a thread.
     #[inline(always)]
-    pub fn tiles<F: Format>(&self) -> Option<u32> {
+    pub fn tiles<F: Followed>(&self) -> Option<u32> {
         let threads = self.layout.threads();
         let tiles = threads.div_ceil(32).saturating_mul(self.layout.channels().div_ceil(F::CHANNELS).into());
         if threads <= u64::from(u32::MAX - 31) { u32::try_from(tiles).ok() } else { None }
@@ -91,7 +115,7 @@ impl<L: Layout> Rotation<L> {
     /// # Safety
     /// The views [fit](Self::fit) the sizes, and lie at multiples of 16 bytes, or for runs of one sample at multiples of its size.
     #[inline(always)]
-    pub unsafe fn run<F: Format, const DITHER: bool>(&self, tiles: u32) {
+    pub unsafe fn run<F: Followed, const DITHER: bool>(&self, tiles: u32) {
         let layout = self.layout;
         let threads = layout.threads() as u32;
         // A thread's loads come before its stores of the same places.
@@ -116,6 +140,10 @@ impl<L: Layout> Rotation<L> {
     }
 
     /// Adds to the count of an input, together where the whole warp has the same.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together.
+    /// - There are counts, and one of `input`.
     #[inline(always)]
     unsafe fn count(&self, input: u32, count: u32) {
         if vote_sync_any_pred(count != 0, u32::MAX) {
@@ -131,8 +159,13 @@ impl<L: Layout> Rotation<L> {
     }
 
     /// Follows the runs of a thread through channels from `first` on; how many values did not fit, of each input.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit) the sizes, and lie at multiples of 16 bytes, or for runs of one sample at
+    ///   multiples of its size.
+    /// - `thread` is below the threads of the layout, `first` below its channels. No other thread has the same.
     #[inline(always)]
-    unsafe fn follow<F: Format, const DITHER: bool>(
+    unsafe fn follow<F: Followed, const DITHER: bool>(
         &self,
         from: GlobalMut<u8>,
         thread: u32,
@@ -175,7 +208,9 @@ impl<L: Layout> Rotation<L> {
                                     slots.rotations[slot] = slots.steps[slot].next(slots.rotations[slot]);
                                     y[j] = product(factor, x[j]);
                                     if DITHER {
-                                        let hash = dither::hash(slots.words[slot], self.first_channel.wrapping_add(number));
+                                        let [first, second] = slots.words[slot];
+                                        let channel = self.first_channel.wrapping_add(number);
+                                        let hash = dither::hash(dither::hash_start(channel, first), second);
                                         let [re, im] = dither::parts(hash);
                                         y[j] = [y[j][0] + re, y[j][1] + im];
                                     }
@@ -204,6 +239,9 @@ impl<L: Layout> Rotation<L> {
     }
 
     /// Rotations of a thread's samples in channel `first`, and what changes them. Times past the end have rotations of zero.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit) the sizes; `thread` is below the threads of the layout.
     #[inline(always)]
     unsafe fn slots<const DITHER: bool>(&self, thread: u32, first: u32) -> Slots {
         let layout = self.layout;
@@ -230,6 +268,11 @@ impl<L: Layout> Rotation<L> {
     }
 
     /// Gains of a run's inputs in a channel.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit) the sizes; `channel` is below the channels, and the run that begins with `input`
+    ///   below the inputs.
+    /// - Gains of runs of several inputs lie at multiples of 16 bytes.
     #[inline(always)]
     unsafe fn gains(&self, channel: u32, input: u32) -> [Complex; INPUTS] {
         let mut gains = [[1.0, 0.0]; INPUTS];
@@ -249,17 +292,6 @@ impl<L: Layout> Rotation<L> {
         }
         gains
     }
-}
-
-/// A value within the limit, NaN as zero, and whether it was not.
-#[inline(always)]
-fn clamped<F: Format>([re, im]: Complex) -> (Complex, bool) {
-    let part = |part: f32| {
-        let within = if part.abs() <= F::LIMIT { part } else { F::LIMIT.copysign(part) };
-        if part.is_nan() { 0.0 } else { within }
-    };
-    let (a, b) = (part(re), part(im));
-    ([a, b], !(re.abs() <= F::LIMIT && im.abs() <= F::LIMIT))
 }
 
 /// Loads a run at a sample.

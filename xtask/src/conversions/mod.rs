@@ -1,7 +1,7 @@
 //! `cargo xtask conversions`: Rust files from lists of conversions.
 //!
-//! Each conversion becomes a function, written by `fringes_layout::program`. In kernels-rs/conversions it also gets a kernel of one warp a
-//! block that runs it, and a row of the table that tests and `validate` go through; kernels-rs/fft/src/note has the functions alone.
+//! Each conversion becomes a function, written by `fringes_layout::program`. In kernels-rs/tools/conversions it also gets a kernel of one warp a
+//! block that runs it, and a row of the table that tests and `validate` go through; kernels-rs/fft/microkernel/src/note has the functions alone.
 
 mod list;
 mod note;
@@ -32,14 +32,14 @@ struct File {
 /// Every generated file.
 const FILES: [File; 2] = [
     File {
-        path: "kernels-rs/conversions/src/generated.rs",
+        path: "kernels-rs/tools/conversions/src/generated.rs",
         what: "Conversions between layouts: functions, kernels that run them, and their table.",
         list: "xtask/src/conversions/list.rs",
         conversions: list::conversions,
         kernels: true,
     },
     File {
-        path: "kernels-rs/fft/src/note/generated.rs",
+        path: "kernels-rs/fft/microkernel/src/note/generated.rs",
         what: "Conversions of the note's transform.",
         list: "xtask/src/conversions/note.rs",
         conversions: note::conversions,

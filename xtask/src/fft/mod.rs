@@ -1,6 +1,6 @@
 //! `cargo xtask fft`: microkernels from the solver's assignments.
 //!
-//! For each size the solver's assignment becomes a file of kernels-rs/fft/src/generated with the device code, and a row of crates/fft/src/generated.rs with
+//! For each size the solver's assignment becomes a file of kernels-rs/fft/microkernel/src/generated with the device code, and a row of crates/fft/src/generated.rs with
 //! the layouts of the phases, from which the host computes their table.
 
 mod access;
@@ -16,7 +16,7 @@ use crate::rustfmt::format;
 use sizes::SIZES;
 
 /// Folder of the device code.
-const FOLDER: &str = "kernels-rs/fft/src/generated";
+const FOLDER: &str = "kernels-rs/fft/microkernel/src/generated";
 /// The host's list.
 const HOST: &str = "crates/fft/src/generated.rs";
 

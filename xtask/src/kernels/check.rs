@@ -150,8 +150,13 @@ mod tests {
     use crate::kernels::Manifest;
     use fringes_kernel_builder::Sources;
 
-    const CRATE: KernelCrate =
-        KernelCrate { name: "scale", archs: &[Arch::Sm80], destination: "kernels-rs/scale/ptx", part: None };
+    const CRATE: KernelCrate = KernelCrate {
+        name: "tools/scale",
+        stem: "scale",
+        archs: &[Arch::Sm80],
+        destination: "kernels-rs/tools/scale/ptx",
+        part: None,
+    };
 
     /// A workspace with one kernel crate, its PTX and a manifest that fits, and the hash of its sources.
     fn workspace(root: &Path) -> impl Fn() -> Vec<String> {
@@ -183,12 +188,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let faults = workspace(root.path());
         assert_eq!(faults(), [""; 0]);
-        std::fs::write(root.path().join("kernels-rs/scale/src/lib.rs"), "// three\n").unwrap();
-        let expected =
-            "kernels-rs/scale/ptx/scale_sm_80.ptx is stale: its sources have changed; run `cargo xtask kernels scale`";
+        std::fs::write(root.path().join("kernels-rs/tools/scale/src/lib.rs"), "// three\n").unwrap();
+        let expected = "kernels-rs/tools/scale/ptx/scale_sm_80.ptx is stale: its sources have changed; run `cargo xtask kernels tools/scale`";
         assert_eq!(faults(), [expected]);
-        std::fs::write(root.path().join("kernels-rs/scale/src/lib.rs"), "// two\n").unwrap();
+        std::fs::write(root.path().join("kernels-rs/tools/scale/src/lib.rs"), "// two\n").unwrap();
         assert_eq!(faults(), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_is_meant_by_its_folder_and_by_those_above_it() {
+        assert!(CRATE.is_meant_by("tools/scale") && CRATE.is_meant_by("tools"));
+        assert!(!CRATE.is_meant_by("scale") && !CRATE.is_meant_by("tool") && !CRATE.is_meant_by("tools/scale/src"));
     }
 
     #[test]

@@ -18,8 +18,10 @@ use manifest::{Golden, Manifest, Record};
 /// A kernel crate, what it is built for, and where its PTX lies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelCrate {
-    /// Folder under kernels-rs, and the first part of the PTX's names.
+    /// Folder under kernels-rs.
     pub(crate) name: &'static str,
+    /// First part of the PTX's names.
+    pub(crate) stem: &'static str,
     /// Architectures.
     pub(crate) archs: &'static [Arch],
     /// Folder of the PTX.
@@ -30,29 +32,39 @@ pub(crate) struct KernelCrate {
 
 /// Every kernel crate. A crate that declares no kernel yet is skipped.
 const CRATES: &[KernelCrate] = &[
-    KernelCrate { name: "saxpy", archs: &[Arch::Sm80], destination: "kernels-rs/saxpy/ptx", part: None },
     KernelCrate {
-        name: "conformance",
-        archs: &[Arch::Sm80, Arch::Sm90a],
-        destination: "kernels-rs/conformance/ptx",
+        name: "tools/saxpy",
+        stem: "saxpy",
+        archs: &[Arch::Sm80],
+        destination: "kernels-rs/tools/saxpy/ptx",
         part: None,
     },
     KernelCrate {
-        name: "ceilings",
+        name: "tools/conformance",
+        stem: "conformance",
         archs: &[Arch::Sm80, Arch::Sm90a],
-        destination: "kernels-rs/ceilings/ptx",
+        destination: "kernels-rs/tools/conformance/ptx",
         part: None,
     },
     KernelCrate {
-        name: "conversions",
+        name: "tools/ceilings",
+        stem: "ceilings",
         archs: &[Arch::Sm80, Arch::Sm90a],
-        destination: "kernels-rs/conversions/ptx",
+        destination: "kernels-rs/tools/ceilings/ptx",
         part: None,
     },
     KernelCrate {
-        name: "fft-timed",
+        name: "tools/conversions",
+        stem: "conversions",
         archs: &[Arch::Sm80, Arch::Sm90a],
-        destination: "kernels-rs/fft-timed/ptx",
+        destination: "kernels-rs/tools/conversions/ptx",
+        part: None,
+    },
+    KernelCrate {
+        name: "tools/fft-timed",
+        stem: "fft-timed",
+        archs: &[Arch::Sm80, Arch::Sm90a],
+        destination: "kernels-rs/tools/fft-timed/ptx",
         part: None,
     },
     correlate("i4", "crates/correlator/ptx/mma/i4"),
@@ -68,13 +80,15 @@ const CRATES: &[KernelCrate] = &[
     wgmma("heaps_i8", "crates/correlator/ptx/wgmma/heaps_i8"),
     wgmma("heaps_f16", "crates/correlator/ptx/wgmma/heaps_f16"),
     KernelCrate {
-        name: "correlator-float",
+        name: "correlator/float",
+        stem: "correlator-float",
         archs: &[Arch::Sm80, Arch::Sm90a],
         destination: "crates/correlator/ptx/float",
         part: None,
     },
     KernelCrate {
-        name: "correlator-data",
+        name: "correlator/pack",
+        stem: "correlator-data",
         archs: &[Arch::Sm80],
         destination: "crates/correlator/ptx/data",
         part: None,
@@ -94,12 +108,19 @@ const CRATES: &[KernelCrate] = &[
     channelize_any("floats_real", "crates/channelizer/ptx/general/floats_real"),
     channelize_any("floats_complex", "crates/channelizer/ptx/general/floats_complex"),
     KernelCrate {
-        name: "channelizer-fir",
+        name: "f-engine/filter",
+        stem: "channelizer-fir",
         archs: &[Arch::Sm80],
         destination: "crates/channelizer/ptx/filter",
         part: None,
     },
-    KernelCrate { name: "samples", archs: &[Arch::Sm80], destination: "crates/channelizer/ptx/samples", part: None },
+    KernelCrate {
+        name: "f-engine/samples",
+        stem: "samples",
+        archs: &[Arch::Sm80],
+        destination: "crates/channelizer/ptx/samples",
+        part: None,
+    },
     delay("shift", "crates/channelizer/ptx/delay/shift"),
     delay("i4", "crates/channelizer/ptx/delay/i4"),
     delay("i8", "crates/channelizer/ptx/delay/i8"),
@@ -127,37 +148,49 @@ const CRATES: &[KernelCrate] = &[
 
 /// The correlator's kernels for sm_80 of one format and order of samples.
 const fn correlate(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "correlator", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate { name: "correlator/mma", stem: "correlator", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The correlator's kernels of one format and order for sm_90a.
 const fn wgmma(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "correlator-wgmma", archs: &[Arch::Sm90a], destination, part: Some(part) }
+    KernelCrate {
+        name: "correlator/wgmma",
+        stem: "correlator-wgmma",
+        archs: &[Arch::Sm90a],
+        destination,
+        part: Some(part),
+    }
 }
 
 /// The F-engine's kernels of the first pass, or of the second one for one number of channels.
 const fn channelize(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "channelizer", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate { name: "f-engine/two-pass", stem: "channelizer", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The F-engine's kernels of any plan of one kind of samples.
 const fn channelize_any(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "channelizer-general", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate {
+        name: "f-engine/one-pass",
+        stem: "channelizer-general",
+        archs: &[Arch::Sm80],
+        destination,
+        part: Some(part),
+    }
 }
 
 /// The kernels of coarse shifts, or of fine rotations of one format.
 const fn delay(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "delay", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate { name: "delay", stem: "delay", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The kernels of transforms of one size.
 const fn batch(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "fft-batch", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate { name: "fft/batch", stem: "fft-batch", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 /// The kernels of FFT beams with transforms of one size.
 const fn beams(part: &'static str, destination: &'static str) -> KernelCrate {
-    KernelCrate { name: "fft-beams", archs: &[Arch::Sm80], destination, part: Some(part) }
+    KernelCrate { name: "beamformer/fft", stem: "fft-beams", archs: &[Arch::Sm80], destination, part: Some(part) }
 }
 
 impl KernelCrate {
@@ -168,12 +201,17 @@ impl KernelCrate {
 
     /// Name of the PTX for an architecture.
     fn file(&self, arch: Arch) -> String {
-        format!("{}_{arch}.ptx", self.name)
+        format!("{}_{arch}.ptx", self.stem)
     }
 
     /// The command that builds it anew.
     fn remedy(&self) -> String {
         format!("cargo xtask kernels {}", self.name)
+    }
+
+    /// Whether a name on the command line means it: its own folder, or one above it.
+    fn is_meant_by(&self, name: &str) -> bool {
+        self.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Whether it declares a kernel.
@@ -194,7 +232,7 @@ impl KernelCrate {
 /// What the command line asks for.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Crates under kernels-rs; all of them unless given.
+    /// Crates under kernels-rs, or folders of them; all of them unless given.
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
     /// Only compare; fail if anything is stale.
@@ -214,11 +252,16 @@ impl Options {
 
 /// Builds or checks.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
-    let known = || CRATES.iter().map(|each| each.name).collect::<Vec<_>>().join(", ");
-    if let Some(unknown) = options.crates.iter().find(|name| CRATES.iter().all(|each| each.name != **name)) {
+    let known = || {
+        let mut names: Vec<_> = CRATES.iter().map(|each| each.name).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    if let Some(unknown) = options.crates.iter().find(|name| !CRATES.iter().any(|each| each.is_meant_by(name))) {
         return Err(format!("no kernel crate is called `{unknown}`; there are {}", known()));
     }
-    let chosen = |each: &&KernelCrate| options.crates.is_empty() || options.crates.iter().any(|name| name == each.name);
+    let chosen =
+        |each: &&KernelCrate| options.crates.is_empty() || options.crates.iter().any(|name| each.is_meant_by(name));
     let required = options.require_compiler || std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     let context = Context::new(root)?;
     let mut faults = Vec::new();

@@ -6,7 +6,7 @@
 //! | [`DeviceGeneral`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
 //! | [`DeviceFilter`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
-//! How they work and what they are bound by is said in their crates, `kernels-rs/channelizer`, `kernels-rs/channelizer-general` and `kernels-rs/channelizer-fir`.
+//! How they work and what they are bound by is said in their crates, `kernels-rs/f-engine/two-pass`, `kernels-rs/f-engine/one-pass` and `kernels-rs/f-engine/filter`.
 
 pub(crate) mod chunk;
 mod filter;

@@ -1,0 +1,94 @@
+//! The entry points.
+
+use fringes_device::{Global, GlobalMut};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
+use fringes_kernels_f_engine_two_pass::job::Launch;
+
+use crate::run::{self, Arguments};
+use crate::samples::{Floats, Integers};
+use crate::shape::Shape;
+
+/// The kernels: name, part, samples, whether they are complex, output, element.
+macro_rules! kernels {
+    ($($name:ident $part:literal $source:ident $complex:literal $output:ident $element:ty, $what:literal;)*) => { $(
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        fringes_device::kernel! {
+            #[doc = $what]
+            ///
+            /// Arguments are those of [`run::Arguments`] and of what it is made of.
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $name(
+                samples: Global<u32>,
+                weights: Global<[f32; 4]>,
+                twiddles: Global<[f32; 4]>,
+                pairs: Global<[u32; 4]>,
+                channel_of: Global<u32>,
+                gains: Global<[f32; 2]>,
+                jobs: Global<[u32; 4]>,
+                out: GlobalMut<$element>,
+                saturated: GlobalMut<u32>,
+                count: u32,
+                points: u32,
+                radices: u64,
+                taps: u32,
+                stride: u32,
+                bits: u32,
+                little_endian: u32,
+                slots: u32,
+                first_channel: u32,
+                channels: u32,
+                channel_stride: u64,
+                period: u32,
+                period_stride: u64,
+                time_stride: u32,
+                seed: u64,
+                dither: u32,
+            ) {
+                let launch = Launch {
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    seed,
+                    dither: dither != 0,
+                };
+                run::run::<$source, $output, $complex>(Arguments {
+                    samples,
+                    weights,
+                    twiddles,
+                    pairs,
+                    channels: channel_of,
+                    gains,
+                    jobs,
+                    count,
+                    shape: Shape { points, radices, taps, stride, bits, slots },
+                    little_endian: little_endian != 0,
+                    out,
+                    saturated,
+                    launch,
+                });
+            }
+        }
+    )* };
+}
+
+kernels! {
+    channelize_integers_real_i8 "integers_real" Integers false I8 u16, "Real integers to signed bytes.";
+    channelize_integers_real_i4 "integers_real" Integers false I4 u8, "Real integers to 4+4 bits.";
+    channelize_integers_real_f16 "integers_real" Integers false F16 u32, "Real integers to f16.";
+    channelize_integers_real_f32 "integers_real" Integers false F32 [f32; 2], "Real integers to f32.";
+    channelize_integers_complex_i8 "integers_complex" Integers true I8 u16, "Complex integers to signed bytes.";
+    channelize_integers_complex_i4 "integers_complex" Integers true I4 u8, "Complex integers to 4+4 bits.";
+    channelize_integers_complex_f16 "integers_complex" Integers true F16 u32, "Complex integers to f16.";
+    channelize_integers_complex_f32 "integers_complex" Integers true F32 [f32; 2], "Complex integers to f32.";
+    channelize_floats_real_i8 "floats_real" Floats false I8 u16, "Real floats to signed bytes.";
+    channelize_floats_real_i4 "floats_real" Floats false I4 u8, "Real floats to 4+4 bits.";
+    channelize_floats_real_f16 "floats_real" Floats false F16 u32, "Real floats to f16.";
+    channelize_floats_real_f32 "floats_real" Floats false F32 [f32; 2], "Real floats to f32.";
+    channelize_floats_complex_i8 "floats_complex" Floats true I8 u16, "Complex floats to signed bytes.";
+    channelize_floats_complex_i4 "floats_complex" Floats true I4 u8, "Complex floats to 4+4 bits.";
+    channelize_floats_complex_f16 "floats_complex" Floats true F16 u32, "Complex floats to f16.";
+    channelize_floats_complex_f32 "floats_complex" Floats true F32 [f32; 2], "Complex floats to f32.";
+}

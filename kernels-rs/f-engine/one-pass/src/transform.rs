@@ -1,0 +1,159 @@
+//! The transform of spectra of `N = r1 r2 ... rm` points in shared memory, in place, `X[k] = sum_n x[n] exp(-2 pi i n k / N)`.
+//!
+//! Pass `i` transforms `r` points that are `D = N / (r1 ... ri)` apart, for each block of `r D` points and each `j < D`:
+//!
+//! ```text
+//! block b of B = r1 ... r(i-1), point q at  b r D + q D + j
+//! twiddle exp(-2 pi i q kappa(b) / (B r)) before;  result s takes the place of point s
+//! ```
+//!
+//! where `kappa(b)` is the block's part of `k`: with `b = s1 (r2 ... r(i-1)) + ... + s(i-1)`, `kappa = s1 + r1 s2 + r1 r2 s3 + ...`. So in the end position
+//! `s1 N/r1 + s2 N/(r1 r2) + ...` has `X[s1 + r1 s2 + r1 r2 s3 + ...]`: digits reversed, which the tables of the next step take account of. A butterfly reads and
+//! writes the same places; a barrier a pass is all that is needed, for all spectra of the block.
+//!
+//! Twiddles are `[q - 1][b]`, of radix 16 the factors of its butterflies in four pairs `[4][b]` ([`sixteen_twiddled`]), one pass after the other and each from an
+//! even place on; the first pass has none.
+//!
+//! # Precision
+//! A pass of radix `r` adds at most `(3 + 3 log2 r) 2^-24` of the root-sum-square of its points to the error of a result.
+
+use fringes_device::barrier::bar_sync_0;
+use fringes_device::{Global, Shared, unroll};
+use fringes_kernels_common::complex::mul;
+use fringes_kernels_f_engine_two_pass::butterfly::{Eight, Four, Radix, Sixteen, TWIDDLES, Two, sixteen_twiddled};
+
+use crate::radix::{Five, Three};
+use crate::shape::{Divisor, Shape, place, slot, twiddles as twiddle_pairs};
+
+/// A pass of the transform of some spectra.
+#[derive(Clone, Copy)]
+struct Pass {
+    points: Shared<[f32; 2]>,
+    twiddles: Global<[f32; 4]>,
+    /// Points of a spectrum.
+    size: u32,
+    spectra: u32,
+    /// Product of the radices of the passes before: blocks.
+    blocks: u32,
+    /// Points of a block.
+    rest: u32,
+    /// Its first pair of twiddles.
+    first_twiddle: u32,
+    thread: u32,
+    threads: u32,
+}
+
+impl Pass {
+    /// A pass of radix `R`, each butterfly by one of the threads.
+    ///
+    /// # Safety
+    /// - `R` points divide the rest of the block; `points` holds the slots, `twiddles` those of the pass.
+    /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
+    #[inline(always)]
+    unsafe fn run<R: Radix>(self) {
+        let radix = R::POINTS as u32;
+        let distance = self.rest / radix;
+        let butterflies = self.blocks * distance;
+        let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
+        let mut item = self.thread;
+        while item < butterflies * self.spectra {
+            let (s, butterfly) = by_butterflies.divide(item);
+            let (block, j) = by_distance.divide(butterfly);
+            let (first, start) = (s * slot(self.size), block * radix * distance + j);
+            let mut x = R::ZERO;
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if q < R::POINTS {
+                    x.as_mut()[q] = self.points.load((first + place(start + q as u32 * distance)) as usize);
+                }
+            });
+            if self.blocks > 1 {
+                let twiddles = self.twiddles.cast::<[f32; 2]>();
+                unroll!(q in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                    if q < R::POINTS {
+                        let twiddle = 2 * self.first_twiddle + (q as u32 - 1) * self.blocks + block;
+                        x.as_mut()[q] = mul(x.as_ref()[q], twiddles.load(twiddle as usize));
+                    }
+                });
+            }
+            let x = R::transform(x);
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if q < R::POINTS {
+                    self.points.store((first + place(start + q as u32 * distance)) as usize, x.as_ref()[q]);
+                }
+            });
+            item += self.threads;
+        }
+    }
+
+    /// A pass of radix 16 whose twiddles are in its butterflies.
+    ///
+    /// # Safety
+    /// - 16 divides the rest of the block, which is not the first; `points` holds the slots, `twiddles` those of the
+    ///   pass.
+    /// - Barriers of the block are before and after; `thread` is below `threads`, and each thread calls it.
+    #[inline(always)]
+    unsafe fn run_twiddled(self) {
+        let distance = self.rest / 16;
+        let butterflies = self.blocks * distance;
+        let (by_butterflies, by_distance) = (Divisor::new(butterflies), Divisor::new(distance));
+        let mut item = self.thread;
+        while item < butterflies * self.spectra {
+            let (s, butterfly) = by_butterflies.divide(item);
+            let (block, j) = by_distance.divide(butterfly);
+            let (first, start) = (s * slot(self.size), block * 16 * distance + j);
+            let (mut x, mut w) = ([[0.0; 2]; 16], [[0.0; 2]; TWIDDLES]);
+            unroll!(i in 0 1 2 3 {
+                let pair = self.twiddles.load((self.first_twiddle + i as u32 * self.blocks + block) as usize);
+                w[2 * i] = [pair[0], pair[1]];
+                w[2 * i + 1] = [pair[2], pair[3]];
+            });
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                x[q] = self.points.load((first + place(start + q as u32 * distance)) as usize);
+            });
+            let x = sixteen_twiddled(x, w);
+            unroll!(q in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                self.points.store((first + place(start + q as u32 * distance)) as usize, x[q]);
+            });
+            item += self.threads;
+        }
+    }
+}
+
+/// Transforms `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that there is.
+///
+/// # Safety
+/// The shape fits ([`Shape::fits`]), `points` holds the slots, `twiddles` all twiddles; barriers are before and after.
+#[inline(always)]
+pub unsafe fn run(
+    shape: &Shape,
+    spectra: u32,
+    points: Shared<[f32; 2]>,
+    twiddles: Global<[f32; 4]>,
+    thread: u32,
+    threads: u32,
+) -> bool {
+    let mut radices = shape.radices;
+    let (mut blocks, mut rest, mut first_twiddle) = (1, shape.points, 0);
+    while radices != 0 {
+        if blocks > 1 {
+            bar_sync_0();
+        }
+        let pass = Pass { points, twiddles, size: shape.points, spectra, blocks, rest, first_twiddle, thread, threads };
+        let radix = (radices & 15) as u32 + 1;
+        match radix {
+            2 => pass.run::<Two>(),
+            3 => pass.run::<Three>(),
+            4 => pass.run::<Four>(),
+            5 => pass.run::<Five>(),
+            8 => pass.run::<Eight>(),
+            16 if blocks > 1 => pass.run_twiddled(),
+            16 => pass.run::<Sixteen>(),
+            _ => return false,
+        }
+        first_twiddle += twiddle_pairs(radix, blocks);
+        blocks *= radix;
+        rest /= radix;
+        radices >>= 4;
+    }
+    true
+}

@@ -1,0 +1,240 @@
+//! Power and clipped samples of each input: sums over a slice of the samples, a sum a warp.
+//!
+//! A block has an input and a slice: groups of four numbers, every so many. Integers are summed in 64 bits, so that sums are exact; floats in f64. What the
+//! warps have is added up by the host: `[input][slice][warp][2]`, the sum of squares (bits of f64 for floats) and the number of clipped samples.
+//!
+//! A sample is clipped if a part has the lowest or the highest value of its bits. Samples of absent blocks do not count.
+
+use fringes_device::index::{ctaid_x, ntid_x, tid_x};
+use fringes_device::warp::shfl_sync_bfly_b32;
+use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
+
+use crate::THREADS;
+
+/// Warps of a block.
+pub const WARPS: u32 = THREADS / 32;
+
+/// Most samples of an input.
+pub const MOST_TIMES: u32 = 1 << 30;
+
+/// Samples, their flags, and where the sums go.
+#[derive(Clone, Copy)]
+pub struct Statistics {
+    /// Rows of samples.
+    pub samples: Global<u32>,
+    /// Flags `[input][block]`; not looked at if there are no blocks.
+    pub present: Global<u8>,
+    /// Sums `[input][slice][warp][2]`.
+    pub out: GlobalMut<u64>,
+    /// Inputs.
+    pub inputs: u32,
+    /// Bits from row to row.
+    pub row_bits: u64,
+    /// Samples of a row.
+    pub times: u32,
+    /// Bits of a number: of a sample, or a part of a complex one.
+    pub bits: u32,
+    /// Numbers of a sample.
+    pub parts: u32,
+    /// Whether numbers of 16 bits are little-endian.
+    pub little_endian: bool,
+    /// Samples of a block of flags.
+    pub length: u32,
+    /// Blocks of flags of an input; 0 if all samples are present.
+    pub blocks: u32,
+    /// Slices of a row: blocks of the grid.
+    pub slices: u32,
+}
+
+/// A kind of numbers.
+pub trait Source {
+    /// Whether they may begin at any bit.
+    const SHIFTED: bool;
+    /// What they are summed in.
+    type Sum: Copy;
+    /// No sum.
+    const ZERO: Self::Sum;
+    /// Whether there are such numbers of so many bits.
+    fn has(bits: u32) -> bool;
+    /// Adds the squares of four numbers of which `counted` says which count; says which are at an end of their range.
+    ///
+    /// Three words of them are in the order of their bits for integers, as in memory for floats (of which there may be a fourth), the first number from bit `shift` of the first on.
+    fn add(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (Self::Sum, [bool; 4]);
+    /// Sum of two.
+    fn join(a: Self::Sum, b: u64) -> Self::Sum;
+    /// As bits.
+    fn bits(sum: Self::Sum) -> u64;
+    /// Bytes of a word as they are shifted.
+    fn order(little_endian: bool) -> u32;
+}
+
+/// Two's complement of 2 to 16 bits.
+pub struct Integers;
+
+impl Source for Integers {
+    const SHIFTED: bool = true;
+    type Sum = u64;
+    const ZERO: u64 = 0;
+
+    #[inline(always)]
+    fn has(bits: u32) -> bool {
+        (2..=16).contains(&bits)
+    }
+
+    #[inline(always)]
+    fn add(mut sum: u64, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (u64, [bool; 4]) {
+        let [a, b, c, _] = words;
+        let [low, high] = four::tops([a, b, c], shift, bits);
+        let (down, mask) = (32 - bits, u32::MAX >> (32 - bits));
+        let values = [low, low << bits, high, high << bits].map(|top| (top as i32) >> down);
+        let mut clipped = [false; 4];
+        unroll!(i in 0 1 2 3 {
+            let value = if counted[i] { values[i] } else { 0 };
+            let size = value.unsigned_abs();
+            sum += (size * size) as u64;
+            // The highest value and the lowest, which follows it modulo 2^bits.
+            clipped[i] = counted[i] && (value as u32).wrapping_sub((mask >> 1) as i32 as u32) & mask <= 1;
+        });
+        (sum, clipped)
+    }
+
+    #[inline(always)]
+    fn join(a: u64, b: u64) -> u64 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn bits(sum: u64) -> u64 {
+        sum
+    }
+
+    #[inline(always)]
+    fn order(little_endian: bool) -> u32 {
+        if little_endian { LITTLE_ENDIAN_HALVES } else { BIG_ENDIAN }
+    }
+}
+
+/// f16 or f32, little-endian.
+pub struct Floats;
+
+impl Source for Floats {
+    const SHIFTED: bool = false;
+    type Sum = f64;
+    const ZERO: f64 = 0.0;
+
+    #[inline(always)]
+    fn has(bits: u32) -> bool {
+        bits == 16 || bits == 32
+    }
+
+    #[inline(always)]
+    fn add(mut sum: f64, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (f64, [bool; 4]) {
+        let [a, b, c, d] = words;
+        let mut values = [a, b, c, d].map(f32::from_bits);
+        if bits == 16 {
+            let halves = four::halves(a, b, c, shift);
+            unroll!(i in 0 1 2 3 { values[i] = halves[i]; });
+        }
+        unroll!(i in 0 1 2 3 {
+            let value = if counted[i] { values[i] as f64 } else { 0.0 };
+            sum += value * value;
+        });
+        (sum, [false; 4])
+    }
+
+    #[inline(always)]
+    fn join(a: f64, b: u64) -> f64 {
+        a + f64::from_bits(b)
+    }
+
+    #[inline(always)]
+    fn bits(sum: f64) -> u64 {
+        sum.to_bits()
+    }
+
+    #[inline(always)]
+    fn order(_: bool) -> u32 {
+        AS_THEY_ARE
+    }
+}
+
+impl Statistics {
+    /// Whether the views hold what the sizes say.
+    #[inline(always)]
+    pub fn fit<I: Source>(&self) -> bool {
+        let inputs = self.inputs as u64;
+        let numbers = self.times as u64 * self.parts as u64;
+        let bits = if inputs == 0 {
+            0
+        } else {
+            (inputs - 1).saturating_mul(self.row_bits).saturating_add(numbers * self.bits as u64)
+        };
+        let sums = inputs.saturating_mul(self.slices as u64).saturating_mul(2 * WARPS as u64);
+        ntid_x() == THREADS
+            && I::has(self.bits)
+            && (self.parts == 1 || self.parts == 2)
+            && self.times <= MOST_TIMES
+            && bits <= self.samples.len() as u64 * 32
+            && (I::order(self.little_endian) == I::order(false) && I::SHIFTED
+                || self.row_bits & (self.bits as u64 - 1) == 0)
+            && sums <= self.out.len() as u64
+            && (self.blocks == 0
+                || (inputs * self.blocks as u64 <= self.present.len() as u64
+                    && self.length as u64 * self.blocks as u64 >= self.times as u64))
+    }
+
+    /// Sums a block's slice.
+    ///
+    /// # Safety
+    /// The views [fit](Self::fit).
+    #[inline(always)]
+    pub unsafe fn run<I: Source>(&self) {
+        let slices = self.slices.max(1);
+        let (input, slice) = (ctaid_x() / slices, ctaid_x() % slices);
+        if input >= self.inputs {
+            return;
+        }
+        let (numbers, order) = (self.times * self.parts, I::order(self.little_endian));
+        let word = |index: u64| {
+            if index < self.samples.len() as u64 { in_order(self.samples.load(index as usize), order) } else { 0 }
+        };
+        let (mut sum, mut clipped) = (I::ZERO, 0u32);
+        let mut group = slice * THREADS + tid_x();
+        while group < numbers.div_ceil(4) {
+            let first = 4 * group;
+            let bit = (input as u64).wrapping_mul(self.row_bits) + first as u64 * self.bits as u64;
+            let at = bit / 32;
+            let words = [word(at), word(at + 1), word(at + 2), word(at + 3)];
+            let mut counted = [false; 4];
+            unroll!(i in 0 1 2 3 {
+                counted[i] = first + (i as u32) < numbers;
+                if self.blocks > 0 && counted[i] {
+                    let sample = if self.parts == 2 { (first + i as u32) / 2 } else { first + i as u32 };
+                    let flag = input as usize * self.blocks as usize + (sample / self.length.max(1)) as usize;
+                    counted[i] = self.present.load(flag) != 0;
+                }
+            });
+            let (more, ends) = I::add(sum, words, bit as u32 & 31, self.bits, counted);
+            sum = more;
+            clipped += if self.parts == 2 {
+                (ends[0] | ends[1]) as u32 + (ends[2] | ends[3]) as u32
+            } else {
+                ends[0] as u32 + ends[1] as u32 + ends[2] as u32 + ends[3] as u32
+            };
+            group += slices * THREADS;
+        }
+        unroll!(i in 0 1 2 3 4 {
+            let bits = I::bits(sum);
+            let other = |half: u32| shfl_sync_bfly_b32(half, 1 << i, 31, u32::MAX) as u64;
+            sum = I::join(sum, other(bits as u32) | other((bits >> 32) as u32) << 32);
+            clipped += other(clipped) as u32;
+        });
+        if tid_x().is_multiple_of(32) {
+            let place =
+                ((input as u64 * slices as u64 + slice as u64) * WARPS as u64 + (tid_x() / 32) as u64) as usize * 2;
+            self.out.store(place, I::bits(sum));
+            self.out.store(place + 1, clipped as u64);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The kernels in the emulator, against plain loops.
+
+use fringes_device::Kernel;
+use fringes_emulator::{GlobalMemory, Launch};
+use fringes_kernels_f_engine_samples as kernels;
+use fringes_kernels_f_engine_samples::THREADS;
+use fringes_kernels_f_engine_samples::rows::WORDS;
+use fringes_kernels_f_engine_samples::statistics::WARPS;
+use fringes_types::pack_samples;
+use half::f16;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Bit `bit` of words whose bytes are a stream of bits, the highest of a byte first.
+fn bit(words: &[u32], bit: usize) -> bool {
+    let byte = words[bit / 32].to_le_bytes()[bit % 32 / 8];
+    byte >> (7 - bit % 8) & 1 == 1
+}
+
+#[test]
+fn rows_of_bits_go_behind_rows_of_bits_and_what_is_before_them_stays() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let most = 3000u64;
+    for round in 0..12 {
+        let from: Vec<u32> = (0..200).map(|_| random.random()).collect();
+        let to: Vec<u32> = (0..300).map(|_| random.random()).collect();
+        let bits: Vec<u64> =
+            (0..3).map(|row| if round == 0 { [0, 1, most][row] } else { random.random_range(0..=most) }).collect();
+        let spans: Vec<u64> = bits
+            .iter()
+            .enumerate()
+            .flat_map(|(row, &bits)| {
+                // The first row ends with the last bit of the source.
+                let from_bit = if row == 0 { 6400 - bits } else { random.random_range(0..6400 - bits) };
+                [from_bit, row as u64 * 3200 + random.random_range(0..150), bits]
+            })
+            .collect();
+        let tiles = most.div_ceil(32).div_ceil(u64::from(THREADS * WORDS)) as u32 + 1;
+        let mut memory = GlobalMemory::new();
+        let (source, target, table) = (memory.upload(&from), memory.upload(&to), memory.upload(&spans));
+        let launch = Launch::new(<kernels::append as Kernel>::DECLARATION, [3 * tiles + 1, 1, 1], [THREADS, 1, 1]);
+        let report = launch.run(&mut memory, || kernels::append(source.into(), target.into(), table.into(), 3, tiles));
+        report.assert_clean();
+        let found: Vec<u32> = memory.values(target);
+        for row in 0..3 {
+            let [from_bit, to_bit, bits] = [0, 1, 2].map(|i| spans[3 * row + i] as usize);
+            for i in 0..bits {
+                assert_eq!(bit(&found, to_bit + i), bit(&from, from_bit + i), "{round} {row} {i}");
+            }
+            for i in row * 3200..to_bit {
+                assert_eq!(bit(&found, i), bit(&to, i), "before, {round} {row} {i}");
+            }
+            for i in (to_bit + bits).next_multiple_of(32)..row * 3200 + 3200 {
+                assert_eq!(bit(&found, i), bit(&to, i), "behind, {round} {row} {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn spans_outside_the_rows_trap() {
+    for spans in [[6400u64, 0, 1], [0, 9600, 1], [0, 0, 6401], [u64::MAX, 0, 32], [0, u64::MAX - 3, 32]] {
+        let mut memory = GlobalMemory::new();
+        let (source, target, table) = (memory.upload(&[0u32; 200]), memory.upload(&[0u32; 300]), memory.upload(&spans));
+        let launch = Launch::new(<kernels::append as Kernel>::DECLARATION, [1, 1, 1], [THREADS, 1, 1]);
+        let report = launch.run(&mut memory, || kernels::append(source.into(), target.into(), table.into(), 1, 1));
+        assert!(report.faults.iter().any(|fault| fault.message == "the kernel trapped"), "{spans:?}");
+        assert!(!report.faults.iter().any(|fault| format!("{fault:?}").contains("OutOfBounds")), "{spans:?}");
+    }
+}
+
+/// Rows of samples and flags.
+struct Rows {
+    words: Vec<u32>,
+    row_bits: u64,
+    bits: u32,
+    parts: u32,
+    little_endian: bool,
+    times: u32,
+    length: u32,
+    flags: Vec<u8>,
+}
+
+/// Sum of squares as bits and clipped samples of each input.
+macro_rules! run {
+    ($rows:expr, $kernel:ident, $inputs:expr, $join:expr) => {{
+        let rows = &$rows;
+        let (inputs, slices) = ($inputs as u32, 3);
+        let mut memory = GlobalMemory::new();
+        let samples = memory.upload(&rows.words);
+        let flags = memory.upload(if rows.flags.is_empty() { &[0u8][..] } else { &rows.flags });
+        let out = memory.upload(&vec![u64::MAX; (inputs * slices * WARPS * 2) as usize]);
+        let blocks = rows.flags.len() as u32 / inputs;
+        let launch =
+            Launch::new(<kernels::$kernel as Kernel>::DECLARATION, [inputs * slices + 1, 1, 1], [THREADS, 1, 1]);
+        let report = launch.run(&mut memory, || {
+            kernels::$kernel(
+                samples.into(),
+                flags.into(),
+                out.into(),
+                inputs,
+                rows.row_bits,
+                rows.times,
+                rows.bits,
+                rows.parts,
+                u32::from(rows.little_endian),
+                rows.length,
+                blocks,
+                slices,
+            )
+        });
+        report.assert_clean();
+        let sums: Vec<u64> = memory.values(out);
+        let of_input = |sums: &[u64]| {
+            sums.chunks_exact(2)
+                .fold((Default::default(), 0), |(sum, clipped), pair| ($join(sum, pair[0]), clipped + pair[1]))
+        };
+        sums.chunks_exact((slices * WARPS * 2) as usize).map(of_input).collect::<Vec<_>>()
+    }};
+}
+
+const INPUTS: usize = 2;
+
+fn flags(random: &mut Xoshiro256PlusPlus, times: usize, length: usize) -> Vec<u8> {
+    (0..INPUTS * times.div_ceil(length)).map(|_| u8::from(random.random::<f32>() > 0.3)).collect()
+}
+
+/// Whether the sample counts.
+fn counts(rows: &Rows, input: usize, sample: usize) -> bool {
+    let blocks = rows.flags.len() / INPUTS;
+    blocks == 0 || rows.flags[input * blocks + sample / rows.length as usize] != 0
+}
+
+fn words(bytes: &mut Vec<u8>) -> Vec<u32> {
+    bytes.resize(bytes.len().next_multiple_of(4), 0xff);
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+#[test]
+fn integers_of_every_width_are_summed_exactly() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    for bits in 2..=16u32 {
+        for (parts, little_endian) in [(1, false), (2, false), (1, true), (2, true)] {
+            if (little_endian && bits != 16) || (parts == 2 && bits != 8 && bits != 16) {
+                continue;
+            }
+            for (times, present) in [(1usize, false), (1027, false), (3001, true)] {
+                let limit = 1i32 << (bits - 1);
+                let numbers = times * parts;
+                let codes: Vec<Vec<i16>> = (0..INPUTS)
+                    .map(|_| {
+                        let mut code = || match random.random_range(0..8) {
+                            0 => -limit,
+                            1 => limit - 1,
+                            _ => random.random_range(-limit..limit),
+                        };
+                        (0..numbers).map(|_| code() as i16).collect()
+                    })
+                    .collect();
+                let mut bytes: Vec<u8> = codes
+                    .iter()
+                    .flat_map(|row| {
+                        if little_endian {
+                            row.iter().flat_map(|code| code.to_le_bytes()).collect()
+                        } else {
+                            pack_samples(row, bits).unwrap()
+                        }
+                    })
+                    .collect();
+                let rows = Rows {
+                    row_bits: 8 * (bytes.len() / INPUTS) as u64,
+                    words: words(&mut bytes),
+                    bits,
+                    parts: parts as u32,
+                    little_endian,
+                    times: times as u32,
+                    length: 99,
+                    flags: if present { flags(&mut random, times, 99) } else { Vec::new() },
+                };
+                let found = run!(rows, statistics_integers, INPUTS, |sum: u64, more| sum + more);
+                for (input, found) in found.into_iter().enumerate() {
+                    let mut expected = (0, 0);
+                    for (sample, code) in codes[input].chunks_exact(parts).enumerate() {
+                        if counts(&rows, input, sample) {
+                            expected.0 += code.iter().map(|&code| i64::from(code).pow(2) as u64).sum::<u64>();
+                            let end = |code: &i16| i32::from(*code) == -limit || i32::from(*code) == limit - 1;
+                            expected.1 += u64::from(code.iter().any(end));
+                        }
+                    }
+                    assert_eq!(found, expected, "{bits} bits, {parts} parts, {times} samples, input {input}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn floats_are_summed_in_double_precision() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    for (half, parts) in [(true, 1usize), (true, 2), (false, 1), (false, 2)] {
+        let times = 2003;
+        let values: Vec<Vec<f32>> = (0..INPUTS)
+            .map(|_| (0..times * parts).map(|_| f16::from_f32(random.random_range(-1.0..1.0)).to_f32()).collect())
+            .collect();
+        let mut bytes = Vec::new();
+        for row in &values {
+            for &value in row {
+                if half { bytes.extend(f16::from_f32(value).to_le_bytes()) } else { bytes.extend(value.to_le_bytes()) }
+            }
+        }
+        let mut rows = Rows {
+            row_bits: 8 * (bytes.len() / INPUTS) as u64,
+            words: words(&mut bytes),
+            bits: if half { 16 } else { 32 },
+            parts: parts as u32,
+            little_endian: false,
+            times: times as u32,
+            length: 64,
+            flags: flags(&mut random, times, 64),
+        };
+        // What is absent may be anything.
+        let absent = (0..times).find(|&sample| !counts(&rows, 0, sample)).unwrap();
+        if !half {
+            rows.words[absent * parts] = f32::NAN.to_bits();
+        }
+        let found: Vec<(f64, u64)> = run!(rows, statistics_floats, INPUTS, |sum: f64, more| sum + f64::from_bits(more));
+        for (input, (sum, clipped)) in found.into_iter().enumerate() {
+            let samples = values[input].chunks_exact(parts).enumerate();
+            let counted = samples.filter(|&(sample, _)| counts(&rows, input, sample));
+            let expected: f64 = counted.flat_map(|(_, parts)| parts).map(|&x| f64::from(x).powi(2)).sum();
+            // Sums of that many positive numbers.
+            assert!((sum - expected).abs() <= expected * (times * parts) as f64 * 2f64.powi(-53), "{sum} {expected}");
+            assert_eq!(clipped, 0);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The entry points.
+
+use fringes_device::control::trap;
+use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
+use fringes_device::{Global, GlobalMut};
+
+use crate::butterfly::{Eight, Four, Sixteen, Two};
+use crate::job::Launch;
+use crate::{both, columns, rows};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
+
+/// The first pass: name, bits, sixteens of taps, points.
+macro_rules! columns {
+    ($($name:ident $bits:literal $m:literal $radix:ident $blocks:literal;)*) => { $(
+        fringes_device::kernel! {
+            #[doc = concat!("Filter of samples of ", $bits, " bits with up to 16 times ", $m, " taps, and the transform over the first digit of the points.")]
+            ///
+            /// See [`columns`].
+            #[launch(threads(256), min_blocks($blocks))]
+            pub fn $name(
+                samples: Global<u32>,
+                weights: Global<[u32; 4]>,
+                tails: Global<[u32; 2]>,
+                jobs: Global<[u32; 4]>,
+                workspace: GlobalMut<[f32; 4]>,
+                out_len: u64,
+                saturated_len: u32,
+                inputs: u32,
+                taps: u32,
+                count: u32,
+                first_group: u32,
+                rows: u32,
+                first_channel: u32,
+                channels: u32,
+                channel_stride: u64,
+                period: u32,
+                period_stride: u64,
+                time_stride: u32,
+            ) {
+                let launch = Launch {
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    seed: 0,
+                    dither: false,
+                };
+                let limits = columns::Limits { out: out_len, saturated: saturated_len, inputs, launch };
+                let arguments =
+                    columns::Arguments { samples, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
+                if ctaid_x() >= rows / columns::STRIP || !columns::holds::<$m, $radix>(&arguments, ctaid_y() + 1) {
+                    trap();
+                    return;
+                }
+                // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
+                unsafe { columns::run::<$bits, $m, $radix>(arguments, (ctaid_x(), ctaid_y())) };
+            }
+        }
+    )* };
+}
+
+/// Kernels of the first pass.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "columns"))]
+pub mod filter {
+    use super::*;
+
+    columns! {
+        columns_b8_m1_r8 8 1 Eight 2;
+        columns_b8_m2_r8 8 2 Eight 1;
+        columns_b8_m1_r16 8 1 Sixteen 1;
+        columns_b8_m2_r16 8 2 Sixteen 1;
+        columns_b10_m1_r8 10 1 Eight 2;
+        columns_b10_m2_r8 10 2 Eight 1;
+        columns_b10_m1_r16 10 1 Sixteen 1;
+        columns_b10_m2_r16 10 2 Sixteen 1;
+    }
+}
+
+/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels, points of a row, last digit, name.
+macro_rules! both {
+    ($($module:ident $part:literal $channels:literal $rows:literal $last:ident $name:ident;)*) => { $(
+        #[doc = concat!("Both passes for ", $channels, " channels.")]
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        pub mod $module {
+            use super::*;
+
+            fringes_device::kernel! {
+                #[doc = concat!("Both passes of ", $channels, " channels.")]
+                ///
+                /// See [`columns`], [`rows`] and [`both`](crate::both).
+                #[launch(threads(256), min_blocks(2))]
+                pub fn $name(
+                    samples: Global<u32>,
+                    weights: Global<[u32; 4]>,
+                    tails: Global<[u32; 2]>,
+                    workspace: GlobalMut<[f32; 4]>,
+                    counters: GlobalMut<u32>,
+                    first: Global<[f32; 4]>,
+                    middle: Global<[f32; 4]>,
+                    last: Global<[f32; 2]>,
+                    roots: Global<[f32; 2]>,
+                    gains: Global<[f32; 2]>,
+                    jobs: Global<[u32; 4]>,
+                    out: GlobalMut<u16>,
+                    saturated: GlobalMut<u32>,
+                    inputs: u32,
+                    taps: u32,
+                    count: u32,
+                    ring: u32,
+                    lag: u32,
+                    first_channel: u32,
+                    channels: u32,
+                    channel_stride: u64,
+                    period: u32,
+                    period_stride: u64,
+                    time_stride: u32,
+                    seed: u64,
+                    dither: u32,
+                ) {
+                    let launch = Launch {
+                        first_channel,
+                        channels,
+                        channel_stride,
+                        period,
+                        period_stride,
+                        time_stride,
+                        seed,
+                        dither: dither != 0,
+                    };
+                    let limits =
+                        columns::Limits { out: out.len() as u64, saturated: saturated.len() as u32, inputs, launch };
+                    let filter = columns::Arguments {
+                        samples,
+                        weights,
+                        tails,
+                        jobs,
+                        workspace,
+                        limits,
+                        taps,
+                        count,
+                        first_group: 0,
+                        rows: $rows,
+                    };
+                    let rest = rows::Arguments {
+                        // SAFETY: a point of the one view is two of the other.
+                        workspace: unsafe { workspace.cast() },
+                        digits: (first, middle),
+                        last,
+                        roots,
+                        gains,
+                        jobs,
+                        out,
+                        saturated,
+                        count,
+                        first_group: 0,
+                        launch,
+                    };
+                    // SAFETY: a block has the threads that it asks for, and all of them are here.
+                    unsafe { both::run::<$rows, { $channels / $rows }, $last>(filter, rest, counters, (ring, lag)) };
+                }
+            }
+        }
+    )* };
+}
+
+both! {
+    both_256 "rows_256" 256 32 Two channelize_256_i8;
+    both_512 "rows_512" 512 64 Four channelize_512_i8;
+    both_1024 "rows_1024" 1024 128 Eight channelize_1024_i8;
+    both_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
+}
+
+/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit; name, blocks, format, element.
+macro_rules! rows {
+    ($module:ident $part:literal $channels:literal $rows:literal $threads:literal $last:ident; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
+        #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        pub mod $module {
+            use super::*;
+
+            $(fringes_device::kernel! {
+                #[doc = concat!("The rest of the transform of ", $channels, " channels, ", $rows, " points, and `", stringify!($output), "` out.")]
+                ///
+                /// See [`rows`](crate::rows) and [`Launch`].
+                #[launch(threads($threads), min_blocks($blocks))]
+                pub fn $name(
+                    workspace: Global<[f32; 2]>,
+                    first: Global<[f32; 4]>,
+                    middle: Global<[f32; 4]>,
+                    last: Global<[f32; 2]>,
+                    roots: Global<[f32; 2]>,
+                    gains: Global<[f32; 2]>,
+                    jobs: Global<[u32; 4]>,
+                    out: GlobalMut<$element>,
+                    saturated: GlobalMut<u32>,
+                    count: u32,
+                    first_group: u32,
+                    first_channel: u32,
+                    channels: u32,
+                    channel_stride: u64,
+                    period: u32,
+                    period_stride: u64,
+                    time_stride: u32,
+                    seed: u64,
+                    dither: u32,
+                ) {
+                    let launch = Launch {
+                        first_channel,
+                        channels,
+                        channel_stride,
+                        period,
+                        period_stride,
+                        time_stride,
+                        seed,
+                        dither: dither != 0,
+                    };
+                    let arguments = rows::Arguments {
+                        // SAFETY: the same view; it is only read.
+                        workspace: unsafe { GlobalMut::from_raw_parts(workspace.address(0), workspace.len()) },
+                        digits: (first, middle),
+                        last,
+                        roots,
+                        gains,
+                        jobs,
+                        out,
+                        saturated,
+                        count,
+                        first_group,
+                        launch,
+                    };
+                    let tile =
+                        rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x(), part: 0 };
+                    if tile.tile >= columns::SLOTS / rows::slots($rows)
+                        || tile.pair >= $channels / $rows / 2
+                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element>(&arguments, tile.local + 1, 1)
+                    {
+                        trap();
+                        return;
+                    }
+                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
+                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments, tile) };
+                }
+            })*
+        }
+    };
+}
+
+/// The kernels of every number of channels; 4-bit ones have blocks of their own, so that no register is spilled.
+macro_rules! sizes {
+    ($($module:ident $part:literal $channels:literal $rows:literal $threads:literal $blocks:literal $fewer:literal $last:ident $i8:ident $i4:ident $f16:ident $f32:ident;)*) => { $(
+        rows! { $module $part $channels $rows $threads $last; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
+    )* };
+}
+
+sizes! {
+    channels_256 "rows_256" 256 32 64 8 8 Two rows_256_i8 rows_256_i4 rows_256_f16 rows_256_f32;
+    channels_512 "rows_512" 512 64 128 4 4 Four rows_512_i8 rows_512_i4 rows_512_f16 rows_512_f32;
+    channels_1024 "rows_1024" 1024 128 256 2 1 Eight rows_1024_i8 rows_1024_i4 rows_1024_f16 rows_1024_f32;
+    channels_2048 "rows_2048" 2048 256 256 1 1 Sixteen rows_2048_i8 rows_2048_i4 rows_2048_f16 rows_2048_f32;
+    channels_4096 "rows_4096" 4096 512 256 2 2 Two rows_4096_i8 rows_4096_i4 rows_4096_f16 rows_4096_f32;
+    channels_8192 "rows_8192" 8192 512 256 2 2 Two rows_8192_i8 rows_8192_i4 rows_8192_f16 rows_8192_f32;
+    channels_16384 "rows_16384" 16384 1024 512 1 1 Four rows_16384_i8 rows_16384_i4 rows_16384_f16 rows_16384_f32;
+    channels_32768 "rows_32768" 32768 2048 512 1 1 Eight rows_32768_i8 rows_32768_i4 rows_32768_f16 rows_32768_f32;
+    channels_65536 "rows_65536" 65536 4096 256 1 1 Sixteen rows_65536_i8 rows_65536_i4 rows_65536_f16 rows_65536_f32;
+}

@@ -1,0 +1,95 @@
+//! Jobs that do not keep to the buffers, and what the host knows of the kernels.
+
+use fringes_channelizer::gpu::Job;
+use fringes_channelizer::gpu::shape::{self, Shape};
+use fringes_kernels_f_engine_two_pass::filter::columns_b10_m1_r8;
+use fringes_kernels_f_engine_two_pass::{both, columns as first, job, rows as second};
+
+use crate::case::{Case, Device, Made, columns};
+
+/// Runs the first kernel with a second group that is not as it should be: the kernel traps, does nothing else that is wrong, and stores nothing of that group.
+fn traps(what: &str, missing: usize, change: impl FnOnce(&mut Job)) {
+    let case = Case { of_job: 2, ..Case::new(256, 4) };
+    let mut made = case.make();
+    if let Some(job) = made.jobs.last_mut() {
+        change(job);
+    }
+    let mut device = Device::<[f32; 2]>::new(&case, &made, missing);
+    let report = columns!(case, made, device, (0, 2), columns_b10_m1_r8);
+    let other = report.faults.iter().find(|fault| !fault.to_string().contains("trapped"));
+    assert!(!report.faults.is_empty() && other.is_none(), "{what}: {other:?}");
+    let points = device.memory.download(device.workspace);
+    let (well, ill) = points.split_at(case.shape().workspace_of_group());
+    assert!(well.iter().all(Option::is_some) && ill.iter().all(Option::is_none), "{what}");
+}
+
+#[test]
+fn a_job_beyond_the_samples_traps_and_stores_nothing() {
+    traps("no words behind the last one", 4, |_| {});
+    traps("a job further on", 0, |job| job.first_bit += 128);
+    traps("the end of the counter", 0, |job| job.first_bit = u64::MAX - 7);
+}
+
+#[test]
+fn a_job_beyond_the_other_buffers_traps_and_stores_nothing() {
+    traps("an input without gains", 0, |job| job.input = 2);
+    traps("a count that is not there", 0, |job| job.count = 2);
+    traps("more spectra than slots", 0, |job| job.spectra = 65);
+    traps("a place beyond the output", 0, |job| job.place += 1);
+    traps("a time beyond the output", 0, |job| job.time += 1);
+    traps("the last place", 0, |job| job.place = u64::MAX);
+}
+
+#[test]
+fn too_many_taps_trap() {
+    let case = Case::new(256, 2);
+    let made: Made = case.make();
+    for taps in [0, 17] {
+        let mut device = Device::<[f32; 2]>::new(&case, &made, 0);
+        let wrong = Case { taps, ..case.clone() };
+        let wrong = WithM { case: &wrong, m: 1 };
+        let report = columns!(wrong, made, device, (0, 1), columns_b10_m1_r8);
+        assert!(!report.faults.is_empty() && device.memory.download(device.workspace).iter().all(Option::is_none));
+    }
+}
+
+/// A case whose kernel is for another number of taps.
+struct WithM<'a> {
+    case: &'a Case,
+    m: usize,
+}
+
+impl std::ops::Deref for WithM<'_> {
+    type Target = Case;
+
+    fn deref(&self) -> &Case {
+        self.case
+    }
+}
+
+impl WithM<'_> {
+    fn m(&self) -> usize {
+        self.m
+    }
+}
+
+#[test]
+fn the_host_launches_what_the_kernels_ask_for() {
+    assert_eq!((shape::BLOCK, shape::MOST_GROUPS), (job::BLOCK.into(), both::MOST_GROUPS as usize));
+    assert_eq!(shape::COUNTERS, both::COUNTERS as usize);
+    for channels in (8..=16).map(|power| 1usize << power) {
+        let shape = Shape::new(channels).unwrap();
+        let rows = shape.rows() as u32;
+        for m in [1, 2] {
+            let columns = shape.columns(3, m as usize);
+            assert_eq!(columns.shared_bytes, first::shared_bytes(m, shape.radix() as u32), "{channels} {m}");
+            assert_eq!(columns.block, [first::THREADS, 1, 1]);
+            assert_eq!(columns.grid, [rows / first::STRIP, 3, 1]);
+        }
+        let launch = shape.rows_of_slots(3);
+        assert_eq!(launch.shared_bytes, second::shared_bytes(rows), "{channels}");
+        assert_eq!(launch.block, [second::threads(rows), 1, 1]);
+        assert_eq!(launch.grid, [first::SLOTS / second::slots(rows), shape.radix() as u32 / 2, 3]);
+        assert_eq!(shape.last() as u32, second::last(rows));
+    }
+}
