@@ -49,6 +49,7 @@ mod jobs;
 mod random;
 mod rates;
 mod saxpy;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -57,11 +58,13 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 46] = [
+const KERNELS: [&str; 48] = [
     "channelize",
     "channelize_general",
     "filter",
     "instrument",
+    "f_engine_stream",
+    "instrument_stream",
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -138,6 +141,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     general::run(&mut bench, &ceilings)?;
     filter::run(&mut bench, &ceilings)?;
     instrument::run(&mut bench)?;
+    streams::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
