@@ -119,14 +119,14 @@ pub enum ChannelizerError {
         actual: String,
     },
     /// A delay beyond what the stream allows.
-    #[error("delay of input {input} at sample {sample} is {actual} samples, the limit is {limit} either way")]
+    #[error("delay of input {input} at sample {sample} is {actual:?} samples, the limit is {limit} either way")]
     DelayTooLarge {
         /// Which input.
         input: usize,
         /// Output sample at which the model was evaluated.
         sample: u64,
-        /// Coarse delay in samples.
-        actual: i64,
+        /// Delay in samples as the model gives it.
+        actual: f64,
         /// Largest magnitude allowed.
         limit: u64,
     },

@@ -111,6 +111,12 @@ impl DelayModel {
         self.value_of(self.index_at(sample), sample)
     }
 
+    /// The delay in samples as the polynomials give it at time `sample`, where [`DelayModel::evaluate`] clamps it to
+    /// +-2^52: for limits and messages.
+    pub fn delay_samples(&self, sample: u64) -> f64 {
+        self.segments.get(self.index_at(sample)).map_or(0.0, |segment| segment.at(sample).0)
+    }
+
     /// The value of segment `index`, which the caller has found to hold at `sample`.
     pub(crate) fn value_of(&self, index: usize, sample: u64) -> DelayValue {
         let (delay, phase) = self.segments.get(index).map_or((0.0, 0), |segment| segment.at(sample));

@@ -275,3 +275,13 @@ proptest! {
         prop_assert!(apart(rotation.arg() / std::f64::consts::TAU, value.channel_phase_turns(channel, channels, complex)) < 1e-15);
     }
 }
+
+#[test]
+fn delays_too_large_to_apply_are_still_told() {
+    let model = DelayModel::constant(1e18, 0.0).unwrap();
+    assert_eq!(model.delay_samples(50_000_000), 1e18);
+    assert_eq!(model.evaluate(50_000_000).coarse, 1 << 52);
+    let mut model = DelayModel::from_segment(DelaySegment::new(100, vec![2.5, 0.5])).unwrap();
+    model.push(DelaySegment::new(200, vec![-7.0])).unwrap();
+    assert_eq!([0, 100, 199, 200].map(|sample| model.delay_samples(sample)), [-47.5, 2.5, 52.0, -7.0]);
+}

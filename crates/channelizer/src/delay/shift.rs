@@ -10,6 +10,9 @@ use super::layout::ShiftShape;
 use super::shift_kernels::ShiftKernels;
 use crate::ChannelizerError;
 
+/// Samples of a flag, where the samples have no flags of their own.
+const BLOCK: usize = 16;
+
 /// What [`coarse_shift`] and [`coarse_shift_packed`] need for rows of samples.
 pub fn coarse_shift_memory(shape: ShiftShape) -> MemoryNeed {
     let (from, to) = (shape.from_bytes().unwrap_or(usize::MAX) as u64, shape.to_bytes().unwrap_or(usize::MAX) as u64);
@@ -20,8 +23,9 @@ pub fn coarse_shift_memory(shape: ShiftShape) -> MemoryNeed {
 
 /// Delays each input by whole samples: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample.
 ///
-/// Axes stay as they are: `y` has as many samples, and its first one the same stamp. With presence flags, a block of `y` is present if all of its samples
-/// come from present ones of `x`; without, the zeros are not marked.
+/// Axes stay as they are: `y` has as many samples, and its first one the same stamp. The zeros are flagged as missing: a
+/// block of `y` is present if all of its samples come from present ones of `x`. Blocks are those of the flags of `x`, or of
+/// 16 samples if it has none. Only if `x` has no flags and all delays are 0, `y` has none either.
 ///
 /// On a GPU the samples are copied there, shifted and copied back; [`ShiftKernels`] does it to buffers on a device.
 ///
@@ -56,10 +60,10 @@ pub fn coarse_shift<S: Sample>(
     if let Some(centre_hz) = samples.centre_hz() {
         shifted = shifted.with_centre_frequency(centre_hz)?;
     }
-    if let Some(presence) = samples.presence() {
-        shifted = shifted.with_presence(late(presence, coarse, times)?)?;
+    match late(samples.presence(), coarse, times)? {
+        Some(presence) => Ok(shifted.with_presence(presence)?),
+        None => Ok(shifted),
     }
-    Ok(shifted)
 }
 
 /// As [`coarse_shift`], of packed samples.
@@ -91,10 +95,10 @@ pub fn coarse_shift_packed(
     if let Some(centre_hz) = samples.centre_hz() {
         shifted = shifted.with_centre_frequency(centre_hz)?;
     }
-    if let Some(presence) = samples.presence() {
-        shifted = shifted.with_presence(late(presence, coarse, times)?)?;
+    match late(samples.presence(), coarse, times)? {
+        Some(presence) => Ok(shifted.with_presence(presence)?),
+        None => Ok(shifted),
     }
-    Ok(shifted)
 }
 
 fn check_delays(expected: usize, coarse: &[i64]) -> Result<(), ChannelizerError> {
@@ -129,21 +133,28 @@ fn on_device(device: &Device, shape: ShiftShape, coarse: &[i64], from: &[u8]) ->
     Ok(padded.chunks_exact(to_stride).flat_map(|padded| padded.iter().take(row)).copied().collect())
 }
 
-/// Flags of samples that are late.
-fn late(presence: &SamplePresence, coarse: &[i64], times: usize) -> Result<SamplePresence, ChannelizerError> {
-    let block = presence.samples_per_block();
-    let flags = presence.flags();
+/// Flags of samples that are late; `None` if everything is present.
+fn late(
+    presence: Option<&SamplePresence>,
+    coarse: &[i64],
+    times: usize,
+) -> Result<Option<SamplePresence>, ChannelizerError> {
+    if presence.is_none() && coarse.iter().all(|&delay| delay == 0) {
+        return Ok(None);
+    }
+    let block = presence.map_or(BLOCK, SamplePresence::samples_per_block);
     let there = |input: usize, time: i64| {
-        usize::try_from(time).is_ok_and(|time| time < times && presence.is_present(input, time))
+        usize::try_from(time)
+            .is_ok_and(|time| time < times && presence.is_none_or(|presence| presence.is_present(input, time)))
     };
-    let flags = Array2::from_shape_fn(flags.dim(), |(input, number)| {
+    let flags = Array2::from_shape_fn((coarse.len(), times.div_ceil(block)), |(input, number)| {
         let (start, end) = (number * block, times.min((number + 1) * block));
         // One sample of each block that these come from, and the two ends.
         let delay = coarse.get(input).copied().unwrap_or(0);
         let source = |time: usize| (time as i64).saturating_sub(delay);
         (start..end).step_by(block).chain([end.saturating_sub(1)]).all(|time| there(input, source(time)))
     });
-    Ok(SamplePresence::new(block, flags)?)
+    Ok(Some(SamplePresence::new(block, flags)?))
 }
 
 #[cfg(test)]
@@ -166,5 +177,26 @@ mod tests {
                 assert_eq!(presence.flags()[(0, block as usize)], expected, "{coarse} {block}");
             }
         }
+    }
+
+    #[test]
+    fn the_zeros_that_fill_are_flagged() {
+        let inputs = Inputs::single_pol(3).unwrap();
+        let samples = Samples::new(Array2::from_elem((3, 100), 1i16), inputs).unwrap();
+        let packed = PackedSamples::pack(samples.data(), 10, inputs).unwrap();
+        for delays in [[3, 0, -20], [0, 200, -200], [-1, 16, 1]] {
+            let shifted = coarse_shift(&Backend::cpu(), &samples, &delays).unwrap();
+            let presence = shifted.presence().unwrap();
+            for input in 0..3 {
+                for block in 0..7 {
+                    let times = 16 * block..(16 * block + 16).min(100);
+                    let is_filled = times.clone().any(|time| shifted.data()[(input, time)] == 0);
+                    assert_eq!(presence.is_present(input, times.start), !is_filled, "{delays:?} {input} {block}");
+                }
+            }
+            let shifted = coarse_shift_packed(&Backend::cpu(), &packed, &delays).unwrap();
+            assert_eq!(shifted.presence(), Some(presence));
+        }
+        assert_eq!(coarse_shift(&Backend::cpu(), &samples, &[0; 3]).unwrap().presence(), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use fringes_backend::Backend;
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_delay::DelayModel;
-use fringes_types::{Inputs, TypesError};
+use fringes_types::{ChunkFormat, Inputs, TypesError};
 
 use super::{FEngine, FrameSample, Settings};
 use crate::timeline::Timeline;
@@ -84,6 +84,29 @@ impl FEngineBuilder {
         self
     }
 
+    /// Memory that the F-engine takes on a backend, as a stream of chunks of `times` samples of each input, or as
+    /// [`channelize_frames`](crate::channelize_frames) of one.
+    ///
+    /// The workspace includes the frame that is not complete and the samples held between chunks, at most: of each input a
+    /// window, a stride, the growth, and as much as its delay may be larger than the smallest one. Delays count as they are
+    /// if they do not change and [`FEngineBuilder::delay_limits`] was not called, else as anything within the limits: narrow
+    /// ones save memory. A limit of `smallest_step_bytes` is enough for the whole stream.
+    ///
+    /// On the CPU samples are held as f32. On a GPU they are held as they come and workspace is memory of the device: samples
+    /// and frames have their place there as well, and a chunk is one step.
+    ///
+    /// # Errors
+    /// As [`FEngineBuilder::build`], without those of limits and drivers.
+    pub fn memory<Q: FrameSample>(
+        &self,
+        backend: &Backend,
+        times: usize,
+        format: ChunkFormat,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        let (timeline, settings) = self.clone().check::<Q>()?;
+        FEngine::<Q>::memory_on(backend, &timeline, &settings, times, format)
+    }
+
     /// The F-engine on a backend, before its first sample.
     ///
     /// # Errors
@@ -92,9 +115,15 @@ impl FEngineBuilder {
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
     /// - [`ChannelizerError::RowSpectra`] for frames that are no whole number of the correlator's rows, if they are to be in such;
     /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
-    /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one frame, one window of each input and the workspace of one
-    ///   spectrum; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the
+    ///   `smallest_step_bytes` of [`FEngineBuilder::memory`]; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
+        let (timeline, settings) = self.check::<Q>()?;
+        FEngine::new(backend, timeline, settings)
+    }
+
+    /// The checked parameters.
+    fn check<Q: FrameSample>(self) -> Result<(Timeline, Settings), ChannelizerError> {
         let Self { plan, inputs, spectra_per_frame, .. } = self;
         if spectra_per_frame == 0 {
             return Err(ChannelizerError::Zero { quantity: "spectra per frame" });
@@ -123,6 +152,6 @@ impl FEngineBuilder {
             return Err(ChannelizerError::RowSpectra { expected, actual: spectra_per_frame });
         }
         let settings = Settings { spectra_per_frame, channels, gains, dither: self.dither, generation: 0, row };
-        FEngine::new(backend, timeline, settings)
+        Ok((timeline, settings))
     }
 }

@@ -134,7 +134,7 @@ fn delays_beyond_the_limits_are_refused_and_leave_the_stream_as_it_was() {
             let error = engine.push(&*chunk).unwrap_err();
             let fits = match error {
                 ChannelizerError::DelayTooLarge { input, actual, limit, .. } => {
-                    too_large && (input, actual, limit) == (1, delay as i64, 1000)
+                    too_large && (input, actual, limit) == (1, delay, 1000)
                 }
                 ChannelizerError::DelayJump { input, .. } => !too_large && input == 1,
                 _ => false,
