@@ -195,17 +195,30 @@ impl Channelizer {
         samples.checked_sub(self.window_samples()).map_or(0, |rest| rest / self.stride + 1)
     }
 
-    /// Memory that [`channelize`] takes for `times` samples of each of `inputs` inputs, 32-bit floats.
+    /// Memory that [`channelize`] takes on a backend for `times` samples of each of `inputs` inputs, 32-bit floats.
     ///
-    /// Input and output are the caller's; a [memory limit](Backend::with_memory_limit) applies to the workspace.
-    pub fn memory(&self, inputs: usize, times: usize) -> MemoryNeed {
-        let product = |factors: [usize; 4]| factors.into_iter().fold(1u64, |all, one| all.saturating_mul(one as u64));
+    /// Input and output are the caller's; a [memory limit](Backend::with_memory_limit) applies to the workspace. A stream
+    /// holds samples between chunks as well: [`ChannelizerStream::memory`](crate::ChannelizerStream::memory).
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.
+    pub fn memory(&self, backend: &Backend, inputs: usize, times: usize) -> Result<MemoryNeed, ChannelizerError> {
+        backend.gpu_for("channelize", false)?;
         let spectra = self.spectra(times);
+        Ok(MemoryNeed {
+            workspace_bytes: Split::choose(&self.pfb, spectra, inputs, None).bytes(&self.pfb),
+            smallest_step_bytes: Split::smallest_bytes(&self.pfb),
+            ..self.arrays(inputs, times, spectra)
+        })
+    }
+
+    /// Sizes of the arrays of samples and spectra.
+    pub(crate) fn arrays(&self, inputs: usize, times: usize, spectra: usize) -> MemoryNeed {
+        let product = |factors: [usize; 4]| factors.into_iter().fold(1u64, |all, one| all.saturating_mul(one as u64));
         MemoryNeed {
             input_bytes: product([inputs, times, 4, 1 + usize::from(self.is_complex())]),
             output_bytes: product([inputs, spectra, self.channels(), 8]),
-            workspace_bytes: Split::choose(&self.pfb, spectra, inputs, None).bytes(&self.pfb),
-            smallest_step_bytes: Split::smallest_bytes(&self.pfb),
+            ..MemoryNeed::default()
         }
     }
 
@@ -225,19 +238,6 @@ impl Channelizer {
             centre_hz.map_or(0.0, |centre_hz| centre_hz - sample_rate_hz / 4.0)
         };
         Frequencies { first_hz, step_hz }
-    }
-
-    /// The split of a call's work within the backend's limit, of which `held` bytes are taken already.
-    pub(crate) fn split(
-        &self,
-        backend: &Backend,
-        spectra: usize,
-        inputs: usize,
-        held: u64,
-    ) -> Result<Split, ChannelizerError> {
-        backend.check_cpu("channelize", Split::smallest_bytes(&self.pfb).saturating_add(held))?;
-        let limit = backend.memory_limit().map(|limit| limit.saturating_sub(held));
-        Ok(Split::choose(&self.pfb, spectra, inputs, limit))
     }
 
     /// `Ok` if samples that are complex or not suit the plan.
@@ -306,7 +306,8 @@ pub fn channelize<S: Sample>(
     }
     let span = tracing::debug_span!("channelize", channels = plan.channels(), spectra, inputs = inputs.len());
     let _guard = span.enter();
-    let split = plan.split(backend, spectra, inputs.len(), 0)?;
+    backend.check_cpu("channelize", Split::smallest_bytes(&plan.pfb))?;
+    let split = Split::choose(&plan.pfb, spectra, inputs.len(), backend.memory_limit());
     let mut data = new_output(plan.channels(), spectra, inputs.len())?;
     pfb::channelize_array(&plan.pfb, samples.data(), plan.stride, samples.first_sample(), data.view_mut(), &split);
     let presence = samples.presence().map(|presence| {

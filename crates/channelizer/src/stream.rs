@@ -1,13 +1,17 @@
 //! The channelizer on an endless stream of chunks, with delays.
 
-use fringes_backend::Backend;
+use fringes_backend::{Backend, MemoryNeed};
+use fringes_cpu::pfb::Split;
 use fringes_delay::DelayModel;
 use fringes_types::{Complex, Inputs, SampleChunk, SpectrumClock, Voltages};
 
 use crate::channelizer::{finish, new_output};
-use crate::held::{Held, HeldAndChunk};
+use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 use crate::timeline::{Advance, ChunkAxes, Timeline};
 use crate::{Channelizer, ChannelizerError};
+
+/// Name of the operation.
+const OPERATION: &str = "channelize";
 
 /// A channelizer that takes a stream chunk by chunk and gives the spectra that are complete.
 ///
@@ -23,6 +27,11 @@ use crate::{Channelizer, ChannelizerError};
 /// sample of the stream. If a chunk starts after the end of the one before it, no spectrum is made across the gap: the
 /// stream begins anew with that chunk, and the clock of the voltages returned says where.
 ///
+/// # Memory
+/// Between chunks a stream holds what coming windows need, as f32: of each input a window, a stride, the growth, and as much
+/// as its delay may be larger than the smallest one ([`ChannelizerStream::with_delay_limits`]). [`ChannelizerStream::memory`]
+/// says what that is at most; a backend's limit that holds it holds the whole stream. It is checked with the first chunk.
+///
 /// # Errors
 /// Every method leaves the stream as it was when it fails.
 #[derive(Debug, Clone)]
@@ -37,11 +46,10 @@ impl ChannelizerStream {
     /// A stream of the given inputs, without delays.
     ///
     /// # Errors
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one window of each input
-    /// and the workspace of one spectrum.
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold the
+    /// workspace of one spectrum; what the stream holds is known with its first chunk.
     pub fn new(backend: &Backend, plan: Channelizer, inputs: Inputs) -> Result<Self, ChannelizerError> {
-        let window = bytes_of(&plan, plan.window_samples() as u64).saturating_mul(inputs.len() as u64);
-        plan.split(backend, 1, inputs.len(), window)?;
+        backend.check_cpu(OPERATION, Split::smallest_bytes(plan.pfb()))?;
         let alignment = plan.stride() as u64;
         let (backend, held) = (backend.clone(), vec![Held::default(); inputs.len()]);
         Ok(Self { backend, timeline: Timeline::new(plan, inputs, alignment), held })
@@ -60,7 +68,8 @@ impl ChannelizerStream {
     /// both in samples. They bound what an input holds: a window, a stride, twice the first and once the second.
     ///
     /// The defaults are 2^24 and 2^16. Models whose delay grows by less than a sample a sample never fall behind; the
-    /// second number is for steps of the delay at an update.
+    /// second number is for steps of the delay at an update. As long as this was not called, delays that do not change
+    /// count as they are in [`ChannelizerStream::memory`], and not as twice the largest.
     pub fn with_delay_limits(mut self, max_delay_samples: u64, max_growth_samples: u64) -> Self {
         self.timeline.set_delay_limits(max_delay_samples, max_growth_samples);
         self
@@ -93,11 +102,29 @@ impl ChannelizerStream {
     }
 
     /// Stamp of the next spectrum; `None` before the first chunk.
-    pub fn next_spectrum(&self) -> Option<u64> {
-        self.timeline.next_spectrum()
+    pub fn next_stamp(&self) -> Option<u64> {
+        self.timeline.next_stamp()
     }
 
-    /// Bytes of samples that are held for coming spectra.
+    /// Memory that the stream takes with chunks of `times` samples of each input, 32-bit floats, on the CPU.
+    ///
+    /// The workspace includes what is held between chunks, at most: by the delays and limits of now. Input and output are the
+    /// caller's. A limit of `smallest_step_bytes` is enough for the whole stream.
+    pub fn memory(&self, times: usize) -> MemoryNeed {
+        let (timeline, inputs) = (&self.timeline, self.timeline.inputs.len());
+        let plan = &timeline.plan;
+        let (history, moving) = history_bytes(timeline);
+        let spectra = times.div_ceil(plan.stride());
+        let split = Split::choose(plan.pfb(), spectra.max(1), inputs, None);
+        let with = |workspace: u64| history.saturating_add(workspace.max(moving));
+        MemoryNeed {
+            workspace_bytes: with(split.bytes(plan.pfb())),
+            smallest_step_bytes: with(Split::smallest_bytes(plan.pfb())),
+            ..plan.arrays(inputs, times, spectra)
+        }
+    }
+
+    /// Bytes that are allocated for samples of coming spectra: all of the stream's memory between chunks.
     pub fn held_bytes(&self) -> u64 {
         self.held.iter().map(Held::bytes).sum()
     }
@@ -115,7 +142,7 @@ impl ChannelizerStream {
     /// As [`crate::channelize`]; where a spectrum is turned, `(2 + 2 sqrt 5) 2^-24` of its 2-norm is added.
     ///
     /// # Errors
-    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if rate or centre
+    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre
     /// changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
     /// the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
@@ -123,11 +150,18 @@ impl ChannelizerStream {
         let Some(advance) = self.timeline.advance(&ChunkAxes::of(chunk))? else { return Ok(None) };
         let span = tracing::debug_span!("channelize chunk", first_sample = chunk.first_sample(), times = chunk.times());
         let _guard = span.enter();
-        let output = self.spectra(chunk, &advance)?;
+        if self.expected_sample().is_none() {
+            self.backend.check_memory(OPERATION, self.memory(chunk.times()).smallest_step_bytes)?;
+        }
+        let room = Room::new(&self.held, &self.timeline, &advance);
+        let smallest = Split::smallest_bytes(self.timeline.plan.pfb());
+        let left = room.check(&self.backend, OPERATION, 0, smallest)?;
+        room.take(&mut self.held)?;
+        let output = self.spectra(chunk, &advance, left)?;
         // Nothing fails from here on.
         for (input, held) in self.held.iter_mut().enumerate() {
             if advance.anew {
-                *held = Held::default();
+                held.clear();
             }
             held.take(chunk, input, advance.keep[input]);
         }
@@ -135,19 +169,19 @@ impl ChannelizerStream {
         Ok(output)
     }
 
-    /// Computes the spectra that a chunk completes.
+    /// Computes the spectra that a chunk completes, with `limit` bytes of workspace.
     fn spectra(
         &self,
         chunk: &dyn SampleChunk,
         advance: &Advance,
+        limit: Option<u64>,
     ) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
         let (timeline, plan) = (&self.timeline, &self.timeline.plan);
         let (inputs, spectra) = (timeline.inputs.len(), advance.spectra);
-        let held = bytes_of(plan, timeline.held_samples(advance));
-        let split = plan.split(&self.backend, spectra.max(1), inputs, held)?;
         if spectra == 0 {
             return Ok(None);
         }
+        let split = Split::choose(plan.pfb(), spectra, inputs, limit);
         let source = HeldAndChunk::new(&self.held, chunk, advance.anew);
         let describe = |time: usize, input: usize| timeline.spectrum(advance, time, input);
         let mut data = new_output(plan.channels(), spectra, inputs)?;
@@ -161,9 +195,4 @@ impl ChannelizerStream {
         let frequencies = plan.frequencies(advance.axes.sample_rate_hz, advance.axes.centre_hz);
         finish(data, timeline.inputs, frequencies, clock, Some(advance.present.clone())).map(Some)
     }
-}
-
-/// Bytes of samples held as f32.
-pub(crate) fn bytes_of(plan: &Channelizer, samples: u64) -> u64 {
-    samples.saturating_mul(if plan.is_complex() { 8 } else { 4 })
 }

@@ -9,8 +9,10 @@
 //! [`Timeline::advance`] says what a chunk completes and changes nothing; [`Timeline::commit`] takes it, once that has been computed. Who
 //! computes it holds of each input the samples from [`Advance::keep`] on.
 
+use std::ops::RangeInclusive;
+
 use fringes_cpu::pfb::{Rotation, SpectrumInput};
-use fringes_delay::{ChannelPhase, DelayModel, DelayValue};
+use fringes_delay::{ChannelPhase, DelayModel, DelaySegment, DelayValue};
 use fringes_types::{ChunkFormat, Dimension, Inputs, SampleChunk, SamplePresence, TypesError};
 use ndarray::Array2;
 
@@ -31,6 +33,8 @@ pub(crate) struct Timeline {
     pub(crate) delays: Vec<DelayModel>,
     max_delay: u64,
     max_growth: u64,
+    /// Whether the caller set these two.
+    limits_are_set: bool,
     /// The stream begins with a spectrum stamped with a whole multiple of this, itself one of the stride.
     alignment: u64,
     axes: Option<Axes>,
@@ -42,8 +46,21 @@ pub(crate) struct Timeline {
 /// What must not change from chunk to chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axes {
+    pub(crate) format: ChunkFormat,
     pub(crate) sample_rate_hz: f64,
     pub(crate) centre_hz: Option<f64>,
+}
+
+impl Axes {
+    /// `Ok` if they are those that the stream began with.
+    pub(crate) fn follow(&self, expected: &Self) -> Result<(), ChannelizerError> {
+        let differs = |quantity, expected: String, actual: String| {
+            if expected == actual { Ok(()) } else { Err(ChannelizerError::Axis { quantity, expected, actual }) }
+        };
+        differs("sample format", expected.format.to_string(), self.format.to_string())?;
+        differs("sample rate in Hz", expected.sample_rate_hz.to_string(), self.sample_rate_hz.to_string())?;
+        differs("centre frequency in Hz", format!("{:?}", expected.centre_hz), format!("{:?}", self.centre_hz))
+    }
 }
 
 /// What the timeline has to know of a chunk, wherever its samples are.
@@ -127,6 +144,7 @@ impl Timeline {
             inputs,
             max_delay: MAX_DELAY,
             max_growth: MAX_GROWTH,
+            limits_are_set: false,
             alignment,
             axes: None,
             position: None,
@@ -147,6 +165,7 @@ impl Timeline {
     pub(crate) fn set_delay_limits(&mut self, max_delay_samples: u64, max_growth_samples: u64) {
         self.max_delay = max_delay_samples.min(1 << 52);
         self.max_growth = max_growth_samples.min(1 << 52);
+        self.limits_are_set = true;
     }
 
     /// The sample after the last one taken.
@@ -155,7 +174,7 @@ impl Timeline {
     }
 
     /// Stamp of the next spectrum.
-    pub(crate) fn next_spectrum(&self) -> Option<u64> {
+    pub(crate) fn next_stamp(&self) -> Option<u64> {
         self.position.as_ref().map(|position| position.next)
     }
 
@@ -171,10 +190,15 @@ impl Timeline {
         self.missing.fill(MissingSamples::default());
     }
 
-    /// Leaves out the spectra up to the next whole multiple of the alignment.
+    /// Leaves out the spectra up to the next whole multiple of the alignment, and what only they need.
     pub(crate) fn skip_to_alignment(&mut self) {
-        if let Some(position) = &mut self.position {
-            position.next = position.next.next_multiple_of(self.alignment);
+        let Some(position) = &mut self.position else { return };
+        position.next = position.next.next_multiple_of(self.alignment);
+        for (furthest, delay) in position.furthest.iter_mut().zip(&self.delays) {
+            let delay = delay.evaluate(position.next);
+            if delay.coarse.unsigned_abs() <= self.max_delay {
+                *furthest = (position.next as i64 - delay.coarse).max(*furthest);
+            }
         }
     }
 
@@ -245,16 +269,40 @@ impl Timeline {
         }
     }
 
-    /// Samples of an input that are held for coming windows beyond those that the delays of now need.
-    pub(crate) fn max_growth(&self) -> u64 {
-        self.max_growth
+    /// Samples of each input that the stream holds between chunks, at most.
+    ///
+    /// An input waits for the one whose window ends last: what is received is less than a window ahead of that one's next
+    /// start, the next start of this one is earlier by as much as the delays differ, and its last one a stride before that.
+    /// Samples from the growth before that on are held.
+    pub(crate) fn history(&self) -> impl Iterator<Item = u64> {
+        let ranges: Vec<_> = self.delays.iter().map(|delay| self.range(delay)).collect();
+        let least = ranges.iter().map(|range| *range.start()).min().unwrap_or(0);
+        let fixed = (self.least_history() - 1).saturating_add(self.max_growth);
+        ranges.into_iter().map(move |range| fixed.saturating_add((range.end() - least).unsigned_abs()))
     }
 
-    /// Samples of all inputs together that are held after a chunk.
-    pub(crate) fn held_samples(&self, advance: &Advance) -> u64 {
+    /// A window and a stride: samples of an input that a stream holds without delays and growth, at most one of them too many.
+    pub(crate) fn least_history(&self) -> u64 {
+        (self.plan.window_samples() as u64).saturating_add(self.plan.stride() as u64)
+    }
+
+    /// Coarse delays that an input may come to have: all within the limits if the caller set them, else those of the model
+    /// if it consists of constants.
+    fn range(&self, delay: &DelayModel) -> RangeInclusive<i64> {
+        let limit = self.max_delay as i64;
+        let constant = |segment: &DelaySegment| segment.delay_samples.iter().skip(1).all(|&higher| higher == 0.0);
+        if self.limits_are_set || !delay.segments().all(constant) {
+            return -limit..=limit;
+        }
+        let coarse = delay.segments().map(|segment| delay.evaluate(segment.start_sample).coarse.clamp(-limit, limit));
+        let (least, most) = coarse.fold((i64::MAX, i64::MIN), |(least, most), one| (least.min(one), most.max(one)));
+        least..=most.max(least)
+    }
+
+    /// Samples of each input that are held after a chunk.
+    pub(crate) fn held_after(&self, advance: &Advance) -> impl Iterator<Item = u64> {
         let (origin, end) = (advance.after.origin, advance.after.received as i64);
-        let of_input = |&keep: &i64| (end - keep.max(origin)).max(0) as u64;
-        advance.keep.iter().map(of_input).fold(0, u64::saturating_add)
+        advance.keep.iter().map(move |&keep| (end - keep.max(origin)).max(0) as u64)
     }
 
     /// Samples from `first_sample` on that the first spectrum of a stream needs, of which no spectrum was made yet.
@@ -271,13 +319,9 @@ impl Timeline {
             return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs });
         }
         check_counter(chunk.first_sample, chunk.times)?;
-        let axes = Axes { sample_rate_hz: chunk.sample_rate_hz, centre_hz: chunk.centre_hz };
-        if let Some(expected) = self.axes {
-            let differs = |quantity, expected: String, actual: String| {
-                if expected == actual { Ok(()) } else { Err(ChannelizerError::Axis { quantity, expected, actual }) }
-            };
-            differs("sample rate in Hz", expected.sample_rate_hz.to_string(), axes.sample_rate_hz.to_string())?;
-            differs("centre frequency in Hz", format!("{:?}", expected.centre_hz), format!("{:?}", axes.centre_hz))?;
+        let axes = Axes { format: chunk.format, sample_rate_hz: chunk.sample_rate_hz, centre_hz: chunk.centre_hz };
+        if let Some(expected) = &self.axes {
+            axes.follow(expected)?;
         }
         match self.expected_sample() {
             Some(expected) if chunk.first_sample < expected => {
@@ -298,7 +342,7 @@ impl Timeline {
         // equals the distance from the origin, which is at most twice the largest delay at the origin.
         let latest = self.delays.iter().map(|delay| delay.evaluate(origin).coarse).max().unwrap_or(0);
         let before = latest.min(0).unsigned_abs().saturating_mul(2).min(self.max_delay);
-        let earliest = origin.saturating_sub(before).max(self.next_spectrum().unwrap_or(0));
+        let earliest = origin.saturating_sub(before).max(self.next_stamp().unwrap_or(0));
         // No delay is larger than this, so that no stream begins later.
         let end = (origin + self.max_delay).next_multiple_of(alignment).max(earliest.next_multiple_of(alignment));
         let mut next = earliest.next_multiple_of(alignment);

@@ -164,7 +164,7 @@ fn phases_are_referred_to_absolute_time_exactly_at_1e14_samples() {
 fn the_memory_limit_does_not_change_a_bit_and_is_kept() {
     let plan = Channelizer::real(256).taps(4).build().unwrap();
     let samples = samples(noise(5, 30_000, 6));
-    let need = plan.memory(5, 30_000);
+    let need = plan.memory(&Backend::cpu(), 5, 30_000).unwrap();
     assert_eq!(need.input_bytes, 5 * 30_000 * 4);
     assert_eq!(need.output_bytes, 5 * 256 * plan.spectra(30_000) as u64 * 8);
     assert!(need.smallest_step_bytes < need.workspace_bytes);

@@ -162,7 +162,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_output_does_not_fit() {
     let samples = Samples::new(noise(3, 5000, 1), inputs(3)).unwrap();
     let plan = DownConverter::new(0.3, 7, filter(64)).unwrap();
     let expected = down_convert(&Backend::cpu(), &samples, &plan).unwrap();
-    let need = plan.memory::<i16>(3, 5000);
+    let need = plan.memory::<i16>(&Backend::cpu(), 3, 5000).unwrap();
     assert_eq!((need.input_bytes, need.smallest_step_bytes), (3 * 5000 * 2, 64 * 4));
     assert_eq!(need.output_bytes, (3 * expected.times() * 8) as u64);
     for limit in [256, 700, 10_000, need.workspace_bytes] {
@@ -231,9 +231,9 @@ fn a_stream_refuses_what_does_not_follow_and_stays_as_it_was() {
     let samples = Samples::new(noise(2, 400, 9), inputs(2)).unwrap();
     let plan = DownConverter::new(0.3, 9, filter(25)).unwrap();
     let mut stream = DownConverterStream::new(&Backend::cpu(), plan.clone(), inputs(2)).unwrap();
-    assert_eq!((stream.expected_sample(), stream.next_output()), (None, None));
+    assert_eq!((stream.expected_sample(), stream.next_stamp()), (None, None));
     let first = stream.push(&chunk(&samples, 0, 200)).unwrap().unwrap();
-    assert_eq!((stream.expected_sample(), stream.next_output()), (Some(200), Some(20)));
+    assert_eq!((stream.expected_sample(), stream.next_stamp()), (Some(200), Some(20)));
 
     let early = chunk(&samples, 199, 400);
     assert_eq!(stream.push(&early), Err(ChannelizerError::OutOfOrder { expected: 200, actual: 199 }));
@@ -243,9 +243,9 @@ fn a_stream_refuses_what_does_not_follow_and_stays_as_it_was() {
     let complex = Samples::new(complex, inputs(2)).unwrap().with_first_sample(200);
     assert_eq!(stream.push(&complex), Err(ChannelizerError::SampleKind { expected_complex: false }));
     let rate = chunk(&samples, 200, 400).with_sample_rate(2.0).unwrap();
-    assert!(matches!(stream.push(&rate), Err(ChannelizerError::Axis { quantity: "sample_rate_hz", .. })));
+    assert!(matches!(stream.push(&rate), Err(ChannelizerError::Axis { quantity: "sample rate in Hz", .. })));
     let centre = chunk(&samples, 200, 400).with_centre_frequency(1.0).unwrap();
-    assert!(matches!(stream.push(&centre), Err(ChannelizerError::Axis { quantity: "centre_hz", .. })));
+    assert!(matches!(stream.push(&centre), Err(ChannelizerError::Axis { quantity: "centre frequency in Hz", .. })));
     let late = chunk(&samples, 200, 400).with_first_sample(u64::MAX - 100);
     assert!(matches!(stream.push(&late), Err(ChannelizerError::Counter { .. })));
     assert_eq!(stream.push(&chunk(&samples, 100, 100)).unwrap(), None, "nothing follows from nothing");

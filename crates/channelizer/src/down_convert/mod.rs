@@ -99,10 +99,24 @@ impl DownConverter {
         if past == 0 { 0 } else { self.decimation - past }
     }
 
-    /// What [`down_convert`] needs for `times` samples of type `S` of each of `inputs` inputs.
+    /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs.
     ///
-    /// The workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise.
-    pub fn memory<S: Sample>(&self, inputs: usize, times: usize) -> MemoryNeed {
+    /// The workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise. A stream holds samples
+    /// between chunks as well: [`DownConverterStream::memory`].
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.
+    pub fn memory<S: Sample>(
+        &self,
+        backend: &Backend,
+        inputs: usize,
+        times: usize,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        backend.gpu_for("down_convert", false)?;
+        Ok(self.need::<S>(inputs, times))
+    }
+
+    fn need<S: Sample>(&self, inputs: usize, times: usize) -> MemoryNeed {
         let product = |factors: [usize; 3]| factors.iter().fold(1u64, |p, &n| p.saturating_mul(n as u64));
         let whole = self.conversion.split(S::COMPLEX, None).map_or(0, |split| {
             self.conversion.scratch_bytes(S::COMPLEX, split.outputs).saturating_mul(split.parallel as u64)
@@ -160,7 +174,7 @@ pub fn down_convert<S: Sample>(
     plan: &DownConverter,
 ) -> Result<Samples<Complex<f32>>, ChannelizerError> {
     let mut stream = DownConverterStream::new(backend, plan.clone(), samples.inputs())?;
-    stream.push(samples)?.ok_or(ChannelizerError::TooShort {
+    stream.take(samples, false)?.ok_or(ChannelizerError::TooShort {
         needed: plan.filter.len().saturating_add(plan.samples_to_grid(samples.first_sample())),
         actual: samples.times(),
     })

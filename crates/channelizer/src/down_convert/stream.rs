@@ -7,9 +7,10 @@
 //! output j + 2                                   [-----------------------]      read from the chunk in place
 //! ```
 
-use fringes_backend::{Backend, DeviceError};
+use fringes_backend::{Backend, DeviceError, MemoryNeed};
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_cpu::pfb::{ChunkSource, SampleSource};
+use fringes_types::{Inputs, Sample, SampleChunk, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use num_complex::Complex;
 
@@ -17,11 +18,16 @@ use super::DownConverter;
 use crate::ChannelizerError;
 use crate::channelizer::check_counter;
 use crate::presence::MissingSamples;
+use crate::timeline::Axes;
+
+/// Name of the operation.
+const OPERATION: &str = "down_convert";
 
 /// A down-converter that takes a stream chunk by chunk and gives the outputs that are complete.
 ///
 /// Chunks of any size give the same bits as [`crate::down_convert`] of the whole stream. The stream holds fewer samples than the
-/// filter has taps, of each input.
+/// filter has taps, of each input, as f32: [`DownConverterStream::memory`]. A backend's limit that holds that holds the whole stream; it
+/// is checked with the first chunk.
 ///
 /// # Missing data
 /// An output is marked absent for an input if a sample that it is made of is; it is 0. If a chunk starts after the end of
@@ -38,14 +44,6 @@ pub struct DownConverterStream {
     state: Option<State>,
 }
 
-/// What must not change from chunk to chunk.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Axes {
-    complex: bool,
-    sample_rate_hz: f64,
-    centre_hz: Option<f64>,
-}
-
 /// Where the stream is.
 #[derive(Debug, Clone)]
 struct State {
@@ -54,25 +52,35 @@ struct State {
     received: u64,
     /// Number of the next output.
     next_output: u64,
-    /// Samples that the next outputs need, `[input][time]`, up to `received`.
-    held: Array2<Complex<f32>>,
+    /// Samples that the next outputs need, up to `received`: `[input][time]`, two f32 a complex one.
+    held: Array2<f32>,
     /// Missing samples of each input.
     missing: Vec<MissingSamples>,
     /// Whether a chunk had presence flags.
     flagged: bool,
 }
 
-impl State {
-    fn begin(axes: Axes, first_sample: u64, plan: &DownConverter, inputs: usize) -> Self {
-        Self {
-            axes,
-            received: first_sample,
-            next_output: first_sample.div_ceil(plan.decimation as u64),
-            held: Array2::zeros((inputs, 0)),
-            missing: vec![MissingSamples::default(); inputs],
-            flagged: false,
-        }
-    }
+/// What a chunk completes.
+struct Step<'a> {
+    /// Samples held from before, as [`State::held`]; none if the stream begins anew.
+    held: ArrayView2<'a, f32>,
+    /// Number of the first output, and how many there are.
+    first_output: u64,
+    outputs: usize,
+    missing: Vec<MissingSamples>,
+    flagged: bool,
+    /// How many of the outputs begin in what is held, and what they are made of: samples of each input.
+    joined: usize,
+    joined_samples: usize,
+    /// Samples of each input that are held afterwards.
+    keep: usize,
+    /// Bytes of the limit that are left beside what is held.
+    limit: Option<u64>,
+}
+
+/// f32 of a sample.
+fn floats<S: Sample>() -> usize {
+    1 + usize::from(S::COMPLEX)
 }
 
 impl DownConverterStream {
@@ -81,7 +89,7 @@ impl DownConverterStream {
     /// # Errors
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold the scratch of one output of real samples.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
-        backend.check_cpu("down_convert", plan.conversion.scratch_bytes(false, 1))?;
+        backend.check_cpu(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
         Ok(Self { backend: backend.clone(), plan, inputs, state: None })
     }
 
@@ -100,9 +108,36 @@ impl DownConverterStream {
         self.state.as_ref().map(|state| state.received)
     }
 
-    /// Number of the next output, counted from sample 0 of the run; `None` before the first chunk.
-    pub fn next_output(&self) -> Option<u64> {
+    /// Stamp of the next output: its number, counted in outputs from sample 0 of the run, as `first_sample` of the results;
+    /// `None` before the first chunk.
+    pub fn next_stamp(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.next_output)
+    }
+
+    /// Bytes that are allocated for samples of coming outputs: all of the stream's memory between chunks.
+    pub fn held_bytes(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.held.len() as u64 * 4)
+    }
+
+    /// Memory that the stream takes with chunks of `times` samples of type `S` of each input.
+    ///
+    /// The workspace includes what is held between chunks, at most; that of the conversion is for samples that are not contiguous `f32`
+    /// values. A limit of `smallest_step_bytes` is enough for the whole stream.
+    pub fn memory<S: Sample>(&self, times: usize) -> MemoryNeed {
+        let (plan, inputs) = (&self.plan, self.inputs.len());
+        let of = |samples: usize| bytes_of::<S>(inputs, samples);
+        let taps = plan.filter.len();
+        let history = of(taps - 1);
+        // Outputs that begin in what is held, at most one sample before its end.
+        let joined = of(if taps == 1 { 0 } else { taps.saturating_mul(2) - 2 });
+        let with = |scratch: u64| history.saturating_add(joined.saturating_add(scratch).max(history));
+        let need = plan.need::<S>(inputs, times);
+        MemoryNeed {
+            workspace_bytes: with(need.workspace_bytes),
+            smallest_step_bytes: with(need.smallest_step_bytes),
+            output_bytes: (times.div_ceil(plan.decimation) as u64).saturating_mul(8).saturating_mul(inputs as u64),
+            ..need
+        }
     }
 
     /// Forgets all samples: the next chunk begins the stream anew, with any sample counter, type and rate.
@@ -116,41 +151,35 @@ impl DownConverterStream {
     /// As [`crate::down_convert`].
     ///
     /// # Errors
-    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`] or [`ChannelizerError::Axis`] if real or complex, rate or
+    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or
     /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
     /// the last one, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`].
     pub fn push<S: Sample>(&mut self, chunk: &Samples<S>) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
+        self.take(chunk, true)
+    }
+
+    /// Takes a chunk, and `hold`s what the next one needs.
+    pub(super) fn take<S: Sample>(
+        &mut self,
+        chunk: &Samples<S>,
+        hold: bool,
+    ) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
         let axes = self.check(chunk)?;
         if chunk.times() == 0 {
             return Ok(None);
         }
         let (first_sample, times) = (chunk.first_sample(), chunk.times());
         let _span = tracing::debug_span!("down-convert chunk", first_sample, times).entered();
-        let (decimation, taps) = (self.plan.decimation as u64, self.plan.filter.len());
-
-        let mut state = match &self.state {
-            Some(state) if state.received == first_sample => state.clone(),
-            _ => State::begin(axes, first_sample, &self.plan, self.inputs.len()),
-        };
-        let end = first_sample + times as u64;
-        // All of these are below the limit on counters plus one decimation, which check_counter leaves room for.
-        let available = match end.checked_sub(taps as u64) {
-            Some(last_start) if last_start / decimation >= state.next_output => {
-                (last_start / decimation - state.next_output + 1) as usize
-            }
-            _ => 0,
-        };
-        for (input, missing) in state.missing.iter_mut().enumerate() {
-            missing.append(chunk.presence(), input, first_sample as i64, times);
+        if hold && self.state.is_none() {
+            self.backend.check_memory(OPERATION, self.memory::<S>(times).smallest_step_bytes)?;
         }
-        state.flagged |= chunk.presence().is_some();
-        let output = match available {
-            0 => None,
-            _ => Some(self.outputs(&state, chunk, available)?),
-        };
-        state.next_output += available as u64;
-        self.hold(&mut state, chunk);
-        self.state = Some(state);
+        let step = self.step(chunk, hold)?;
+        let output = if step.outputs == 0 { None } else { Some(self.outputs(&step, chunk)?) };
+        let held = self.next_held(&step, chunk)?;
+        let Step { first_output, outputs, mut missing, flagged, .. } = step;
+        let received = first_sample + times as u64;
+        missing.iter_mut().for_each(|missing| missing.discard_before(received.saturating_sub(step.keep as u64) as i64));
+        self.state = Some(State { axes, received, next_output: first_output + outputs as u64, held, missing, flagged });
         Ok(output)
     }
 
@@ -160,68 +189,101 @@ impl DownConverterStream {
             return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs() });
         }
         check_counter(chunk.first_sample(), chunk.times())?;
-        let axes = Axes { complex: S::COMPLEX, sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
+        let format = SampleChunk::format(chunk);
+        let axes = Axes { format, sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
         let Some(State { axes: before, received, .. }) = &self.state else { return Ok(axes) };
-        if axes.complex != before.complex {
-            return Err(ChannelizerError::SampleKind { expected_complex: before.complex });
+        if axes.format.is_complex() != before.format.is_complex() {
+            return Err(ChannelizerError::SampleKind { expected_complex: before.format.is_complex() });
         }
-        let differs =
-            |quantity, expected: String, actual: String| Err(ChannelizerError::Axis { quantity, expected, actual });
-        if axes.sample_rate_hz != before.sample_rate_hz {
-            let (expected, actual) = (before.sample_rate_hz.to_string(), axes.sample_rate_hz.to_string());
-            return differs("sample_rate_hz", expected, actual);
-        }
-        if axes.centre_hz != before.centre_hz {
-            return differs("centre_hz", format!("{:?}", before.centre_hz), format!("{:?}", axes.centre_hz));
-        }
+        axes.follow(before)?;
         if chunk.first_sample() < *received && chunk.times() > 0 {
             return Err(ChannelizerError::OutOfOrder { expected: *received, actual: chunk.first_sample() });
         }
         Ok(axes)
     }
 
-    /// Outputs `state.next_output ..`, `available` of them, from what is held and the chunk.
+    /// What a chunk completes, within the limit. Changes nothing.
+    fn step<S: Sample>(&self, chunk: &Samples<S>, hold: bool) -> Result<Step<'_>, ChannelizerError> {
+        let (first_sample, inputs) = (chunk.first_sample(), self.inputs.len());
+        let (decimation, taps) = (self.plan.decimation, self.plan.filter.len());
+        let state = self.state.as_ref().filter(|state| state.received == first_sample);
+        let begin = first_sample.div_ceil(decimation as u64);
+        let first_output = state.map_or(begin, |state| state.next_output);
+        let end = first_sample + chunk.times() as u64;
+        // All of these are below the limit on counters plus one decimation, which check_counter leaves room for.
+        let outputs = match end.checked_sub(taps as u64) {
+            Some(last_start) if last_start / decimation as u64 >= first_output => {
+                (last_start / decimation as u64 - first_output + 1) as usize
+            }
+            _ => 0,
+        };
+        let mut missing = state.map_or_else(|| vec![MissingSamples::default(); inputs], |state| state.missing.clone());
+        for (input, missing) in missing.iter_mut().enumerate() {
+            missing.append(chunk.presence(), input, first_sample as i64, chunk.times());
+        }
+        let none = ArrayView2::from_shape((inputs, 0), &[]).map_err(|_| self.too_large("samples held", 0))?;
+        let held = state.map_or(none, |state| state.held.view());
+        let joined = (held.ncols() / floats::<S>()).div_ceil(decimation).min(outputs);
+        let joined_samples = if joined == 0 { 0 } else { (joined - 1) * decimation + taps };
+        // The next output may start after the end, if the decimation is larger than the filter.
+        let next = (first_output + outputs as u64).saturating_mul(decimation as u64);
+        let keep = if hold { end.saturating_sub(next) as usize } else { 0 };
+
+        let joined_bytes = bytes_of::<S>(inputs, joined_samples);
+        let scratch = self.plan.conversion.scratch_bytes(S::COMPLEX, 1);
+        let step = joined_bytes.saturating_add(scratch).max(bytes_of::<S>(inputs, keep));
+        self.backend.check_memory(OPERATION, self.held_bytes().saturating_add(step))?;
+        let limit = self.backend.memory_limit().map(|limit| limit.saturating_sub(self.held_bytes()));
+        let flagged = state.is_some_and(|state| state.flagged) || chunk.presence().is_some();
+        Ok(Step { held, first_output, outputs, missing, flagged, joined, joined_samples, keep, limit })
+    }
+
+    fn too_large(&self, array: &'static str, columns: usize) -> ChannelizerError {
+        TypesError::TooLarge { array, elements: format!("{} x {columns}", self.inputs.len()) }.into()
+    }
+
+    /// Zeros `[input][column]`.
+    fn zeros<T: bytemuck::Zeroable>(&self, array: &'static str, columns: usize) -> Result<Array2<T>, ChannelizerError> {
+        let values = columns.checked_mul(self.inputs.len()).and_then(try_zeroed_vec);
+        let values = values.ok_or_else(|| self.too_large(array, columns))?;
+        Array2::from_shape_vec((self.inputs.len(), columns), values).map_err(|_| self.too_large(array, columns))
+    }
+
+    /// The outputs of a step, from what is held and the chunk.
     fn outputs<S: Sample>(
         &self,
-        state: &State,
+        step: &Step<'_>,
         chunk: &Samples<S>,
-        available: usize,
     ) -> Result<Samples<Complex<f32>>, ChannelizerError> {
-        let (decimation, taps) = (self.plan.decimation, self.plan.filter.len());
-        let (inputs, held) = (self.inputs.len(), state.held.ncols());
-        let too_large = || {
-            let elements = format!("{inputs} x {available}");
-            TypesError::TooLarge { array: "down-converted samples", elements }
-        };
-        let out = available.checked_mul(inputs).and_then(try_zeroed_vec).ok_or_else(too_large)?;
-        let mut out = Array2::from_shape_vec((inputs, available), out).map_err(|_| too_large())?;
-
-        // Outputs that start in what is held: `held` samples lie before the chunk, and the first output starts at the first.
-        let joined = held.div_ceil(decimation).min(available);
-        if joined > 0 {
-            let length = (joined - 1) * decimation + taps;
-            let from_chunk = chunk.data().slice_move(s![.., ..length - held]);
-            let to = out.slice_mut(s![.., ..joined]);
+        let decimation = self.plan.decimation;
+        let mut out = self.zeros::<Complex<f32>>("down-converted samples", step.outputs)?;
+        if step.joined > 0 {
+            let from_chunk = step.joined_samples - step.held.ncols() / floats::<S>();
+            let joined = self.join(step.held, chunk, 0..from_chunk)?;
+            let limit = step.limit.map(|limit| limit.saturating_sub(joined.len() as u64 * 4));
+            let to = out.slice_mut(s![.., ..step.joined]);
             if S::COMPLEX {
-                let new = from_chunk.mapv(S::to_c32);
-                self.convert::<Complex<f32>>(join(state.held.view(), new.view()).view(), state.next_output, to)?;
+                let length = step.joined_samples;
+                let joined: &[Complex<f32>] = bytemuck::cast_slice(joined.as_slice().unwrap_or_default());
+                let joined = ArrayView2::from_shape((self.inputs.len(), length), joined);
+                let joined = joined.map_err(|_| self.too_large("samples held", length))?;
+                self.convert(joined, step.first_output, limit, to)?;
             } else {
-                let (held, new) = (state.held.mapv(|value| value.re), from_chunk.mapv(S::re_f32));
-                self.convert::<f32>(join(held.view(), new.view()).view(), state.next_output, to)?;
+                self.convert(joined.view(), step.first_output, limit, to)?;
             }
         }
-        if joined < available {
-            let first = state.next_output + joined as u64;
+        if step.joined < step.outputs {
+            let first = step.first_output + step.joined as u64;
             let start = (first * decimation as u64 - chunk.first_sample()) as usize;
-            let length = (available - joined - 1) * decimation + taps;
+            let length = (step.outputs - step.joined - 1) * decimation + self.plan.filter.len();
             let from_chunk = chunk.data().slice_move(s![.., start..start + length]);
-            self.convert(from_chunk, first, out.slice_mut(s![.., joined..]))?;
+            self.convert(from_chunk, first, step.limit, out.slice_mut(s![.., step.joined..]))?;
         }
 
-        let presence = state.flagged.then(|| self.presence(state, out.view_mut()));
+        let presence = step.flagged.then(|| self.presence(step, out.view_mut()));
         let mut samples = Samples::new(out, self.inputs)?
             .with_sample_rate(chunk.sample_rate_hz() / decimation as f64)?
-            .with_first_sample(state.next_output);
+            .with_first_sample(step.first_output);
         if let Some(centre_hz) = chunk.centre_hz() {
             // What lies at 0 cycles per sample: a quarter of the rate below the middle of a real band.
             let zero_hz = if S::COMPLEX { centre_hz } else { centre_hz - chunk.sample_rate_hz() / 4.0 };
@@ -234,29 +296,47 @@ impl DownConverterStream {
         Ok(samples)
     }
 
+    /// `[input][time]` of what is held, then of a part of the chunk, two f32 a complex sample.
+    fn join<S: Sample>(
+        &self,
+        held: ArrayView2<'_, f32>,
+        chunk: &Samples<S>,
+        times: std::ops::Range<usize>,
+    ) -> Result<Array2<f32>, ChannelizerError> {
+        let mut joined = self.zeros::<f32>("samples held", held.ncols() + times.len() * floats::<S>())?;
+        joined.slice_mut(s![.., ..held.ncols()]).assign(&held);
+        let source = ChunkSource::new(SampleChunk::view(chunk));
+        for (input, mut joined) in joined.rows_mut().into_iter().enumerate() {
+            if let Some(new) = joined.as_slice_mut().and_then(|joined| joined.get_mut(held.ncols()..)) {
+                source.fill(input, times.start as i64, new);
+            }
+        }
+        Ok(joined)
+    }
+
     fn convert<S: Sample>(
         &self,
         samples: ArrayView2<'_, S>,
         first_output: u64,
+        limit: Option<u64>,
         out: ArrayViewMut2<'_, Complex<f32>>,
     ) -> Result<(), ChannelizerError> {
         let conversion = &self.plan.conversion;
-        let limit = self.backend.memory_limit();
         let Some(split) = conversion.split(S::COMPLEX, limit) else {
             let (needed, limit) = (conversion.scratch_bytes(S::COMPLEX, 1), limit.unwrap_or(0));
-            return Err(DeviceError::MemoryLimit { operation: "down_convert", needed, limit }.into());
+            return Err(DeviceError::MemoryLimit { operation: OPERATION, needed, limit }.into());
         };
         fringes_cpu::ddc::down_convert_into(conversion, samples, first_output, split, out);
         Ok(())
     }
 
     /// Flags `[input][output]`; outputs that are made of missing samples are set to 0.
-    fn presence(&self, state: &State, mut out: ArrayViewMut2<'_, Complex<f32>>) -> Array2<bool> {
+    fn presence(&self, step: &Step<'_>, mut out: ArrayViewMut2<'_, Complex<f32>>) -> Array2<bool> {
         let decimation = self.plan.decimation as u64;
         let mut flags = Array2::from_elem(out.dim(), true);
         for ((input, index), flag) in flags.indexed_iter_mut() {
-            let start = ((state.next_output + index as u64) * decimation) as i64;
-            if state.missing[input].any_in(start..start + self.plan.filter.len() as i64) {
+            let start = ((step.first_output + index as u64) * decimation) as i64;
+            if step.missing[input].any_in(start..start + self.plan.filter.len() as i64) {
                 *flag = false;
                 out[(input, index)] = Complex::new(0.0, 0.0);
             }
@@ -264,28 +344,15 @@ impl DownConverterStream {
         flags
     }
 
-    /// Keeps what the next outputs need.
-    fn hold<S: Sample>(&self, state: &mut State, chunk: &Samples<S>) {
-        let end = chunk.first_sample() + chunk.times() as u64;
-        // The next output may start after the end, if the decimation is larger than the filter.
-        let from = state.next_output.saturating_mul(self.plan.decimation as u64).min(end);
-        state.held = match from.checked_sub(chunk.first_sample()) {
-            Some(skip) => chunk.data().slice(s![.., skip as usize..]).mapv(S::to_c32),
-            None => {
-                let older = (chunk.first_sample() - from) as usize;
-                let held = state.held.slice(s![.., state.held.ncols() - older..]);
-                join(held, chunk.data().mapv(S::to_c32).view())
-            }
-        };
-        state.missing.iter_mut().for_each(|missing| missing.discard_before(from as i64));
-        state.received = end;
+    /// What the next outputs need: the last samples of what is held and of the chunk.
+    fn next_held<S: Sample>(&self, step: &Step<'_>, chunk: &Samples<S>) -> Result<Array2<f32>, ChannelizerError> {
+        let older = step.keep.saturating_sub(chunk.times()) * floats::<S>();
+        let held = step.held.slice(s![.., step.held.ncols() - older..]);
+        self.join(held, chunk, chunk.times().saturating_sub(step.keep)..chunk.times())
     }
 }
 
-/// `[input][time]` of `a`, then of `b`.
-fn join<T: Copy + Default>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>) -> Array2<T> {
-    let mut joined = Array2::default((a.nrows(), a.ncols() + b.ncols()));
-    joined.slice_mut(s![.., ..a.ncols()]).assign(&a);
-    joined.slice_mut(s![.., a.ncols()..]).assign(&b);
-    joined
+/// Bytes of so many samples of each input as f32.
+fn bytes_of<S: Sample>(inputs: usize, samples: usize) -> u64 {
+    (samples as u64).saturating_mul(inputs as u64).saturating_mul(4 * floats::<S>() as u64)
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use fringes_backend::Backend;
+use fringes_backend::{Backend, MemoryNeed};
 use fringes_delay::DelayModel;
-use fringes_types::{Complex, Inputs, TypesError, row_times};
+use fringes_types::{ChunkFormat, Complex, Inputs, TypesError, row_times};
 
 use super::{FEngine, FrameLayout, FrameSample, HeapFrames, RowFrames, Settings};
 use crate::timeline::Timeline;
@@ -71,6 +71,29 @@ impl FEngineBuilder {
         self
     }
 
+    /// Memory that the F-engine takes on a backend, as a stream of chunks of `times` samples of each input, or as
+    /// [`f_engine`](crate::f_engine) of one.
+    ///
+    /// The workspace includes the frame that is not complete and the samples held between chunks, at most: of each input a
+    /// window, a stride, the growth, and as much as its delay may be larger than the smallest one. Delays count as they are
+    /// if they do not change and [`FEngineBuilder::delay_limits`] was not called, else as anything within the limits: narrow
+    /// ones save memory. A limit of `smallest_step_bytes` is enough for the whole stream.
+    ///
+    /// On the CPU samples are held as f32. On a GPU they are held as they come and workspace is memory of the device: samples
+    /// and frames have their place there as well, and a chunk is one step.
+    ///
+    /// # Errors
+    /// As [`FEngineBuilder::build`], without those of limits and drivers.
+    pub fn memory<Q: FrameSample>(
+        &self,
+        backend: &Backend,
+        times: usize,
+        format: ChunkFormat,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        let (timeline, settings) = self.clone().check::<Q, HeapFrames>()?;
+        FEngine::<Q>::memory_on(backend, &timeline, &settings, times, format)
+    }
+
     /// The F-engine on a backend, before its first sample.
     ///
     /// # Errors
@@ -78,8 +101,8 @@ impl FEngineBuilder {
     /// - [`TypesError::Dimension`] for gains or delay models of other channels or inputs;
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
     /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
-    /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold one frame, one window of each input and the workspace of one
-    ///   spectrum; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the
+    ///   `smallest_step_bytes` of [`FEngineBuilder::memory`]; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
         self.build_as::<Q, HeapFrames>(backend)
     }
@@ -94,6 +117,12 @@ impl FEngineBuilder {
     }
 
     fn build_as<Q: FrameSample, L: FrameLayout>(self, backend: &Backend) -> Result<FEngine<Q, L>, ChannelizerError> {
+        let (timeline, settings) = self.check::<Q, L>()?;
+        FEngine::new(backend, timeline, settings)
+    }
+
+    /// The checked parameters.
+    fn check<Q: FrameSample, L: FrameLayout>(self) -> Result<(Timeline, Settings), ChannelizerError> {
         let Self { plan, inputs, spectra_per_frame, .. } = self;
         if spectra_per_frame == 0 {
             return Err(ChannelizerError::Zero { quantity: "spectra per frame" });
@@ -122,7 +151,7 @@ impl FEngineBuilder {
             return Err(ChannelizerError::RowSpectra { expected, actual: spectra_per_frame });
         }
         let settings = Settings { spectra_per_frame, channels, gains, dither: self.dither, generation: 0, row };
-        FEngine::new(backend, timeline, settings)
+        Ok((timeline, settings))
     }
 }
 

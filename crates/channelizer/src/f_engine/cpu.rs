@@ -9,11 +9,11 @@ use fringes_cpu::pfb::Split;
 use fringes_types::{Inputs, SampleChunk, TypesError};
 use ndarray::{Array2, Array4, Array5, Axis, s};
 
+use super::batch::Part;
 use super::{FrameSample, Job, Settings};
-use crate::channelizer::Channelizer;
-use crate::held::{Held, HeldAndChunk};
-use crate::stream::bytes_of;
-use crate::{ChannelizerError, f_engine::batch::Part};
+use crate::ChannelizerError;
+use crate::held::{Held, HeldAndChunk, Room, history_bytes};
+use crate::timeline::Timeline;
 
 /// Frames `[frame][antenna][channel][spectrum][pol]` and their saturated values `[frame][input]`.
 pub(super) type Given<Q> = (Array5<Q>, Array2<u64>);
@@ -68,50 +68,41 @@ fn zeroed_frame<Q: FrameSample>(settings: &Settings, inputs: Inputs) -> Result<A
 }
 
 impl<Q: FrameSample> CpuEngine<Q> {
-    pub(super) fn new(
-        backend: &Backend,
-        plan: &Channelizer,
-        inputs: Inputs,
-        settings: &Settings,
-    ) -> Result<Self, ChannelizerError> {
-        let needed = Self::memory(plan, inputs, settings, 0, 0).smallest_step_bytes;
+    pub(super) fn new(backend: &Backend, timeline: &Timeline, settings: &Settings) -> Result<Self, ChannelizerError> {
+        let inputs = timeline.inputs;
+        let needed = Self::memory(timeline, settings, 0, 0).smallest_step_bytes;
         backend.check_memory("f_engine", needed)?;
         let open = zeroed_frame(settings, inputs)?;
         Ok(Self { held: vec![Held::default(); inputs.len()], open, saturated: vec![0; inputs.len()] })
     }
 
-    /// What a chunk of `times` samples of `sample_bits` bits needs.
-    pub(super) fn memory(
-        plan: &Channelizer,
-        inputs: Inputs,
-        settings: &Settings,
-        times: usize,
-        sample_bits: u32,
-    ) -> MemoryNeed {
+    /// What a stream of chunks of `times` samples of `sample_bits` bits needs.
+    pub(super) fn memory(timeline: &Timeline, settings: &Settings, times: usize, sample_bits: u32) -> MemoryNeed {
+        let (plan, inputs) = (&timeline.plan, timeline.inputs);
         let spectra = times.div_ceil(plan.stride());
         let frames = ((spectra / settings.spectra_per_frame) as u64).saturating_add(1);
         let row_bytes = row_bytes::<Q>(settings.channels.len());
-        let window = bytes_of(plan, plan.window_samples() as u64).saturating_mul(inputs.len() as u64);
-        let fixed = frame_bytes::<Q>(settings, inputs).saturating_add(window);
+        let (history, moving) = history_bytes(timeline);
+        let fixed = frame_bytes::<Q>(settings, inputs).saturating_add(history);
+        let with = |workspace: u64| fixed.saturating_add(workspace.max(moving));
         let split = Split::choose_with(plan.pfb(), spectra.max(1), inputs.len(), None, row_bytes);
         let row = (times as u64).saturating_mul(sample_bits.into()).div_ceil(8);
         MemoryNeed {
             input_bytes: row.saturating_mul(inputs.len() as u64),
             output_bytes: frame_bytes::<Q>(settings, inputs).saturating_mul(frames),
-            workspace_bytes: split.bytes_with(plan.pfb(), row_bytes).saturating_add(fixed),
-            smallest_step_bytes: Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes).saturating_add(fixed),
+            workspace_bytes: with(split.bytes_with(plan.pfb(), row_bytes)),
+            smallest_step_bytes: with(Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes)),
         }
     }
 
-    /// Takes what a chunk needs. Changes nothing.
-    pub(super) fn prepare(&self, backend: &Backend, job: &Job<'_>) -> Result<Prepared<Q>, ChannelizerError> {
+    /// Takes what a chunk needs. Changes nothing but the room for what is held.
+    pub(super) fn prepare(&mut self, backend: &Backend, job: &Job<'_>) -> Result<Prepared<Q>, ChannelizerError> {
         let (plan, inputs) = (&job.timeline.plan, job.timeline.inputs);
         let row_bytes = row_bytes::<Q>(job.settings.channels.len());
-        let held = bytes_of(plan, job.timeline.held_samples(job.advance));
-        let fixed = held.saturating_add(frame_bytes::<Q>(job.settings, inputs));
+        let room = Room::new(&self.held, job.timeline, job.advance);
         let smallest = Split::smallest_bytes(plan.pfb()).saturating_add(row_bytes);
-        backend.check_memory("f_engine", smallest.saturating_add(fixed))?;
-        let limit = backend.memory_limit().map(|limit| limit.saturating_sub(fixed));
+        let limit = room.check(backend, "f_engine", frame_bytes::<Q>(job.settings, inputs), smallest)?;
+        room.take(&mut self.held)?;
         let split = Split::choose_with(plan.pfb(), job.batch.spectra.max(1), inputs.len(), limit, row_bytes);
         let frames = zeroed_frames(job.batch.frames, job.settings, inputs)?;
         let replacement = job.close.map(|_| zeroed_frame(job.settings, inputs)).transpose()?;
@@ -159,7 +150,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
 
         for (input, held) in self.held.iter_mut().enumerate() {
             if advance.anew {
-                *held = Held::default();
+                held.clear();
             }
             held.take(chunk, input, advance.keep[input]);
         }

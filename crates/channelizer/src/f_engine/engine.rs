@@ -6,7 +6,7 @@ use std::ops::Range;
 use fringes_backend::{Backend, DeviceArray, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay::DelayModel;
-use fringes_gpu::Stream;
+use fringes_gpu::{Device, Stream};
 use fringes_types::{ChunkFormat, Frequencies, Heaps, Inputs, SampleChunk, SpectrumClock};
 use ndarray::Array2;
 
@@ -136,13 +136,8 @@ struct Headers {
 
 impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     pub(super) fn new(backend: &Backend, timeline: Timeline, settings: Settings) -> Result<Self, ChannelizerError> {
-        let device = match gpu::check(&timeline.plan) {
-            Ok(()) => backend.gpu_for("f_engine", true)?,
-            // Says why there is no kernel, where nothing else may be used.
-            Err(missing) => backend.gpu_for("f_engine", false).map_err(|_| missing)?,
-        };
-        let engine = match device {
-            None => Engine::Cpu(CpuEngine::new(backend, &timeline.plan, timeline.inputs, &settings)?),
+        let engine = match device_for(backend, gpu::check(&timeline.plan))? {
+            None => Engine::Cpu(CpuEngine::new(backend, &timeline, &settings)?),
             Some(device) => {
                 let need = GpuEngine::<Q>::memory(&timeline, &settings, 0, ChunkFormat::Packed { bits: 8 });
                 backend.check_memory("f_engine", need.smallest_step_bytes)?;
@@ -169,6 +164,21 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
             Engine::Cpu(_) => None,
             Engine::Gpu(engine) => Some(engine.stream()),
         }
+    }
+
+    /// What a stream on a backend needs.
+    pub(super) fn memory_on(
+        backend: &Backend,
+        timeline: &Timeline,
+        settings: &Settings,
+        times: usize,
+        format: ChunkFormat,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        timeline.plan.check_kind(format.is_complex())?;
+        Ok(match device_for(backend, gpu::check_format(&timeline.plan, format))? {
+            None => CpuEngine::<Q>::memory(timeline, settings, times, format.sample_bits()),
+            Some(_) => GpuEngine::<Q>::memory(timeline, settings, times, format),
+        })
     }
 
     /// The plan.
@@ -219,10 +229,10 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
 
     /// Stamp of the next spectrum; `None` before the first chunk.
     pub fn next_stamp(&self) -> Option<u64> {
-        self.timeline.next_spectrum()
+        self.timeline.next_stamp()
     }
 
-    /// Bytes of samples that are held for coming spectra.
+    /// Bytes that are allocated for samples of coming spectra, on the device if the F-engine runs there.
     pub fn held_bytes(&self) -> u64 {
         match &self.engine {
             Engine::Cpu(engine) => engine.held_bytes(),
@@ -230,15 +240,11 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         }
     }
 
-    /// Memory that a chunk of `times` samples of each input takes. The workspace holds the frame that is not complete and one window of each
-    /// input; delays add what they need. On a GPU, workspace is memory of the device: samples and frames have their place there as well, and
-    /// a chunk is one step.
+    /// Memory that a stream with chunks of `times` samples of each input takes, where the F-engine runs: see
+    /// [`FEngineBuilder::memory`].
     pub fn memory(&self, times: usize, format: ChunkFormat) -> MemoryNeed {
         match &self.engine {
-            Engine::Cpu(_) => {
-                let bits = format.sample_bits();
-                CpuEngine::<Q>::memory(&self.timeline.plan, self.timeline.inputs, &self.settings, times, bits)
-            }
+            Engine::Cpu(_) => CpuEngine::<Q>::memory(&self.timeline, &self.settings, times, format.sample_bits()),
             Engine::Gpu(_) => GpuEngine::<Q>::memory(&self.timeline, &self.settings, times, format),
         }
     }
@@ -376,14 +382,13 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     /// Leaves the GPU at the start of a stream whose format has no kernel there, where the backend may.
     fn settle(&mut self, format: ChunkFormat) -> Result<(), ChannelizerError> {
         let (Engine::Gpu(_), None) = (&self.engine, self.format) else { return Ok(()) };
-        let Timeline { plan, inputs, .. } = &self.timeline;
+        let plan = &self.timeline.plan;
         // Samples of another kind are refused as such.
         if plan.check_kind(format.is_complex()).is_err() {
             return Ok(());
         }
-        if let Err(missing) = gpu::check_format(plan, format) {
-            self.backend.gpu_for("f_engine", false).map_err(|_| missing)?;
-            self.engine = Engine::Cpu(CpuEngine::new(&self.backend, plan, *inputs, &self.settings)?);
+        if device_for(&self.backend, gpu::check_format(plan, format))?.is_none() {
+            self.engine = Engine::Cpu(CpuEngine::new(&self.backend, &self.timeline, &self.settings)?);
         }
         Ok(())
     }
@@ -414,14 +419,9 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
 
     /// What a chunk completes; `None` for a chunk without samples.
     fn begin(&self, axes: &ChunkAxes<'_>, finish: bool) -> Result<Option<Taken>, ChannelizerError> {
-        let advance = self.timeline.advance(axes)?;
-        if let Some(expected) = self.format.filter(|&format| format != axes.format) {
-            let (expected, actual) = (expected.to_string(), axes.format.to_string());
-            return Err(ChannelizerError::Axis { quantity: "sample format", expected, actual });
-        }
-        let Some(advance) = advance else { return Ok(None) };
+        let Some(advance) = self.timeline.advance(axes)? else { return Ok(None) };
         let filled = self.filled();
-        let stream = self.timeline.next_spectrum().zip(self.timeline.axes()).filter(|_| advance.anew && filled > 0);
+        let stream = self.timeline.next_stamp().zip(self.timeline.axes()).filter(|_| advance.anew && filled > 0);
         let cut_off = stream.map(|(next, axes)| (filled, next, axes));
         let filled = if advance.anew { 0 } else { filled };
         let batch = Batch::new(self.settings.spectra_per_frame, filled, advance.spectra, finish);
@@ -452,14 +452,14 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
 
     /// The header of the frame that is not complete, if there is one.
     fn flushed(&self) -> Option<Header> {
-        let (filled, next, axes) = (self.filled(), self.timeline.next_spectrum(), self.timeline.axes());
+        let (filled, next, axes) = (self.filled(), self.timeline.next_stamp(), self.timeline.axes());
         let (next, axes) = next.zip(axes).filter(|_| filled > 0)?;
         Some(self.header(self.closed_flags(filled), next - self.samples(filled), axes))
     }
 
     /// Spectra that the open frame has.
     fn filled(&self) -> usize {
-        let spectra = self.timeline.next_spectrum().unwrap_or(0) / self.timeline.plan.stride() as u64;
+        let spectra = self.timeline.next_stamp().unwrap_or(0) / self.timeline.plan.stride() as u64;
         (spectra % self.settings.spectra_per_frame as u64) as usize
     }
 
@@ -499,6 +499,15 @@ impl Taken {
     fn job<'a>(&'a self, settings: &'a Settings, timeline: &'a Timeline) -> Job<'a> {
         let close = self.cut_off.map(|(filled, ..)| filled);
         Job { settings, timeline, advance: &self.advance, batch: self.batch, close }
+    }
+}
+
+/// The GPU that the F-engine runs on, by whether it has a kernel; `None` for the CPU.
+fn device_for(backend: &Backend, kernel: Result<(), ChannelizerError>) -> Result<Option<&Device>, ChannelizerError> {
+    match kernel {
+        Ok(()) => Ok(backend.gpu_for("f_engine", true)?),
+        // Says why there is no kernel, where nothing else may be used.
+        Err(missing) => backend.gpu_for("f_engine", false).map_err(|_| missing),
     }
 }
 

@@ -119,7 +119,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         })
     }
 
-    /// What a chunk of `times` samples in host memory needs on the device.
+    /// What a stream of chunks of `times` samples in host memory needs on the device.
     pub(in crate::f_engine) fn memory(
         timeline: &Timeline,
         settings: &Settings,
@@ -133,9 +133,12 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let frames = (spectra / settings.spectra_per_frame as u64).saturating_add(1);
         let output_bytes = frame.saturating_mul(frames);
         let row = |samples: u64| samples.saturating_mul(format.sample_bits().into()).div_ceil(8);
-        // Two windows of what is held and its growth, in two buffers.
-        let window = plan.window_samples() as u64;
-        let held = of_inputs(row((2 * window).saturating_add(timeline.max_growth()))).saturating_mul(2);
+        // Rows are as long as the longest, with the head of a chunk; there are two buffers, and two more while rows grow.
+        let head = (times as u64).min(plan.window_samples() as u64 - 1);
+        let longest = timeline.history().max().unwrap_or(0).saturating_add(head);
+        let row_bits = longest.saturating_mul(format.sample_bits().into());
+        let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
+        let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
         let tables = memory_bytes(plan, format, inputs.len());
         // A job has at least a spectrum, and 80 bytes.
         let jobs = of_inputs(spectra.saturating_mul(80));
