@@ -8,9 +8,9 @@
 //! `cargo run --release --example fx_on_gpu` takes the best GPU, or the CPU where there is none; `-- cpu` takes the CPU.
 
 use fringes::correlator::{DumpSchedule, Integrator};
+use fringes::ndarray::Array2;
 use fringes::prelude::*;
 use fringes::{Error, ToHost, Uploader};
-use fringes::ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 
 const CHANNELS: usize = 256;

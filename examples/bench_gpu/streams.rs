@@ -9,10 +9,8 @@
 
 use fringes::correlator::{DumpSchedule, Integrator};
 use fringes::delay::{DelayModel, DelaySegment};
-use fringes::{
-    Backend, Channelizer, Complex, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, Gains, Inputs,
-};
 use fringes::types::ChunkFormat;
+use fringes::{Backend, Channelizer, Complex, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, Gains, Inputs};
 use fringes_gpu::Buffer;
 use ndarray::Array2;
 

@@ -14,7 +14,8 @@ use std::ops::RangeInclusive;
 use fringes_cpu::pfb::{Rotation, SpectrumInput};
 use fringes_delay::{ChannelPhase, DelayModel, DelaySegment, DelayValue};
 use fringes_types::{ChunkFormat, Dimension, Inputs, SampleChunk, SamplePresence, TypesError};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayViewMut1, Axis};
+use rayon::prelude::*;
 
 use crate::channelizer::check_counter;
 use crate::presence::MissingSamples;
@@ -24,6 +25,10 @@ use crate::{Channelizer, ChannelizerError};
 const MAX_DELAY: u64 = 1 << 24;
 /// Default of the samples that are held beyond need, for delays that grow at a model update.
 const MAX_GROWTH: u64 = 1 << 16;
+
+/// Delays from which on threads share the work of evaluating them, and most that are evaluated at once.
+const PARALLEL: usize = 1 << 12;
+const MOST_AT_ONCE: usize = 1 << 20;
 
 /// Position of a stream, its delays, and what must not change from chunk to chunk.
 #[derive(Debug, Clone)]
@@ -217,16 +222,24 @@ impl Timeline {
         let first_sample = chunk.first_sample as i64;
         let mut missing = self.missing.clone();
         let mut present = Array2::from_elem((spectra, self.inputs.len()), true);
-        for (input, (missing, mut present)) in missing.iter_mut().zip(present.columns_mut()).enumerate() {
+        for (input, missing) in missing.iter_mut().enumerate() {
             if anew {
                 *missing = MissingSamples::default();
             }
             missing.append(chunk.presence, input, first_sample, chunk.times);
-            for (time, present) in present.iter_mut().enumerate() {
-                let stamp = (first_stamp + (time * self.plan.stride()) as u64) as i64;
-                let start = stamp - delays[time * self.inputs.len() + input].coarse;
-                *present = start >= origin && !missing.any_in(start..start + self.plan.window_samples() as i64);
+        }
+        let (inputs, window) = (self.inputs.len(), self.plan.window_samples() as i64);
+        let flags_of = |(time, mut present): (usize, ArrayViewMut1<'_, bool>)| {
+            let stamp = (first_stamp + (time * self.plan.stride()) as u64) as i64;
+            for ((present, delay), missing) in present.iter_mut().zip(&delays[time * inputs..]).zip(&missing) {
+                let start = stamp - delay.coarse;
+                *present = start >= origin && !missing.any_in(start..start + window);
             }
+        };
+        if delays.len() < PARALLEL {
+            present.outer_iter_mut().enumerate().for_each(flags_of);
+        } else {
+            present.axis_iter_mut(Axis(0)).into_par_iter().enumerate().for_each(flags_of);
         }
         let keep: Vec<i64> = after.furthest.iter().map(|&start| start - self.max_growth as i64).collect();
         for (missing, &keep) in missing.iter_mut().zip(&keep) {
@@ -385,28 +398,44 @@ impl Timeline {
         let window = self.plan.window_samples() as i64;
         let (mut spectra, mut all) = (0, Vec::new());
         position.received += times as u64;
+        let inputs = self.inputs.len().max(1);
         loop {
-            let sample = position.next;
-            let from = all.len();
-            all.extend(self.delays.iter().map(|delay| delay.evaluate(sample)));
-            let delays = &all[from..];
-            self.check_delays(sample, delays)?;
-            let starts = delays.iter().map(|delay| sample as i64 - delay.coarse);
-            for (input, (start, &furthest)) in starts.clone().zip(&position.furthest).enumerate() {
-                let earliest = furthest - self.max_growth as i64;
-                if start < earliest {
-                    return Err(ChannelizerError::DelayJump { input, sample, start, earliest });
+            // Delays of some spectra at once, of which those that the samples do not complete are dropped: by the delays of now, about as
+            // many as will be.
+            let (first, from, stride) = (position.next, all.len(), self.plan.stride() as u64);
+            let latest = position.furthest.iter().max().map_or(0, |&start| start.max(0));
+            let left = (position.received as i64).saturating_sub(latest.saturating_add(window)).max(0) as u64 / stride;
+            let stamps = (left as usize).saturating_add(1).min(MOST_AT_ONCE.div_ceil(inputs));
+            let evaluate = |place: usize| {
+                let stamp = first.saturating_add((place / inputs) as u64 * stride);
+                self.delays[place % inputs].evaluate(stamp)
+            };
+            if stamps * inputs < PARALLEL {
+                all.extend((0..stamps * inputs).map(evaluate));
+            } else {
+                all.par_extend((0..stamps * inputs).into_par_iter().map(evaluate));
+            }
+            for stamp in 0..stamps {
+                let (sample, from) = (position.next, from + stamp * inputs);
+                let delays = &all[from..from + inputs];
+                self.check_delays(sample, delays)?;
+                let starts = delays.iter().map(|delay| sample as i64 - delay.coarse);
+                for (input, (start, &furthest)) in starts.clone().zip(&position.furthest).enumerate() {
+                    let earliest = furthest - self.max_growth as i64;
+                    if start < earliest {
+                        return Err(ChannelizerError::DelayJump { input, sample, start, earliest });
+                    }
                 }
+                if starts.clone().any(|start| start + window > position.received as i64) {
+                    all.truncate(from);
+                    return Ok((spectra, all, position));
+                }
+                for (furthest, start) in position.furthest.iter_mut().zip(starts) {
+                    *furthest = start.max(*furthest);
+                }
+                spectra += 1;
+                position.next += stride;
             }
-            if starts.clone().any(|start| start + window > position.received as i64) {
-                all.truncate(from);
-                return Ok((spectra, all, position));
-            }
-            for (furthest, start) in position.furthest.iter_mut().zip(starts) {
-                *furthest = start.max(*furthest);
-            }
-            spectra += 1;
-            position.next += self.plan.stride() as u64;
         }
     }
 }

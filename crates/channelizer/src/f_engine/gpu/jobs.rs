@@ -9,12 +9,16 @@
 //! ```
 
 use fringes_delay::ChannelPhase;
+use rayon::prelude::*;
 
 use super::super::Job as Work;
 use super::order::Order;
 use super::phases::line;
 use super::seam::{ChunkRows, Seam};
 use crate::gpu::Job;
+
+/// Spectra of all inputs from which on threads share the work of making jobs.
+const PARALLEL: usize = 1 << 12;
 
 /// Where a job's windows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +56,7 @@ pub(super) struct Places<'a> {
     pub(super) given: Order,
     pub(super) open: Order,
     /// Most spectra of a job that begins with a spectrum.
-    pub(super) most: &'a dyn Fn(u64) -> usize,
+    pub(super) most: &'a (dyn Fn(u64) -> usize + Sync),
 }
 
 /// The launches of a chunk. Jobs of both polarisations of an antenna follow each other.
@@ -61,20 +65,17 @@ pub(super) fn launches(work: &Work<'_>, places: &Places<'_>) -> Vec<Launch> {
         .into_iter()
         .flat_map(|source| [Target::Given, Target::Open].map(|target| Launch { source, target, jobs: Vec::new() }))
         .collect();
-    let mut phases = Vec::new();
-    for input in 0..work.timeline.inputs.len() {
-        let mut time = 0;
-        while time < work.batch.spectra {
-            if !work.advance.present[(time, input)] {
-                time += 1;
-                continue;
-            }
-            let (source, target, job) = next(work, places, input, time, &mut phases);
-            time += job.spectra as usize;
-            let launch = launches.iter_mut().find(|launch| (launch.source, launch.target) == (source, target));
-            if let Some(launch) = launch {
-                launch.jobs.push(job);
-            }
+    let inputs = work.timeline.inputs.len();
+    let of_input = |input: usize| of_input(work, places, input);
+    let jobs: Vec<Vec<_>> = if work.batch.spectra * inputs < PARALLEL {
+        (0..inputs).map(of_input).collect()
+    } else {
+        (0..inputs).into_par_iter().map(of_input).collect()
+    };
+    for (source, target, job) in jobs.into_iter().flatten() {
+        let launch = launches.iter_mut().find(|launch| (launch.source, launch.target) == (source, target));
+        if let Some(launch) = launch {
+            launch.jobs.push(job);
         }
     }
     launches.retain(|launch| !launch.jobs.is_empty());
@@ -83,6 +84,21 @@ pub(super) fn launches(work: &Work<'_>, places: &Places<'_>) -> Vec<Launch> {
         launch.jobs.sort_by_key(|job| (job.input / pols, job.spectrum, job.input));
     }
     launches
+}
+
+/// The jobs of an input.
+fn of_input(work: &Work<'_>, places: &Places<'_>, input: usize) -> Vec<(Source, Target, Job)> {
+    let (mut time, mut phases, mut jobs) = (0, Vec::new(), Vec::new());
+    while time < work.batch.spectra {
+        if !work.advance.present[(time, input)] {
+            time += 1;
+            continue;
+        }
+        let next = next(work, places, input, time, &mut phases);
+        time += next.2.spectra as usize;
+        jobs.push(next);
+    }
+    jobs
 }
 
 /// The job that begins with a spectrum of an input.
