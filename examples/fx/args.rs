@@ -23,7 +23,8 @@ pub(crate) struct Arguments {
     /// Samples a second of one recorded channel, instead of what the recording says; of the simulation [default: 8e6].
     #[arg(long, value_name = "HZ", value_parser = positive)]
     pub(crate) sample_rate: Option<f64>,
-    /// Sky frequency of the middle of the band, instead of what the recording says; of the simulation [default: 1.42e9].
+    /// Sky frequency of the middle of the band, instead of what the recording says; of the simulation [default:
+    /// 1.42e9].
     #[arg(long, value_name = "HZ", value_parser = positive)]
     pub(crate) centre_frequency: Option<f64>,
     /// Which part of a recording is which antenna and polarisation, e.g. 0:0x,1:0y,2:1x,3:1y (see docs/fx.md).

@@ -347,8 +347,8 @@ impl Timeline {
     /// The position of a stream that begins with sample `origin`: the first multiple of the alignment, not before that after the last
     /// spectrum, at which no input's window starts before `origin`.
     ///
-    /// The delays are asked for at the origin first, and only as far from it as they can matter: polynomials may be good
-    /// near the stream alone. Rates of up to half a sample a sample are assumed before the origin.
+    /// The delays are asked for at the origin first, and only as far from it as they can matter: polynomials may be
+    /// good near the stream alone. Rates of up to half a sample a sample are assumed before the origin.
     fn begin(&self, origin: u64) -> Result<Position, ChannelizerError> {
         let alignment = self.alignment;
         // A stamp before the origin needs delays that are all negative there. The first one is where the largest delay

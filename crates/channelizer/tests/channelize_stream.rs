@@ -400,7 +400,8 @@ fn delays_may_step_by_what_is_allowed_and_no_more() {
 
 #[test]
 fn polynomials_need_not_be_good_far_from_the_stream() {
-    // Quadratic from the start of the stream on: 2^24 samples before it, the delay would be 28 million samples and more.
+    // Quadratic from the start of the stream on: 2^24 samples before it, the delay would be 28 million samples and
+    // more.
     let plan = Channelizer::real(8).taps(2).build().unwrap();
     let data = noise(1, 20_000, 15);
     let run = |first: u64, model: Vec<f64>| {

@@ -35,9 +35,9 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 /// such a sum of `T` spectra is within `6 (T + 16) 2^-23 sum_t |x_a| |x_b|`, or `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all
 /// roundings go one way. f32: as [`gpu::float`].
 ///
-/// These bounds hold where products neither overflow nor underflow: products of f32 voltages and their sums over a segment are
-/// f32, so that magnitudes below about 1e-19 lose digits and vanish (1e-30 gives 0), and above about 1e19, less what the sum
-/// adds, become infinite (1e25). Scale such voltages first.
+/// These bounds hold where products neither overflow nor underflow: products of f32 voltages and their sums over a
+/// segment are f32, so that magnitudes below about 1e-19 lose digits and vanish (1e-30 gives 0), and above about 1e19,
+/// less what the sum adds, become infinite (1e25). Scale such voltages first.
 ///
 /// ```
 /// use fringes_correlator::Correlator;

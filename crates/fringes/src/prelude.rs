@@ -1,4 +1,12 @@
 //! What most programs need, in one `use fringes::prelude::*`.
+//!
+//! ```
+//! use fringes::prelude::*;
+//!
+//! type Stream = (Integrator<Complex<f16>>, IntegratorSet<Complex<i8>>, DumpSchedule, Heaps<Complex4>);
+//! type Beamformers = (FftBeams, IncoherentBeams, BeamWeights);
+//! # let _ = (std::mem::size_of::<Stream>(), std::mem::size_of::<Beamformers>());
+//! ```
 
 pub use crate::{
     Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, Correlator,

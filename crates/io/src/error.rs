@@ -167,9 +167,7 @@ pub enum IoError {
     #[error("the sample rate of the visibilities was never set: set it where samples are made (with_sample_rate)")]
     UnsetSampleRate,
     /// A phase centre that moves over the sky, where a file gives its right ascension and declination.
-    #[error(
-        "the phase centre is given as seen from the ground ({source_text}): Geometry::on_the_sky gives it a place on the sky"
-    )]
+    #[error("the phase centre {source_text} moves over the sky: Geometry::on_the_sky gives it a place there")]
     MovingPhaseCentre {
         /// The phase centre.
         source_text: String,

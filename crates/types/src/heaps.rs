@@ -55,8 +55,8 @@ impl<V: VoltageSample> Heaps<V> {
     }
 
     /// Heaps as they were received, with presence flags `[batch][antenna]`, true where the heap came. What an absent
-    /// heap's part of the array holds does not matter, such as what was in a buffer before: illegal integers in it become
-    /// 0.
+    /// heap's part of the array holds does not matter, such as what was in a buffer before: illegal integers in it
+    /// become 0.
     ///
     /// # Errors
     /// As [`Heaps::new`] for the heaps that came, and as [`Heaps::with_presence`].
@@ -168,8 +168,8 @@ impl<V: VoltageSample, A> Heaps<V, A> {
         Ok(self)
     }
 
-    /// Sets presence flags `[batch][antenna]`, true where the heap came. What an absent heap's part of the array holds does not matter;
-    /// where that may be an illegal integer, [`Heaps::from_received`] takes both at once.
+    /// Sets presence flags `[batch][antenna]`, true where the heap came. What an absent heap's part of the array holds
+    /// does not matter; where that may be an illegal integer, [`Heaps::from_received`] takes both at once.
     ///
     /// # Errors
     /// [`TypesError::Dimension`] if their shape differs from the data's.

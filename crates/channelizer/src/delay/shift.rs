@@ -23,9 +23,9 @@ pub fn coarse_shift_memory(shape: ShiftShape) -> MemoryNeed {
 
 /// Delays each input by whole samples: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample.
 ///
-/// Axes stay as they are: `y` has as many samples, and its first one the same stamp. The zeros are flagged as missing: a
-/// block of `y` is present if all of its samples come from present ones of `x`. Blocks are those of the flags of `x`, or of
-/// 16 samples if it has none. Only if `x` has no flags and all delays are 0, `y` has none either.
+/// Axes stay as they are: `y` has as many samples, and its first one the same stamp. The zeros are flagged as missing:
+/// a block of `y` is present if all of its samples come from present ones of `x`. Blocks are those of the flags of `x`,
+/// or of 16 samples if it has none. Only if `x` has no flags and all delays are 0, `y` has none either.
 ///
 /// On a GPU the samples are copied there, shifted and copied back; [`ShiftKernels`] does it to buffers on a device.
 ///

@@ -67,8 +67,8 @@ impl Geometry {
         Ok(self)
     }
 
-    /// The same array with a phase centre that stands on the sky: the place in right ascension and declination (ICRS) that
-    /// is seen `seconds` after the epoch ([`Pointing::icrs`]). Files of visibilities need one.
+    /// The same array with a phase centre that stands on the sky: the place in right ascension and declination (ICRS)
+    /// that is seen `seconds` after the epoch ([`Pointing::icrs`]). Files of visibilities need one.
     ///
     /// # Errors
     /// As [`Pointing::direction`].

@@ -25,8 +25,8 @@ pub(crate) const MJD_ZERO: f64 = 2_400_000.5;
 /// Days have 86400 s, those that end with a leap second 86401 s. Keeping day and seconds apart keeps an instant to 1e-11 s.
 /// It is shown as ISO 8601 with microseconds, e.g. `2016-12-31T23:59:60.500000Z`, and read from such text.
 ///
-/// The fields are free: a file may hold any day. [`Epoch::check`] says whether the Earth's place is known on it, and what
-/// needs that checks it.
+/// The fields are free: a file may hold any day. [`Epoch::check`] says whether the Earth's place is known on it, and
+/// what needs that checks it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Epoch {
     /// Modified Julian day number, e.g. 51544 for 2000-01-01.
@@ -103,8 +103,8 @@ impl Epoch {
         Self::new(mjd as i64, f64::from(hour * 3600 + minute * 60) + second)
     }
 
-    /// Midnight `half_years` half-years after 2000-01-01, the reference epoch of a VDIF header: 1 January or 1 July of 2000
-    /// to 2031. Numbers above 63, which a header cannot hold, are taken as 63.
+    /// Midnight `half_years` half-years after 2000-01-01, the reference epoch of a VDIF header: 1 January or 1 July of
+    /// 2000 to 2031. Numbers above 63, which a header cannot hold, are taken as 63.
     #[must_use]
     pub fn from_half_years(half_years: u8) -> Self {
         let (years, half) = (i64::from(half_years.min(63) / 2), i64::from(half_years.min(63) % 2));

@@ -100,8 +100,9 @@ impl Pointing {
         self.epoch
     }
 
-    /// Right ascension and declination (ICRS) in radians of the place on the sky that is seen `seconds` after the epoch: the
-    /// source itself if it is one of the sky, else the star that stands there then. The right ascension is in `[0, 2 pi)`.
+    /// Right ascension and declination (ICRS) in radians of the place on the sky that is seen `seconds` after the
+    /// epoch: the source itself if it is one of the sky, else the star that stands there then. The right ascension is
+    /// in `[0, 2 pi)`.
     ///
     /// # Precision
     /// The star is seen within 1e-14 rad of the source, unless that is within an arc second of a celestial pole.
@@ -114,8 +115,8 @@ impl Pointing {
         }
         let wanted = self.direction(seconds)?;
         let mut sky = [self.local_sidereal_time_rad(seconds)? - wanted.hour_angle_rad(), wanted.declination_rad()];
-        // Precession, nutation and aberration move a star by a third of a degree, and neighbours alike: each round takes
-        // back what is missing and leaves about a thousandth of it.
+        // Precession, nutation and aberration move a star by a third of a degree, and neighbours alike: each round
+        // takes back what is missing and leaves about a thousandth of it.
         for _ in 0..8 {
             let star = Source::RaDec { ra_rad: sky[0], dec_rad: sky[1] };
             let seen = Self { source: star, ..*self }.direction(seconds)?;

@@ -152,7 +152,8 @@ pub struct FrameCounts {
     /// Frames further in the future than [`OpenOptions::longest_gap_seconds`](super::OpenOptions::longest_gap_seconds);
     /// they are left out, and many in a row are an error.
     pub stray: u64,
-    /// Places where reading went on at the next good header ([`OpenOptions::resynchronise`](super::OpenOptions::resynchronise)).
+    /// Places where reading went on at the next good header
+    /// ([`OpenOptions::resynchronise`](super::OpenOptions::resynchronise)).
     pub resynchronised: u64,
     /// Bytes that were passed over at these places, a frame that lost some of its bytes included.
     pub skipped_bytes: u64,

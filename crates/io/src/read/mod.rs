@@ -25,8 +25,8 @@
 //! | GUPPI raw | `antenna * pols + pol` | antenna of NANTS | pol | OBSNCHAN / NANTS |
 //! | PSRDADA | pol | 0 | pol | NCHAN |
 //!
-//! Within one time, PSRDADA files hold `[pol][channel]`, or `[channel][pol]` if their header has `ORDER TFP`. A file in that
-//! order whose header does not say so would come out with channels and polarisations exchanged:
+//! Within one time, PSRDADA files hold `[pol][channel]`, or `[channel][pol]` if their header has `ORDER TFP`. A file in
+//! that order whose header does not say so would come out with channels and polarisations exchanged:
 //! [`OpenOptions::dada_order`] says it for the file. Other keywords of PSRDADA:
 //!
 //! | keyword | taken as |
@@ -40,9 +40,10 @@
 //! | FREQ, BW | centre and width of the band in MHz; a negative width runs downward in frequency |
 //! | TSAMP | sample time in microseconds; from BW if it is missing |
 //!
-//! Of the threads and stations of VDIF, those of a few frames among the first 4096 are left out as flipped bits of damaged
-//! headers: streams with at most an eighth of the frames of the commonest stream, and stations with at most an eighth of
-//! the frames of the commonest station and half of those of the commonest stream. A map that names one has it regardless.
+//! Of the threads and stations of VDIF, those of a few frames among the first 4096 are left out as flipped bits of
+//! damaged headers: streams with at most an eighth of the frames of the commonest stream, and stations with at most an
+//! eighth of the frames of the commonest station and half of those of the commonest stream. A map that names one has it
+//! regardless.
 //!
 //! An [`InputMap`], read from text such as `0:0x,1:0y,2:1x,3:1y`, says otherwise: threads as polarisations, recorded
 //! channels as antennas, streams to leave out.
@@ -69,17 +70,18 @@
 //! Lost frames and frames flagged invalid are zeros that [`Block::presence`] flags: an input is present where all its
 //! streams are. A hole of more than [`OpenOptions::longest_gap_seconds`] is an error.
 //!
-//! With [`OpenOptions::resynchronise`], a VDIF recording is read on behind damage: where no good header stands, the next one
-//! is looked for byte by byte, by all that headers have in common. A frame with a damaged header is absent, as is one that
-//! lost some of its bytes (and the one before it, where the loss begins with its header); a file may begin inside a frame (the first whole one must be in its first 4 MiB) and end inside
-//! one. A frame that is far ahead of those before it is taken for one with a damaged time, unless the next one is as far
-//! ahead. [`FrameCounts::resynchronised`] and [`FrameCounts::skipped_bytes`] say how often and how much. Bytes that are lost
+//! With [`OpenOptions::resynchronise`], a VDIF recording is read on behind damage: where no good header stands, the
+//! next one is looked for byte by byte, by all that headers have in common. A frame with a damaged header is absent, as
+//! is one that lost some of its bytes (and the one before it, where the loss begins with its header); a file may begin
+//! inside a frame (the first whole one must be in its first 4 MiB) and end inside one. A frame that is far ahead of
+//! those before it is taken for one with a damaged time, unless the next one is as far ahead.
+//! [`FrameCounts::resynchronised`] and [`FrameCounts::skipped_bytes`] say how often and how much. Bytes that are lost
 //! in whole frames' lengths cannot be seen, nor damaged samples.
 //!
-//! Otherwise, a recording that is cut short gives everything before the cut, then [`IoError::Truncated`] once, then the end: who wants
-//! the data regardless asks [`IoError::is_truncation`]. PSRDADA files may be shorter than FILE_SIZE says, as the last one
-//! of a recording is. Header fields are checked against each other and the size of the file before anything is allocated
-//! by them.
+//! Otherwise, a recording that is cut short gives everything before the cut, then [`IoError::Truncated`] once, then the
+//! end: who wants the data regardless asks [`IoError::is_truncation`]. PSRDADA files may be shorter than FILE_SIZE
+//! says, as the last one of a recording is. Header fields are checked against each other and the size of the file
+//! before anything is allocated by them.
 
 mod block;
 mod dada;

@@ -40,8 +40,8 @@ pub struct OpenOptions {
     pub centre_frequency_hz: Option<f64>,
     /// Order of channels and polarisations of PSRDADA files, instead of what their `ORDER` says (TPF if it is missing).
     pub dada_order: Option<DadaOrder>,
-    /// Whether reading goes on at the next good VDIF header where headers are damaged, bytes are lost, or a file begins or
-    /// ends inside a frame (false by default: these are errors). See
+    /// Whether reading goes on at the next good VDIF header where headers are damaged, bytes are lost, or a file begins
+    /// or ends inside a frame (false by default: these are errors). See
     /// [Missing and damaged data](super#missing-and-damaged-data).
     pub resynchronise: bool,
     /// Whether the recorded channels are those of a filter bank, instead of the rule of the format: GUPPI raw and PSRDADA

@@ -18,7 +18,8 @@ const HEADER: usize = 32;
 const FRAME: usize = HEADER + 4 * 12;
 
 /// Bits of the header that say what every frame has in common, or whose damage shows otherwise: all but the time, the
-/// thread's lowest bits (which make another thread that there is) and the extended data (of which no single bit matters).
+/// thread's lowest bits (which make another thread that there is) and the extended data (of which no single bit
+/// matters).
 fn seen() -> impl Iterator<Item = usize> {
     [30, 31].into_iter().chain(64..112).chain(115..128)
 }
@@ -115,7 +116,7 @@ fn a_recording_may_begin_and_end_inside_a_frame() {
     for (begin, end) in [(1, 0), (8, 0), (FRAME - 1, 1), (HEADER, FRAME - 1), (2 * FRAME + 40, 40), (FRAME, FRAME)] {
         let cut = good[begin..good.len() - end].to_vec();
         let options = resynchronising(&recording);
-        let mut reader = open_bytes(&[cut.clone()], &options).unwrap();
+        let mut reader = open_bytes(std::slice::from_ref(&cut), &options).unwrap();
         assert_eq!(reader.info().inputs.antennas(), THREADS, "{begin} {end}");
         assert_eq!(reader.info().total_samples, Some(20 * recording.samples_per_frame() as u64));
         let (all, error) = read_all(reader.as_mut(), 1000);

@@ -1,5 +1,5 @@
-//! PSRDADA files: time-ordered samples behind a text header. The [module of the readers](super) says how its keywords are
-//! taken.
+//! PSRDADA files: time-ordered samples behind a text header. The [module of the readers](super) says how its keywords
+//! are taken.
 
 mod header;
 mod reader;

@@ -197,12 +197,12 @@ impl VdifReader {
         })
     }
 
-    /// Goes to the next good frame, where reading is to go on behind damage. Whether the frame that was read last is whole for
-    /// certain: it is not if the next one begins inside of it, or not a whole number of frames behind it.
+    /// Goes to the next good frame, where reading is to go on behind damage. Whether the frame that was read last is
+    /// whole for certain: it is not if the next one begins inside of it, or not a whole number of frames behind it.
     ///
     /// # Errors
-    /// [`IoError::SampleRateUnknown`] where the rest of the file is of other seconds than its start and the number of frames
-    /// in a second is not known; [`IoError::File`] if the source cannot be read.
+    /// [`IoError::SampleRateUnknown`] where the rest of the file is of other seconds than its start and the number of
+    /// frames in a second is not known; [`IoError::File`] if the source cannot be read.
     fn resynchronise(&mut self) -> Result<bool, IoError> {
         let Some(source) = self.source.as_mut().filter(|_| self.resynchronise) else { return Ok(true) };
         let (here, length) = (source.position(), source.length());

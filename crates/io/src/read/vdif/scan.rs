@@ -176,10 +176,10 @@ impl Scan {
 
 /// The streams of a recording, ascending, of the frames that each has among the first ones.
 ///
-/// A flipped bit in the station or the thread of a header makes a frame of a stream that does not exist. Such a stream is
-/// left out: one with at most an eighth of the frames of the commonest stream; and of a station with at most an eighth of
-/// the frames of the commonest station, every stream, if the station has at most half of the frames of the commonest
-/// stream. A stream that the map names and no other stream can be stays.
+/// A flipped bit in the station or the thread of a header makes a frame of a stream that does not exist. Such a stream
+/// is left out: one with at most an eighth of the frames of the commonest stream; and of a station with at most an
+/// eighth of the frames of the commonest station, every stream, if the station has at most half of the frames of the
+/// commonest stream. A stream that the map names and no other stream can be stays.
 fn without_damage(frames: BTreeMap<(u16, u16), usize>, map: Option<&InputMap>) -> Vec<(u16, u16)> {
     let mut stations = BTreeMap::<u16, usize>::new();
     for (&(station, _), &count) in &frames {

@@ -1,8 +1,8 @@
 //! Frames are found again where a header is damaged, bytes are lost, or a file begins inside a frame.
 //!
-//! A header is known again by what all headers of a recording share: frame length, channels, bits, flags, and a station and
-//! thread that the recording has: some fifty bits that agree. Where nothing is known of the recording yet, the frames that
-//! follow have to bear a header out.
+//! A header is known again by what all headers of a recording share: frame length, channels, bits, flags, and a station
+//! and thread that the recording has: some fifty bits that agree. Where nothing is known of the recording yet, the
+//! frames that follow have to bear a header out.
 
 use super::header::{Header, Layout};
 use crate::IoError;

@@ -49,10 +49,11 @@ pub struct UvfitsHeader {
 }
 
 impl UvfitsHeader {
-    /// The header of an array that follows a place on the sky, with telescope and source named `unknown` and UT1 - UTC 0.
+    /// The header of an array that follows a place on the sky, with telescope and source named `unknown` and UT1 - UTC
+    /// 0.
     ///
-    /// Antennas are named as in the array, by their first 8 characters; where these are not all different, `ant1`, `ant2`,
-    /// ... The reference day is that of the geometry's epoch.
+    /// Antennas are named as in the array, by their first 8 characters; where these are not all different, `ant1`,
+    /// `ant2`, ... The reference day is that of the geometry's epoch.
     ///
     /// # Errors
     /// [`IoError::MovingPhaseCentre`] for a geometry whose source is given by hour angle or azimuth: see

@@ -127,18 +127,19 @@ impl UvfitsWriter {
         Ok(())
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is the
-    /// sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase centre.
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is
+    /// the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
+    /// centre.
     ///
-    /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle of the
-    /// integration is really half of the other taps later.
+    /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle
+    /// of the integration is really half of the other taps later.
     ///
     /// # Precision
     /// That of [`VisibilityCube::push_dump`].
     ///
     /// # Errors
-    /// [`IoError::UnsetSampleRate`] if the dump's clock has none, [`IoError::Axis`] if its inputs or frequencies differ from
-    /// the header's, [`IoError::Delay`] for a time at which the phase centre's direction is not known; as
+    /// [`IoError::UnsetSampleRate`] if the dump's clock has none, [`IoError::Axis`] if its inputs or frequencies differ
+    /// from the header's, [`IoError::Delay`] for a time at which the phase centre's direction is not known; as
     /// [`UvfitsWriter::write_integration`].
     pub fn write_dump<A: Accumulator>(
         &mut self,
@@ -158,12 +159,12 @@ impl UvfitsWriter {
         self.write_at(start + integration_seconds / 2.0, integration_seconds, visibilities, weights, geometry)
     }
 
-    /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch. The
-    /// visibilities must be stopped on the geometry's phase centre.
+    /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch.
+    /// The visibilities must be stopped on the geometry's phase centre.
     ///
     /// # Errors
-    /// [`IoError::Axis`] if the cube's inputs or frequencies differ from the header's, [`IoError::Delay`] for a time at which
-    /// the phase centre's direction is not known; as [`UvfitsWriter::write_integration`].
+    /// [`IoError::Axis`] if the cube's inputs or frequencies differ from the header's, [`IoError::Delay`] for a time at
+    /// which the phase centre's direction is not known; as [`UvfitsWriter::write_integration`].
     pub fn write_cube(
         &mut self,
         cube: &VisibilityCube,
