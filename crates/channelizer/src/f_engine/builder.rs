@@ -13,7 +13,7 @@ use crate::{Channelizer, ChannelizerError, Gains};
 const FRAME_LIMIT: u64 = 1 << 52;
 
 /// Bytes of a row of the correlator.
-const ROW_BYTES: usize = 128;
+const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Parameters of an [`FEngine`], checked by [`FEngineBuilder::build`].
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use crate::ChannelizerError;
 use crate::timeline::ChunkAxes;
 
 /// Words that the kernels may read behind the last sample of the last row.
-pub const PADDING_WORDS: usize = 4;
+pub const PADDING_WORDS: usize = fringes_kernel_abi::f_engine::PADDING_WORDS;
 
 /// Rows in device memory begin at multiples of this many bytes.
 const ROW_BYTES: usize = 16;
