@@ -3,6 +3,7 @@
 //! - every Rust file opens with a `//!` paragraph that says what it holds;
 //! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory only through
 //!   `fringes-device`: no `asm!` and no raw pointer in them;
+//! - comments of kernels keep to the width of the code, 120 columns, which rustfmt does not see to;
 //! - no file names a path of somebody's machine or a package registry's host;
 //! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
 
@@ -21,6 +22,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             faults.push(format!("{file}: does not open with a `//!` paragraph"));
         }
         faults.extend(device_code(&file, &text));
+        faults.extend(long_comments(&file, &text));
         if !file.ends_with("Cargo.lock") {
             faults.extend(forbidden(&text).map(|(line, what)| format!("{file}:{line}: names {what}")));
         }
@@ -60,6 +62,23 @@ fn device_code(file: &str, text: &str) -> Vec<String> {
     }
     faults
 }
+
+/// Columns of a line, as rustfmt.toml has it.
+const COLUMNS: usize = 120;
+
+/// Comments that are wider than the code. rustfmt wraps neither them nor what macros are called with.
+fn long_comments(file: &str, text: &str) -> Vec<String> {
+    if !file.ends_with(".rs") || !HELD_TO_COLUMNS.iter().any(|folder| file.starts_with(folder)) {
+        return Vec::new();
+    }
+    let columns = text.lines().map(|line| if line.trim_start().starts_with("//") { line.chars().count() } else { 0 });
+    let long = columns.enumerate().filter(|(_, columns)| *columns > COLUMNS);
+    long.map(|(index, columns)| format!("{file}:{}: a comment of {columns} columns; {COLUMNS} are allowed", index + 1))
+        .collect()
+}
+
+/// Folders whose comments are held to [`COLUMNS`].
+const HELD_TO_COLUMNS: [&str; 2] = ["kernels-rs/", "crates/kernel-abi/"];
 
 /// Lines with a machine's path or a registry's host. The words are put together here so that this file passes.
 fn forbidden(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
@@ -181,5 +200,16 @@ mod tests {
         let faults = device_code("kernels-rs/tools/saxpy/src/inner.rs", text);
         assert!(faults[0].contains("inner.rs:2: `*const`") && faults[1].contains("inner.rs:3: `asm!`"), "{faults:?}");
         assert_eq!(device_code("kernels-rs/device/src/inner.rs", text).len(), 0);
+    }
+
+    #[test]
+    fn comments_of_kernels_end_where_code_does() {
+        let text = |columns: usize| format!("//! Fits.\n    // {}\n", "x".repeat(columns - 7));
+        assert_eq!(long_comments("kernels-rs/saxpy/src/lib.rs", &text(120)), [""; 0]);
+        let faults = long_comments("kernels-rs/saxpy/src/lib.rs", &text(121));
+        assert_eq!(faults, ["kernels-rs/saxpy/src/lib.rs:2: a comment of 121 columns; 120 are allowed"]);
+        assert_eq!(long_comments("docs/kernels.md", &text(200)), [""; 0]);
+        let code = format!("let x = \"{}\";", "x".repeat(200));
+        assert_eq!(long_comments("kernels-rs/saxpy/src/lib.rs", &code), [""; 0]);
     }
 }

@@ -5,16 +5,17 @@
 
 use std::f64::consts::TAU;
 
+use fringes_kernel_abi::f_engine::one_pass;
 use num_complex::Complex64;
 
 /// Most points of a spectrum in shared memory, whatever the GPU has of it.
-pub const MOST_POINTS: usize = 1 << 14;
+pub const MOST_POINTS: usize = one_pass::MOST_POINTS as usize;
 
 /// Most taps.
-pub const MOST_TAPS: usize = 64;
+pub const MOST_TAPS: usize = one_pass::MOST_TAPS as usize;
 
 /// Most spectra of a job.
-pub const MOST_SLOTS: usize = 1 << 10;
+pub const MOST_SLOTS: usize = one_pass::MOST_SLOTS as usize;
 
 /// The passes of a transform of complex points, and whether samples are complex.
 ///
@@ -89,9 +90,8 @@ impl General {
 
     /// Bytes of shared memory for `slots` spectra.
     pub fn shared_bytes(&self, slots: usize) -> usize {
-        let used = self.points + (self.points - 1) / 16;
-        // Up to 4 more than a multiple of 16 points.
-        slots * (8 * (used + (20 - used % 16) % 16) + 32)
+        // One slot's fit 32 bits, of at most 2^14 points.
+        slots * one_pass::shared_bytes(self.points as u32, 1) as usize
     }
 
     /// Most spectra of a job that `bytes` bytes of shared memory hold; 0 if there is no room for one.

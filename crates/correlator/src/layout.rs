@@ -39,14 +39,14 @@ use ndarray::{Array3, Array4, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
 use crate::CorrelatorError;
 
 /// Bytes of a row.
-pub const ROW_BYTES: usize = 128;
+pub const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Bytes of a run of the Tensor-Core Correlator.
 pub const RUN_BYTES: usize = 32;
 
 /// Samples of a row, `R`.
 pub const fn row_times<V: VoltageSample>() -> usize {
-    ROW_BYTES / size_of::<V>()
+    fringes_kernel_abi::rows::times(size_of::<V>())
 }
 
 /// Samples of a run, `k`.

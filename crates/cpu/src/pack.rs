@@ -17,17 +17,15 @@
 use std::ops::Range;
 
 use bytemuck::Pod;
+use fringes_kernel_abi::rows;
 use rayon::prelude::*;
-
-/// Bytes of a row.
-const ROW_BYTES: usize = 128;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
 /// Samples of a row.
 pub const fn row_times<V>() -> usize {
-    ROW_BYTES / size_of::<V>()
+    rows::times(size_of::<V>())
 }
 
 /// Voltages whose inputs lie side by side.

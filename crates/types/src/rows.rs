@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use fringes_kernel_abi::rows as abi;
 use ndarray::{Array2, Array4, ArrayView2, ArrayView4, Axis};
 
 use crate::linear::check_elements;
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// Bytes of a row.
-pub const ROW_BYTES: usize = 128;
+pub const ROW_BYTES: usize = abi::BYTES;
 
 /// Times of a row, `R`: complex samples of 128 bytes.
 ///
@@ -18,12 +19,13 @@ pub const ROW_BYTES: usize = 128;
 /// |---|---|---|---|---|
 /// | times | 128 | 64 | 32 | 16 |
 pub const fn row_times(format: SampleFormat) -> usize {
-    match format {
-        SampleFormat::Int4 => ROW_BYTES,
-        SampleFormat::Int8 => ROW_BYTES / 2,
-        SampleFormat::Int16 | SampleFormat::Float16 => ROW_BYTES / 4,
-        SampleFormat::Float32 => ROW_BYTES / 8,
-    }
+    let sample_bytes = match format {
+        SampleFormat::Int4 => 1,
+        SampleFormat::Int8 => 2,
+        SampleFormat::Int16 | SampleFormat::Float16 => 4,
+        SampleFormat::Float32 => 8,
+    };
+    abi::times(sample_bytes)
 }
 
 /// A chunk of voltages in rows of 128 bytes, `[channel][time / R][input][R]`, `R` = [`row_times`]: what an F-engine gives to a correlator

@@ -21,7 +21,7 @@ pub struct SampleRows<A> {
 
 impl<A: LinearArray<u32>> SampleRows<A> {
     /// Words that the kernels may read behind the last sample of the last row.
-    pub const PADDING_WORDS: usize = 4;
+    pub const PADDING_WORDS: usize = fringes_kernel_abi::f_engine::PADDING_WORDS;
 
     /// `times` samples of each input in rows `row_bytes` apart, at 1 Hz from sample 0, all present.
     ///

@@ -1,8 +1,9 @@
-//! Dither: numbers uniform in (-1/2, 1/2) that depend on seed, input, spectrum and channel alone, so that any part can be
-//! computed again.
+//! Dither: numbers uniform in (-1/2, 1/2) that depend on seed, input, spectrum and channel alone, so that any part can
+//! be computed again.
 //!
-//! [`philox`] of the spectrum and the input gives two words ([`words`]), which [`hash`] mixes with the number of the channel.
-//! The halves of the hash are the dither of the real part (low) and the imaginary part (high): `(half + 1/2) / 2^16 - 1/2`.
+//! [`philox`] of the spectrum and the input gives two words ([`words`]), which [`hash`] mixes with the number of the
+//! channel. The halves of the hash are the dither of the real part (low) and the imaginary part (high):
+//! `(half + 1/2) / 2^16 - 1/2`.
 //!
 //! Two forms of two steps, as kernels are tuned to them:
 //!
@@ -16,26 +17,18 @@
 use fringes_device::arithmetic::{mul_hi_u32, mul_wide_u32, prmt_b32};
 use fringes_device::fused::fma;
 use fringes_device::unroll;
+use fringes_kernel_abi::dither::{CHANNEL, FOLDS, MULTIPLIERS, ROUNDS, STEPS, WEYL, counter, key};
 
 use crate::complex::Complex;
-
-/// Multipliers of Philox4x32.
-const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
-
-/// What Philox4x32 adds to its key from round to round.
-const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
-
-/// What the hash of a channel begins with grows by this from channel to channel.
-const CHANNEL: u32 = 0x9e37_79b9;
 
 /// What a sum begins with to which [`add`] adds a dither: it gives 128 and a half step more than what is meant.
 pub const BASE: f32 = -128.5;
 
 /// Step of the dither.
-pub const STEP: f32 = 1.0 / 65_536.0;
+pub const STEP: f32 = 1.0 / STEPS as f32;
 
-/// Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw 2011, Parallel random numbers: as easy as 1, 2, 3) of a counter under
-/// a key.
+/// Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw 2011, Parallel random numbers: as easy as 1, 2, 3) of a
+/// counter under a key.
 ///
 /// # PTX
 /// `mul.wide.u32`, two a round
@@ -56,7 +49,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// The two words of a spectrum and an input.
 #[inline(always)]
 pub fn words(seed: u64, spectrum: u64, input: u32) -> [u32; 2] {
-    let [a, b, _, _] = philox([spectrum as u32, (spectrum >> 32) as u32, input, 0], [seed as u32, (seed >> 32) as u32]);
+    let [a, b, _, _] = philox(counter(spectrum, input), key(seed));
     [a, b]
 }
 
@@ -66,10 +59,10 @@ pub fn words(seed: u64, spectrum: u64, input: u32) -> [u32; 2] {
 /// `mul.hi.u32` and `mul.lo.u32`, two each a round
 #[inline(always)]
 pub fn words_looped(seed: u64, spectrum: u64, input: u32) -> [u32; 2] {
-    let mut c = [spectrum as u32, (spectrum >> 32) as u32, input, 0];
-    let mut k = [seed as u32, (seed >> 32) as u32];
+    let mut c = counter(spectrum, input);
+    let mut k = key(seed);
     let mut round = 0;
-    while round < 10 {
+    while round < ROUNDS {
         let (high0, low0) = (mul_hi_u32(MULTIPLIERS[0], c[0]), MULTIPLIERS[0].wrapping_mul(c[0]));
         let (high1, low1) = (mul_hi_u32(MULTIPLIERS[1], c[2]), MULTIPLIERS[1].wrapping_mul(c[2]));
         c = [high1 ^ c[1] ^ k[0], low1, high0 ^ c[3] ^ k[1], low0];
@@ -79,8 +72,8 @@ pub fn words_looped(seed: u64, spectrum: u64, input: u32) -> [u32; 2] {
     [c[0], c[1]]
 }
 
-/// What the hash of a channel begins with, `word` being the first of the [`words`]: a channel that is `n` further on begins with
-/// `n` times a constant more, `hash_start(n, 0)`.
+/// What the hash of a channel begins with, `word` being the first of the [`words`]: a channel that is `n` further on
+/// begins with `n` times a constant more, `hash_start(n, 0)`.
 #[inline(always)]
 pub fn hash_start(channel: u32, word: u32) -> u32 {
     channel.wrapping_mul(CHANNEL).wrapping_add(word)
@@ -96,7 +89,7 @@ pub fn hash(start: u32, word: u32) -> u32 {
         let product = mul_wide_u32(a, b);
         product as u32 ^ (product >> 32) as u32
     };
-    folded(folded(start, 0x21f0_aaad) ^ word, 0xd35a_2d97)
+    folded(folded(start, FOLDS[0]) ^ word, FOLDS[1])
 }
 
 /// The dither of real and imaginary part.
@@ -118,8 +111,8 @@ const HALF: f32 = 0.5 - 0.5 / 65_536.0;
 /// `v` plus dither, where `v` is less by 128.5 ([`BASE`]) and `step` is [`STEP`]; with a `step` of 0, `v`.
 ///
 /// # Precision
-/// `v` has an error of 2^-17 by then, the half step by which the dither is defined to be off zero, 2^-17, is left out, and the
-/// sum is rounded.
+/// `v` has an error of 2^-17 by then, the half step by which the dither is defined to be off zero, 2^-17, is left out,
+/// and the sum is rounded.
 #[inline(always)]
 pub fn add(v: Complex, hash: u32, step: f32) -> Complex {
     // 2^23 + u, for both halves of the word.

@@ -7,12 +7,13 @@
 //! | [`F16`] | 4 | two f16 |
 //! | [`F32`] | 8 | two f32 |
 //!
-//! Integers become floats without a conversion: below the exponent of 2^23, a byte is the number `2^23 + byte`. Back, 3 2^22 is
-//! added, which rounds half to even, and the lowest byte is the integer.
+//! Integers become floats without a conversion: below the exponent of 2^23, a byte is the number `2^23 + byte`. Back, 3
+//! 2^22 is added, which rounds half to even, and the lowest byte is the integer.
 
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::convert::{cvt_f32_f16, cvt_rn_f16x2_f32};
 use fringes_device::unroll;
+use fringes_kernel_abi::format as abi;
 
 use crate::complex::Complex;
 use crate::quantise::ROUND;
@@ -22,10 +23,12 @@ pub const SAMPLES: usize = 8;
 
 /// A format of voltages.
 pub trait Format {
+    /// Its name.
+    const FORMAT: abi::Format;
     /// Bytes of a sample.
-    const BYTES: usize;
+    const BYTES: usize = Self::FORMAT.bytes();
     /// Largest magnitude of a part of an integer format, 0 for floats.
-    const LIMIT: f32;
+    const LIMIT: f32 = Self::FORMAT.limit();
 
     /// The samples of up to four words; those past the ones that were loaded are of no use.
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES];
@@ -56,8 +59,7 @@ fn lowest(a: u32, b: u32, c: u32, d: u32) -> u32 {
 pub struct I4;
 
 impl Format for I4 {
-    const BYTES: usize = 1;
-    const LIMIT: f32 = 7.0;
+    const FORMAT: abi::Format = abi::Format::I4;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -91,8 +93,7 @@ impl Format for I4 {
 pub struct I8;
 
 impl Format for I8 {
-    const BYTES: usize = 2;
-    const LIMIT: f32 = 127.0;
+    const FORMAT: abi::Format = abi::Format::I8;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -121,8 +122,7 @@ impl Format for I8 {
 pub struct F16;
 
 impl Format for F16 {
-    const BYTES: usize = 4;
-    const LIMIT: f32 = 0.0;
+    const FORMAT: abi::Format = abi::Format::F16;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {
@@ -143,8 +143,7 @@ impl Format for F16 {
 pub struct F32;
 
 impl Format for F32 {
-    const BYTES: usize = 8;
-    const LIMIT: f32 = 0.0;
+    const FORMAT: abi::Format = abi::Format::F32;
 
     #[inline(always)]
     fn unpack(words: [u32; 4]) -> [Complex; SAMPLES] {

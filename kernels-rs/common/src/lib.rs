@@ -1,6 +1,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! What kernels must agree on, once. Functions of registers, inlined into the kernels that call them; no kernel is here.
+//! What kernels must agree on, once. Functions of registers, inlined into the kernels that call them; no kernel is
+//! here.
 //!
 //! | module | what |
 //! |---|---|
@@ -12,7 +13,8 @@
 //! | [`format`] | voltages out of the words that they are loaded in, and back |
 //!
 //! # Several forms of one thing
-//! Where kernels are tuned to a form, the module has each form, says which one it is, and its test holds the forms to one another:
+//! Where kernels are tuned to a form, the module has each form, says which one it is, and its test holds the forms to
+//! one another:
 //!
 //! | what | forms | differ in |
 //! |---|---|---|

@@ -1,6 +1,7 @@
 //! One value to the output: clamped and rounded integers, or floats as they are. Ties go to even.
 //!
-//! [`Format`](crate::format::Format) is the other form, for the values of whole words that are known to be within the limit.
+//! [`Format`](crate::format::Format) is the other form, for the values of whole words that are known to be within the
+//! limit.
 
 use fringes_device::Value;
 use fringes_device::arithmetic::bfi_b32;
@@ -10,7 +11,8 @@ use fringes_device::fused::{fma, fma_sat};
 use crate::complex::Complex;
 use crate::format::{F16, F32, Format, I4, I8};
 
-/// 1.5 2^23: a number of magnitude below 2^22 that is added to it is rounded to a whole number, half to even, whose low bits are the sum's.
+/// 1.5 2^23: a number of magnitude below 2^22 that is added to it is rounded to a whole number, half to even, whose low
+/// bits are the sum's.
 pub const ROUND: f32 = 12_582_912.0;
 
 /// A format of the output.
@@ -26,9 +28,9 @@ pub trait Output {
 
 /// Clamps and rounds: the whole number in the low bits, and whether a part was beyond the limit.
 ///
-/// What is within the limit goes to [0, 1], to which the instruction clamps, and a second one brings it back onto the whole
-/// numbers: two multiply-adds a part, where two comparisons and an addition would take half of the integer units' time. The way
-/// there and back costs 2^-16 of accuracy.
+/// What is within the limit goes to [0, 1], to which the instruction clamps, and a second one brings it back onto the
+/// whole numbers: two multiply-adds a part, where two comparisons and an addition would take half of the integer units'
+/// time. The way there and back costs 2^-16 of accuracy.
 #[inline(always)]
 fn round(v: Complex, limit: f32) -> ([u32; 2], bool) {
     let place = |x: f32| fma(fma_sat(x, 0.5 / limit, 0.5), 2.0 * limit, ROUND - limit).to_bits();
@@ -97,7 +99,8 @@ mod tests {
     use super::*;
     use crate::emulated::thread;
 
-    /// Values around every tie, the limits and what is beyond them. Ties of 4 bits are left out by 2^-15: those may go either way.
+    /// Values around every tie, the limits and what is beyond them. Ties of 4 bits are left out by 2^-15: those may go
+    /// either way.
     fn values(limit: f32) -> Vec<f32> {
         let near = (-300..=300).flat_map(|half| {
             let value = half as f32 / 2.0;

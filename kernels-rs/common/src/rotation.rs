@@ -1,17 +1,17 @@
 //! Phases in fixed point, and the rotations that they are.
 //!
-//! A phase of `x` in 64 bits is `x / 2^64` turns, so that whole turns wrap away. Channel `k` of a time and an input has the phase
-//! `base + k slope`, exact modulo a turn. For 65536 channels a slope rounded to 2^-64 turns is off by less than 2^-49 turns in the
-//! last one; of 32 bits it would be 2^-17 turns, 5e-5 radians.
+//! A phase of `x` in 64 bits is `x / 2^64` turns, so that whole turns wrap away. Channel `k` of a time and an input has
+//! the phase `base + k slope`, exact modulo a turn. For 65536 channels a slope rounded to 2^-64 turns is off by less
+//! than 2^-49 turns in the last one; of 32 bits it would be 2^-17 turns, 5e-5 radians.
 //!
-//! Two forms of the rotation: [`unit`], within 2^-23, and [`unit_approx`] of the special-function unit, within 2^-19.9 and a
-//! fourth of the instructions. The F-engine has the second one, as it is bound by instructions and its values are rounded to 8
-//! bits or multiplied by a gain once; what is multiplied again and again has the first.
+//! Two forms of the rotation: [`unit`], within 2^-23, and [`unit_approx`] of the special-function unit, within 2^-19.9
+//! and a fourth of the instructions. The F-engine has the second one, as it is bound by instructions and its values are
+//! rounded to 8 bits or multiplied by a gain once; what is multiplied again and again has the first.
 //!
 //! A thread that follows its samples through some channels computes the [rotation](unit()) of the first one and the
 //! [step](Step) to the next, and multiplies. With `u = 2^-24`, a rotation computed is within `3 u`, a step within
-//! `7 u |d| + 1.5 u`, `d = exp(2 pi i slope) - 1`, and a multiplication adds `2 u`; after `n` steps a rotation is off by at most
-//! `(3 + n (3.5 + 7 |d|)) u`.
+//! `7 u |d| + 1.5 u`, `d = exp(2 pi i slope) - 1`, and a multiplication adds `2 u`; after `n` steps a rotation is off
+//! by at most `(3 + n (3.5 + 7 |d|)) u`.
 
 use fringes_device::arithmetic::{cos_approx_f32, fma_rn_f32, fnma_rn_f32, sin_approx_f32};
 
@@ -89,8 +89,8 @@ impl Step {
     }
 }
 
-/// The product of two complex numbers. In its real part the product of the real parts is rounded before it is summed, in
-/// [`mul`](crate::complex::mul) that of the imaginary parts.
+/// The product of two complex numbers. In its real part the product of the real parts is rounded before it is summed,
+/// in [`mul`](crate::complex::mul) that of the imaginary parts.
 ///
 /// # PTX
 /// `fma.rn.f32`, 2 and two products

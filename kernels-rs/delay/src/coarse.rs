@@ -1,10 +1,11 @@
 //! Coarse shift: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample.
 //!
-//! Samples have `bits` bits, 1 to 64, and rows are streams of bits, the most significant one of each byte first: packed samples of 2 to 16 bits as they
-//! are, and whole bytes of 8-bit, 16-bit, 32-bit and 64-bit samples, whose order within a sample does not matter. So one kernel shifts all.
+//! Samples have `bits` bits, 1 to 64, and rows are streams of bits, the most significant one of each byte first: packed
+//! samples of 2 to 16 bits as they are, and whole bytes of 8-bit, 16-bit, 32-bit and 64-bit samples, whose order within
+//! a sample does not matter. So one kernel shifts all.
 //!
-//! Floor: every sample is read once and written once. A thread writes pieces of 16 bytes. What goes into one lies in two pieces of the source, which
-//! it loads, selects five words from, and shifts by the bits that are left:
+//! Floor: every sample is read once and written once. A thread writes pieces of 16 bytes. What goes into one lies in
+//! two pieces of the source, which it loads, selects five words from, and shifts by the bits that are left:
 //!
 //! ```text
 //! source   |...............:..|.:.............|...     two loads, at multiples of 16 bytes
@@ -12,23 +13,25 @@
 //! y            |..................|                    one store
 //! ```
 //!
-//! Its neighbour loads one of the two as well, at the same time, so that it comes from memory once. This needs rows of `y` at multiples of 16 bytes; rows of
-//! `x` begin at any byte. For other rows of `y` there is the kernel that moves single bytes.
+//! Its neighbour loads one of the two as well, at the same time, so that it comes from memory once. This needs rows of
+//! `y` at multiples of 16 bytes; rows of `x` begin at any byte. For other rows of `y` there is the kernel that moves
+//! single bytes.
 
 use fringes_device::arithmetic::{prmt_b32, shf_l_wrap_b32};
 use fringes_device::index::tid_x;
 use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernel_abi::delay as abi;
 
 use crate::work::{Tiles, divide, product};
 
 /// Pieces of 16 bytes that a thread writes at once.
-pub const PIECES: u32 = 4;
+pub const PIECES: u32 = abi::SHIFT_PIECES;
 
 /// Bytes that a thread of the other kernel writes at once.
-pub const BYTES: u32 = 8;
+pub const BYTES: u32 = abi::SHIFT_BYTES;
 
 /// Samples of a row, at most; any delay beyond them leaves nothing.
-pub const MOST_TIMES: u64 = 1 << 48;
+pub const MOST_TIMES: u64 = abi::MOST_SHIFT_TIMES;
 
 /// Rows of samples and their delays.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Where the samples of a thread lie.
 //!
-//! A thread follows runs of neighbouring samples through the channels: a load each. Runs are numbered so that neighbouring threads have neighbouring
-//! runs.
+//! A thread follows runs of neighbouring samples through the channels: a load each. Runs are numbered so that
+//! neighbouring threads have neighbouring runs.
 //!
 //! | layout | dimensions | a run |
 //! |---|---|---|
-//! | [`Voltages`] | `[channel][time][input]` | inputs of a time; a thread has two, or four, of times far apart, for which it loads gains once |
+//! | [`Voltages`] | `[channel][time][input]` | inputs of a time; a thread has 2 or 4 runs with the same gains |
 //! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | spectra of an antenna |
 //! | [`Rows`] | `[channel][time / R][input][R]`, 128 bytes a row | times of an input |
 //! | [`Any`] | as heaps or, with one heap and a polarisation an input, as voltages | one sample |
@@ -273,8 +273,8 @@ impl<const N: usize, const R: usize> Layout for Rows<N, R> {
     }
 }
 
-/// Heaps of any numbers of spectra and polarisations, sample by sample. Voltages `[channel][time][input]` are one heap of one antenna whose
-/// polarisations are the inputs.
+/// Heaps of any numbers of spectra and polarisations, sample by sample. Voltages `[channel][time][input]` are one heap
+/// of one antenna whose polarisations are the inputs.
 #[derive(Clone, Copy)]
 pub struct Any {
     /// Channels.

@@ -11,10 +11,10 @@
 //! | `rotate_heaps_{i4,i8,f16,f32}` | the same of heaps `[batch][antenna][channel][spectrum][pol]` | |
 //! | `rotate_rows_{i4,i8,f16,f32}` | the same of the correlator's rows `[channel][time / R][input][R]` | |
 //! | `rotate_any_{i4,i8,f16,f32}` | the same of voltages and heaps of any sizes, sample by sample | |
-//! | `..._dithered`, of i4 and i8 | the same, dithered before it is rounded | [`dither`](fringes_kernels_common::dither) |
+//! | `..._dithered`, of i4 and i8 | the same, [dithered](fringes_kernels_common::dither) before it is rounded | |
 //!
-//! `_any` takes sizes that do not fill the others' loads. A PTX has the kernels of a shift, or those of a format, which a feature of this crate
-//! chooses.
+//! `_any` takes sizes that do not fill the others' loads. A PTX has the kernels of a shift, or those of a format, which
+//! a feature of this crate chooses.
 
 pub mod coarse;
 pub mod layout;
@@ -23,11 +23,11 @@ pub mod work;
 
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
-use fringes_kernels_common::format::{F16, F32, I4, I8};
+use fringes_kernels_common::format::{F16, F32, Format, I4, I8};
 
 use coarse::Shift;
 use layout::{Any, Heaps, Layout, Rows, Voltages};
-use rotate::{Followed, Rotation};
+use rotate::Rotation;
 
 #[cfg(any(not(target_arch = "nvptx64"), feature = "shift"))]
 fringes_device::kernel! {
@@ -56,7 +56,7 @@ fringes_device::kernel! {
 
 /// Rotates what fits, and traps where it does not.
 #[inline(always)]
-fn rotate<F: Followed, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
+fn rotate<F: Format, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
     match if rotation.fit::<F>() { rotation.tiles::<F>() } else { None } {
         // SAFETY: the views hold what the sizes say, and runs are whole; the host gives views at multiples of 16 bytes.
         Some(tiles) => unsafe { rotation.run::<F, DITHER>(tiles) },
@@ -64,9 +64,16 @@ fn rotate<F: Followed, L: Layout, const DITHER: bool>(rotation: Rotation<L>) {
     }
 }
 
-/// The kernels of a format, by the part that has them: samples of a run of voltages and runs of a thread, samples of other runs, samples of a row.
+/// The kernels of a format, by the part that has them: samples of a run of voltages and runs of a thread, samples of
+/// other runs, samples of a row.
 macro_rules! rotate {
     ($($part:literal, $what:literal, $dither:literal, $format:ty, [$n:literal, $k:literal, $run:literal, $row:literal], $voltages:ident, $heaps:ident, $rows:ident, $any:ident;)*) => { $(
+        const _: () = {
+            let format = <$format as Format>::FORMAT;
+            let runs = fringes_kernel_abi::delay::runs(format);
+            assert!(runs.voltages == $n && runs.times == $k && runs.heaps == $run && format.row_times() == $row);
+        };
+
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
             #[doc = concat!("Rotates ", $what, " voltages `[channel][time][input]`; inputs are a multiple of ", stringify!($n), ". See [`rotate`](mod@rotate).")]

@@ -1,25 +1,28 @@
 //! Fine rotation: every voltage times the gain of its channel and input, and a phase that is linear in the channel.
 //!
 //! ```text
-//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+//! k = first channel + channel
 //! ```
 //!
-//! with `[base, slope]` of each time and input in [fixed point](fringes_kernels_common::rotation). Integers are then dithered if wanted, clamped and rounded half to even;
-//! a value with a part beyond the limit, or NaN, counts for its input, once.
+//! with `[base, slope]` of each time and input in [fixed point](fringes_kernels_common::rotation). Integers are then
+//! dithered if wanted, clamped and rounded half to even; a value with a part beyond the limit, or NaN, counts for its
+//! input, once.
 //!
-//! Floor: every sample is read once and written once, `2 S` bytes a sample of `S` bytes, beside 16 bytes a time and input for [`Followed::CHANNELS`]
-//! channels, and gains, which the L2 keeps.
+//! Floor: every sample is read once and written once, `2 S` bytes a sample of `S` bytes, beside 16 bytes a time and
+//! input for [`followed`] channels, and gains, which the L2 keeps.
 //!
-//! A thread follows its runs of samples through [`Followed::CHANNELS`] channels. It has a rotation and a step for each sample, and four products a
-//! channel take the rotation to the next. What is beyond the limit is looked for with one comparison a part; clamping and counting
-//! is a branch that legal values do not take.
+//! A thread follows its runs of samples through [`followed`] channels. It has a rotation and a step for each sample,
+//! and four products a channel take the rotation to the next. What is beyond the limit is looked for with one
+//! comparison a part; clamping and counting is a branch that legal values do not take.
 
 use fringes_device::index::tid_x;
 use fringes_device::warp::{redux_sync_add_u32, shfl_sync_idx_b32, vote_sync_all_pred, vote_sync_any_pred};
 use fringes_device::{Global, GlobalMut, unroll};
+use fringes_kernel_abi::delay::runs;
 use fringes_kernels_common::complex::Complex;
 use fringes_kernels_common::dither;
-use fringes_kernels_common::format::{F16, F32, Format, I4, I8, SAMPLES};
+use fringes_kernels_common::format::{Format, SAMPLES};
 use fringes_kernels_common::quantise::clamped;
 use fringes_kernels_common::rotation::{Step, high, product, unit};
 
@@ -32,26 +35,10 @@ const SLOTS: usize = 8;
 /// Inputs of a run, at most.
 const INPUTS: usize = 4;
 
-/// A format whose rotations are followed from channel to channel.
-pub trait Followed: Format {
-    /// Channels that a rotation is followed through by multiplication.
-    const CHANNELS: u32;
-}
-
-impl Followed for I4 {
-    const CHANNELS: u32 = 32;
-}
-
-impl Followed for I8 {
-    const CHANNELS: u32 = 32;
-}
-
-impl Followed for F16 {
-    const CHANNELS: u32 = 16;
-}
-
-impl Followed for F32 {
-    const CHANNELS: u32 = 16;
+/// Channels that a thread follows a rotation through by multiplication.
+#[inline(always)]
+pub const fn followed<F: Format>() -> u32 {
+    runs(F::FORMAT).channels
 }
 
 /// Channels, at most: those of a thread beyond them still fit 32 bits.
@@ -90,7 +77,7 @@ struct Slots {
 impl<L: Layout> Rotation<L> {
     /// Whether the views hold all voltages, phases, gains and counts, and runs are whole.
     #[inline(always)]
-    pub fn fit<F: Followed>(&self) -> bool {
+    pub fn fit<F: Format>(&self) -> bool {
         let layout = &self.layout;
         let (inputs, samples) = (u64::from(layout.inputs()), layout.samples());
         layout.whole()
@@ -104,18 +91,19 @@ impl<L: Layout> Rotation<L> {
 
     /// Tiles, if they can be counted: 32 threads by the channels of a thread.
     #[inline(always)]
-    pub fn tiles<F: Followed>(&self) -> Option<u32> {
+    pub fn tiles<F: Format>(&self) -> Option<u32> {
         let threads = self.layout.threads();
-        let tiles = threads.div_ceil(32).saturating_mul(self.layout.channels().div_ceil(F::CHANNELS).into());
+        let tiles = threads.div_ceil(32).saturating_mul(self.layout.channels().div_ceil(followed::<F>()).into());
         if threads <= u64::from(u32::MAX - 31) { u32::try_from(tiles).ok() } else { None }
     }
 
     /// Rotates all voltages.
     ///
     /// # Safety
-    /// The views [fit](Self::fit) the sizes, and lie at multiples of 16 bytes, or for runs of one sample at multiples of its size.
+    /// The views [fit](Self::fit) the sizes, and lie at multiples of 16 bytes, or for runs of one sample at multiples
+    /// of its size.
     #[inline(always)]
-    pub unsafe fn run<F: Followed, const DITHER: bool>(&self, tiles: u32) {
+    pub unsafe fn run<F: Format, const DITHER: bool>(&self, tiles: u32) {
         let layout = self.layout;
         let threads = layout.threads() as u32;
         // A thread's loads come before its stores of the same places.
@@ -130,7 +118,7 @@ impl<L: Layout> Rotation<L> {
             let thread = 32 * group + tid_x() % 32;
             let mut counts = [0; INPUTS];
             if thread < threads {
-                counts = self.follow::<F, DITHER>(from, thread, channels * F::CHANNELS);
+                counts = self.follow::<F, DITHER>(from, thread, channels * followed::<F>());
             }
             if F::LIMIT > 0.0 && !self.saturated.is_empty() {
                 let input = layout.place(thread.min(threads - 1)).input;
@@ -165,7 +153,7 @@ impl<L: Layout> Rotation<L> {
     ///   multiples of its size.
     /// - `thread` is below the threads of the layout, `first` below its channels. No other thread has the same.
     #[inline(always)]
-    unsafe fn follow<F: Followed, const DITHER: bool>(
+    unsafe fn follow<F: Format, const DITHER: bool>(
         &self,
         from: GlobalMut<u8>,
         thread: u32,
@@ -180,7 +168,7 @@ impl<L: Layout> Rotation<L> {
         };
         let mut slots = self.slots::<DITHER>(thread, first);
         let mut counts = [0; INPUTS];
-        let end = layout.channels().min(first.saturating_add(F::CHANNELS));
+        let end = layout.channels().min(first.saturating_add(followed::<F>()));
         let mut channel = first;
         let mut sample = place.start + u64::from(first) * layout.channel_stride();
         while channel < end {
@@ -238,7 +226,8 @@ impl<L: Layout> Rotation<L> {
         counts
     }
 
-    /// Rotations of a thread's samples in channel `first`, and what changes them. Times past the end have rotations of zero.
+    /// Rotations of a thread's samples in channel `first`, and what changes them. Times past the end have rotations of
+    /// zero.
     ///
     /// # Safety
     /// - The views [fit](Self::fit) the sizes; `thread` is below the threads of the layout.

@@ -2,11 +2,7 @@
 
 use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
-
-/// Warps of a block, each of which takes tiles of its own.
-pub const WARPS: u32 = THREADS / 32;
+pub use fringes_kernel_abi::delay::{THREADS, WARPS};
 
 /// `a b`; the largest number where it does not fit.
 #[inline(always)]

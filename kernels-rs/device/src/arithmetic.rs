@@ -1,11 +1,13 @@
 //! Arithmetic of one thread: bytes and bits, integers, single-precision functions.
 //!
-//! What Rust's operators and methods already compile to one instruction is not repeated here: `+ - * / & | ^ << >>`, comparisons,
-//! `min`, `max`, `abs`, and for `f32` and `f64` the correctly rounded `+ - * /` (never fused: LLVM writes `add.rn`, `mul.rn`).
+//! What Rust's operators and methods already compile to one instruction is not repeated here: `+ - * / & | ^ << >>`,
+//! comparisons, `min`, `max`, `abs`, and for `f32` and `f64` the correctly rounded `+ - * /` (never fused: LLVM writes
+//! `add.rn`, `mul.rn`).
 //!
 //! # Precision
-//! Integer twins are exact. [`fma_rn_f32`], [`fnma_rn_f32`] and [`sqrt_rn_f32`] are correctly rounded, subnormals kept, and give the NaN 0x7fffffff. The twins
-//! of the `approx` functions are correctly rounded; the hardware's results lie within the bound that each states.
+//! Integer twins are exact. [`fma_rn_f32`], [`fnma_rn_f32`] and [`sqrt_rn_f32`] are correctly rounded, subnormals kept,
+//! and give the NaN 0x7fffffff. The twins of the `approx` functions are correctly rounded; the hardware's results lie
+//! within the bound that each states.
 
 /// One instruction that computes from registers alone.
 #[cfg(target_arch = "nvptx64")]
@@ -17,7 +19,8 @@ macro_rules! compute {
     }};
 }
 
-/// NaN as arithmetic instructions give it. Compares bits: the compiler may take any NaN for another where floats are compared.
+/// NaN as arithmetic instructions give it. Compares bits: the compiler may take any NaN for another where floats are
+/// compared.
 #[cfg(not(target_arch = "nvptx64"))]
 fn canonical(x: f32) -> f32 {
     let bits = core::hint::black_box(x.to_bits());
@@ -39,8 +42,8 @@ fn extract(a: u32, position: u32, length: u32, fill: bool) -> u32 {
 }
 
 intrinsic! {
-    /// Four bytes of `a` (bytes 0 to 3) and `b` (4 to 7). Byte `i` of the result is the byte that bits `4 i` to `4 i + 2` of `selector`
-    /// name, or eight copies of its highest bit where bit `4 i + 3` is set.
+    /// Four bytes of `a` (bytes 0 to 3) and `b` (4 to 7). Byte `i` of the result is the byte that bits `4 i` to
+    /// `4 i + 2` of `selector` name, or eight copies of its highest bit where bit `4 i + 3` is set.
     ///
     /// # PTX
     /// `prmt.b32 d, a, b, selector;`
@@ -88,7 +91,8 @@ prmt_modes! {
 }
 
 intrinsic! {
-    /// Bitwise function of three operands: bit by bit, `LUT >> (4 a + 2 b + c) & 1`. `LUT` is the function of 0xf0, 0xcc, 0xaa.
+    /// Bitwise function of three operands: bit by bit, `LUT >> (4 a + 2 b + c) & 1`. `LUT` is the function of 0xf0,
+    /// 0xcc, 0xaa.
     ///
     /// # PTX
     /// `lop3.b32 d, a, b, c, LUT;`
@@ -165,8 +169,8 @@ intrinsic! {
         emulator => { extract(a, position & 0xff, length & 0xff, false) }
     }
 
-    /// Bits `position..position + length` of `a`, the highest of them (bit 31 where they reach beyond it) repeated above. Of `position`
-    /// and `length` the lowest 8 bits count.
+    /// Bits `position..position + length` of `a`, the highest of them (bit 31 where they reach beyond it) repeated
+    /// above. Of `position` and `length` the lowest 8 bits count.
     ///
     /// # PTX
     /// `bfe.s32 d, a, position, length;`
@@ -182,7 +186,8 @@ intrinsic! {
         }
     }
 
-    /// `b` with bits `position..position + length` replaced by the lowest bits of `a`. Of `position` and `length` the lowest 8 bits count.
+    /// `b` with bits `position..position + length` replaced by the lowest bits of `a`. Of `position` and `length` the
+    /// lowest 8 bits count.
     ///
     /// # PTX
     /// `bfi.b32 d, a, b, position, length;`

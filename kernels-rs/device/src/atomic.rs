@@ -1,12 +1,14 @@
-//! Atomic updates of memory (`atom`, which returns the old value, and `red`, which does not), and loads and stores that synchronise.
+//! Atomic updates of memory (`atom`, which returns the old value, and `red`, which does not), and loads and stores that
+//! synchronise.
 //!
-//! Functions are named after order, scope, space, operation and type. `relaxed` orders nothing else; `acq_rel` also orders the
-//! thread's other accesses. Scope `cta` is enough where only threads of one block meet, `gpu` is needed where blocks meet.
+//! Functions are named after order, scope, space, operation and type. `relaxed` orders nothing else; `acq_rel` also
+//! orders the thread's other accesses. Scope `cta` is enough where only threads of one block meet, `gpu` is needed
+//! where blocks meet.
 //!
 //! # Precision
-//! f32 sums in global memory take subnormal operands as zero and give zero for subnormal results (sign kept); those in shared memory
-//! do not. f16 sums keep subnormals. Which NaN comes from a NaN operand is not specified. The order of sums that several threads make
-//! is not fixed, hence neither is their rounding.
+//! f32 sums in global memory take subnormal operands as zero and give zero for subnormal results (sign kept); those in
+//! shared memory do not. f16 sums keep subnormals. Which NaN comes from a NaN operand is not specified. The order of
+//! sums that several threads make is not fixed, hence neither is their rounding.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use core::ops::{BitAnd, BitOr, BitXor};

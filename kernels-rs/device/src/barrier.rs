@@ -30,7 +30,8 @@ intrinsic! {
         emulator => { block::barrier("bar_sync", ID, Some(threads), Arrival::Sync); }
     }
 
-    /// Arrives at barrier `ID`, where `threads` threads meet, and goes on. Those who wait see this thread's earlier memory accesses.
+    /// Arrives at barrier `ID`, where `threads` threads meet, and goes on. Those who wait see this thread's earlier
+    /// memory accesses.
     ///
     /// # PTX
     /// `bar.arrive ID, threads;`
@@ -97,13 +98,15 @@ reductions! {
 }
 
 intrinsic! {
-    /// Arrives at the cluster's barrier and goes on. Threads of the cluster that wait see this thread's earlier memory accesses.
+    /// Arrives at the cluster's barrier and goes on. Threads of the cluster that wait see this thread's earlier memory
+    /// accesses.
     ///
     /// # PTX
     /// `barrier.cluster.arrive.release.aligned;` (sm_90)
     ///
     /// # Safety
-    /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it arrives again.
+    /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it
+    /// arrives again.
     pub unsafe fn barrier_cluster_arrive_release_aligned() {
         device => { crate::intrinsic::convergent(); core::arch::asm!("barrier.cluster.arrive.release.aligned;", options(nostack)) }
         emulator => { cluster::arrive(true) }
@@ -115,7 +118,8 @@ intrinsic! {
     /// `barrier.cluster.arrive.relaxed.aligned;` (sm_90)
     ///
     /// # Safety
-    /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it arrives again.
+    /// All threads of the warp execute it together, every thread of the cluster does so, and each waits before it
+    /// arrives again.
     pub unsafe fn barrier_cluster_arrive_relaxed_aligned() {
         device => { crate::intrinsic::convergent(); core::arch::asm!("barrier.cluster.arrive.relaxed.aligned;", options(nostack)) }
         emulator => { cluster::arrive(false) }

@@ -9,11 +9,13 @@ intrinsic! {
     /// Starts loading `bytes` bytes; they arrive on `mbarrier`.
     ///
     /// # PTX
-    /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [shared], [global], bytes, [mbarrier];` (sm_90)
+    /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [shared], [global], bytes, [mbarrier];`
+    /// (sm_90)
     ///
     /// # Safety
-    /// Both addresses and `bytes` are multiples of 16, with `bytes` bytes behind both; `mbarrier` is the shared address of a barrier
-    /// object that expects them. Until they have arrived nothing uses the destination or writes the source.
+    /// Both addresses and `bytes` are multiples of 16, with `bytes` bytes behind both; `mbarrier` is the shared address
+    /// of a barrier object that expects them. Until they have arrived nothing uses the destination or writes the
+    /// source.
     pub unsafe fn cp_async_bulk_shared_global(shared: u32, global: u64, bytes: u32, mbarrier: u32) {
         device => {
             core::arch::asm!("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{0}], [{1}], {2}, [{3}];", in(reg32) shared, in(reg64) global, in(reg32) bytes, in(reg32) mbarrier, options(nostack));
@@ -21,11 +23,12 @@ intrinsic! {
         emulator => { memory::bulk_load(shared, global, bytes, mbarrier, None) }
     }
 
-    /// Starts loading `bytes` bytes into the shared memory of several blocks of the cluster, those whose bit in `ranks` is set, at the
-    /// same offset in each; they arrive on the mbarrier at the same offset in each.
+    /// Starts loading `bytes` bytes into the shared memory of several blocks of the cluster, those whose bit in `ranks`
+    /// is set, at the same offset in each; they arrive on the mbarrier at the same offset in each.
     ///
     /// # PTX
-    /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [shared], [global], bytes, [mbarrier], ranks;` (sm_90)
+    /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [shared], [global], bytes,
+    /// [mbarrier], ranks;` (sm_90)
     ///
     /// # Safety
     /// As [`cp_async_bulk_shared_global`] in every block that receives; all of them have started and none has ended.
@@ -36,14 +39,17 @@ intrinsic! {
         emulator => { memory::bulk_load(shared, global, bytes, mbarrier, Some(ranks)) }
     }
 
-    /// Starts copying `bytes` bytes to the shared memory of a block of the cluster; they arrive on a mbarrier of that block.
+    /// Starts copying `bytes` bytes to the shared memory of a block of the cluster; they arrive on a mbarrier of that
+    /// block.
     ///
     /// # PTX
-    /// `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [to], [from], bytes, [mbarrier];` (sm_90)
+    /// `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [to], [from], bytes, [mbarrier];`
+    /// (sm_90)
     ///
     /// # Safety
-    /// `to` and `mbarrier` are cluster addresses of the same block, which has started and not ended, `from` is a shared address; `to`,
-    /// `from` and `bytes` are multiples of 16. Until the bytes have arrived nothing uses the destination or writes the source.
+    /// `to` and `mbarrier` are cluster addresses of the same block, which has started and not ended, `from` is a shared
+    /// address; `to`, `from` and `bytes` are multiples of 16. Until the bytes have arrived nothing uses the destination
+    /// or writes the source.
     pub unsafe fn cp_async_bulk_shared_cluster_shared_cta(to: u32, from: u32, bytes: u32, mbarrier: u32) {
         device => {
             core::arch::asm!("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{0}], [{1}], {2}, [{3}];", in(reg32) to, in(reg32) from, in(reg32) bytes, in(reg32) mbarrier, options(nostack));
@@ -58,8 +64,8 @@ intrinsic! {
     ///
     /// # Safety
     /// Both addresses and `bytes` are multiples of 16, with `bytes` bytes behind both; the source was written before a
-    /// [`fence_proxy_async`](crate::fence::fence_proxy_async). Until the group has been waited for nothing writes the source or uses the
-    /// destination.
+    /// [`fence_proxy_async`](crate::fence::fence_proxy_async). Until the group has been waited for nothing writes the
+    /// source or uses the destination.
     pub unsafe fn cp_async_bulk_global_shared(global: u64, shared: u32, bytes: u32) {
         device => {
             core::arch::asm!("cp.async.bulk.global.shared::cta.bulk_group [{0}], [{1}], {2};", in(reg64) global, in(reg32) shared, in(reg32) bytes, options(nostack));
@@ -93,7 +99,8 @@ intrinsic! {
         emulator => { memory::bulk_commit() }
     }
 
-    /// Waits until at most `PENDING` of the thread's newest groups are still under way; the others' bytes are in global memory.
+    /// Waits until at most `PENDING` of the thread's newest groups are still under way; the others' bytes are in global
+    /// memory.
     ///
     /// # PTX
     /// `cp.async.bulk.wait_group n;` (sm_90)
@@ -105,7 +112,8 @@ intrinsic! {
         emulator => { memory::bulk_wait(PENDING, false) }
     }
 
-    /// Waits until the sources of all but at most `PENDING` of the thread's newest groups have been read, and can be written anew.
+    /// Waits until the sources of all but at most `PENDING` of the thread's newest groups have been read, and can be
+    /// written anew.
     ///
     /// # PTX
     /// `cp.async.bulk.wait_group.read n;` (sm_90)

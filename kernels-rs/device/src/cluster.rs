@@ -28,7 +28,8 @@ intrinsic! {
     /// `ld.shared::cluster.u32 d, [address];` (sm_90)
     ///
     /// # Safety
-    /// `address` is a cluster address, a multiple of 4, of an initialised word in a block that has started and not ended.
+    /// `address` is a cluster address, a multiple of 4, of an initialised word in a block that has started and not
+    /// ended.
     pub unsafe fn ld_shared_cluster_u32(address: u32) -> u32 {
         device => {
             let d: u32;
@@ -48,8 +49,8 @@ intrinsic! {
     /// `st.shared::cluster.u32 [address], value;` (sm_90)
     ///
     /// # Safety
-    /// `address` is a cluster address, a multiple of 4, in a block that has started and not ended; no other thread uses the word
-    /// without order.
+    /// `address` is a cluster address, a multiple of 4, in a block that has started and not ended; no other thread uses
+    /// the word without order.
     pub unsafe fn st_shared_cluster_u32(address: u32, value: u32) {
         device => { core::arch::asm!("st.shared::cluster.u32 [{0}], {1};", in(reg32) address, in(reg32) value, options(nostack)); }
         emulator => { cluster::store(address, &value.to_le_bytes()) }

@@ -1,4 +1,5 @@
-//! Conversions between numbers. Narrow results come in registers of 32 bits, sign- or zero-extended; f16 and bf16 as their 16 bits.
+//! Conversions between numbers. Narrow results come in registers of 32 bits, sign- or zero-extended; f16 and bf16 as
+//! their 16 bits.
 //!
 //! # Precision
 //! Twins are exact. Conversions to integers saturate and turn NaN into 0; those to f16, bf16 and

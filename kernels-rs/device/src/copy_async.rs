@@ -68,8 +68,8 @@ intrinsic! {
         emulator => { memory::copy_async_commit() }
     }
 
-    /// Waits until at most `PENDING` of the thread's newest groups are still under way. The bytes of the others can be read by this
-    /// thread, and by others after a barrier.
+    /// Waits until at most `PENDING` of the thread's newest groups are still under way. The bytes of the others can be
+    /// read by this thread, and by others after a barrier.
     ///
     /// # PTX
     /// `cp.async.wait_group n;` (sm_80)
@@ -96,8 +96,8 @@ intrinsic! {
         }
     }
 
-    /// Arrives on a mbarrier once the thread's earlier copies are complete. The pending count of the phase rises by one with the
-    /// instruction and falls by one with the arrival: the count given at initialisation does not include it.
+    /// Arrives on a mbarrier once the thread's earlier copies are complete. The pending count of the phase rises by one
+    /// with the instruction and falls by one with the arrival: the count given at initialisation does not include it.
     ///
     /// # PTX
     /// `cp.async.mbarrier.arrive.shared.b64 [mbarrier];` (sm_80)

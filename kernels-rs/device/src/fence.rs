@@ -1,7 +1,8 @@
 //! Fences: order between the accesses of one thread, as other threads see them.
 //!
-//! In the emulator each of those that order generic accesses is one kind of fence, the strongest. Those against the asynchronous proxy
-//! show what the thread has written to bulk copies, tensor copies and `wgmma`, which need a barrier besides.
+//! In the emulator each of those that order generic accesses is one kind of fence, the strongest. Those against the
+//! asynchronous proxy show what the thread has written to bulk copies, tensor copies and `wgmma`, which need a barrier
+//! besides.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::memory::{self, Space};

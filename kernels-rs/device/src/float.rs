@@ -74,7 +74,8 @@ impl Format {
         bits & self.sign()
     }
 
-    /// Exponent `e` and integer significand `m` of a finite number, `m 2^(e - significand)`; subnormals have the least exponent.
+    /// Exponent `e` and integer significand `m` of a finite number, `m 2^(e - significand)`; subnormals have the least
+    /// exponent.
     pub(crate) fn parts(self, bits: u32) -> (i32, u32) {
         let fraction = bits & ((1 << self.significand) - 1);
         match (bits & (self.sign() - 1)) >> self.significand {
@@ -101,7 +102,8 @@ impl Format {
         if self.is_negative(bits) { -magnitude } else { magnitude }
     }
 
-    /// The number of this format that `x` rounds to. Beyond the greatest number: infinity, or towards zero the greatest number.
+    /// The number of this format that `x` rounds to. Beyond the greatest number: infinity, or towards zero the greatest
+    /// number.
     pub(crate) fn round(self, x: f64, rounding: Rounding) -> u32 {
         if x.is_nan() {
             return self.nan();
@@ -141,8 +143,8 @@ impl Format {
     }
 }
 
-/// `x + y` rounded to odd: where the sum is no `f64`, the neighbour with an odd significand. Rounding that to a format of at most 50
-/// bits gives what rounding the exact sum would.
+/// `x + y` rounded to odd: where the sum is no `f64`, the neighbour with an odd significand. Rounding that to a format
+/// of at most 50 bits gives what rounding the exact sum would.
 pub(crate) fn sum_to_odd(x: f64, y: f64) -> f64 {
     let sum = x + y;
     if !sum.is_finite() {

@@ -6,8 +6,9 @@ use core::ffi::c_float;
 intrinsic! {
     /// `a b + c`, rounded once, to nearest, ties to even; subnormals kept, and NaN is 0x7fffffff.
     ///
-    /// Unlike [`fma_rn_f32`](crate::arithmetic::fma_rn_f32) it is no `asm!` block but LLVM's own operation: factors that are constants become immediate
-    /// operands, and `-a`, `-b`, `-c` the signs of the instruction's operands, which take no instruction.
+    /// Unlike [`fma_rn_f32`](crate::arithmetic::fma_rn_f32) it is no `asm!` block but LLVM's own operation: factors
+    /// that are constants become immediate operands, and `-a`, `-b`, `-c` the signs of the instruction's operands,
+    /// which take no instruction.
     ///
     /// # PTX
     /// `fma.rn.f32 d, a, b, c;`

@@ -39,7 +39,8 @@ macro_rules! view {
             /// A view of `len` values at `address`.
             ///
             /// # Safety
-            /// `address` is aligned to [`Value::BYTES`] and `len` values follow it for as long as the view is used. (The emulator checks.)
+            /// `address` is aligned to [`Value::BYTES`] and `len` values follow it for as long as the view is used.
+            /// (The emulator checks.)
             #[inline(always)]
             pub const unsafe fn from_raw_parts(address: u64, len: usize) -> Self {
                 Self { address, len: len as u64, element: PhantomData }
@@ -57,7 +58,8 @@ macro_rules! view {
                 self.len == 0
             }
 
-            /// Global address of value `index`, for instructions that take addresses. `index == len()` is allowed: an address that is not used.
+            /// Global address of value `index`, for instructions that take addresses. `index == len()` is allowed: an
+            /// address that is not used.
             ///
             /// # Safety
             /// `index <= self.len()`.

@@ -1,9 +1,11 @@
 //! Arithmetic on two f16 or two bf16 in a 32-bit register, element by element.
 //!
 //! # Precision
-//! Rounded once, to nearest, ties to even; twins are exact. NaN results are 0x7fff (both formats; `neg` and `abs` change the sign
-//! bit only, and the hardware may give another NaN). Without `ftz` subnormals are kept; with it subnormal operands, and
-//! results that are below the least normal number when rounded to as many bits as normal numbers have, become zeros of their sign. With `sat` results are clamped to 0..=1, NaN to +0. With `relu` negative results become +0.
+//! Rounded once, to nearest, ties to even; twins are exact. NaN results are 0x7fff (both formats; `neg` and `abs`
+//! change the sign bit only, and the hardware may give another NaN). Without `ftz` subnormals are kept; with it
+//! subnormal operands, and results that are below the least normal number when rounded to as many bits as normal
+//! numbers have, become zeros of their sign. With `sat` results are clamped to 0..=1, NaN to +0. With `relu` negative
+//! results become +0.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod twin {

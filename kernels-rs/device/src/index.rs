@@ -61,7 +61,8 @@ indices! {
     cluster_nctarank, "%cluster_nctarank", cluster::size().iter().product(), "Blocks of the cluster (sm_90).";
 }
 
-/// Linear index of the thread in its block, `tid.x + ntid.x (tid.y + ntid.y tid.z)`: what warps and lanes are counted by.
+/// Linear index of the thread in its block, `tid.x + ntid.x (tid.y + ntid.y tid.z)`: what warps and lanes are counted
+/// by.
 #[inline(always)]
 pub fn linear_tid() -> u32 {
     tid_x() + ntid_x() * (tid_y() + ntid_y() * tid_z())

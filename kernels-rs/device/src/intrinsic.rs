@@ -1,11 +1,11 @@
 //! The macro that pairs an instruction with its twin.
 
-/// Keeps the instruction that follows where the source has it in the flow of control: every device body of an instruction that lanes or
-/// threads execute together calls this first.
+/// Keeps the instruction that follows where the source has it in the flow of control: every device body of an
+/// instruction that lanes or threads execute together calls this first.
 ///
-/// LLVM may copy an `asm!` statement into both sides of a branch that differs between threads (it does so to a `bar.sync` between two
-/// `if thread == 0`), as nothing marks it convergent. The intrinsic called here is marked so, which holds for the whole basic
-/// block; its result is not used, and `ptxas` removes it.
+/// LLVM may copy an `asm!` statement into both sides of a branch that differs between threads (it does so to a
+/// `bar.sync` between two `if thread == 0`), as nothing marks it convergent. The intrinsic called here is marked so,
+/// which holds for the whole basic block; its result is not used, and `ptxas` removes it.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub(crate) fn convergent() {
@@ -17,7 +17,8 @@ pub(crate) fn convergent() {
     unsafe { activemask() };
 }
 
-/// Declares intrinsics: each one function with a body for the device and one for the emulator, which also counts it by name.
+/// Declares intrinsics: each one function with a body for the device and one for the emulator, which also counts it by
+/// name.
 ///
 /// ```text
 /// intrinsic! {
@@ -65,7 +66,8 @@ macro_rules! intrinsic {
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn $name $(<$(const $generic: $kind),*>)? ($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the instruction computes from its operands alone, whatever they are; that is why the function is safe.
+            // SAFETY: the instruction computes from its operands alone, whatever they are; that is why the function is
+            // safe.
             #[allow(unused_unsafe)]
             unsafe {
                 $device

@@ -67,17 +67,17 @@ pub const fn position(names: &[&str], name: &str) -> usize {
 /// }
 /// ```
 ///
-/// On the device this is a PTX entry with the directives of its bounds and one comment line that carries the declaration; on the
-/// host a function that the emulator runs, and a type `saxpy` with `saxpy::DECLARATION`.
+/// On the device this is a PTX entry with the directives of its bounds and one comment line that carries the
+/// declaration; on the host a function that the emulator runs, and a type `saxpy` with `saxpy::DECLARATION`.
 ///
-/// Bounds: `threads(x[, y[, z]])` (the block of every launch), `min_blocks(n)`, `max_registers(n)`, `cluster(x[, y[, z]])`,
-/// `shared_bytes(n)` (least dynamic shared memory). All are literals.
+/// Bounds: `threads(x[, y[, z]])` (the block of every launch), `min_blocks(n)`, `max_registers(n)`,
+/// `cluster(x[, y[, z]])`, `shared_bytes(n)` (least dynamic shared memory). All are literals.
 ///
 /// Parameters: `i8` to `u64`, `f32`, `f64`, [`Global<T>`](crate::Global), [`GlobalMut<T>`](crate::GlobalMut),
 /// [`TensorMap`](crate::TensorMap).
 ///
-/// A kernel declared `pub fn` instead promises to stay inside its views for any arguments: it checks what it relies on and calls
-/// [`trap`](crate::control::trap) otherwise. The host may launch it without `unsafe`.
+/// A kernel declared `pub fn` instead promises to stay inside its views for any arguments: it checks what it relies on
+/// and calls [`trap`](crate::control::trap) otherwise. The host may launch it without `unsafe`.
 #[macro_export]
 macro_rules! kernel {
     () => {};

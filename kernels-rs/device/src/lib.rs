@@ -4,8 +4,8 @@
 //! One function per PTX instruction, compiled for NVIDIA GPUs and for the emulator.
 //!
 //! Kernels reach hardware, and every byte of global and shared memory, through this crate only. Compiled for
-//! `nvptx64-nvidia-cuda`, an intrinsic is the instruction that it is named after. Compiled for any other target it is its *twin*: the
-//! same meaning, executed by `fringes-emulator`.
+//! `nvptx64-nvidia-cuda`, an intrinsic is the instruction that it is named after. Compiled for any other target it is
+//! its *twin*: the same meaning, executed by `fringes-emulator`.
 //!
 //! [`kernel!`] declares a kernel. [`Global`], [`GlobalMut`] and [`Shared`] are views of memory that carry their length.
 

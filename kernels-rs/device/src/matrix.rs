@@ -1,8 +1,9 @@
-//! Matrices of 8 x 8 elements of 16 bits, between shared memory and the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`.
+//! Matrices of 8 x 8 elements of 16 bits, between shared memory and the registers of a warp: `ldmatrix`, `stmatrix`,
+//! `movmatrix`.
 //!
 //! # Layout
-//! A matrix is held in one 32-bit register per lane. Lane `l` holds row `l / 4`, columns `2 (l % 4)` (low half of the register) and
-//! `2 (l % 4) + 1` (high half):
+//! A matrix is held in one 32-bit register per lane. Lane `l` holds row `l / 4`, columns `2 (l % 4)` (low half of the
+//! register) and `2 (l % 4) + 1` (high half):
 //!
 //! ```text
 //!            column  0 1   2 3   4 5   6 7
@@ -12,10 +13,11 @@
 //! row 7              28    29    30    31
 //! ```
 //!
-//! In shared memory a row is 16 consecutive bytes at a multiple of 16; rows may lie anywhere. Lane `i` gives the address of row
-//! `i % 8` of matrix `i / 8`; a form with one matrix uses the addresses of lanes 0 to 7 only, one with two those of lanes 0 to 15.
-//! The same holds for any other element width: a row is 16 bytes and a lane's register four of them, so that fragments of 8-bit
-//! elements (four a register) are loaded by the same instruction. The transposed forms exchange rows and columns of 16-bit elements.
+//! In shared memory a row is 16 consecutive bytes at a multiple of 16; rows may lie anywhere. Lane `i` gives the
+//! address of row `i % 8` of matrix `i / 8`; a form with one matrix uses the addresses of lanes 0 to 7 only, one with
+//! two those of lanes 0 to 15. The same holds for any other element width: a row is 16 bytes and a lane's register four
+//! of them, so that fragments of 8-bit elements (four a register) are loaded by the same instruction. The transposed
+//! forms exchange rows and columns of 16-bit elements.
 //!
 //! [`MOVES`](fringes_layout_core::atoms::matrix::MOVES) has every form as data, which the twins read.
 
@@ -27,7 +29,8 @@ pub(crate) mod twin {
     use fringes_layout_core::atoms::place;
     use fringes_layout_core::{Layout, conversion};
 
-    /// The number in [`MOVES`] of the instruction of this name and number of matrices; a compile-time error if there is none.
+    /// The number in [`MOVES`] of the instruction of this name and number of matrices; a compile-time error if there is
+    /// none.
     pub(crate) const fn number(name: &str, matrices: usize) -> usize {
         let (mut number, name) = (0, name.as_bytes());
         loop {
@@ -96,7 +99,8 @@ pub(crate) mod twin {
         };
     }
 
-    /// Addresses of the part of each of `N` rows that this lane loads or stores, from the addresses of the rows that lanes give.
+    /// Addresses of the part of each of `N` rows that this lane loads or stores, from the addresses of the rows that
+    /// lanes give.
     #[track_caller]
     fn addresses<const MOVE: usize, const N: usize>(row: u32) -> [u32; N]
     where
@@ -279,8 +283,8 @@ macro_rules! stmatrix {
         #[doc = concat!("`stmatrix.sync.aligned.m8n8.", $count, ".shared.b16 [row], d;` (sm_90)")]
         ///
         /// # Safety
-        /// All 32 lanes of the warp execute it together. The rows that lanes give lie in the block's shared memory and start at
-        /// multiples of 16; no other thread uses them without order.
+        /// All 32 lanes of the warp execute it together. The rows that lanes give lie in the block's shared memory and
+        /// start at multiples of 16; no other thread uses them without order.
         pub unsafe fn $name(row: u32, d: [u32; $n]) {
             device => {
                 crate::intrinsic::convergent();
@@ -299,8 +303,8 @@ macro_rules! stmatrix {
         #[doc = concat!("`stmatrix.sync.aligned.m8n8.", $count, ".trans.shared.b16 [row], d;` (sm_90)")]
         ///
         /// # Safety
-        /// All 32 lanes of the warp execute it together. The rows that lanes give lie in the block's shared memory and start at
-        /// multiples of 16; no other thread uses them without order.
+        /// All 32 lanes of the warp execute it together. The rows that lanes give lie in the block's shared memory and
+        /// start at multiples of 16; no other thread uses them without order.
         pub unsafe fn $trans(row: u32, d: [u32; $n]) {
             device => {
                 crate::intrinsic::convergent();

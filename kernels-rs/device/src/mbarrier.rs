@@ -1,7 +1,8 @@
 //! Barrier objects in shared memory (`mbarrier`): 8 bytes, any threads arrive, any threads wait, phase after phase.
 //!
-//! A phase completes when as many arrivals as its count have come, and all bytes that it expects (`expect_tx`). A thread waits for
-//! the phase of a token that its arrival gave, or for the phase of a parity: 0 for the first, 1 for the second, and so on in turn.
+//! A phase completes when as many arrivals as its count have come, and all bytes that it expects (`expect_tx`). A
+//! thread waits for the phase of a token that its arrival gave, or for the phase of a parity: 0 for the first, 1 for
+//! the second, and so on in turn.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::block;
@@ -13,8 +14,8 @@ intrinsic! {
     /// `mbarrier.init.shared.b64 [mbarrier], count;` (sm_80)
     ///
     /// # Safety
-    /// `mbarrier` is a shared address, a multiple of 8, with 8 bytes behind it; `1 <= count < 2^20`. Other threads use it after a
-    /// barrier only.
+    /// `mbarrier` is a shared address, a multiple of 8, with 8 bytes behind it; `1 <= count < 2^20`. Other threads use
+    /// it after a barrier only.
     pub unsafe fn mbarrier_init_shared_b64(mbarrier: u32, count: u32) {
         device => { core::arch::asm!("mbarrier.init.shared.b64 [{0}], {1};", in(reg32) mbarrier, in(reg32) count, options(nostack)); }
         emulator => { block::mbarrier_init(mbarrier, count) }
@@ -70,7 +71,8 @@ intrinsic! {
     /// `mbarrier.arrive.noComplete.shared.b64 token, [mbarrier], count;` (sm_80)
     ///
     /// # Safety
-    /// `mbarrier` is the shared address of a barrier object whose phase still expects more than `count` arrivals, `count` at least one.
+    /// `mbarrier` is the shared address of a barrier object whose phase still expects more than `count` arrivals,
+    /// `count` at least one.
     pub unsafe fn mbarrier_arrive_nocomplete_shared_b64(mbarrier: u32, count: u32) -> u64 {
         device => {
             let token: u64;
@@ -96,7 +98,8 @@ intrinsic! {
         emulator => { block::mbarrier_arrive(mbarrier, 1, true) }
     }
 
-    /// Whether the phase of `token` is complete; if so, accesses before its arrivals come before the thread's later ones.
+    /// Whether the phase of `token` is complete; if so, accesses before its arrivals come before the thread's later
+    /// ones.
     ///
     /// # PTX
     /// `mbarrier.test_wait.shared.b64 p, [mbarrier], token;` (sm_80)
@@ -112,7 +115,8 @@ intrinsic! {
         emulator => { block::mbarrier_test_wait(mbarrier, token) }
     }
 
-    /// Whether the phase of this parity (0 or 1) is complete; if so, accesses before its arrivals come before the thread's later ones.
+    /// Whether the phase of this parity (0 or 1) is complete; if so, accesses before its arrivals come before the
+    /// thread's later ones.
     ///
     /// # PTX
     /// `mbarrier.test_wait.parity.shared.b64 p, [mbarrier], parity;` (sm_80)
@@ -172,13 +176,15 @@ intrinsic! {
         emulator => { block::mbarrier_expect_bytes(mbarrier, bytes) }
     }
 
-    /// Has the current phase expect `bytes` more bytes of bulk or tensor copies, then arrives once. Returns the phase's token.
+    /// Has the current phase expect `bytes` more bytes of bulk or tensor copies, then arrives once. Returns the phase's
+    /// token.
     ///
     /// # PTX
     /// `mbarrier.arrive.expect_tx.shared::cta.b64 token, [mbarrier], bytes;` (sm_90)
     ///
     /// # Safety
-    /// `mbarrier` is the shared address of a barrier object whose phase still expects an arrival, and less than 2^20 bytes in all.
+    /// `mbarrier` is the shared address of a barrier object whose phase still expects an arrival, and less than 2^20
+    /// bytes in all.
     pub unsafe fn mbarrier_arrive_expect_tx_shared_b64(mbarrier: u32, bytes: u32) -> u64 {
         device => {
             let token: u64;
@@ -197,8 +203,8 @@ intrinsic! {
     /// `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [mbarrier];` (sm_90)
     ///
     /// # Safety
-    /// `mbarrier` is the cluster address ([`mapa_shared_cluster_u32`](crate::cluster::mapa_shared_cluster_u32)) of a barrier object
-    /// whose phase still expects an arrival, in a block that has not ended.
+    /// `mbarrier` is the cluster address ([`mapa_shared_cluster_u32`](crate::cluster::mapa_shared_cluster_u32)) of a
+    /// barrier object whose phase still expects an arrival, in a block that has not ended.
     pub unsafe fn mbarrier_arrive_release_cluster_shared_cluster_b64(mbarrier: u32) {
         device => { core::arch::asm!("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{0}];", in(reg32) mbarrier, options(nostack)); }
         emulator => { block::mbarrier_arrive_remote(mbarrier) }

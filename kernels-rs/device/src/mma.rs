@@ -1,10 +1,12 @@
-//! Products of small matrices on the tensor cores: `mma.sync`, `D = A B + C` with `A` of 16 x K, `B` of K x 8, `C` and `D` of 16 x 8.
+//! Products of small matrices on the tensor cores: `mma.sync`, `D = A B + C` with `A` of 16 x K, `B` of K x 8, `C` and
+//! `D` of 16 x 8.
 //!
 //! Functions are named after shape, type of the accumulator and type of the factors.
 //!
 //! # Layout
-//! [`MMAS`](fringes_layout_core::atoms::mma::MMAS) has the fragments of every function here as data, in bits: with rows of `A` and `C` called `i`, the
-//! sum `j` and columns of `B` and `C` `k`, those of `m16n8k16` with 16-bit factors and 32-bit sums are
+//! [`MMAS`](fringes_layout_core::atoms::mma::MMAS) has the fragments of every function here as data, in bits: with rows
+//! of `A` and `C` called `i`, the sum `j` and columns of `B` and `C` `k`, those of `m16n8k16` with 16-bit factors and
+//! 32-bit sums are
 //!
 //! ```text
 //! A   b<->j0  r<->i3 j3  t0 t1 t2 t3 t4<->j1 j2 i0 i1 i2
@@ -14,12 +16,14 @@
 //!
 //! The twins read that table. tf32 elements are the high 19 bits of a register; the others are ignored.
 //!
-//! An [`ldmatrix`](crate::matrix) of rows of `A` (8 rows by 16 bytes a matrix; matrices in the order rows 0-7, rows 8-15, then the
-//! same of the next 16 bytes) gives the registers of `A`, and one of rows of the transpose of `B` those of `B`.
+//! An [`ldmatrix`](crate::matrix) of rows of `A` (8 rows by 16 bytes a matrix; matrices in the order rows 0-7, rows
+//! 8-15, then the same of the next 16 bytes) gives the registers of `A`, and one of rows of the transpose of `B` those
+//! of `B`.
 //!
 //! # Precision
-//! Integer sums are exact modulo 2^32. Floating-point products are exact and their sums cut to little more than f32: the twins follow the model
-//! of `tensor_core`, which states the bound that holds in any case. NaN results are all bits but the sign.
+//! Integer sums are exact modulo 2^32. Floating-point products are exact and their sums cut to little more than f32:
+//! the twins follow the model of `tensor_core`, which states the bound that holds in any case. NaN results are all bits
+//! but the sign.
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod twin {
@@ -37,7 +41,8 @@ pub(crate) mod twin {
         fn dot(a: &[u32], b: &[u32], c: u32) -> u32;
     }
 
-    /// The number in [`MMAS`] of the instruction of this name, PTX and numbers of registers; a compile-time error if there is none.
+    /// The number in [`MMAS`] of the instruction of this name, PTX and numbers of registers; a compile-time error if
+    /// there is none.
     pub(crate) const fn number(name: &str, ptx: &str, registers: [usize; 3]) -> usize {
         let mut number = 0;
         while !same(MMAS[number].name, name) {
@@ -179,7 +184,8 @@ pub(crate) mod twin {
     }
 }
 
-/// Products with accumulators of 32 bits: name, PTX types, type of `C` and `D`, its register class's bits conversion, twin.
+/// Products with accumulators of 32 bits: name, PTX types, type of `C` and `D`, its register class's bits conversion,
+/// twin.
 macro_rules! wide {
     ($($(#[$attribute:meta])* $name:ident, $ptx:literal, [$type:ty; 4], $a:tt $b:tt, |$value:ident| $bits:expr, |$word:ident| $from:expr, $product:ty;)*) => { $(
         wide!(@ $(#[$attribute])* $name, $ptx, $type, $a $b, |$value| $bits, |$word| $from, $product);
@@ -227,9 +233,11 @@ wide! {
     mma_m16n8k16_s32_u8, "m16n8k16.row.col.s32.u8.u8.s32", [i32; 4], 2 1, |c| c as u32, |d| d as i32, twin::Unsigned<8>;
     /// `D = A B + C`, 16 x 8 x 32, unsigned 8-bit factors, sums modulo 2^32.
     mma_m16n8k32_s32_u8, "m16n8k32.row.col.s32.u8.u8.s32", [i32; 4], 4 2, |c| c as u32, |d| d as i32, twin::Unsigned<8>;
-    /// `D = A B + C`, 16 x 8 x 32, signed 4-bit factors, sums modulo 2^32. From sm_90 on the hardware has no such instruction and emulates it slowly.
+    /// `D = A B + C`, 16 x 8 x 32, signed 4-bit factors, sums modulo 2^32. From sm_90 on the hardware has no such
+    /// instruction and emulates it slowly.
     mma_m16n8k32_s32_s4, "m16n8k32.row.col.s32.s4.s4.s32", [i32; 4], 2 1, |c| c as u32, |d| d as i32, twin::Signed<4>;
-    /// `D = A B + C`, 16 x 8 x 64, signed 4-bit factors, sums modulo 2^32. From sm_90 on the hardware has no such instruction and emulates it slowly.
+    /// `D = A B + C`, 16 x 8 x 64, signed 4-bit factors, sums modulo 2^32. From sm_90 on the hardware has no such
+    /// instruction and emulates it slowly.
     mma_m16n8k64_s32_s4, "m16n8k64.row.col.s32.s4.s4.s32", [i32; 4], 4 2, |c| c as u32, |d| d as i32, twin::Signed<4>;
     /// `D = A B + C`, 16 x 8 x 8, f16 factors, f32 accumulators.
     mma_m16n8k8_f32_f16, "m16n8k8.row.col.f32.f16.f16.f32", [f32; 4], 2 1, |c| c.to_bits(), |d| f32::from_bits(d), twin::HalfWide;

@@ -9,8 +9,8 @@ core::arch::global_asm!(".extern .shared .align 1024 .b8 fringes_dynamic_shared[
 
 /// A view of `len` values in the block's shared memory.
 ///
-/// Shared memory is dynamic: its size is the launch's. [`Shared::dynamic`] is all of it, [`Shared::part`] and [`Shared::cast`] divide it.
-/// It starts at a multiple of 1024 bytes.
+/// Shared memory is dynamic: its size is the launch's. [`Shared::dynamic`] is all of it, [`Shared::part`] and
+/// [`Shared::cast`] divide it. It starts at a multiple of 1024 bytes.
 pub struct Shared<T> {
     address: u32,
     len: u32,
@@ -51,7 +51,8 @@ impl<T: Value> Shared<T> {
     /// A view of `len` values at a shared address, as [`address`](Self::address) gives it.
     ///
     /// # Safety
-    /// `address` is aligned to [`Value::BYTES`] and `len` values follow it in the block's shared memory. (The emulator checks at each access.)
+    /// `address` is aligned to [`Value::BYTES`] and `len` values follow it in the block's shared memory. (The emulator
+    /// checks at each access.)
     #[inline(always)]
     pub const unsafe fn from_raw_parts(address: u32, len: usize) -> Self {
         Self { address, len: len as u32, element: PhantomData }
@@ -86,7 +87,8 @@ impl<T: Value> Shared<T> {
     /// Loads value `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, the value is initialised, and no other thread writes it without order. (The emulator checks.)
+    /// `index < self.len()`, the value is initialised, and no other thread writes it without order. (The emulator
+    /// checks.)
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: usize) -> T {

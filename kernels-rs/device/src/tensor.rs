@@ -1,9 +1,9 @@
 //! Copies of blocks of tensors between global and shared memory by one thread (`cp.async.bulk.tensor`, sm_90).
 //!
-//! The tensor is described by a [`TensorMap`] that the host makes. A load arrives on a mbarrier with the bytes of the whole block,
-//! also where parts of it lie outside the tensor (those become zeros); stores leave such parts out. Coordinates count elements, the
-//! fastest dimension first, and may be negative. A block in shared memory begins at a multiple of 128 bytes (1024 if swizzled by 128
-//! bytes).
+//! The tensor is described by a [`TensorMap`] that the host makes. A load arrives on a mbarrier with the bytes of the
+//! whole block, also where parts of it lie outside the tensor (those become zeros); stores leave such parts out.
+//! Coordinates count elements, the fastest dimension first, and may be negative. A block in shared memory begins at a
+//! multiple of 128 bytes (1024 if swizzled by 128 bytes).
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::memory;
@@ -36,8 +36,8 @@ impl TensorMap {
     /// The tensor map at this generic address.
     ///
     /// # Safety
-    /// The address is a multiple of 64, and that of a tensor map that was there before the launch. (In the emulator it is what
-    /// `GlobalMemory::map_tensor` gives.)
+    /// The address is a multiple of 64, and that of a tensor map that was there before the launch. (In the emulator it
+    /// is what `GlobalMemory::map_tensor` gives.)
     #[inline(always)]
     pub const unsafe fn from_address(address: u64) -> Self {
         Self { address }
@@ -81,9 +81,10 @@ macro_rules! tensor_copies {
             #[doc = concat!("`cp.async.bulk.tensor.", $dimensions, "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [shared], [map, {coordinates}], [mbarrier];` (sm_90)")]
             ///
             /// # Safety
-            /// `shared` begins the block's bytes in shared memory, aligned as the map's swizzle needs; `mbarrier` is the shared address of
-            /// a barrier object that expects them. Until they have arrived nothing uses them or writes the tensor. The innermost coordinate is a
-            /// whole number of 16 bytes: an H200 was seen to end kernels with an illegal instruction at others.
+            /// `shared` begins the block's bytes in shared memory, aligned as the map's swizzle needs; `mbarrier` is
+            /// the shared address of a barrier object that expects them. Until they have arrived nothing uses them or
+            /// writes the tensor. The innermost coordinate is a whole number of 16 bytes: an H200 was seen to end
+            /// kernels with an illegal instruction at others.
             pub unsafe fn $load(shared: u32, map: TensorMap, coordinates: [i32; $dimensions], mbarrier: u32) {
                 device => {
                     core::arch::asm!(
@@ -118,9 +119,9 @@ macro_rules! tensor_copies {
             ///
             /// # Safety
             /// `shared` begins the block's bytes in shared memory, aligned as the map's swizzle needs, written before a
-            /// [`fence_proxy_async`](crate::fence::fence_proxy_async). Until the group has been waited for nothing writes them or uses the
-            /// tensor's. No coordinate is negative: an H200 ends the kernel with an illegal instruction then, though loads may start in
-            /// front of the tensor.
+            /// [`fence_proxy_async`](crate::fence::fence_proxy_async). Until the group has been waited for nothing
+            /// writes them or uses the tensor's. No coordinate is negative: an H200 ends the kernel with an illegal
+            /// instruction then, though loads may start in front of the tensor.
             pub unsafe fn $store(map: TensorMap, coordinates: [i32; $dimensions], shared: u32) {
                 device => {
                     core::arch::asm!(

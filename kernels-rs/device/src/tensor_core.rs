@@ -2,17 +2,18 @@
 //!
 //! The K products of an element of `D` and the accumulator are added in steps of a few products. In a step
 //! - products are exact, and their exponent is the sum of the factors' exponents, not normalised;
-//! - all terms are aligned to the greatest exponent among those that are not zero, and cut (towards zero) to 23 bits and some
-//!   extra bits after the point;
+//! - all terms are aligned to the greatest exponent among those that are not zero, and cut (towards zero) to 23 bits
+//!   and some extra bits after the point;
 //! - their sum is exact, and becomes the accumulator of the next step, cut to f32, or rounded to nearest even to f16.
 //!
-//! [`Architecture`] holds the numbers, which published measurements of such units give: <https://arxiv.org/abs/2512.07004> and
-//! <https://doi.org/10.7717/peerj-cs.330>.
+//! [`Architecture`] holds the numbers, which published measurements of such units give:
+//! <https://arxiv.org/abs/2512.07004> and <https://doi.org/10.7717/peerj-cs.330>.
 //!
 //! # Precision
-//! Whichever numbers hold, so long as a step has 4 products or more and no extra bit less than none, with `S = |c| + sum |a b|` the
-//! result differs from the exact sum by at most [`error_bound`]: in each step of n products each of n + 1 terms loses less than
-//! `2^-23` of the greatest power of two among them (at most `S`), and the result less than `2^-23` of itself.
+//! Whichever numbers hold, so long as a step has 4 products or more and no extra bit less than none, with
+//! `S = |c| + sum |a b|` the result differs from the exact sum by at most [`error_bound`]: in each step of n products
+//! each of n + 1 terms loses less than `2^-23` of the greatest power of two among them (at most `S`), and the result
+//! less than `2^-23` of itself.
 
 use crate::float::{BF16, F16, F32, Format, Rounding, TF32};
 
@@ -163,10 +164,11 @@ fn step(extra_bits: u32, factor: Factor, accumulator: Accumulator, a: &[u32], b:
     sum as f64 * 2f64.powi(greatest - kept as i32)
 }
 
-/// Greatest difference from the exact sum of `k` products and an accumulator, `magnitude` the sum of their absolute values
-/// (see the [module](self)).
+/// Greatest difference from the exact sum of `k` products and an accumulator, `magnitude` the sum of their absolute
+/// values (see the [module](self)).
 pub fn error_bound(accumulator: Accumulator, k: usize, magnitude: f64) -> f64 {
-    // Partial sums stay below `magnitude` times 1 + 1.5 k 2^-23; the factor 2 covers that and the rounding of the bound itself.
+    // Partial sums stay below `magnitude` times 1 + 1.5 k 2^-23; the factor 2 covers that and the rounding of the bound
+    // itself.
     let sums = 2.0 * 1.5 * k.max(4) as f64 * 2f64.powi(-23) * magnitude;
     match accumulator {
         // The least subnormals, where cut results end.

@@ -2,8 +2,8 @@
 
 /// Repeats a block with a variable that is a constant in each copy: `unroll!(i in 0 1 2 3 { sums[i] = 0; })`.
 ///
-/// Register arrays may be indexed by constants only: an array indexed by a loop variable whose loop the compiler chose not to unroll lies
-/// in local memory (ptxas reports a stack frame). The variable has type `usize`.
+/// Register arrays may be indexed by constants only: an array indexed by a loop variable whose loop the compiler chose
+/// not to unroll lies in local memory (ptxas reports a stack frame). The variable has type `usize`.
 #[macro_export]
 macro_rules! unroll {
     ($i:ident in $($n:literal)* $body:block) => { $( { let $i: usize = $n; $body } )* };

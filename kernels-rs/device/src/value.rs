@@ -1,6 +1,7 @@
 //! Values that memory holds.
 
-/// A value that one instruction can load or store: a number, or an array of 2 or 4 numbers, aligned to its size, up to 16 bytes.
+/// A value that one instruction can load or store: a number, or an array of 2 or 4 numbers, aligned to its size, up to
+/// 16 bytes.
 ///
 /// # Safety
 /// Implemented for plain numbers and arrays of them only: every bit pattern is a value and there is no padding.
@@ -54,7 +55,8 @@ pub unsafe trait Value: Copy + 'static {
     /// `st.shared`
     ///
     /// # Safety
-    /// `address` is that of a value in the block's shared memory, aligned to [`Value::BYTES`], that no other thread uses unordered.
+    /// `address` is that of a value in the block's shared memory, aligned to [`Value::BYTES`], that no other thread
+    /// uses unordered.
     #[cfg(target_arch = "nvptx64")]
     unsafe fn store_shared(self, address: u32);
 
@@ -67,7 +69,8 @@ pub unsafe trait Value: Copy + 'static {
     fn to_bytes(self, bytes: &mut [u8]);
 }
 
-/// `Value` for a number or an array: its PTX type, register class, the type that travels in the register, and how many there are.
+/// `Value` for a number or an array: its PTX type, register class, the type that travels in the register, and how many
+/// there are.
 macro_rules! value {
     ($type:ty, $ptx:literal, $class:ident, $register:ty, [$($index:literal)*], $operands:literal, $address:literal, |$value:ident| $split:expr, |$parts:ident| $join:expr) => {
         // SAFETY: numbers and arrays of numbers.

@@ -1,7 +1,7 @@
 //! Instructions that lanes of a warp execute together: shuffles, votes, matches, reductions, barriers.
 //!
-//! Each has a mask of the lanes that take part; every lane of the mask executes the instruction with the same mask. Operands
-//! are in the order of the PTX instruction.
+//! Each has a mask of the lanes that take part; every lane of the mask executes the instruction with the same mask.
+//! Operands are in the order of the PTX instruction.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::{FaultKind, thread, warp};
@@ -50,9 +50,10 @@ macro_rules! shuffles {
     ($($name:ident, $with:ident, $mode:literal, $shuffle:ident, $source:literal;)*) => { intrinsic! { $(
         #[doc = concat!("`a` of lane ", $source, ", or this lane's own where that lane is out of range.")]
         ///
-        /// `c` holds the limit in bits 0 to 4 and the mask of segments in bits 8 to 12. With `s` the mask, a lane's segment is the lanes
-        /// that agree with it in the bits of `s`; sources range over the segment up to (for `up`: from) `lane & s | limit & !s`. A warp
-        /// in segments of `w` lanes: `(32 - w) << 8 | 31` (for `up`: `(32 - w) << 8`).
+        /// `c` holds the limit in bits 0 to 4 and the mask of segments in bits 8 to 12. With `s` the mask, a lane's
+        /// segment is the lanes that agree with it in the bits of `s`; sources range over the segment up to (for `up`:
+        /// from) `lane & s | limit & !s`. A warp in segments of `w` lanes: `(32 - w) << 8 | 31` (for `up`:
+        /// `(32 - w) << 8`).
         ///
         /// # PTX
         #[doc = concat!("`shfl.sync.", $mode, ".b32 d, a, b, c, mask;`")]
@@ -152,7 +153,8 @@ intrinsic! {
         emulator => { ballot("vote_sync_ballot_b32", predicate, mask) }
     }
 
-    /// The lanes that are active at this moment. Which lanes run together is the hardware's choice: results must not depend on it.
+    /// The lanes that are active at this moment. Which lanes run together is the hardware's choice: results must not
+    /// depend on it.
     ///
     /// # PTX
     /// `activemask.b32 d;`
@@ -184,7 +186,8 @@ intrinsic! {
         emulator => { warp::sync("bar_warp_sync", mask) }
     }
 
-    /// Elects one lane of `mask`: its number, and whether it is this lane. Which one is the hardware's choice (the emulator's: the lowest).
+    /// Elects one lane of `mask`: its number, and whether it is this lane. Which one is the hardware's choice (the
+    /// emulator's: the lowest).
     ///
     /// # PTX
     /// `elect.sync d|p, mask;` (sm_90)

@@ -1,7 +1,8 @@
-//! Products of matrices by a warpgroup (`wgmma`, sm_90a): `D = A B + D` with `A` of 64 x K, `B` of K x N, `D` of 64 x N.
+//! Products of matrices by a warpgroup (`wgmma`, sm_90a): `D = A B + D` with `A` of 64 x K, `B` of K x N, `D` of 64 x
+//! N.
 //!
-//! Four warps, the first of which has a number that is a multiple of 4, execute every function of this module together. `B` lies in
-//! shared memory, `A` in shared memory or in registers, `D` in registers. Products are asynchronous:
+//! Four warps, the first of which has a number that is a multiple of 4, execute every function of this module together.
+//! `B` lies in shared memory, `A` in shared memory or in registers, `D` in registers. Products are asynchronous:
 //!
 //! ```text
 //! wgmma_fence();                    // registers and what was written before are seen
@@ -11,12 +12,12 @@
 //! d.hold();                         // what follows does not move before the wait
 //! ```
 //!
-//! Between `wgmma_fence` and the end of the wait nothing else may use the registers of `D` (and of `A`). Shared memory that threads
-//! wrote themselves needs [`fence_proxy_async`](crate::fence::fence_proxy_async) and a barrier first.
+//! Between `wgmma_fence` and the end of the wait nothing else may use the registers of `D` (and of `A`). Shared memory
+//! that threads wrote themselves needs [`fence_proxy_async`](crate::fence::fence_proxy_async) and a barrier first.
 //!
 //! # Layout
-//! [`atoms::wgmma`](fringes_layout_core::atoms::wgmma) has the fragments in registers as data. `D` is tiles of 8 columns: with warp `w` of the
-//! warpgroup, rows `i` and columns `k`, register `r` of `N / 2` is
+//! [`atoms::wgmma`](fringes_layout_core::atoms::wgmma) has the fragments in registers as data. `D` is tiles of 8
+//! columns: with warp `w` of the warpgroup, rows `i` and columns `k`, register `r` of `N / 2` is
 //!
 //! ```text
 //! tile r / 4, and in it   r<->k0 i3  t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2  w<->i4 i5
@@ -28,14 +29,15 @@
 //! Matrices in shared memory: see [`Descriptor`] and [`atoms::descriptor`](fringes_layout_core::atoms::descriptor).
 //!
 //! # Precision
-//! Integer products are exact; sums wrap modulo 2^32. Sums of floating-point products are not IEEE: the order and the bits kept
-//! before the result are not specified. (The emulator sums exact products in f64 in the order of K, adds the accumulator last, and rounds
-//! once to f32.)
+//! Integer products are exact; sums wrap modulo 2^32. Sums of floating-point products are not IEEE: the order and the
+//! bits kept before the result are not specified. (The emulator sums exact products in f64 in the order of K, adds the
+//! accumulator last, and rounds once to f32.)
 //!
 //! # In the emulator
-//! Registers of `D` hold marks from a product to [`Accumulator::hold`] after the wait: reading them before gives nonsense, and storing
-//! them, or a product on an array of which a part was overwritten, is a fault. Registers of `A` are taken when the product is issued:
-//! that they are changed too early is not seen. A [`wgmma_fence`] must have been executed since the registers of `D` were held last.
+//! Registers of `D` hold marks from a product to [`Accumulator::hold`] after the wait: reading them before gives
+//! nonsense, and storing them, or a product on an array of which a part was overwritten, is a fault. Registers of `A`
+//! are taken when the product is issued: that they are changed too early is not seen. A [`wgmma_fence`] must have been
+//! executed since the registers of `D` were held last.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use fringes_emulator::warpgroup::{self, Elements, Left, Product};
@@ -44,7 +46,8 @@ pub use fringes_layout_core::atoms::descriptor::{Descriptor, Swizzle};
 
 /// Registers of `D`.
 pub trait Accumulator {
-    /// Zeros. (An array expression of f32 zeros becomes a loop, and a long one that is not unrolled keeps the array in memory.)
+    /// Zeros. (An array expression of f32 zeros becomes a loop, and a long one that is not unrolled keeps the array in
+    /// memory.)
     fn zero() -> Self;
 
     /// Does nothing, but what uses the registers after it stays after it, and what precedes stays before.
@@ -65,7 +68,8 @@ const fn elements(ptx: &str) -> Elements {
 /// The bits of registers.
 #[cfg(not(target_arch = "nvptx64"))]
 fn words<T>(registers: &mut [T]) -> &mut [u32] {
-    // SAFETY: registers are i32 or f32, whose size and alignment are those of u32, and every bit pattern is a value of each.
+    // SAFETY: registers are i32 or f32, whose size and alignment are those of u32, and every bit pattern is a value of
+    // each.
     unsafe { core::slice::from_raw_parts_mut(registers.as_mut_ptr().cast(), registers.len()) }
 }
 
@@ -116,8 +120,8 @@ macro_rules! product {
             #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, a, b, accumulate", $immediates, ";` (sm_90a)")]
             ///
             /// # Safety
-            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised shared memory;
-            /// nothing uses `d` or writes the memory until [`wgmma_wait_group`].
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised
+            /// shared memory; nothing uses `d` or writes the memory until [`wgmma_wait_group`].
             pub unsafe fn $ss(d: &mut [$element; $half], a: Descriptor, b: Descriptor, accumulate: bool) {
                 device => {
                     crate::intrinsic::convergent();
@@ -140,8 +144,8 @@ macro_rules! product {
             #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, {a0, a1, a2, a3}, b, accumulate", $immediates, ";` (sm_90a)")]
             ///
             /// # Safety
-            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of initialised shared memory;
-            /// nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`].
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of
+            /// initialised shared memory; nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`].
             pub unsafe fn $rs(d: &mut [$element; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
                 device => {
                     crate::intrinsic::convergent();
@@ -162,7 +166,8 @@ macro_rules! product {
     };
 }
 
-/// As `product`, where each matrix in shared memory is K-major (0) or, transposed, contiguous in its rows of `B`, columns of `A` (1).
+/// As `product`, where each matrix in shared memory is K-major (0) or, transposed, contiguous in its rows of `B`,
+/// columns of `A` (1).
 macro_rules! product_transposed {
     ($half:literal [$($i:literal)*] ($ss:ident, $rs:ident, $ptx:literal, $element:ty, $immediates:literal, $what:literal)) => {
         intrinsic! {
@@ -172,8 +177,9 @@ macro_rules! product_transposed {
             #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, a, b, accumulate", $immediates, ", TRANSPOSE_A, TRANSPOSE_B;` (sm_90a)")]
             ///
             /// # Safety
-            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised shared memory;
-            /// nothing uses `d` or writes the memory until [`wgmma_wait_group`]. The constants are 0 or 1.
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with descriptors of initialised
+            /// shared memory; nothing uses `d` or writes the memory until [`wgmma_wait_group`]. The constants are 0
+            /// or 1.
             pub unsafe fn $ss<const TRANSPOSE_A: u32, const TRANSPOSE_B: u32>(d: &mut [$element; $half], a: Descriptor, b: Descriptor, accumulate: bool) {
                 device => {
                     crate::intrinsic::convergent();
@@ -197,8 +203,9 @@ macro_rules! product_transposed {
             #[doc = concat!("`wgmma.mma_async.sync.aligned.", $ptx, " d, {a0, a1, a2, a3}, b, accumulate", $immediates, ", TRANSPOSE_B;` (sm_90a)")]
             ///
             /// # Safety
-            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of initialised shared memory;
-            /// nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`]. The constant is 0 or 1.
+            /// All threads of the warpgroup execute it together, after [`wgmma_fence`], with a descriptor of
+            /// initialised shared memory; nothing uses `d`, or writes `a` or the memory, until [`wgmma_wait_group`].
+            /// The constant is 0 or 1.
             pub unsafe fn $rs<const TRANSPOSE_B: u32>(d: &mut [$element; $half], a: [u32; 4], b: Descriptor, accumulate: bool) {
                 device => {
                     crate::intrinsic::convergent();
@@ -220,8 +227,8 @@ macro_rules! product_transposed {
 }
 
 intrinsic! {
-    /// Has the products that follow see this warpgroup's earlier accesses to their registers. Needed before the first product and
-    /// whenever registers of `A` or `D` have been written since.
+    /// Has the products that follow see this warpgroup's earlier accesses to their registers. Needed before the first
+    /// product and whenever registers of `A` or `D` have been written since.
     ///
     /// # PTX
     /// `wgmma.fence.sync.aligned;` (sm_90a)
@@ -251,7 +258,8 @@ intrinsic! {
         emulator => { warpgroup::commit() }
     }
 
-    /// Waits until at most `PENDING` of the newest groups are still under way. Call [`Accumulator::hold`] on what is read then.
+    /// Waits until at most `PENDING` of the newest groups are still under way. Call [`Accumulator::hold`] on what is
+    /// read then.
     ///
     /// # PTX
     /// `wgmma.wait_group.sync.aligned n;` (sm_90a)
@@ -266,14 +274,15 @@ intrinsic! {
         emulator => { warpgroup::wait(PENDING) }
     }
 
-    /// Raises the number of registers of each thread of the warp to `REGISTERS`; waits until the block has as many free.
+    /// Raises the number of registers of each thread of the warp to `REGISTERS`; waits until the block has as many
+    /// free.
     ///
     /// # PTX
     /// `setmaxnreg.inc.sync.aligned.u32 n;` (sm_90a)
     ///
     /// # Safety
-    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no less than now. The
-    /// kernel declares the registers that it starts with.
+    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no less
+    /// than now. The kernel declares the registers that it starts with.
     pub unsafe fn setmaxnreg_inc<const REGISTERS: u32>() {
         device => {
             crate::intrinsic::convergent();
@@ -288,8 +297,8 @@ intrinsic! {
     /// `setmaxnreg.dec.sync.aligned.u32 n;` (sm_90a)
     ///
     /// # Safety
-    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no more than now. The
-    /// kernel declares the registers that it starts with.
+    /// All warps of the warpgroup execute it, at the same place; `REGISTERS` is a multiple of 8 from 24 to 256, no more
+    /// than now. The kernel declares the registers that it starts with.
     pub unsafe fn setmaxnreg_dec<const REGISTERS: u32>() {
         device => {
             crate::intrinsic::convergent();

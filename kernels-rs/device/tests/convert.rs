@@ -6,7 +6,8 @@ use common::thread;
 use fringes_device::convert::*;
 use half::{bf16, f16};
 
-/// f32 of every exponent and sign, around the places where narrow formats round: the middles of numbers of 7, 10 and 11 stored bits.
+/// f32 of every exponent and sign, around the places where narrow formats round: the middles of numbers of 7, 10 and 11
+/// stored bits.
 fn floats() -> impl Iterator<Item = f32> {
     let fractions = [
         0u32, 1, 0x1000, 0x2000, 0x3000, 0x8000, 0x1_8000, 0x40_0000, 0x55_5555, 0x7f_0000, 0x7f_8000, 0x7f_e000,

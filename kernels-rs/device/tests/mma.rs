@@ -1,4 +1,5 @@
-//! Twins of `mma.sync` against plain products of matrices, and the model of sums against what is published of the hardware.
+//! Twins of `mma.sync` against plain products of matrices, and the model of sums against what is published of the
+//! hardware.
 
 mod common;
 
@@ -155,7 +156,8 @@ fn sum(architecture: fringes_device::tensor_core::Architecture, a: &[f32], b: &[
 fn terms_are_cut_below_the_last_place_that_is_kept() {
     let ones = |count: usize| vec![1.0; count];
     for (architecture, extra) in [(AMPERE, 1), (HOPPER, 2)] {
-        // Two terms of half a unit in the last place of 1 make one unit; those below the extra bits are lost, however many they are.
+        // Two terms of half a unit in the last place of 1 make one unit; those below the extra bits are lost, however
+        // many they are.
         let half_place = 2f32.powi(-24);
         assert_eq!(sum(architecture, &[half_place, half_place], &ones(2), 1.0), 1.0 + f32::EPSILON);
         // Eight of the last place that is kept count; of the place below it none does.

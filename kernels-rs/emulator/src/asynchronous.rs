@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory (`cp.async`).
 //!
-//! A copy takes its source's bytes when it is issued, but they arrive as late as they may: when the thread waits for its group.
-//! Until then any access to the destination is a fault, and so is a store to the source.
+//! A copy takes its source's bytes when it is issued, but they arrive as late as they may: when the thread waits for
+//! its group. Until then any access to the destination is a fault, and so is a store to the source.
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -59,8 +59,8 @@ impl Copies {
     }
 }
 
-/// `cp.async`: copies `source_bytes` of the `bytes` (4, 8, 16) from global to shared memory, zeros for the rest, not before the
-/// copy is committed and waited for is the result there to be read.
+/// `cp.async`: copies `source_bytes` of the `bytes` (4, 8, 16) from global to shared memory, zeros for the rest, not
+/// before the copy is committed and waited for is the result there to be read.
 #[track_caller]
 pub fn copy_async(shared: u32, global: u64, bytes: u32, source_bytes: u32) {
     let at = Location::caller();
@@ -91,9 +91,11 @@ pub fn copy_async_wait_all() {
     copy_async_commit();
     copy_async_wait(0);
 }
-/// `cp.async.mbarrier.arrive`: arrives on the mbarrier when this thread's earlier copies are complete. `noinc`: as the PTX suffix.
+/// `cp.async.mbarrier.arrive`: arrives on the mbarrier when this thread's earlier copies are complete. `noinc`: as the
+/// PTX suffix.
 ///
-/// The copies complete, and the arrival comes, when some thread tests the mbarrier, or the thread itself waits for the copies.
+/// The copies complete, and the arrival comes, when some thread tests the mbarrier, or the thread itself waits for the
+/// copies.
 #[track_caller]
 pub fn copy_async_arrive(mbarrier: u32, noinc: bool) {
     let at = Location::caller();

@@ -40,13 +40,14 @@ pub(crate) struct Barrier {
     trues: u32,
 }
 
-/// Hardware barrier `id` (0..16) with `threads` participants (`None`: all threads of the block). Returns the number of true predicates
-/// for [`Arrival::Reduce`], else 0. Orders the memory accesses of the participants.
+/// Hardware barrier `id` (0..16) with `threads` participants (`None`: all threads of the block). Returns the number of
+/// true predicates for [`Arrival::Reduce`], else 0. Orders the memory accesses of the participants.
 ///
-/// Without a count the barrier waits for all threads of the block that have not returned from the kernel, as current hardware does; but
-/// PTX counts all threads of the block, so threads that returned before are a fault. If `name` begins with `bar_` or ends
-/// with `aligned`, the lanes of a warp have to come together, by the same source line. A count is a multiple of 32: PTX counts
-/// whole warps, and a partial last warp of the block counts as 32. [`Arrival::Arrive`] needs a count.
+/// Without a count the barrier waits for all threads of the block that have not returned from the kernel, as current
+/// hardware does; but PTX counts all threads of the block, so threads that returned before are a fault. If `name`
+/// begins with `bar_` or ends with `aligned`, the lanes of a warp have to come together, by the same source line. A
+/// count is a multiple of 32: PTX counts whole warps, and a partial last warp of the block counts as 32.
+/// [`Arrival::Arrive`] needs a count.
 #[track_caller]
 pub fn barrier(name: &'static str, id: u32, threads: Option<u32>, arrival: Arrival) -> u32 {
     let at = Location::caller();

@@ -93,7 +93,8 @@ impl GlobalMemory {
     #[track_caller]
     pub fn write<T: Element>(&mut self, buffer: Buffer<T>, values: &[T]) {
         assert!(values.len() <= buffer.len, "{} values written to a buffer of {}", values.len(), buffer.len);
-        // SAFETY: the values are plain numbers without padding, so each of their bytes is initialised; the slice is theirs.
+        // SAFETY: the values are plain numbers without padding, so each of their bytes is initialised; the slice is
+        // theirs.
         let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
         let (index, _) = self.find(buffer);
         self.buffers[index].fill(bytes);

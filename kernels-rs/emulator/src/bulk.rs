@@ -37,8 +37,8 @@ pub(crate) struct Stores {
     read: usize,
 }
 
-/// `cp.async.bulk` from global to shared memory: `bytes` bytes that arrive on the mbarrier; to the same place in each block of the cluster
-/// whose bit in `ranks` is set, if given.
+/// `cp.async.bulk` from global to shared memory: `bytes` bytes that arrive on the mbarrier; to the same place in each
+/// block of the cluster whose bit in `ranks` is set, if given.
 #[track_caller]
 pub fn bulk_load(shared: u32, global: u64, bytes: u32, mbarrier: u32, ranks: Option<u16>) {
     let at = Location::caller();
@@ -56,7 +56,8 @@ pub fn bulk_load(shared: u32, global: u64, bytes: u32, mbarrier: u32, ranks: Opt
     });
 }
 
-/// `cp.async.bulk` from the block's shared memory to that of a block of the cluster, by cluster addresses of the same block.
+/// `cp.async.bulk` from the block's shared memory to that of a block of the cluster, by cluster addresses of the same
+/// block.
 #[track_caller]
 pub fn bulk_to_cluster(to: u32, from: u32, bytes: u32, mbarrier: u32) {
     let at = Location::caller();
@@ -83,7 +84,8 @@ pub fn bulk_store(global: u64, shared: u32, bytes: u32) {
     with(|m| m.bulk_store("cp.async.bulk", global, shared, bytes, None, at));
 }
 
-/// `cp.reduce.async.bulk`: replaces each value of `size` bytes (4 or 8) in global memory by `operation(it, the value in shared memory)`.
+/// `cp.reduce.async.bulk`: replaces each value of `size` bytes (4 or 8) in global memory by
+/// `operation(it, the value in shared memory)`.
 #[track_caller]
 pub fn bulk_reduce(global: u64, shared: u32, bytes: u32, size: usize, operation: fn(u64, u64) -> u64) {
     let at = Location::caller();
@@ -107,8 +109,8 @@ pub fn bulk_commit() {
     });
 }
 
-/// `cp.async.bulk.wait_group`: until at most `pending` of this thread's newest groups are pending; with `read`, until their sources have
-/// been read.
+/// `cp.async.bulk.wait_group`: until at most `pending` of this thread's newest groups are pending; with `read`, until
+/// their sources have been read.
 #[track_caller]
 pub fn bulk_wait(pending: u32, read: bool) {
     with(|m| {
@@ -134,8 +136,9 @@ pub fn bulk_wait(pending: u32, read: bool) {
     });
 }
 
-/// `cp.async.bulk.tensor` from global to shared memory: the box of the tensor map at these coordinates, which count elements, the
-/// fastest dimension first. What lies outside of the tensor becomes zeros, and counts among the bytes that arrive.
+/// `cp.async.bulk.tensor` from global to shared memory: the box of the tensor map at these coordinates, which count
+/// elements, the fastest dimension first. What lies outside of the tensor becomes zeros, and counts among the bytes
+/// that arrive.
 #[track_caller]
 pub fn tensor_load(shared: u32, map: u64, coordinates: &[i32], mbarrier: u32, ranks: Option<u16>) {
     let at = Location::caller();
@@ -159,7 +162,8 @@ pub fn tensor_load(shared: u32, map: u64, coordinates: &[i32], mbarrier: u32, ra
     });
 }
 
-/// `cp.async.bulk.tensor` from shared to global memory, as part of the thread's current group. What lies outside of the tensor is left out.
+/// `cp.async.bulk.tensor` from shared to global memory, as part of the thread's current group. What lies outside of the
+/// tensor is left out.
 #[track_caller]
 pub fn tensor_store(map: u64, coordinates: &[i32], shared: u32) {
     let at = Location::caller();

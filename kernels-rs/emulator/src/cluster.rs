@@ -1,8 +1,8 @@
 //! Clusters: blocks that run at the same time and reach each other's shared memory. For the twins of intrinsics.
 //!
-//! The threads of all blocks of a cluster run together, those of block (rank) 0 first. Their shared memory is one region, in which each
-//! block has a part. A cluster address has one more than the rank of another block in its highest byte; addresses of the own block are
-//! those that it has there.
+//! The threads of all blocks of a cluster run together, those of block (rank) 0 first. Their shared memory is one
+//! region, in which each block has a part. A cluster address has one more than the rank of another block in its highest
+//! byte; addresses of the own block are those that it has there.
 
 use std::panic::Location;
 
@@ -158,7 +158,8 @@ impl Machine {
         if own { address.into() } else { REMOTE | u64::from(rank) << RANK_SHIFT | u64::from(address) }
     }
 
-    /// Start of the part of shared memory that an address is in, and the offset in it. That another block cannot be reached is reported.
+    /// Start of the part of shared memory that an address is in, and the offset in it. That another block cannot be
+    /// reached is reported.
     #[inline]
     pub(crate) fn shared_place(&mut self, address: u64, at: &'static Location<'static>) -> (usize, usize) {
         if address & REMOTE == 0 { (self.shared_base, address as usize) } else { self.remote_place(address, at) }

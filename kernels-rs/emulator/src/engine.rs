@@ -1,10 +1,11 @@
 //! Engines: what copies in bulk and multiplies matrices beside the threads.
 //!
-//! An operation of an engine is done when it is issued, but recorded as the engine's ([`order`](crate::order)): until a thread waits
-//! for it, that thread's accesses to what the operation writes, and its writes to what the operation reads, are unordered with it.
+//! An operation of an engine is done when it is issued, but recorded as the engine's ([`order`](crate::order)): until a
+//! thread waits for it, that thread's accesses to what the operation writes, and its writes to what the operation
+//! reads, are unordered with it.
 //!
-//! Engines access memory by another proxy than the threads. What a thread wrote is theirs to use after a `fence.proxy.async` of that
-//! thread, which must come before the issue of the operation by the order of barriers.
+//! Engines access memory by another proxy than the threads. What a thread wrote is theirs to use after a
+//! `fence.proxy.async` of that thread, which must come before the issue of the operation by the order of barriers.
 
 use std::panic::Location;
 
@@ -114,8 +115,8 @@ impl Machine {
         Some(Stretch { space, index, offset, address, bytes })
     }
 
-    /// An engine reads: checks order, proxy, and that the bytes are initialised; whether all was well. `issuers` are the threads for
-    /// which it does so.
+    /// An engine reads: checks order, proxy, and that the bytes are initialised; whether all was well. `issuers` are
+    /// the threads for which it does so.
     pub(crate) fn engine_reads(
         &mut self,
         (engine, clock): (usize, u32),
@@ -170,8 +171,8 @@ impl Machine {
         self.progress += 1;
     }
 
-    /// Checks that what threads wrote to 16 bytes has been fenced for the engines, and that the engine's own earlier writes have been
-    /// waited for; whether both are so.
+    /// Checks that what threads wrote to 16 bytes has been fenced for the engines, and that the engine's own earlier
+    /// writes have been waited for; whether both are so.
     #[allow(clippy::too_many_arguments)] // An access has that many properties.
     fn check_proxy(
         &mut self,
@@ -241,7 +242,8 @@ impl Machine {
     }
 }
 
-/// Divides `bytes` bytes from a place on into pieces that lie within 16 bytes and are powers of two: distances from the place, and sizes.
+/// Divides `bytes` bytes from a place on into pieces that lie within 16 bytes and are powers of two: distances from the
+/// place, and sizes.
 fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

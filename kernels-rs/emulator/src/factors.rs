@@ -1,7 +1,7 @@
 //! Products of matrices by a warpgroup: where the elements of their factors and sums lie, and the arithmetic.
 //!
-//! Every product has 64 rows, N columns, and 32 bytes of K: factors are kept here as rows of 32 bytes, those of `A` and those of the
-//! transpose of `B`.
+//! Every product has 64 rows, N columns, and 32 bytes of K: factors are kept here as rows of 32 bytes, those of `A` and
+//! those of the transpose of `B`.
 
 use fringes_layout_core::atoms::descriptor::{Descriptor, Fields, Swizzle};
 
@@ -24,7 +24,8 @@ pub(crate) const ROW: usize = 32;
 /// 16 bytes of a factor in shared memory: their address, and what they are.
 pub(crate) struct Chunk {
     pub(crate) address: u32,
-    /// Row that they belong to, and byte in it; if transposed the first of eight rows, which one element of 16 bits each belongs to.
+    /// Row that they belong to, and byte in it; if transposed the first of eight rows, which one element of 16 bits
+    /// each belongs to.
     row: usize,
     byte: usize,
 }

@@ -18,10 +18,11 @@ pub enum FaultKind {
     Barrier,
     /// Memory of an asynchronous copy used while the copy is under way, or a copy that is never waited for.
     AsynchronousCopy,
-    /// Registers or memory of a product of a warpgroup used before it is waited for, registers that no fence orders before it, or a
-    /// product that is never waited for.
+    /// Registers or memory of a product of a warpgroup used before it is waited for, registers that no fence orders
+    /// before it, or a product that is never waited for.
     AsynchronousProduct,
-    /// Memory that threads wrote, used by a bulk or tensor copy or by a product of a warpgroup without a fence between the two proxies.
+    /// Memory that threads wrote, used by a bulk or tensor copy or by a product of a warpgroup without a fence between
+    /// the two proxies.
     Proxy,
     /// A phase of an mbarrier that expects other bytes than copies bring.
     ByteCount,

@@ -61,7 +61,8 @@ impl Launch {
         }
     }
 
-    /// Sets the blocks of a cluster, which run at the same time; without it they are those that the kernel declares, or one.
+    /// Sets the blocks of a cluster, which run at the same time; without it they are those that the kernel declares, or
+    /// one.
     pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
         self.shape.cluster = blocks;
         self
@@ -73,15 +74,15 @@ impl Launch {
         self
     }
 
-    /// Runs blocks, threads and woken threads in an order drawn from `seed` instead of by index: a kernel whose result depends on
-    /// the order shows it under some seed.
+    /// Runs blocks, threads and woken threads in an order drawn from `seed` instead of by index: a kernel whose result
+    /// depends on the order shows it under some seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.shape.seed = Some(seed);
         self
     }
 
-    /// Sets the size of each thread's stack, 1 MiB if not set. Only pages that a thread touches take memory; a thread that needs more ends
-    /// the process.
+    /// Sets the size of each thread's stack, 1 MiB if not set. Only pages that a thread touches take memory; a thread
+    /// that needs more ends the process.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.shape.stack_bytes = bytes;
         self
@@ -89,8 +90,8 @@ impl Launch {
 
     /// Runs `kernel` once per thread, block after block.
     ///
-    /// A launch that breaks the kernel's declaration, or that no device takes, is a fault, and nothing runs. After a panic, and when no
-    /// thread of a block can go on, the launch ends; after other faults it goes on.
+    /// A launch that breaks the kernel's declaration, or that no device takes, is a fault, and nothing runs. After a
+    /// panic, and when no thread of a block can go on, the launch ends; after other faults it goes on.
     ///
     /// # Panics
     /// If called from within a kernel, or when there is no memory for the threads' stacks.

@@ -1,6 +1,7 @@
 //! The state of a running launch, and how the functions of this crate reach it.
 //!
-//! One launch at a time runs on an operating system's thread; a thread-local pointer leads from the kernel's code to its machine.
+//! One launch at a time runs on an operating system's thread; a thread-local pointer leads from the kernel's code to
+//! its machine.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -138,8 +139,8 @@ pub(crate) struct Machine {
 pub(crate) fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
     let machine = CURRENT.get();
     assert!(!machine.is_null(), "an instruction of a kernel was called outside of fringes_emulator::Launch::run");
-    // SAFETY: `Current` keeps the pointer valid while it is set. No other reference exists: the machine belongs to this thread,
-    // every access to it is inside this function, and `f` neither suspends nor calls back.
+    // SAFETY: `Current` keeps the pointer valid while it is set. No other reference exists: the machine belongs to this
+    // thread, every access to it is inside this function, and `f` neither suspends nor calls back.
     f(unsafe { &mut *machine })
 }
 

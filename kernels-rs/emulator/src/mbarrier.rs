@@ -1,9 +1,10 @@
 //! Mbarriers: barriers whose state is an object of 8 bytes in shared memory.
 //!
-//! The state is kept beside the memory, not in its bytes: plain accesses to a live object are faults, as their result is not defined.
+//! The state is kept beside the memory, not in its bytes: plain accesses to a live object are faults, as their result
+//! is not defined.
 //!
-//! A phase completes when all arrivals have come and the bytes that copies bring are those that it expects. Bytes arrive as late as they
-//! may: when somebody tests a phase that lacks nothing else.
+//! A phase completes when all arrivals have come and the bytes that copies bring are those that it expects. Bytes
+//! arrive as late as they may: when somebody tests a phase that lacks nothing else.
 
 use std::panic::Location;
 
@@ -51,7 +52,8 @@ pub(crate) struct Mbarrier {
 
 /// `mbarrier.init` of the 8-byte object at shared address `address` with `count` expected arrivals.
 ///
-/// Other threads may use the object after something that orders them (a barrier). Initialising a live object is a fault.
+/// Other threads may use the object after something that orders them (a barrier). Initialising a live object is a
+/// fault.
 #[track_caller]
 pub fn mbarrier_init(address: u32, count: u32) {
     let at = Location::caller();
@@ -114,7 +116,8 @@ pub fn mbarrier_test_wait(address: u32, token: u64) -> bool {
     })
 }
 
-/// `mbarrier.test_wait.parity`: has the phase of this parity (0 or 1) completed? Acquires if so. Lets other threads run.
+/// `mbarrier.test_wait.parity`: has the phase of this parity (0 or 1) completed? Acquires if so. Lets other threads
+/// run.
 #[track_caller]
 pub fn mbarrier_test_wait_parity(address: u32, parity: u32) -> bool {
     let at = Location::caller();
@@ -124,7 +127,8 @@ pub fn mbarrier_test_wait_parity(address: u32, parity: u32) -> bool {
     })
 }
 
-/// Number of arrivals that the current phase still lacks (`mbarrier.pending_count` of the token that an arrival would return).
+/// Number of arrivals that the current phase still lacks (`mbarrier.pending_count` of the token that an arrival would
+/// return).
 #[track_caller]
 pub fn mbarrier_pending_count(address: u32) -> u32 {
     let at = Location::caller();
@@ -200,7 +204,8 @@ impl Machine {
         self.progress += 1;
     }
 
-    /// The live mbarrier at an address, and its place; that there is none, or that its initialisation is not ordered before, is reported.
+    /// The live mbarrier at an address, and its place; that there is none, or that its initialisation is not ordered
+    /// before, is reported.
     fn mbarrier(&mut self, address: u64, what: &str, at: &'static Location<'static>) -> Option<(usize, &mut Mbarrier)> {
         let place = self.mbarrier_place(address, what, at)?;
         if !self.mbarriers.contains_key(&place) {
@@ -293,8 +298,8 @@ impl Machine {
         }
     }
 
-    /// A copy of the running thread, to bring `bytes` bytes, is to arrive on the mbarrier at an address: the engine and clock that it is
-    /// done by.
+    /// A copy of the running thread, to bring `bytes` bytes, is to arrive on the mbarrier at an address: the engine and
+    /// clock that it is done by.
     pub(crate) fn copy_arrives(
         &mut self,
         address: u64,

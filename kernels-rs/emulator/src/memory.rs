@@ -1,7 +1,7 @@
 //! Shared and global memory. For the twins of intrinsics.
 //!
-//! Shared addresses are byte offsets from the start of the block's dynamic shared memory. Global addresses are those of the
-//! buffers of a [`GlobalMemory`](crate::GlobalMemory).
+//! Shared addresses are byte offsets from the start of the block's dynamic shared memory. Global addresses are those of
+//! the buffers of a [`GlobalMemory`](crate::GlobalMemory).
 
 use std::panic::Location;
 
@@ -28,10 +28,12 @@ pub enum Space {
     Global,
 }
 
-/// How often a thread loads from one address by one instruction, and does nothing else with memory, until it counts as polling.
+/// How often a thread loads from one address by one instruction, and does nothing else with memory, until it counts as
+/// polling.
 const POLLING_LOADS: u32 = 100_000;
 
-/// Loads `bytes.len()` bytes (1, 2, 4, 8 or 16) from `address`, which must be a multiple of that length. On a fault zeros come.
+/// Loads `bytes.len()` bytes (1, 2, 4, 8 or 16) from `address`, which must be a multiple of that length. On a fault
+/// zeros come.
 #[track_caller]
 pub fn load(space: Space, address: u64, bytes: &mut [u8]) {
     let at = Location::caller();
@@ -48,12 +50,12 @@ pub fn store(space: Space, address: u64, bytes: &[u8]) {
     let at = Location::caller();
     with(|m| m.store(space, address, bytes, at));
 }
-/// An atomic read-modify-write of a word of 2, 4 or 8 bytes: stores `update(old)` and returns `old`. An update to the same value counts as
-/// a load, and lets other threads run first: it may be a look at what the thread waits for.
+/// An atomic read-modify-write of a word of 2, 4 or 8 bytes: stores `update(old)` and returns `old`. An update to the
+/// same value counts as a load, and lets other threads run first: it may be a look at what the thread waits for.
 ///
-/// Atomics race with other accesses that nothing orders, not with each other. They order other accesses through [`fence`]s only: what a
-/// thread did before a fence, after which its atomic wrote the word, happened before what another thread does after a fence
-/// that follows its own atomic on that word.
+/// Atomics race with other accesses that nothing orders, not with each other. They order other accesses through
+/// [`fence`]s only: what a thread did before a fence, after which its atomic wrote the word, happened before what
+/// another thread does after a fence that follows its own atomic on that word.
 #[track_caller]
 pub fn atomic(space: Space, address: u64, bytes: usize, update: impl FnOnce(u64) -> u64) -> u64 {
     let at = Location::caller();
@@ -68,7 +70,8 @@ pub fn atomic(space: Space, address: u64, bytes: usize, update: impl FnOnce(u64)
     old
 }
 
-/// `fence.acq_rel` / `membar`: orders this thread's accesses (with atomics, other threads may synchronise through them).
+/// `fence.acq_rel` / `membar`: orders this thread's accesses (with atomics, other threads may synchronise through
+/// them).
 #[track_caller]
 pub fn fence() {
     let at = Location::caller();
@@ -79,7 +82,8 @@ pub fn fence() {
 }
 
 impl Machine {
-    /// Checks bounds and alignment; the index of the region, `usize::MAX` for shared memory, and the offset from its start.
+    /// Checks bounds and alignment; the index of the region, `usize::MAX` for shared memory, and the offset from its
+    /// start.
     #[inline]
     pub(crate) fn place(
         &mut self,
@@ -142,7 +146,8 @@ impl Machine {
         Stamp { clock: self.clocks.now(self.current), thread: self.current as u16, site: self.sites.number(at) }
     }
 
-    /// Records an access in the shadow, and reports what it races with. Whether an asynchronous copy to there is under way.
+    /// Records an access in the shadow, and reports what it races with. Whether an asynchronous copy to there is under
+    /// way.
     #[inline]
     #[allow(clippy::too_many_arguments)] // An access has that many properties.
     pub(crate) fn check_order(

@@ -1,18 +1,19 @@
 //! What happened before what: vector clocks.
 //!
-//! Each thread has a clock, which grows when the thread tells others of its past: when it arrives at a barrier or executes a fence. A
-//! memory access carries the thread and its clock. An access `(clock, thread)` happened before what another thread does now if that
-//! thread has learned of `thread`'s past up to `clock` or later.
+//! Each thread has a clock, which grows when the thread tells others of its past: when it arrives at a barrier or
+//! executes a fence. A memory access carries the thread and its clock. An access `(clock, thread)` happened before what
+//! another thread does now if that thread has learned of `thread`'s past up to `clock` or later.
 //!
-//! Clocks never repeat within a launch: a block's begin above all of the blocks that ran before it (`base`), so the clock alone tells
-//! the block. Barriers that all threads of a block take part in are most of the order there is, and need one number: everything up to
-//! clock `floor` happened before what any thread of the block does now. Finer order (barriers of some threads, warps, mbarriers,
-//! atomics) takes a vector of clocks by thread, shared between the threads that learned the same; what a block learns of other blocks is a
-//! map by their `base`.
+//! Clocks never repeat within a launch: a block's begin above all of the blocks that ran before it (`base`), so the
+//! clock alone tells the block. Barriers that all threads of a block take part in are most of the order there is, and
+//! need one number: everything up to clock `floor` happened before what any thread of the block does now. Finer order
+//! (barriers of some threads, warps, mbarriers, atomics) takes a vector of clocks by thread, shared between the threads
+//! that learned the same; what a block learns of other blocks is a map by their `base`.
 //!
-//! What is done asynchronously (bulk copies, products of warpgroups) is done by *engines*: participants like threads, with numbers above
-//! theirs. An engine's access is recorded with the engine's clock; a thread that waits for it learns of the engine's past.
-//! So whatever uses memory of an operation that it has not waited for is unordered with the engine's access.
+//! What is done asynchronously (bulk copies, products of warpgroups) is done by *engines*: participants like threads,
+//! with numbers above theirs. An engine's access is recorded with the engine's clock; a thread that waits for it learns
+//! of the engine's past. So whatever uses memory of an operation that it has not waited for is unordered with the
+//! engine's access.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -155,7 +156,8 @@ impl Clocks {
         thread >= self.count
     }
 
-    /// An engine starts an operation for `issuers`: before it happened what all of them know. Returns the operation's clock.
+    /// An engine starts an operation for `issuers`: before it happened what all of them know. Returns the operation's
+    /// clock.
     pub(crate) fn start(&mut self, engine: usize, issuers: &[usize]) -> u32 {
         let threads = self.threads.len();
         let mut past = Past::default();
@@ -283,8 +285,8 @@ impl Clocks {
         self.threads[thread].past.merge(past);
     }
 
-    /// Some threads of the block meet: what each of `all` did before happened before what each of `waiting`, who are among them, does
-    /// from now on.
+    /// Some threads of the block meet: what each of `all` did before happened before what each of `waiting`, who are
+    /// among them, does from now on.
     pub(crate) fn meet(&mut self, all: impl Iterator<Item = usize> + Clone, waiting: impl Iterator<Item = usize>) {
         let (mut past, threads, mut newest) = (Past::default(), self.threads.len(), 0);
         for thread in all.clone() {
@@ -317,7 +319,8 @@ impl Clocks {
         }
     }
 
-    /// A thread executes a fence: what it has read through atomics becomes its past, and its past what it tells through atomics.
+    /// A thread executes a fence: what it has read through atomics becomes its past, and its past what it tells through
+    /// atomics.
     pub(crate) fn fence(&mut self, thread: usize) {
         let (threads, base, floor) = (self.threads.len(), self.base, self.floor);
         let clock = &mut self.threads[thread];
@@ -335,7 +338,8 @@ impl Clocks {
         clock.now += 1;
     }
 
-    /// A thread's atomic on a word hears what those before it passed on, and, if it writes, passes on what the thread tells.
+    /// A thread's atomic on a word hears what those before it passed on, and, if it writes, passes on what the thread
+    /// tells.
     pub(crate) fn pass(&mut self, thread: usize, word: &mut Passed, writes: bool) {
         let clock = &mut self.threads[thread];
         merge_foreigners(&mut clock.heard, word.0.as_ref());

@@ -33,7 +33,8 @@ impl Region {
         self.written[at / 8..(at + bytes) / 8].fill(0);
     }
 
-    /// Which of the bytes from `at` on are initialised, bit by byte. `at` is a multiple of `bytes`, which is 1, 2, 4, 8 or 16.
+    /// Which of the bytes from `at` on are initialised, bit by byte. `at` is a multiple of `bytes`, which is 1, 2, 4, 8
+    /// or 16.
     #[inline]
     fn written(&self, at: usize, bytes: usize) -> u32 {
         let word = u16::from_le_bytes([self.written[at / 8], self.written[at / 8 + 1]]);

@@ -17,8 +17,8 @@ pub(crate) struct Registers {
     set: Vec<(u32, &'static Location<'static>)>,
 }
 
-/// `setmaxnreg.inc` and `setmaxnreg.dec`: `count` registers for each thread of the warp. An increase waits until the block has as many
-/// free, if the kernel declares how many it starts with (`max_registers`, or `min_blocks`).
+/// `setmaxnreg.inc` and `setmaxnreg.dec`: `count` registers for each thread of the warp. An increase waits until the
+/// block has as many free, if the kernel declares how many it starts with (`max_registers`, or `min_blocks`).
 #[track_caller]
 pub fn set_registers(count: u32, increases: bool) {
     let at = Location::caller();

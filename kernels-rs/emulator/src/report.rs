@@ -10,8 +10,8 @@ use crate::{Fault, FaultKind};
 pub struct Count {
     /// By threads.
     pub threads: u64,
-    /// By warps: lanes that execute it together count once. Exact for collective instructions; for others, which lanes execute apart
-    /// from each other here, the most executions of any lane of each warp.
+    /// By warps: lanes that execute it together count once. Exact for collective instructions; for others, which lanes
+    /// execute apart from each other here, the most executions of any lane of each warp.
     pub warps: u64,
 }
 

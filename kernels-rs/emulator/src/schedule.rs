@@ -1,4 +1,5 @@
-//! Runs the threads of a block, or of all blocks of a cluster, as coroutines, and the blocks or clusters one after another.
+//! Runs the threads of a block, or of all blocks of a cluster, as coroutines, and the blocks or clusters one after
+//! another.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -68,7 +69,8 @@ fn run_block(
             empty => {
                 let stack = stacks.pop().map_or_else(|| DefaultStack::new(shape.stack_bytes), Ok);
                 let stack = stack.unwrap_or_else(|error| panic!("no memory for the stack of a thread: {error}"));
-                // SAFETY: the closure borrows the kernel, which outlives this function, and the coroutine is dropped within it.
+                // SAFETY: the closure borrows the kernel, which outlives this function, and the coroutine is dropped
+                // within it.
                 empty.insert(unsafe { Coroutine::with_stack_unchecked(stack, body(thread, kernel)) })
             }
         };

@@ -1,10 +1,10 @@
 //! The shadow of memory: who last wrote each word, and who has read it since.
 //!
-//! One cell a word of 4 bytes. A word that is accessed in parts splits into a cell a byte, so overlap is exact to the byte; and as long as
-//! the four words of 16 bytes are accessed together, one cell stands for them. A write
-//! replaces what the cell knew (anything that races with an earlier access and not with the write, races with the write as well, or has
-//! been reported); reads and atomics collect until then. Reads by one warp at one place in the source share a record, so a word that all
-//! threads read stays cheap.
+//! One cell a word of 4 bytes. A word that is accessed in parts splits into a cell a byte, so overlap is exact to the
+//! byte; and as long as the four words of 16 bytes are accessed together, one cell stands for them. A write replaces
+//! what the cell knew (anything that races with an earlier access and not with the write, races with the write as well,
+//! or has been reported); reads and atomics collect until then. Reads by one warp at one place in the source share a
+//! record, so a word that all threads read stays cheap.
 
 use std::ops::Range;
 
@@ -97,7 +97,8 @@ fn zeroed(count: usize) -> Vec<Cell> {
         return Vec::new();
     }
     let Ok(layout) = std::alloc::Layout::array::<Cell>(count) else { return vec![Cell::default(); count] };
-    // SAFETY: the layout is that of `count` cells and not of size zero; all zero is a valid cell, as every field is a number.
+    // SAFETY: the layout is that of `count` cells and not of size zero; all zero is a valid cell, as every field is a
+    // number.
     unsafe {
         let cells = std::alloc::alloc_zeroed(layout).cast::<Cell>();
         if cells.is_null() {

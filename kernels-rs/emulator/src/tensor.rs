@@ -72,7 +72,8 @@ impl TensorLayout {
         128.max(8 * u64::from(self.swizzle))
     }
 
-    /// The first of the hardware's rules that the layout breaks, for a tensor at `address` with `available` bytes behind it.
+    /// The first of the hardware's rules that the layout breaks, for a tensor at `address` with `available` bytes
+    /// behind it.
     fn broken_rule(&self, address: u64, available: u64) -> Option<String> {
         let Self { element_bytes, dimensions, strides_bytes, block, swizzle } = self;
         let rank = dimensions.len();
@@ -161,7 +162,8 @@ impl GlobalMemory {
     /// A tensor map of a buffer: what a kernel that copies boxes takes as its parameter.
     ///
     /// # Panics
-    /// With the rule of the hardware that the layout breaks. A permutation is also refused unless a box's rows fill its span.
+    /// With the rule of the hardware that the layout breaks. A permutation is also refused unless a box's rows fill its
+    /// span.
     #[track_caller]
     pub fn map_tensor<T>(&mut self, buffer: Buffer<T>, layout: &TensorLayout) -> TensorMap {
         let available = (buffer.len * size_of::<T>()) as u64;

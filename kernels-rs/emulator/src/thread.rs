@@ -68,8 +68,8 @@ pub fn count(instruction: &'static str) {
         thread.instruction = Some(number);
     });
 }
-/// Reports that the running thread broke a rule of the instruction it executes (bad operand, value beyond a view's length).
-/// Execution goes on; the instruction's twin returns something harmless.
+/// Reports that the running thread broke a rule of the instruction it executes (bad operand, value beyond a view's
+/// length). Execution goes on; the instruction's twin returns something harmless.
 #[track_caller]
 pub fn fault(kind: crate::FaultKind, message: String) {
     let at = Location::caller();

@@ -1,8 +1,9 @@
 //! Requests of warps to memory: which lanes access what together, and what that costs.
 //!
-//! The emulator runs lanes apart from each other, a warp executes a load or store once for all of its lanes. So each thread lists its
-//! accesses, and when the lanes of a warp meet (a collective or a barrier of all of them, or the end) the lists are put side by side:
-//! the n-th access of each lane at one place in the source since they met last is one request.
+//! The emulator runs lanes apart from each other, a warp executes a load or store once for all of its lanes. So each
+//! thread lists its accesses, and when the lanes of a warp meet (a collective or a barrier of all of them, or the end)
+//! the lists are put side by side: the n-th access of each lane at one place in the source since they met last is one
+//! request.
 
 use std::collections::HashMap;
 
@@ -130,7 +131,8 @@ fn alike(lists: &[Vec<Access>]) -> bool {
     lists.all(|list| list.len() == first.len() && list.iter().zip(first).all(|(a, b)| a.request() == b.request()))
 }
 
-/// The accesses of lanes that went different ways, by request: those at one place with the same number of others there before.
+/// The accesses of lanes that went different ways, by request: those at one place with the same number of others there
+/// before.
 fn grouped(lists: &[Vec<Access>]) -> Vec<Vec<(u8, Access)>> {
     let mut indices = HashMap::new();
     let mut groups: Vec<Vec<(u8, Access)>> = Vec::new();
@@ -166,8 +168,8 @@ fn count(counted: &mut Counted, lanes: &[(u8, Access)]) {
     counted.ideal += ideal;
 }
 
-/// Cycles that shared memory takes: 32 banks of 4 bytes, each of which gives one word a cycle to all lanes that want it. 8-byte accesses go
-/// by half-warps and 16-byte ones by quarter-warps. Atomics do not share a word.
+/// Cycles that shared memory takes: 32 banks of 4 bytes, each of which gives one word a cycle to all lanes that want
+/// it. 8-byte accesses go by half-warps and 16-byte ones by quarter-warps. Atomics do not share a word.
 fn wavefronts(lanes: &[(u8, Access)], atomic: bool) -> (u64, u64) {
     let widest = lanes.iter().map(|(_, access)| access.bytes).max().unwrap_or_default();
     let lanes_a_phase = (128 / widest.max(4)).min(32);

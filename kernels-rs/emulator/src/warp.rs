@@ -26,12 +26,13 @@ pub(crate) struct Meeting {
     resolves: bool,
 }
 
-/// Waits until every lane of `mask` executes the same instruction (`name`, and the same source line), then computes all their
-/// results at once: `resolve(mask, inputs) -> outputs`, by lane; the input of a lane outside `mask` is `I::default()`.
+/// Waits until every lane of `mask` executes the same instruction (`name`, and the same source line), then computes all
+/// their results at once: `resolve(mask, inputs) -> outputs`, by lane; the input of a lane outside `mask` is
+/// `I::default()`.
 ///
-/// A lane of `mask` that returned, does not exist, or waits at something else when nothing more can run, is a fault; so is a caller
-/// that is no member of `mask`, and lanes that call with different masks. The instruction is then executed by the lanes that came,
-/// except that the launch ends where nothing more can run.
+/// A lane of `mask` that returned, does not exist, or waits at something else when nothing more can run, is a fault; so
+/// is a caller that is no member of `mask`, and lanes that call with different masks. The instruction is then executed
+/// by the lanes that came, except that the launch ends where nothing more can run.
 ///
 /// Does not order memory ([`sync`] does).
 #[track_caller]
@@ -50,8 +51,8 @@ pub fn collective<I: Copy + Default + 'static, O: Copy + Default + 'static>(
         Arrived::Waits => {
             suspend();
             if !with(|m| m.thread().meeting.as_ref().is_some_and(|meeting| meeting.resolves)) {
-                // SAFETY: the lane that resolved the collective wrote an `O` through the pointer made from this variable; a volatile
-                // read because nothing in this function shows that.
+                // SAFETY: the lane that resolved the collective wrote an `O` through the pointer made from this
+                // variable; a volatile read because nothing in this function shows that.
                 return unsafe { (&raw const output).read_volatile() };
             }
         }
@@ -60,7 +61,8 @@ pub fn collective<I: Copy + Default + 'static, O: Copy + Default + 'static>(
     let mut inputs = [I::default(); 32];
     for (input, member) in inputs.iter_mut().zip(&members) {
         if let Some((from, _)) = member {
-            // SAFETY: the key holds the types, so this is the `I` of a lane that is suspended in this very function, or this lane's own.
+            // SAFETY: the key holds the types, so this is the `I` of a lane that is suspended in this very function, or
+            // this lane's own.
             *input = unsafe { from.cast::<I>().read() };
         }
     }

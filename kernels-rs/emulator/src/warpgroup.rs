@@ -1,9 +1,10 @@
 //! Products of matrices by a warpgroup (`wgmma`). For the twins of intrinsics.
 //!
 //! A product is done when the last of the 128 threads issues it: its factors are read from shared memory then, by an
-//! engine (module `engine`). Its sums stay here. In the registers of `D` each thread finds *marks* instead, one for each register, until
-//! it has waited for the product and calls [`hold`]. So a kernel that reads too early computes with marks; and marks are recognised where
-//! they come up again: at the next product with the same `D`, at [`hold`], and in what is stored to memory.
+//! engine (module `engine`). Its sums stay here. In the registers of `D` each thread finds *marks* instead, one for
+//! each register, until it has waited for the product and calls [`hold`]. So a kernel that reads too early computes
+//! with marks; and marks are recognised where they come up again: at the next product with the same `D`, at [`hold`],
+//! and in what is stored to memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::Location;
@@ -25,7 +26,8 @@ const THREADS: usize = 128;
 /// Most groups that a wait can leave pending.
 const MOST_PENDING: u32 = 7;
 
-/// Marks in registers of integers: plain numbers, of which a few can be added without overflow; and of floating point: quiet NaNs.
+/// Marks in registers of integers: plain numbers, of which a few can be added without overflow; and of floating point:
+/// quiet NaNs.
 const MARKS: [u32; 2] = [0x1ad0_0000, 0x7fd0_0000];
 /// Bits of a mark that tell the register, and above them the accumulator.
 const REGISTER_BITS: u32 = 7;
@@ -132,8 +134,8 @@ pub fn commit() {
 
 /// `wgmma.wait_group`: until at most `pending` of the newest groups are pending.
 ///
-/// Orders, as hardware does and kernels rely on (a lane that says for its warp that memory is free again), what the lanes of the warp
-/// did before they committed a group before what each of them does after the wait.
+/// Orders, as hardware does and kernels rely on (a lane that says for its warp that memory is free again), what the
+/// lanes of the warp did before they committed a group before what each of them does after the wait.
 #[track_caller]
 pub fn wait(pending: u32) {
     let at = Location::caller();
@@ -146,8 +148,8 @@ pub fn wait(pending: u32) {
     }
 }
 
-/// The registers of `D` are used from here on: what has been waited for arrives in them. If they hold marks of products that have not, it
-/// is a fault and the marks stay.
+/// The registers of `D` are used from here on: what has been waited for arrives in them. If they hold marks of products
+/// that have not, it is a fault and the marks stay.
 #[track_caller]
 pub fn hold(d: &mut [u32]) {
     let at = Location::caller();
@@ -398,8 +400,8 @@ impl Machine {
         self.progress += 1;
     }
 
-    /// Whether the running thread has waited for its groups but the newest `pending`; else it is set to wait for the others of its
-    /// warpgroup.
+    /// Whether the running thread has waited for its groups but the newest `pending`; else it is set to wait for the
+    /// others of its warpgroup.
     fn wait_for_products(&mut self, pending: u32, at: &'static Location<'static>) -> bool {
         let (group, thread) = self.warpgroup();
         let current = self.current;

@@ -139,7 +139,8 @@ fn lines_are_counted_apart_and_lanes_that_skip_one_meet_again() {
         get(linear_index() * 2);
     });
     let first = line!() - 9;
-    // Two warps: one request each by half of the lanes; then 4 requests each, of which the first is by half of the lanes.
+    // Two warps: one request each by half of the lanes; then 4 requests each, of which the first is by half of the
+    // lanes.
     let [a, b] = [line_of(&report, first), line_of(&report, first + 3)];
     assert_eq!((a.kind, a.space, a.requests, a.transactions, a.ideal), (AccessKind::Store, Space::Shared, 2, 2, 2));
     assert_eq!((b.kind, b.requests, b.transactions, b.ideal), (AccessKind::Store, 8, 2 + 6 * 2, 8));

@@ -325,8 +325,8 @@ fn factors_are_not_overwritten_before_the_wait() {
     assert!(fault.message.contains("which the product at") && fault.message.contains("reads"), "{fault}");
 }
 
-/// A producer thread fills two buffers with `A` and `B` for four steps, a warpgroup multiplies them. In each warp one lane says when a
-/// buffer is empty, after the wait for the products, or before.
+/// A producer thread fills two buffers with `A` and `B` for four steps, a warpgroup multiplies them. In each warp one
+/// lane says when a buffer is empty, after the wait for the products, or before.
 fn pipeline(waits_first: bool) -> (Vec<u32>, Report) {
     const STEPS: u32 = 4;
     let (full, empty) = (2 * END, 2 * END + 16);

@@ -1,8 +1,8 @@
 //! The race detector against a plain one, on random programs.
 //!
-//! A program is a few threads of a warp that take steps together: each step is a few random accesses to some bytes of shared memory, of
-//! all widths, and then nothing, a barrier of some lanes, or one of all. The plain detector keeps every access and a whole vector
-//! clock for each, and compares all pairs.
+//! A program is a few threads of a warp that take steps together: each step is a few random accesses to some bytes of
+//! shared memory, of all widths, and then nothing, a barrier of some lanes, or one of all. The plain detector keeps
+//! every access and a whole vector clock for each, and compares all pairs.
 
 use fringes_emulator::block::{Arrival, barrier};
 use fringes_emulator::memory::{Space, atomic, load, store};

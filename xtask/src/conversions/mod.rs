@@ -149,7 +149,9 @@ fn kernel(conversion: &Conversion, cfg: &str) -> String {
     format!(
         r"
 {cfg}fringes_device::kernel! {{
-    /// [`{name}`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = {inputs} in `x` and {outputs} in `y`.
+    /// [`{name}`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = {inputs} in `x` and {outputs} in `y`.
     #[launch(threads(32){shared})]
     pub fn convert_{name}(x: Global<u32>, y: GlobalMut<u32>) {{
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);

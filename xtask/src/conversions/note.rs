@@ -54,7 +54,7 @@ const WRITTEN: [(&str, &str, Recipe); 3] = [
     ),
     (
         "z3_by_matrix_loads",
-        "Z3' to Z3 through shared memory on every GPU: a local transpose, so that a lane has rows of 8 elements, which `ldmatrix` loads.",
+        "Z3' to Z3 through shared memory on every GPU: a local transpose gives a lane rows of 8 elements for `ldmatrix`.",
         |builder, mut x| {
             local_transpose(builder, &mut x, 1, 0); // b<->n2  r<->q0 n1 n0 ReIm
             // A row is q0 to q5 and ReIm, n0 to n2 along it. Of the rows q1 q2 q3 that lanes store together, and of those q3 q4 q5 of a
@@ -78,7 +78,7 @@ const WRITTEN: [(&str, &str, Recipe); 3] = [
     ),
     (
         "z3_by_matrices",
-        "Z3' to Z3 through shared memory by matrices: real and imaginary parts together, as products leave them in neighbouring registers.",
+        "Z3' to Z3 through shared memory by matrices: real and imaginary parts together, in neighbouring registers.",
         |builder, x| {
             // A row is n0 to n2, q0 to q2 and ReIm, q3 to q5 along it. Of the rows of a matrix, whether by q or by n, no two are in the same
             // banks.

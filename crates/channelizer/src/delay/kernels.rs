@@ -23,7 +23,7 @@ pub(super) fn rotations(format: SampleFormat) -> (PtxSet, &'static str) {
 }
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+const THREADS: u32 = fringes_kernel_abi::delay::THREADS;
 
 /// Blocks of a grid, for each that the device can hold at once.
 const ROUNDS: u32 = 8;

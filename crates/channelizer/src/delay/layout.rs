@@ -5,7 +5,7 @@ use fringes_types::{Sample, TypesError, VoltageSample};
 use crate::ChannelizerError;
 
 /// Bytes of a row of the correlator.
-const ROW_BYTES: usize = 128;
+const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// A product of sizes, if that many elements of 16 bytes fit memory.
 pub(super) fn product(array: &'static str, sizes: &[usize]) -> Result<usize, ChannelizerError> {

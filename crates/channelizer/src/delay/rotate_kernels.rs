@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 
 use fringes_delay::ChannelPhase;
 use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Stream};
+use fringes_kernel_abi::delay::{self, Runs};
+use fringes_kernel_abi::format::Format;
 use fringes_types::{Complex, SampleFormat};
 
 use super::kernels::{Stepping, aligned, length, numbers, rotations};
@@ -60,11 +62,14 @@ pub struct RotateKernels<V> {
 
 /// Runs of the wide kernels: samples of a run of voltages and runs of a thread, samples of a run of heaps and rows, channels of a thread.
 const fn runs(format: SampleFormat) -> [usize; 4] {
-    match format {
-        SampleFormat::Int4 | SampleFormat::Int8 => [4, 2, 8, 32],
-        SampleFormat::Float16 | SampleFormat::Int16 => [4, 2, 4, 16],
-        SampleFormat::Float32 => [2, 4, 2, 16],
-    }
+    let format = match format {
+        SampleFormat::Int4 => Format::I4,
+        SampleFormat::Int8 => Format::I8,
+        SampleFormat::Float16 | SampleFormat::Int16 => Format::F16,
+        SampleFormat::Float32 => Format::F32,
+    };
+    let Runs { voltages, times, heaps, channels } = delay::runs(format);
+    [voltages, times, heaps, channels as usize]
 }
 
 impl<V: FrameSample> RotateKernels<V> {

@@ -8,10 +8,10 @@ use super::layout::{ShiftShape, product};
 use crate::ChannelizerError;
 
 /// Samples of a row, at most.
-const MOST_TIMES: usize = 1 << 48;
+const MOST_TIMES: usize = fringes_kernel_abi::delay::MOST_SHIFT_TIMES as usize;
 
 /// Bytes of a tile of the kernel that moves 16 bytes at a time, and of the one that moves single bytes.
-const TILES: [usize; 2] = [2048, 256];
+const TILES: [usize; 2] = fringes_kernel_abi::delay::SHIFT_TILES;
 
 /// The shift kernels on one device: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample. Cheap to clone.
 ///

@@ -2,6 +2,7 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_kernel_abi::f_engine::filter as abi;
 
 use crate::{Channelizer, ChannelizerError};
 
@@ -9,19 +10,15 @@ use crate::{Channelizer, ChannelizerError};
 const TEXT: &str = include_str!("../../ptx/filter/channelizer-fir_sm_80.ptx");
 
 /// Threads of a block.
-const THREADS: u32 = 128;
+const THREADS: u32 = abi::THREADS;
 /// Columns of a block.
-const STRIP: usize = 256;
+const STRIP: usize = abi::STRIP as usize;
 /// Columns that are whole pieces of 16 bytes.
-const PIECE: usize = 128;
+const PIECE: usize = abi::PIECE as usize;
 /// Most columns.
-const MOST_COLUMNS: usize = 1 << 20;
+const MOST_COLUMNS: usize = abi::MOST_COLUMNS as usize;
 /// Bits of a sample.
-const BITS: std::ops::RangeInclusive<u32> = 2..=11;
-/// Pieces of 16 bytes of a row in shared memory, and rows of a pass that are there.
-const SHARED: [u32; 2] = [23, 3];
-/// Taps that have kernels, and blocks of each that a multiprocessor holds.
-const KERNELS: [(usize, usize); 4] = [(4, 10), (8, 8), (16, 5), (32, 3)];
+const BITS: std::ops::RangeInclusive<u32> = abi::LEAST_BITS..=abi::MOST_BITS;
 /// Most passes of a block.
 const MOST_PASSES: usize = 256;
 /// Most passes of a block of few taps where rows are several strips: blocks that run together then write to fewer parts of the memory, which gains more than the history costs that is
@@ -59,7 +56,7 @@ impl FilterShape {
         if !columns.is_multiple_of(PIECE) || columns > MOST_COLUMNS {
             return no_kernel("a multiple of 64 channels, at most 524288", format!("{} channels", plan.channels()));
         }
-        match KERNELS.into_iter().find(|&(most, _)| taps <= most) {
+        match abi::KERNELS.into_iter().find(|&(most, _)| taps <= most) {
             Some(kernel) => Ok(Self { bits, columns, taps, kernel }),
             None => no_kernel("at most 32 taps", format!("{taps} taps")),
         }
@@ -87,7 +84,7 @@ impl FilterShape {
 
     /// Rows that a pass of the kernel's loop takes.
     pub fn rows(&self) -> usize {
-        self.kernel.0.max(16)
+        abi::rows(self.kernel.0) as usize
     }
 
     /// Samples of an input that are needed for so many spectra, saturating.
@@ -154,7 +151,7 @@ impl FilterShape {
                 limit,
             }));
         }
-        let bytes = 16 * SHARED[0] * SHARED[1] * self.rows() as u32;
+        let bytes = abi::shared_bytes(self.kernel.0);
         Ok(LaunchConfig::new([blocks as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(bytes))
     }
 }

@@ -4,24 +4,25 @@ use fringes_backend::DeviceError;
 use fringes_gpu::{
     Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
 };
+use fringes_kernel_abi::f_engine::one_pass as abi;
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::format::{Numbers, output_name};
-use super::{JOB_WORDS, JobTable, Place};
+use super::{JOB_PIECES, JobTable, Place};
 use crate::general::{General, MOST_SLOTS, MOST_TAPS};
 use crate::{Channelizer, ChannelizerError};
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+const THREADS: u32 = abi::THREADS;
 /// Blocks that a multiprocessor is to hold.
 const RESIDENT: usize = 2;
 /// Shared memory that a block has beside what it asks for.
 const RESERVED: usize = 1 << 10;
 /// Spectra that a thread filters together.
-const GROUP: usize = 6;
+const GROUP: usize = abi::MANY;
 /// Most bits of a job's samples.
-const MOST_BITS: u64 = 1 << 31;
+const MOST_BITS: u64 = abi::MOST_BITS;
 
 /// Texts by whether samples are floats and complex; see `manifest.json` beside each.
 fn text(floats: bool, complex: bool) -> (&'static str, &'static str) {
@@ -157,7 +158,7 @@ impl DeviceGeneral {
         saturated: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
         let JobTable { words: jobs, count } = jobs;
-        let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
+        let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());
         if actual < expected {
             return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
         }

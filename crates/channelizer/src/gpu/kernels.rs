@@ -7,7 +7,7 @@ use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelEleme
 use num_complex::Complex64;
 
 use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
-use super::{JOB_WORDS, tables};
+use super::{JOB_PIECES, tables};
 use crate::{Channelizer, ChannelizerError};
 
 /// Text of the first kernel; see `manifest.json` beside each.
@@ -28,8 +28,8 @@ const ROWS: [(usize, &str); 9] = [
 
 /// Bits of a sample that have kernels.
 const BITS: [u32; 2] = [8, 10];
-/// Numbers of channels for which both kernels of 10 bits to 8 with up to 16 taps are one.
-const BOTH: [usize; 4] = [256, 512, 1024, 4096];
+/// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
+const FUSED: [usize; 4] = [256, 512, 1024, 4096];
 /// Most taps that have kernels.
 const MOST_TAPS: usize = 32;
 
@@ -97,8 +97,8 @@ pub struct DeviceChannelizer {
     shape: Shape,
     columns: Kernel,
     rows: Kernel,
-    /// Both in one launch, where there is such a kernel.
-    both: Option<Kernel>,
+    /// Both passes in one launch, where there is such a kernel.
+    fused: Option<Kernel>,
     pipeline: Pipeline,
     multiprocessors: usize,
     inputs: usize,
@@ -117,7 +117,7 @@ pub struct DeviceChannelizer {
 #[derive(Debug)]
 struct Workspace {
     points: Buffer<[f32; 4]>,
-    /// Counters of the kernel that is both.
+    /// Counters of the fused kernel.
     counters: Option<Buffer<u32>>,
     /// The stream that was last to use them.
     stream: Stream,
@@ -172,7 +172,7 @@ impl DeviceChannelizer {
         let module = device.load(&PtxSet::new(text))?;
         let rows = module.kernel(&format!("rows_{channels}_{}", format.name()))?;
         let common = bits == 10 && taps == 1 && format == FrameFormat::Int8;
-        let both = if common && BOTH.contains(&channels) {
+        let fused = if common && FUSED.contains(&channels) {
             Some(module.kernel(&format!("channelize_{channels}_i8"))?)
         } else {
             None
@@ -180,13 +180,13 @@ impl DeviceChannelizer {
         let stream = device.new_stream()?;
         let multiprocessors = device.info().multiprocessors as usize;
         let pipeline = shape.pipeline(multiprocessors);
-        let places = if both.is_some() { pipeline.places } else { shape.groups_of_launch() };
-        let counters = if both.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
+        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
+        let counters = if fused.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
         let points = places * shape.workspace_of_group();
         Ok(Self {
             columns,
             rows,
-            both,
+            fused,
             pipeline,
             multiprocessors,
             inputs,
@@ -223,7 +223,7 @@ impl DeviceChannelizer {
         // The first twiddles; the last ones and the roots.
         let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
         let gains = (8 * channels).saturating_mul(inputs as u64);
-        let places = if BOTH.contains(&shape.channels()) { shape.most_places() } else { 0 };
+        let places = if FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
         let groups = shape.groups_of_launch().max(places);
         let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
@@ -248,7 +248,7 @@ impl DeviceChannelizer {
         mut saturated: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
         let JobTable { words: jobs, count } = jobs;
-        let (expected, actual) = (count.saturating_mul(JOB_WORDS / 4), jobs.len());
+        let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());
         if actual < expected {
             return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
         }
@@ -268,7 +268,7 @@ impl DeviceChannelizer {
             workspace.stream = stream.clone();
         }
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
-        if let (Some(both), Workspace { points, counters: Some(counters), .. }) = (&self.both, &mut *workspace) {
+        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
             let Pipeline { lag, places } = self.pipeline;
             for first in (0..count).step_by(JOBS * MOST_GROUPS) {
                 let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
@@ -284,7 +284,7 @@ impl DeviceChannelizer {
                     &self.last,
                     &self.roots,
                     &self.gains,
-                    jobs.slice(first * JOB_WORDS / 4..)?,
+                    jobs.slice(first * JOB_PIECES..)?,
                     out.reborrow(),
                     saturated.reborrow(),
                     self.inputs as u32,
@@ -301,8 +301,8 @@ impl DeviceChannelizer {
                     dither.unwrap_or(0),
                     u32::from(dither.is_some()),
                 ];
-                let config = self.shape.both(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
-                both.launch_safe(stream, &config, arguments)?;
+                let config = self.shape.fused(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
+                fused.launch_safe(stream, &config, arguments)?;
             }
             return Ok(());
         }

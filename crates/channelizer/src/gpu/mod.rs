@@ -20,5 +20,5 @@ pub mod tables;
 
 pub use filter::{DeviceFilter, FilterShape};
 pub use general::DeviceGeneral;
-pub use job::{JOB_WORDS, Job};
+pub use job::{JOB_PIECES, JOB_WORDS, Job};
 pub use kernels::{DeviceChannelizer, FrameFormat, JobTable, Place};

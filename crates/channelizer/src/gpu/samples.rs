@@ -2,6 +2,7 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_kernel_abi::f_engine::samples as abi;
 
 use super::format::Numbers;
 use crate::ChannelizerError;
@@ -10,17 +11,17 @@ use crate::ChannelizerError;
 const TEXT: &str = include_str!("../../ptx/samples/samples_sm_80.ptx");
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+const THREADS: u32 = abi::THREADS;
 /// Words that a block of `append` writes.
-const TILE: u64 = 1024;
+const TILE: u64 = abi::APPEND_TILE as u64;
 /// Warps of a block.
-const WARPS: usize = 8;
+const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
 const SLICE: usize = 1 << 16;
 /// Most slices of a row.
 const MOST_SLICES: usize = 64;
 /// Most samples of a row of which there are statistics.
-const MOST_TIMES: usize = 1 << 30;
+const MOST_TIMES: usize = abi::MOST_TIMES as usize;
 
 /// A row of bits that goes somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// The span as it lies in device memory.
-    pub(crate) fn words(self) -> [u64; 3] {
+    pub(crate) fn words(self) -> [u64; abi::SPAN] {
         [self.from_bit, self.to_bit, self.bits]
     }
 }
@@ -90,7 +91,7 @@ impl SampleKernels {
         spans: BufferView<'_, u64>,
         most_bits: u64,
     ) -> Result<(), ChannelizerError> {
-        let rows = spans.len() / 3;
+        let rows = spans.len() / abi::SPAN;
         // A span may begin within a word.
         let tiles = (most_bits / 32 + 2).div_ceil(TILE);
         if rows == 0 || most_bits == 0 {

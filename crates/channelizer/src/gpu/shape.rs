@@ -10,34 +10,33 @@
 //! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels points are in a workspace `[group][n2][k1][slot]`.
 
 use fringes_gpu::LaunchConfig;
+use fringes_kernel_abi::f_engine::{self as abi, columns, fused, rows};
 
 /// Most spectra of a job.
-pub const SPECTRA: usize = 64;
+pub const SPECTRA: usize = abi::SPECTRA as usize;
 /// Spectra of a block of the filter's products.
-pub const BLOCK: u64 = 8;
+pub const BLOCK: u64 = abi::BLOCK as u64;
 /// Jobs of a group.
-pub const JOBS: usize = 2;
+pub const JOBS: usize = abi::JOBS as usize;
 /// Spectra of a group.
 pub const SLOTS: usize = JOBS * SPECTRA;
 
-/// Threads of a block of the first kernel.
-const COLUMNS_THREADS: u32 = 256;
 /// Points `n2` of a block of the first kernel.
-const STRIP: usize = 16;
+const STRIP: usize = columns::STRIP as usize;
 /// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200, beside samples and output.
 const WORKSPACE_BYTES: usize = 32 << 20;
-/// Bytes of the places of the kernel that is both, at most.
+/// Bytes of the places of the fused kernel, at most.
 const PLACES_BYTES: usize = 40 << 20;
-/// Most groups for which the kernel that is both keeps counters.
-const MOST_PLACES: usize = 128;
-/// Blocks of that kernel that a multiprocessor runs at a time.
-const BLOCKS_OF_BOTH: usize = 2;
+/// Most groups for which the fused kernel keeps counters.
+const MOST_PLACES: usize = fused::MOST_PLACES as usize;
+/// Occupancy of the fused kernel: blocks that a multiprocessor runs at a time.
+const FUSED_OCCUPANCY: usize = 2;
 /// Most groups of its launch.
-pub const MOST_GROUPS: usize = 1 << 20;
+pub const MOST_GROUPS: usize = fused::MOST_GROUPS as usize;
 /// Those counters.
-pub const COUNTERS: usize = 1 + 2 * MOST_PLACES;
+pub const COUNTERS: usize = fused::COUNTERS as usize;
 
-/// How the kernel that is both proceeds.
+/// How the fused kernel proceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pipeline {
     /// Groups by which the second pass follows the first one.
@@ -61,8 +60,7 @@ impl Shape {
             return None;
         }
         let radix = if channels <= 4096 { 8 } else { 16 };
-        let rows = channels / radix;
-        Some(Self { channels, radix, last: rows / if rows <= 256 { 16 } else { 256 } })
+        Some(Self { channels, radix, last: rows::last((channels / radix) as u32) as usize })
     }
 
     /// Channels, `N`.
@@ -102,40 +100,30 @@ impl Shape {
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
     pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
-        let column = 2 * (SPECTRA + 16 * m);
-        let eight = 8 * column + 16;
-        let job = 2 * STRIP * self.radix / 8 * eight + 16;
-        LaunchConfig::new([(self.rows() / STRIP) as u32, groups as u32, 1], [COLUMNS_THREADS, 1, 1])
-            .with_shared_bytes((JOBS * job) as u32)
+        let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
+        LaunchConfig::new(grid, [columns::THREADS, 1, 1])
+            .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
     }
 
     /// Slots of a block of the second kernel.
     fn slots(&self) -> usize {
-        match self.rows() {
-            ..=128 => 32,
-            256 => 16,
-            512 | 1024 => 8,
-            2048 => 4,
-            _ => 1,
-        }
+        rows::slots(self.rows() as u32) as usize
     }
 
     /// The second kernel for `groups` groups.
     pub fn rows_of_slots(&self, groups: usize) -> LaunchConfig {
         let slots = self.slots();
         let grid = [(SLOTS / slots) as u32, (self.radix / 2) as u32, groups as u32];
-        // Points of two rows, powers of a factor, an entry.
-        let pitch = self.rows() / 16 + usize::from(slots < 16);
-        let slot = 2 * 16 * 8 * pitch + 8 * self.last + 48;
-        LaunchConfig::new(grid, [(self.rows() / 16 * slots) as u32, 1, 1]).with_shared_bytes((slots * slot) as u32)
+        let rows = self.rows() as u32;
+        LaunchConfig::new(grid, [rows::threads(rows), 1, 1]).with_shared_bytes(rows::shared_bytes(rows))
     }
 
-    /// Most places of the workspace of the kernel that is both.
+    /// Most places of the workspace of the fused kernel.
     pub fn most_places(&self) -> usize {
         (PLACES_BYTES / (16 * self.workspace_of_group())).clamp(2, MOST_PLACES)
     }
 
-    /// How the kernel that is both proceeds on a device of so many multiprocessors.
+    /// How the fused kernel proceeds on a device of so many multiprocessors.
     ///
     /// The second pass follows the first one by about one block of the first for each multiprocessor, and the workspace has places for twice as many groups, as far as they go: on an H200 with 1024 channels,
     /// a quarter less takes 5 % longer, and a third more no less.
@@ -146,14 +134,12 @@ impl Shape {
     }
 
     /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets, of three of which one is of the first kernel.
-    pub fn both(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
-        let (columns, rows) = (self.columns(1, 1), self.rows_of_slots(1));
-        // Tiles of a block of the second kernel.
-        let tiles = COLUMNS_THREADS / rows.block[0];
-        let tickets = (3 * self.rows() / STRIP).saturating_mul(groups + lag);
-        let blocks = tickets.min(BLOCKS_OF_BOTH * multiprocessors);
-        LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [COLUMNS_THREADS, 1, 1])
-            .with_shared_bytes(columns.shared_bytes.max(tiles * rows.shared_bytes) + 16)
+    pub fn fused(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
+        let rows = self.rows() as u32;
+        let tickets = fused::tickets(rows, groups as u64, lag as u64);
+        let blocks = tickets.min((FUSED_OCCUPANCY * multiprocessors) as u64);
+        LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [fused::THREADS, 1, 1])
+            .with_shared_bytes(fused::shared_bytes(rows, self.radix as u32))
     }
 
     /// First group and number of groups of each pair of launches, as even as they can be.
@@ -209,9 +195,9 @@ mod tests {
         assert_eq!([of(256, 132), of(1024, 132), of(4096, 132)], [(64, 128), (19, 38), (5, 10)]);
         assert_eq!([of(1024, 1), of(4096, 1), of(4096, 10_000)], [(1, 2), (1, 2), (5, 10)]);
         let shape = Shape::new(1024).unwrap();
-        let config = shape.both(5, 2, 132);
+        let config = shape.fused(5, 2, 132);
         assert_eq!((config.grid, config.block, config.shared_bytes), ([168, 1, 1], [256, 1, 1], 82_992));
-        assert_eq!(shape.both(500, 2, 132).grid, [264, 1, 1]);
+        assert_eq!(shape.fused(500, 2, 132).grid, [264, 1, 1]);
     }
 
     #[test]
@@ -223,6 +209,11 @@ mod tests {
             assert_eq!(rows.grid[0] as usize * shape.slots(), SLOTS);
             assert_eq!(rows.grid[2], 3);
         }
+        let rows = Shape::new(1024).unwrap().rows_of_slots(3);
+        assert_eq!(
+            (rows.grid, rows.block, rows.shared_bytes),
+            ([4, 4, 3], [256, 1, 1], 32 * (2 * 16 * 8 * 8 + 8 * 8 + 48))
+        );
         let columns = Shape::new(256).unwrap().columns(5, 1);
         assert_eq!((columns.grid, columns.shared_bytes), ([2, 5, 1], 2 * (32 * 1296 + 16)));
     }

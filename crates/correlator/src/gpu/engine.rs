@@ -424,12 +424,13 @@ impl Engine {
 
 /// Complex samples of a row of 128 bytes.
 pub(crate) fn row_times(format: SampleFormat) -> usize {
-    match format {
-        SampleFormat::Int4 => 128,
-        SampleFormat::Int8 => 64,
-        SampleFormat::Float16 | SampleFormat::Int16 => 32,
-        SampleFormat::Float32 => 16,
-    }
+    let bytes = match format {
+        SampleFormat::Int4 => 1,
+        SampleFormat::Int8 => 2,
+        SampleFormat::Float16 | SampleFormat::Int16 => 4,
+        SampleFormat::Float32 => 8,
+    };
+    fringes_kernel_abi::rows::times(bytes)
 }
 
 fn mma_format(format: SampleFormat) -> Option<Format> {

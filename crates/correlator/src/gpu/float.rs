@@ -24,6 +24,7 @@ use fringes_backend::DeviceError;
 use fringes_gpu::{
     Argument, BufferView, BufferViewMut, Device, GpuError, Kernel, LaunchConfig, PtxSet, PtxTarget, Stream, args,
 };
+use fringes_kernel_abi::correlator::float as abi;
 use fringes_types::Complex;
 
 use crate::CorrelatorError;
@@ -33,13 +34,13 @@ const PTX: PtxSet = PtxSet::new(include_str!("../../ptx/float/correlator-float_s
     .with_sm_90a(include_str!("../../ptx/float/correlator-float_sm_90a.ptx"));
 
 /// Complex samples of a row.
-pub const FLOAT_ROW_TIMES: usize = 16;
+pub const FLOAT_ROW_TIMES: usize = abi::ROW_TIMES as usize;
 
 /// Bytes of a row.
-const ROW_BYTES: usize = 128;
+const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Times that kernels sum in registers before they add to what lies in global memory.
-const FLUSH_TIMES: usize = 1024;
+const FLUSH_TIMES: usize = abi::FLUSH_TIMES as usize;
 
 /// Unit roundoff of f32.
 const UNIT: f64 = 1.0 / (1 << 24) as f64;
@@ -91,20 +92,17 @@ impl Variant {
     /// Threads of a block, its shared memory, and blocks that an SM is meant to hold.
     fn block(self) -> (u32, u32, usize) {
         match self {
-            Self::Plain | Self::Mma => (64, 2 * 2 * 64 * ROW_BYTES as u32, 4),
-            Self::Wgmma => (384, 196_672, 1),
+            Self::Plain | Self::Mma => (abi::THREADS, abi::SHARED_BYTES, 4),
+            Self::Wgmma => (abi::WGMMA_THREADS, abi::WGMMA_SHARED_BYTES, 1),
         }
     }
 
     /// Blocks of a channel: tiles that are not wholly above the diagonal.
     pub fn tiles(self, inputs: usize) -> usize {
-        let side = inputs.div_ceil(64);
+        let side = inputs.div_ceil(abi::TILE as usize);
         match self {
             Self::Plain | Self::Mma => side * (side + 1) / 2,
-            Self::Wgmma => {
-                let rows = inputs.div_ceil(128);
-                rows * (rows + 1) - side % 2
-            }
+            Self::Wgmma => abi::wgmma_tiles(inputs as u64) as usize,
         }
     }
 

@@ -20,7 +20,7 @@ use crate::CorrelatorError;
 const GRID_YZ: usize = 65535;
 
 /// Most parts of the time.
-pub const MAX_PARTS: usize = 65535;
+pub const MAX_PARTS: usize = fringes_kernel_abi::correlator::MOST_PARTS as usize;
 
 /// Format of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ impl Format {
 
     /// Samples of a row of 128 bytes.
     pub fn row_times(self) -> usize {
-        128 / self.bytes()
+        fringes_kernel_abi::rows::times(self.bytes())
     }
 
     /// Most times that one launch may sum in a part without overflow: of samples within +-7 or +-127.

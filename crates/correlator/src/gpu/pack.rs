@@ -15,7 +15,7 @@ use crate::layout::{
 pub(super) const PTX: PtxSet = PtxSet::new(include_str!("../../ptx/data/correlator-data_sm_80.ptx"));
 
 /// Threads of a block.
-pub(super) const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = fringes_kernel_abi::correlator::PACK_THREADS;
 
 /// Blocks of a grid, for each that the device can hold at once.
 const ROUNDS: u32 = 8;

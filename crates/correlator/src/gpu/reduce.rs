@@ -2,6 +2,7 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, Module, Stream, args};
+use fringes_kernel_abi::correlator::{REDUCE_POSITIONS, REDUCE_TILE};
 use fringes_types::{BaselineOrder, Complex, Inputs};
 
 use super::pack::{PTX, Stepping, THREADS, aligned_to, length, numbers};
@@ -9,16 +10,16 @@ use crate::CorrelatorError;
 use crate::layout::product;
 
 /// Positions of a block.
-const BLOCK_POSITIONS: usize = 4 * THREADS as usize;
+const BLOCK_POSITIONS: usize = (REDUCE_POSITIONS * THREADS) as usize;
 
 /// Rows and columns of a tile of the full order.
-const TILE: usize = 32;
+const TILE: usize = REDUCE_TILE as usize;
 
 /// Most blocks in the second dimension of a grid.
 const GRID_Y: usize = 65535;
 
 /// Most inputs.
-const MOST_INPUTS: usize = 1 << 15;
+const MOST_INPUTS: usize = fringes_kernel_abi::correlator::MOST_INPUTS as usize;
 
 /// A sum of parts, and the order that it is wanted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

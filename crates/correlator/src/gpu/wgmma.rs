@@ -21,7 +21,7 @@ use super::mma::{Format, Order};
 use crate::CorrelatorError;
 
 /// Most inputs.
-const MOST_INPUTS: usize = 1 << 15;
+const MOST_INPUTS: usize = fringes_kernel_abi::correlator::MOST_INPUTS as usize;
 
 /// Shape of the tiles that blocks compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -128,12 +128,20 @@ impl Kernel for Portable {
 #[derive(Clone, Copy)]
 struct Fused(());
 
+/// [`pack`] compiled for AVX2 with fused multiply-add.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn pack_fused(rows: &Rows<C32>, position: Position, wide: &mut [Wide<f32>], narrow: &mut [Narrow<[f32; 2]>]) {
     pack(rows, position, wide, narrow);
 }
 
+/// [`multiply`] compiled for AVX2 with fused multiply-add.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn multiply_fused(wide: &[Wide<f32>], narrow: &[Narrow<[f32; 2]>], tile: &mut Tile<f64>) {

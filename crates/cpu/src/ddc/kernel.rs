@@ -82,6 +82,10 @@ fn dot_pairs_with<const FUSED: bool>(values: &[f32], a: &[f32], b: &[f32], step:
     }
 }
 
+/// [`dot_pairs_with`] compiled for AVX2 with fused multiply-add.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn dot_pairs_avx2(values: &[f32], a: &[f32], b: &[f32], step: usize, out: &mut [Complex<f32>]) {

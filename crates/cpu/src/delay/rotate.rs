@@ -232,6 +232,9 @@ fn turn<V: VoltageSample + FrameValue>(voltages: &mut [V], slots: &mut Slots, di
 }
 
 /// [`turn_all`] compiled for AVX2: the same operations, in vectors.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn turn_avx2<V: VoltageSample + FrameValue>(

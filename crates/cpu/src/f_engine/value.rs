@@ -67,6 +67,9 @@ pub(super) fn quantise<Q: FrameValue>(
 }
 
 /// [`quantise_all`] compiled for AVX2: the same operations, in vectors.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn quantise_avx2<Q: FrameValue>(

@@ -104,6 +104,9 @@ impl TiledWeights {
 }
 
 /// [`filter`] compiled for AVX2 with fused multiply-add.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn filter_avx2<P: SampleSource + ?Sized>(

@@ -76,6 +76,9 @@ impl Transform {
 }
 
 /// [`separate`] compiled for AVX2.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn separate_avx2(row: &mut [Complex<f32>], twiddles: &[Complex<f32>]) {

@@ -1,15 +1,18 @@
 //! FFT beams: each warp takes some times of one line of one channel, and does them one after the other.
 //!
-//! The gains of the line stay in shared memory, where each lane has its own, and the transform's phases in registers; the voltages of the next time are loaded before the
-//! present one is transformed. Polarisations lie next to each other in memory: a lane loads both of two feeds with one instruction, and transforms
-//! one polarisation after the other. Where a line has fewer feeds than the transform takes, lanes load some feed twice: their gain is zero. The warps of a block have neighbouring lines where there are several.
+//! The gains of the line stay in shared memory, where each lane has its own, and the transform's phases in registers;
+//! the voltages of the next time are loaded before the present one is transformed. Polarisations lie next to each other
+//! in memory: a lane loads both of two feeds with one instruction, and transforms one polarisation after the other.
+//! Where a line has fewer feeds than the transform takes, lanes load some feed twice: their gain is zero. The warps of
+//! a block have neighbouring lines where there are several.
 //!
-//! A voltage `x` times a gain `g` is `x Re g + (i x) Im g`, two half2 operations; `x` and `i x` both come from the bytes with one permute (of bytes;
-//! or logical operation on nibbles) and one half2 operation each, exactly.
+//! A voltage `x` times a gain `g` is `x Re g + (i x) Im g`, two half2 operations; `x` and `i x` both come from the
+//! bytes with one permute (of bytes; or logical operation on nibbles) and one half2 operation each, exactly.
 //!
 //! # Floor
-//! Bytes: a transform from 256 to 512 reads 256 bytes of 4+4-bit (512 of 8-bit) voltages and writes 2048 bytes of f16 or of powers, 4096 of complex f32. At an
-//! H200's 4.3 TB/s these are 0.54 ns (0.60), 141 SM-cycles (157), and 1.01 ns (1.07) of complex f32.
+//! Bytes: a transform from 256 to 512 reads 256 bytes of 4+4-bit (512 of 8-bit) voltages and writes 2048 bytes of f16
+//! or of powers, 4096 of complex f32. At an H200's 4.3 TB/s these are 0.54 ns (0.60), 141 SM-cycles (157), and 1.01 ns
+//! (1.07) of complex f32.
 
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
@@ -25,11 +28,11 @@ use crate::registers::Registers;
 use crate::{Four, Scaled, Voltages};
 
 /// Warps of a block.
-pub const WARPS: u32 = 4;
+pub const WARPS: u32 = fringes_kernel_abi::beamformer::WARPS;
 
 /// Bytes of shared memory of a block: the gains of two polarisations, for an input of so many bits.
 pub const fn shared_bytes(input_bits: u32) -> u32 {
-    (2 * 4 * WARPS) << input_bits
+    fringes_kernel_abi::beamformer::shared_bytes(1 << input_bits)
 }
 
 /// What a kernel reads.
@@ -186,7 +189,8 @@ where
         let end = sizes.times.min(start.saturating_add(sizes.unit));
         let mut loaded = start;
         let mut pairs = [V::pair(0); P];
-        // Voltages of 64 bytes a lane are loaded ahead; more have no registers beside the transform, and are loaded for each polarisation.
+        // Voltages of 64 bytes a lane are loaded ahead; more have no registers beside the transform, and are loaded for
+        // each polarisation.
         let ahead = P * size_of::<V::Pair>() <= 64;
         // In turn `loaded` the voltages of that time are loaded and those of the time before transformed.
         loop {
@@ -236,7 +240,8 @@ fn multiplied([x, ix]: [u32; 2], gain: u32) -> u32 {
     fma_rn_f16x2(x, re, mul_rn_f16x2(ix, im))
 }
 
-/// Where a thread keeps the gains of a pair of feeds, of `pairs`, in shared memory, in words of 64 bits: no other thread uses its places.
+/// Where a thread keeps the gains of a pair of feeds, of `pairs`, in shared memory, in words of 64 bits: no other
+/// thread uses its places.
 #[inline(always)]
 fn place(pairs: usize, pol: u32, pair: usize) -> usize {
     (pol as usize * pairs + pair) * (32 * WARPS) as usize + tid_x() as usize
@@ -269,6 +274,10 @@ struct Lane<T, V> {
 }
 
 impl<T: Transform, V: Voltages> Lane<T, V> {
+    /// What lane `lane` loads of a line of a channel.
+    ///
+    /// # Safety
+    /// - `channel`, `line` and `lane` are below what there is of each (lanes: 32), and the sizes fit the views.
     #[inline(always)]
     unsafe fn new(given: Given, sizes: Sizes, channel: u32, line: u32, lane: u32) -> Self {
         let Sizes { feeds, pols, .. } = sizes;
@@ -296,6 +305,11 @@ impl<T: Transform, V: Voltages> Lane<T, V> {
     }
 
     /// Keeps the gains of both polarisations in shared memory, zero for feeds that there are not.
+    ///
+    /// # Safety
+    /// - The block has [`WARPS`] warps and the shared memory of its size ([`shared_bytes`]), which nobody uses
+    ///   otherwise: a thread has places of its own, so that no barrier is needed.
+    /// - The gains of the line are in the view.
     #[inline(always)]
     unsafe fn keep_gains<const P: usize>(&self)
     where
@@ -316,6 +330,9 @@ impl<T: Transform, V: Voltages> Lane<T, V> {
     }
 
     /// The voltages at a time; some of the line's where there is no feed.
+    ///
+    /// # Safety
+    /// - `time` is below the times, and the sizes fit the views.
     #[inline(always)]
     unsafe fn load<const P: usize>(&self, time: u32) -> [V::Pair; P]
     where
@@ -332,6 +349,10 @@ impl<T: Transform, V: Voltages> Lane<T, V> {
     }
 
     /// The pairs of feeds of the line whose first voltage has this number.
+    ///
+    /// # Safety
+    /// - The line that begins with voltage `first` is in the view, all feeds and polarisations; `voltages` and
+    ///   `first` are aligned as `access` says.
     #[inline(always)]
     unsafe fn pairs<W: Voltages, const P: usize>(&self, voltages: Global<u8>, first: usize) -> [W::Pair; P]
     where

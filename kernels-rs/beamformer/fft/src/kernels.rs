@@ -8,7 +8,8 @@ use crate::BeamKernel;
 use crate::form::{Given, Sizes, checked};
 use crate::{Eight, Four, HalfBeams, Powers, WideBeams};
 
-/// The kernels of all sizes: for each the pairs and the registers of an input, bytes of shared memory, blocks of a multiprocessor, and the names by voltages and beams.
+/// The kernels of all sizes: for each the pairs and the registers of an input, bytes of shared memory, blocks of a
+/// multiprocessor, and the names by voltages and beams.
 macro_rules! kernels {
     ($($transform:ident, $part:literal, $pairs:literal, $registers:literal, $shared:literal, $blocks:literal, [$($voltages:ident: $half:ident $power:ident $wide:ident;)*];)*) => {
         $($(

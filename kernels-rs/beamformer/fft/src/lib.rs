@@ -5,7 +5,7 @@
 //! | part of the name | means |
 //! |---|---|
 //! | `256_512` | inputs and outputs of the transform; a line has as many feeds or fewer |
-//! | `i4`, `i8` | voltages `[channel][time][line][feed][pol]`: bytes of 4+4 bits, the real part in the high ones; signed bytes, real and imaginary |
+//! | `i4`, `i8` | voltages `[channel][time][line][feed][pol]`: 4+4 bits, real part high; signed bytes, real first |
 //! | `f16`, `power`, `c32` | beams `[channel][time][line][pol][q]`: complex f16; powers in f32; complex f32 |
 //!
 //! | argument | holds |

@@ -2,7 +2,8 @@
 
 use fringes_device::{Global, GlobalMut};
 
-/// The kernels' arguments: voltages, flags, gains, factors, phases, beams; channels, times, lines, feeds, polarisations, times of a unit.
+/// The kernels' arguments: voltages, flags, gains, factors, phases, beams; channels, times, lines, feeds,
+/// polarisations, times of a unit.
 pub type Arguments =
     fn(Global<u8>, Global<u8>, Global<u32>, Global<f32>, Global<u32>, GlobalMut<u32>, u32, u32, u32, u32, u32, u32);
 

@@ -57,8 +57,9 @@ pub trait Voltages {
 
 /// A byte of 4+4 bits of a word, as f16 and times i.
 ///
-/// With its highest bit flipped a nibble is 8 more than its value. In bits 4 to 7 of an f16 of 64, whose bit 4 counts 1, it makes 72 more than
-/// its value; in bits 0 to 3 of an f16 of 1024 it makes 1032 more. The byte is copied to both halves, and each masks one nibble.
+/// With its highest bit flipped a nibble is 8 more than its value. In bits 4 to 7 of an f16 of 64, whose bit 4 counts
+/// 1, it makes 72 more than its value; in bits 0 to 3 of an f16 of 1024 it makes 1032 more. The byte is copied to both
+/// halves, and each masks one nibble.
 #[inline(always)]
 fn nibbles(word: u32, byte: u32) -> [u32; 2] {
     let both = prmt_b32(word, 0, 0x4040 + 0x0101 * byte);

@@ -35,7 +35,8 @@ fn every_sector_of_beams_is_written_once_and_whole() {
 #[test]
 fn sectors_of_voltages_are_read_once_where_the_lanes_of_an_instruction_fill_them() {
     for kernel in KERNELS {
-        // Lowest bit of the feed, but for the very lowest, that registers hold and not lanes, by the transforms' input layouts.
+        // Lowest bit of the feed, but for the very lowest, that registers hold and not lanes, by the transforms' input
+        // layouts.
         let register = match kernel.size().unwrap() {
             (64, _) | (128, _) => 6,
             _ => 4,
@@ -46,7 +47,8 @@ fn sectors_of_voltages_are_read_once_where_the_lanes_of_an_instruction_fill_them
             let voltage = if kernel.part(3) == "i4" { 1 } else { 2 };
             let bytes = case.voltages.len() as u64 * voltage;
             let [cost, _] = sectors(&report, "src/voltages.rs", AccessKind::Load);
-            // A sector with feeds of two registers is read twice, the second time from the cache; so is what has no registers to wait in.
+            // A sector with feeds of two registers is read twice, the second time from the cache; so is what has no
+            // registers to wait in.
             let halves = if 32 / (pols as u64 * voltage) > 1 << register { 2 } else { 1 };
             let again = if kernel.size().unwrap().0 == 1024 && voltage == 2 { pols as u64 } else { 1 };
             let times = again * halves;
@@ -57,7 +59,8 @@ fn sectors_of_voltages_are_read_once_where_the_lanes_of_an_instruction_fill_them
 
 #[test]
 fn products_and_half2_operations_of_a_transform_are_those_designed() {
-    // 256 to 512, 4 bits, complex f16: 16 products and 48 half2 operations of the transform, 8 voltages by 4, 16 registers of beams.
+    // 256 to 512, 4 bits, complex f16: 16 products and 48 half2 operations of the transform, 8 voltages by 4, 16
+    // registers of beams.
     let kernel = only("256_512_i4_f16");
     let case = Case::noise(kernel, [1, 256, 2], [1, 5], 1);
     let (_, report) = case.run(kernel);
@@ -150,12 +153,10 @@ fn short_buffers_and_sizes_that_do_not_fit_trap_before_anything_is_written() {
 }
 
 #[test]
-fn the_host_launches_what_the_kernels_are_made_for() {
-    assert_eq!(BLOCK_WARPS, form::WARPS);
+fn kernels_declare_the_shared_memory_that_the_host_gives() {
     for kernel in KERNELS {
         let (inputs, outputs) = kernel.size().unwrap();
         let shape = BeamShape::new(FeedLines::new(3, inputs, 2, outputs).unwrap(), 2, 5).unwrap();
-        assert_eq!(shape.shared_bytes(), form::shared_bytes(inputs.trailing_zeros()));
         let declared = format!("shared_bytes={}", shape.shared_bytes());
         assert!(kernel.declaration.contains(&declared), "{}", kernel.declaration);
     }

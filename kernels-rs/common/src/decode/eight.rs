@@ -1,9 +1,9 @@
 //! Packed samples to f16, eight neighbouring columns of two rows at a time.
 //!
-//! Samples are two's complement of `B <= 10` bits, big-endian, without padding. Eight of them are `B` bytes. The words that hold
-//! them are turned to the order of bits and shifted to the first one; then the two bytes with the bits of a column are taken from
-//! both rows, and a shift, a `lop3` and a subtraction make both halves of a word exact: `1024 + 2^(B - 1) + x`, less what is too
-//! much.
+//! Samples are two's complement of `B <= 10` bits, big-endian, without padding. Eight of them are `B` bytes. The words
+//! that hold them are turned to the order of bits and shifted to the first one; then the two bytes with the bits of a
+//! column are taken from both rows, and a shift, a `lop3` and a subtraction make both halves of a word exact:
+//! `1024 + 2^(B - 1) + x`, less what is too much.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_l_wrap_b32};
 use fringes_device::half2::sub_rn_f16x2;

@@ -4,8 +4,8 @@ use fringes_device::arithmetic::{shf_l_clamp_b32, shf_l_wrap_b32, shf_r_wrap_b32
 use fringes_device::convert::cvt_f32_f16;
 use fringes_device::unroll;
 
-/// Four numbers of `bits` bits from bit `shift` of three words on, which are in the order of their bits: numbers 0 and 1 at the
-/// top of the first word, 2 and 3 at the top of the second. `bits` is at most 16, `shift` at most 31.
+/// Four numbers of `bits` bits from bit `shift` of three words on, which are in the order of their bits: numbers 0 and
+/// 1 at the top of the first word, 2 and 3 at the top of the second. `bits` is at most 16, `shift` at most 31.
 #[inline(always)]
 pub fn tops([a, b, c]: [u32; 3], shift: u32, bits: u32) -> [u32; 2] {
     let low = shf_l_wrap_b32(b, a, shift);
@@ -14,8 +14,8 @@ pub fn tops([a, b, c]: [u32; 3], shift: u32, bits: u32) -> [u32; 2] {
 
 /// Four integers `x` of 2 to 16 bits as `x / 2^bits`, exactly; words and `shift` as [`tops`] takes them.
 ///
-/// Each number's bits, with the sign's inverted, go to the top of the fraction of a number in [1, 2), which is `1.5 + x / 2^bits`,
-/// and 1.5 is taken away.
+/// Each number's bits, with the sign's inverted, go to the top of the fraction of a number in [1, 2), which is
+/// `1.5 + x / 2^bits`, and 1.5 is taken away.
 #[inline(always)]
 pub fn integers(words: [u32; 3], shift: u32, bits: u32) -> [f32; 4] {
     let [low, high] = tops(words, shift, bits);

@@ -1,7 +1,7 @@
 //! Packed samples to numbers.
 //!
-//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in halves of
-//! words (i16). Words are brought into the order of their bits ([`in_order`]) and shifted to the first bit.
+//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in
+//! halves of words (i16). Words are brought into the order of their bits ([`in_order`]) and shifted to the first bit.
 //!
 //! | form | numbers at a time | of bits | give | for |
 //! |---|---|---|---|---|

@@ -1,7 +1,7 @@
 //! Two neighbouring samples that are at the same bit of the same two words again and again.
 //!
-//! Four bytes with both of them go to a word, in order, which is shifted so that the first sample's highest bit becomes bit 22, the
-//! highest of the fraction of an f32, and the second one follows:
+//! Four bytes with both of them go to a word, in order, which is shifted so that the first sample's highest bit becomes
+//! bit 22, the highest of the fraction of an f32, and the second one follows:
 //!
 //! ```text
 //! first    1 + (x + 2^(B-1)) 2^-B          less 1.5                 = x 2^-B

@@ -2,14 +2,14 @@
 //!
 //! The orders are those of `fringes_types::baseline`, which a test compares these functions with:
 //!
-//! | order | positions | position holds |
+//! | order | positions | holds |
 //! |---|---|---|
 //! | triangle | `n (n + 1) / 2` | `V[a][b]`, `a >= b`, at `a (a + 1) / 2 + b` |
-//! | antenna pairs | `2 m (m + 1)` | antennas `ant1 <= ant2` at `4 (ant2 (ant2 + 1) / 2 + ant1)`, four products: `V[2 ant1 + p][2 ant2 + q]` at `+ p + 2 q` |
+//! | antenna pairs | `2 m (m + 1)` | `V[2 i + p][2 j + q]`, antennas `i <= j`, at `4 (j (j + 1) / 2 + i) + p + 2 q` |
 //! | full | `n^2` | `V[a][b]` for every pair, at `a n + b` |
 //!
-//! for `n` inputs or `m` antennas of two polarisations. Numbers are exact for up to [`MOST_INPUTS`] inputs: the row of a position in the triangle
-//! is a square root in f32, which may be one off, and a correction in integers.
+//! for `n` inputs or `m` antennas of two polarisations. Numbers are exact for up to [`MOST_INPUTS`] inputs: the row of
+//! a position in the triangle is a square root in f32, which may be one off, and a correction in integers.
 
 /// Most inputs for which every position fits 31 bits.
 pub const MOST_INPUTS: u32 = 1 << 15;
@@ -66,7 +66,8 @@ pub fn pairs_product(position: u32) -> Product {
     Product { a: 2 * ant1 + position % 2, b: 2 * ant2 + (position / 2) % 2 }
 }
 
-/// The position of a product in the order of antenna pairs, if `a` belongs to the same antenna as `b` or to one before it.
+/// The position of a product in the order of antenna pairs, if `a` belongs to the same antenna as `b` or to one before
+/// it.
 #[inline(always)]
 pub const fn pairs_position(product: Product) -> Option<u32> {
     let (ant1, ant2) = (product.a / 2, product.b / 2);
@@ -85,10 +86,11 @@ pub const fn full_position(inputs: u32, product: Product) -> u32 {
     product.a * inputs + product.b
 }
 
-/// The row that holds a position, or one of its neighbours: `r (r + 1) / 2 <= index` for `r = sqrt(2 index + 1/4) - 1/2`.
+/// The row that holds a position, or one of its neighbours: `r (r + 1) / 2 <= index` for
+/// `r = sqrt(2 index + 1/4) - 1/2`.
 ///
-/// For `index` below 2^31 the root is below 2^16. Four roundings to f32 and a square root within a relative error of 2^-23 make it wrong by
-/// less than 2^16 2^-21 = 1/32, and so the row by at most one.
+/// For `index` below 2^31 the root is below 2^16. Four roundings to f32 and a square root within a relative error of
+/// 2^-23 make it wrong by less than 2^16 2^-21 = 1/32, and so the row by at most one.
 #[inline(always)]
 fn estimate(index: u32) -> u32 {
     let doubled = 2.0 * index as f32 + 0.25;
@@ -145,7 +147,8 @@ mod tests {
                 for row in [a.saturating_sub(1), a, a + 1] {
                     assert_eq!(corrected(index, row).0, a, "{index} from {row}");
                 }
-                // A root that is wrong by a relative error of 2^-20, eight times what the bound has, moves the row by no more than one.
+                // A root that is wrong by a relative error of 2^-20, eight times what the bound has, moves the row by
+                // no more than one.
                 let root = (2.0 * f64::from(index) + 0.25).sqrt();
                 for wrong in [root * (1.0 + 2f64.powi(-20)), root * (1.0 - 2f64.powi(-20))] {
                     assert!((wrong - 0.5).floor() as i64 - i64::from(a) <= 1);

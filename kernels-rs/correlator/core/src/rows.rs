@@ -3,14 +3,14 @@
 //! ```text
 //! channel c, block of time k, input a:  re(64k) im(64k) re(64k+1) im(64k+1) ... re(64k+63) im(64k+63)     128 bytes
 //! ```
-//! Inputs follow each other without padding; the last block of time may be partly filled, and what its rows hold past the last
-//! time does not matter: the kernels mask it.
+//! Inputs follow each other without padding; the last block of time may be partly filled, and what its rows hold past
+//! the last time does not matter: the kernels mask it.
+
+use fringes_kernel_abi::format::Format;
+pub use fringes_kernel_abi::rows::BYTES;
 
 /// Complex samples of a row.
-pub const TIMES: usize = 64;
-
-/// Bytes of a row.
-pub const BYTES: usize = 128;
+pub const TIMES: usize = Format::I8.row_times();
 
 /// Blocks of time that `times` spectra need.
 pub const fn blocks(times: usize) -> usize {

@@ -11,7 +11,8 @@ pub const fn count(inputs: u32) -> u32 {
 
 /// Row and column of tile `index` in the packed lower triangle of tiles.
 ///
-/// Subtracts rows one after another: exact for every size (an f32 square root is not), and at most 64 steps for 8192 inputs.
+/// Subtracts rows one after another: exact for every size (an f32 square root is not), and at most 64 steps for 8192
+/// inputs.
 #[inline(always)]
 pub const fn position(index: u32) -> (u32, u32) {
     let (mut row, mut rest) = (0, index);

@@ -1,19 +1,16 @@
 //! What a launch sums, and which part of it a block takes.
 //!
-//! Rows are `[channel][time / 16][input][16]` complex f32, 128 bytes each; sums `[part][channel][baseline]`, the packed lower triangle `a
-//! (a + 1) / 2 + b` of inputs `a >= b`. The rows that the range of times touches are divided over the parts, whole rows each; times of the
-//! first and the last row that lie outside of the range count as zeros, whatever the row holds there.
+//! Rows are `[channel][time / 16][input][16]` complex f32, 128 bytes each; sums `[part][channel][baseline]`, the packed
+//! lower triangle `a (a + 1) / 2 + b` of inputs `a >= b`. The rows that the range of times touches are divided over the
+//! parts, whole rows each; times of the first and the last row that lie outside of the range count as zeros, whatever
+//! the row holds there.
 
 use fringes_device::index::{ctaid_y, ctaid_z, nctaid_y};
 
-/// Complex samples of a row.
-pub const ROW_TIMES: u32 = 16;
+pub use fringes_kernel_abi::correlator::float::{FLUSH_ROWS, ROW_TIMES};
 
 /// Bytes of a row.
-pub const ROW_BYTES: u32 = 128;
-
-/// Rows of time that are summed in registers before they are added to what lies in global memory: 1024 times.
-pub const FLUSH_ROWS: u32 = 64;
+pub const ROW_BYTES: u32 = fringes_kernel_abi::rows::BYTES as u32;
 
 /// The sizes that a kernel takes.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +30,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether so many bytes of rows and so many sums hold what the sizes say. No sums at all fit too: then none is written.
+    /// Whether so many bytes of rows and so many sums hold what the sizes say. No sums at all fit too: then none is
+    /// written.
     #[inline(always)]
     pub fn fits(&self, row_bytes: usize, sums: usize) -> bool {
         let product = |a: u32, b: u64| u64::from(a).saturating_mul(b);

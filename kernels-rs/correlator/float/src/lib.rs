@@ -12,14 +12,15 @@
 //! | [`correlate_f32_tf32_wgmma_add()`] | three times tf32, `wgmma` (sm_90a) | adds to f64 pairs |
 //! | [`correlate_f32_tf32_wgmma_bias()`] | the same, promoted less often | adds to f64 pairs |
 //!
-//! Rows are `[channel][time / 16][input][16]` complex f32: 128 bytes, time fastest ([`job`]). Baselines are the packed lower
-//! triangle. Times outside of `first_time..first_time + times` do not count, whatever the rows hold there.
+//! Rows are `[channel][time / 16][input][16]` complex f32: 128 bytes, time fastest ([`job`]). Baselines are the packed
+//! lower triangle. Times outside of `first_time..first_time + times` do not count, whatever the rows hold there.
 //!
 //! With no sums at all (a view of length zero) nothing is written: what the products alone take.
 //!
 //! # Precision
-//! All hold `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` for noise of 65536 times; [`plain`], [`mma`] and [`wgmma`] derive bounds for any times and voltages.
-//! Infinities and NaN give NaN, also where single precision would give an infinity; magnitudes: see [`tf32`].
+//! All hold `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` for noise of 65536 times; [`plain`], [`mma`] and [`wgmma`] derive bounds
+//! for any times and voltages. Infinities and NaN give NaN, also where single precision would give an infinity;
+//! magnitudes: see [`tf32`].
 
 pub mod job;
 pub mod mma;
@@ -70,7 +71,8 @@ kernel! {
     correlate_f32, [f32; 2], [], plain::correlate::<plain::Plain, _>
 }
 kernel! {
-    /// Correlates rows of f32 and adds to f64 pairs; products and sums of up to 1024 times in single precision. See [`plain`].
+    /// Correlates rows of f32 and adds to f64 pairs; products and sums of up to 1024 times in single precision. See
+    /// [`plain`].
     #[launch(threads(64), min_blocks(4), shared_bytes(32768))]
     correlate_f32_add, [f64; 2], [], plain::correlate::<plain::Plain, _>
 }
@@ -100,7 +102,8 @@ mod sm_90a {
         correlate_f32_tf32_wgmma_add, [f64; 2], [], |rows, sums, job| wgmma::correlate(rows, sums, job, 1)
     }
     kernel! {
-        /// As [`correlate_f32_tf32_wgmma_add`], but sums of the tensor cores are promoted every `interval` rows of time: to see their bias.
+        /// As [`correlate_f32_tf32_wgmma_add`], but sums of the tensor cores are promoted every `interval` rows of
+        /// time: to see their bias.
         #[launch(threads(384), min_blocks(1), shared_bytes(196672))]
         correlate_f32_tf32_wgmma_bias, [f64; 2], [interval], |rows, sums, job, interval| wgmma::correlate(rows, sums, job, interval)
     }

@@ -2,30 +2,32 @@
 //! [`plain`](crate::plain).
 //!
 //! # Arithmetic
-//! Every sample is split into two tf32, `x = hi + lo` ([`tf32`](crate::tf32)), and a product is `hi hi' + hi lo' + lo hi'`. The sum along
-//! which `m16n8k8` multiplies holds four times: first their real parts, then their imaginary ones, so that a lane has both parts of a
-//! sample:
+//! Every sample is split into two tf32, `x = hi + lo` ([`tf32`](crate::tf32)), and a product is
+//! `hi hi' + hi lo' + lo hi'`. The sum along which `m16n8k8` multiplies holds four times: first their real parts, then
+//! their imaginary ones, so that a lane has both parts of a sample:
 //!
 //! ```text
 //! Re V = a_re b_re + a_im b_im        A = (re, re, re, re, im, im, im, im)    B alike
 //! Im V = a_im b_re - a_re b_im        A = (im, im, im, im, -re, -re, -re, -re)
 //! ```
 //!
-//! A warp has 64 rows and 32 columns, 128 sums in f32. The tensor cores start from zero for every four times, small products first; what
-//! they give is added to the sums by `FADD`, to nearest. On the diagonal the second warp leaves out the rows above its columns.
+//! A warp has 64 rows and 32 columns, 128 sums in f32. The tensor cores start from zero for every four times, small
+//! products first; what they give is added to the sums by `FADD`, to nearest. On the diagonal the second warp leaves
+//! out the rows above its columns.
 //!
 //! # Floor
-//! Four times of a warp's part are 96 `mma.m16n8k8`; three products of each pair. An H200 takes 1.53 cycles of an SM for one: 350 TFLOP/s,
-//! a third of it 117, of which 97 % are useful with 1024 inputs. Beside them 12 `LDS.64`, about 90 instructions that split, and 128 `FADD`:
-//! 330 slots of the scheduler's 590 cycles.
+//! Four times of a warp's part are 96 `mma.m16n8k8`; three products of each pair. An H200 takes 1.53 cycles of an SM
+//! for one: 350 TFLOP/s, a third of it 117, of which 97 % are useful with 1024 inputs. Beside them 12 `LDS.64`, about
+//! 90 instructions that split, and 128 `FADD`: 330 slots of the scheduler's 590 cycles.
 //!
 //! # Precision
 //! Relative to `sum |a| |b|`, with what the tensor cores do as [`wgmma`](crate::wgmma) has it:
 //!
 //! ```text
 //! left out and cut                2 (2^-22 + 2 2^-23), of either sign
-//! cut by the tensor cores         20 2^-23 at most: ten terms of the last of three products, and what the first two lose
-//! rounded, sums of 4 times        256 u within 1024 times, B u of those in global memory; 1 / 3 of their square roots as standard deviation
+//! cut by the tensor cores         20 2^-23 at most: ten terms of the last product, and what the first two lose
+//! rounded, sums of 4 times        256 u within 1024 times, B u of those in global memory;
+//!                                 1 / 3 of their square roots as standard deviation
 //! ```
 use fringes_device::index::tid_x;
 use fringes_device::mma::mma_m16n8k8_f32_tf32;
@@ -46,12 +48,16 @@ pub(crate) struct Tensor {
 }
 
 /// A row's complex sample whose bytes lie at this shared address.
+///
+/// # Safety
+/// - `address` is the shared address of a sample that has been written, a multiple of 8.
 #[inline(always)]
 unsafe fn load(address: u32) -> [f32; 2] {
     Shared::<[f32; 2]>::from_raw_parts(address, 1).load(0)
 }
 
-/// Hi and lo of a fragment: of 8 columns by 4 times real and imaginary part, of 16 rows by 4 times those of both rows of a lane.
+/// Hi and lo of a fragment: of 8 columns by 4 times real and imaginary part, of 16 rows by 4 times those of both rows
+/// of a lane.
 #[derive(Clone, Copy)]
 struct Split<const N: usize> {
     hi: [u32; N],
@@ -68,6 +74,10 @@ impl<const N: usize> Split<N> {
 
 impl Tensor {
     /// Adds a stage, the first 32 rows of the tile unless it is to `skip` them.
+    ///
+    /// # Safety
+    /// - Rows and columns of a stage lie at the shared addresses, and a barrier followed their copies.
+    /// - All lanes of the warp call it together, in a block of two warps.
     #[inline(always)]
     unsafe fn stage(&mut self, rows: u32, columns: u32, skip: bool) {
         let lane = tid_x() % 32;
@@ -89,6 +99,9 @@ impl Tensor {
     }
 
     /// Adds four times to row `m` of fragments.
+    ///
+    /// # Safety
+    /// - As [`Tensor::stage`], with `rows` this lane's address and `m < 4`.
     #[inline(always)]
     unsafe fn row(&mut self, m: usize, rows: u32, b: &[Split<2>; 4]) {
         let address = rows + m as u32 * 16 * ROW_BYTES;
@@ -102,8 +115,11 @@ impl Tensor {
 
     /// Adds four times to fragments `(m, n)` and `(m, n + 1)`.
     ///
-    /// Small products first, from zero: they lose little, and the sum loses at the last product only. Two fragments at a time: four
-    /// sums under way, of eight that the two warps of a scheduler have.
+    /// Small products first, from zero: they lose little, and the sum loses at the last product only. Two fragments at
+    /// a time: four sums under way, of eight that the two warps of a scheduler have.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together; `m < 4`, `n < 3`.
     #[inline(always)]
     unsafe fn add(&mut self, m: usize, n: usize, [a, turned]: [Split<4>; 2], b: &[Split<2>; 4]) {
         let (mut re, mut im) = ([[0.0; 4]; 2], [[0.0; 4]; 2]);

@@ -14,8 +14,8 @@ pub(crate) const fn chunk_of_row(row: u32, chunk: u32) -> u32 {
     row * ROW_BYTES + 16 * (chunk ^ (row % 8))
 }
 
-/// Rows of one side of a tile, as one of `8 STEP` threads copies them: one chunk of rows `thread / 8 + i STEP`, eight of them. `STEP` is a
-/// multiple of 8.
+/// Rows of one side of a tile, as one of `8 STEP` threads copies them: one chunk of rows `thread / 8 + i STEP`, eight
+/// of them. `STEP` is a multiple of 8.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<const STEP: u32> {
     /// Global address of the chunk in this thread's first row, at the first row of time.

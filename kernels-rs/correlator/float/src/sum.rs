@@ -1,7 +1,8 @@
 //! Where sums go: `[f32; 2]` are overwritten, `[f64; 2]` added to.
 //!
-//! Registers hold sums of [`FLUSH_ROWS`](crate::job::FLUSH_ROWS) rows of time at most. Then they are added to what lies in global memory,
-//! and start from zero again: sums in f32 have few roundings each, and those that are added to f64 no more than that.
+//! Registers hold sums of [`FLUSH_ROWS`](crate::job::FLUSH_ROWS) rows of time at most. Then they are added to what lies
+//! in global memory, and start from zero again: sums in f32 have few roundings each, and those that are added to f64 no
+//! more than that.
 
 use fringes_device::{GlobalMut, Value, unroll};
 
@@ -58,7 +59,8 @@ impl<S: Sum> Triangle<S> {
         Self { sums, first: slot as usize * job.baselines() as usize, inputs, again: false }
     }
 
-    /// Adds `new(i)` to the sums of inputs `a + i` and `b`, four of them, where they are kept: `a + i >= b`. All are read before one is written.
+    /// Adds `new(i)` to the sums of inputs `a + i` and `b`, four of them, where they are kept: `a + i >= b`. All are
+    /// read before one is written.
     ///
     /// # Safety
     /// The sums hold the accumulator's triangle, and no other thread uses these.

@@ -1,8 +1,9 @@
 //! f32 as two tf32: `x = hi + lo`, for products on the tensor cores.
 //!
-//! `hi` is `x` rounded to 11 significant bits (half a unit away from zero), so that `|lo| <= 2^-11 |x|` and of either sign. The difference
-//! is exact, and has at most 12 significant bits; the tensor cores cut it to 11, which loses at most `2^-23 |x|` of either sign. Of the
-//! product `(hi + lo) (hi' + lo')` the kernels leave out `lo lo'`, at most `2^-22 |x x'|`.
+//! `hi` is `x` rounded to 11 significant bits (half a unit away from zero), so that `|lo| <= 2^-11 |x|` and of either
+//! sign. The difference is exact, and has at most 12 significant bits; the tensor cores cut it to 11, which loses at
+//! most `2^-23 |x|` of either sign. Of the product `(hi + lo) (hi' + lo')` the kernels leave out `lo lo'`, at most
+//! `2^-22 |x x'|`.
 //!
 //! Magnitudes: `x` below `2^128 - 2^116`; below `2^-115` lo is a subnormal tf32 or lost.
 
@@ -24,8 +25,9 @@ pub(crate) fn split(x: f32) -> (u32, u32) {
 
 /// Row of eight rows whose samples lane group `group` (`lane / 4`) loads.
 ///
-/// A lane loads 8 bytes at chunk `2 k + lane % 4 / 2`. Half a warp has four groups; their rows differ in the bits of the row that
-/// decide between pairs of chunks, so that it reads 128 bytes in different banks. Rows and columns of a product may come in any order.
+/// A lane loads 8 bytes at chunk `2 k + lane % 4 / 2`. Half a warp has four groups; their rows differ in the bits of
+/// the row that decide between pairs of chunks, so that it reads 128 bytes in different banks. Rows and columns of a
+/// product may come in any order.
 #[inline(always)]
 pub(crate) const fn row_of_group(group: u32) -> u32 {
     2 * (group % 4) + group / 4

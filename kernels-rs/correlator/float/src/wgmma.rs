@@ -1,39 +1,42 @@
 //! Products in three times tf32 by `wgmma`, for sm_90a. Arithmetic as in [`mma`](crate::mma).
 //!
 //! # Shape
-//! A block computes 128 rows by 64 columns: two warpgroups multiply 64 rows each, a third one loads. Blocks count tiles of `2 i + 2`
-//! columns in tile row `i`; a warpgroup whose tile lies above the diagonal or past the last input has nothing to do.
+//! A block computes 128 rows by 64 columns: two warpgroups multiply 64 rows each, a third one loads. Blocks count tiles
+//! of `2 i + 2` columns in tile row `i`; a warpgroup whose tile lies above the diagonal or past the last input has
+//! nothing to do.
 //!
-//! A stage is 16 times. Rows go by `cp.async` into shared memory as they are, and from there into registers, where their warpgroup splits
-//! them. Columns are loaded into registers a stage ahead, split, and written as hi and lo in blocks of 8 columns by 16 bytes (four times of
-//! one part), in the order `-im`, `re`, `im`:
+//! A stage is 16 times. Rows go by `cp.async` into shared memory as they are, and from there into registers, where
+//! their warpgroup splits them. Columns are loaded into registers a stage ahead, split, and written as hi and lo in
+//! blocks of 8 columns by 16 bytes (four times of one part), in the order `-im`, `re`, `im`:
 //!
 //! ```text
 //! Re V = a_re b_re + a_im b_im        B from `re` on
 //! Im V = a_re (-b_im) + a_im b_re     B from `-im` on
 //! ```
 //!
-//! so that both products take the same registers of A. The warpgroups take turns: one gives the tensor cores 24 products of 64 x 64 x 8 at
-//! once while the other one adds what it got to its sums, loads and splits. There are four stages, each with a barrier for "loaded" and one for
-//! "done with", on which every thread arrives for what it did itself. A thread that loads arrives when it has started the copies of the next stage
-//! and those of its own are complete.
+//! so that both products take the same registers of A. The warpgroups take turns: one gives the tensor cores 24
+//! products of 64 x 64 x 8 at once while the other one adds what it got to its sums, loads and splits. There are four
+//! stages, each with a barrier for "loaded" and one for "done with", on which every thread arrives for what it did
+//! itself. A thread that loads arrives when it has started the copies of the next stage and those of its own are
+//! complete.
 //!
 //! # Floor
-//! A stage takes 48 `m64n64k8` of 32 cycles: 1536 cycles of the tensor cores for 128 x 64 pairs and 16 times. Shared memory in these
-//! cycles: 768 that products read, 128 copies of rows, 192 columns written, 128 rows read: 80 %. An H200's tf32 is 495 TFLOP/s (412 through
-//! cuBLAS), a third of it 165 (137); of 1024 inputs' tiles 94 % are needed, and of 72 blocks 8 have one warpgroup: 0.89 of that is useful.
+//! A stage takes 48 `m64n64k8` of 32 cycles: 1536 cycles of the tensor cores for 128 x 64 pairs and 16 times. Shared
+//! memory in these cycles: 768 that products read, 128 copies of rows, 192 columns written, 128 rows read: 80 %. An
+//! H200's tf32 is 495 TFLOP/s (412 through cuBLAS), a third of it 165 (137); of 1024 inputs' tiles 94 % are needed, and
+//! of 72 blocks 8 have one warpgroup: 0.89 of that is useful.
 //!
 //! # Precision
-//! Relative to `sum |a| |b|`: what is left out and cut of the factors is `2 (2^-22 + 2 2^-23)` at most, of either sign. The tensor cores
-//! cut (towards zero), which is a bias: sums of positive products, autocorrelations, come out too small. In each product every term loses
-//! less than 2^-23 of the greatest, if they keep no bits behind f32's, and the sum less than 2^-23; with two bits more, as measured by
-//! others on this architecture, about 1.6 2^-23 of the sum so far on average. Small products come first, when the sum is 2^-10 of what it
-//! becomes. Then four products of a stage follow from zero, so that the bias is about `(1/4 + 2/4 + 3/4 + 1) 1.6 2^-23 0.7`, 3e-7, and at
-//! most 40 2^-23.
+//! Relative to `sum |a| |b|`: what is left out and cut of the factors is `2 (2^-22 + 2 2^-23)` at most, of either sign.
+//! The tensor cores cut (towards zero), which is a bias: sums of positive products, autocorrelations, come out too
+//! small. In each product every term loses less than 2^-23 of the greatest, if they keep no bits behind f32's, and the
+//! sum less than 2^-23; with two bits more, as measured by others on this architecture, about 1.6 2^-23 of the sum so
+//! far on average. Small products come first, when the sum is 2^-10 of what it becomes. Then four products of a stage
+//! follow from zero, so that the bias is about `(1/4 + 2/4 + 3/4 + 1) 1.6 2^-23 0.7`, 3e-7, and at most 40 2^-23.
 //!
-//! After every stage (`interval` of them in the kernel that measures the bias, which then is as many times larger) the sums are promoted:
-//! added to others by `FADD`, rounded to nearest. These are 64 within 1024 times, and `B = ceil(T / 1024)` in global memory: a standard
-//! deviation of `u / 3 sqrt(64 / B + B)`.
+//! After every stage (`interval` of them in the kernel that measures the bias, which then is as many times larger) the
+//! sums are promoted: added to others by `FADD`, rounded to nearest. These are 64 within 1024 times, and
+//! `B = ceil(T / 1024)` in global memory: a standard deviation of `u / 3 sqrt(64 / B + B)`.
 
 use fringes_device::barrier::{bar_arrive, bar_sync, bar_sync_0};
 use fringes_device::copy_async::{cp_async_commit_group, cp_async_wait_group};
@@ -61,8 +64,10 @@ pub const SIDE: u32 = 64;
 /// Rows of a tile: two warpgroups.
 pub const ROWS: u32 = 2 * SIDE;
 
-/// Threads of a block: two warpgroups that multiply, one that loads.
-pub const THREADS: u32 = 384;
+// A block is two warpgroups that multiply, and one that loads.
+pub use fringes_kernel_abi::correlator::float::{
+    WGMMA_SHARED_BYTES as SHARED_BYTES, WGMMA_THREADS as THREADS, wgmma_tiles,
+};
 
 /// Bytes of 64 rows.
 const OPERAND: u32 = SIDE * ROW_BYTES;
@@ -79,24 +84,19 @@ const STAGE: u32 = 2 * OPERAND + 2 * COLUMNS;
 /// Stages.
 const STAGES: u32 = 4;
 
-/// Bytes of a warp for sums on their way out: 16 rows by 32 columns.
+/// Bytes of a warp for sums in the epilogue: 16 rows by 32 columns.
 const OUT: u32 = 16 * 32 * 8;
 
-/// Dynamic shared memory: the stages, two barriers for each, and sums on their way out.
-pub const SHARED_BYTES: u32 = STAGES * (STAGE + 16) + 8 * OUT;
+// The stages, two barriers for each, and sums in the epilogue.
+const _: () = assert!(SHARED_BYTES == STAGES * (STAGE + 16) + 8 * OUT && THREADS == 3 * 128);
 
-/// Where the sum of a row and a column of a warp lies on its way out, in units of 8 bytes.
+/// Where the sum of a row and a column of a warp lies in the epilogue, in units of 8 bytes.
 ///
-/// Half a warp writes every second of 8 columns of four rows that are 2 apart, and reads 16 columns of a row, both without bank conflicts.
+/// Half a warp writes every second of 8 columns of four rows that are 2 apart, and reads 16 columns of a row, both
+/// without bank conflicts.
 #[inline(always)]
 const fn place_out(row: u32, column: u32) -> usize {
     (row * 32 + (column ^ (8 * (row / 2 % 2)) ^ (row / 4 % 2))) as usize
-}
-
-/// Blocks of a channel: tiles of 128 rows and 64 columns that are not wholly above the diagonal.
-pub const fn tiles(inputs: u32) -> u32 {
-    let rows = inputs.div_ceil(ROWS);
-    rows * (rows + 1) - inputs.div_ceil(SIDE) % 2
 }
 
 /// Tile row (128 inputs) and column (64 inputs) of block `index`: row `i` has columns 0 to `2 i + 1`.
@@ -153,6 +153,9 @@ enum Turns {
 
 impl Turns {
     /// Of warpgroup `group`, which lets the first one begin.
+    ///
+    /// # Safety
+    /// - All threads of a warpgroup call it, once, and both warpgroups do.
     #[inline(always)]
     unsafe fn of(group: u32) -> Self {
         if group == 0 {
@@ -164,6 +167,10 @@ impl Turns {
     }
 
     /// Waits for this one's turn.
+    ///
+    /// # Safety
+    /// - All threads of the warpgroup call it together, `pass` and `wait` by turns.
+    /// - Unless alone, the other warpgroup passes as often as this one waits: else this waits for ever.
     #[inline(always)]
     unsafe fn wait(self) {
         match self {
@@ -174,6 +181,10 @@ impl Turns {
     }
 
     /// Passes the turn to the other one; after the `last` time of both there is no one.
+    ///
+    /// # Safety
+    /// - All threads of the warpgroup call it together, once after each wait; the other warpgroup waits for it, but
+    ///   after the `last` time.
     #[inline(always)]
     unsafe fn pass(self, last: bool) {
         match self {
@@ -185,13 +196,16 @@ impl Turns {
 }
 
 /// Waits for the phase of this parity.
+///
+/// # Safety
+/// - `barrier` is the shared address of a barrier that is made; the phase of that parity ends, or has ended.
 #[inline(always)]
 unsafe fn wait(barrier: u32, parity: u32) {
     while !mbarrier_try_wait_parity_shared_b64(barrier, parity) {}
 }
 
-/// Correlates rows. Partial sums of the tensor cores are promoted every `interval` rows of time. The grid is ([`tiles`], y, z) with
-/// `y z >= channels parts`.
+/// Correlates rows. Partial sums of the tensor cores are promoted every `interval` rows of time. The grid is
+/// ([`wgmma_tiles`], y, z) with `y z >= channels parts`.
 ///
 /// # Safety
 /// The views hold what the job says; `interval` is not zero.
@@ -204,7 +218,8 @@ pub(crate) unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, job
     }
     let span = job.span(slot);
     let ring = Ring { start: Shared::<u8>::dynamic().address(0), slot: 0, parity: 0 };
-    // The first warpgroup lies above the diagonal in every second tile on it, the second one past the last input in the last row.
+    // The first warpgroup lies above the diagonal in every second tile on it, the second one past the last input in the
+    // last row.
     let works = |group: u32| 2 * row + group >= column && (2 * row + group) * SIDE < job.inputs;
     if tid_x() == 0 {
         let mut each = ring;
@@ -230,7 +245,8 @@ pub(crate) unsafe fn correlate<S: Sum>(rows: Global<u8>, sums: GlobalMut<S>, job
     }
 }
 
-/// Which column of 32, and which four times of 16, a thread loads. Eight threads write 128 bytes that follow each other.
+/// Which column of 32, and which four times of 16, a thread loads. Eight threads write 128 bytes that follow each
+/// other.
 #[inline(always)]
 const fn loaded(thread: u32) -> (u32, u32) {
     (thread % 8 + 8 * (thread / 32), thread / 8 % 4)
@@ -248,6 +264,9 @@ struct Columns {
 
 impl Columns {
     /// Loads the next row of time; what does not exist or does not count is zero.
+    ///
+    /// # Safety
+    /// - What the span says lies in `rows`, and `index` is that of its next row; `thread < 128`.
     #[inline(always)]
     unsafe fn load(&mut self, span: &Span, thread: u32) {
         unroll!(i in 0 1 {
@@ -271,6 +290,10 @@ impl Columns {
     }
 
     /// Writes hi and lo to the parts at `target`.
+    ///
+    /// # Safety
+    /// - `target` is the address of the columns of a stage that no thread uses before its barrier is complete;
+    ///   `thread < 128`.
     #[inline(always)]
     unsafe fn store(&self, target: u32, thread: u32) {
         let (column, four) = loaded(thread);
@@ -291,6 +314,11 @@ impl Columns {
 }
 
 /// Loads stages: rows as they are, columns as hi and lo.
+///
+/// # Safety
+/// - The last 128 threads of a block of 384 call it.
+/// - `rows` holds what the job says; the barriers of `ring` are made, and both warpgroups that have work take as many
+///   stages as the span has rows.
 #[inline(always)]
 unsafe fn load(rows: Global<u8>, job: Job, mut span: Span, mut ring: Ring, row: u32, column: u32) {
     let thread = tid_x() - 256;
@@ -342,12 +370,18 @@ unsafe fn load(rows: Global<u8>, job: Job, mut span: Span, mut ring: Ring, row: 
 }
 
 /// A row's complex sample whose bytes lie at this shared address.
+///
+/// # Safety
+/// - `address` is the shared address of a sample that has been written, a multiple of 8.
 #[inline(always)]
 unsafe fn sample(address: u32) -> [f32; 2] {
     Shared::<[f32; 2]>::from_raw_parts(address, 1).load(0)
 }
 
 /// A lane's samples of two rows, 8 apart, at four times 4 apart: real parts, then imaginary ones.
+///
+/// # Safety
+/// - `stage` is the address of a stage whose barrier is complete; `place` is that of this lane's first row and time.
 #[inline(always)]
 unsafe fn samples(stage: u32, place: u32) -> [[f32; 4]; 4] {
     let mut samples = [[0.0; 4]; 4];
@@ -360,6 +394,14 @@ unsafe fn samples(stage: u32, place: u32) -> [[f32; 4]; 4] {
 }
 
 /// Multiplies the rows of a warpgroup with the columns of every stage; `a` and `b` are their first inputs.
+///
+/// # Safety
+/// - All 128 threads of a warpgroup call it together, with the same arguments but for what is this thread's in
+///   `triangle`.
+/// - The barriers of `ring` are made, and the last warpgroup fills `left` stages.
+/// - `interval` is not zero. The sums of rows from `a` and columns from `b` on are in `triangle`, and no other
+///   warpgroup uses them.
+/// - `turns` is what [`Turns::of`] gave this warpgroup, or alone if the other has no work.
 #[inline(always)]
 unsafe fn multiply<S: Sum>(
     mut triangle: Triangle<S>,

@@ -24,7 +24,8 @@ fn voltages(channels: usize, times: usize, inputs: usize, seed: u64) -> Voltages
     })
 }
 
-/// Rows `[channel][time / 16][input][16]` of the voltages; NaN where `first..first + times` ends and in what is left of the last row.
+/// Rows `[channel][time / 16][input][16]` of the voltages; NaN where `first..first + times` ends and in what is left of
+/// the last row.
 fn rows(voltages: &Voltages, job: &FloatJob) -> Vec<u8> {
     let mut rows = vec![f32::NAN; job.row_bytes() / 4];
     for ((channel, time, input), value) in voltages.indexed_iter() {
@@ -61,13 +62,15 @@ struct Kernels {
     bound: fn(times: usize) -> f64,
 }
 
-/// Each product is `2 T` fused operations, of which each is rounded once and all share a sum of at most `sum |a| |b|` (1 + small).
+/// Each product is `2 T` fused operations, of which each is rounded once and all share a sum of at most `sum |a| |b|`
+/// (1 + small).
 fn plain_bound(times: usize) -> f64 {
     1.01 * 2.0 * times as f64 * UNIT
 }
 
-/// Of every product `lo lo'` (2^-22) is left out and two lo are cut (2^-23 each). Per four times three products of the tensor cores, of nine
-/// terms each cut to 2^-23 of the greatest (the first two 2^-10 smaller), and one rounding of their sum.
+/// Of every product `lo lo'` (2^-22) is left out and two lo are cut (2^-23 each). Per four times three products of the
+/// tensor cores, of nine terms each cut to 2^-23 of the greatest (the first two 2^-10 smaller), and one rounding of
+/// their sum.
 fn tensor_bound(times: usize) -> f64 {
     let split = 2.0 * (2f64.powi(-22) + 2.0 * 2f64.powi(-23));
     let cut = 10.0 * 2f64.powi(-23) * 2.0;
@@ -255,8 +258,8 @@ fn stores_without_conflicts(report: &Report) {
     }
 }
 
-/// The `requests` loads of samples take so many cycles each: 16 bytes go by quarter-warps, 8 by halves. (Sums on their way out are left to threads
-/// below the diagonal, so that their loads do not tell.)
+/// The `requests` loads of samples take so many cycles each: 16 bytes go by quarter-warps, 8 by halves. (Sums in the
+/// epilogue are left to threads below the diagonal, so that their loads do not tell.)
 fn loads_without_conflicts(report: &Report, requests: u64, cycles: u64) {
     let mut shared = report.accesses.iter().filter(|access| access.space == Space::Shared);
     let samples = shared.find(|access| access.kind == AccessKind::Load && access.requests == requests);
@@ -283,8 +286,8 @@ fn a_stage_takes_the_counted_instructions_and_no_bank_conflicts() {
     stores_without_conflicts(&report);
 }
 
-/// Mean signed relative error of a sum of squares, as tensor cores that cut make it from samples that tf32 holds, where it is promoted
-/// after so many products of eight terms.
+/// Mean signed relative error of a sum of squares, as tensor cores that cut make it from samples that tf32 holds, where
+/// it is promoted after so many products of eight terms.
 fn bias(products: usize) -> f64 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
     let mut bias = 0.0;
@@ -360,14 +363,4 @@ fn a_grid_larger_than_the_job_touches_nothing_else() {
         let sums = memory.values(sums).into_iter().map(|sum| sum.map(f64::from));
         kernels.judge(sums, &reference(&voltages, 0, 20), &job);
     }
-}
-
-#[test]
-fn the_host_launches_what_the_kernels_are_made_for() {
-    for inputs in [1, 63, 64, 65, 128, 129, 1000, 8192] {
-        assert_eq!(Variant::Wgmma.tiles(inputs), kernels::wgmma::tiles(inputs as u32) as usize);
-    }
-    assert_eq!(Variant::Plain.launch(1, 1).unwrap().shared_bytes, kernels::plain::SHARED_BYTES);
-    assert_eq!(Variant::Wgmma.launch(1, 1).unwrap().shared_bytes, kernels::wgmma::SHARED_BYTES);
-    assert_eq!(Variant::Wgmma.launch(1, 1).unwrap().block[0], kernels::wgmma::THREADS);
 }

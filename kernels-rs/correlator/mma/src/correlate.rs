@@ -1,55 +1,62 @@
 //! The correlator for sm_80: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for inputs `a >= b`.
 //!
 //! # Arithmetic
-//! Along a row of shared memory lie `re im re im ...`, and so they are `k` of the matrix product. With `x_a` as they are,
+//! Along a row of shared memory lie `re im re im ...`, and so they are `k` of the matrix product. With `x_a` as they
+//! are,
 //!
 //! ```text
 //! Re V = sum  a_re b_re + a_im b_im        B as it is
 //! Im V = sum  a_im b_re - a_re b_im        B with each (re, im) replaced by (-im, re), in registers
 //! ```
 //!
-//! so that a complex multiply-add takes 8 real operations and none is wasted. The replacement is made on the operand of which a warp holds
-//! less. [`format`](crate::format) says what 4-bit and f16 samples do, [`order`](crate::order) how heaps become fragments.
+//! so that a complex multiply-add takes 8 real operations and none is wasted. The replacement is made on the operand of
+//! which a warp holds less. [`format`](crate::format) says what 4-bit and f16 samples do, [`order`](crate::order) how
+//! heaps become fragments.
 //!
 //! # Floor
-//! 128 bytes of 128 x 128 inputs take 64 x 32 warp instructions `mma.m16n8k32` for 64 times (`mma.m16n8k16` of f16: 32 times; 4-bit samples
-//! twice as many instructions for 128 times), and these alone are the floor (`mma_s8` and `mma_f16` of the ceilings): parts of tiles that lie
-//! above the diagonal take as long as those below. Bytes: a block reads its rows once, 64 (8-bit) operations a byte from L2 for a pair of
-//! sides of 128; device memory sees each row once if L2 holds the rows of a channel. Shared memory: a warp of 64 x 32 reads 96 x 32 bytes for
-//! 32 instructions, one of 32 x 32 64 x 32 bytes for 16: half and two thirds of the cycles that these take.
+//! 128 bytes of 128 x 128 inputs take 64 x 32 warp instructions `mma.m16n8k32` for 64 times (`mma.m16n8k16` of f16: 32
+//! times; 4-bit samples twice as many instructions for 128 times), and these alone are the floor (`mma_s8` and
+//! `mma_f16` of the ceilings): parts of tiles that lie above the diagonal take as long as those below. Bytes: a block
+//! reads its rows once, 64 (8-bit) operations a byte from L2 for a pair of sides of 128; device memory sees each row
+//! once if L2 holds the rows of a channel. Shared memory: a warp of 64 x 32 reads 96 x 32 bytes for 32 instructions,
+//! one of 32 x 32 64 x 32 bytes for 16: half and two thirds of the cycles that these take.
 //!
 //! # Shape
-//! [`shape`](mod@crate::shape) has the tiles. Some stages of 128 bytes a row are in flight. A row's eight chunks of 16 bytes lie XORed with the row's
-//! number, so that `ldmatrix` (8 rows at one chunk) and `cp.async` (8 chunks of one row) are both free of bank conflicts. Tiles on the
-//! diagonal load their rows once; warps that lie above it, or past the last input, leave out the products.
+//! [`shape`](mod@crate::shape) has the tiles. Some stages of 128 bytes a row are in flight. A row's eight chunks of 16
+//! bytes lie XORed with the row's number, so that `ldmatrix` (8 rows at one chunk) and `cp.async` (8 chunks of one row)
+//! are both free of bank conflicts. Tiles on the diagonal load their rows once; warps that lie above it, or past the
+//! last input, leave out the products.
 //!
-//! Steps of the 8-bit kernel on rows, each measured on an H200 with 1024 inputs, 128 channels, 4096 times (useful TOPS): copies of a
-//! stage at once behind the barrier, with a mask for all of them 667; masks only where something is missing, and a quarter of the copies
-//! before each quarter of the products 704; fragments loaded 16 times ahead, across the barrier 808; all warps at one barrier instruction (idle warps
-//! had a loop of their own, which synccheck refuses) 753; off the diagonal without looking for idle warps 797;
-//! sums through shared memory instead of straight from the fragments 820 (added to 64-bit sums: 714 instead of 594). At the
-//! first step four or six stages in place of three changed less than 1 %, and 16 warps of 32 x 32 in place of 8 cost 5 %.
+//! Steps of the 8-bit kernel on rows, each measured on an H200 with 1024 inputs, 128 channels, 4096 times (useful
+//! TOPS): copies of a stage at once behind the barrier, with a mask for all of them 667; masks only where something is
+//! missing, and a quarter of the copies before each quarter of the products 704; fragments loaded 16 times ahead,
+//! across the barrier 808; all warps at one barrier instruction (idle warps had a loop of their own, which synccheck
+//! refuses) 753; off the diagonal without looking for idle warps 797; sums through shared memory instead of straight
+//! from the fragments 820 (added to 64-bit sums: 714 instead of 594). At the first step four or six stages in place of
+//! three changed less than 1 %, and 16 warps of 32 x 32 in place of 8 cost 5 %.
 //!
 //! # Precision
-//! Integers: sums of one launch and part are kept in 32 bits, exact up to [`MAX_TIMES_I8`] times of samples within +-127, and
-//! [`MAX_TIMES_I4`] of samples within +-7. -128 and -8 are no samples. Only their negation goes wrong, which is made of imaginary parts
-//! of `x_b`: in `Im V[a][b]` an imaginary part of -128 of `x_b` counts as +128 (-8 as +8); in `Re V[a][b]`, and everywhere else, as what it is.
+//! Integers: sums of one launch and part are kept in 32 bits, exact up to [`MAX_TIMES_I8`] times of samples within
+//! +-127, and [`MAX_TIMES_I4`] of samples within +-7. -128 and -8 are no samples. Only their negation goes wrong, which
+//! is made of imaginary parts of `x_b`: in `Im V[a][b]` an imaginary part of -128 of `x_b` counts as +128 (-8 as +8);
+//! in `Re V[a][b]`, and everywhere else, as what it is.
 //!
-//! f16: products are exact, and sums are those of the tensor cores in f32. A product of 8 times with a sum is within `3 * 16 * 2^-23` of the sum of
-//! the absolute values of all terms so far, so that a part of a visibility of `times` times in a row is within `6 (times + 16) 2^-23 S`,
-//! `S = sum_t |x_a| |x_b|`, of the exact sum (16: those of heaps are `times + 16` for every batch).
+//! f16: products are exact, and sums are those of the tensor cores in f32. A product of 8 times with a sum is within
+//! `3 * 16 * 2^-23` of the sum of the absolute values of all terms so far, so that a part of a visibility of `times`
+//! times in a row is within `6 (times + 16) 2^-23 S`, `S = sum_t |x_a| |x_b|`, of the exact sum (16: those of heaps are
+//! `times + 16` for every batch).
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::copy_async::cp_async_wait_group;
 use fringes_device::index::tid_x;
 use fringes_device::{GlobalMut, Shared, opaque, unroll};
 
+use crate::epilogue::Out;
 use crate::format::{Format, Part};
 use crate::order::Order;
 use crate::shape::{self, Shape};
 use crate::source::{Source, Steps};
 use crate::sums::Sum;
-use crate::way_out::Out;
 
 /// Most times that one launch and part may sum of 8-bit samples: `floor((2^31 - 1) / (2 * 127^2))`.
 pub const MAX_TIMES_I8: u32 = 66572;
@@ -57,11 +64,12 @@ pub const MAX_TIMES_I8: u32 = 66572;
 /// Most times that one launch and part may sum of 4-bit samples: `floor((2^31 - 1) / (2 * 7^2 * 256))`.
 pub const MAX_TIMES_I4: u32 = 85598;
 
-/// Correlates `steps` of the tile at (`row`, `column`), into the sums `own()` of the channel; `ROWS` is that of the shape.
+/// Correlates `steps` of the tile at (`row`, `column`), into the sums `own()` of the channel; `ROWS` is that of the
+/// shape.
 ///
 /// # Safety
-/// `steps` lie within their memory, `own()` is `inputs (inputs + 1) / 2` sums, of which no other block uses the tile's. All threads of
-/// the block call it.
+/// `steps` lie within their memory, `own()` is `inputs (inputs + 1) / 2` sums, of which no other block uses the tile's.
+/// All threads of the block call it.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
 pub(crate) unsafe fn correlate<F: Format, O: Order, S: Shape, T: Sum<F::Part>, const ROWS: usize>(
@@ -191,6 +199,10 @@ struct Block<F: Format, O, S, const ROWS: usize> {
 
 impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
     /// Fragments of quarter `k` of a stage; on the diagonal both sides are one.
+    ///
+    /// # Safety
+    /// - Stage `stage` is filled, and a barrier of the block followed; `k < 4`.
+    /// - All lanes of the warp call it together; the warp is not idle.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn load(&self, stage: u32, k: u32) -> Fragments<ROWS> {
@@ -206,11 +218,18 @@ impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
         fragments
     }
 
-    /// Adds what stage `computed` holds, of the first of `left` steps, and starts the copies of the step some steps ahead into the stage before.
+    /// Adds what stage `computed` holds, of the first of `left` steps, and starts the copies of the step some steps
+    /// ahead into the stage before.
     ///
-    /// Of shapes that load ahead, `fragments` are those of the first quarter, and at the end those of the stage after: so neither the
-    /// barrier nor shared memory keeps the tensor cores waiting. A quarter of the copies goes with each quarter of the
-    /// products, for the same reason.
+    /// Of shapes that load ahead, `fragments` are those of the first quarter, and at the end those of the stage after:
+    /// so neither the barrier nor shared memory keeps the tensor cores waiting. A quarter of the copies goes with each
+    /// quarter of the products, for the same reason.
+    ///
+    /// # Safety
+    /// - All threads of the block call it together, with the same arguments; `left` is at least 1.
+    /// - Stage `computed` is filled, a barrier followed, and all threads are done with the stage before, which copies
+    ///   go to.
+    /// - With `PLAIN` all rows exist and all copies that are started are whole; without `IDLE` no warp is idle.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn step<const PLAIN: bool, const IDLE: bool>(&mut self, computed: u32, shared: u32, left: u32) {
@@ -239,7 +258,8 @@ impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
             });
         }
         self.source.advance();
-        // The copies of the next step are here for all threads, and all are done with this step's stage, which is overwritten next.
+        // The copies of the next step are here for all threads, and all are done with this step's stage, which is
+        // overwritten next.
         S::wait();
         bar_sync_0();
         if S::AHEAD && (!IDLE || !self.warp.idle) {
@@ -252,6 +272,9 @@ impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
     }
 
     /// Adds the products of fragments.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn add(&mut self, fragments: &Fragments<ROWS>) {
@@ -271,6 +294,9 @@ impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
     }
 
     /// Loads and adds quarter `k` of a stage, 16 columns after the others: with fewest registers.
+    ///
+    /// # Safety
+    /// - As [`Block::load`].
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn load_and_add(&mut self, stage: u32, k: u32) {
@@ -294,6 +320,9 @@ impl<F: Format, O: Order, S: Shape, const ROWS: usize> Block<F, O, S, ROWS> {
     }
 
     /// Adds the products of set `set` of all rows and the two halves of columns from `16 j` on.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together; `j < 2` and `set < F::SETS`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn add_columns(&mut self, rows: &[[u32; 4]; ROWS], columns: [[u32; 2]; 2], j: usize, set: usize) {

@@ -1,8 +1,8 @@
 //! Formats of samples: what a word of a row holds, and how words become operands of products.
 //!
-//! A *fragment* is four words of a lane, of 16 inputs: as rows words 0 and 2 are of its first half of inputs, words 1 and 3 of
-//! its second half, and it is `A` of a product; each half's two words are `B` of a product. The order of the times in it does not matter, for
-//! both operands have the same.
+//! A *fragment* is four words of a lane, of 16 inputs: as rows words 0 and 2 are of its first half of inputs, words 1
+//! and 3 of its second half, and it is `A` of a product; each half's two words are `B` of a product. The order of the
+//! times in it does not matter, for both operands have the same.
 
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::mma::{mma_m16n8k16_f32_f16, mma_m16n8k32_s32_s8};
@@ -45,8 +45,8 @@ pub trait Format {
     /// What is summed.
     type Part: Part;
 
-    /// Words as loaded from both polarisations of one antenna, 16 bytes, as words of a fragment of rows: the first half of its inputs is the
-    /// first polarisation.
+    /// Words as loaded from both polarisations of one antenna, 16 bytes, as words of a fragment of rows: the first half
+    /// of its inputs is the first polarisation.
     fn part_polarisations(words: [u32; 4]) -> [u32; 4];
 
     /// `A` of set `set` from the words of a fragment.
@@ -70,8 +70,8 @@ pub trait Format {
 
 /// 4+4-bit samples, the real part in the high bits.
 ///
-/// They are multiplied as 8-bit numbers 16 times as large, the real parts of a word in one operand and the imaginary ones in
-/// another, so that widening takes a mask each. Sums are 256 times too large, and shifted at the end.
+/// They are multiplied as 8-bit numbers 16 times as large, the real parts of a word in one operand and the imaginary
+/// ones in another, so that widening takes a mask each. Sums are 256 times too large, and shifted at the end.
 pub enum I4 {}
 
 /// The high four bits of each byte.

@@ -3,11 +3,13 @@
 //! | part of the name | means |
 //! |---|---|
 //! | `i4`, `i8`, `f16` | format of the samples |
-//! | `heaps` | heaps `[batch][antenna][channel][spectrum][pol]`, of two polarisations; with `single` of one; otherwise rows |
-//! | nothing, `narrow`, `whole_64`, `whole_128`, `whole_160` | [shape](mod@crate::shape): square (of two polarisations of `i8` and `f16` narrow), and the others |
+//! | `heaps` | heaps `[batch][antenna][channel][spectrum][pol]`, of two polarisations; `single` of one; else rows |
+//! | `narrow`, `whole_64`, `whole_128`, `whole_160` | [shape](mod@crate::shape) |
+//! | none of these | the square shape, or of two polarisations of `i8` and `f16` the narrow one |
 //! | `add` | added to pairs of 64 bits; otherwise pairs of 32 bits are overwritten |
 //!
-//! [`ROW_KERNELS`] and [`HEAP_KERNELS`] have them all, for tests. Sums are `[part][channel][baseline]`. The grid is (tiles x parts, y, z), `y z >= channels`: [`launch`](mod@crate::launch).
+//! [`ROW_KERNELS`] and [`HEAP_KERNELS`] have them all, for tests. Sums are `[part][channel][baseline]`. The grid is
+//! (tiles x parts, y, z), `y z >= channels`: [`launch`](mod@crate::launch).
 
 use fringes_device::{Global, GlobalMut};
 
@@ -35,7 +37,8 @@ pub enum Run<I32, I64, F32, F64> {
     f64(F64),
 }
 
-/// Kernels of rows: by part of the PTX and format the two names, shape, fragments of rows of a warp, threads, blocks an SM, shared bytes.
+/// Kernels of rows: by part of the PTX and format the two names, shape, fragments of rows of a warp, threads, blocks an
+/// SM, shared bytes.
 macro_rules! rows {
     ($($part:literal $format:ident $narrow:ident $wide:ident: [$($name:ident $add:ident $shape:ident $rows:literal, $threads:literal $blocks:literal $bytes:literal;)*];)*) => {
         /// Every kernel of rows: declaration and function.

@@ -15,11 +15,7 @@ use crate::source::Steps;
 use crate::sums::Sum;
 use crate::tile;
 
-/// Most parts of the time.
-pub const MAX_PARTS: u32 = 65535;
-
-/// Most inputs.
-pub const MAX_INPUTS: u32 = 1 << 15;
+pub use fringes_kernel_abi::correlator::{MOST_INPUTS as MAX_INPUTS, MOST_PARTS as MAX_PARTS};
 
 /// Sizes of a correlation of rows.
 #[derive(Clone, Copy)]

@@ -1,15 +1,17 @@
 //! Orders of samples: where a stage has those of an input, and which inputs a fragment has.
 //!
-//! A stage has a number of bytes of each row of a tile's side, 128 to a row of shared memory, and a quarter of them makes the words of a fragment:
+//! A stage has a number of bytes of each row of a tile's side, 128 to a row of shared memory, and a quarter of them
+//! makes the words of a fragment:
 //!
 //! | order | rows of a side | bytes of each | fragment of 16 inputs |
 //! |---|---|---|---|
 //! | [`Rows`] | inputs | 128 | `ldmatrix`: 16 inputs, 32 bytes each; halves are the first and the last 8 |
 //! | [`SingleHeaps`] | antennas of one polarisation | 128 | the same |
-//! | [`DualHeaps`] | antennas of two polarisations | 256 | 16 bytes a lane: 8 antennas, 64 bytes each; halves are the polarisations |
+//! | [`DualHeaps`] | antennas of two polarisations | 256 | 16 bytes a lane, 64 of each antenna; halves: pols |
 //!
-//! In heaps of two polarisations a lane's 16 bytes are whole spectra of one antenna, both polarisations, and byte permutes part them
-//! ([`part_polarisations`](crate::format::Format::part_polarisations)); so the fragment's rows are antennas in the one half as in the other.
+//! In heaps of two polarisations a lane's 16 bytes are whole spectra of one antenna, both polarisations, and byte
+//! permutes part them ([`part_polarisations`](crate::format::Format::part_polarisations)); so the fragment's rows are
+//! antennas in the one half as in the other.
 
 use fringes_device::Shared;
 use fringes_device::matrix::ldmatrix_x4_shared_b16;

@@ -1,7 +1,7 @@
 //! Where the correlator's samples, operands and sums lie, in shared memory and in registers.
 //!
-//! The kernels compute these places in the few instructions written here; assertions at compile time tie them, for every lane, register
-//! and byte, to the layouts of [`fringes_device::layout`]:
+//! The kernels compute these places in the few instructions written here; assertions at compile time tie them, for
+//! every lane, register and byte, to the layouts of [`fringes_device::layout`]:
 //!
 //! ```text
 //! stage       bytes of an operand, 8 rows         s<->col0 col1 col2 col3 col4 col5 col6 row0^col6 row1^col4 row2^col5
@@ -12,11 +12,12 @@
 //!             B, 32 bytes x 8 rows                b<->j0 j1  r<->j4     t0 t1 t2 t3 t4<->j2 j3 k0 k1 k2
 //!             sums, 16 rows x 8 columns           r<->k0 i3             t0 t1 t2 t3 t4<->k1 k2 i0 i1 i2
 //! heaps       16 bytes of a lane                  8 antennas, 64 bytes each: t0 t1 t2 t3 t4<->col4 col5 row0 row1 row2
-//! way out     sums of a warp, 16 x 32             s<->byte0 byte1 ReIm k0 k1 k2 k3 k4 i0^k3 i1^k1 i2 i3
+//! epilogue    sums of a warp, 16 x 32             s<->byte0 byte1 ReIm k0 k1 k2 k3 k4 i0^k3 i1^k1 i2 i3
 //! ```
 //!
-//! A row's eight chunks of 16 bytes are XORed with its number, bits rotated so that all of these are free of bank conflicts: eight chunks of a
-//! row (copies), a chunk of eight rows (`ldmatrix`), and the lower or upper four chunks of an even row and the next (heaps).
+//! A row's eight chunks of 16 bytes are XORed with its number, bits rotated so that all of these are free of bank
+//! conflicts: eight chunks of a row (copies), a chunk of eight rows (`ldmatrix`), and the lower or upper four chunks of
+//! an even row and the next (heaps).
 
 use fringes_device::layout::atoms::matrix::{LDMATRIX_X4, MATRIX_8BIT};
 use fringes_device::layout::atoms::mma::M16N8K32_S32_S8 as MMA;
@@ -55,15 +56,15 @@ pub(crate) const fn group_and_pair(lane: usize) -> (usize, usize) {
     (lane / 4, lane % 4)
 }
 
-/// Input of the 16 of a fragment of sums that a lane of this group has in registers `2 half` and `2 half + 1`: halves are polarisations
-/// if `dual`.
+/// Input of the 16 of a fragment of sums that a lane of this group has in registers `2 half` and `2 half + 1`: halves
+/// are polarisations if `dual`.
 #[inline(always)]
 pub(crate) const fn sum_row(dual: bool, half: usize, group: usize) -> usize {
     if dual { 2 * group + half } else { 8 * half + group }
 }
 
-/// The pair of columns `column`, `column + 1` that go out together: pair number `e` (0 or 1) of lane `pair` in fragments `2 j`, `2 j + 1` of a
-/// warp's sums; and fragment and register (0 or 1) of each of the two columns.
+/// The pair of columns `column`, `column + 1` that go out together: pair number `e` (0 or 1) of lane `pair` in
+/// fragments `2 j`, `2 j + 1` of a warp's sums; and fragment and register (0 or 1) of each of the two columns.
 ///
 /// Of rows the two columns are neighbours in one fragment, of heaps the polarisations of an antenna.
 #[inline(always)]
@@ -75,25 +76,26 @@ pub(crate) const fn pair_of_columns(dual: bool, j: usize, e: usize, pair: usize)
     }
 }
 
-/// What the pairs of a row are XORed with on their way out.
+/// What the pairs of a row are XORed with in the epilogue.
 #[inline(always)]
 const fn turned(row: usize) -> usize {
     4 * (row % 2) + row / 2 % 2
 }
 
-/// Place of the sums of a row and a pair of columns on their way out, in units of 16 bytes.
+/// Place of the sums of a row and a pair of columns in the epilogue, in units of 16 bytes.
 #[inline(always)]
 pub(crate) const fn pair_out(row: usize, pair: usize) -> usize {
     16 * row + (pair ^ turned(row))
 }
 
-/// Place of the sums of a row and a column on their way out, in units of 8 bytes; `low` is the row modulo 4.
+/// Place of the sums of a row and a column in the epilogue, in units of 8 bytes; `low` is the row modulo 4.
 #[inline(always)]
 pub(crate) const fn column_out(row: usize, low: usize, column: usize) -> usize {
     32 * row + 2 * ((column / 2) ^ turned(low)) + column % 2
 }
 
-/// Sums of 16 rows `i` and 32 columns `k` of a warp on their way out: bytes of shared memory to elements of `ReIm`, `k`, `i`.
+/// Sums of 16 rows `i` and 32 columns `k` of a warp in the epilogue: bytes of shared memory to elements of `ReIm`, `k`,
+/// `i`.
 const OUT: Layout = layout!("s<->byte0 byte1 ReIm k0 k1 k2 k3 k4 i0^k3 i1^k1 i2 i3");
 
 // A stage, and what lies 16 rows or 8, 32 or 64 bytes further on.
@@ -152,7 +154,8 @@ const _: () = {
     }
 };
 
-// What lanes load of heaps: rows of a fragment are antennas, and a time is at the same place along all of them, of A and of B.
+// What lanes load of heaps: rows of a fragment are antennas, and a time is at the same place along all of them, of A
+// and of B.
 const _: () = {
     let mut at = 0;
     while at < 4 * 32 {
@@ -172,7 +175,7 @@ const _: () = {
     }
 };
 
-// Sums lie where the product leaves them, and on their way out where both who writes and who reads look for them.
+// Sums lie where the product leaves them, and in the epilogue where both who writes and who reads look for them.
 const _: () = {
     let (c, mut at) = (&MMA.c, 0);
     while at < 4 * 32 {
@@ -181,7 +184,8 @@ const _: () = {
         let (e, element) = (register % 2, c.apply(at as u64) as usize);
         let half = register / 2;
         assert!(element == 8 * half + group + 16 * (2 * pair + e));
-        // Rows: fragment n has columns 8 n to 8 n + 7. Heaps: fragments 2 j and 2 j + 1 the polarisations of antennas 8 j to 8 j + 7.
+        // Rows: fragment n has columns 8 n to 8 n + 7. Heaps: fragments 2 j and 2 j + 1 the polarisations of antennas 8
+        // j to 8 j + 7.
         assert!(sum_row(false, half, group) == element % 16);
         assert!(sum_row(true, half, group) == 2 * (element % 8) + half);
         let mut n = 0;

@@ -3,13 +3,13 @@
 //! | shape | tile | warps | part of a warp | for |
 //! |---|---|---|---|---|
 //! | [`Square`] | 128 x 128 | 8 | 64 x 32 | many inputs: fewest bytes from shared memory |
-//! | [`Narrow`] | 128 x 128 | 16 | 32 x 32 | some hundred inputs: on the diagonal 10 warps of 16 have work, spread over the schedulers |
-//! | [`Whole64`] | the triangle of 64 | 3 | 32 x 32 | up to 64 inputs: several blocks an SM |
+//! | [`Narrow`] | 128 x 128 | 16 | 32 x 32 | some hundred inputs: on the diagonal 10 of 16 warps have work |
+//! | [`Whole64`] | the triangle of 64 | 3 | 32 x 32 | up to 64 inputs: an occupancy of several blocks |
 //! | [`Whole128`] | the triangle of 128 | 10 | 32 x 32 | up to 128 inputs |
 //! | [`Whole160`] | the triangle of 160 | 15 | 32 x 32 | up to 160 inputs |
 //!
-//! A *whole* shape computes all inputs in one block, and only parts on or below the diagonal have a warp: of 64, 128 and 160 inputs
-//! 68, 81 and 84 of a hundred products that are computed count.
+//! A *whole* shape computes all inputs in one block, and only parts on or below the diagonal have a warp: of 64, 128
+//! and 160 inputs 68, 81 and 84 of a hundred products that are computed count.
 
 use fringes_device::copy_async::cp_async_wait_group;
 
@@ -79,7 +79,8 @@ shape! {
 }
 
 shape! {
-    /// 128 x 128, warps of 32 x 32. On the diagonal the first ten warps have work: three on two of the schedulers, two on the others.
+    /// 128 x 128, warps of 32 x 32. On the diagonal the first ten warps have work: three on two of the schedulers, two
+    /// on the others.
     Narrow: 128, 16, 3, 2, false, true, |warp, diagonal| {
         if diagonal {
             let (row, column, _) = triangle(if warp < 10 { warp } else { 0 });

@@ -1,8 +1,9 @@
 //! The copies of a block: from rows or heaps in global memory to stages in shared memory.
 //!
-//! Thread `t` copies chunk `t % 8`, 16 bytes, of rows `t / 8`, `t / 8 + threads / 8`, ... of a side, of 128 bytes at a time. What lies before the
-//! first time is cleared in shared memory once the first stage is there; what lies past the end, or past the last row, is copied as zeros.
-//! Heaps whose rows are no multiples of 16 bytes are copied sample by sample, through registers.
+//! Thread `t` copies chunk `t % 8`, 16 bytes, of rows `t / 8`, `t / 8 + threads / 8`, ... of a side, of 128 bytes at a
+//! time. What lies before the first time is cleared in shared memory once the first stage is there; what lies past the
+//! end, or past the last row, is copied as zeros. Heaps whose rows are no multiples of 16 bytes are copied sample by
+//! sample, through registers.
 
 use core::marker::PhantomData;
 
@@ -45,7 +46,8 @@ pub(crate) struct Steps {
     pub aligned: bool,
 }
 
-/// The copies of a thread, from the next step on. (Few registers live as long as this does: what is needed once, at the end, is computed then.)
+/// The copies of a thread, from the next step on. (Few registers live as long as this does: what is needed once, at the
+/// end, is computed then.)
 pub(crate) struct Source<O, S> {
     /// Global address of the first row of either side; of heaps of this thread's chunk in the first of its rows.
     sides: [u64; 2],
@@ -135,12 +137,14 @@ impl<O: Order, S: Shape> Source<O, S> {
         if O::HEAPS {
             u64::from(row) * self.row_stride
         } else {
-            // 32 bits are enough for the rows of a side; computed here, for all copies' 64 bits would take registers otherwise.
+            // 32 bits are enough for the rows of a side; computed here, for all copies' 64 bits would take registers
+            // otherwise.
             u64::from(opaque(16 * tid_x() as i32) as u32 + row * 128)
         }
     }
 
-    /// Bytes of the next step, of which `left` are left, that the `half`-th 128 bytes of a row have from this thread's chunk on.
+    /// Bytes of the next step, of which `left` are left, that the `half`-th 128 bytes of a row have from this thread's
+    /// chunk on.
     #[inline(always)]
     fn bytes(&self, half: u32, left: u32) -> u32 {
         let is_last = if O::HEAPS { self.index + 1 == self.per_batch } else { left == 1 };
@@ -148,10 +152,17 @@ impl<O: Order, S: Shape> Source<O, S> {
         row.saturating_sub(128 * half + 16 * (tid_x() % 8)).min(16)
     }
 
-    /// Starts the copies of either side that are the `part`-th quarter of this thread's into `stage`, of the next step, of which `left` are left (none if
-    /// none is).
+    /// Starts the copies of either side that are the `part`-th quarter of this thread's into `stage`, of the next step,
+    /// of which `left` are left (none if none is).
     ///
     /// With `PLAIN` all rows and bytes exist.
+    ///
+    /// # Safety
+    /// - `stage` is the address of a stage in shared memory that no thread reads before a wait for the copies and a
+    ///   barrier.
+    /// - The source is at a step of which `left` are left, and what its sizes say lies in device memory; with `PLAIN`
+    ///   all rows and bytes of it exist and `left > 0`.
+    /// - Addresses of rows are multiples of 16.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     pub(crate) unsafe fn copy<const PLAIN: bool>(&self, stage: u32, left: u32, part: usize) {
@@ -177,6 +188,9 @@ impl<O: Order, S: Shape> Source<O, S> {
     }
 
     /// Copies all of the next step through registers, sample by sample of `SAMPLE` bytes.
+    ///
+    /// # Safety
+    /// - As [`Source::copy`] without `PLAIN`, but addresses are multiples of `SAMPLE`, the bytes of a sample.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     unsafe fn copy_samples<const SAMPLE: u32>(&self, stage: u32, left: u32) {
@@ -216,6 +230,10 @@ impl<O: Order, S: Shape> Source<O, S> {
     }
 
     /// Copies what cannot be copied in chunks of 16 bytes; whether that was so.
+    ///
+    /// # Safety
+    /// - As [`Source::copy`] without `PLAIN`, but addresses are multiples of 16 only if the source says that they
+    ///   are; `sample` is the bytes of a sample.
     #[inline(always)]
     pub(crate) unsafe fn copied_samples(&self, stage: u32, left: u32, sample: u32) -> bool {
         if self.aligned {
@@ -230,6 +248,9 @@ impl<O: Order, S: Shape> Source<O, S> {
     }
 
     /// Starts all copies of the next step.
+    ///
+    /// # Safety
+    /// - As [`Source::copied_samples`].
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     pub(crate) unsafe fn copy_all(&self, stage: u32, left: u32, sample: u32) {
@@ -254,6 +275,10 @@ impl<O: Order, S: Shape> Source<O, S> {
     }
 
     /// Clears the first `head` bytes of the rows of a stage that this thread has copied, after they have come.
+    ///
+    /// # Safety
+    /// - This thread's copies into `stage` are complete ([`Shape::wait`](crate::shape::Shape::wait)), and no thread
+    ///   reads the stage before a barrier.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     pub(crate) unsafe fn clear(&self, stage: u32, head: u32) {

@@ -1,4 +1,5 @@
-//! The correlation kernels of heaps in the emulator, with the launches that the host crate makes, against the reference.
+//! The correlation kernels of heaps in the emulator, with the launches that the host crate makes, against the
+//! reference.
 
 mod common;
 
@@ -11,7 +12,8 @@ fn kernel(format: Format, order: Order, inputs: usize, variant: Variant) -> Opti
     MmaKernel::new(format, order, variant, inputs)
 }
 
-/// Every kernel of a format: batches of whole steps, of 16-byte rows that are no whole steps, and of any number of spectra.
+/// Every kernel of a format: batches of whole steps, of 16-byte rows that are no whole steps, and of any number of
+/// spectra.
 fn all(format: Format) {
     // Spectra of 128 bytes of one polarisation.
     let step = format.row_times();

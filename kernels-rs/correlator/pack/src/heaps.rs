@@ -1,19 +1,21 @@
 //! Packs heaps `[batch][antenna][channel][spectrum][pol]` into rows.
 //!
-//! Time is `batch * spectra + spectrum`, and any range of times is packed. Floor: every sample of the range is read once and every row written
-//! once, `2 S` bytes a sample, beside a flag a heap.
+//! Time is `batch * spectra + spectrum`, and any range of times is packed. Floor: every sample of the range is read
+//! once and every row written once, `2 S` bytes a sample, beside a flag a heap.
 //!
-//! A warp packs 8 inputs by 4 blocks of time. Eight lanes read the samples of a block of one antenna, 128 bytes of each polarisation, 16 bytes a
-//! load and 8 loads a lane in flight. With one polarisation a load is a piece of a row. With two, each piece holds half as many times of both;
-//! a lane takes these apart in its registers, and gives one half to its neighbour, whose piece is the next, for the other:
+//! A warp packs 8 inputs by 4 blocks of time. Eight lanes read the samples of a block of one antenna, 128 bytes of each
+//! polarisation, 16 bytes a load and 8 loads a lane in flight. With one polarisation a load is a piece of a row. With
+//! two, each piece holds half as many times of both; a lane takes these apart in its registers, and gives one half to
+//! its neighbour, whose piece is the next, for the other:
 //!
 //! ```text
 //! even lane  piece k       pol 0 of k, pol 0 of k + 1  ->  piece k / 2 of the row of pol 0
 //! odd lane   piece k + 1   pol 1 of k, pol 1 of k + 1  ->  piece k / 2 of the row of pol 1
 //! ```
 //!
-//! Loads are whole runs of the source, stores 64 bytes of each row. This needs heaps of whole pieces, and a first time at one: `spectra * pols * S` and
-//! `first_time * pols * S` multiples of 16. The kernels for any others load one sample at a time.
+//! Loads are whole runs of the source, stores 64 bytes of each row. This needs heaps of whole pieces, and a first time
+//! at one: `spectra * pols * S` and `first_time * pols * S` multiples of 16. The kernels for any others load one sample
+//! at a time.
 
 use fringes_device::index::tid_x;
 use fringes_device::warp::shfl_sync_bfly_b32;

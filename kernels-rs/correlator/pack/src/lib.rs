@@ -2,7 +2,8 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 //! Kernels around the correlator: voltages to [`rows`], sums to visibilities.
 //!
-//! Into rows `[channel][time / R][input][R]` of 128 bytes, for the formats `i4` (`R` = 128, 4+4 bits), `i8` (64), `f16` (32) and `f32` (16):
+//! Into rows `[channel][time / R][input][R]` of 128 bytes, for the formats `i4` (`R` = 128, 4+4 bits), `i8` (64), `f16`
+//! (32) and `f32` (16):
 //!
 //! | kernel | in | module |
 //! |---|---|---|
@@ -10,20 +11,22 @@
 //! | `pack_heaps_{i4,i8,f16,f32}`, `..._any` | heaps `[batch][antenna][channel][spectrum][pol]` | [`heaps`] |
 //! | `pack_tcc_{i4,i8,f16,f32}`, `..._any` | runs `[channel][time / k][antenna][pol][k]` | [`tcc`] |
 //!
-//! The kernels `_any` take any sizes and samples at any multiple of their size; the others move 16 bytes at a time, for which they ask multiples of
-//! that (see the modules). Times of the last row past the end become zero, as do absent samples. Every byte of the rows is written.
+//! The kernels `_any` take any sizes and samples at any multiple of their size; the others move 16 bytes at a time, for
+//! which they ask multiples of that (see the modules). Times of the last row past the end become zero, as do absent
+//! samples. Every byte of the rows is written.
 //!
-//! From packed lower triangles `[part][channel][baseline]`, the sum of the parts:
+//! From packed lower triangles `[part][channel][baseline]`, the sum of the parts, in the order of the triangle, of
+//! antenna `pairs`, or as the `full` matrix:
 //!
 //! | kernel | in | out `[channel][position]` |
 //! |---|---|---|
-//! | `reduce_{i64,f64}`, `..._pairs`, `..._full` | pairs of i64, f64 | the same type, in the order of the triangle, of antenna pairs, full |
-//! | `clamp_i64`, `..._pairs`, `..._full` | pairs of i64 | pairs of i32, clamped to `+-(2^31 - 1)` and counted; marked where missing |
+//! | `reduce_{i64,f64}`, `..._pairs`, `..._full` | pairs of i64, f64 | the same type, in either order or full |
+//! | `clamp_i64`, `..._pairs`, `..._full` | pairs of i64 | i32, clamped to `+-(2^31 - 1)`, counted; marked if missing |
 //! | `reorder_{i32,f32}_{pairs,full}` | pairs of i32, f32, one part | the same type |
 //! | `add_parts_{i32,f32}` | pairs of i32, f32 | added to pairs of i64, f64 in the order of the triangle |
 //!
-//! All of it is in [`reduce`] and [`sums`]. With one part, `reduce_...` only reorders. The result does not depend on the launch: parts of floats are
-//! added in their order.
+//! All of it is in [`reduce`] and [`sums`]. With one part, `reduce_...` only reorders. The result does not depend on
+//! the launch: parts of floats are added in their order.
 
 pub mod heaps;
 pub mod pieces;
@@ -261,7 +264,8 @@ fringes_device::kernel! {
         triangle(Reduction::<Clamped> { parts, out, missing, saturated, number, channels, baselines });
     }
 
-    /// Adds up parts of i64 pairs and clamps them to 32 bits, into the order of antenna pairs. See [`reduce`](mod@reduce).
+    /// Adds up parts of i64 pairs and clamps them to 32 bits, into the order of antenna pairs. See
+    /// [`reduce`](mod@reduce).
     #[launch(threads(256))]
     pub fn clamp_i64_pairs(parts: Global<[i64; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, antennas: u32) {
         let baselines = baselines(2 * antennas.min(SIDE));

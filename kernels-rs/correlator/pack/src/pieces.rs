@@ -1,7 +1,7 @@
 //! Pieces of 16 bytes: what one instruction loads or stores, and what becomes of their samples between the two.
 //!
-//! A piece holds `16 / S` samples of `S` bytes: 16 of 4+4 bits, 8 of 8-bit pairs, 4 of f16 pairs, 2 of f32 pairs. Pieces of voltages hold inputs
-//! or polarisations side by side, pieces of rows times.
+//! A piece holds `16 / S` samples of `S` bytes: 16 of 4+4 bits, 8 of 8-bit pairs, 4 of f16 pairs, 2 of f32 pairs.
+//! Pieces of voltages hold inputs or polarisations side by side, pieces of rows times.
 
 use fringes_device::arithmetic::{prmt_b32, shf_r_wrap_b32};
 use fringes_device::{Global, unroll};
@@ -9,8 +9,8 @@ use fringes_device::{Global, unroll};
 /// Four words: a load, a store.
 pub type Piece = [u32; 4];
 
-/// `16 / S` pieces with an input at each place, one piece a time, to pieces with a time at each place, one piece an input: a square of samples
-/// transposed.
+/// `16 / S` pieces with an input at each place, one piece a time, to pieces with a time at each place, one piece an
+/// input: a square of samples transposed.
 ///
 /// # PTX
 /// `prmt.b32`, 128 for 16 x 16 bytes, 32 for 8 x 8 pairs of bytes; larger samples are whole words and cost nothing.
@@ -73,7 +73,8 @@ pub fn first_bytes(mut x: Piece, bytes: u32) -> Piece {
     x
 }
 
-/// The whole pieces of some bytes, which are pieces that begin at multiples of 16 of the address: to load 16 bytes from any place, as two of them.
+/// The whole pieces of some bytes, which are pieces that begin at multiples of 16 of the address: to load 16 bytes from
+/// any place, as two of them.
 #[derive(Clone, Copy)]
 pub struct Aligned {
     pieces: Global<Piece>,

@@ -1,19 +1,23 @@
-//! Sums of parts `[part][channel][baseline]` in a baseline order: adds the parts up, and clamps, marks and counts where 32 bits are wanted.
+//! Sums of parts `[part][channel][baseline]` in a baseline order: adds the parts up, and clamps, marks and counts where
+//! 32 bits are wanted.
 //!
-//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs, and 16 or 8 bytes a position.
+//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs,
+//! and 16 or 8 bytes a position.
 //!
-//! The orders of the triangle and of antenna pairs are written position by position ([`Reduction::positions`]): a thread has four
-//! positions of one channel, so that four loads of each part are in flight. Threads of a warp have neighbouring positions. In the order of pairs these
-//! come from two rows of the triangle, two neighbours of each for every pair of antennas:
+//! The orders of the triangle and of antenna pairs are written position by position ([`Reduction::positions`]): a
+//! thread has four positions of one channel, so that four loads of each part are in flight. Threads of a warp have
+//! neighbouring positions. In the order of pairs these come from two rows of the triangle, two neighbours of each for
+//! every pair of antennas:
 //!
 //! ```text
 //! position   4 k     4 k + 1  4 k + 2  4 k + 3        k-th pair: antennas i <= j
 //! from       2j,2i   2j,2i+1  2j+1,2i  2j+1,2i+1      conjugated, but for 1,0 of an antenna with itself
 //! ```
 //!
-//! The full order is written tile by tile ([`Reduction::tiles`]): a block reads 32 x 32 values of the lower triangle, 512 bytes of a row at a
-//! time, writes them as they are, and writes their conjugates as rows of the upper triangle after a transpose through shared memory. The column of
-//! a value there is XORed with its row, which makes both directions free of bank conflicts.
+//! The full order is written tile by tile ([`Reduction::tiles`]): a block reads 32 x 32 values of the lower triangle,
+//! 512 bytes of a row at a time, writes them as they are, and writes their conjugates as rows of the upper triangle
+//! after a transpose through shared memory. The column of a value there is XORed with its row, which makes both
+//! directions free of bank conflicts.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::index::{ctaid_x, ctaid_y, nctaid_x, nctaid_y, tid_x};
@@ -24,13 +28,13 @@ use fringes_kernels_correlator_core::baseline::{Product, pairs_product, triangle
 use crate::sums::{Form, Sum};
 
 /// Threads of a block.
-pub const THREADS: u32 = 256;
+pub const THREADS: u32 = fringes_kernel_abi::correlator::PACK_THREADS;
 
 /// Positions of a thread.
-pub const POSITIONS: u32 = 4;
+pub const POSITIONS: u32 = fringes_kernel_abi::correlator::REDUCE_POSITIONS;
 
 /// Rows and columns of a tile of the full order.
-pub const TILE: u32 = 32;
+pub const TILE: u32 = fringes_kernel_abi::correlator::REDUCE_TILE;
 
 /// The order of antenna pairs, or that of the triangle.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +64,8 @@ pub struct Reduction<F: Form> {
     pub out: GlobalMut<F::To>,
     /// `[baseline]`, packed lower triangle: not zero where the baseline is to be marked, or no values if none is.
     pub missing: Global<u8>,
-    /// Counts the values that did not fit, in its first element, beside what it holds; or no values where nothing is counted.
+    /// Counts the values that did not fit, in its first element, beside what it holds; or no values where nothing is
+    /// counted.
     pub saturated: GlobalMut<u64>,
     /// Number of parts.
     pub number: u32,
@@ -81,12 +86,19 @@ impl<F: Form> Reduction<F> {
     }
 
     /// Whether a baseline is to be marked.
+    ///
+    /// # Safety
+    /// - Flags are empty, or `baseline` is one of `baselines`, and they [fit](Self::fit).
     #[inline(always)]
     unsafe fn is_missing(&self, baseline: u32) -> bool {
         !self.missing.is_empty() && self.missing.load(baseline as usize) != 0
     }
 
     /// Adds this warp's count.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together.
+    /// - The view of counts is empty or has one.
     #[inline(always)]
     unsafe fn count(&self, saturated: u32) {
         if !self.saturated.is_empty() {
@@ -97,8 +109,8 @@ impl<F: Form> Reduction<F> {
         }
     }
 
-    /// Writes the orders of the triangle or of antenna pairs. The grid is (any, any): blocks take positions in steps of the first dimension
-    /// and channels in steps of the second.
+    /// Writes the orders of the triangle or of antenna pairs. The grid is (any, any): blocks take positions in steps of
+    /// the first dimension and channels in steps of the second.
     ///
     /// # Safety
     /// The views [fit](Self::fit) the sizes.
@@ -136,6 +148,9 @@ impl<F: Form> Reduction<F> {
     }
 
     /// The sums over the parts of up to `N` = 4 baselines of a channel, zero for those that are none.
+    ///
+    /// # Safety
+    /// - The views [fit](Self::fit); `channel` is below the channels and what `baseline` gives below the baselines.
     #[inline(always)]
     unsafe fn sums<const N: usize>(&self, channel: u32, baseline: impl Fn(usize) -> Option<u32>) -> [F::From; N] {
         let mut sums = [F::From::ZERO; N];
@@ -155,8 +170,8 @@ impl<F: Form> Reduction<F> {
         sums
     }
 
-    /// Writes the full order of `inputs` inputs. The grid is (any, any): blocks take tiles in steps of the first dimension and channels in
-    /// steps of the second. Shared memory holds a tile of what is stored.
+    /// Writes the full order of `inputs` inputs. The grid is (any, any): blocks take tiles in steps of the first
+    /// dimension and channels in steps of the second. Shared memory holds a tile of what is stored.
     ///
     /// # Safety
     /// The views [fit](Self::fit) the sizes.
@@ -241,7 +256,8 @@ impl Widen for [f32; 2] {
     }
 }
 
-/// `sums[i] += sum_p parts[p][i]` in the wide type, for the `len` values of a part. Floor: 8 bytes a part and value, and 32 bytes a value.
+/// `sums[i] += sum_p parts[p][i]` in the wide type, for the `len` values of a part. Floor: 8 bytes a part and value,
+/// and 32 bytes a value.
 ///
 /// The grid is (any): blocks take values in its steps.
 ///

@@ -1,6 +1,7 @@
 //! The rows that the pack kernels write, and how their work is divided.
 //!
-//! Rows are `[channel][time / R][input][R]` of 128 bytes, `R = 128 / S` samples of `S` bytes. Eight pieces of 16 bytes are a row.
+//! Rows are `[channel][time / R][input][R]` of 128 bytes, `R = 128 / S` samples of `S` bytes. Eight pieces of 16 bytes
+//! are a row.
 
 use fringes_device::GlobalMut;
 use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
@@ -8,18 +9,18 @@ use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use crate::pieces::Piece;
 
 /// Threads of a block of a pack kernel.
-pub const THREADS: u32 = 256;
+pub const THREADS: u32 = fringes_kernel_abi::correlator::PACK_THREADS;
 
 /// Warps of a block, each of which packs tiles of its own.
 pub const WARPS: u32 = THREADS / 32;
 
 /// Bytes of a row.
-pub const BYTES: u64 = 128;
+pub const BYTES: u64 = fringes_kernel_abi::rows::BYTES as u64;
 
 /// Samples of a row.
 #[inline(always)]
 pub const fn times<const S: usize>() -> u32 {
-    (128 / S) as u32
+    fringes_kernel_abi::rows::times(S) as u32
 }
 
 /// Samples of a piece.
@@ -70,7 +71,8 @@ pub const fn product(a: u64, b: u32) -> u64 {
     a.saturating_mul(b as u64)
 }
 
-/// A divisor, for divisions in five instructions: with `m = floor((2^32 - 1) / d)`, `floor(n m / 2^32)` is the quotient or one less.
+/// A divisor, for divisions in five instructions: with `m = floor((2^32 - 1) / d)`, `floor(n m / 2^32)` is the quotient
+/// or one less.
 ///
 /// For `m = 2^32 / d - e`, `0 <= e <= 1`, and `n < 2^32`: `n m / 2^32 = n / d - e n / 2^32 > n / d - 1`.
 #[derive(Clone, Copy)]
@@ -96,7 +98,8 @@ impl Divisor {
     }
 }
 
-/// Calls `work` for every tile that is this warp's: those of its number in the grid, and so on in steps of the grid's warps.
+/// Calls `work` for every tile that is this warp's: those of its number in the grid, and so on in steps of the grid's
+/// warps.
 #[inline(always)]
 pub fn each_tile(tiles: u32, work: impl Fn(u32)) {
     let step = nctaid_x() * WARPS;

@@ -1,15 +1,15 @@
 //! Packs `[channel][time / k][antenna][pol][k]`, the layout of the Tensor-Core Correlator, into rows.
 //!
-//! A run of `k` samples is 32 bytes in every format (`k` is 128 bits over the bits of a real sample: 32, 16, 8, 4), one sector, and four of
-//! them, `inputs` runs apart, are a row: no sample changes its place in its piece. Floor: every run is read once and every row written once,
-//! `2 S` bytes a sample.
+//! A run of `k` samples is 32 bytes in every format (`k` is 128 bits over the bits of a real sample: 32, 16, 8, 4), one
+//! sector, and four of them, `inputs` runs apart, are a row: no sample changes its place in its piece. Floor: every run
+//! is read once and every row written once, `2 S` bytes a sample.
 //!
-//! A warp packs 32 inputs of one block. Eight lanes read the eight pieces of a row, 4 inputs and so 128 bytes of each of the four runs a load, 8 loads
-//! a lane in flight, and write them as four rows.
+//! A warp packs 32 inputs of one block. Eight lanes read the eight pieces of a row, 4 inputs and so 128 bytes of each
+//! of the four runs a load, 8 loads a lane in flight, and write them as four rows.
 //!
-//! The last run may be partly filled; what it holds past the last time does not matter. A first time that is no multiple of `k`, and presence
-//! flags, take the kernels that load one sample at a time. 4+4-bit samples of that correlator have the real part in the low nibble:
-//! with `swap` not zero they are turned.
+//! The last run may be partly filled; what it holds past the last time does not matter. A first time that is no
+//! multiple of `k`, and presence flags, take the kernels that load one sample at a time. 4+4-bit samples of that
+//! correlator have the real part in the low nibble: with `swap` not zero they are turned.
 
 use fringes_device::index::tid_x;
 use fringes_device::{Global, unroll};

@@ -1,11 +1,11 @@
 //! Packs voltages `[channel][time][input]` or `[time][channel][input]` into rows.
 //!
-//! A transpose. Floor: every sample is read once and every row written once, `2 S` bytes a sample of `S` bytes, beside one flag a time and input where
-//! there are flags (which the L2 keeps for all channels).
+//! A transpose. Floor: every sample is read once and every row written once, `2 S` bytes a sample of `S` bytes, beside
+//! one flag a time and input where there are flags (which the L2 keeps for all channels).
 //!
-//! A warp moves all times of a row and [`inputs`] inputs. A thread reads `16 / S` times of `16 / S` neighbouring inputs, 16 bytes a load,
-//! transposes that square in its registers, and writes 16 bytes of as many rows; no shared memory is needed, since both sides of the transpose are
-//! whole sectors:
+//! A warp moves all times of a row and [`inputs`] inputs. A thread reads `16 / S` times of `16 / S` neighbouring
+//! inputs, 16 bytes a load, transposes that square in its registers, and writes 16 bytes of as many rows; no shared
+//! memory is needed, since both sides of the transpose are whole sectors:
 //!
 //! ```text
 //! load   4 lanes of one time are 64 bytes of neighbouring inputs, 8 times a warp
@@ -19,9 +19,9 @@
 //! | f16 | 8 | 0 | 32 |
 //! | f32 | 8 | 0 | 32 |
 //!
-//! The kernels for any number of inputs do the same: what is 16 bytes from any place on they cut out of the two pieces that hold it ([`Aligned`]); the
-//! second one is another lane's first. With presence flags, and where one of the two would lie past the ends of the samples, a lane loads sample by
-//! sample.
+//! The kernels for any number of inputs do the same: what is 16 bytes from any place on they cut out of the two pieces
+//! that hold it ([`Aligned`]); the second one is another lane's first. With presence flags, and where one of the two
+//! would lie past the ends of the samples, a lane loads sample by sample.
 
 use fringes_device::index::tid_x;
 use fringes_device::{Global, opaque, unroll};
@@ -92,8 +92,8 @@ impl Voltages {
     /// Packs, with `WHOLE` in whole pieces.
     ///
     /// # Safety
-    /// The views [fit](Self::fit) the sizes and samples lie at multiples of their size; with `WHOLE` they lie at multiples of 16 bytes, and pieces are
-    /// [whole](Self::whole).
+    /// The views [fit](Self::fit) the sizes and samples lie at multiples of their size; with `WHOLE` they lie at
+    /// multiples of 16 bytes, and pieces are [whole](Self::whole).
     #[inline(always)]
     pub unsafe fn pack<const S: usize, const WHOLE: bool>(&self, rows: Rows, tiles: u32) {
         let lane = tid_x() % 32;
@@ -106,7 +106,8 @@ impl Voltages {
             let input = first + column * piece::<S>();
             let start =
                 u64::from(channel) * self.channel_stride + u64::from(time) * self.time_stride + u64::from(input);
-            // 16 / S loads of one group of inputs, then the next, 4 pieces on. Times that are left of each group; none past the last input.
+            // 16 / S loads of one group of inputs, then the next, 4 pieces on. Times that are left of each group; none
+            // past the last input.
             let per = 16 / S;
             let left = |group: u32| {
                 let inside = input + 4 * group * piece::<S>() < self.inputs;
@@ -180,7 +181,8 @@ impl Voltages {
         });
     }
 
-    /// Packs what a lane has of a tile sample by sample: piece `chunk` of its inputs' rows, `first` the first of its inputs.
+    /// Packs what a lane has of a tile sample by sample: piece `chunk` of its inputs' rows, `first` the first of its
+    /// inputs.
     ///
     /// # Safety
     /// The views [fit](Self::fit) the sizes; samples lie at multiples of their size.

@@ -1,4 +1,5 @@
-//! The pack kernels in the emulator against the reference: every layout, format and awkward size, every byte of the rows.
+//! The pack kernels in the emulator against the reference: every layout, format and awkward size, every byte of the
+//! rows.
 
 use fringes_device::{Global, GlobalMut, Kernel};
 use fringes_emulator::{FaultKind, GlobalMemory, Launch, Report};

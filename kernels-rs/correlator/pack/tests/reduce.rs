@@ -51,8 +51,8 @@ macro_rules! declared {
     };
 }
 
-/// A request of a warp takes no more wavefronts than a whole warp's bytes need: 4 of 16 bytes a lane, 2 of 8. (Lanes of tiles at the
-/// diagonal and at the end are idle, for which fewer would do if idle lanes came together.)
+/// A request of a warp takes no more wavefronts than a whole warp's bytes need: 4 of 16 bytes a lane, 2 of 8. (Lanes of
+/// tiles at the diagonal and at the end are idle, for which fewer would do if idle lanes came together.)
 fn assert_free_of_conflicts(report: &Report, wavefronts: u64) {
     assert!(report.shared_wavefronts <= wavefronts * report.shared_requests, "bank conflicts");
 }
@@ -318,8 +318,9 @@ fn reductions_move_every_byte_once_in_whole_sectors() {
     );
     assert_eq!(report.global_sectors, report.global_sectors_ideal);
     assert_eq!(report.global_sectors * 32, 2080 * 2 * 16 * 3);
-    // Rows of the triangle begin at any multiple of 16 bytes, half of them in the middle of a sector: a warp's run of 32 values
-    // then touches one sector more than 16, and in the order of pairs two runs of 16 values touch two more. At most one in eight of the loads.
+    // Rows of the triangle begin at any multiple of 16 bytes, half of them in the middle of a sector: a warp's run of
+    // 32 values then touches one sector more than 16, and in the order of pairs two runs of 16 values touch two more.
+    // At most one in eight of the loads.
     for order in [BaselineOrder::AntennaPairs, BaselineOrder::Full] {
         let kernel = by_order!(order, Reduce<i64>: reduce_i64 reduce_i64_pairs reduce_i64_full);
         let report = check_reduce(kernel, order, size, &mut value, i64::wrapping_add, i64::wrapping_neg);

@@ -68,6 +68,13 @@ pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
 }
 
 /// What the groups do that multiply.
+///
+/// # Safety
+/// - `shared` is the address of the ring, whose barriers are made ([`Ring::init`]) and seen by all threads.
+/// - All threads of all groups that multiply call it, with their number `thread < 128 GROUPS` in the block.
+/// - `work` fits the inputs of the shape and the sums ([`Work::fits`]), or `sums` is empty where they are
+///   overwritten.
+/// - The other warps run [`load`] and, if the source expands, [`expand`], for the same work.
 #[inline(always)]
 unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     shared: u32,
@@ -117,7 +124,8 @@ unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
                     Put::<S, V>::put(&tile.sums, target(0, 0));
                 }
             } else {
-                // Of columns 128 to 191 there are 32: warps 2 and 3 compute again what warps 0 and 1 do, and none of it is kept.
+                // Of columns 128 to 191 there are 32: warps 2 and 3 compute again what warps 0 and 1 do, and none of it
+                // is kept.
                 let narrow = One::<S::Part, 16, true>::new(operands(2, warp % 2, 128));
                 let mut tiles = (One::<S::Part, 48, true>::new(operands(1, warp, 64)), narrow);
                 sum::<S, _, SHAPE>(&mut tiles, &mut ring, job.steps, speaks);

@@ -8,6 +8,11 @@ use crate::source::Source;
 use crate::work::Work;
 
 /// Makes `B` in the stages of all jobs, in their order, as thread `thread` of 96.
+///
+/// # Safety
+/// - `shared` is the address of the ring, whose barriers are made ([`Ring::init`]) and seen by all threads.
+/// - The source expands, and three whole warps call it, `thread` being their number from 0 to 95.
+/// - The other warps run [`load`](crate::load::load) and the groups that multiply, for the same work.
 #[inline(always)]
 pub(crate) unsafe fn expand<S: Source, const SHAPE: u32>(shared: u32, work: &Work, thread: u32) {
     let mut ring = Ring::<S, SHAPE>::new(shared, false);

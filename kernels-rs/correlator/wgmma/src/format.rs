@@ -5,7 +5,15 @@ use fringes_device::wgmma::{self, Accumulator, Descriptor};
 
 /// Products of 32 bytes of K a row: 8-bit integers, or f16.
 pub(crate) trait Product<const H: usize>: Value {
-    /// `D = A B + D`, or `D = A B` unless `accumulate`: `A` of 64 rows in registers, `B` of `2 H` rows in shared memory.
+    /// `D = A B + D`, or `D = A B` unless `accumulate`: `A` of 64 rows in registers, `B` of `2 H` rows in shared
+    /// memory.
+    ///
+    /// # Safety
+    /// - All threads of four warps that follow each other, from a multiple of four on, call it together.
+    /// - `wgmma_fence` was after what was last written to the registers `d` and `a`; until `wgmma_wait_group` they
+    ///   are not touched.
+    /// - `B` lies where the descriptor says, was written before, and that is seen by the tensor cores; it is not
+    ///   overwritten before the product is done.
     unsafe fn product(d: &mut [Self; H], a: [u32; 4], b: Descriptor, accumulate: bool);
 
     /// Zeros.

@@ -1,44 +1,49 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! The correlator for sm_90a: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for inputs `a >= b`, of 4-bit, 8-bit and f16 samples, by the copy engine
-//! (TMA) and products of warpgroups (`wgmma`).
+//! The correlator for sm_90a: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for inputs `a >= b`, of 4-bit, 8-bit and f16
+//! samples, by the copy engine (TMA) and products of warpgroups (`wgmma`).
 //!
 //! | part of the name | means |
 //! |---|---|
 //! | `i4`, `i8`, `f16` | format of the samples |
-//! | `heaps` | heaps `[batch][antenna][channel][spectrum][pol]` of two polarisations; otherwise rows `[channel][time / R][input][R]`, or heaps of one polarisation, which differ in strides only |
+//! | `heaps` | heaps `[batch][antenna][channel][spectrum][pol]` of two polarisations |
+//! | no `heaps` | rows `[channel][time / R][input][R]`; heaps of one polarisation, which differ in strides only |
 //! | `small`, `whole`, neither | tiles of up to 64 inputs, of up to 160, of 128 x 128 (module `ring`) |
 //! | `add` | added to pairs of i64 or f64; otherwise pairs of i32 or f32 are overwritten |
 //!
-//! Sums are `[part][channel][baseline]`, packed lower triangle. The grid is any number of blocks, as many as run at once: they are persistent, and
-//! share out the jobs (tile, channel, part: module `work`). Kernels that overwrite write nothing where there are no
-//! sums at all (a view of length zero): what the products alone take.
+//! Sums are `[part][channel][baseline]`, packed lower triangle. The grid is any number of blocks, as many as run at
+//! once: they are persistent, and share out the jobs (tile, channel, part: module `work`). Kernels that overwrite write
+//! nothing where there are no sums at all (a view of length zero): what the products alone take.
 //!
 //! # Arithmetic
-//! Along a row lie `re im re im ...`, and so they are `k` of the matrix product. `A`, 64 columns `b` of the tile, comes from registers; `B`, rows `a`, from shared memory:
+//! Along a row lie `re im re im ...`, and so they are `k` of the matrix product. `A`, 64 columns `b` of the tile, comes
+//! from registers; `B`, rows `a`, from shared memory:
 //!
 //! ```text
 //! Re V = sum  b_re a_re + b_im a_im       A as it is
 //! Im V = sum -b_im a_re + b_re a_im       A with each (re, im) replaced by (-im, re), in registers
 //! ```
 //!
-//! so that a complex multiply-add takes 8 real operations, none is wasted, and no second copy of `B` is needed. 4-bit samples become bytes of 16 times
-//! their value (products of 256 times theirs: exact, shifted at the end).
+//! so that a complex multiply-add takes 8 real operations, none is wasted, and no second copy of `B` is needed. 4-bit
+//! samples become bytes of 16 times their value (products of 256 times theirs: exact, shifted at the end).
 //!
 //! # Warps
-//! Two groups of four warps multiply 64 columns each, with 128 accumulators a thread; one thread fills a ring of stages in shared memory with the copy
-//! engine, ahead of them and across jobs; three warps make `B` where what is copied is not it. Tiles on the diagonal copy one side, and the second group
-//! leaves out the rows before its columns: three quarters of the tile are computed.
+//! Two groups of four warps multiply 64 columns each, with 128 accumulators a thread; one thread fills a ring of stages
+//! in shared memory with the copy engine, ahead of them and across jobs; three warps make `B` where what is copied is
+//! not it. Tiles on the diagonal copy one side, and the second group leaves out the rows before its columns: three
+//! quarters of the tile are computed.
 //!
 //! # Floor
-//! A k-step of 64 x 128 pairs takes the tensor cores 64 cycles a product, two of them for 16 times: 4096 multiply-adds of 8 bits a cycle and multiprocessor (on an H200 2140 TOPS at
-//! 1980 MHz, which its power does not allow for long). Bytes from L2: 256 rows of 128 bytes a tile and 64 times, 32 bytes a cycle; from shared memory `B` 64,
-//! `A` 16, and 32 written, of 128 bytes a cycle. Device memory sees each row once where L2 holds a channel; with 64 inputs its bytes are the bound.
-//! See docs/performance.md for what was measured.
+//! A k-step of 64 x 128 pairs takes the tensor cores 64 cycles a product, two of them for 16 times: 4096 multiply-adds
+//! of 8 bits a cycle and multiprocessor (on an H200 2140 TOPS at 1980 MHz, which its power does not allow for long).
+//! Bytes from L2: 256 rows of 128 bytes a tile and 64 times, 32 bytes a cycle; from shared memory `B` 64, `A` 16, and
+//! 32 written, of 128 bytes a cycle. Device memory sees each row once where L2 holds a channel; with 64 inputs its
+//! bytes are the bound. See docs/performance.md for what was measured.
 //!
 //! # Precision
-//! Integers: exact, for at most 66572 times a part (85598 of 4-bit samples): `floor((2^31 - 1) / (2 * 127^2))`, and within +-127 and +-7. f16: products are exact, sums of 8 times are added to an f32 at the
-//! precision of the tensor cores, which truncate: see `fringes_device::tensor_core`.
+//! Integers: exact, for at most 66572 times a part (85598 of 4-bit samples): `floor((2^31 - 1) / (2 * 127^2))`, and
+//! within +-127 and +-7. f16: products are exact, sums of 8 times are added to an f32 at the precision of the tensor
+//! cores, which truncate: see `fringes_device::tensor_core`.
 //!
 //! # Overflow
 //! -128 and -8 are no samples: their negation stays what it is, so that imaginary parts with them are wrong.

@@ -7,7 +7,15 @@ use crate::ring::{Plan, Ring};
 use crate::source::Source;
 use crate::work::Work;
 
-/// Fills stages with the steps of all jobs, in their order. `maps`: all samples, and those up to the end of the last row.
+/// Fills stages with the steps of all jobs, in their order. `maps`: all samples, and those up to the end of the last
+/// row.
+///
+/// # Safety
+/// - One thread of the block calls it; `shared` is the address of the ring, whose barriers are made ([`Ring::init`])
+///   and seen by it.
+/// - `maps` describe samples in device memory, in boxes of the source and the shape: all of them, and those up to the
+///   end of the last row.
+/// - All groups that multiply, and the warps that expand if the source does, take every stage of the same work.
 #[inline(always)]
 pub(crate) unsafe fn load<S: Source, const SHAPE: u32>(shared: u32, work: &Work, maps: [TensorMap; 2]) {
     let mut ring = Ring::<S, SHAPE>::new(shared, true);
@@ -37,6 +45,10 @@ pub(crate) unsafe fn load<S: Source, const SHAPE: u32>(shared: u32, work: &Work,
 }
 
 /// Copies a side: bytes, tile, channel, row.
+///
+/// # Safety
+/// - The stage is empty, `to` is the address of a side of it, and its barrier expects the bytes of the side.
+/// - `map` is a tensor map of boxes of `INNER` bytes by [`Plan::ROWS`] rows.
 #[inline(always)]
 unsafe fn copy<S: Source, const SHAPE: u32>(
     ring: &Ring<S, SHAPE>,

@@ -27,13 +27,19 @@ pub(crate) struct Operands {
 /// What a group sums over stages, half of a stage at a time. Some products are under way while the next are made ready.
 pub(crate) trait Tile<S: Source> {
     /// Starts adding half `half` of a stage, and waits until no earlier half is under way.
+    ///
+    /// # Safety
+    /// - All threads of a group of four warps call it together.
+    /// - `stage` is the address of a full stage, whose `B` is ready if the source expands; it is not given back
+    ///   before a wait for the products.
     unsafe fn add(&mut self, stage: u32, half: u32, accumulate: bool);
 
     /// Keeps what uses the sums after it behind a wait before it.
     fn hold(&mut self);
 }
 
-/// The sums of one tile, and where its operands are. `FINE`: a k-step under way at a time in place of two, which takes fewer registers.
+/// The sums of one tile, and where its operands are. `FINE`: a k-step under way at a time in place of two, which takes
+/// fewer registers.
 pub(crate) struct One<P, const H: usize, const FINE: bool> {
     pub(crate) sums: Sums<P, H>,
     operands: Operands,
@@ -47,6 +53,10 @@ impl<P: Part + Product<H>, const H: usize, const FINE: bool> One<P, H, FINE> {
     }
 
     /// Starts the products of a k-step.
+    ///
+    /// # Safety
+    /// - As [`Product::product`] for both sums: in a group of four warps, after a fence, with `B` seen by the tensor
+    ///   cores.
     #[inline(always)]
     unsafe fn multiply(&mut self, a: [u32; 4], turned: [u32; 4], b: Descriptor, accumulate: bool) {
         P::product(&mut self.sums.re, a, b, accumulate);
@@ -105,7 +115,14 @@ where
     }
 }
 
-/// Sums over `steps` stages, at least one. A stage is given back when the next one's first product is under way, and so all of its own are done.
+/// Sums over `steps` stages, at least one. A stage is given back when the next one's first product is under way, and so
+/// all of its own are done.
+///
+/// # Safety
+/// - All threads of a group of four warps call it, with the same `steps`, at least one; one lane of each warp
+///   `speaks`.
+/// - The ring is at the first stage of the job, and other warps fill as many stages as are summed.
+/// - The operands of `tile` lie in a stage.
 #[inline(always)]
 pub(crate) unsafe fn sum<S: Source, T: Tile<S>, const SHAPE: u32>(
     tile: &mut T,
@@ -134,6 +151,10 @@ pub(crate) unsafe fn sum<S: Source, T: Tile<S>, const SHAPE: u32>(
 }
 
 /// Uses no stage, but gives each back: the part of a group that has nothing to multiply.
+///
+/// # Safety
+/// - All threads of a group of four warps call it, with the same `steps`; one lane of each warp `speaks`.
+/// - The ring is at the first stage of the job, and other warps fill as many stages.
 #[inline(always)]
 pub(crate) unsafe fn pass<S: Source, const SHAPE: u32>(ring: &mut Ring<S, SHAPE>, steps: u32, speaks: bool) {
     let mut step = 0;
@@ -145,6 +166,10 @@ pub(crate) unsafe fn pass<S: Source, const SHAPE: u32>(ring: &mut Ring<S, SHAPE>
     }
 }
 
+/// Waits until the next stage is full, and ready if it is made.
+///
+/// # Safety
+/// - The ring's barriers are made, and other warps fill the stage.
 #[inline(always)]
 unsafe fn wait<S: Source, const SHAPE: u32>(ring: &Ring<S, SHAPE>) {
     ring.wait_full();
@@ -154,6 +179,10 @@ unsafe fn wait<S: Source, const SHAPE: u32>(ring: &Ring<S, SHAPE>) {
 }
 
 /// One lane of each warp, which `speaks` for it, gives a stage back.
+///
+/// # Safety
+/// - The warp has taken all that it needs of the stage: its products are done.
+/// - Every warp that multiplies gives a stage back once; one lane of it `speaks`.
 #[inline(always)]
 unsafe fn release<S: Source, const SHAPE: u32>(ring: &Ring<S, SHAPE>, speaks: bool) {
     if speaks {

@@ -89,13 +89,20 @@ impl<S, const SHAPE: u32> Clone for Ring<S, SHAPE> {
 impl<S, const SHAPE: u32> Copy for Ring<S, SHAPE> {}
 
 impl<S: Source, const SHAPE: u32> Ring<S, SHAPE> {
-    /// The ring at a shared address. What fills it begins with stages that nobody has used: it waits for the phase before the first.
+    /// The ring at a shared address. What fills it begins with stages that nobody has used: it waits for the phase
+    /// before the first.
     #[inline(always)]
     pub(crate) fn new(base: u32, fills: bool) -> Self {
         Self { base, stage: 0, parity: fills as u32, plan: PhantomData }
     }
 
     /// Makes the barriers; by one thread, before the others use them.
+    ///
+    /// # Safety
+    /// - The base is the address of as much shared memory as stages and barriers take, aligned to 1024 bytes, of
+    ///   which nothing is used yet.
+    /// - One thread calls it; a fence of the initialisation and a barrier of the block are before any other thread
+    ///   uses the ring.
     #[inline(always)]
     pub(crate) unsafe fn init(&self) {
         let mut stage = 0;
@@ -126,24 +133,41 @@ impl<S: Source, const SHAPE: u32> Ring<S, SHAPE> {
     }
 
     /// Waits until the copies into the next stage have arrived.
+    ///
+    /// # Safety
+    /// - The barriers are made ([`Ring::init`]), and a thread fills the stage: else this waits for ever.
     #[inline(always)]
     pub(crate) unsafe fn wait_full(&self) {
         wait(self.full(), self.parity);
     }
 
     /// Waits until `B` of the next stage has been made.
+    ///
+    /// # Safety
+    /// - The barriers are made ([`Ring::init`]), the source expands and three warps make `B`: else this waits for
+    ///   ever.
     #[inline(always)]
     pub(crate) unsafe fn wait_ready(&self) {
         wait(self.barrier(1, self.stage), self.parity);
     }
 
     /// Says that this warp has made its part of `B`.
+    ///
+    /// # Safety
+    /// - The barriers are made ([`Ring::init`]).
+    /// - One lane of each warp that makes `B` calls it, once a stage, after the warp's stores have been fenced for
+    ///   the tensor cores.
     #[inline(always)]
     pub(crate) unsafe fn made(&self) {
         mbarrier_arrive_shared_b64(self.barrier(1, self.stage));
     }
 
     /// Waits until the next stage is empty, and has it expect so many bytes.
+    ///
+    /// # Safety
+    /// - The barriers are made ([`Ring::init`]), and all warps that multiply give stages back: else this waits for
+    ///   ever.
+    /// - One thread calls it, once a stage, and starts copies of as many bytes that arrive on [`Ring::full`].
     #[inline(always)]
     pub(crate) unsafe fn wait_empty_and_expect(&self, bytes: u32) {
         wait(self.barrier(2, self.stage), self.parity);
@@ -151,6 +175,11 @@ impl<S: Source, const SHAPE: u32> Ring<S, SHAPE> {
     }
 
     /// Says that this warp is done with the stage.
+    ///
+    /// # Safety
+    /// - The barriers are made ([`Ring::init`]).
+    /// - One lane of each warp that multiplies calls it, once a stage, when the warp uses nothing of the stage any
+    ///   more.
     #[inline(always)]
     pub(crate) unsafe fn release(&self) {
         mbarrier_arrive_shared_b64(self.barrier(2, self.stage));
@@ -167,6 +196,10 @@ impl<S: Source, const SHAPE: u32> Ring<S, SHAPE> {
     }
 }
 
+/// Waits until a phase of a barrier is over.
+///
+/// # Safety
+/// - `barrier` is the shared address of a barrier that is made; the phase of that parity ends, or has ended.
 #[inline(always)]
 unsafe fn wait(barrier: u32, parity: u32) {
     while !mbarrier_try_wait_parity_shared_b64(barrier, parity) {}

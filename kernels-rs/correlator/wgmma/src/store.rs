@@ -1,7 +1,7 @@
 //! Sums from registers to device memory.
 //!
-//! A lane's registers of row `8 j + 2 (lane % 4) + e` of the tile hold two columns. With one column a store instruction writes four rows of
-//! eight neighbouring columns, 64 bytes each of 32-bit pairs.
+//! A lane's registers of row `8 j + 2 (lane % 4) + e` of the tile hold two columns. With one column a store instruction
+//! writes four rows of eight neighbouring columns, 64 bytes each of 32-bit pairs.
 
 use fringes_device::{GlobalMut, Value, opaque};
 
@@ -65,12 +65,17 @@ pub(crate) struct Target<V> {
 /// Sums that are written out.
 pub(crate) trait Put<S: Source, V> {
     /// Writes, or adds, the sums that exist.
+    ///
+    /// # Safety
+    /// - `target.sums` has `inputs (inputs + 1) / 2` sums, of which no other thread uses those of this lane's rows
+    ///   and columns.
     unsafe fn put(&self, target: Target<V>);
 }
 
 /// A row of the tile that a lane has, and the index of its first sum.
 ///
-/// The row passes through [`opaque`], so that addresses are computed where they are used: all of them at once do not fit in registers.
+/// The row passes through [`opaque`], so that addresses are computed where they are used: all of them at once do not
+/// fit in registers.
 #[inline(always)]
 fn start<S: Source, V>(target: &Target<V>, j: u32, e: u32) -> (u32, u32) {
     let row = opaque((target.row + S::row(j, 2 * target.quarter + e)) as i32) as u32;
@@ -78,6 +83,10 @@ fn start<S: Source, V>(target: &Target<V>, j: u32, e: u32) -> (u32, u32) {
 }
 
 /// The four sums that a lane has of eight rows: by row and column.
+///
+/// # Safety
+/// - `target.sums` has `inputs (inputs + 1) / 2` sums, of which no other thread writes those of this lane's rows and
+///   columns.
 #[inline(always)]
 unsafe fn load<S: Source, V: Sum<S::Part>>(target: &Target<V>, j: u32) -> [V; 4] {
     let mut old = [V::ZERO; 4];

@@ -4,8 +4,9 @@ use fringes_device::index::{ctaid_x, nctaid_x};
 
 /// What a launch correlates.
 ///
-/// Copies see the samples as `[row][channel][rows of inputs][bytes]`: a row is a block of times (rows) or a batch (heaps). A *step* fills a stage;
-/// each row takes `chunks` of them, the first one, of which `head` bytes are left out, `head_chunks`.
+/// Copies see the samples as `[row][channel][rows of inputs][bytes]`: a row is a block of times (rows) or a batch
+/// (heaps). A *step* fills a stage; each row takes `chunks` of them, the first one, of which `head` bytes are left out,
+/// `head_chunks`.
 #[derive(Clone, Copy)]
 pub(crate) struct Work {
     /// Channels.
@@ -44,8 +45,8 @@ pub(crate) struct Job {
     pub(crate) steps: u32,
 }
 
-/// A block's jobs, one after another: job `round + place`, where places rotate from round to round, so that no block gets
-/// only tiles of one kind.
+/// A block's jobs, one after another: job `round + place`, where places rotate from round to round, so that no block
+/// gets only tiles of one kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Jobs {
     round: u32,
@@ -60,7 +61,8 @@ impl Work {
         rows * (rows + 1) / 2
     }
 
-    /// Whether the numbers make sense: jobs can be counted, no part is empty, and the sums are there (or, if `none`, none at all).
+    /// Whether the numbers make sense: jobs can be counted, no part is empty, and the sums are there (or, if `none`,
+    /// none at all).
     #[inline(always)]
     pub(crate) fn fits(&self, inputs: u32, sums: usize, none: bool) -> bool {
         let baselines = u64::from(self.inputs) * (u64::from(self.inputs) + 1) / 2;

@@ -13,13 +13,13 @@
 //! A pass of the loop takes [`rows`] rows, a multiple of `T`, so that numbers of sums are constants.
 //!
 //! # Samples
-//! Rows are whole pieces of 16 bytes, so a thread's two samples are at the same bit of the same two words in every row, and a
-//! [`Decoder`] that is made once takes them: `x 2^-B` and `x 2^-2B`, exactly. The weights of even columns are `2^B` times larger,
-//! those of odd ones `2^2B`, exactly too.
+//! Rows are whole pieces of 16 bytes, so a thread's two samples are at the same bit of the same two words in every row,
+//! and a [`Decoder`] that is made once takes them: `x 2^-B` and `x 2^-2B`, exactly. The weights of even columns are
+//! `2^B` times larger, those of odd ones `2^2B`, exactly too.
 //!
 //! # Precision
-//! Samples are exact, weights rounded to f32. With `u = 2^-24`, `|dz| <= u (T + 1) sum_t |w[t][p] x[t][p]|` to first order in `u`: a rounding of the weight and, with fused
-//! multiply-adds, at most `T` of the sum.
+//! Samples are exact, weights rounded to f32. With `u = 2^-24`, `|dz| <= u (T + 1) sum_t |w[t][p] x[t][p]|` to first
+//! order in `u`: a rounding of the weight and, with fused multiply-adds, at most `T` of the sum.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
@@ -29,46 +29,13 @@ use fringes_device::index::{ctaid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 use fringes_kernels_common::decode::two::Decoder;
 
-/// Threads of a block.
-pub const THREADS: u32 = 128;
-/// Columns of a block, two a thread.
-pub const STRIP: u32 = 2 * THREADS;
-/// Columns that are a whole piece of 16 bytes for samples of any number of bits.
-pub const PIECE: u32 = 128;
-/// Least bits of a sample.
-pub const LEAST_BITS: u32 = 2;
-/// Most bits of a sample.
-pub const MOST_BITS: u32 = 11;
-/// Most columns.
-pub const MOST_COLUMNS: u32 = 1 << 20;
-/// Passes whose rows are in shared memory: one that is worked on, two that come.
-const SLOTS: u32 = 3;
-/// Pieces from row to row in shared memory: a strip of the widest samples from any bit on.
-const PITCH: u32 = STRIP * MOST_BITS / PIECE + 1;
+pub use fringes_kernel_abi::f_engine::filter::{
+    LEAST_BITS, MOST_BITS, MOST_COLUMNS, PIECE, STRIP, THREADS, blocks, rows, shared_bytes,
+};
+use fringes_kernel_abi::f_engine::filter::{PITCH, SLOTS};
+
 /// Rows of a pass that are copied together, one a warp.
 const WARPS: u32 = THREADS / 32;
-
-/// Rows of samples that a pass of the loop takes.
-pub const fn rows(taps: usize) -> u32 {
-    if taps < 16 { 16 } else { taps as u32 }
-}
-
-/// Bytes of shared memory of a block.
-pub const fn shared_bytes(taps: usize) -> u32 {
-    16 * SLOTS * rows(taps) * PITCH
-}
-
-/// Blocks of a launch; none where they are more than 2^32.
-pub const fn blocks(columns: u32, spectra: u32, section: u32, inputs: u32) -> Option<u32> {
-    if section == 0 {
-        return None;
-    }
-    let of_input = columns.div_ceil(STRIP) as u64 * spectra.div_ceil(section) as u64;
-    match of_input.checked_mul(inputs as u64) {
-        Some(blocks) if blocks <= u32::MAX as u64 => Some(blocks as u32),
-        _ => None,
-    }
-}
 
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]

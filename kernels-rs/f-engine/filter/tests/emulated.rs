@@ -198,21 +198,6 @@ fn blocks_of_many_passes_are_seamless() {
 }
 
 #[test]
-fn the_host_launches_what_the_kernels_ask_for() {
-    for taps in [4, 8, 16, 32] {
-        let case = Case::new(128, taps, 11);
-        let shape = FilterShape::new(&case.plan(), 11).unwrap();
-        for (spectra, inputs, section) in [(1000, 3, 7), (1, 1, 1), (4097, 2, 256)] {
-            let config = shape.launch(spectra, inputs, section).unwrap();
-            let blocks = filter::blocks(256, spectra as u32, section as u32, inputs as u32).unwrap();
-            assert_eq!((config.grid, config.block), ([blocks, 1, 1], [filter::THREADS, 1, 1]));
-            assert_eq!(config.shared_bytes, filter::shared_bytes(taps));
-        }
-        assert_eq!(shape.rows() as u32, filter::rows(taps));
-    }
-}
-
-#[test]
 fn sizes_that_the_views_do_not_hold_trap_and_store_nothing() {
     let case = Case { starts: vec![0, 0], section: 21, ..Case::new(64, 4, 10) };
     let traps = |what: &str, case: &Case, change: Change| {

@@ -9,8 +9,7 @@ use fringes_kernels_f_engine_two_pass::job::Job;
 
 use crate::shape::Shape;
 
-/// Pieces of 16 bytes of a spectrum's entry.
-pub const ENTRY: u32 = 2;
+pub use fringes_kernel_abi::f_engine::one_pass::ENTRY;
 
 /// The entry of a spectrum.
 #[derive(Debug, Clone, Copy)]

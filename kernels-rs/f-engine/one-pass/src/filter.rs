@@ -1,7 +1,9 @@
-//! The polyphase filter: `z[s][c] = sum_t w[t][c] x[s stride + t columns + c]`, for the spectra of a job into shared memory.
+//! The polyphase filter: `z[s][c] = sum_t w[t][c] x[s stride + t columns + c]`, for the spectra of a job into shared
+//! memory.
 //!
-//! A thread takes four neighbouring columns `c` of `S = 6` or 4 spectra that follow each other. If the stride is the step, row `u` of samples belongs to tap
-//! `u - s` of spectrum `s`; the thread keeps the last `S` weights of each column:
+//! A thread takes four neighbouring columns `c` of `S = 6` or 4 spectra that follow each other. If the stride is the
+//! step, row `u` of samples belongs to tap `u - s` of spectrum `s`; the thread keeps the last `S` weights of each
+//! column:
 //!
 //! ```text
 //!             tap of spectrum 0   1   2   3          S = 4, 5 taps
@@ -12,15 +14,17 @@
 //! row 7                                   4
 //! ```
 //!
-//! so that a sample is decoded `(taps + S - 1) / S` times for its `taps` products, and a weight loaded once for `S` spectra. With a smaller
-//! stride the rows of spectra do not fall together: a weight is loaded once for four spectra, samples are decoded for each.
+//! so that a sample is decoded `(taps + S - 1) / S` times for its `taps` products, and a weight loaded once for `S`
+//! spectra. With a smaller stride the rows of spectra do not fall together: a weight is loaded once for four spectra,
+//! samples are decoded for each.
 //!
 //! # Rotation
-//! The spectrum stamped `a` has its phases referred to absolute time, `exp(-2 pi i b a / step)` in bin `b`. That is a rotation of what is transformed:
-//! column `c` takes the place `(c + a) mod step`. Nothing is rounded by it.
+//! The spectrum stamped `a` has its phases referred to absolute time, `exp(-2 pi i b a / step)` in bin `b`. That is a
+//! rotation of what is transformed: column `c` takes the place `(c + a) mod step`. Nothing is rounded by it.
 //!
 //! # Precision
-//! Samples are exact ([`crate::samples`]), weights rounded to f32. With `u = 2^-24`, `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
+//! Samples are exact ([`crate::samples`]), weights rounded to f32. With `u = 2^-24`,
+//! `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
@@ -29,12 +33,7 @@ use crate::entry::rotation;
 use crate::samples::{Numbers, Source};
 use crate::shape::{Divisor, Shape, place, slot};
 
-/// Spectra of a thread if they are a step apart, a job has more than [`FEW`] and samples are integers: the registers of a thread, 128, hold no more, and of floats not
-/// as many.
-pub const MANY: usize = 6;
-
-/// Spectra of a thread otherwise.
-pub const FEW: usize = 4;
+pub use fringes_kernel_abi::f_engine::one_pass::{FEW, MANY};
 
 /// What the filter reads.
 #[derive(Clone, Copy)]
@@ -51,8 +50,8 @@ impl Filter {
     /// Filters `spectra` spectra into their slots, as one of `threads` threads.
     ///
     /// # Safety
-    /// The numbers of `spectra` spectra and the weights are in the views; `points` holds the slots; `entries` has been prepared, and a barrier
-    /// followed. A barrier follows before the slots are read.
+    /// The numbers of `spectra` spectra and the weights are in the views; `points` holds the slots; `entries` has been
+    /// prepared, and a barrier followed. A barrier follows before the slots are read.
     #[inline(always)]
     pub unsafe fn run<I: Source>(
         &self,

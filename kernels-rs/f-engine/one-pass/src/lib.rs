@@ -2,7 +2,8 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 // A PTX has one part of the kernels, and uses what that needs.
 #![cfg_attr(target_arch = "nvptx64", allow(unused_imports, unused_macros, dead_code))]
-//! The F-engine's kernels for any plan: samples to quantised, delay-corrected channels, `channelize_integers_real_i8` and its like.
+//! The F-engine's kernels for any plan: samples to quantised, delay-corrected channels, `channelize_integers_real_i8`
+//! and its like.
 //!
 //! | part of the name | means |
 //! |---|---|
@@ -10,29 +11,37 @@
 //! | `real`, `complex` | kind of the samples ([`post`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output |
 //!
-//! Channels, taps, bits and stride are arguments: 16 kernels for all of them, those of a kind of samples in a PTX, which a feature of this crate chooses. A spectrum is a transform of `N` complex points, as many as it has channels, `N = 2^a 3^b 5^c`,
-//! that fits into shared memory ([`shape`]).
+//! Channels, taps, bits and stride are arguments: 16 kernels for all of them, those of a kind of samples in a PTX,
+//! which a feature of this crate chooses. A spectrum is a transform of `N` complex points, as many as it has channels,
+//! `N = 2^a 3^b 5^c`, that fits into shared memory ([`shape`]).
 //!
 //! # A block
-//! has one [`Job`](fringes_kernels_f_engine_two_pass::job::Job): some spectra of one input. They are filtered into shared memory ([`filter`]),
-//! transformed there in place ([`transform`]), replaced by their values in place ([`post`]), and leave as runs of neighbouring spectra ([`write`](mod@write)).
-//! Samples are read once from device memory (and their overlap from L1 and L2), values written once.
+//! has one [`Job`](fringes_kernels_f_engine_two_pass::job::Job): some spectra of one input. They are filtered into
+//! shared memory ([`filter`]), transformed there in place ([`transform`]), replaced by their values in place
+//! ([`post`]), and leave as runs of neighbouring spectra ([`write`](mod@write)). Samples are read once from device
+//! memory (and their overlap from L1 and L2), values written once.
 //!
 //! # Real and complex samples
-//! The filter treats a spectrum as `2 N` numbers: real samples, or real and imaginary parts by turns, which have the same weight. `2 N` filtered numbers
-//! are `N` complex points either way; only the last step differs.
+//! The filter treats a spectrum as `2 N` numbers: real samples, or real and imaginary parts by turns, which have the
+//! same weight. `2 N` filtered numbers are `N` complex points either way; only the last step differs.
 //!
 //! # Cost
-//! Operations of a thread for a number, a real sample or a part of a complex one, with `T` taps and `S = 6` or 4 spectra of a thread, addresses left out:
+//! Operations of a thread for a number, a real sample or a part of a complex one, with `T` taps and `S = 6` or 4
+//! spectra of a thread, addresses left out:
 //!
 //! | step | operations |
 //! |---|---|
-//! | filter, stride = step | `T + S - 1` multiply-adds, `(T + S - 1) / S` decodes of 6 operations and 0.75 loads, `T / 4 S` loads of 16 bytes of weights |
+//! | filter, stride = step | `T + S - 1` multiply-adds, `(T + S - 1) / S` decodes, `T / 4 S` loads of weights |
 //! | filter, oversampled | `T` multiply-adds, `T` decodes, `T / 16` loads of weights |
-//! | transform, a pass | radix 16: 6 and 0.13 loads of twiddles (4.6 without twiddles); 8: 3.3 + 1.8; 5: 4 + 1.6; 4: 2 + 1.5; 3: 2.7 + 1.3; 2: 1 + 1 |
-//! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9: 22 a number of real samples, 19 of complex ones |
+//! | transform, a pass of radix 16 | 6 and 0.13 loads of twiddles (4.6 without twiddles) |
+//! | transform, others, with twiddles | 8: 3.3 + 1.8; 5: 4 + 1.6; 4: 2 + 1.5; 3: 2.7 + 1.3; 2: 1 + 1 |
+//! | post | a real pair 12, a channel's phase 7, gain and phase 8, dither 14, quantisation 9 |
 //!
-//! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass, 4 of points and up to 8 of values.
+//! A decode is 6 operations and 0.75 loads, a load of weights 16 bytes; post is 22 a number of real samples, 19 of
+//! complex ones.
+//!
+//! Bytes a number: in device memory those of the samples and of the values; in shared memory 4 of the filter, 8 a pass,
+//! 4 of points and up to 8 of values.
 
 pub mod entry;
 pub mod filter;

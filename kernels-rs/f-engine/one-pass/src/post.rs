@@ -1,10 +1,11 @@
 //! From transformed points to values: the step from a complex to a real transform, gain, phase, dither, quantisation.
 //!
-//! Real samples: points `z[n] = x[2 n] + i x[2 n + 1]`, transform `Z`, and the channels `k` and `N - k` of `x` come from `Z[k]` and `Z[N - k]`
-//! ([`real_pair`]); channel 0 and, if `N` is even, channel `N / 2` are their own partners. Complex samples: the point is the channel.
+//! Real samples: points `z[n] = x[2 n] + i x[2 n + 1]`, transform `Z`, and the channels `k` and `N - k` of `x` come
+//! from `Z[k]` and `Z[N - k]` ([`real_pair`]); channel 0 and, if `N` is even, channel `N / 2` are their own partners.
+//! Complex samples: the point is the channel.
 //!
-//! A thread has a pair (a point), for some of the spectra: what is the same for all spectra is loaded once. Values replace the points that they
-//! are made of, so that no thread waits for another.
+//! A thread has a pair (a point), for some of the spectra: what is the same for all spectra is loaded once. Values
+//! replace the points that they are made of, so that no thread waits for another.
 //!
 //! # Precision
 //! The factor of a channel, phase and gain, has an error of `2^-19.8` of its magnitude.
@@ -33,7 +34,8 @@ pub struct Post {
     pub pairs: Global<[u32; 4]>,
     /// Channel of each position.
     pub channels: Global<u32>,
-    /// Gains of the job's input: of real samples half of those of channels `k` and `N - k` of each pair, of complex ones those of each position.
+    /// Gains of the job's input: of real samples half of those of channels `k` and `N - k` of each pair, of complex
+    /// ones those of each position.
     pub gains: Global<[f32; 2]>,
     /// First channel that is put out.
     pub first_channel: u32,
@@ -50,10 +52,12 @@ pub const fn pairs(points: u32) -> u32 {
 }
 
 impl Post {
-    /// Makes the values of the job, as one of `threads` threads; returns how many of the channels that are put out saturated, and whether the tables were right.
+    /// Makes the values of the job, as one of `threads` threads; returns how many of the channels that are put out
+    /// saturated, and whether the tables were right.
     ///
     /// # Safety
-    /// The views hold what the shape and the number of spectra say; barriers are before and after. Whatever positions the tables have, no place outside the slots is used.
+    /// The views hold what the shape and the number of spectra say; barriers are before and after. Whatever positions
+    /// the tables have, no place outside the slots is used.
     #[inline(always)]
     pub unsafe fn run<O: Output, const COMPLEX: bool, const FINITE: bool>(
         &self,
@@ -117,7 +121,8 @@ impl Post {
         self.points.part((s * slot) as usize, slot as usize)
     }
 
-    /// Applies gain and phase to a value, quantises it and stores it in place of a point; returns 1 if it saturated and is put out.
+    /// Applies gain and phase to a value, quantises it and stores it in place of a point; returns 1 if it saturated and
+    /// is put out.
     ///
     /// # Safety
     /// - `points` is the slot of a spectrum of the shape, `position` below its points, and no other thread uses the

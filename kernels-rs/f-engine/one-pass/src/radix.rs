@@ -1,6 +1,7 @@
 //! Transforms of 3 and 5 points in registers, beside those of 2, 4, 8 and 16.
 //!
-//! `X[k] = sum_n x[n] exp(-2 pi i n k / R)`. Sums and differences of points `n` and `R - n` have real and imaginary factors:
+//! `X[k] = sum_n x[n] exp(-2 pi i n k / R)`. Sums and differences of points `n` and `R - n` have real and imaginary
+//! factors:
 //!
 //! ```text
 //! 3: s = x1 + x2, d = x1 - x2,  X0 = x0 + s,  m = x0 - s/2,  X1, X2 = m -+ i sin(2 pi / 3) d

@@ -6,7 +6,7 @@ use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_common::quantise::Output;
-use fringes_kernels_f_engine_two_pass::job::{JOB_WORDS, Job, Launch};
+use fringes_kernels_f_engine_two_pass::job::{self, JOB_PIECES, Launch};
 
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;
@@ -16,8 +16,7 @@ use crate::shape::{Shape, slot};
 use crate::transform;
 use crate::write;
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
+pub use fringes_kernel_abi::f_engine::one_pass::THREADS;
 
 /// Everything that a kernel gets.
 #[derive(Clone, Copy)]
@@ -67,7 +66,7 @@ impl<T> Arguments<T> {
             && self.twiddles.len() >= shape.twiddles() as usize
             && self.channels.len() >= points
             && (complex || self.pairs.len() >= pairs(shape.points) as usize)
-            && self.jobs.len() as u64 >= self.count as u64 * JOB_WORDS as u64
+            && self.jobs.len() as u64 >= self.count as u64 * JOB_PIECES as u64
             && Shared::<[f32; 4]>::dynamic().len() as u64 * 2
                 >= shape.slots as u64 * (slot(shape.points) + 2 * ENTRY) as u64
     }
@@ -86,7 +85,7 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         return trap();
     }
     // SAFETY: the table has the job.
-    let job = unsafe { Job::load(jobs, ctaid_x() as usize) };
+    let job = unsafe { job::load(jobs, ctaid_x() as usize) };
     if job.spectra == 0 {
         return;
     }
@@ -105,8 +104,8 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
     };
     let Some(numbers) = numbers else { return trap() };
     let thread = tid_x();
-    // SAFETY: views and shared memory hold what is taken of them, as has been checked; all threads of the block come here or none, and barriers are between
-    // writing and reading by others.
+    // SAFETY: views and shared memory hold what is taken of them, as has been checked; all threads of the block come
+    // here or none, and barriers are between writing and reading by others.
     unsafe {
         let shared = Shared::<[f32; 4]>::dynamic();
         let entries = shared.part(0, (shape.slots * ENTRY) as usize).cast::<[u32; 4]>();
@@ -139,7 +138,7 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         };
         bar_sync_0();
         // Loaded anew, so that it takes no registers meanwhile.
-        let job = Job::load(jobs, ctaid_x() as usize);
+        let job = job::load(jobs, ctaid_x() as usize);
         write::run(arguments.out, points, channels, &shape, &job, &launch, thread, THREADS);
         if O::INTEGER {
             let beyond = redux_sync_add_u32(beyond, u32::MAX);

@@ -1,14 +1,13 @@
 //! Four neighbouring numbers of the samples as f32, from any of them on.
 //!
-//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in halves of
-//! words (i16). Three words hold four of them, which become `x / 2^B` exactly ([`four::integers`]). The filter's weights are `2^B`
-//! times larger.
+//! Integers are two's complement of 2 to 16 bits without padding: big-endian (packed samples; i8), or little-endian in
+//! halves of words (i16). Three words hold four of them, which become `x / 2^B` exactly ([`four::integers`]). The
+//! filter's weights are `2^B` times larger.
 
 use fringes_device::Global;
 use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 
-/// Words that a view has after those of the last number: four numbers are loaded where two may be the last.
-pub const PADDING: u64 = 2;
+pub use fringes_kernel_abi::f_engine::one_pass::PADDING;
 
 /// Numbers of a job.
 #[derive(Clone, Copy)]
@@ -24,7 +23,8 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Numbers of `bits` bits from bit `first_bit` on, `count` of them and at most 2^31 bits. None if the view does not have them and [`PADDING`] words more.
+    /// Numbers of `bits` bits from bit `first_bit` on, `count` of them and at most 2^31 bits. None if the view does not
+    /// have them and [`PADDING`] words more.
     #[inline(always)]
     pub fn new(words: Global<u32>, first_bit: u64, bits: u32, little_endian: bool, count: u64) -> Option<Self> {
         let (first, bit) = ((first_bit / 32) as usize, first_bit as u32 % 32);

@@ -1,15 +1,7 @@
 //! Sizes of a launch, what they must fulfil, and where points lie.
 
-use crate::entry::ENTRY;
-
-/// Most taps.
-pub const MOST_TAPS: u32 = 64;
-
-/// Most points of a spectrum that the kernels' arithmetic allows; shared memory sets a lower limit.
-pub const MOST_POINTS: u32 = 1 << 14;
-
-/// Most spectra of a job.
-pub const MOST_SLOTS: u32 = 1 << 10;
+use fringes_kernel_abi::f_engine::one_pass::MOST_BITS;
+pub use fringes_kernel_abi::f_engine::one_pass::{MOST_POINTS, MOST_SLOTS, MOST_TAPS, place, shared_bytes, slot};
 
 /// Sizes of a launch.
 #[derive(Debug, Clone, Copy)]
@@ -28,20 +20,6 @@ pub struct Shape {
     pub slots: u32,
 }
 
-/// Place of a point within its slot: rows of 16 points, 128 bytes, and one point between them, so that neither neighbours nor points 16, 32, 64, ...
-/// apart share banks.
-#[inline(always)]
-pub const fn place(point: u32) -> u32 {
-    point + point / 16
-}
-
-/// Points from slot to slot, 4 more than a multiple of 16, so that a point's values of neighbouring spectra share few banks.
-#[inline(always)]
-pub const fn slot(points: u32) -> u32 {
-    let used = place(points - 1) + 1;
-    used + (4u32.wrapping_sub(used) & 15)
-}
-
 /// Pairs of twiddles of a pass: none of the first, four a block of radix 16, `radix - 1` halves a block of the others.
 #[inline(always)]
 pub const fn twiddles(radix: u32, blocks: u32) -> u32 {
@@ -52,11 +30,6 @@ pub const fn twiddles(radix: u32, blocks: u32) -> u32 {
     } else {
         ((radix - 1) * blocks).div_ceil(2)
     }
-}
-
-/// Bytes of shared memory for `slots` spectra of `points` points.
-pub const fn shared_bytes(points: u32, slots: u32) -> u32 {
-    slots * (slot(points) * 8 + ENTRY * 16)
 }
 
 impl Shape {
@@ -101,7 +74,7 @@ impl Shape {
             return false;
         }
         // Bits of a job's numbers are counted in 32 bits.
-        if (self.numbers(self.slots) + 4) * self.bits as u64 > 1 << 31 {
+        if (self.numbers(self.slots) + 4) * self.bits as u64 > MOST_BITS {
             return false;
         }
         let (mut product, mut radices) = (1, self.radices);
@@ -132,7 +105,8 @@ impl Divisor {
     /// Quotient and remainder of `n`, where the product of `n` and the divisor is below 2^32.
     #[inline(always)]
     pub const fn divide(&self, n: u32) -> (u32, u32) {
-        // The error of the magic number is below the divisor, and so that of the quotient below n times divisor over 2^32.
+        // The error of the magic number is below the divisor, and so that of the quotient below n times divisor over
+        // 2^32.
         let quotient = if self.divisor == 1 { n } else { ((n as u64 * self.magic as u64) >> 32) as u32 };
         (quotient, n.wrapping_sub(quotient.wrapping_mul(self.divisor)))
     }
@@ -149,14 +123,6 @@ mod tests {
             for n in [0, 1, divisor - 1, divisor, divisor + 1, 7 * divisor - 1, 7 * divisor, u32::MAX / divisor] {
                 assert_eq!(by.divide(n), (n / divisor, n % divisor), "{n} / {divisor}");
             }
-        }
-    }
-
-    #[test]
-    fn points_have_places_of_their_own_within_their_slot() {
-        for points in 1..600 {
-            assert!((1..points).all(|point| place(point) > place(point - 1)));
-            assert!(place(points - 1) < slot(points) && slot(points) % 16 == 4);
         }
     }
 

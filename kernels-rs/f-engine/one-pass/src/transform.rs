@@ -1,21 +1,25 @@
-//! The transform of spectra of `N = r1 r2 ... rm` points in shared memory, in place, `X[k] = sum_n x[n] exp(-2 pi i n k / N)`.
+//! The transform of spectra of `N = r1 r2 ... rm` points in shared memory, in place,
+//! `X[k] = sum_n x[n] exp(-2 pi i n k / N)`.
 //!
-//! Pass `i` transforms `r` points that are `D = N / (r1 ... ri)` apart, for each block of `r D` points and each `j < D`:
+//! Pass `i` transforms `r` points that are `D = N / (r1 ... ri)` apart, for each block of `r D` points and each
+//! `j < D`:
 //!
 //! ```text
 //! block b of B = r1 ... r(i-1), point q at  b r D + q D + j
 //! twiddle exp(-2 pi i q kappa(b) / (B r)) before;  result s takes the place of point s
 //! ```
 //!
-//! where `kappa(b)` is the block's part of `k`: with `b = s1 (r2 ... r(i-1)) + ... + s(i-1)`, `kappa = s1 + r1 s2 + r1 r2 s3 + ...`. So in the end position
-//! `s1 N/r1 + s2 N/(r1 r2) + ...` has `X[s1 + r1 s2 + r1 r2 s3 + ...]`: digits reversed, which the tables of the next step take account of. A butterfly reads and
-//! writes the same places; a barrier a pass is all that is needed, for all spectra of the block.
+//! where `kappa(b)` is the block's part of `k`: with `b = s1 (r2 ... r(i-1)) + ... + s(i-1)`,
+//! `kappa = s1 + r1 s2 + r1 r2 s3 + ...`. So in the end position `s1 N/r1 + s2 N/(r1 r2) + ...` has
+//! `X[s1 + r1 s2 + r1 r2 s3 + ...]`: digits reversed, which the tables of the next step take account of. A butterfly
+//! reads and writes the same places; a barrier a pass is all that is needed, for all spectra of the block.
 //!
-//! Twiddles are `[q - 1][b]`, of radix 16 the factors of its butterflies in four pairs `[4][b]` ([`sixteen_twiddled`]), one pass after the other and each from an
-//! even place on; the first pass has none.
+//! Twiddles are `[q - 1][b]`, of radix 16 the factors of its butterflies in four pairs `[4][b]` ([`sixteen_twiddled`]),
+//! one pass after the other and each from an even place on; the first pass has none.
 //!
 //! # Precision
-//! A pass of radix `r` adds at most `(3 + 3 log2 r) 2^-24` of the root-sum-square of its points to the error of a result.
+//! A pass of radix `r` adds at most `(3 + 3 log2 r) 2^-24` of the root-sum-square of its points to the error of a
+//! result.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::{Global, Shared, unroll};
@@ -119,7 +123,8 @@ impl Pass {
     }
 }
 
-/// Transforms `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that there is.
+/// Transforms `spectra` spectra, as one of `threads` threads, all of the block's. False if a radix is none that there
+/// is.
 ///
 /// # Safety
 /// The shape fits ([`Shape::fits`]), `points` holds the slots, `twiddles` all twiddles; barriers are before and after.

@@ -1,4 +1,5 @@
-//! From the values of a job's spectra in shared memory to their places in the output: neighbouring lanes write neighbouring spectra of a channel.
+//! From the values of a job's spectra in shared memory to their places in the output: neighbouring lanes write
+//! neighbouring spectra of a channel.
 
 use fringes_device::{Global, GlobalMut, Shared, Value};
 use fringes_kernels_f_engine_two_pass::job::{Job, Launch};
@@ -9,7 +10,8 @@ use crate::shape::{Shape, slot};
 /// Writes the values of a job, as one of `threads` threads.
 ///
 /// # Safety
-/// The output holds every place of the job ([`Launch::holds`]), `points` has the values, `channels` the channel of each position, and a barrier was before.
+/// The output holds every place of the job ([`Launch::holds`]), `points` has the values, `channels` the channel of each
+/// position, and a barrier was before.
 #[inline(always)]
 pub unsafe fn run<T: Value>(
     out: GlobalMut<T>,

@@ -16,8 +16,7 @@ use fringes_device::{Global, GlobalMut};
 use rows::Append;
 use statistics::{Floats, Integers, Statistics};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
+pub use fringes_kernel_abi::f_engine::samples::THREADS;
 
 /// Runs what fits, and traps where it does not.
 macro_rules! statistics {
@@ -46,7 +45,8 @@ macro_rules! statistics {
 }
 
 fringes_device::kernel! {
-    /// Puts `spans[row][2]` bits of `from`, from bit `spans[row][0]` on, to bit `spans[row][1]` of `to`, for each row. See [`rows`].
+    /// Puts `spans[row][2]` bits of `from`, from bit `spans[row][0]` on, to bit `spans[row][1]` of `to`, for each row.
+    /// See [`rows`].
     #[launch(threads(256))]
     pub fn append(from: Global<u32>, to: GlobalMut<u32>, spans: Global<u64>, rows: u32, tiles: u32) {
         // SAFETY: what spans say is checked against the views.

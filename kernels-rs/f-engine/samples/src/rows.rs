@@ -1,4 +1,5 @@
-//! Rows of bits behind rows of bits: `to[to_bit + i] = from[from_bit + i]` for `i < bits`, the bits of a byte from the highest on.
+//! Rows of bits behind rows of bits: `to[to_bit + i] = from[from_bit + i]` for `i < bits`, the bits of a byte from the
+//! highest on.
 //!
 //! ```text
 //! to     |held held he:ld|       |       |      to_bit anywhere: the bits before it stay
@@ -6,7 +7,8 @@
 //! to     |held held he:ch|unk chu|nk ....|      bits of the last word behind the end become anything
 //! ```
 //!
-//! A thread writes words of 32 bits, each of two words of the source. Samples of whole bytes keep their bytes' order, since only whole bytes move.
+//! A thread writes words of 32 bits, each of two words of the source. Samples of whole bytes keep their bytes' order,
+//! since only whole bytes move.
 
 use fringes_device::arithmetic::shf_l_wrap_b32;
 use fringes_device::control::trap;
@@ -16,11 +18,7 @@ use fringes_kernels_common::decode::{BIG_ENDIAN, in_order};
 
 use crate::THREADS;
 
-/// Words that a thread writes.
-pub const WORDS: u32 = 4;
-
-/// Numbers of a span: first bit in `from`, first bit in `to`, bits.
-pub const SPAN: usize = 3;
+pub use fringes_kernel_abi::f_engine::samples::{APPEND_WORDS as WORDS, SPAN};
 
 /// Rows to be put somewhere.
 #[derive(Clone, Copy)]

@@ -1,9 +1,11 @@
 //! Power and clipped samples of each input: sums over a slice of the samples, a sum a warp.
 //!
-//! A block has an input and a slice: groups of four numbers, every so many. Integers are summed in 64 bits, so that sums are exact; floats in f64. What the
-//! warps have is added up by the host: `[input][slice][warp][2]`, the sum of squares (bits of f64 for floats) and the number of clipped samples.
+//! A block has an input and a slice: groups of four numbers, every so many. Integers are summed in 64 bits, so that
+//! sums are exact; floats in f64. What the warps have is added up by the host: `[input][slice][warp][2]`, the sum of
+//! squares (bits of f64 for floats) and the number of clipped samples.
 //!
-//! A sample is clipped if a part has the lowest or the highest value of its bits. Samples of absent blocks do not count.
+//! A sample is clipped if a part has the lowest or the highest value of its bits. Samples of absent blocks do not
+//! count.
 
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::shfl_sync_bfly_b32;
@@ -12,11 +14,7 @@ use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALV
 
 use crate::THREADS;
 
-/// Warps of a block.
-pub const WARPS: u32 = THREADS / 32;
-
-/// Most samples of an input.
-pub const MOST_TIMES: u32 = 1 << 30;
+pub use fringes_kernel_abi::f_engine::samples::{MOST_TIMES, WARPS};
 
 /// Samples, their flags, and where the sums go.
 #[derive(Clone, Copy)]
@@ -59,7 +57,8 @@ pub trait Source {
     fn has(bits: u32) -> bool;
     /// Adds the squares of four numbers of which `counted` says which count; says which are at an end of their range.
     ///
-    /// Three words of them are in the order of their bits for integers, as in memory for floats (of which there may be a fourth), the first number from bit `shift` of the first on.
+    /// Three words of them are in the order of their bits for integers, as in memory for floats (of which there may be
+    /// a fourth), the first number from bit `shift` of the first on.
     fn add(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (Self::Sum, [bool; 4]);
     /// Sum of two.
     fn join(a: Self::Sum, b: u64) -> Self::Sum;

@@ -1,18 +1,20 @@
 //! Transforms of 2 to 16 points in registers, `X[k] = sum_n x[n] exp(-2 pi i n k / R)`, natural order on both sides.
 //!
-//! Decimation in time by twos. With *twiddled* points, `sum_n w^n x[n] exp(-2 pi i n k / R)`, every butterfly's factor contains its part of `w^n`:
-//! the butterfly of distance `d` multiplies by `w^d` times a constant, so that the twiddles cost nothing but their loads:
+//! Decimation in time by twos. With *twiddled* points, `sum_n w^n x[n] exp(-2 pi i n k / R)`, every butterfly's factor
+//! contains its part of `w^n`: the butterfly of distance `d` multiplies by `w^d` times a constant, so that the twiddles
+//! cost nothing but their loads:
 //!
 //! ```text
 //! a + f b      two fused multiply-adds a part
 //! a - f b      2 a - (a + f b), one
 //! ```
 //!
-//! 6 operations for two points and a stage. Of the factors of 16 points only [`TWIDDLES`] are distinct up to `-i`, which is free.
+//! 6 operations for two points and a stage. Of the factors of 16 points only [`TWIDDLES`] are distinct up to `-i`,
+//! which is free.
 //!
 //! # Precision
-//! A stage adds at most `3 2^-24` of the larger of the two results' magnitudes to the error of a point: the sum rounds twice, the difference
-//! once more.
+//! A stage adds at most `3 2^-24` of the larger of the two results' magnitudes to the error of a point: the sum rounds
+//! twice, the difference once more.
 
 use fringes_device::fused::fma;
 use fringes_device::unroll;

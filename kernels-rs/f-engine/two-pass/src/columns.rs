@@ -6,32 +6,36 @@
 //! ```
 //!
 //! # The filter as a product of matrices
-//! Of one column `p`, eight spectra that follow each other are a product with a Toeplitz matrix of the weights, and sixteen times eight spectra one
-//! with sixteen rows:
+//! Of one column `p`, eight spectra that follow each other are a product with a Toeplitz matrix of the weights, and
+//! sixteen times eight spectra one with sixteen rows:
 //!
 //! ```text
 //! D[j][i] = sum_k A[j][k] B[k][i]        A[j][k] = x of row 8 j + k        B[k][i] = w[k - s(i)], 0 beyond the taps
 //! ```
 //!
-//! With up to `16 M` taps, `k < 16 M + 8`: `M` products of depth 16 and one of depth 8. Samples are exact in f16; weights are the sum of two f16, 22 bits. Fragments of `B` are pairs
-//! `w[d], w[d + 1]` with `d = 2 t - s(g) + 8 i` in lane `4 g + t`; tables have them for every `d`. Column `i` is spectrum `s(i) = i / 2 + 4 (i % 2)` of the eight, so that
-//! lanes `t` store four neighbours.
+//! With up to `16 M` taps, `k < 16 M + 8`: `M` products of depth 16 and one of depth 8. Samples are exact in f16;
+//! weights are the sum of two f16, 22 bits. Fragments of `B` are pairs `w[d], w[d + 1]` with `d = 2 t - s(g) + 8 i` in
+//! lane `4 g + t`; tables have them for every `d`. Column `i` is spectrum `s(i) = i / 2 + 4 (i % 2)` of the eight, so
+//! that lanes `t` store four neighbours.
 //!
-//! All columns `2 (N' n1 + n2) + {0, 1}` of one `n2` are accumulators of one warp, in which every lane has the same spectra: the transform over `n1` takes
-//! registers only.
+//! All columns `2 (N' n1 + n2) + {0, 1}` of one `n2` are accumulators of one warp, in which every lane has the same
+//! spectra: the transform over `n1` takes registers only.
 //!
 //! # A block
-//! has a *group* of two jobs of up to 64 spectra, usually the polarisations of an antenna, and a strip of 16 `n2`. Rows 0 to 7 of `A` are of the first job, rows 8 to 15 of the second, so
-//! that a lane has both jobs' values of a spectrum. Samples are decoded into shared memory, `[job][column][row]`, once
-//! for all 64 spectra: `(64 + 16 M) / 64` times. The spectra of a job begin in slot `spectrum mod 8`, so that sums of one spectrum have the same order, and the same bits, whatever job it is in.
+//! has a *group* of two jobs of up to 64 spectra, usually the polarisations of an antenna, and a strip of 16 `n2`. Rows
+//! 0 to 7 of `A` are of the first job, rows 8 to 15 of the second, so that a lane has both jobs' values of a spectrum.
+//! Samples are decoded into shared memory, `[job][column][row]`, once for all 64 spectra: `(64 + 16 M) / 64` times. The
+//! spectra of a job begin in slot `spectrum mod 8`, so that sums of one spectrum have the same order, and the same
+//! bits, whatever job it is in.
 //!
 //! # Workspace
 //! `[group][n2][k1][spectrum][job]`, complex f32: 8 bytes a point, written and read once while they are in L2.
 //!
 //! # Precision
-//! With `A = 2^(B-1) sum_t |w[t][p]|`, which is above all terms and sums: a weight is within `2^-24` of itself (and `2^-34` of the largest one), tensor cores truncate each term, and the
-//! sum so far in steps of four terms or more ([`fringes_device::tensor_core`]), to 24 bits of the largest of them. Of `T` taps that is `2 T` products and at most `8 M + 4` sums:
-//! `|dz| <= (T + 4 M + 3) 2^-22 A`.
+//! With `A = 2^(B-1) sum_t |w[t][p]|`, which is above all terms and sums: a weight is within `2^-24` of itself (and
+//! `2^-34` of the largest one), tensor cores truncate each term, and the sum so far in steps of four terms or more
+//! ([`fringes_device::tensor_core`]), to 24 bits of the largest of them. Of `T` taps that is `2 T` products and at most
+//! `8 M + 4` sums: `|dz| <= (T + 4 M + 3) 2^-22 A`.
 
 use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
@@ -44,46 +48,25 @@ use fringes_kernels_common::complex::Complex;
 use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
 
 use crate::butterfly::Radix;
-use crate::job::{JOB_WORDS, Job, Launch};
+use crate::job::{self, JOB_PIECES, Job, Launch};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
-/// Points `n2` of a block.
-pub const STRIP: u32 = 16;
-/// Most spectra of a job.
-pub const SPECTRA: u32 = 64;
-/// Slots of a group: spectra of its two jobs.
-pub const SLOTS: u32 = 2 * SPECTRA;
+pub use fringes_kernel_abi::f_engine::columns::{STRIP, THREADS, shared_bytes};
+use fringes_kernel_abi::f_engine::columns::{group_pieces, job_pieces, pieces};
+pub use fringes_kernel_abi::f_engine::{SLOTS, SPECTRA};
 
-/// Pieces of 16 bytes, eight rows, of a column.
-const fn pieces(m: u32) -> u32 {
-    (SPECTRA + 16 * m) / 8
-}
-
-/// Pieces from one group of eight columns to the next: one more than they have, so that eight lanes meet different banks.
-const fn group_pieces(m: u32) -> u32 {
-    GROUP as u32 * pieces(m) + 1
-}
-
-/// Pieces from job to job.
-const fn job_pieces(m: u32, radix: u32) -> u32 {
-    2 * STRIP * radix / GROUP as u32 * group_pieces(m) + 1
-}
-
-/// Bytes of shared memory of a block, for up to `16 m` taps and `radix` points.
-pub const fn shared_bytes(m: u32, radix: u32) -> u32 {
-    2 * 16 * job_pieces(m, radix)
-}
+const _: () = assert!(GROUP as u32 == fringes_kernel_abi::f_engine::columns::GROUP);
 
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
 pub struct Arguments {
     /// Packed samples, and 16 bytes after them.
     pub samples: Global<u32>,
-    /// Fragments of weights `[column][q][e % 2][e / 2]`, `e = d + 7 - 16 q`: `w[d], w[d + 1]` in f16, the same 8 further on, and what is left of both. Eight lanes that load at once have
-    /// entries of one parity, which are one line.
+    /// Fragments of weights `[column][q][e % 2][e / 2]`, `e = d + 7 - 16 q`: `w[d], w[d + 1]` in f16, the same 8
+    /// further on, and what is left of both. Eight lanes that load at once have entries of one parity, which are one
+    /// line.
     pub weights: Global<[u32; 4]>,
-    /// Those of the last product, `[column][e % 2][e / 2]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]`, and what is left of them.
+    /// Those of the last product, `[column][e % 2][e / 2]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]`, and what is left of
+    /// them.
     pub tails: Global<[u32; 2]>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
@@ -148,7 +131,7 @@ pub fn holds<const M: usize, R: Radix>(arguments: &Arguments, places: u32) -> bo
         && points <= workspace.len()
         && step * 16 * M <= weights.len()
         && step * 16 <= tails.len()
-        && *count as usize * JOB_WORDS <= jobs.len()
+        && *count as usize * JOB_PIECES <= jobs.len()
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
@@ -176,7 +159,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     if thread < 2 {
         let mut entry = [0; 4];
         if group * 2 + thread < count {
-            let job = Job::load(jobs, (group * 2 + thread) as usize);
+            let job = job::load(jobs, (group * 2 + thread) as usize);
             fault = !fits::<BITS>(&arguments, row_words, &job);
             entry = Entry::of(samples, &job, taps);
         }
@@ -241,7 +224,8 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     }
 }
 
-/// Sums of two neighbouring columns: eight spectra of sixteen rows. `piece` is the lane's of the first column, and of the last rows.
+/// Sums of two neighbouring columns: eight spectra of sixteen rows. `piece` is the lane's of the first column, and of
+/// the last rows.
 ///
 /// # Safety
 /// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
@@ -394,7 +378,8 @@ impl Item {
 
     /// Decodes the samples in shared memory.
     ///
-    /// Chunk `c` of row `r` first lies where column `r` of group `c` is to be; the numbers of groups are turned so that words that lanes load at once are in different banks.
+    /// Chunk `c` of row `r` first lies where column `r` of group `c` is to be; the numbers of groups are turned so that
+    /// words that lanes load at once are in different banks.
     ///
     /// # Safety
     /// All lanes of the warp call it for the same item.
@@ -435,7 +420,8 @@ impl Item {
     }
 }
 
-/// Brings the strip's columns of both jobs into shared memory, `[job][column][row]` in f16. The entries of the jobs are there.
+/// Brings the strip's columns of both jobs into shared memory, `[job][column][row]` in f16. The entries of the jobs are
+/// there.
 ///
 /// # Safety
 /// - All threads of the block call it, and the samples of the entries' jobs are there.

@@ -2,69 +2,16 @@
 
 use fringes_device::Global;
 
-/// Words of 16 bytes of a job in memory.
-pub const JOB_WORDS: usize = 5;
+pub use fringes_kernel_abi::f_engine::{BLOCK, JOB_PIECES, Job};
 
-/// Spectra of a block of the filter's products: the place of a spectrum in its block is its number modulo this, wherever jobs begin, so that its sums have one order.
-pub const BLOCK: u32 = 8;
-
-/// Some consecutive spectra of one input whose windows follow each other by whole steps, so of one coarse delay.
-#[derive(Debug, Clone, Copy)]
-pub struct Job {
-    /// First sample of the first spectrum's window, as a bit of the view of samples.
-    pub first_bit: u64,
-    /// Place of the first channel's value of spectrum 0 of the period that the first spectrum is in, in elements of the output.
-    pub place: u64,
-    /// Phase of channel 0 in the first spectrum, in 2^-64 turns.
-    pub phase: u64,
-    /// Growth of that from spectrum to spectrum.
-    pub phase_rate: u64,
-    /// Growth of the phase from channel to channel in the first spectrum, in 2^-64 turns.
-    pub slope: u64,
-    /// Growth of that from spectrum to spectrum.
-    pub slope_rate: u64,
-    /// Number of the first spectrum: counter of the dither, and place in the filter's products ([`Job::lead`]).
-    pub spectrum: u64,
-    /// Spectra; with [`Job::lead`] at most [`SPECTRA`](crate::columns::SPECTRA).
-    pub spectra: u32,
-    /// The first spectrum's number within its period (see [`Launch::period`]).
-    pub time: u32,
-    /// Input: which gains, and key of the dither.
-    pub input: u32,
-    /// Which count its saturated values are added to.
-    pub count: u32,
-}
-
-impl Job {
-    /// Slots before the first spectrum's.
-    #[inline(always)]
-    pub fn lead(&self) -> u32 {
-        self.spectrum as u32 % BLOCK
-    }
-
-    /// Job `index` of the table.
-    ///
-    /// # Safety
-    /// The table has it.
-    #[inline(always)]
-    pub unsafe fn load(jobs: Global<[u32; 4]>, index: usize) -> Self {
-        let word = |i: usize| jobs.load(index * JOB_WORDS + i);
-        let long = |low: u32, high: u32| low as u64 | (high as u64) << 32;
-        let (a, b, c, d, e) = (word(0), word(1), word(2), word(3), word(4));
-        Self {
-            first_bit: long(a[0], a[1]),
-            place: long(a[2], a[3]),
-            phase: long(b[0], b[1]),
-            phase_rate: long(b[2], b[3]),
-            slope: long(c[0], c[1]),
-            slope_rate: long(c[2], c[3]),
-            spectrum: long(d[0], d[1]),
-            spectra: d[2],
-            time: d[3],
-            input: e[0],
-            count: e[1],
-        }
-    }
+/// Job `index` of a table.
+///
+/// # Safety
+/// - The table has it.
+#[inline(always)]
+pub unsafe fn load(jobs: Global<[u32; 4]>, index: usize) -> Job {
+    let piece = |i: usize| jobs.load(index * JOB_PIECES + i);
+    Job::from_pieces([piece(0), piece(1), piece(2), piece(3), piece(4)])
 }
 
 /// Where values lie in the output, in elements: channel `c` of the range and spectrum `s` of a job at
@@ -89,7 +36,8 @@ pub struct Launch {
     pub dither: bool,
 }
 
-/// Numbers of places and strides are below this, so that sums of their products with numbers of channels and spectra do not overflow.
+/// Numbers of places and strides are below this, so that sums of their products with numbers of channels and spectra do
+/// not overflow.
 const MOST: u64 = 1 << 40;
 
 impl Launch {

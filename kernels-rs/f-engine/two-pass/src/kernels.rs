@@ -6,10 +6,10 @@ use fringes_device::{Global, GlobalMut};
 
 use crate::butterfly::{Eight, Four, Sixteen, Two};
 use crate::job::Launch;
-use crate::{both, columns, rows};
+use crate::{columns, fused, rows};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
-/// The first pass: name, bits, sixteens of taps, points.
+/// The first pass: name, bits, taps in units of 16, points.
 macro_rules! columns {
     ($($name:ident $bits:literal $m:literal $radix:ident $blocks:literal;)*) => { $(
         fringes_device::kernel! {
@@ -78,8 +78,9 @@ pub mod filter {
     }
 }
 
-/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels, points of a row, last digit, name.
-macro_rules! both {
+/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels,
+/// points of a row, last digit, name.
+macro_rules! fused {
     ($($module:ident $part:literal $channels:literal $rows:literal $last:ident $name:ident;)*) => { $(
         #[doc = concat!("Both passes for ", $channels, " channels.")]
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
@@ -89,7 +90,7 @@ macro_rules! both {
             fringes_device::kernel! {
                 #[doc = concat!("Both passes of ", $channels, " channels.")]
                 ///
-                /// See [`columns`], [`rows`] and [`both`](crate::both).
+                /// See [`columns`], [`rows`] and [`fused`](crate::fused).
                 #[launch(threads(256), min_blocks(2))]
                 pub fn $name(
                     samples: Global<u32>,
@@ -158,21 +159,22 @@ macro_rules! both {
                         launch,
                     };
                     // SAFETY: a block has the threads that it asks for, and all of them are here.
-                    unsafe { both::run::<$rows, { $channels / $rows }, $last>(filter, rest, counters, (ring, lag)) };
+                    unsafe { fused::run::<$rows, { $channels / $rows }, $last>(filter, rest, counters, (ring, lag)) };
                 }
             }
         }
     )* };
 }
 
-both! {
-    both_256 "rows_256" 256 32 Two channelize_256_i8;
-    both_512 "rows_512" 512 64 Four channelize_512_i8;
-    both_1024 "rows_1024" 1024 128 Eight channelize_1024_i8;
-    both_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
+fused! {
+    fused_256 "rows_256" 256 32 Two channelize_256_i8;
+    fused_512 "rows_512" 512 64 Four channelize_512_i8;
+    fused_1024 "rows_1024" 1024 128 Eight channelize_1024_i8;
+    fused_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
 }
 
-/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit; name, blocks, format, element.
+/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit; name,
+/// blocks, format, element.
 macro_rules! rows {
     ($module:ident $part:literal $channels:literal $rows:literal $threads:literal $last:ident; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
         #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
@@ -239,7 +241,8 @@ macro_rules! rows {
                         trap();
                         return;
                     }
-                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
+                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
+                    // checked.
                     unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments, tile) };
                 }
             })*

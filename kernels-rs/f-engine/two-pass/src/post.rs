@@ -1,4 +1,5 @@
-//! From transformed points to the values of channels: the step from a complex to a real transform, gain, phase, quantisation.
+//! From transformed points to the values of channels: the step from a complex to a real transform, gain, phase,
+//! quantisation.
 //!
 //! With `z[n] = x[2 n] + i x[2 n + 1]` and its transform `Z`, the channels of `x` are
 //!
@@ -7,13 +8,14 @@
 //! 2 X[N - k] = conj (a - t)        t = exp(-pi i k / N) (Z[k] - conj Z[N - k]) / i
 //! ```
 //!
-//! in 4 additions and 8 fused multiply-adds for two channels. The 1/2 is in the gains. A channel's factor is its gain times its phase; phases of channels
-//! `N / L` apart differ by powers of one step.
+//! in 4 additions and 8 fused multiply-adds for two channels. The 1/2 is in the gains. A channel's factor is its gain
+//! times its phase; phases of channels `N / L` apart differ by powers of one step.
 //!
-//! A thread has `L` values of each of two sequences, `a` and `b`, of channels `first + d N / L`; value `d` of the one and `L - 1 - d` of the other are a pair. One thread
-//! has two sequences that are their own mirror images: of `a`, channels `0, N/L, ...`, value `d` goes with value `L - d`, of `b` with
-//! `L - 1 - d`. It selects its partners so that the same code serves: pairs 1 to `L/2 - 1` are of `a`, the rest of `b`, and pair 0
-//! has channels 0 and `N / 2`, whose values are `Re Z + Im Z` and `conj Z`.
+//! A thread has `L` values of each of two sequences, `a` and `b`, of channels `first + d N / L`; value `d` of the one
+//! and `L - 1 - d` of the other are a pair. One thread has two sequences that are their own mirror images: of `a`,
+//! channels `0, N/L, ...`, value `d` goes with value `L - d`, of `b` with `L - 1 - d`. It selects its partners so that
+//! the same code serves: pairs 1 to `L/2 - 1` are of `a`, the rest of `b`, and pair 0 has channels 0 and `N / 2`, whose
+//! values are `Re Z + Im Z` and `conj Z`.
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, GlobalMut, Shared, Value, unroll};
@@ -81,7 +83,8 @@ struct Slot {
     dither: (f32, f32),
 }
 
-/// Values of channels that follow each other at a constant distance: what there is of the first of them, from which the others are constants away.
+/// Values of channels that follow each other at a constant distance: what there is of the first of them, from which the
+/// others are constants away.
 #[derive(Clone, Copy)]
 struct Run {
     /// The first channel.

@@ -1,4 +1,5 @@
-//! The second pass: the transform over the rest of the points, the step from complex to real transforms, gain, phase, quantisation, output.
+//! The second pass: the transform over the rest of the points, the step from complex to real transforms, gain, phase,
+//! quantisation, output.
 //!
 //! A row `k1` of the workspace has the points `n2 < N'` of which channels `k1 + R k2` are made:
 //!
@@ -6,17 +7,20 @@
 //! Z[s][k1 + R k2] = sum_n2 exp(-2 pi i n2 (k1 + R k2) / N) y[s][k1][n2]
 //!
 //! N' = 16 L            n2 = L i + m                k2 = c + 16 d               c, i < 16
-//! N' = 256 L           n2 = 16 L i + L j + m       k2 = c1 + 16 c2 + 256 d     c1, c2, i, j < 16        L = 2, 4, 8, 16, m, d < L
+//! N' = 256 L           n2 = 16 L i + L j + m       k2 = c1 + 16 c2 + 256 d     c1, c2, i, j < 16
+//! L = 2, 4, 8, 16      m, d < L
 //! ```
 //!
-//! Every digit's transform is twiddled ([`crate::butterfly`]) by powers of `exp(-2 pi i k / (R 16^p))` with the digits of `k` that are known by then, so that the twiddles cost
-//! nothing but their loads; all lanes of a row and of a digit share them.
+//! Every digit's transform is twiddled ([`crate::butterfly`]) by powers of `exp(-2 pi i k / (R 16^p))` with the digits
+//! of `k` that are known by then, so that the twiddles cost nothing but their loads; all lanes of a row and of a digit
+//! share them.
 //!
 //! # A block
-//! has rows `k1` and `R - k1`, so that a channel and its mirror image, which the step to real transforms needs, are in one thread; rows 0 and `R / 2` are their own
-//! mirror images and go together. Of these it has 32 slots (fewer for long rows): 16 spectra of both jobs of a group. Lanes are slots. So every access
-//! to the workspace and to shared memory is of whole lines without bank conflicts, tables are read once for all slots, and 16 spectra of two
-//! polarisations are 32 neighbours in a frame: values go from registers to memory as whole sectors.
+//! has rows `k1` and `R - k1`, so that a channel and its mirror image, which the step to real transforms needs, are in
+//! one thread; rows 0 and `R / 2` are their own mirror images and go together. Of these it has 32 slots (fewer for long
+//! rows): 16 spectra of both jobs of a group. Lanes are slots. So every access to the workspace and to shared memory is
+//! of whole lines without bank conflicts, tables are read once for all slots, and 16 spectra of two polarisations are
+//! 32 neighbours in a frame: values go from registers to memory as whole sectors.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::warp::redux_sync_add_u32;
@@ -28,45 +32,11 @@ use fringes_kernels_common::rotation::unit_approx;
 
 use crate::butterfly::{Radix, Twiddled, sixteen_twiddled};
 use crate::columns;
-use crate::job::{JOB_WORDS, Job, Launch};
+use crate::job::{self, JOB_PIECES, Launch};
 use crate::post::{Post, Values};
 
-/// Points of the digits before the last one.
-const DIGIT: u32 = 16;
-
-/// Slots of a block.
-pub const fn slots(rows: u32) -> u32 {
-    match rows {
-        0..=128 => 32,
-        129..=256 => 16,
-        257..=1024 => 8,
-        1025..=2048 => 4,
-        _ => 1,
-    }
-}
-
-/// Threads of a block.
-pub const fn threads(rows: u32) -> u32 {
-    rows / DIGIT * slots(rows)
-}
-
-/// Points of the last digit.
-pub const fn last(rows: u32) -> u32 {
-    if rows > 256 { rows / 256 } else { rows / DIGIT }
-}
-
-/// Points of a row from one value of the first digit to the next in shared memory: one more than there are where lanes of a half warp would meet the same banks.
-const fn pitch(rows: u32) -> u32 {
-    rows / DIGIT + if slots(rows) < 16 { 1 } else { 0 }
-}
-
-/// Pieces of 16 bytes of a slot's entry.
-const ENTRY: u32 = 3;
-
-/// Bytes of shared memory of a block.
-pub const fn shared_bytes(rows: u32) -> u32 {
-    slots(rows) * (2 * DIGIT * pitch(rows) * 8 + last(rows) * 8 + ENTRY * 16)
-}
+use fringes_kernel_abi::f_engine::rows::{DIGIT, ENTRY, pitch};
+pub use fringes_kernel_abi::f_engine::rows::{last, shared_bytes, slots, threads};
 
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
@@ -140,7 +110,8 @@ pub struct Tile {
     pub part: u32,
 }
 
-/// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart, and a block's shared memory `parts` tiles.
+/// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart, and a block's shared
+/// memory `parts` tiles.
 #[inline(always)]
 pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
     arguments: &Arguments<T>,
@@ -154,15 +125,16 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
         && (ROWS <= 256 || digits.1.len() as u32 >= 4 * 16 * RADIX)
         && last.len() as u32 >= channels / L::POINTS as u32 * L::FACTORS as u32
         && roots.len() as u32 > channels
-        && *count as usize * JOB_WORDS <= jobs.len()
+        && *count as usize * JOB_PIECES <= jobs.len()
         && Shared::<u8>::dynamic().len() >= (parts * shared_bytes(ROWS)) as usize
 }
 
 /// Runs two rows of some slots.
 ///
 /// # Safety
-/// A block is made of parts of [`threads`] threads, which have tiles of one group; all threads of the block call it. [`holds`] for more places than the tile's and for all parts; there are the tile and the
-/// pair. [`columns`] has checked the jobs.
+/// A block is made of parts of [`threads`] threads, which have tiles of one group; all threads of the block call it.
+/// [`holds`] for more places than the tile's and for all parts; there are the tile and the pair. [`columns`] has
+/// checked the jobs.
 #[inline(always)]
 pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     arguments: Arguments<O::Stored>,
@@ -275,8 +247,8 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
     let mut j = 0;
     while j < tasks {
         let e = opaque((q + j as u32 * (ROWS / 16)) as i32) as u32;
-        // Of the rows that are their own mirror images, value e goes with many - e in the first and with many - 1 - e in the second one; 0 and many / 2 of the first
-        // row are their own ones.
+        // Of the rows that are their own mirror images, value e goes with many - e in the first and with many - 1 - e
+        // in the second one; 0 and many / 2 of the first row are their own ones.
         let half = many / 2;
         let (from, to) = if !own {
             ([0, 1], [e, many - 1 - e])
@@ -310,7 +282,8 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
     beyond
 }
 
-/// Writes the entries of the block's slots: their phases, keys and places, and the powers of the factor from a value to the next one.
+/// Writes the entries of the block's slots: their phases, keys and places, and the powers of the factor from a value to
+/// the next one.
 ///
 /// # Safety
 /// - The table of jobs has `count`, more than `first_job`; `powers` and `entries` hold those of the block's slots.
@@ -332,7 +305,7 @@ unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
         let linear = first_slot + slot;
         let index = first_job + linear % 2;
         let missing = index >= count;
-        let job = Job::load(jobs, if missing { first_job } else { index } as usize);
+        let job = job::load(jobs, if missing { first_job } else { index } as usize);
         // Slots before the job's first spectrum and after its last one are of none.
         let s = (linear / 2).wrapping_sub(job.lead());
         let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));

@@ -1,14 +1,15 @@
 //! Transforms of an array: each warp takes every `n`-th group of one to four, `n` the number of warps of the grid.
 //!
-//! The samples of a warp's next group are loaded before the present one is computed, and so arrive while it is. Phases stay in registers. Groups
-//! are for small transforms, of which one alone would leave too few bytes under way.
+//! The samples of a warp's next group are loaded before the present one is computed, and so arrive while it is. Phases
+//! stay in registers. Groups are for small transforms, of which one alone would leave too few bytes under way.
 //!
 //! # Floor
-//! Bytes: a transform from 256 to 512 reads 1024 bytes of f16 (512 of 8-bit, 256 of 4+4-bit samples) and writes 2048 bytes of f16 or of powers. At an H200's
-//! 4.3 TB/s these are 0.71 ns (0.60, 0.54), 187 SM-cycles (157, 141); the microkernel takes 25 of the tensor pipe. Measured: 0.775, 0.655, 0.602 ns (docs/fft.md has all sizes).
+//! Bytes: a transform from 256 to 512 reads 1024 bytes of f16 (512 of 8-bit, 256 of 4+4-bit samples) and writes 2048
+//! bytes of f16 or of powers. At an H200's 4.3 TB/s these are 0.71 ns (0.60, 0.54), 187 SM-cycles (157, 141); the
+//! microkernel takes 25 of the tensor pipe. Measured: 0.775, 0.655, 0.602 ns (docs/fft.md has all sizes).
 //!
-//! Steps, measured: groups of four in place of single transforms 0.084 in place of 0.100 ns for 64 points of 4+4 bits; streaming stores (`.cs`) change nothing;
-//! eight rounds of blocks in place of one, up to 4 % (`DevicePlan`).
+//! Steps, measured: groups of four in place of single transforms 0.084 in place of 0.100 ns for 64 points of 4+4 bits;
+//! streaming stores (`.cs`) change nothing; eight rounds of blocks in place of one, up to 4 % (`DevicePlan`).
 
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, laneid, nctaid_x, tid_x};
@@ -18,7 +19,8 @@ use fringes_kernels_fft_microkernel::{Format, Spectra, Transform};
 /// Warps of a block.
 pub const WARPS: u32 = 4;
 
-/// Transforms all of `samples`, after checking that the views are large enough: `spectra_pairs` is the number of pairs of results that `spectra` has.
+/// Transforms all of `samples`, after checking that the views are large enough: `spectra_pairs` is the number of pairs
+/// of results that `spectra` has.
 #[inline(always)]
 pub fn checked<T: Transform, F: Format, O: Spectra, const GROUP: usize>(
     samples: Global<u32>,

@@ -7,7 +7,8 @@ use crate::batch;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{BatchKernel, Run};
 
-/// The kernels of all sizes: for each the least number of blocks an SM, and the kernels: name, samples, transforms of a group, results.
+/// The kernels of all sizes: for each the least number of blocks an SM, and the kernels: name, samples, transforms of a
+/// group, results.
 macro_rules! kernels {
     ($($transform:ident, $part:literal, $blocks:literal, [$($name:ident $format:ident $group:literal $spectra:ident $value:ty, $run:ident;)*];)*) => {
         $($(

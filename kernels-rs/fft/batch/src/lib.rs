@@ -5,11 +5,11 @@
 //! | part of the name | means |
 //! |---|---|
 //! | `256_512` | inputs and outputs of a transform |
-//! | `f16`, `i8`, `i4` | samples `[transform][n]`: complex f16; signed bytes, real and imaginary; bytes of 4+4 bits, the real part in the high ones |
-//! | `f16`, `f16_saturating`, `power` | spectra `[transform][q]`: complex f16; the same clamped to the range of finite numbers; `|Y|^2` in f32 |
+//! | `f16`, `i8`, `i4` | samples `[transform][n]`: complex f16; signed bytes, real first; 4+4 bits, real part high |
+//! | `f16`, `f16_saturating`, `power` | spectra `[transform][q]`: complex f16; clamped to finite ones; powers in f32 |
 //!
-//! Arguments: samples as words, the table of phases `[register][lane]`, spectra, the number of transforms. All views start at multiples of 16
-//! bytes. A launch has any number of blocks. The code is in [`batch`]; PTX has one size each.
+//! Arguments: samples as words, the table of phases `[register][lane]`, spectra, the number of transforms. All views
+//! start at multiples of 16 bytes. A launch has any number of blocks. The code is in [`batch`]; PTX has one size each.
 
 pub mod batch;
 mod kernels;

@@ -32,8 +32,9 @@ fn noise_is_transformed_within_the_bound_with_either_sign_and_any_number_of_tran
             let expected = case.expected(sign);
             let found = match outputs {
                 Outputs::Spectra(found) => error(&found, &expected),
-                // A power is off by 2 Re(conj(Y) e): its mean square is 2 mean(|Y|^2 |e|^2), and for noise, whose |Y|^4 has the mean 2, at most
-                // (2 error)^2 times the mean power squared, which it is where the error is in proportion to |Y|.
+                // A power is off by 2 Re(conj(Y) e): its mean square is 2 mean(|Y|^2 |e|^2), and for noise, whose |Y|^4
+                // has the mean 2, at most (2 error)^2 times the mean power squared, which it is where the error is in
+                // proportion to |Y|.
                 Outputs::Powers(found) => {
                     let mean = expected.iter().map(|y| y.norm_sqr()).sum::<f64>() / expected.len() as f64;
                     let squares: f64 = found.iter().zip(&expected).map(|(p, y)| (p - y.norm_sqr()).powi(2)).sum();
@@ -61,7 +62,8 @@ fn an_impulse_at_each_place_has_its_own_phases() {
         for n in 0..inputs {
             for q in 0..outputs {
                 let expected = 5.0 * Complex64::cis(std::f64::consts::TAU * (q * n % outputs) as f64 / outputs as f64);
-                // Two products with rounded phases and at most eight roundings, each within 2^-11 of a value of magnitude 5 at most.
+                // Two products with rounded phases and at most eight roundings, each within 2^-11 of a value of
+                // magnitude 5 at most.
                 let error = (found[n * outputs + q] - expected).norm();
                 assert!(error < 5.0 * 10.0 * 2f64.powi(-11), "{} n {n} q {q}: {error}", kernel.name());
             }
@@ -136,7 +138,8 @@ fn a_transform_from_256_to_512_is_16_products_and_48_half2_operations_and_moves_
     let (_, report) = noise(kernel, 3, 1).run(Sign::Positive, 0, None);
     let count = |name: &str| report.count(name).warps;
     assert_eq!(count("mma_m16n8k16_f16_f16"), 3 * 16);
-    // 32 for the phases between the contractions, 16 for the splits. A negation is part of the instruction that uses it.
+    // 32 for the phases between the contractions, 16 for the splits. A negation is part of the instruction that uses
+    // it.
     assert_eq!((count("fma_rn_f16x2"), count("mul_rn_f16x2"), count("neg_f16x2")), (3 * 32, 3 * 16, 3 * 24));
     let computing = ["mma_m16n8k16_f16_f16", "fma_rn_f16x2", "mul_rn_f16x2", "neg_f16x2"];
     let others: Vec<_> = report.instructions.iter().filter(|(name, _)| !computing.contains(name)).collect();

@@ -1,8 +1,9 @@
 //! Whether the operands of a product agree with the fragments of its instruction; for assertions at compile time.
 //!
-//! In the layouts of data, matrix and result a logical bit has the same name. A bit that is only in data and matrix is summed, one that is only in
-//! matrix and result created, one that is only in data and result kept; one that is summed and created has two names in
-//! the matrix, `ReIm_in` and `ReIm_out`, `n_in2` and `n_out2`. Where a bit `pad` of the matrix is set it is zero.
+//! In the layouts of data, matrix and result a logical bit has the same name. A bit that is only in data and matrix is
+//! summed, one that is only in matrix and result created, one that is only in data and result kept; one that is summed
+//! and created has two names in the matrix, `ReIm_in` and `ReIm_out`, `n_in2` and `n_out2`. Where a bit `pad` of the
+//! matrix is set it is zero.
 
 use fringes_device::layout::atoms::bits;
 use fringes_device::layout::atoms::mma::Mma;
@@ -92,7 +93,8 @@ impl Fragment {
         Self { layout, elements: bits(&layout, "b"), registers: bits(&layout, "r") }
     }
 
-    /// Element, register and lane of an index. The layout is a permutation of bits, which come in the order `b`, `r`, `t`.
+    /// Element, register and lane of an index. The layout is a permutation of bits, which come in the order `b`, `r`,
+    /// `t`.
     const fn find(&self, index: u64) -> [usize; 3] {
         let (mut bit, mut at) = (0, 0);
         while bit < self.layout.physical().len() {
@@ -181,7 +183,8 @@ impl Rules {
 impl Product {
     /// Whether every instruction multiplies what belongs together.
     ///
-    /// Fragments and layouts are linear, so it is enough to look at elements with up to two bits of row, sum and column set: registers have two.
+    /// Fragments and layouts are linear, so it is enough to look at elements with up to two bits of row, sum and column
+    /// set: registers have two.
     pub(crate) const fn agrees(&self, calls: &[Call]) -> bool {
         let rules = Rules::new(self);
         let [a, b, c] = [Fragment::new(self.mma.a), Fragment::new(self.mma.b), Fragment::new(self.mma.c)];
@@ -262,7 +265,8 @@ pub(crate) struct Transposes {
 }
 
 impl Transposes {
-    /// Whether of registers `[low, high]` before the first values make the third register, and the second values the fourth.
+    /// Whether of registers `[low, high]` before the first values make the third register, and the second values the
+    /// fourth.
     pub(crate) const fn agree(&self, pairs: &[[usize; 4]]) -> bool {
         let (before, after) = (Array::new(self.before), Array::new(self.after));
         let (mut ties, mut at) = (Ties::new(), 0);

@@ -33,7 +33,8 @@ pub enum I8 {}
 impl Format for I8 {
     type Pair = u32;
 
-    /// With its sign bit flipped a byte is 128 more than its value; behind the byte 0x64 it is an f16 of 1024 more than that.
+    /// With its sign bit flipped a byte is 128 more than its value; behind the byte 0x64 it is an f16 of 1024 more than
+    /// that.
     ///
     /// # Precision
     /// Exact.
@@ -53,8 +54,8 @@ pub enum I4 {}
 impl Format for I4 {
     type Pair = u16;
 
-    /// With its highest bit flipped a nibble is 8 more than its value. In bits 4 to 7 of an f16 of 64, whose bit 4 counts 1, it makes 72 more than
-    /// its value; in bits 0 to 3 of an f16 of 1024 it makes 1032 more.
+    /// With its highest bit flipped a nibble is 8 more than its value. In bits 4 to 7 of an f16 of 64, whose bit 4
+    /// counts 1, it makes 72 more than its value; in bits 0 to 3 of an f16 of 1024 it makes 1032 more.
     ///
     /// # Precision
     /// Exact.

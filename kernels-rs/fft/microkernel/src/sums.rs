@@ -39,11 +39,12 @@ pub trait Sums {
     /// All 32 lanes of the warp execute it together.
     unsafe fn k16(a: [u32; 4], b: [u32; 2], c: Self::Fragment) -> Self::Fragment;
 
-    /// `2 part - whole`: with `part` the sum of the even terms and `whole` the sum of all, the even terms minus the odd ones.
+    /// `2 part - whole`: with `part` the sum of the even terms and `whole` the sum of all, the even terms minus the odd
+    /// ones.
     ///
     /// # Precision
-    /// Rounded once. If `e` is the error of `part` and `f` what `whole` has beside it, the result has `e - f` and the rounding, which is one more than
-    /// a sum of its own would have.
+    /// Rounded once. If `e` is the error of `part` and `f` what `whole` has beside it, the result has `e - f` and the
+    /// rounding, which is one more than a sum of its own would have.
     fn alternating(part: Self::Fragment, whole: Self::Fragment) -> Self::Fragment;
 
     /// The fragment's two registers.

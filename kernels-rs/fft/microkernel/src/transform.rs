@@ -10,12 +10,13 @@ use crate::{Format, Spectra, Sums};
 /// The sign, and a scale, are in the phases.
 ///
 /// # Layout
-/// A warp holds one transform, two numbers of f16 in a register. [`INPUT`](Self::INPUT) and [`OUTPUT`](Self::OUTPUT) say which: of each complex
-/// number one register has both parts, the real one in the low half, and registers 2 i and 2 i + 1 have neighbours, `n` and `n + 1`.
+/// A warp holds one transform, two numbers of f16 in a register. [`INPUT`](Self::INPUT) and [`OUTPUT`](Self::OUTPUT)
+/// say which: of each complex number one register has both parts, the real one in the low half, and registers 2 i and 2
+/// i + 1 have neighbours, `n` and `n + 1`.
 ///
 /// # Precision
-/// The phases are rounded to f16. [`Sums`] says how the sums of products are; each product with phases between two contractions rounds twice.
-/// See `fringes_fft::Plan` for the errors.
+/// The phases are rounded to f16. [`Sums`] says how the sums of products are; each product with phases between two
+/// contractions rounds twice. See `fringes_fft::Plan` for the errors.
 pub trait Transform {
     /// Bits of `n`.
     const INPUT_BITS: u32;
@@ -57,8 +58,8 @@ pub trait Transform {
     /// Pair of results, relative to the transform's first, from which on the lane stores.
     fn output_pair(lane: u32) -> u32;
 
-    /// Loads the lane's samples of a transform. `first` is the number of the pair of samples that the transform begins with, plus
-    /// [`input_pair`](Self::input_pair).
+    /// Loads the lane's samples of a transform. `first` is the number of the pair of samples that the transform begins
+    /// with, plus [`input_pair`](Self::input_pair).
     ///
     /// # Safety
     /// All samples of the transform are in the view.

@@ -42,8 +42,8 @@ fringes_device::kernel! {
         }
     }
 
-    /// `steps` times eight independent products of 16 x 8 x 32 from registers in every warp; what comes out is of no interest, but
-    /// for a value that it depends on every product. Threads beyond the end of `out` write nothing.
+    /// `steps` times eight independent products of 16 x 8 x 32 from registers in every warp; what comes out is of no
+    /// interest, but for a value that it depends on every product. Threads beyond the end of `out` write nothing.
     #[launch(threads(256))]
     pub fn mma_s8(out: GlobalMut<i32>, steps: u32) {
         let seed = tid_x().wrapping_mul(0x9e37_79b9) ^ ctaid_x();

@@ -1,8 +1,10 @@
-//! How long an instruction occupies its pipe: SM-cycles a warp instruction, the unit in which layout conversions are priced.
+//! How long an instruction occupies its pipe: SM-cycles a warp instruction, the unit in which layout conversions are
+//! priced.
 //!
-//! Each kernel is to run as one block an SM, [`WARPS`] warps. In a step every thread executes one instruction [`REPEATS`] times, on eight independent
-//! values; `cycles[block]` is what all steps take, so cycles / (steps x [`REPEATS`] x [`WARPS`]) is the cost. `values` receives one word a thread that
-//! depends on all results. Accesses to shared memory are free of bank conflicts.
+//! Each kernel is to run as one block an SM, [`WARPS`] warps. In a step every thread executes one instruction
+//! [`REPEATS`] times, on eight independent values; `cycles[block]` is what all steps take, so cycles / (steps x
+//! [`REPEATS`] x [`WARPS`]) is the cost. `values` receives one word a thread that depends on all results. Accesses to
+//! shared memory are free of bank conflicts.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::barrier::bar_sync_0;
@@ -46,8 +48,8 @@ impl Operands {
         (self.lane ^ (self.step as usize & 1)) + 32 * self.turn
     }
 
-    /// What a store writes: of the warp's own 1024 bytes, as `rows` rows of 32 values, another row than the store before (ptxas drops the first
-    /// of two stores to one address).
+    /// What a store writes: of the warp's own 1024 bytes, as `rows` rows of 32 values, another row than the store
+    /// before (ptxas drops the first of two stores to one address).
     #[inline(always)]
     fn target(self, rows: usize) -> usize {
         self.tid / 32 * 32 * rows + self.lane + 32 * (self.turn % rows)

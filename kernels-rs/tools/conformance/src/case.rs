@@ -71,14 +71,15 @@ pub enum Compare {
     Within {
         /// The bound in words, for reports.
         formula: &'static str,
-        /// `holds(input, index of the output word, expected, got)`. With [`Case::item`] the input is that of the item, and the index
-        /// counts within the item.
+        /// `holds(input, index of the output word, expected, got)`. With [`Case::item`] the input is that of the item,
+        /// and the index counts within the item.
         holds: fn(&[u32], usize, u32, u32) -> bool,
     },
 }
 
 impl Case {
-    /// A case with one block and no shared memory, compared bit for bit with the emulator; 256 random words in, none out.
+    /// A case with one block and no shared memory, compared bit for bit with the emulator; 256 random words in, none
+    /// out.
     pub fn new(
         name: &'static str,
         intrinsics: &'static [&'static str],

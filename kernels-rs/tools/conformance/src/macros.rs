@@ -9,7 +9,8 @@ pub const ITEMS: usize = 512;
 /// kernels! {
 ///     /// Sum over the lanes.
 ///     #[threads(64)]
-///     fn sum_of_lanes(input, output) covers [redux_sync_add_u32] with |case| case.input(|random| random.words(64)).output(64) => {
+///     fn sum_of_lanes(input, output) covers [redux_sync_add_u32]
+///     with |case| case.input(|random| random.words(64)).output(64) => {
 ///         let i = tid_x() as usize;
 ///         output.store(i, redux_sync_add_u32(u32::MAX, input.load(i)));
 ///     }
@@ -43,8 +44,8 @@ macro_rules! kernels {
     };
 }
 
-/// Declares the cases of a module whose kernels take tensor maps of input and output before them: `=> TENSOR => { body }` behind the
-/// settings. Makes the kernels and `pub fn cases()`.
+/// Declares the cases of a module whose kernels take tensor maps of input and output before them:
+/// `=> TENSOR => { body }` behind the settings. Makes the kernels and `pub fn cases()`.
 macro_rules! tensor_kernels {
     ($($(#[doc = $doc:expr])* #[threads($($threads:literal),*)] fn $name:ident($source:ident, $target:ident, $input:ident, $output:ident) covers [$($intrinsic:ident),* $(,)?] with $setup:expr => $tensor:expr => $body:block)*) => {
         $(fringes_device::kernel! {
@@ -73,14 +74,17 @@ macro_rules! tensor_kernels {
     };
 }
 
-/// Declares the cases of a module whose kernels compute each item from its own words. Makes the kernels and `pub fn cases()`.
+/// Declares the cases of a module whose kernels compute each item from its own words. Makes the kernels and
+/// `pub fn cases()`.
 ///
-/// An operand is a word; what stands behind the colon makes it (a function of [`Random`](crate::Random)). The body gives an array of
-/// output words. 128 threads take the items of a round in turn.
+/// An operand is a word; what stands behind the colon makes it (a function of [`Random`](crate::Random)). The body
+/// gives an array of output words. 128 threads take the items of a round in turn.
 ///
 /// ```text
 /// elementwise! {
-///     fn prmt(a: Random::word, b: Random::word, selector: Random::word) -> 1 covers [prmt_b32] with |case| case => { [prmt_b32(a, b, selector)] }
+///     fn prmt(a: Random::word, b: Random::word, selector: Random::word) -> 1 covers [prmt_b32] with |case| case => {
+///         [prmt_b32(a, b, selector)]
+///     }
 ///     fn add(a: Random::float, b: Random::float) -> 1 covers [add_rn_f32] with |case| case => {
 ///         [add_rn_f32(f32::from_bits(a), f32::from_bits(b)).to_bits()]
 ///     }

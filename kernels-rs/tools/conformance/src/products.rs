@@ -1,5 +1,5 @@
-//! How floating-point products of matrices are judged: the bound that holds for any order of a step's terms, and the bits of the modelled
-//! architectures.
+//! How floating-point products of matrices are judged: the bound that holds for any order of a step's terms, and the
+//! bits of the modelled architectures.
 //!
 //! Inputs are those of the cases of `mma`: `A` (16 rows) and `B` (8 columns) with `row` words each, then `C` by rows.
 

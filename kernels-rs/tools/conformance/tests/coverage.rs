@@ -1,5 +1,5 @@
-//! Every intrinsic of `fringes-device` is named by a case. Intrinsics are found in the sources: the functions of `intrinsic!` blocks,
-//! and the rows of macros that make such blocks.
+//! Every intrinsic of `fringes-device` is named by a case. Intrinsics are found in the sources: the functions of
+//! `intrinsic!` blocks, and the rows of macros that make such blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -115,7 +115,8 @@ fn functions(code: &[u8]) -> Vec<String> {
     find(code, "fn ").into_iter().filter(starts).map(name).collect()
 }
 
-/// Numbers of the comma-separated fields that hold the names of intrinsics, in a row of the macro whose definition is `code`.
+/// Numbers of the comma-separated fields that hold the names of intrinsics, in a row of the macro whose definition is
+/// `code`.
 fn name_fields(code: &[u8]) -> Vec<usize> {
     let mut fields: Vec<usize> = functions(code)
         .into_iter()
@@ -161,7 +162,8 @@ fn intrinsics_of(source: &str) -> BTreeSet<String> {
         names.extend(bracketed(&code, at).into_iter().flat_map(|(body, _)| functions(body)));
     }
     for (name, fields) in &macros {
-        // Called by name, or named to another macro that calls it, `registers!(8 product (...))`; an item, so not indented.
+        // Called by name, or named to another macro that calls it, `registers!(8 product (...))`; an item, so not
+        // indented.
         let item = |at: &usize| {
             let line = code[..*at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
             is_word(code[line])

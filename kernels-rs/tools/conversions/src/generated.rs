@@ -894,7 +894,9 @@ pub unsafe fn transposed_fragments_to_rows_by_matrix_stores(x: [u32; 4], shared:
 
 #[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
 fringes_device::kernel! {
-    /// [`z3_primed_to_z3`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
+    /// [`z3_primed_to_z3`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32), shared_bytes(2048))]
     pub fn convert_z3_primed_to_z3(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -943,7 +945,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`z3_primed_to_z3_by_shuffles`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
+    /// [`z3_primed_to_z3_by_shuffles`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32))]
     pub fn convert_z3_primed_to_z3_by_shuffles(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -992,7 +996,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`y_primed_to_y`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
+    /// [`y_primed_to_y`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32))]
     pub fn convert_y_primed_to_y(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1041,7 +1047,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`z3_primed_to_z3_by_words`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
+    /// [`z3_primed_to_z3_by_words`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32), shared_bytes(2048))]
     pub fn convert_z3_primed_to_z3_by_words(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1090,7 +1098,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`cycle_of_three`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`cycle_of_three`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_cycle_of_three(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1115,7 +1125,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`lanes_reversed`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 2 in `y`.
+    /// [`lanes_reversed`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 2 in `y`.
     #[launch(threads(32))]
     pub fn convert_lanes_reversed(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1136,7 +1148,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`matrices_transposed`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`matrices_transposed`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_matrices_transposed(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1161,7 +1175,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`matrices_transposed_by_shuffles`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`matrices_transposed_by_shuffles`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_matrices_transposed_by_shuffles(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1186,7 +1202,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`bytes_transposed`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`bytes_transposed`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_bytes_transposed(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1211,7 +1229,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`bytes_to_lanes`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`bytes_to_lanes`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_bytes_to_lanes(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1236,7 +1256,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`rows_to_fragments`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`rows_to_fragments`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_rows_to_fragments(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1262,7 +1284,9 @@ fringes_device::kernel! {
 
 #[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
 fringes_device::kernel! {
-    /// [`transposed_fragments_to_rows`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`transposed_fragments_to_rows`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_transposed_fragments_to_rows(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1287,7 +1311,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`sums_of_bits`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 8 in `x` and 8 in `y`.
+    /// [`sums_of_bits`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 8 in `x` and 8 in `y`.
     #[launch(threads(32))]
     pub fn convert_sums_of_bits(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1320,7 +1346,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`broadcast`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 4 in `y`.
+    /// [`broadcast`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 2 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_broadcast(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1343,7 +1371,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`z3_primed_to_z3_by_transposes`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
+    /// [`z3_primed_to_z3_by_transposes`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 16 in `x` and 16 in `y`.
     #[launch(threads(32))]
     pub fn convert_z3_primed_to_z3_by_transposes(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1392,7 +1422,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`bytes_to_lanes_by_transposes`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`bytes_to_lanes_by_transposes`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32))]
     pub fn convert_bytes_to_lanes_by_transposes(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1417,7 +1449,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`lanes_reversed_through_memory`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`lanes_reversed_through_memory`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_lanes_reversed_through_memory(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1442,7 +1476,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`registers_to_lanes_through_memory`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`registers_to_lanes_through_memory`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_registers_to_lanes_through_memory(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1467,7 +1503,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`rows_to_fragments_by_matrix_loads`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`rows_to_fragments_by_matrix_loads`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_rows_to_fragments_by_matrix_loads(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1492,7 +1530,9 @@ fringes_device::kernel! {
 }
 
 fringes_device::kernel! {
-    /// [`rows_to_transposed_fragments_by_matrix_loads`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`rows_to_transposed_fragments_by_matrix_loads`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_rows_to_transposed_fragments_by_matrix_loads(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1518,7 +1558,9 @@ fringes_device::kernel! {
 
 #[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
 fringes_device::kernel! {
-    /// [`fragments_to_rows_by_matrix_stores`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`fragments_to_rows_by_matrix_stores`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_fragments_to_rows_by_matrix_stores(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);
@@ -1544,7 +1586,9 @@ fringes_device::kernel! {
 
 #[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
 fringes_device::kernel! {
-    /// [`transposed_fragments_to_rows_by_matrix_stores`], one array a block: register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
+    /// [`transposed_fragments_to_rows_by_matrix_stores`], one array a block.
+    ///
+    /// Register `r` of lane `t` of block `k` is value `32 (n k + r) + t`, `n` = 4 in `x` and 4 in `y`.
     #[launch(threads(32), shared_bytes(512))]
     pub fn convert_transposed_fragments_to_rows_by_matrix_stores(x: Global<u32>, y: GlobalMut<u32>) {
         let (block, lane) = (ctaid_x() as usize, laneid() as usize);

@@ -1,8 +1,9 @@
-//! What a conversion takes when nothing else is in its way: SM-cycles a warp and conversion, to compare with the planner's sums.
+//! What a conversion takes when nothing else is in its way: SM-cycles a warp and conversion, to compare with the
+//! planner's sums.
 //!
-//! Each kernel is to run as one block an SM, [`WARPS`] warps, and converts the registers of every warp `steps` times over; `cycles[block]` is what that
-//! takes. The pipes overlap here, so that a conversion that uses several takes less than the sum of its instructions' costs. `values` receives
-//! one word a thread that depends on all registers.
+//! Each kernel is to run as one block an SM, [`WARPS`] warps, and converts the registers of every warp `steps` times
+//! over; `cycles[block]` is what that takes. The pipes overlap here, so that a conversion that uses several takes less
+//! than the sum of its instructions' costs. `values` receives one word a thread that depends on all registers.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::clock::clock64;

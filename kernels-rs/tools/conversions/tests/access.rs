@@ -1,4 +1,5 @@
-//! The costs that `layout-core` works out from an access's addresses, against those that the emulator counts when a warp makes it.
+//! The costs that `layout-core` works out from an access's addresses, against those that the emulator counts when a
+//! warp makes it.
 
 use fringes_device::matrix::{ldmatrix_x1_shared_b16, ldmatrix_x2_shared_b16, ldmatrix_x4_shared_b16};
 use fringes_emulator::memory::{self, Space};

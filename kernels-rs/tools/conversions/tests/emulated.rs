@@ -1,4 +1,5 @@
-//! Every conversion in the emulator: every element against the layouts' definition, and what it costs against what the table says.
+//! Every conversion in the emulator: every element against the layouts' definition, and what it costs against what the
+//! table says.
 
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::memory::Space;

@@ -35,7 +35,8 @@ fn ptx_has_the_instructions_that_the_table_counts() {
             let found = Counts {
                 // A selector that differs from lane to lane is selected, once.
                 select: count(body, "selp", |_| 1) - conversion.selectors,
-                // Of source lanes, LLVM may compute a part with permutes (it turns a reversal of bits into one of bytes).
+                // Of source lanes, LLVM may compute a part with permutes (it turns a reversal of bits into one of
+                // bytes).
                 permute: if conversion.sources > 0 { permutes.min(conversion.counts.permute) } else { permutes },
                 shuffle: count(body, "shfl", |_| 1),
                 move_matrix: count(body, "movmatrix", |_| 1),

@@ -1,14 +1,16 @@
 //! Cycles of a transform when nothing else is in its way.
 //!
-//! Each kernel is to run with as many blocks an SM as fill it with the warps wanted, [`WARPS`] a block, all of them resident. Every warp transforms its
-//! registers `steps` times over. `cycles[block]` is [`RECORD`] numbers: the block's cycles, and when it began and ended in nanoseconds of the GPU's timer. Blocks of an SM
-//! do not advance alike (the first to come may end when the last is half way), so what all of them take is from the first beginning to the last
-//! end; the cycles of a block only tell how many there are in a nanosecond. SM-cycles of a transform are these cycles / (steps x warps of an SM).
-//! `values` receives one word a thread that depends on all registers.
+//! Each kernel is to run with as many blocks an SM as fill it with the warps wanted, [`WARPS`] a block, all of them
+//! resident. Every warp transforms its registers `steps` times over. `cycles[block]` is [`RECORD`] numbers: the block's
+//! cycles, and when it began and ended in nanoseconds of the GPU's timer. Blocks of an SM do not advance alike (the
+//! first to come may end when the last is half way), so what all of them take is from the first beginning to the last
+//! end; the cycles of a block only tell how many there are in a nanosecond. SM-cycles of a transform are these cycles /
+//! (steps x warps of an SM). `values` receives one word a thread that depends on all registers.
 //!
-//! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` the next register (of the
-//! other half where the output is larger) and `s` numbers of the thread's own. That is one half2 operation a register of the input. With phases of scale 1 most results are far
-//! from 0 and 1, so that their signs decide: the values stay finite, and a test finds them go on changing.
+//! The next step's input is the last one's output: `x[i] = y[i] y[j] + s`, clamped to 0..=1, with `j` the next register
+//! (of the other half where the output is larger) and `s` numbers of the thread's own. That is one half2 operation a
+//! register of the input. With phases of scale 1 most results are far from 0 and 1, so that their signs decide: the
+//! values stay finite, and a test finds them go on changing.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::clock::{clock64, globaltimer};
@@ -29,7 +31,8 @@ macro_rules! registers {
     };
 }
 
-/// Repeats `transform` on `I` registers a lane between two readings of the clock. It gets `words` of the block's shared memory a warp.
+/// Repeats `transform` on `I` registers a lane between two readings of the clock. It gets `words` of the block's shared
+/// memory a warp.
 ///
 /// # Safety
 /// The block has [`WARPS`] warps and `words` of shared memory for each.

@@ -6,7 +6,8 @@ use fringes_kernels_fft_microkernel::note::{Packed, Phases, Transposes, Unpacked
 
 use crate::measure::measure;
 
-/// Whether the views of a kernel that runs once hold the arrays of a block, and the phases, and shared memory so many words.
+/// Whether the views of a kernel that runs once hold the arrays of a block, and the phases, and shared memory so many
+/// words.
 #[inline(always)]
 fn holds<P: Phases>(
     (x, phases, y): (Global<u32>, Global<u32>, GlobalMut<u32>),
@@ -47,7 +48,8 @@ unsafe fn once<T: Transposes, P: Phases>(
     after.store(at + 3, [y[12], y[13], y[14], y[15]]);
 }
 
-/// Kernels of a variant: one that runs it once, one that takes its cycles; transposes, phases, and what their memory is made of.
+/// Kernels of a variant: one that runs it once, one that takes its cycles; transposes, phases, and what their memory is
+/// made of.
 macro_rules! variants {
     ($($once:ident, $time:ident, $transposes:ident, $phases:ident, [$($shared:tt)*], |$memory:ident| $own:expr;)*) => { $(
         variants!(@once $once, $transposes, $phases, [$($shared)*], $memory, $own);
@@ -69,15 +71,16 @@ macro_rules! variants {
         fringes_device::kernel! {
             #[doc = concat!("Transforms arrays [`", stringify!($transposes), "`](transposes::", stringify!($transposes), ") with [`", stringify!($phases), "`] phases, one a block.")]
             ///
-            /// `x` is `[transform][lane][8 registers]`, `y` `[transform][lane][16 registers]`, aligned to 16 bytes; `phases` the
-            /// table `[register][lane]`.
+            /// `x` is `[transform][lane][8 registers]`, `y` `[transform][lane][16 registers]`, aligned to 16 bytes;
+            /// `phases` the table `[register][lane]`.
             #[launch($($launch)*)]
             pub fn $once(x: Global<u32>, phases: Global<u32>, y: GlobalMut<u32>) {
                 let (block, shared) = (ctaid_x() as usize, Shared::<u32>::dynamic());
                 if holds::<$phases>((x, phases, y), block, shared, $words) {
                     let $memory = shared;
                     let _ = $memory;
-                    // SAFETY: the block is one warp, which shared memory belongs to; the views hold its arrays, aligned.
+                    // SAFETY: the block is one warp, which shared memory belongs to; the views hold its arrays,
+                    // aligned.
                     unsafe { once::<transposes::$transposes, $phases>(x, phases, y, block, $own) };
                 }
             }

@@ -1,4 +1,5 @@
-//! The FFT note's transform in the emulator: against its definition in f64, and what it executes against the note's counts.
+//! The FFT note's transform in the emulator: against its definition in f64, and what it executes against the note's
+//! counts.
 
 use fringes_device::layout::Layout;
 use fringes_emulator::memory::Space;
@@ -14,8 +15,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Half the distance from 1 to the next f16.
 const U: f64 = 1.0 / 2048.0;
 
-/// Largest error of an output relative to the sum of the inputs' magnitudes, to first order: each of the three contractions has phases and a result that
-/// are rounded (2 U), each of the two products with phases has phases, a product and a sum that are (3 U); and a hundredth for the second order.
+/// Largest error of an output relative to the sum of the inputs' magnitudes, to first order: each of the three
+/// contractions has phases and a result that are rounded (2 U), each of the two products with phases has phases, a
+/// product and a sum that are (3 U); and a hundredth for the second order.
 const BOUND: f64 = 12.0 * U * 1.01;
 
 /// The variant that the others are compared with, word for word.
@@ -57,7 +59,8 @@ fn transforms(words: &[u32]) -> Vec<Vec<C64>> {
     words.chunks(512).map(of).collect()
 }
 
-/// Runs a variant on arrays of 256 numbers, whose parts are f16, in an order of lanes: words of the result, and the report.
+/// Runs a variant on arrays of 256 numbers, whose parts are f16, in an order of lanes: words of the result, and the
+/// report.
 fn run(variant: &NoteVariant, arrays: &[Vec<C64>], seed: Option<u64>) -> (Vec<u32>, Report) {
     let mut memory = GlobalMemory::new();
     let table = variant.phases.note(1.0).expect("a table of the note's");
@@ -77,7 +80,8 @@ fn definition(x: &[C64]) -> Vec<C64> {
     dft(&padded, 1.0)
 }
 
-/// Largest error of an output relative to the sum of the magnitudes of its inputs, and rms of all errors relative to that of all outputs.
+/// Largest error of an output relative to the sum of the magnitudes of its inputs, and rms of all errors relative to
+/// that of all outputs.
 fn errors(arrays: &[Vec<C64>], found: &[Vec<C64>]) -> (f64, f64) {
     assert_eq!(arrays.len(), found.len());
     let (mut worst, mut squares, mut power) = (0.0f64, 0.0, 0.0);
@@ -230,8 +234,8 @@ fn counts_are_those_of_the_note_and_what_it_leaves_out() {
             Some((way, phases)) => (way, u64::from(phases == "packed")),
             None => panic!("{}", variant.name),
         };
-        // Phases that are stored packed take 4 permutes, 4 XORs, the negative imaginary part and a copy of the real one.
-        // Of the phases of a product negatives are operands: one instruction of PTX each, none of machine code.
+        // Phases that are stored packed take 4 permutes, 4 XORs, the negative imaginary part and a copy of the real
+        // one. Of the phases of a product negatives are operands: one instruction of PTX each, none of machine code.
         let same = Counts { k8: 8, k16: 16, half2: 64 + packed, negations: 4 + 2 + packed, ..Counts::default() };
         let expected = match way {
             // The note: 16 shuffles, 32 permutes.

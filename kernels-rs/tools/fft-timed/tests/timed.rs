@@ -1,4 +1,5 @@
-//! The kernels that take cycles, in the emulator: a step is one transform of every warp. And their PTX: selects, which the emulator does not count.
+//! The kernels that take cycles, in the emulator: a step is one transform of every warp. And their PTX: selects, which
+//! the emulator does not count.
 
 use std::collections::HashSet;
 

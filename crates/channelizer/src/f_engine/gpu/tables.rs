@@ -60,7 +60,7 @@ pub(super) struct Sent {
 impl Sent {
     pub(super) fn jobs(&self, piece: &Piece) -> Result<JobTable<'_>, ChannelizerError> {
         let words: BufferView<'_, [u32; 4]> = self.words.slice(piece.0.clone())?.cast()?;
-        Ok(JobTable { count: words.len() * 4 / crate::gpu::JOB_WORDS, words })
+        Ok(JobTable { count: words.len() / crate::gpu::JOB_PIECES, words })
     }
 
     pub(super) fn spans(&self, piece: &Piece) -> Result<BufferView<'_, u64>, ChannelizerError> {

@@ -50,11 +50,19 @@ macro_rules! tile_loop {
     }};
 }
 
+/// Adds the products of a step to a tile.
+///
+/// # Safety
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
 fn multiply_avx2(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut Tile<i32>) {
     tile_loop!(wide, narrow, tile, |sums, x, y| _mm256_add_epi32(sums, _mm256_madd_epi16(x, y)));
 }
 
+/// Packs a step of rows as pairs of 16 bits.
+///
+/// # Safety
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
 fn pack_avx2(rows: &Rows<C8>, position: Position, wide: &mut [Wide<u32>], narrow: &mut [Narrow<u32>]) {
     for (panel, row) in at_step(wide, position).zip(rows[0].as_chunks::<LANES>().0) {
@@ -145,6 +153,10 @@ unsafe fn multiply_vnni(wide: &[Wide<u32>], narrow: &[Narrow<u32>], tile: &mut T
     });
 }
 
+/// Packs a step of rows as bytes, and sums what their bias adds.
+///
+/// # Safety
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
 fn pack_vnni(
     rows: &Rows<C8>,

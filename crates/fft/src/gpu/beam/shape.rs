@@ -1,11 +1,12 @@
 //! Sizes of beams on the GPU, and the launch that they take.
 
 use fringes_gpu::LaunchConfig;
+use fringes_kernel_abi::beamformer;
 
 use crate::{FeedLines, FftError};
 
 /// Warps of a block. Each forms the beams of one line at one time after the other.
-pub const BLOCK_WARPS: u32 = 4;
+pub const BLOCK_WARPS: u32 = beamformer::WARPS;
 
 /// Times that a warp does with the same gains in registers, about, where there is enough work.
 const TIMES: u64 = 32;
@@ -74,7 +75,7 @@ impl BeamShape {
 
     /// Bytes of shared memory of a block: gains of two polarisations for each warp.
     pub fn shared_bytes(&self) -> u32 {
-        2 * 4 * BLOCK_WARPS * self.lines.size().inputs() as u32
+        beamformer::shared_bytes(self.lines.size().inputs() as u32)
     }
 
     /// The launch on a device that holds `blocks` blocks at once: every warp gets as many units as any other, but for one, of about 32 times

@@ -1,7 +1,9 @@
-//! Heaps of two polarisations: `[batch][antenna][channel][spectrum][pol]`, whose samples of an antenna alternate between the polarisations.
+//! Heaps of two polarisations: `[batch][antenna][channel][spectrum][pol]`, whose samples of an antenna alternate
+//! between the polarisations.
 //!
-//! A row is the samples of one antenna, both polarisations. `A`: a lane's rows `lane / 4` and `lane / 4 + 8` are the polarisations of one antenna, whose
-//! samples it loads together and separates in registers. `B`: 32 rows are 16 antennas' first polarisations, then their second ones.
+//! A row is the samples of one antenna, both polarisations. `A`: a lane's rows `lane / 4` and `lane / 4 + 8` are the
+//! polarisations of one antenna, whose samples it loads together and separates in registers. `B`: 32 rows are 16
+//! antennas' first polarisations, then their second ones.
 
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::{Shared, unroll};
@@ -10,13 +12,15 @@ use super::{Place, Source, THREADS, turned_apart, turned_f16, turned_i8, widened
 
 /// 8-bit samples: `re im re im` of both polarisations are a word; 32 times in a copied row, two copies in a stage.
 ///
-/// A k-step is 64 bytes, 16 times, of a row: its chunk `q` of four times becomes word `q` of the first and of the second 16 bytes, two times each.
+/// A k-step is 64 bytes, 16 times, of a row: its chunk `q` of four times becomes word `q` of the first and of the
+/// second 16 bytes, two times each.
 #[derive(Clone, Copy)]
 pub(crate) struct HeapsI8;
 
 /// f16 samples: `re im` of a polarisation are a word; 16 times in a copied row, two copies in a stage.
 ///
-/// A k-step is 64 bytes, 8 times, of a row: its chunk `q` of two times becomes word `q` of the first and of the second 16 bytes.
+/// A k-step is 64 bytes, 8 times, of a row: its chunk `q` of two times becomes word `q` of the first and of the second
+/// 16 bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct HeapsF16;
 
@@ -33,6 +37,11 @@ fn row_of(antenna: u32, pol: u32) -> u32 {
 }
 
 /// Chunk of row `row` of `B` in which half `half` of k-step `step` lies.
+///
+/// # Safety
+/// - `to` is the shared address of `B` in a stage, a multiple of 1024, of more than `row` rows; `step < 4`, `half <
+///   2`.
+/// - No other thread uses that chunk before a barrier.
 #[inline(always)]
 unsafe fn put(to: u32, row: u32, step: u32, half: u32, value: [u32; 4]) {
     let chunk = (2 * step + half) ^ (row % 8);
@@ -52,6 +61,9 @@ struct Units {
 
 impl Units {
     /// Eight bytes of each of the four chunks.
+    ///
+    /// # Safety
+    /// - `unit` is below an eighth of the side's inputs; the side is in shared memory.
     #[inline(always)]
     unsafe fn load(&self, unit: u32) -> [[u32; 2]; 4] {
         let (antenna, step) = (16 * (unit / 4) + self.antenna, unit % 4);
@@ -65,6 +77,9 @@ impl Units {
     }
 
     /// Stores what becomes of them.
+    ///
+    /// # Safety
+    /// - As [`Units::load`]; no other thread has the unit, and none reads `B` before a barrier.
     #[inline(always)]
     unsafe fn store(&self, unit: u32, chunks: [[u32; 2]; 4], apart: impl Fn([u32; 2]) -> [u32; 2]) {
         let (antenna, step) = (16 * (unit / 4) + self.antenna, unit % 4);
@@ -74,9 +89,14 @@ impl Units {
     }
 }
 
-/// Makes `B` of samples of 32 or 64 bits a time. A lane makes half of a k-step, 16 bytes, of both polarisations of an antenna from 8 bytes of each of four
-/// chunks, such that what eight lanes load and store lies in different banks; the chunks of two units at a time where registers suffice. `apart`: two words of a
-/// chunk as one of each polarisation.
+/// Makes `B` of samples of 32 or 64 bits a time. A lane makes half of a k-step, 16 bytes, of both polarisations of an
+/// antenna from 8 bytes of each of four chunks, such that what eight lanes load and store lies in different banks; the
+/// chunks of two units at a time where registers suffice. `apart`: two words of a chunk as one of each polarisation.
+///
+/// # Safety
+/// - The side is in shared memory, two copies of `boxed` bytes; `to` is the address of `B`, a multiple of 1024, of
+///   `rows` rows, a multiple of 32 that the side has.
+/// - Three whole warps call it, `thread` being their number from 0 to 95; nobody reads `B` before a barrier.
 #[inline(always)]
 unsafe fn expand_chunks(side: u32, to: u32, boxed: u32, rows: u32, thread: u32, apart: impl Fn([u32; 2]) -> [u32; 2]) {
     let units = Units { side, to, boxed, antenna: thread % 8 + thread / 16 % 2 * 8, half: thread / 8 % 2 };
@@ -102,6 +122,9 @@ unsafe fn expand_chunks(side: u32, to: u32, boxed: u32, rows: u32, thread: u32, 
 }
 
 /// A chunk of an antenna's row.
+///
+/// # Safety
+/// - The side is in shared memory and has the antenna; `chunk < 8`.
 #[inline(always)]
 unsafe fn chunk(side: u32, antenna: u32, chunk: u32) -> [u32; 4] {
     Shared::<[u32; 4]>::from_raw_parts(side + 128 * antenna + 16 * (chunk ^ (antenna % 8)), 1).load(0)
@@ -126,6 +149,9 @@ fn place_of_chunks(group: u32, warp: u32, lane: u32) -> Place {
 }
 
 /// Chunks of the two k-steps of a half, which is a copy.
+///
+/// # Safety
+/// - The side is in shared memory, two copies of `boxed` bytes, and has the row of `place`; `half < 2`.
 #[inline(always)]
 unsafe fn chunks(side: u32, boxed: u32, place: Place, half: u32) -> [[u32; 4]; 2] {
     let at = side + half * boxed + place.row;

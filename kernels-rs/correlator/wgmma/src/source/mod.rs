@@ -1,8 +1,9 @@
 //! Where voltages come from, and how they become operands.
 //!
-//! The tensor cores multiply 64 rows `A`, from registers, by 64 or 128 rows `B`, from shared memory, 32 bytes of each at a time (a *k-step*: 16 complex
-//! 8-bit samples or 8 of f16). Which time a byte of a k-step belongs to is free as long as `A` and `B` agree. Rows of 8-bit and f16 samples
-//! are `B` as the copy engine writes them; 4-bit samples and interleaved polarisations are rewritten in shared memory.
+//! The tensor cores multiply 64 rows `A`, from registers, by 64 or 128 rows `B`, from shared memory, 32 bytes of each
+//! at a time (a *k-step*: 16 complex 8-bit samples or 8 of f16). Which time a byte of a k-step belongs to is free as
+//! long as `A` and `B` agree. Rows of 8-bit and f16 samples are `B` as the copy engine writes them; 4-bit samples and
+//! interleaved polarisations are rewritten in shared memory.
 
 mod heaps;
 mod rows;
@@ -24,7 +25,8 @@ pub(crate) struct Place {
     pub(crate) chunk: u32,
 }
 
-/// A layout and format of voltages. A *side* is the samples of 64 inputs for each group of four warps, at the times of a stage (4 k-steps).
+/// A layout and format of voltages. A *side* is the samples of 64 inputs for each group of four warps, at the times of
+/// a stage (4 k-steps).
 pub(crate) trait Source: Copy {
     /// Sums.
     type Part: Part;
@@ -51,15 +53,27 @@ pub(crate) trait Source: Copy {
     fn place(group: u32, warp: u32, lane: u32) -> Place;
 
     /// Rows of `A` for the two k-steps of half `half` of a stage; `boxed` is the bytes of a copy.
+    ///
+    /// # Safety
+    /// - The side is in shared memory, copies of `boxed` bytes; `place` is that of this lane ([`Source::place`]),
+    ///   `half < 2`.
+    /// - All lanes of the warp call it together.
     unsafe fn operands(side: u32, boxed: u32, place: Place, half: u32) -> [[u32; 4]; 2];
 
     /// Rows of `A`, `(re, im)`, as `(-im, re)`.
     fn turned(a: [u32; 4]) -> [u32; 4];
 
-    /// Makes the first `rows` rows of `B`, a multiple of 32, from a side: part `thread` of [`THREADS`]; `boxed` is the bytes of a copy.
+    /// Makes the first `rows` rows of `B`, a multiple of 32, from a side: part `thread` of [`THREADS`]; `boxed` is the
+    /// bytes of a copy.
+    ///
+    /// # Safety
+    /// - The side is in shared memory, copies of `boxed` bytes; `to` is the address of `B`, a multiple of 1024, of
+    ///   `rows` rows that the side has.
+    /// - Three whole warps call it, `thread` being their number; nobody reads `B` before a barrier.
     unsafe fn expand(side: u32, to: u32, boxed: u32, rows: u32, thread: u32);
 
-    /// Column of the tile that the first register of a lane in row `lane / 4` has, and the distance to that of row `lane / 4 + 8`.
+    /// Column of the tile that the first register of a lane in row `lane / 4` has, and the distance to that of row
+    /// `lane / 4 + 8`.
     fn column(group: u32, warp: u32, lane: u32) -> (u32, u32);
 
     /// Row of the tile that row `8 j + i` of `B` is.

@@ -1,4 +1,5 @@
-//! Rows of 128 bytes, one an input: `[channel][time / R][input][R]`; and heaps of one polarisation, which differ in strides only.
+//! Rows of 128 bytes, one an input: `[channel][time / R][input][R]`; and heaps of one polarisation, which differ in
+//! strides only.
 
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::{Shared, unroll};
@@ -13,7 +14,8 @@ pub(crate) struct RowsI8;
 #[derive(Clone, Copy)]
 pub(crate) struct RowsF16;
 
-/// 4-bit samples, a byte each, 64 times of a row at once. A k-step is 16 times: 16 real parts, then 16 imaginary ones, all times 16.
+/// 4-bit samples, a byte each, 64 times of a row at once. A k-step is 16 times: 16 real parts, then 16 imaginary ones,
+/// all times 16.
 #[derive(Clone, Copy)]
 pub(crate) struct RowsI4;
 
@@ -24,6 +26,11 @@ fn place_of_128(group: u32, warp: u32, lane: u32) -> Place {
     Place { row: 128 * row, chunk: 16 * ((lane / 16) ^ (row % 8)) }
 }
 
+/// Rows of `A` for two k-steps, of rows of 128 bytes.
+///
+/// # Safety
+/// - The side is in shared memory and has the row of `place`; `half < 2`.
+/// - All lanes of the warp call it together.
 #[inline(always)]
 unsafe fn operands_of_128(side: u32, place: Place, half: u32) -> [[u32; 4]; 2] {
     let at = side + place.row;
@@ -34,12 +41,19 @@ unsafe fn operands_of_128(side: u32, place: Place, half: u32) -> [[u32; 4]; 2] {
 }
 
 /// Loads a chunk of 4-bit samples.
+///
+/// # Safety
+/// - `at` is the shared address of 16 bytes that have been written, a multiple of 16.
 #[inline(always)]
 unsafe fn packed(at: u32) -> [u32; 4] {
     Shared::<[u32; 4]>::from_raw_parts(at, 1).load(0)
 }
 
 /// Stores what becomes of it: real and imaginary parts.
+///
+/// # Safety
+/// - `to` are shared addresses of 16 bytes of the block, multiples of 16, which no other thread uses before a
+///   barrier.
 #[inline(always)]
 unsafe fn put_widened(to: [u32; 2], samples: [u32; 4]) {
     let (mut re, mut im) = ([0; 4], [0; 4]);
@@ -143,8 +157,8 @@ impl Source for RowsI4 {
         turned_apart(a)
     }
 
-    /// Chunk `k` of a row becomes chunk `2 k` of the real and `2 k + 1` of the imaginary parts. A thread takes one chunk of every 24th row,
-    /// two rows at a time: the swizzle is the same for all of them.
+    /// Chunk `k` of a row becomes chunk `2 k` of the real and `2 k + 1` of the imaginary parts. A thread takes one
+    /// chunk of every 24th row, two rows at a time: the swizzle is the same for all of them.
     #[inline(always)]
     unsafe fn expand(side: u32, to: u32, _: u32, rows: u32, thread: u32) {
         const APART: u32 = THREADS / 4;

@@ -1,6 +1,7 @@
 //! Every kernel in the emulator, with all of its detectors, against the reference.
 //!
-//! Samples are whole numbers also in f16, so small that f32 holds their sums: each format's sums are compared bit by bit.
+//! Samples are whole numbers also in f16, so small that f32 holds their sums: each format's sums are compared bit by
+//! bit.
 
 mod entries;
 mod job;
@@ -366,8 +367,8 @@ fn more_inputs_than_a_tile_has_are_refused_before_anything_is_written() {
     }
 }
 
-/// What the kernels make of -128, or -8, which are no samples: `Im V = sum x_a.im x_b.re - x_a.re x_b.im`, in which the negative of `x_b.im`,
-/// 8 bits of it (times 16 for 4-bit samples), stays what it is. `Re V` is exact.
+/// What the kernels make of -128, or -8, which are no samples: `Im V = sum x_a.im x_b.re - x_a.re x_b.im`, in which the
+/// negative of `x_b.im`, 8 bits of it (times 16 for 4-bit samples), stays what it is. `Re V` is exact.
 fn wrapped(samples: &Samples, least: i64) -> Vec<Complex<i64>> {
     let (channels, times, inputs) = samples.dim();
     let mut sums = Vec::new();

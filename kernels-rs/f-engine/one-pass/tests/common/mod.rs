@@ -131,7 +131,8 @@ impl Case {
         self.spectra.div_ceil(period) * period * self.range.1 * INPUTS
     }
 
-    /// Elements from channel to channel, spectra of a period, elements from period to period and from spectrum to spectrum.
+    /// Elements from channel to channel, spectra of a period, elements from period to period and from spectrum to
+    /// spectrum.
     pub(crate) fn strides(&self) -> (u64, u32, u64, u32) {
         let inputs = INPUTS as u64;
         match self.order {

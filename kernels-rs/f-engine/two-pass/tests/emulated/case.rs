@@ -192,7 +192,8 @@ impl Case {
         (0..self.spectra).map(of_spectrum).collect()
     }
 
-    /// Calls `check` with input, spectrum, channel, expected and actual value; every place of the output that is not among them must be as it was.
+    /// Calls `check` with input, spectrum, channel, expected and actual value; every place of the output that is not
+    /// among them must be as it was.
     pub(crate) fn compare<T: Copy>(&self, out: &Outcome<T>, mut check: impl FnMut([usize; 3], Complex64, T)) {
         let mut places = 0;
         for input in 0..self.inputs.len() {
@@ -357,8 +358,9 @@ macro_rules! rows {
     }};
 }
 
-/// Runs a case by a kernel that is both, with places for `$places` groups, of which the second pass is `$lag` behind; there may be no fault.
-macro_rules! both {
+/// Runs a case by a fused kernel, with places for `$places` groups, of which the second pass is `$lag` behind; there
+/// may be no fault.
+macro_rules! fused {
     ($case:expr, $kernel:path, $element:ty, ($places:expr, $lag:expr)) => {{
         let case = &$case;
         let made = case.make();
@@ -367,7 +369,7 @@ macro_rules! both {
         let groups = made.jobs.len().div_ceil(fringes_channelizer::gpu::shape::JOBS);
         let workspace = device.memory.allocate::<[f32; 4]>($places * shape.workspace_of_group());
         let counters = device.memory.upload(&[0u32; fringes_channelizer::gpu::shape::COUNTERS]);
-        let config = shape.both(groups, $lag, 1);
+        let config = shape.fused(groups, $lag, 1);
         let (channel_stride, period_stride) = case.strides();
         let count = made.jobs.len() as u32;
         let launch =
@@ -429,4 +431,4 @@ macro_rules! run {
     }};
 }
 
-pub(crate) use {both, columns, rows, run};
+pub(crate) use {columns, fused, rows, run};

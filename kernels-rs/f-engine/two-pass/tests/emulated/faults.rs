@@ -1,13 +1,12 @@
-//! Jobs that do not keep to the buffers, and what the host knows of the kernels.
+//! Jobs that do not keep to the buffers.
 
 use fringes_channelizer::gpu::Job;
-use fringes_channelizer::gpu::shape::{self, Shape};
 use fringes_kernels_f_engine_two_pass::filter::columns_b10_m1_r8;
-use fringes_kernels_f_engine_two_pass::{both, columns as first, job, rows as second};
 
 use crate::case::{Case, Device, Made, columns};
 
-/// Runs the first kernel with a second group that is not as it should be: the kernel traps, does nothing else that is wrong, and stores nothing of that group.
+/// Runs the first kernel with a second group that is not as it should be: the kernel traps, does nothing else that is
+/// wrong, and stores nothing of that group.
 fn traps(what: &str, missing: usize, change: impl FnOnce(&mut Job)) {
     let case = Case { of_job: 2, ..Case::new(256, 4) };
     let mut made = case.make();
@@ -70,26 +69,5 @@ impl std::ops::Deref for WithM<'_> {
 impl WithM<'_> {
     fn m(&self) -> usize {
         self.m
-    }
-}
-
-#[test]
-fn the_host_launches_what_the_kernels_ask_for() {
-    assert_eq!((shape::BLOCK, shape::MOST_GROUPS), (job::BLOCK.into(), both::MOST_GROUPS as usize));
-    assert_eq!(shape::COUNTERS, both::COUNTERS as usize);
-    for channels in (8..=16).map(|power| 1usize << power) {
-        let shape = Shape::new(channels).unwrap();
-        let rows = shape.rows() as u32;
-        for m in [1, 2] {
-            let columns = shape.columns(3, m as usize);
-            assert_eq!(columns.shared_bytes, first::shared_bytes(m, shape.radix() as u32), "{channels} {m}");
-            assert_eq!(columns.block, [first::THREADS, 1, 1]);
-            assert_eq!(columns.grid, [rows / first::STRIP, 3, 1]);
-        }
-        let launch = shape.rows_of_slots(3);
-        assert_eq!(launch.shared_bytes, second::shared_bytes(rows), "{channels}");
-        assert_eq!(launch.block, [second::threads(rows), 1, 1]);
-        assert_eq!(launch.grid, [first::SLOTS / second::slots(rows), shape.radix() as u32 / 2, 3]);
-        assert_eq!(shape.last() as u32, second::last(rows));
     }
 }

@@ -58,8 +58,9 @@ pub(super) struct Contraction<'a> {
 }
 
 impl Contraction<'_> {
-    /// Whether these calls are the contraction: in each, the element of the matrix in row `i` and column `j` belongs to the element of the data
-    /// in row `j` and column `k` and that of the result in row `i` and column `k`; and every register of the result is written once.
+    /// Whether these calls are the contraction: in each, the element of the matrix in row `i` and column `j` belongs to
+    /// the element of the data in row `j` and column `k` and that of the result in row `i` and column `k`; and every
+    /// register of the result is written once.
     pub(super) const fn is<const A: usize, const B: usize>(&self, calls: &[Call<A, B>]) -> bool {
         let Self { mma, data, matrix, result, sums, creates, keeps, depends } = self;
         let complete = data.logical().len() == sums[0].len() + keeps.len()
@@ -73,8 +74,8 @@ impl Contraction<'_> {
         let (result_creates, matrix_creates) = (bits(result, creates[0]), bits(matrix, creates[1]));
         let (data_keeps, result_keeps) = (bits(data, keeps), bits(result, keeps));
         let (data_depends, matrix_depends) = (bits(data, depends), bits(matrix, depends));
-        // All maps between lanes are linear and registers are looked up, so it is enough to look at no bit and at one bit of `i`, `j` and `k` each: of the
-        // bits that are registers (`i3`, `j3`) all combinations are among them.
+        // All maps between lanes are linear and registers are looked up, so it is enough to look at no bit and at one
+        // bit of `i`, `j` and `k` each: of the bits that are registers (`i3`, `j3`) all combinations are among them.
         const POINTS: [u64; 5] = [0, 1, 2, 4, 8];
         let (mut at, mut written) = (0, 0u64);
         while at < calls.len() {
@@ -113,8 +114,8 @@ const fn fragment<const N: usize>(at: u64, registers: &[usize; N]) -> u64 {
     place(half | lane << 1, registers[register as usize])
 }
 
-/// Whether the registers of every product with a phase hold the real and the imaginary part of a number and of the phase that has the
-/// same `bits`; and every register of the data is multiplied once.
+/// Whether the registers of every product with a phase hold the real and the imaginary part of a number and of the
+/// phase that has the same `bits`; and every register of the data is multiplied once.
 pub(super) const fn multiplies(data: &Layout, phases: &Layout, names: &[&str], factors: &[Factor; 8]) -> bool {
     if !(ordered(data) && ordered(phases)) || phases.logical().len() != names.len() + 1 {
         return false;
@@ -148,7 +149,8 @@ pub(super) const fn multiplies(data: &Layout, phases: &Layout, names: &[&str], f
     multiplied == 0xffff
 }
 
-/// Whether registers of one array of phases are those of another: bit by bit the same numbers, and `zero` clear in the second.
+/// Whether registers of one array of phases are those of another: bit by bit the same numbers, and `zero` clear in the
+/// second.
 pub(super) const fn shares(
     one: (&Layout, &[&str]),
     other: (&Layout, &[&str]),

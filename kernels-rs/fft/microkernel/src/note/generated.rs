@@ -411,7 +411,7 @@ pub unsafe fn z3_by_transposes(x: [u32; 16]) -> [u32; 16] {
     [v66, v70, v74, v78, v67, v71, v75, v79, v82, v86, v90, v94, v83, v87, v91, v95]
 }
 
-/// Z3' to Z3 through shared memory on every GPU: a local transpose, so that a lane has rows of 8 elements, which `ldmatrix` loads.
+/// Z3' to Z3 through shared memory on every GPU: a local transpose gives a lane rows of 8 elements for `ldmatrix`.
 ///
 /// Moves an array of 16 registers a lane from one layout to another.
 ///
@@ -460,7 +460,7 @@ pub unsafe fn z3_by_matrix_loads(x: [u32; 16], shared: Shared<u32>) -> [u32; 16]
     [v32, v36, v33, v37, v34, v38, v35, v39, v40, v44, v41, v45, v42, v46, v43, v47]
 }
 
-/// Z3' to Z3 through shared memory by matrices: real and imaginary parts together, as products leave them in neighbouring registers.
+/// Z3' to Z3 through shared memory by matrices: real and imaginary parts together, in neighbouring registers.
 ///
 /// Moves an array of 16 registers a lane from one layout to another.
 ///

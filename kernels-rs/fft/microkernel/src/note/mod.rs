@@ -1,4 +1,5 @@
-//! The FFT note's microkernel: 256 inputs zero-padded to 512 outputs, equations (8) to (29) of the note in the registers of a warp.
+//! The FFT note's microkernel: 256 inputs zero-padded to 512 outputs, equations (8) to (29) of the note in the
+//! registers of a warp.
 //!
 //! `Y[q] = sum over n < 256 of exp(2 pi i q n / 512) X[n]`, complex f16 in and out, in five steps:
 //!
@@ -12,15 +13,17 @@
 //! | Z4 -> Y' | (12) | 8 `m16n8k16` | n0 n1 n2, q6 q7 q8 |
 //! | Y' -> Y | appendix A | [`Transposes::y`] | |
 //!
-//! The phases are 10 registers ([`Packed`]) that are unpacked at each use, or 16 ([`Unpacked`]). The transposes are a parameter, so that ways to do them can
-//! be compared: see [`transposes`]. [`crate::generated`] has the solver's transform of the same size, which needs no transposes.
+//! The phases are 10 registers ([`Packed`]) that are unpacked at each use, or 16 ([`Unpacked`]). The transposes are a
+//! parameter, so that ways to do them can be compared: see [`transposes`]. [`crate::generated`] has the solver's
+//! transform of the same size, which needs no transposes.
 //!
 //! # Layout
-//! [`places`] has the layouts (13) to (29), and ties to them at compile time which registers every instruction here takes.
+//! [`places`] has the layouts (13) to (29), and ties to them at compile time which registers every instruction here
+//! takes.
 //!
 //! # Precision
-//! Rounded to f16 after each of the three contractions and twice in each product with phases, whose parts are f16 themselves. For 4+4-bit
-//! samples the error's rms is below 7e-4 of the result's (the tests state what it is).
+//! Rounded to f16 after each of the three contractions and twice in each product with phases, whose parts are f16
+//! themselves. For 4+4-bit samples the error's rms is below 7e-4 of the result's (the tests state what it is).
 //!
 //! Source: K. Smith, "Note on CHIME FRB beamforming", 2024.
 
@@ -48,11 +51,12 @@ pub use transposes::Transposes;
 /// - result: `b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 q3` (18)
 ///
 /// # PTX
-/// 8 `mma.m16n8k8`, 16 `mma.m16n8k16`, 64 half2 multiplications and fused multiply-adds, 2 negations of phases (operands of these in machine code), and
-/// what the phases' unpacking and the transposes take.
+/// 8 `mma.m16n8k8`, 16 `mma.m16n8k16`, 64 half2 multiplications and fused multiply-adds, 2 negations of phases
+/// (operands of these in machine code), and what the phases' unpacking and the transposes take.
 ///
 /// # Safety
-/// All 32 lanes of the warp execute it together, with phases of the same table; what [`Transposes::z3`] asks of `memory`.
+/// All 32 lanes of the warp execute it together, with phases of the same table; what [`Transposes::z3`] asks of
+/// `memory`.
 #[inline(always)]
 pub unsafe fn transform<T: Transposes>(x: [u32; 8], phases: &impl Phases, memory: T::Memory) -> [u32; 16] {
     let factors = phases.factors();

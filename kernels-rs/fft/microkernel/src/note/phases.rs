@@ -39,6 +39,9 @@ pub struct Packed {
 }
 
 /// The register of a table that a lane gets.
+///
+/// # Safety
+/// - The table has `register + 1` registers of 32 lanes, and `lane` is below 32.
 #[inline(always)]
 unsafe fn word(table: Global<u32>, register: usize, lane: u32) -> u32 {
     table.load(32 * register + lane as usize)
@@ -75,8 +78,8 @@ impl Phases for Packed {
     }
 }
 
-/// 16 registers, of which none needs unpacking: (24), (25), and the matrix of Z2 -> Z3' with its real part twice, as a product takes it: ptxas would copy
-/// one register before each use.
+/// 16 registers, of which none needs unpacking: (24), (25), and the matrix of Z2 -> Z3' with its real part twice, as a
+/// product takes it: ptxas would copy one register before each use.
 #[derive(Debug, Clone, Copy)]
 pub struct Unpacked {
     first: [u32; 8],

@@ -9,8 +9,9 @@
 //! Y       (18)  b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q6 q7 q8  r<->q0 q1 q2 q3
 //! ```
 //!
-//! The assertions of this module compare every call of [`super::transform`] with these layouts, those of the phases, (24) to (29), and the fragments of
-//! [`fringes_device::layout::atoms::mma`]: a wrong lane or register is an error of compilation.
+//! The assertions of this module compare every call of [`super::transform`] with these layouts, those of the phases,
+//! (24) to (29), and the fragments of [`fringes_device::layout::atoms::mma`]: a wrong lane or register is an error of
+//! compilation.
 
 use fringes_device::layout::atoms::mma::{M16N8K8_F16_F16, M16N8K16_F16_F16};
 use fringes_device::layout::frb::ASSIGNMENT as NOTE;
@@ -132,8 +133,8 @@ pub(super) const Z3_FACTORS: [Factor; 8] = {
 
 const _: () = assert!(multiplies(&NOTE.z3, &NOTE.e_z3_z4, &["q3", "q4", "q5", "n0", "n1", "n2"], &Z3_FACTORS));
 
-/// Registers of (25) that (27) is: those with `n2` = 0. `E(q_j, n_k)` depends on `j + k` alone, so `q3 q4 q5` with `n0 n1 n2` have the phases of `q0 q1 q2`
-/// with `n3 n4 n5`.
+/// Registers of (25) that (27) is: those with `n2` = 0. `E(q_j, n_k)` depends on `j + k` alone, so `q3 q4 q5` with
+/// `n0 n1 n2` have the phases of `q0 q1 q2` with `n3 n4 n5`.
 pub(super) const SHARED_FACTORS: [usize; 2] = [0, 2];
 
 const _: () = assert!(shares(

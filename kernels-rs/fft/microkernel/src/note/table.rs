@@ -1,7 +1,8 @@
 //! Tables of phases, computed in f64 on the host.
 //!
 //! # Layout
-//! `[register][lane]`, two f16 a word, the one with `b` = 0 in the low half. Registers are those of [`Packed`](super::Packed) or [`Unpacked`](super::Unpacked), array after array.
+//! `[register][lane]`, two f16 a word, the one with `b` = 0 in the low half. Registers are those of
+//! [`Packed`](super::Packed) or [`Unpacked`](super::Unpacked), array after array.
 
 use std::f64::consts::TAU;
 

@@ -7,7 +7,7 @@
 //! | [`ByWords`] | 16 words stored, 16 loaded, 16 permutes | 2 KiB |
 //! | [`ByMatrixLoads`] | 16 words stored, 16 matrices loaded, 16 permutes | 2 KiB |
 //! | [`ByMatrices`] (sm_90a) | 16 matrices stored, 16 loaded | 2 KiB |
-//! | [`ByHalves`] (sm_90a) | real parts by shuffles, imaginary parts by matrices: 8 permutes, 8 shuffles, 24 selects, 8 matrices stored, 8 loaded | 1 KiB |
+//! | [`ByHalves`] (sm_90a) | 8 permutes, 8 shuffles, 24 selects, 8 matrices stored, 8 loaded | 1 KiB |
 //!
 //! Y' to Y takes 16 permutes in all of them.
 
@@ -24,8 +24,8 @@ pub trait Transposes {
     /// Z3' to Z3.
     ///
     /// # Safety
-    /// All 32 lanes of the warp execute it together. Shared memory starts at a multiple of 128 bytes and has the size that the
-    /// [module](self) says; no other warp uses it.
+    /// All 32 lanes of the warp execute it together. Shared memory starts at a multiple of 128 bytes and has the size
+    /// that the [module](self) says; no other warp uses it.
     unsafe fn z3(x: [u32; 16], memory: Self::Memory) -> [u32; 16];
 
     /// Y' to Y.
@@ -114,7 +114,8 @@ mod hopper {
         }
     }
 
-    /// Real parts by shuffles, imaginary parts by matrices, so that neither the shuffles' selects nor shared memory takes the whole load.
+    /// Real parts by shuffles, imaginary parts by matrices, so that neither the shuffles' selects nor shared memory
+    /// takes the whole load.
     #[derive(Debug, Clone, Copy)]
     pub enum ByHalves {}
 

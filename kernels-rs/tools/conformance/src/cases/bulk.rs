@@ -9,6 +9,10 @@ use fringes_device::mbarrier::*;
 use fringes_device::{GlobalMut, Shared};
 
 /// A barrier object at word `at` with one arrival to come, for all threads to use.
+///
+/// # Safety
+/// - All threads of the block call it together; words `at` and the next are shared memory that nobody uses, at a
+///   multiple of 8 bytes.
 #[inline(always)]
 pub(super) unsafe fn barrier_at(shared: Shared<u32>, at: usize) -> u32 {
     let mbarrier = shared.address(at);
@@ -21,6 +25,10 @@ pub(super) unsafe fn barrier_at(shared: Shared<u32>, at: usize) -> u32 {
 }
 
 /// `words` words of shared memory to the output.
+///
+/// # Safety
+/// - `shared` has `words` words that have been written, and a barrier followed; `output` has as many from `to` on.
+/// - Each of `threads` threads of the block calls it.
 #[inline(always)]
 pub(super) unsafe fn copy_out(shared: Shared<u32>, output: GlobalMut<u32>, to: usize, words: usize, threads: usize) {
     let mut i = tid_x() as usize;

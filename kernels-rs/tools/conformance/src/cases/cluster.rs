@@ -9,6 +9,9 @@ use fringes_device::index::*;
 use fringes_device::mbarrier::*;
 
 /// All threads of the cluster meet.
+///
+/// # Safety
+/// - All threads of the cluster call it together.
 #[inline(always)]
 unsafe fn meet() {
     barrier_cluster_arrive_release_aligned();
@@ -16,6 +19,10 @@ unsafe fn meet() {
 }
 
 /// A barrier object with `count` arrivals to come, for all threads of the cluster.
+///
+/// # Safety
+/// - All threads of the cluster call it together; words `at` and the next are shared memory that nobody uses, at a
+///   multiple of 8 bytes.
 #[inline(always)]
 unsafe fn cluster_barrier_at(shared: Shared<u32>, at: usize, count: u32) -> u32 {
     let mbarrier = shared.address(at);
@@ -39,7 +46,8 @@ kernels! {
         output.store(i, ld_shared_cluster_u32(mapa_shared_cluster_u32(shared.address(63 - i), 0)));
     }
 
-    /// Arrivals for several, waits that may sleep, and fences against the asynchronous proxy, which change nothing here.
+    /// Arrivals for several, waits that may sleep, and fences against the asynchronous proxy, which change nothing
+    /// here.
     #[threads(64)]
     fn mbarrier_try(input, output) covers [mbarrier_arrive_count_shared_b64, mbarrier_try_wait_shared_b64, mbarrier_try_wait_parity_shared_b64, fence_mbarrier_init_release_cluster, fence_proxy_async, fence_proxy_async_shared_cta, fence_proxy_async_global]
     with |case| case.capability(9, 0).input(|random| random.words(128)).output(128).shared(528) => {

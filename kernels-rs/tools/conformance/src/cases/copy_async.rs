@@ -31,6 +31,10 @@ macro_rules! copies {
 }
 
 /// Words of shared memory to the same words of the output.
+///
+/// # Safety
+/// - Both views have words `first` to `first + words - 1`, and this thread's copies to them are complete.
+/// - No other thread stores them.
 #[inline(always)]
 unsafe fn store_words(output: GlobalMut<u32>, first: usize, shared: Shared<u32>, words: usize) {
     let mut word = 0;
@@ -41,6 +45,10 @@ unsafe fn store_words(output: GlobalMut<u32>, first: usize, shared: Shared<u32>,
 }
 
 /// Starts a copy of 16 bytes for each of 64 threads.
+///
+/// # Safety
+/// - Both views have words `4 i` to `4 i + 3`, at a multiple of 16 bytes; nobody uses those of shared memory before a
+///   wait.
 #[inline(always)]
 unsafe fn start(shared: Shared<u32>, input: Global<u32>, i: usize) {
     cp_async_cg_shared_global_16(shared.address(4 * i), input.address(4 * i));

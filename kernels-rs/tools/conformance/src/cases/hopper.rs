@@ -96,7 +96,8 @@ kernels! {
         output.store(tid_x() as usize, d);
     }
 
-    /// Words handed on through shared memory across a cluster's barrier, in clusters of one block; and the indices of such clusters.
+    /// Words handed on through shared memory across a cluster's barrier, in clusters of one block; and the indices of
+    /// such clusters.
     #[threads(64)]
     fn across_cluster_barrier(input, output)
     covers [barrier_cluster_arrive_release_aligned, barrier_cluster_arrive_relaxed_aligned, barrier_cluster_wait_acquire_aligned, clusterid_x, clusterid_y, clusterid_z, nclusterid_x, nclusterid_y, nclusterid_z, cluster_ctaid_x, cluster_ctaid_y, cluster_ctaid_z, cluster_nctaid_x, cluster_nctaid_y, cluster_nctaid_z, cluster_ctarank, cluster_nctarank]

@@ -67,7 +67,8 @@ kernels! {
         let (i, shared) = (tid_x() as usize, Shared::<u32>::dynamic());
         let mbarrier = shared.address(128);
         if i == 0 {
-            // 32 that stay, 32 that leave in the first phase, 5 that thread 0 brings in the first phase and leave with it.
+            // 32 that stay, 32 that leave in the first phase, 5 that thread 0 brings in the first phase and leave with
+            // it.
             mbarrier_init_shared_b64(mbarrier, 69);
             mbarrier_arrive_nocomplete_shared_b64(mbarrier, 3);
             mbarrier_arrive_drop_shared_b64(mbarrier);

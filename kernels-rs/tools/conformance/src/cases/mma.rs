@@ -1,7 +1,7 @@
 //! Cases of products of matrices.
 //!
-//! The input is `A` by rows, `B` by columns, `C` by rows, each row or column of `A` and `B` in words of several elements; the output is
-//! `D` by rows. So the kernels show the layout of fragments as well.
+//! The input is `A` by rows, `B` by columns, `C` by rows, each row or column of `A` and `B` in words of several
+//! elements; the output is `D` by rows. So the kernels show the layout of fragments as well.
 
 use fringes_device::index::laneid;
 use fringes_device::mma::*;
@@ -53,7 +53,8 @@ unsafe fn store(output: GlobalMut<u32>, d: [u32; 4]) {
     output.store(wide(3), d[3]);
 }
 
-/// Declares the cases: kernel, intrinsic, registers of `A` and `B`; of floating-point ones the generator of factors and the judgement.
+/// Declares the cases: kernel, intrinsic, registers of `A` and `B`; of floating-point ones the generator of factors and
+/// the judgement.
 macro_rules! products {
     (integers { $($exact:ident, $integer:ident, $ia:literal $ib:literal;)* } floats { $($bound:ident, $float:ident, $fa:literal $fb:literal, $generator:ident, $formula:ident, $holds:ident;)* }
      halves { $($packed:ident, $half:ident, $ha:literal $hb:literal, $half_formula:ident, $half_holds:ident;)* }) => { kernels! {

@@ -11,7 +11,8 @@ use fringes_device::wgmma::Swizzle;
 
 use super::bulk::{barrier_at, copy_out};
 
-/// Words of the region that a load fills; a block has at most as many, and the second begins at a multiple of 1024 bytes.
+/// Words of the region that a load fills; a block has at most as many, and the second begins at a multiple of 1024
+/// bytes.
 const REGION: usize = 256;
 
 /// The tensor with the block stored at `coordinates` and zeros elsewhere, then the block as loaded, twice.
@@ -86,6 +87,10 @@ macro_rules! copies {
 }
 
 /// Undoes a permutation in both regions.
+///
+/// # Safety
+/// - All 64 threads of the block call it together, after a barrier behind the copies.
+/// - Both regions have `words` words, at most 256 and a multiple of what the permutation permutes.
 #[inline(always)]
 unsafe fn unswizzle(shared: Shared<u32>, swizzle: u32, words: usize) {
     if swizzle > 0 {

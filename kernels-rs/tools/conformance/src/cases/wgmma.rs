@@ -1,5 +1,5 @@
-//! Cases of `wgmma`. Every shape: a product over 128 bytes of K in four steps, with `A` from shared
-//! memory and from registers. The elements are small whole numbers, so that every sum is exact in whatever order; compared with the
+//! Cases of `wgmma`. Every shape: a product over 128 bytes of K in four steps, with `A` from shared memory and from
+//! registers. The elements are small whole numbers, so that every sum is exact in whatever order; compared with the
 //! product in integers.
 
 use fringes_device::Shared;
@@ -87,6 +87,10 @@ macro_rules! each_register {
 }
 
 /// `A` (64 rows of 128 bytes) and `B` (`columns` of them) into shared memory, permuted, seen by the tensor cores.
+///
+/// # Safety
+/// - All 128 threads of the block call it together; `input` and `shared` have `32 (64 + columns)` words, and nobody
+///   uses those of shared memory.
 #[inline(always)]
 unsafe fn place(input: fringes_device::Global<u32>, shared: Shared<u32>, columns: usize, swizzle: Swizzle) {
     let mut word = tid_x() as usize;
@@ -242,7 +246,13 @@ pub mod places {
         swizzle.row_bytes()
     }
 
-    /// A factor of 64 rows of 128 bytes of K: blocks of as many bytes of K as a row of the permutation has, each with all rows.
+    /// A factor of 64 rows of 128 bytes of K: blocks of as many bytes of K as a row of the permutation has, each with
+    /// all rows.
+    ///
+    /// # Safety
+    /// - All 128 threads of the block call it; `input` and `shared` have 2048 words from `first` on, and nobody uses
+    ///   those of shared memory.
+    /// - A fence for the tensor cores and a barrier follow.
     #[inline(always)]
     unsafe fn place_blocks(input: fringes_device::Global<u32>, shared: Shared<u32>, first: usize, swizzle: Swizzle) {
         let mut word = tid_x();
@@ -302,7 +312,8 @@ pub mod places {
         twice
     }
 
-    /// `A B` of factors whose lines of 128 bytes go along rows of `A` and columns of `B`: 64 lines of `A`, twice 64 of `B`.
+    /// `A B` of factors whose lines of 128 bytes go along rows of `A` and columns of `B`: 64 lines of `A`, twice 64 of
+    /// `B`.
     #[cfg(not(target_arch = "nvptx64"))]
     fn transposed(input: &[u32]) -> Vec<u32> {
         let element = |line: usize, at: usize| Kind::F16.elements(input[32 * line + at / 2])[at % 2];
@@ -394,7 +405,8 @@ pub mod places {
             over_k!(input, output, f32, Swizzle::Bytes32, |d, a, b, more| wgmma_mma_async_m64n64k8_f32_tf32_tf32(d, a, b, more));
         }
 
-        /// Factors that are contiguous along the rows of `A` and the columns of `B`, of which there are two lines of 128 bytes.
+        /// Factors that are contiguous along the rows of `A` and the columns of `B`, of which there are two lines of
+        /// 128 bytes.
         #[threads(128)]
         fn wgmma_f16_transposed(input, output) covers [wgmma_mma_async_m64n128k16_f32_f16_f16]
         with |case| case

@@ -1,8 +1,8 @@
-//! The way out: sums from fragments through shared memory to global memory.
+//! Epilogue: sums from fragments through shared memory to global memory.
 //!
-//! 16 rows of a warp at a time, so that it writes 32 neighbouring columns of a row at once. Each warp has 4 KiB of its own in the stages, in
-//! which nothing lies any more: all have passed the last barrier. 16 bytes hold the sums of two columns, XORed with the row's number so that
-//! both directions are free of bank conflicts.
+//! 16 rows of a warp at a time, so that it writes 32 neighbouring columns of a row at once. Each warp has 4 KiB of its
+//! own in the stages, in which nothing lies any more: all have passed the last barrier. 16 bytes hold the sums of two
+//! columns, XORed with the row's number so that both directions are free of bank conflicts.
 
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{GlobalMut, Shared, unroll};
@@ -27,7 +27,15 @@ pub(crate) struct Out<T> {
 }
 
 impl<T> Out<T> {
-    /// Writes or adds those of 16 rows from row `down` of the warp's part on, as far as they lie on or below the diagonal.
+    /// Writes or adds those of 16 rows from row `down` of the warp's part on, as far as they lie on or below the
+    /// diagonal.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together, `thread` being their number in the block; `down` is a multiple of 16
+    ///   within the warp's part.
+    /// - Shared memory has 4 KiB a warp, which nobody uses any more: all threads have passed the last barrier, and no
+    ///   copy is under way to it.
+    /// - `sums` has `inputs (inputs + 1) / 2` sums, of which no other warp uses this one's part.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
     pub(crate) unsafe fn put<F: Format, O: Order>(&self, down: u32, re: &[[F::Part; 4]; 4], im: &[[F::Part; 4]; 4])

@@ -1,22 +1,26 @@
 //! Both passes in one launch.
 //!
-//! The first pass waits for the memory and for the ways to it, the second one computes: blocks of both on one multiprocessor take less time than one after the other, and there is no
-//! launch at whose end multiprocessors are empty.
+//! The first pass waits for the memory and for the ways to it, the second one computes: blocks of both on one
+//! multiprocessor take less time than one after the other, and there is no launch at whose end multiprocessors are
+//! empty.
 //!
 //! # Order
-//! Blocks take *tickets*, numbers in the order in which they are taken, one after the other as long as there are any. Of three, one has a strip of the first pass and two have tiles of the second one, of a group that is
-//! `lag` groups earlier. Group `g` has place `g % ring` of the workspace. Two counters of a place say how often a block of the first pass has filled its
-//! part of it, and how often one of the second has read its:
+//! Blocks take *tickets*, numbers in the order in which they are taken, one after the other as long as there are any.
+//! Of three, one has a strip of the first pass and two have tiles of the second one, of a group that is `lag` groups
+//! earlier. Group `g` has place `g % ring` of the workspace. Two counters of a place say how often a block of the first
+//! pass has filled its part of it, and how often one of the second has read its:
 //!
 //! ```text
 //! strip of group g    waits until tiles of g / ring groups have been read      (the place is free)
 //! tile of group g     waits until strips of g / ring + 1 groups are there      (the points are there)
 //! ```
 //!
-//! What a block waits for has smaller tickets, as `lag < ring`. Of the tickets that are taken and not done, the smallest waits for nothing, and the block that has it is at it: nothing
-//! waits for ever, whatever order blocks begin in and however many there is room for. With `lag` groups of more blocks than run together, they hardly wait at all.
+//! What a block waits for has smaller tickets, as `lag < ring`. Of the tickets that are taken and not done, the
+//! smallest waits for nothing, and the block that has it is at it: nothing waits for ever, whatever order blocks begin
+//! in and however many there is room for. With `lag` groups of more blocks than run together, they hardly wait at all.
 //!
-//! A block signs for all its threads after a barrier by an atomic addition that releases at the GPU's scope; a load that acquires, and a barrier, are before what depends on it.
+//! A block signs for all its threads after a barrier by an atomic addition that releases at the GPU's scope; a load
+//! that acquires, and a barrier, are before what depends on it.
 
 use fringes_device::atomic::{atom_acq_rel_gpu_global_add_u32, ld_acquire_gpu_global_u32};
 use fringes_device::barrier::bar_sync_0;
@@ -29,21 +33,7 @@ use crate::butterfly::{Eight, Twiddled};
 use crate::job::Launch;
 use crate::{columns, rows};
 
-/// Most groups that the workspace has places for.
-pub const MOST_PLACES: u32 = 128;
-
-/// Most groups of a launch, so that numbers of tickets do not overflow.
-pub const MOST_GROUPS: u32 = 1 << 20;
-
-/// Counters: the next ticket, strips filled and tiles read of every place. They begin as zeros.
-pub const COUNTERS: u32 = 1 + 2 * MOST_PLACES;
-
-/// Bytes of shared memory of a block: those of either pass, and 16 more.
-pub const fn shared_bytes(rows: u32, radix: u32) -> u32 {
-    let first = columns::shared_bytes(1, radix);
-    let second = columns::THREADS / rows::threads(rows) * rows::shared_bytes(rows);
-    if first > second { first + 16 } else { second + 16 }
-}
+pub use fringes_kernel_abi::f_engine::fused::{COUNTERS, MOST_GROUPS, MOST_PLACES, parts, shared_bytes};
 
 /// What a ticket is for.
 #[derive(Clone, Copy)]
@@ -62,7 +52,8 @@ struct Work {
 /// Takes tickets and runs what they say, until there are no more.
 ///
 /// # Safety
-/// A block of [`columns::THREADS`] threads with the shared memory of both passes, all of which call it; `counters` are zeros when the grid begins.
+/// A block of [`columns::THREADS`] threads with the shared memory of both passes, all of which call it; `counters` are
+/// zeros when the grid begins.
 #[inline(always)]
 pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
     filter: columns::Arguments,
@@ -72,7 +63,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
 ) {
     let strips = ROWS / columns::STRIP;
     // Parts of a block with a tile each, and blocks of a group and two rows.
-    let parts = columns::THREADS / rows::threads(ROWS);
+    let parts = parts(ROWS);
     let tiles = columns::SLOTS / rows::slots(ROWS) / parts;
     let blocks = tiles * (RADIX / 2);
     // The ticket lies behind what the passes use.
@@ -94,8 +85,9 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
     }
     let strips_filled = |place: u32| counters.address((1 + place) as usize);
     let tiles_read = |place: u32| counters.address((1 + MOST_PLACES + place) as usize);
-    // What follows from the arguments is computed anew where it is needed, and takes no registers meanwhile. Which arguments these have to be, of each number of rows, so that no
-    // architecture's machine code spills a register, was found by trial.
+    // What follows from the arguments is computed anew where it is needed, and takes no registers meanwhile. Which
+    // arguments these have to be, of each number of rows, so that no architecture's machine code spills a register, was
+    // found by trial.
     let anew = |value: u32| opaque(value as i32) as u32;
     let work = |ticket: u32| {
         let (three, which) = (ticket / 3, ticket % 3);

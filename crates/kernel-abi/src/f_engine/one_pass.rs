@@ -1,0 +1,63 @@
+//! Any plan in one pass: a block has a job, whose spectra are in shared memory.
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// Most taps.
+pub const MOST_TAPS: u32 = 64;
+
+/// Most points of a spectrum that the kernels' arithmetic allows; shared memory sets a lower limit.
+pub const MOST_POINTS: u32 = 1 << 14;
+
+/// Most spectra of a job.
+pub const MOST_SLOTS: u32 = 1 << 10;
+
+/// Most bits of a job's samples, which are counted in 32 bits.
+pub const MOST_BITS: u64 = 1 << 31;
+
+/// Words after those of the last number that kernels load: four numbers are loaded where two may be the last.
+pub const PADDING: u64 = 2;
+
+/// Spectra that a thread filters together if they are a step apart, a job has more than [`FEW`] and samples are
+/// integers: the registers of a thread, 128, hold no more, and of floats not as many.
+pub const MANY: usize = 6;
+
+/// Spectra that a thread filters together otherwise.
+pub const FEW: usize = 4;
+
+/// Pieces of 16 bytes of a spectrum's entry.
+pub const ENTRY: u32 = 2;
+
+/// Place of a point within its slot: rows of 16 points, 128 bytes, and one point between them, so that neither
+/// neighbours nor points 16, 32, 64, ... apart share banks.
+#[inline(always)]
+pub const fn place(point: u32) -> u32 {
+    point + point / 16
+}
+
+/// Points from slot to slot, 4 more than a multiple of 16, so that a point's values of neighbouring spectra share few
+/// banks.
+#[inline(always)]
+pub const fn slot(points: u32) -> u32 {
+    let used = place(points - 1) + 1;
+    used + (4u32.wrapping_sub(used) & 15)
+}
+
+/// Bytes of shared memory for `slots` spectra of `points` points.
+#[inline(always)]
+pub const fn shared_bytes(points: u32, slots: u32) -> u32 {
+    slots * (slot(points) * 8 + ENTRY * 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_have_places_of_their_own_within_their_slot() {
+        for points in 1..600 {
+            assert!((1..points).all(|point| place(point) > place(point - 1)));
+            assert!(place(points - 1) < slot(points) && slot(points) % 16 == 4);
+        }
+    }
+}
