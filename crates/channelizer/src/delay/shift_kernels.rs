@@ -2,8 +2,9 @@
 
 use fringes_gpu::{BufferView, BufferViewMut, Device, Stream, args};
 
-use super::kernels::{SHIFT, Stepping, length, numbers};
+use super::kernels::{Stepping, length, numbers};
 use super::layout::{ShiftShape, product};
+use super::texts;
 use crate::ChannelizerError;
 
 /// Samples of a row, at most.
@@ -33,7 +34,7 @@ impl ShiftKernels {
     /// # Errors
     /// [`TypesError::Gpu`](fringes_types::TypesError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
-        let module = device.load(&SHIFT)?;
+        let module = device.load(&texts::DELAY_SHIFT)?;
         Ok(Self { pieces: Stepping::load(&module, "shift")?, bytes: Stepping::load(&module, "shift_any")? })
     }
 

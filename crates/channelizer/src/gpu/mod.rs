@@ -17,6 +17,7 @@ mod kernels;
 pub(crate) mod samples;
 pub mod shape;
 pub mod tables;
+mod texts;
 
 pub use chunk::{DeviceChunk, DeviceSamples, PADDING_WORDS, Staging};
 pub use filter::{DeviceFilter, FilterShape};

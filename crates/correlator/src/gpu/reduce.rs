@@ -3,7 +3,8 @@
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, Module, Stream, args};
 use fringes_types::{BaselineOrder, Complex, Inputs};
 
-use super::pack::{PTX, Stepping, THREADS, aligned_to, length, numbers};
+use super::pack::{Stepping, THREADS, aligned_to, length, numbers};
+use super::texts;
 use crate::CorrelatorError;
 use crate::layout::product;
 
@@ -186,7 +187,7 @@ impl ReduceKernels {
     /// # Errors
     /// [`CorrelatorError::Gpu`] with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
-        let module = device.load(&PTX)?;
+        let module = device.load(&texts::CORRELATOR_DATA)?;
         let load = |name, shared_bytes| Stepping::load(&module, name, shared_bytes);
         let full_bytes = (TILE * TILE * size_of::<Complex<i32>>()) as u32;
         Ok(Self {
