@@ -5,9 +5,10 @@
 //!   `fringes-device`: no `asm!` and no raw pointer in them;
 //! - comments of kernels keep to the width of the code, 120 columns, which rustfmt does not see to;
 //! - no file names a path of somebody's machine or a package registry's host;
+//! - every published crate has the licences' texts, which are the workspace's;
 //! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
@@ -27,7 +28,13 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             faults.extend(forbidden(&text).map(|(line, what)| format!("{file}:{line}: names {what}")));
         }
     }
-    faults.extend(newer_dependencies(root)?);
+    let metadata = metadata(root)?;
+    for package in metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id)) {
+        if let Some(folder) = package.manifest_path.parent().filter(|_| package.publish.is_none()) {
+            faults.extend(without_licences(root, folder));
+        }
+    }
+    faults.extend(newer_dependencies(&metadata)?);
     if faults.is_empty() { Ok(()) } else { Err(format!("{} faults\n{}", faults.len(), faults.join("\n"))) }
 }
 
@@ -111,6 +118,7 @@ struct Metadata {
 #[derive(Deserialize)]
 struct Package {
     id: String,
+    manifest_path: PathBuf,
     name: String,
     version: String,
     rust_version: Option<String>,
@@ -139,11 +147,26 @@ struct DependencyKind {
     kind: Option<String>,
 }
 
-/// Normal dependencies of published crates that ask for a newer Rust than the workspace does.
-fn newer_dependencies(root: &Path) -> Result<Vec<String>, String> {
+/// What cargo knows of the workspace and its dependencies.
+fn metadata(root: &Path) -> Result<Metadata, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let text = output(Command::new(cargo).current_dir(root).args(["metadata", "--format-version", "1"]))?;
-    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Licences that a published crate lacks, or has other texts of than the workspace.
+fn without_licences(root: &Path, folder: &Path) -> Vec<String> {
+    let texts = ["LICENSE-MIT", "LICENSE-APACHE"].into_iter();
+    let other = |name: &&str| {
+        let own = std::fs::read(folder.join(name)).ok();
+        own.is_none() || own != std::fs::read(root.join(name)).ok()
+    };
+    let shown = folder.strip_prefix(root).unwrap_or(folder).display();
+    texts.filter(other).map(|name| format!("{shown}/{name} is not the workspace's text; link it to that")).collect()
+}
+
+/// Normal dependencies of published crates that ask for a newer Rust than the workspace does.
+fn newer_dependencies(metadata: &Metadata) -> Result<Vec<String>, String> {
     let package = |id: &str| metadata.packages.iter().find(|package| package.id == id);
     let published = |id: &&String| package(id).is_some_and(|package| package.publish.is_none());
     let mut pending: Vec<&str> = metadata.workspace_members.iter().filter(published).map(String::as_str).collect();
@@ -189,6 +212,23 @@ fn output(command: &mut Command) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crate_without_the_licences_texts_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("crates/some");
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            std::fs::write(root.path().join(name), name).unwrap();
+        }
+        std::fs::write(folder.join("LICENSE-MIT"), "LICENSE-MIT").unwrap();
+        let faults = without_licences(root.path(), &folder);
+        assert_eq!(faults, ["crates/some/LICENSE-APACHE is not the workspace's text; link it to that"]);
+        std::fs::write(folder.join("LICENSE-APACHE"), "other").unwrap();
+        assert_eq!(without_licences(root.path(), &folder).len(), 1);
+        std::fs::write(folder.join("LICENSE-APACHE"), "LICENSE-APACHE").unwrap();
+        assert_eq!(without_licences(root.path(), &folder), [""; 0]);
+    }
 
     #[test]
     fn device_code_is_held_to_no_std_and_to_the_device_crate() {

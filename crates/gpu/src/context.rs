@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::sys;
 
 use crate::driver::{self, Doing};
-use crate::module::LoadedModule;
+use crate::module::{LoadedModule, TextKey};
 use crate::{DeviceInfo, GpuError};
 
 /// A handle of the driver: a name, not memory that we read.
@@ -49,8 +49,8 @@ pub(crate) struct Context {
     pub(crate) device: sys::CUdevice,
     pub(crate) owner: Owner,
     pub(crate) info: DeviceInfo,
-    /// Modules by their PTX text.
-    modules: Mutex<HashMap<String, Arc<LoadedModule>>>,
+    /// Modules by where their PTX text is.
+    modules: Mutex<HashMap<TextKey, Arc<LoadedModule>>>,
 }
 
 impl Context {
@@ -73,7 +73,7 @@ impl Context {
     }
 
     /// The modules that are loaded.
-    pub(crate) fn modules(&self) -> MutexGuard<'_, HashMap<String, Arc<LoadedModule>>> {
+    pub(crate) fn modules(&self) -> MutexGuard<'_, HashMap<TextKey, Arc<LoadedModule>>> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

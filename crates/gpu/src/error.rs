@@ -1,6 +1,6 @@
 //! What can go wrong on the way to a GPU and on it.
 
-use fringes_kernel_declaration::DeclarationError;
+use fringes_kernel_declaration::{DeclarationError, InflateError};
 
 /// Any failure of this crate.
 ///
@@ -165,6 +165,9 @@ pub enum GpuError {
     /// A PTX text with a declaration that cannot be read.
     #[error("kernel declaration in PTX: {0}")]
     Declaration(#[from] DeclarationError),
+    /// A compressed PTX text that cannot be inflated.
+    #[error("PTX of the program: {0}")]
+    PtxInflate(#[from] InflateError),
     /// A PTX text that holds a zero byte.
     #[error("a PTX text holds a zero byte at {position}")]
     PtxText {

@@ -92,7 +92,7 @@ pub use launch::{LaunchConfig, check_launch};
 pub use module::Module;
 pub use pinned::PinnedBuffer;
 pub use pool::{BufferPool, PoolStatistics};
-pub use ptx::{PtxSet, PtxTarget};
+pub use ptx::{PtxSet, PtxTarget, PtxText};
 pub use stream::Stream;
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorLayout, TensorMap, TensorView};
 pub use timing::{Timing, time};

@@ -1,5 +1,7 @@
 //! Modules: PTX texts, compiled by the driver for a device.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
@@ -8,7 +10,8 @@ use fringes_kernel_declaration::KernelDeclaration;
 
 use crate::context::Handle;
 use crate::driver::{self, Failure};
-use crate::{Device, GpuError, PtxSet, PtxTarget};
+use crate::ptx::TextPlace;
+use crate::{Device, GpuError, PtxSet, PtxTarget, PtxText};
 
 /// A PTX text that is loaded on a device, with the kernels that it declares.
 ///
@@ -30,13 +33,22 @@ pub(crate) struct LoadedModule {
     pub(crate) parameters: Vec<usize>,
 }
 
+/// What a context knows a loaded module by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum TextKey {
+    /// A text of the program, by its place there: nothing of the text is hashed, compared or kept.
+    Program(TextPlace),
+    /// A text that came at run time, by itself: its memory may have held another one.
+    Loaded(Box<str>),
+}
+
 impl Device {
-    /// Loads the text of a set that is best for this device.
+    /// Loads the text of a set that is best for this device. What is loaded already is found without reading the text.
     ///
     /// # Errors
     /// [`GpuError::Compile`] with the compiler's log, [`GpuError::Declaration`], and what the driver answers.
     pub fn load(&self, set: &PtxSet) -> Result<Module, GpuError> {
-        self.load_text(set.choose(self.info().compute_capability).1)
+        self.load_stored(set.choose(self.info().compute_capability).1)
     }
 
     /// Loads the text of a set for just this target.
@@ -57,7 +69,7 @@ impl Device {
                 actual: target.name().into(),
             });
         }
-        self.load_text(text)
+        self.load_stored(text)
     }
 
     /// Loads a PTX text that is no part of the program: one that was read or made at run time.
@@ -68,24 +80,45 @@ impl Device {
     /// # Safety
     /// What the text declares of its kernels is true: their parameters, and that those declared `safe` stay inside their views.
     pub unsafe fn load_ptx(&self, ptx: &str) -> Result<Module, GpuError> {
-        self.load_text(ptx)
+        self.load_once(TextKey::Loaded(ptx.into()), || Ok(Cow::Borrowed(ptx)))
     }
 
-    fn load_text(&self, ptx: &str) -> Result<Module, GpuError> {
+    fn load_stored(&self, text: PtxText) -> Result<Module, GpuError> {
+        self.load_once(TextKey::Program(text.place()), || text.read())
+    }
+
+    /// The module of a key, which is compiled from the text that `read` gives unless it is there.
+    fn load_once<'a>(
+        &self,
+        key: TextKey,
+        read: impl FnOnce() -> Result<Cow<'a, str>, GpuError>,
+    ) -> Result<Module, GpuError> {
         // Held while compiling, so that two threads do not compile the same text.
-        let mut modules = self.context.modules();
-        if let Some(loaded) = modules.get(ptx) {
-            return Ok(Module { device: self.clone(), loaded: Arc::clone(loaded) });
-        }
-        let declarations: Vec<_> = KernelDeclaration::all(ptx)?.into_iter().map(Arc::new).collect();
-        let parameters = declarations.iter().map(|kernel| parameters_of(ptx, &kernel.name)).collect();
-        let target = target_of(ptx);
-        let span = tracing::info_span!("compile", gpu = self.info().index, target = %target);
-        let raw = span.in_scope(|| compile(self, ptx, &target))?;
-        let loaded = Arc::new(LoadedModule { raw: Handle(raw), target, declarations, parameters });
-        modules.insert(ptx.to_owned(), Arc::clone(&loaded));
+        let loaded = found_or_made(&mut self.context.modules(), key, || {
+            let ptx = read()?;
+            let declarations: Vec<_> = KernelDeclaration::all(&ptx)?.into_iter().map(Arc::new).collect();
+            let parameters = declarations.iter().map(|kernel| parameters_of(&ptx, &kernel.name)).collect();
+            let target = target_of(&ptx);
+            let span = tracing::info_span!("compile", gpu = self.info().index, target = %target);
+            let raw = span.in_scope(|| compile(self, ptx, &target))?;
+            Ok(LoadedModule { raw: Handle(raw), target, declarations, parameters })
+        })?;
         Ok(Module { device: self.clone(), loaded })
     }
+}
+
+/// The value of a key, made if it is not there. What cannot be made leaves nothing.
+fn found_or_made<T>(
+    known: &mut HashMap<TextKey, Arc<T>>,
+    key: TextKey,
+    make: impl FnOnce() -> Result<T, GpuError>,
+) -> Result<Arc<T>, GpuError> {
+    if let Some(found) = known.get(&key) {
+        return Ok(Arc::clone(found));
+    }
+    let made = Arc::new(make()?);
+    known.insert(key, Arc::clone(&made));
+    Ok(made)
 }
 
 impl Module {
@@ -121,9 +154,9 @@ fn target_of(ptx: &str) -> String {
 }
 
 /// Has the driver compile and load a text.
-fn compile(device: &Device, ptx: &str, target: &str) -> Result<sys::CUmodule, GpuError> {
+fn compile(device: &Device, ptx: Cow<'_, str>, target: &str) -> Result<sys::CUmodule, GpuError> {
     const LOG_BYTES: usize = 16 << 10;
-    let text = CString::new(ptx).map_err(|zero| GpuError::PtxText { position: zero.nul_position() })?;
+    let text = CString::new(ptx.into_owned()).map_err(|zero| GpuError::PtxText { position: zero.nul_position() })?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options =
         [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
@@ -159,7 +192,28 @@ fn compile(device: &Device, ptx: &str, target: &str) -> Result<sys::CUmodule, Gp
 
 #[cfg(test)]
 mod tests {
-    use super::target_of;
+    use super::*;
+
+    #[test]
+    fn a_text_of_the_program_is_read_once_and_what_fails_is_tried_again() {
+        static TEXT: &str = ".target sm_80";
+        let mut known: HashMap<TextKey, Arc<u32>> = HashMap::new();
+        let key = || TextKey::Program(PtxText::plain(TEXT).place());
+        let error = GpuError::PtxText { position: 3 };
+        assert_eq!(found_or_made(&mut known, key(), || Err(error.clone())), Err(error));
+        assert!(known.is_empty());
+        assert_eq!(found_or_made(&mut known, key(), || Ok(7)).as_deref(), Ok(&7));
+        let again = found_or_made(&mut known, key(), || unreachable!("it is there"));
+        assert_eq!(again.as_deref(), Ok(&7));
+        // The same words from elsewhere are another text, and the same words at run time are one.
+        let moved = TextKey::Program(PtxText::plain(String::from(TEXT).leak()).place());
+        assert_eq!(found_or_made(&mut known, moved, || Ok(8)).as_deref(), Ok(&8));
+        for made in [9, 10] {
+            let read = TextKey::Loaded(String::from(TEXT).into());
+            assert_eq!(found_or_made(&mut known, read, || Ok(made)).as_deref(), Ok(&9));
+        }
+        assert_eq!(known.len(), 3);
+    }
 
     #[test]
     fn a_texts_target_is_found() {

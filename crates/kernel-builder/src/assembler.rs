@@ -57,13 +57,18 @@ impl Assembler {
         &self.version
     }
 
+    /// How `ptxas` is called for an architecture, beside the names of files.
+    pub fn arguments(arch: &str) -> [String; 2] {
+        ["-v".into(), format!("-arch={arch}")]
+    }
+
     /// Assembles a file of PTX for one architecture, such as `sm_120`, into `cubin`.
     ///
     /// # Errors
     /// [`BuildError::Command`] with what `ptxas` says.
     pub fn assemble(&self, ptx: &Path, arch: &str, cubin: &Path) -> Result<Assembly, BuildError> {
         let mut command = Command::new(&self.path);
-        command.arg("-v").arg(format!("-arch={arch}")).arg(ptx).arg("-o").arg(cubin);
+        command.args(Self::arguments(arch)).arg(ptx).arg("-o").arg(cubin);
         // `ptxas -v` reports on its standard error.
         let output = command.output().map_err(|source| BuildError::Start { program: "ptxas".into(), source })?;
         let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();

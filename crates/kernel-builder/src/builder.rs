@@ -38,9 +38,36 @@ pub struct Built {
     pub isa: PtxIsa,
     /// What `rustc --version` says of the compiler, with its version of LLVM.
     pub compiler: String,
+    /// [`CudaBuilder::options`] of the build.
+    pub options: String,
     /// What it was made from.
     pub sources: Sources,
 }
+
+/// Flags of every crate that is compiled for the device, beside those for the architecture and for paths of the
+/// machine.
+const FLAGS: [&str; 2] = [
+    // The PTX is what the compiler writes; there is nothing to link.
+    "-Clinker=true",
+    "-Zlocation-detail=none",
+];
+
+/// Settings of cargo's release profile.
+const PROFILE: [(&str, &str); 9] = [
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3"),
+    ("CARGO_PROFILE_RELEASE_LTO", "fat"),
+    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1"),
+    ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+    ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
+    ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "false"),
+    ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false"),
+    ("CARGO_PROFILE_RELEASE_STRIP", "none"),
+    ("CARGO_PROFILE_RELEASE_INCREMENTAL", "false"),
+];
+
+/// What cargo is told to build.
+const COMMAND: [&str; 8] =
+    ["rustc", "--release", "--lib", "--crate-type", "cdylib", "-Zbuild-std=core", "--target", TARGET];
 
 impl CudaBuilder {
     /// A builder for the kernel crate in `folder`, relative to the current folder (in a build script: the package's own).
@@ -115,12 +142,39 @@ impl CudaBuilder {
         self
     }
 
+    /// All that the PTX depends on beside its sources and the compiler: architecture, version of PTX, features, cfgs,
+    /// and how cargo and rustc are called. Paths of the machine are not in it, as they are not in the PTX.
+    #[must_use = "it only says"]
+    pub fn options(&self) -> String {
+        let mut text = format!("architecture {}\nPTX {}\n", self.arch, self.chosen_isa());
+        let mut line = |word: &str, value: &str| {
+            text.push_str(word);
+            text.push_str(value);
+            text.push('\n');
+        };
+        let mut features = self.features.clone();
+        features.sort_unstable();
+        features.dedup();
+        features.iter().for_each(|feature| line("feature ", feature));
+        self.cfgs.iter().for_each(|cfg| line("cfg ", cfg));
+        FLAGS.iter().for_each(|flag| line("flag ", flag));
+        PROFILE.iter().for_each(|(name, value)| line("profile ", &format!("{name}={value}")));
+        line("cargo ", &COMMAND.join(" "));
+        line("panics ", if self.allow_panics { "allowed" } else { "refused" });
+        text
+    }
+
+    /// The version of PTX to write.
+    fn chosen_isa(&self) -> PtxIsa {
+        self.isa.unwrap_or(self.arch.default_isa())
+    }
+
     /// Builds.
     ///
     /// # Errors
     /// [`BuildError`]: no fitting compiler, the compiler's own errors, or PTX that was refused.
     pub fn build(self) -> Result<Built, BuildError> {
-        let isa = self.isa.unwrap_or(self.arch.default_isa());
+        let (isa, options) = (self.chosen_isa(), self.options());
         if isa < self.arch.least_isa() {
             return Err(BuildError::OldIsa { arch: self.arch, isa });
         }
@@ -149,7 +203,7 @@ impl CudaBuilder {
         let path = self.copy_to.unwrap_or_else(|| assembly.with_extension("ptx"));
         write_if_changed(&path, &ptx)?;
         let compiler = format!("{}, LLVM {}", toolchain.version, toolchain.llvm);
-        Ok(Built { ptx, path, kernels, arch: self.arch, isa, compiler, sources })
+        Ok(Built { ptx, path, kernels, arch: self.arch, isa, compiler, options, sources })
     }
 
     /// The folder for what the compiler leaves.
@@ -169,13 +223,11 @@ impl CudaBuilder {
         let mut flags = vec![
             format!("-Ctarget-cpu={}", self.arch),
             format!("-Ctarget-feature=+{}", isa.feature()),
-            // The PTX is what the compiler writes; there is nothing to link.
-            "-Clinker=true".into(),
-            "-Zlocation-detail=none".into(),
             format!("--remap-path-prefix={}=workspace", sources.workspace.display()),
             format!("--remap-path-prefix={}=rust", toolchain.sysroot.join("lib/rustlib/src/rust").display()),
             format!("--cfg=fringes_{}", self.arch),
         ];
+        flags.extend(FLAGS.map(String::from));
         if let Some(home) =
             std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cargo")))
         {
@@ -204,18 +256,8 @@ impl CudaBuilder {
         let mut command = inner(toolchain);
         command
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
-            .envs([
-                ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3"),
-                ("CARGO_PROFILE_RELEASE_LTO", "fat"),
-                ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1"),
-                ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
-                ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
-                ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "false"),
-                ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "false"),
-                ("CARGO_PROFILE_RELEASE_STRIP", "none"),
-                ("CARGO_PROFILE_RELEASE_INCREMENTAL", "false"),
-            ])
-            .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "-Zbuild-std=core", "--target", TARGET])
+            .envs(PROFILE)
+            .args(COMMAND)
             .arg("--manifest-path")
             .arg(sources.folders[0].join("Cargo.toml"))
             .arg("--target-dir")

@@ -16,9 +16,10 @@
 //! # }
 //! ```
 //!
-//! The kernel crate is an ordinary library whose kernels are declared with `fringes_device::kernel!`. The builder reads those
-//! declarations from the PTX, writes their launch bounds into the entries' headers as directives, and refuses PTX in which
-//! declarations and entries disagree, that can panic, or that names paths of the machine.
+//! The kernel crate is an ordinary library whose kernels are declared with `fringes_device::kernel!`. The builder reads
+//! those declarations from the PTX, writes their launch bounds into the entries' headers as directives, takes out
+//! comments, and refuses PTX in which declarations and entries disagree, that can panic, or that names paths of the
+//! machine.
 //!
 //! The same sources and the same compiler give the same PTX, byte for byte, on every machine.
 //!
@@ -40,6 +41,7 @@ mod toolchain;
 pub use arch::{Arch, PtxIsa};
 pub use assembler::{Assembler, Assembly, Usage};
 pub use builder::{Built, CudaBuilder};
+pub use directives::without_comments;
 pub use error::BuildError;
 pub use fringes_kernel_declaration::{KernelDeclaration, LaunchBounds};
 pub use sass::{Disassembler, Instructions};

@@ -42,12 +42,15 @@ impl Disassembler {
         &self.version
     }
 
+    /// How `nvdisasm` is called, beside the name of the file.
+    pub const ARGUMENTS: [&str; 1] = ["-c"];
+
     /// Counts the instructions of every function in a file of machine code.
     ///
     /// # Errors
     /// Those of running `nvdisasm`.
     pub fn count(&self, cubin: &Path) -> Result<BTreeMap<String, Instructions>, BuildError> {
-        Ok(count(&cargo::output(Command::new(&self.path).arg("-c").arg(cubin))?))
+        Ok(count(&cargo::output(Command::new(&self.path).args(Self::ARGUMENTS).arg(cubin))?))
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Sources {
     /// Names and folders of the packages, and names and versions of those from registries.
     local: BTreeMap<String, PathBuf>,
     remote: Vec<String>,
+    /// What the manifests of the packages say of their compilation, by name.
+    manifests: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -44,12 +46,55 @@ struct Package {
     source: Option<String>,
     manifest_path: PathBuf,
     targets: Vec<Target>,
+    edition: String,
+    features: BTreeMap<String, Vec<String>>,
+    dependencies: Vec<Requirement>,
+}
+
+/// A line under `[dependencies]`. Which version it became is known from the packages.
+#[derive(Deserialize)]
+struct Requirement {
+    name: String,
+    rename: Option<String>,
+    kind: Option<String>,
+    target: Option<String>,
+    optional: bool,
+    uses_default_features: bool,
+    features: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Target {
     name: String,
     kind: Vec<String>,
+}
+
+impl Package {
+    /// What the manifest says of the compilation, workspace inheritance resolved: edition, features, dependencies. Not
+    /// what has no part in it: descriptions, lints, metadata, development dependencies, and where path dependencies
+    /// lie.
+    fn compilation(&self) -> String {
+        let mut text = format!("edition {}\n", self.edition);
+        for (feature, needs) in &self.features {
+            let _ = writeln!(text, "feature {feature}: {needs:?}"); // writing to a String cannot fail
+        }
+        let compiled = self.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev"));
+        let mut lines: Vec<String> = compiled.map(Requirement::line).collect();
+        lines.sort();
+        text + &lines.concat()
+    }
+}
+
+impl Requirement {
+    fn line(&self) -> String {
+        let mut features = self.features.clone();
+        features.sort();
+        let Self { name, rename, kind, target, optional, uses_default_features, .. } = self;
+        format!(
+            "dependency {name} as {rename:?}, kind {kind:?}, target {target:?}, optional {optional}, \
+             default features {uses_default_features}, features {features:?}\n"
+        )
+    }
 }
 
 #[derive(Deserialize)]
@@ -102,7 +147,7 @@ impl Sources {
             metadata.packages.iter().find(|package| package.manifest_path == manifest).ok_or_else(no_package)?;
         let is_library = |target: &&Target| target.kind.iter().any(|kind| kind.ends_with("lib"));
         let library = package.targets.iter().find(is_library).ok_or_else(no_package)?.name.replace('-', "_");
-        let (mut local, mut remote) = (BTreeMap::new(), Vec::new());
+        let (mut local, mut remote, mut manifests) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         let (mut pending, mut seen) = (vec![package.id.as_str()], Vec::new());
         while let Some(id) = pending.pop() {
             if seen.contains(&id) {
@@ -113,6 +158,7 @@ impl Sources {
                 match (&package.source, package.manifest_path.parent()) {
                     (None, Some(folder)) => {
                         local.insert(package.name.clone(), folder.to_path_buf());
+                        manifests.insert(package.name.clone(), package.compilation());
                     }
                     _ => remote.push(format!("{} {}", package.name, package.version)),
                 }
@@ -133,6 +179,7 @@ impl Sources {
             target: metadata.target_directory,
             local,
             remote,
+            manifests,
         })
     }
 
@@ -154,8 +201,10 @@ impl Sources {
         Ok(files)
     }
 
-    /// SHA-256 over names and contents of [`files`](Self::files), versions of dependencies from registries, and the version of the
-    /// directives that the builder writes.
+    /// SHA-256 over names and contents of [`files`](Self::files), versions of dependencies from registries, and the
+    /// version of the directives that the builder writes. Of each `Cargo.toml` it takes what has a part in the
+    /// compilation, as cargo reads it: edition, features and dependencies with their features. So packages may move,
+    /// and be described anew.
     ///
     /// # Errors
     /// [`BuildError::File`] for what cannot be read.
@@ -165,7 +214,13 @@ impl Sources {
         for package in &self.remote {
             hash.update(format!("package {package}\n"));
         }
+        for (name, text) in &self.manifests {
+            hash.update(format!("manifest {name} {}\n{text}", text.len()));
+        }
         for (name, path) in self.files()? {
+            if self.local.contains_key(name.strip_suffix("/Cargo.toml").unwrap_or_default()) {
+                continue; // its part in the compilation is above
+            }
             let contents = std::fs::read(&path).map_err(BuildError::file(&path))?;
             hash.update(format!("file {name} {}\n", contents.len()));
             hash.update(contents);
@@ -257,6 +312,35 @@ mod tests {
         std::fs::write(root.path().join("device/src/lib.rs"), "").unwrap();
         std::fs::write(root.path().join("kernels/src/inner/mod.rs"), "").unwrap();
         assert_eq!(hash(), first);
+    }
+
+    #[test]
+    fn hash_follows_what_manifests_say_of_the_compilation() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = packages(root.path());
+        let hash = || Sources::of(&folder).unwrap().hash().unwrap();
+        let (path, first) = (folder.join("Cargo.toml"), hash());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        for (from, to) in [
+            ("edition = \"2024\"", "edition = \"2021\""),
+            ("[dependencies]", "[features]\nwide = []\n[dependencies]"),
+            ("\"../device\" }", "\"../device\", default-features = false }"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            write(&text.replacen(from, to, 1));
+            assert_ne!(hash(), first, "{to}");
+        }
+        let described = "edition = \"2024\"\ndescription = \"Kernels\"\nmetadata.fringes.archs = [\"sm_80\"]";
+        write(&text.replacen("edition = \"2024\"", described, 1));
+        assert_eq!(hash(), first, "descriptions and metadata are not compiled");
+        // A dependency elsewhere in the workspace is the same dependency.
+        std::fs::create_dir(root.path().join("below")).unwrap();
+        std::fs::rename(root.path().join("device"), root.path().join("below/device")).unwrap();
+        let members = "[workspace]\nmembers = [\"kernels\", \"below/device\", \"tools\"]\nresolver = \"3\"\n";
+        std::fs::write(root.path().join("Cargo.toml"), members).unwrap();
+        write(&text.replace("../device", "../below/device"));
+        assert_eq!(hash(), first, "the same files elsewhere");
     }
 
     #[test]

@@ -50,14 +50,19 @@ fn kernel_crates_become_ptx_or_typed_errors() {
     let names: Vec<&str> = built.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
     assert_eq!(names, ["scale"]);
 
+    let comments = built.ptx.lines().filter(|line| line.trim_start().starts_with("//"));
+    assert_eq!(comments.collect::<Vec<_>>(), ["//@kernel scale(x: u64, n: u32) threads=64"]);
+
     // The same sources elsewhere: the same text, byte for byte.
     let elsewhere = build("else/where", SCALE).unwrap();
     assert_eq!(elsewhere.ptx, built.ptx);
     assert_eq!(elsewhere.sources.hash().unwrap(), built.sources.hash().unwrap());
 
-    let of_arch =
-        SCALE.replace("*x = factor", "if cfg!(fringes_sm_80) { core::arch::asm!(\"// only here\") } *x = factor");
-    assert!(build("here", &of_arch).unwrap().ptx.contains("// only here"));
+    let of_arch = SCALE.replace(
+        "*x = factor",
+        "if cfg!(fringes_sm_80) { core::arch::asm!(\"membar.sys; // only here\") } *x = factor",
+    );
+    assert!(build("here", &of_arch).unwrap().ptx.contains("membar.sys; // only here"));
 
     let panics = SCALE.replace("*x = factor(x, n)", "let a = [n, 1, 2]; *x = a[*x as usize] as f32");
     let error = build("here", &panics).unwrap_err();
@@ -67,8 +72,10 @@ fn kernel_crates_become_ptx_or_typed_errors() {
     assert!(matches!(build("here", &undeclared), Err(BuildError::Undeclared { name }) if name == "scale"));
     assert!(matches!(build("here", ""), Err(BuildError::NoKernels { package }) if package == "scale"));
 
-    let path =
-        SCALE.replace("*x = factor", "core::arch::asm!(concat!(\"// \", env!(\"CARGO_MANIFEST_DIR\"))); *x = factor");
+    let path = SCALE.replace(
+        "*x = factor",
+        "core::arch::asm!(concat!(\"membar.sys; // \", env!(\"CARGO_MANIFEST_DIR\"))); *x = factor",
+    );
     assert!(matches!(build("here", &path), Err(BuildError::MachinePath { .. })));
 
     let error = build("here", "no Rust").unwrap_err();

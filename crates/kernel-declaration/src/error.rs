@@ -1,4 +1,4 @@
-//! What can be wrong with a declaration.
+//! What can be wrong with a declaration, or with a compressed text.
 
 /// A declaration that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,5 +33,25 @@ pub enum DeclarationError {
     Bound {
         /// What came.
         text: String,
+    },
+}
+
+/// Bytes that are no compressed text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InflateError {
+    /// They are damaged, or were never compressed.
+    #[error("{bytes} bytes are no compressed text: {reason}")]
+    Damaged {
+        /// How many came.
+        bytes: usize,
+        /// What the decompressor says.
+        reason: String,
+    },
+    /// What was compressed is no UTF-8.
+    #[error("what was compressed is no UTF-8 text from byte {position} on")]
+    NoText {
+        /// The first byte that is none.
+        position: usize,
     },
 }

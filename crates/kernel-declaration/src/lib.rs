@@ -21,15 +21,20 @@
 //! assert_eq!(kernels[0].bounds.threads, Some([256, 1, 1]));
 //! # Ok::<(), fringes_kernel_declaration::DeclarationError>(())
 //! ```
+//!
+//! A PTX text travels compressed inside a program: [`deflate_folder`] is for the build script of a library that has PTX
+//! files, [`inflate`] for who loads them.
 
 mod bounds;
+mod deflate;
 mod element;
 mod error;
 mod parameter;
 
 pub use bounds::LaunchBounds;
+pub use deflate::{deflate, deflate_folder, inflate};
 pub use element::Element;
-pub use error::DeclarationError;
+pub use error::{DeclarationError, InflateError};
 pub use parameter::{Access, Parameter, ParameterKind};
 
 /// The text that opens a declaration's line.

@@ -11,7 +11,16 @@ use super::manifest::KernelUsage;
 const PORTABLE: [&str; 6] = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];
 
 /// Architectures whose machine instructions are counted.
-const COUNTED: [&str; 2] = ["sm_80", "sm_90a"];
+pub(super) const COUNTED: [&str; 2] = ["sm_80", "sm_90a"];
+
+/// Version of what is read from the tools and refused: raised with a change of either, so that nothing stays proven by
+/// older rules.
+pub(super) const RULES: u32 = 1;
+
+/// Architectures that PTX built for one is assembled for: PTX of an architecture with a suffix runs there alone.
+pub(super) fn targets(arch: Arch) -> Vec<&'static str> {
+    if arch.name().ends_with('a') { vec![arch.name()] } else { PORTABLE.to_vec() }
+}
 
 /// CUDA's programs.
 pub(super) struct Tools {
@@ -32,11 +41,14 @@ impl Tools {
         Ok(Self { ptxas: Assembler::find(&extra)?, nvdisasm: Disassembler::find(&extra)? })
     }
 
+    /// Versions of `ptxas` and `nvdisasm`.
+    pub(super) fn versions(&self) -> (&str, &str) {
+        (self.ptxas.version(), self.nvdisasm.version())
+    }
+
     /// Assembles PTX that was built for `arch`, and fails on spills, stack frames and what `ptxas` calls a loss of performance.
     pub(super) fn assemble(&self, ptx: &Path, arch: Arch) -> Result<Assembled, String> {
-        // PTX of an architecture with a suffix runs there alone.
-        let own = [arch.name()];
-        let targets: &[&str] = if arch.name().ends_with('a') { &own } else { &PORTABLE };
+        let targets = targets(arch);
         let results: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = targets.iter().map(|target| scope.spawn(|| self.target(ptx, target))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("a thread failed".into()))).collect()

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fringes_kernel_builder::Built;
+use fringes_kernel_builder::{Arch, Assembler, Built, Disassembler, sha256};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::assemble::{Assembled, Tools};
+use super::assemble::{self, Assembled, Tools};
 
 /// `manifest.json`: each PTX's origin and needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub(super) struct Manifest {
 pub(super) struct Record {
     /// SHA-256 over the kernel crate, its path dependencies and the builder's directives.
     pub(super) source_sha256: String,
+    /// SHA-256 over what else the PTX depends on beside the compiler: `CudaBuilder::options`.
+    #[serde(default)]
+    pub(super) options_sha256: String,
     /// SHA-256 of the PTX.
     pub(super) output_sha256: String,
     /// The compiler and its LLVM.
@@ -43,6 +46,7 @@ impl Record {
     pub(super) fn of(built: &Built) -> Result<Self, String> {
         Ok(Self {
             source_sha256: built.sources.hash().map_err(|error| error.to_string())?,
+            options_sha256: sha256(built.options.as_bytes()),
             output_sha256: super::output_hash(&built.ptx),
             compiler: built.compiler.clone(),
             ptx_isa: built.isa.version().into(),
@@ -76,6 +80,9 @@ pub(super) struct Golden {
     pub(super) ptxas: String,
     /// Version of `nvdisasm`.
     pub(super) nvdisasm: String,
+    /// By name of the file: [`proof`] of what is below.
+    #[serde(default)]
+    pub(super) proofs: BTreeMap<String, String>,
     /// By name of the file and of the kernel.
     pub(super) files: BTreeMap<String, BTreeMap<String, KernelUsage>>,
 }
@@ -104,10 +111,25 @@ impl Golden {
     }
 
     /// Takes what was assembled from one PTX.
-    pub(super) fn add(&mut self, tools: &Tools, file: &str, assembled: Assembled) {
+    pub(super) fn add(&mut self, tools: &Tools, (file, ptx, arch): (&str, &str, Arch), assembled: Assembled) {
         self.ptxas = tools.ptxas.version().into();
         self.nvdisasm = tools.nvdisasm.version().into();
+        self.proofs.insert(file.into(), proof(ptx, arch, &self.ptxas, &self.nvdisasm, &assembled.kernels));
         self.files.insert(file.into(), assembled.kernels);
+    }
+
+    /// Whether just this PTX was assembled by just these tools in the way of today, and gave just what this file says.
+    pub(super) fn proves(&self, versions: (&str, &str), file: &str, ptx: &str, arch: Arch) -> bool {
+        let (Some(kernels), Some(recorded)) = (self.files.get(file), self.proofs.get(file)) else { return false };
+        *recorded == proof(ptx, arch, versions.0, versions.1, kernels)
+    }
+
+    /// Takes over what another file says of one PTX.
+    pub(super) fn keep(&mut self, old: &Self, file: &str) {
+        self.ptxas.clone_from(&old.ptxas);
+        self.nvdisasm.clone_from(&old.nvdisasm);
+        self.files.extend(old.files.get(file).map(|kernels| (file.into(), kernels.clone())));
+        self.proofs.extend(old.proofs.get(file).map(|proof| (file.into(), proof.clone())));
     }
 
     /// What differs in `new`, a line each.
@@ -144,6 +166,24 @@ impl Golden {
         }
         lines
     }
+}
+
+/// SHA-256 over all that a result of assembling depends on, and the result: the bytes of the PTX, the versions of the
+/// tools, how they are called for each architecture, the rules that the result met, and registers and instructions of
+/// the kernels. Where it comes out as recorded, assembling again would say the same.
+fn proof(ptx: &str, arch: Arch, ptxas: &str, nvdisasm: &str, kernels: &BTreeMap<String, KernelUsage>) -> String {
+    let mut text =
+        format!("rules {}\nptx {}\nptxas {ptxas}\nnvdisasm {nvdisasm}\n", assemble::RULES, super::output_hash(ptx));
+    for target in assemble::targets(arch) {
+        text.push_str(&format!("ptxas {}\n", Assembler::arguments(target).join(" ")));
+        if assemble::COUNTED.contains(&target) {
+            text.push_str(&format!("nvdisasm {} on {target}\n", Disassembler::ARGUMENTS.join(" ")));
+        }
+    }
+    for (name, usage) in kernels {
+        text.push_str(&format!("kernel {name} {usage:?}\n"));
+    }
+    sha256(text.as_bytes())
 }
 
 /// The keys of two maps, each once.
@@ -227,6 +267,25 @@ mod tests {
         assert_eq!(lines, expected);
         assert_eq!(golden(1, 1).differences(&Golden::default()), ["  a_sm_80.ptx first is gone"]);
         assert_eq!(Golden::default().differences(&golden(1, 1)), ["  a_sm_80.ptx first is new"]);
+    }
+
+    #[test]
+    fn a_proof_holds_for_just_the_ptx_the_tools_the_options_and_the_result() {
+        let tools = ("13.0.88", "13.5.37");
+        let mut recorded = golden(10, 2);
+        let of = |kernels| proof("ptx", Arch::Sm80, tools.0, tools.1, kernels);
+        recorded.proofs.insert("a_sm_80.ptx".into(), of(&recorded.files["a_sm_80.ptx"]));
+        assert!(recorded.proves(tools, "a_sm_80.ptx", "ptx", Arch::Sm80));
+        assert!(!recorded.proves(tools, "a_sm_80.ptx", "ptx ", Arch::Sm80), "another PTX");
+        assert!(!recorded.proves(("13.0.89", tools.1), "a_sm_80.ptx", "ptx", Arch::Sm80), "another ptxas");
+        assert!(!recorded.proves((tools.0, "13.5.38"), "a_sm_80.ptx", "ptx", Arch::Sm80), "another nvdisasm");
+        assert!(!recorded.proves(tools, "a_sm_80.ptx", "ptx", Arch::Sm90a), "other architectures");
+        assert!(!recorded.proves(tools, "b_sm_80.ptx", "ptx", Arch::Sm80), "a file of which nothing is recorded");
+        for changed in [golden(11, 2), golden(10, 3)] {
+            let changed = Golden { proofs: recorded.proofs.clone(), ..changed };
+            assert!(!changed.proves(tools, "a_sm_80.ptx", "ptx", Arch::Sm80), "a result that was changed by hand");
+        }
+        assert!(!golden(10, 2).proves(tools, "a_sm_80.ptx", "ptx", Arch::Sm80), "no proof");
     }
 
     #[test]

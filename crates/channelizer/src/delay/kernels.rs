@@ -4,21 +4,17 @@ use fringes_backend::DeviceError;
 use fringes_gpu::{Argument, Kernel, LaunchConfig, Module, PtxSet, Stream};
 use fringes_types::SampleFormat;
 
+use super::texts;
 use crate::ChannelizerError;
 
-/// The text of the shift's kernels; see `manifest.json` beside it.
-pub(super) const SHIFT: PtxSet = PtxSet::new(include_str!("../../ptx/delay/shift/delay_sm_80.ptx"));
-
-/// The text of the rotations' kernels of a format, and how they are named.
-pub(super) fn rotations(format: SampleFormat) -> (PtxSet, &'static str) {
+/// The rotations' kernels of a format, and how they are named.
+pub(super) fn rotations(format: SampleFormat) -> (&'static PtxSet, &'static str) {
     match format {
-        SampleFormat::Int4 => (PtxSet::new(include_str!("../../ptx/delay/i4/delay_sm_80.ptx")), "i4"),
-        SampleFormat::Int8 => (PtxSet::new(include_str!("../../ptx/delay/i8/delay_sm_80.ptx")), "i8"),
-        SampleFormat::Float32 => (PtxSet::new(include_str!("../../ptx/delay/f32/delay_sm_80.ptx")), "f32"),
+        SampleFormat::Int4 => (&texts::DELAY_I4, "i4"),
+        SampleFormat::Int8 => (&texts::DELAY_I8, "i8"),
+        SampleFormat::Float32 => (&texts::DELAY_F32, "f32"),
         // No voltages are of 16-bit integers.
-        SampleFormat::Float16 | SampleFormat::Int16 => {
-            (PtxSet::new(include_str!("../../ptx/delay/f16/delay_sm_80.ptx")), "f16")
-        }
+        SampleFormat::Float16 | SampleFormat::Int16 => (&texts::DELAY_F16, "f16"),
     }
 }
 

@@ -38,6 +38,7 @@ mod rotate;
 mod rotate_kernels;
 mod shift;
 mod shift_kernels;
+mod texts;
 
 pub use layout::{RotationLayout, ShiftShape};
 pub use phases::{Windows, channel_phases};

@@ -79,7 +79,7 @@ impl<V: FrameSample> RotateKernels<V> {
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
         let (set, format) = rotations(V::FORMAT);
-        let module = device.load(&set)?;
+        let module = device.load(set)?;
         let load = |suffix: &str| {
             let kernel = |layout: &str| Stepping::load(&module, &format!("rotate{layout}_{format}{suffix}"));
             let (voltages, heaps) = (kernel("")?, kernel("_heaps")?);

@@ -3,8 +3,9 @@
 use fringes_backend::DeviceError;
 use fringes_gpu::{BufferView, BufferViewMut, Device, Stream, args};
 
-use super::kernels::{SHIFT, Stepping, length, numbers};
+use super::kernels::{Stepping, length, numbers};
 use super::layout::{ShiftShape, product};
+use super::texts;
 use crate::ChannelizerError;
 
 /// Samples of a row, at most.
@@ -34,7 +35,7 @@ impl ShiftKernels {
     /// # Errors
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
-        let module = device.load(&SHIFT)?;
+        let module = device.load(&texts::DELAY_SHIFT)?;
         Ok(Self { pieces: Stepping::load(&module, "shift")?, bytes: Stepping::load(&module, "shift_any")? })
     }
 

@@ -1,13 +1,11 @@
 //! The polyphase filter by itself on a device: packed samples to filtered f32 samples, without a transform.
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::f_engine::filter as abi;
 
+use super::texts;
 use crate::{Channelizer, ChannelizerError};
-
-/// Text of the kernels; see `manifest.json` beside it.
-const TEXT: &str = include_str!("../../ptx/filter/channelizer-fir_sm_80.ptx");
 
 /// Threads of a block.
 const THREADS: u32 = abi::THREADS;
@@ -180,7 +178,7 @@ impl DeviceFilter {
     pub fn load(device: &Device, plan: &Channelizer, bits: u32) -> Result<Self, ChannelizerError> {
         let shape = FilterShape::new(plan, bits)?;
         let weights = shape.weights(plan.weights())?;
-        let kernel = device.load(&PtxSet::new(TEXT))?.kernel(&shape.kernel())?;
+        let kernel = device.load(&texts::CHANNELIZER_FIR)?.kernel(&shape.kernel())?;
         let weights = Buffer::from_slice(&device.new_stream()?, &weights)?;
         let multiprocessors = device.info().multiprocessors as usize;
         Ok(Self { shape, kernel, weights, multiprocessors, section: None })

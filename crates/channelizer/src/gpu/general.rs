@@ -9,7 +9,7 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::format::{Numbers, output_name};
-use super::{JOB_PIECES, JobTable, Place};
+use super::{JOB_PIECES, JobTable, Place, texts};
 use crate::general::{General, MOST_SLOTS, MOST_TAPS};
 use crate::{Channelizer, ChannelizerError};
 
@@ -24,19 +24,13 @@ const GROUP: usize = abi::MANY;
 /// Most bits of a job's samples.
 const MOST_BITS: u64 = abi::MOST_BITS;
 
-/// Texts by whether samples are floats and complex; see `manifest.json` beside each.
-fn text(floats: bool, complex: bool) -> (&'static str, &'static str) {
+/// Kernels by whether samples are floats and complex, with the word for it in their names.
+fn kernels(floats: bool, complex: bool) -> (&'static str, &'static PtxSet) {
     match (floats, complex) {
-        (false, false) => {
-            ("integers_real", include_str!("../../ptx/general/integers_real/channelizer-general_sm_80.ptx"))
-        }
-        (false, true) => {
-            ("integers_complex", include_str!("../../ptx/general/integers_complex/channelizer-general_sm_80.ptx"))
-        }
-        (true, false) => ("floats_real", include_str!("../../ptx/general/floats_real/channelizer-general_sm_80.ptx")),
-        (true, true) => {
-            ("floats_complex", include_str!("../../ptx/general/floats_complex/channelizer-general_sm_80.ptx"))
-        }
+        (false, false) => ("integers_real", &texts::CHANNELIZER_GENERAL_INTEGERS_REAL),
+        (false, true) => ("integers_complex", &texts::CHANNELIZER_GENERAL_INTEGERS_COMPLEX),
+        (true, false) => ("floats_real", &texts::CHANNELIZER_GENERAL_FLOATS_REAL),
+        (true, true) => ("floats_complex", &texts::CHANNELIZER_GENERAL_FLOATS_COMPLEX),
     }
 }
 
@@ -97,8 +91,8 @@ impl DeviceGeneral {
         let limits = &device.info().limits;
         let slots =
             slots(plan, &general, numbers, limits.shared_bytes_per_block, limits.shared_bytes_per_multiprocessor)?;
-        let (kind, text) = text(numbers.floats, plan.is_complex());
-        let kernel = device.load(&PtxSet::new(text))?.kernel(&format!("channelize_{kind}_{}", output_name(output)))?;
+        let (kind, set) = kernels(numbers.floats, plan.is_complex());
+        let kernel = device.load(set)?.kernel(&format!("channelize_{kind}_{}", output_name(output)))?;
         for input in 0..inputs {
             for channel in 0..plan.channels() {
                 let gain = gain(input, channel);

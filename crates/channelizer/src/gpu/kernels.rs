@@ -3,28 +3,12 @@
 use fringes_backend::DeviceError;
 use std::sync::{Mutex, PoisonError};
 
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, PtxSet, Stream, args};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
 use num_complex::Complex64;
 
 use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
-use super::{JOB_PIECES, tables};
+use super::{JOB_PIECES, tables, texts};
 use crate::{Channelizer, ChannelizerError};
-
-/// Text of the first kernel; see `manifest.json` beside each.
-const COLUMNS: &str = include_str!("../../ptx/columns/channelizer_sm_80.ptx");
-
-/// Texts of the second kernel by number of channels.
-const ROWS: [(usize, &str); 9] = [
-    (256, include_str!("../../ptx/rows/256/channelizer_sm_80.ptx")),
-    (512, include_str!("../../ptx/rows/512/channelizer_sm_80.ptx")),
-    (1024, include_str!("../../ptx/rows/1024/channelizer_sm_80.ptx")),
-    (2048, include_str!("../../ptx/rows/2048/channelizer_sm_80.ptx")),
-    (4096, include_str!("../../ptx/rows/4096/channelizer_sm_80.ptx")),
-    (8192, include_str!("../../ptx/rows/8192/channelizer_sm_80.ptx")),
-    (16384, include_str!("../../ptx/rows/16384/channelizer_sm_80.ptx")),
-    (32768, include_str!("../../ptx/rows/32768/channelizer_sm_80.ptx")),
-    (65536, include_str!("../../ptx/rows/65536/channelizer_sm_80.ptx")),
-];
 
 /// Bits of a sample that have kernels.
 const BITS: [u32; 2] = [8, 10];
@@ -165,11 +149,11 @@ impl DeviceChannelizer {
             gains.extend(scaled);
         }
         let name = format!("columns_b{bits}_m{taps}_r{}", shape.radix());
-        let columns = device.load(&PtxSet::new(COLUMNS))?.kernel(&name)?;
-        let Some((_, text)) = ROWS.into_iter().find(|(size, _)| *size == channels) else {
+        let columns = device.load(&texts::CHANNELIZER_COLUMNS)?.kernel(&name)?;
+        let Some(rows) = texts::channelizer(&format!("rows_{channels}")) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
-        let module = device.load(&PtxSet::new(text))?;
+        let module = device.load(rows)?;
         let rows = module.kernel(&format!("rows_{channels}_{}", format.name()))?;
         let common = bits == 10 && taps == 1 && format == FrameFormat::Int8;
         let fused = if common && FUSED.contains(&channels) {

@@ -17,6 +17,7 @@ mod kernels;
 pub(crate) mod samples;
 pub mod shape;
 pub mod tables;
+mod texts;
 
 pub use filter::{DeviceFilter, FilterShape};
 pub use general::DeviceGeneral;

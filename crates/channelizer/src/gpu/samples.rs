@@ -1,14 +1,12 @@
 //! Kernels on samples as they come: rows put behind rows, statistics.
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::f_engine::samples as abi;
 
 use super::format::Numbers;
+use super::texts;
 use crate::ChannelizerError;
-
-/// The text; see `manifest.json` beside it.
-const TEXT: &str = include_str!("../../ptx/samples/samples_sm_80.ptx");
 
 /// Threads of a block.
 const THREADS: u32 = abi::THREADS;
@@ -74,7 +72,7 @@ pub(crate) struct SampleKernels {
 
 impl SampleKernels {
     pub(crate) fn load(device: &Device) -> Result<Self, ChannelizerError> {
-        let module = device.load(&PtxSet::new(TEXT))?;
+        let module = device.load(&texts::SAMPLES)?;
         Ok(Self {
             append: module.kernel("append")?,
             integers: module.kernel("statistics_integers")?,

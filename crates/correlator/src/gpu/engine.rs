@@ -14,18 +14,12 @@ use fringes_types::{Complex, Inputs, SampleFormat, VoltageSample};
 
 use super::float::{FloatJob, FloatKernels, Variant};
 use super::mma::{Format, MmaKernel, Order};
+use super::texts::MANIFESTS;
 use super::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use crate::CorrelatorError;
 
 /// What was measured and committed.
 const TABLE: &str = include_str!("../../tuning/correlate.txt");
-
-/// Which sources the kernels are made from.
-const MANIFESTS: [&str; 13] = {
-    let [a, b, c, d, e, f] = super::mma::MANIFESTS;
-    let [g, h, i, j, k, l] = super::wgmma::MANIFESTS;
-    [a, b, c, d, e, f, g, h, i, j, k, l, include_str!("../../ptx/float/manifest.json")]
-};
 
 /// Numbers of parts that are measured.
 const PARTS: [usize; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64];

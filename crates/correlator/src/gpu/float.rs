@@ -22,16 +22,13 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{
-    Argument, BufferView, BufferViewMut, Device, GpuError, Kernel, LaunchConfig, PtxSet, PtxTarget, Stream, args,
+    Argument, BufferView, BufferViewMut, Device, GpuError, Kernel, LaunchConfig, PtxTarget, Stream, args,
 };
 use fringes_kernel_abi::correlator::float as abi;
 use fringes_types::Complex;
 
+use super::texts::CORRELATOR_FLOAT as PTX;
 use crate::CorrelatorError;
-
-/// Text of the kernels; see `manifest.json` beside it.
-const PTX: PtxSet = PtxSet::new(include_str!("../../ptx/float/correlator-float_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../ptx/float/correlator-float_sm_90a.ptx"));
 
 /// Complex samples of a row.
 pub const FLOAT_ROW_TIMES: usize = abi::ROW_TIMES as usize;

@@ -14,6 +14,7 @@
 
 use fringes_gpu::{LaunchConfig, PtxSet};
 
+use super::texts;
 use crate::CorrelatorError;
 
 /// Most blocks in the second and the third dimension of a grid.
@@ -242,12 +243,12 @@ impl MmaKernel {
     /// Text of the kernels of its format and order.
     pub fn ptx(self) -> &'static PtxSet {
         match (self.order == Order::Rows, self.format) {
-            (true, Format::I4) => &ROWS_I4,
-            (true, Format::I8) => &ROWS_I8,
-            (true, Format::F16) => &ROWS_F16,
-            (false, Format::I4) => &HEAPS_I4,
-            (false, Format::I8) => &HEAPS_I8,
-            (false, Format::F16) => &HEAPS_F16,
+            (true, Format::I4) => &texts::CORRELATOR_I4,
+            (true, Format::I8) => &texts::CORRELATOR_I8,
+            (true, Format::F16) => &texts::CORRELATOR_F16,
+            (false, Format::I4) => &texts::CORRELATOR_HEAPS_I4,
+            (false, Format::I8) => &texts::CORRELATOR_HEAPS_I8,
+            (false, Format::F16) => &texts::CORRELATOR_HEAPS_F16,
         }
     }
 
@@ -290,36 +291,18 @@ impl MmaKernel {
     }
 }
 
-/// The texts of the kernels of each format and order; see `manifest.json` beside each.
-macro_rules! ptx {
-    ($($name:ident $set:ident $folder:literal;)*) => { $(
-        const $name: &str = include_str!(concat!("../../ptx/mma/", $folder, "/correlator_sm_80.ptx"));
-        static $set: PtxSet = PtxSet::new($name);
-    )*
-
-        /// What the kernels are made from.
-        pub(crate) const MANIFESTS: [&str; 6] = [$(include_str!(concat!("../../ptx/mma/", $folder, "/manifest.json"))),*];
-    };
-}
-
-ptx! {
-    TEXT_I4 ROWS_I4 "i4";
-    TEXT_I8 ROWS_I8 "i8";
-    TEXT_F16 ROWS_F16 "f16";
-    TEXT_HEAPS_I4 HEAPS_I4 "heaps_i4";
-    TEXT_HEAPS_I8 HEAPS_I8 "heaps_i8";
-    TEXT_HEAPS_F16 HEAPS_F16 "heaps_f16";
-}
-
 #[cfg(test)]
 mod tests {
+    use fringes_gpu::PtxTarget;
+
     use super::*;
 
     #[test]
     fn every_name_is_that_of_an_entry_and_every_entry_has_a_name() {
-        let texts = [[TEXT_I4, TEXT_HEAPS_I4], [TEXT_I8, TEXT_HEAPS_I8], [TEXT_F16, TEXT_HEAPS_F16]];
-        for (format, texts) in Format::ALL.into_iter().zip(texts) {
-            for (orders, ptx) in [&[Order::Rows][..], &[Order::DualHeaps, Order::SingleHeaps]].into_iter().zip(texts) {
+        for format in Format::ALL {
+            for orders in [&[Order::Rows][..], &[Order::DualHeaps, Order::SingleHeaps]] {
+                let set = MmaKernel::choose(format, orders[0], 1).ptx();
+                let ptx = set.get(PtxTarget::Sm80).unwrap().read().unwrap();
                 let kernels: Vec<_> = orders.iter().flat_map(|&order| MmaKernel::all(format, order, 1)).collect();
                 let mut expected: Vec<_> =
                     kernels.iter().flat_map(|kernel| [false, true].map(|adds| kernel.name(adds))).collect();

@@ -35,6 +35,7 @@ mod pack;
 mod reduce;
 mod shape;
 mod sums;
+mod texts;
 pub mod wgmma;
 
 pub use engine::{Measured, OPERATIONS, sweep};

@@ -3,16 +3,14 @@
 use fringes_backend::DeviceError;
 use std::ops::Range;
 
-use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Module, PtxSet, Stream, args};
+use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Module, Stream, args};
 use fringes_types::{SampleFormat, VoltageSample};
 
+use super::texts;
 use crate::CorrelatorError;
 use crate::layout::{
     HeapShape, Nibbles, TccShape, VoltageShape, check_pols, check_range, product, row_bytes, run_times,
 };
-
-/// Text of the kernels around the correlator; see `manifest.json` beside it.
-pub(super) const PTX: PtxSet = PtxSet::new(include_str!("../../ptx/data/correlator-data_sm_80.ptx"));
 
 /// Threads of a block.
 pub(super) const THREADS: u32 = fringes_kernel_abi::correlator::PACK_THREADS;
@@ -109,7 +107,7 @@ impl PackKernels {
     /// # Errors
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
-        let module = device.load(&PTX)?;
+        let module = device.load(&texts::CORRELATOR_DATA)?;
         let load = |format| Formatted::load(&module, format);
         Ok(Self { formats: [load("i4")?, load("i8")?, load("f16")?, load("f32")?] })
     }

@@ -5,7 +5,8 @@ use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, KernelElement, Laun
 use fringes_kernel_abi::correlator::{REDUCE_POSITIONS, REDUCE_TILE};
 use fringes_types::{BaselineOrder, Complex, Inputs};
 
-use super::pack::{PTX, Stepping, THREADS, aligned_to, length, numbers};
+use super::pack::{Stepping, THREADS, aligned_to, length, numbers};
+use super::texts;
 use crate::CorrelatorError;
 use crate::layout::product;
 
@@ -188,7 +189,7 @@ impl ReduceKernels {
     /// # Errors
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device) -> Result<Self, CorrelatorError> {
-        let module = device.load(&PTX)?;
+        let module = device.load(&texts::CORRELATOR_DATA)?;
         let load = |name, shared_bytes| Stepping::load(&module, name, shared_bytes);
         let full_bytes = (TILE * TILE * size_of::<Complex<i32>>()) as u32;
         Ok(Self {

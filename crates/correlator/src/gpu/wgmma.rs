@@ -18,6 +18,7 @@ use fringes_gpu::{
 };
 
 use super::mma::{Format, Order};
+use super::texts;
 use crate::CorrelatorError;
 
 /// Most inputs.
@@ -170,15 +171,19 @@ impl WgmmaKernel {
     /// # Errors
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says; on devices that do not run it, that.
     pub fn load(self, device: &Device, adds: bool) -> Result<Kernel, CorrelatorError> {
-        let set = match (self.dual(), self.format) {
-            (false, Format::I4) => &ROWS_I4,
-            (false, Format::I8) => &ROWS_I8,
-            (false, Format::F16) => &ROWS_F16,
-            (true, Format::I4) => &HEAPS_I4,
-            (true, Format::I8) => &HEAPS_I8,
-            (true, Format::F16) => &HEAPS_F16,
-        };
-        Ok(device.load_target(set, PtxTarget::Sm90a)?.kernel(&self.name(adds))?)
+        Ok(device.load_target(self.ptx(), PtxTarget::Sm90a)?.kernel(&self.name(adds))?)
+    }
+
+    /// Text of the kernels of its format and order.
+    fn ptx(self) -> &'static PtxSet {
+        match (self.dual(), self.format) {
+            (false, Format::I4) => &texts::CORRELATOR_WGMMA_I4,
+            (false, Format::I8) => &texts::CORRELATOR_WGMMA_I8,
+            (false, Format::F16) => &texts::CORRELATOR_WGMMA_F16,
+            (true, Format::I4) => &texts::CORRELATOR_WGMMA_HEAPS_I4,
+            (true, Format::I8) => &texts::CORRELATOR_WGMMA_HEAPS_I8,
+            (true, Format::F16) => &texts::CORRELATOR_WGMMA_HEAPS_F16,
+        }
     }
 
     fn dual(self) -> bool {
@@ -473,31 +478,6 @@ impl WgmmaJob {
     }
 }
 
-/// What the kernels are made from.
-pub(crate) const MANIFESTS: [&str; 6] = [
-    include_str!("../../ptx/wgmma/i4/manifest.json"),
-    include_str!("../../ptx/wgmma/i8/manifest.json"),
-    include_str!("../../ptx/wgmma/f16/manifest.json"),
-    include_str!("../../ptx/wgmma/heaps_i4/manifest.json"),
-    include_str!("../../ptx/wgmma/heaps_i8/manifest.json"),
-    include_str!("../../ptx/wgmma/heaps_f16/manifest.json"),
-];
-
-macro_rules! ptx {
-    ($($set:ident $folder:literal;)*) => { $(
-        static $set: PtxSet = PtxSet::only_sm_90a(include_str!(concat!("../../ptx/wgmma/", $folder, "/correlator-wgmma_sm_90a.ptx")));
-    )* };
-}
-
-ptx! {
-    ROWS_I4 "i4";
-    ROWS_I8 "i8";
-    ROWS_F16 "f16";
-    HEAPS_I4 "heaps_i4";
-    HEAPS_I8 "heaps_i8";
-    HEAPS_F16 "heaps_f16";
-}
-
 /// Refuses entries that add to their sums, which need them.
 fn overwrites(entry: &str) -> Result<(), CorrelatorError> {
     if entry.ends_with("_add") { Err(CorrelatorError::Adds { kernel: entry.into() }) } else { Ok(()) }
@@ -519,15 +499,8 @@ mod tests {
     fn names_and_shared_memory_are_those_of_the_entries() {
         for format in Format::ALL {
             for order in [Order::Rows, Order::DualHeaps] {
-                let set = match (order == Order::Rows, format) {
-                    (true, Format::I4) => &ROWS_I4,
-                    (true, Format::I8) => &ROWS_I8,
-                    (true, Format::F16) => &ROWS_F16,
-                    (false, Format::I4) => &HEAPS_I4,
-                    (false, Format::I8) => &HEAPS_I8,
-                    (false, Format::F16) => &HEAPS_F16,
-                };
-                let text = set.get(PtxTarget::Sm90a).unwrap();
+                let set = kernel(format, order).ptx();
+                let text = set.get(PtxTarget::Sm90a).unwrap().read().unwrap();
                 let declared: Vec<_> = text.lines().filter(|line| line.contains("//@kernel")).collect();
                 assert_eq!(declared.len(), 6);
                 for tile in Tile::ALL {

@@ -1,7 +1,7 @@
 //! A plan, loaded on a device.
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, Stream, args};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 
 use crate::gpu::ptx;
 use crate::{FftError, FftOutput, FftSample, Plan, phase_table};
@@ -43,7 +43,7 @@ impl<S: FftSample, O: FftOutput> DevicePlan<S, O> {
     /// [`FftError::NoKernel`] if there is none of the plan's size, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn load(device: &Device, plan: &Plan<S, O>) -> Result<Self, FftError> {
         let missing = FftError::NoKernel { inputs: plan.inputs(), outputs: plan.outputs() };
-        let module = device.load(&PtxSet::new(ptx::batch(plan.size()).ok_or(missing)?))?;
+        let module = device.load(ptx::batch(plan.size()).ok_or(missing)?)?;
         let kernel = module.kernel(&kernel_name(plan))?;
         let table = phase_table(plan.size(), plan.sign(), plan.scale_exponent());
         let phases = Buffer::from_slice(&device.new_stream()?, &table)?;
@@ -126,7 +126,7 @@ fn check<S: FftSample, O: FftOutput>(
 #[allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 mod tests {
     use fringes_gpu::declaration::{Access, Element, KernelDeclaration, ParameterKind};
-    use fringes_gpu::{KernelAttributes, KernelElement, LaunchLimits, check_launch};
+    use fringes_gpu::{KernelAttributes, KernelElement, LaunchLimits, PtxTarget, check_launch};
     use fringes_types::{Complex, Complex4, f16};
 
     use super::*;
@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn every_plan_of_every_size_has_a_kernel_that_takes_its_arguments() {
         for size in SIZES {
-            let text = ptx::batch(size).unwrap_or_else(|| panic!("{size} has no kernels"));
+            let set = ptx::batch(size).unwrap_or_else(|| panic!("{size} has no kernels"));
+            let text = &set.get(PtxTarget::Sm80).unwrap().read().unwrap();
             assert!(has_kernel(size) && has_beam_kernel(size), "{size}");
             launches_fit::<Complex<f16>>(size, text);
             launches_fit::<Complex<i8>>(size, text);

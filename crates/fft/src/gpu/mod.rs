@@ -26,6 +26,7 @@ mod batch;
 mod beam;
 mod device_plan;
 mod ptx;
+mod texts;
 
 pub(crate) use batch::execute;
 pub use batch::memory;

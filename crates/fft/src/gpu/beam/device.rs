@@ -4,7 +4,7 @@ use fringes_backend::DeviceError;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, PtxSet, Stream, args};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, Stream, args};
 
 use super::shape::{BLOCK_WARPS, BeamShape};
 use crate::gpu::ptx;
@@ -60,7 +60,7 @@ impl<V: BeamSample, O: BeamOutput> DeviceBeams<V, O> {
         let (lines, size) = (plan.lines(), plan.lines().size());
         plan.check_channels(channels)?;
         let missing = FftError::NoKernel { inputs: size.inputs(), outputs: size.outputs() };
-        let module = stream.device().load(&PtxSet::new(ptx::beams(size).ok_or(missing)?))?;
+        let module = stream.device().load(ptx::beams(size).ok_or(missing)?)?;
         let kernel = module.kernel(&kernel_name::<V, O>(size))?;
         let phases = Buffer::from_slice(stream, &phase_table(size, Sign::Positive, 0))?;
         let (gains, factors) = plan.kernel_gains(channels)?;
