@@ -88,9 +88,13 @@
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! [`correlate`] and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
-//! says that it has no kernel ([`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu)). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
-//! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
+//! the F-engine ([`FEngine`], [`f_engine`]), correlation, delays by themselves, batched transforms and FFT beams: `auto` uses them for
+//! these, and a GPU named by [`Backend::gpu`] does that or says that it has no kernel ([`DeviceError::NotOnGpu`]). No CUDA toolkit is
+//! needed, only the driver; without one everything builds and runs on the CPU.
+//!
+//! A backend decides for data on the host alone. Data that is on a device already ([`DeviceSamples`], [`DeviceHeaps`], [`DeviceRows`],
+//! [`DeviceVoltages`]) is worked on there, and what comes out stays there: chunks are a header and an array, and operations take them
+//! wherever the array lies.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
 //! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
