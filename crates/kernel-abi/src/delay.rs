@@ -25,7 +25,7 @@ pub const MOST_SHIFT_TIMES: u64 = 1 << 48;
 pub struct Runs {
     /// Samples of a run of voltages `[channel][time][input]`: neighbouring inputs.
     pub voltages: usize,
-    /// Runs of voltages that a thread has, of times that follow each other.
+    /// Runs of voltages that a thread has, of times far apart: they have the same gains.
     pub times: usize,
     /// Samples of a run of heaps and of rows: neighbouring times and polarisations.
     pub heaps: usize,
