@@ -1,6 +1,7 @@
 //! The plan of a polyphase filter bank, and its application to one array.
 
 use fringes_backend::{Backend, MemoryNeed};
+use fringes_cpu::memory::{is_there_memory, try_zeroed_vec};
 use fringes_cpu::pfb::{self, Pfb, Split, Window, zeroed_output};
 use fringes_types::{Complex, Frequencies, Sample, Samples, SpectrumClock, TypesError, Voltages};
 use ndarray::Array2;
@@ -88,28 +89,38 @@ impl ChannelizerBuilder {
     ///
     /// # Errors
     /// - [`ChannelizerError::Zero`] without channels or taps;
-    /// - [`TypesError::TooLarge`] for more than 2^30 weights;
+    /// - [`TypesError::TooLarge`] for more than 2^30 weights, and where there is no memory for the plan's tables;
     /// - [`ChannelizerError::Parameter`] for a cutoff that is not finite and at least 0, or a Kaiser beta outside 0..=700;
     /// - [`ChannelizerError::Length`] and [`ChannelizerError::Coefficient`] for the wrong number of weights, or one that
     ///   is no finite f32; [`ChannelizerError::NoWeight`] for a window that vanishes everywhere;
     /// - [`ChannelizerError::Oversampling`] for a ratio below 1 or one that gives no whole number of samples.
-    pub fn build(self) -> Result<Channelizer, ChannelizerError> {
+    pub fn build(mut self) -> Result<Channelizer, ChannelizerError> {
         for (quantity, value) in [("channels", self.channels), ("taps", self.taps)] {
             if value == 0 {
                 return Err(ChannelizerError::Zero { quantity });
             }
         }
         let step = if self.complex { Some(self.channels) } else { self.channels.checked_mul(2) };
-        let too_large = || TypesError::TooLarge {
+        let too_large = |plan: &Self| TypesError::TooLarge {
             array: "filter weights",
-            elements: format!("{} x {} x {}", self.taps, if self.complex { 1 } else { 2 }, self.channels),
+            elements: format!("{} x {} x {}", plan.taps, if plan.complex { 1 } else { 2 }, plan.channels),
         };
         let length = step.and_then(|step| step.checked_mul(self.taps)).filter(|&length| length <= WEIGHTS_LIMIT);
-        let (step, length) = step.zip(length).ok_or_else(too_large)?;
+        let (step, length) = step.zip(length).ok_or_else(|| too_large(&self))?;
         let stride = self.stride(step)?;
-        let weights = match &self.weights {
-            Some(weights) => weights.clone(),
-            None => self.window_weights(step)?,
+        // All tables at once, before the first is filled.
+        let window_bytes = if self.weights.is_some() { 0 } else { length as u64 * size_of::<f64>() as u64 };
+        let tables = Pfb::table_bytes(self.channels, self.complex, self.taps).saturating_add(window_bytes);
+        if !is_there_memory(tables) {
+            return Err(too_large(&self).into());
+        }
+        let weights = match self.weights.take() {
+            Some(weights) => weights,
+            None => {
+                let mut weights = try_zeroed_vec(length).ok_or_else(|| too_large(&self))?;
+                self.window_weights(step, &mut weights)?;
+                weights
+            }
         };
         if weights.len() != length {
             return Err(ChannelizerError::Length { quantity: "weights", expected: length, actual: weights.len() });
@@ -117,7 +128,8 @@ impl ChannelizerBuilder {
         if let Some(index) = weights.iter().position(|&weight| !(weight as f32).is_finite()) {
             return Err(ChannelizerError::Coefficient { quantity: "weights", actual: weights[index], index });
         }
-        Ok(Channelizer { pfb: Pfb::new(self.channels, self.complex, &weights), weights, stride })
+        let pfb = Pfb::try_new(self.channels, self.complex, &weights).ok_or_else(|| too_large(&self))?;
+        Ok(Channelizer { pfb, weights, stride })
     }
 
     fn stride(&self, step: usize) -> Result<usize, ChannelizerError> {
@@ -130,7 +142,7 @@ impl ChannelizerBuilder {
         Ok((product / numerator as u128) as usize)
     }
 
-    fn window_weights(&self, step: usize) -> Result<Vec<f64>, ChannelizerError> {
+    fn window_weights(&self, step: usize, weights: &mut [f64]) -> Result<(), ChannelizerError> {
         let check = |quantity, actual: f64, limit| {
             let legal = actual.is_finite() && (0.0..=limit).contains(&actual);
             if legal { Ok(()) } else { Err(ChannelizerError::Parameter { quantity, actual }) }
@@ -139,8 +151,11 @@ impl ChannelizerBuilder {
         if let Window::Kaiser { beta } = self.window {
             check("Kaiser beta (at most 700)", beta, 700.0)?;
         }
-        pfb::pfb_weights(self.window, self.taps, step, self.w_cutoff)
-            .ok_or(ChannelizerError::NoWeight { taps: self.taps, step })
+        if pfb::fill_pfb_weights(weights, self.window, self.taps, step, self.w_cutoff) {
+            Ok(())
+        } else {
+            Err(ChannelizerError::NoWeight { taps: self.taps, step })
+        }
     }
 }
 
@@ -197,8 +212,8 @@ impl Channelizer {
 
     /// Memory that [`channelize`] takes on a backend for `times` samples of each of `inputs` inputs, 32-bit floats.
     ///
-    /// Input and output are the caller's; a [memory limit](Backend::with_memory_limit) applies to the workspace. A stream
-    /// holds samples between chunks as well: [`ChannelizerStream::memory`](crate::ChannelizerStream::memory).
+    /// Input and output are the caller's; a [memory limit](Backend::with_memory_limit) applies to the workspace. A
+    /// stream holds samples between chunks as well: [`ChannelizerStream::memory`](crate::ChannelizerStream::memory).
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.

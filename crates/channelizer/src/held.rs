@@ -128,7 +128,8 @@ impl Room {
         Self { floats, rings, moving }
     }
 
-    /// `Ok` if the rings, `fixed` bytes and a step's `workspace` are within the backend's limit. Gives what of the limit is left for the workspace.
+    /// `Ok` if the rings, `fixed` bytes and a step's `workspace` are within the backend's limit. Gives what of the
+    /// limit is left for the workspace.
     ///
     /// # Errors
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit).

@@ -10,6 +10,21 @@
 //! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits;
 //! - [`delay`] has coarse shifts and fine rotations by themselves.
 //!
+//! # Streams
+//! [`ChannelizerStream`], [`FEngine`] and [`DownConverterStream`] take a recording in chunks, with the same words:
+//!
+//! | method | what it does |
+//! |---|---|
+//! | `push` | takes a chunk, gives what is complete with it; on an error nothing was taken |
+//! | `flush` | gives the frame that was begun, the rest of it absent; the stream goes on behind it (F-engine alone) |
+//! | `reset` | forgets all samples: the next chunk begins anew, in any format |
+//! | `expected_sample` | the sample counter that the next chunk starts at if nothing is lost |
+//! | `next_stamp` | the stamp of the next spectrum or output |
+//! | `held_bytes` | what is allocated for samples of coming spectra or outputs, now |
+//! | `memory` | what the stream takes at most, with that |
+//!
+//! None has a `finish`: what is not complete when a recording ends is not made.
+//!
 //! ```
 //! use fringes_channelizer::{Channelizer, channelize};
 //! use fringes_backend::Backend;
@@ -52,5 +67,5 @@ pub use f_engine::{
 };
 pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
-pub use quantise::{Gains, Quantised, QuantisedSample, quantise, quantise_memory, recorded_integers};
+pub use quantise::{Gains, Quantised, QuantisedSample, quantise, recorded_integers};
 pub use stream::ChannelizerStream;

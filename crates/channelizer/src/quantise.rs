@@ -8,6 +8,9 @@ use num_complex::Complex;
 
 use crate::ChannelizerError;
 
+/// Name of the operation.
+const OPERATION: &str = "quantise";
+
 /// Complex gains that scale voltages before they are rounded, finite by construction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gains(Kind);
@@ -39,6 +42,32 @@ impl Gains {
             Some(((channel, input), gain)) => Err(not_finite("gain", gain.to_string(), vec![channel, input])),
             None => Ok(Self(Kind::PerChannelInput(gains))),
         }
+    }
+
+    /// Memory that [`quantise`] and [`recorded_integers`] take on a backend for voltages of this shape, which become
+    /// `Q`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.
+    pub fn memory<Q: QuantisedSample>(
+        &self,
+        backend: &Backend,
+        channels: usize,
+        times: usize,
+        inputs: usize,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        backend.gpu_for(OPERATION, false)?;
+        let product = |factors: &[usize]| factors.iter().fold(1u64, |p, &n| p.saturating_mul(n as u64));
+        let gains = product(&[channels, inputs, size_of::<Complex<f32>>()]);
+        // Gains as an array, and counts of each thread.
+        let counts = product(&[inputs, size_of::<u64>(), fringes_cpu::blocks::parallel_units(None, 0)]);
+        let workspace = gains.saturating_add(counts);
+        Ok(MemoryNeed {
+            input_bytes: product(&[channels, times, inputs, size_of::<Complex<f32>>()]),
+            output_bytes: product(&[channels, times, inputs, size_of::<Q>()]),
+            workspace_bytes: workspace,
+            smallest_step_bytes: workspace,
+        })
     }
 
     /// The gains as `[channel][input]`, if they fit.
@@ -84,21 +113,6 @@ pub struct Quantised<Q: QuantisedSample> {
     pub saturated: Array1<u64>,
 }
 
-/// What [`quantise`] needs for voltages of this shape.
-pub fn quantise_memory<Q: QuantisedSample>(channels: usize, times: usize, inputs: usize) -> MemoryNeed {
-    let product = |factors: &[usize]| factors.iter().fold(1u64, |p, &n| p.saturating_mul(n as u64));
-    let gains = product(&[channels, inputs, size_of::<Complex<f32>>()]);
-    // Gains as an array, and counts of each thread.
-    let workspace =
-        gains.saturating_add(product(&[inputs, size_of::<u64>(), fringes_cpu::blocks::parallel_units(None, 0)]));
-    MemoryNeed {
-        input_bytes: product(&[channels, times, inputs, size_of::<Complex<f32>>()]),
-        output_bytes: product(&[channels, times, inputs, size_of::<Q>()]),
-        workspace_bytes: workspace,
-        smallest_step_bytes: workspace,
-    }
-}
-
 /// Scales voltages and rounds them to integers:
 /// `clamp(gain[channel][input] * x[channel][time][input])`, real and imaginary part rounded half to even.
 ///
@@ -139,7 +153,7 @@ pub fn quantise<Q: QuantisedSample>(
 ) -> Result<Quantised<Q>, ChannelizerError> {
     let (channels, times, inputs) = voltages.data().dim();
     let _span = tracing::debug_span!("quantise", channels, times, inputs).entered();
-    backend.check_cpu("quantise", quantise_memory::<Q>(channels, times, inputs).smallest_step_bytes)?;
+    backend.check_memory(OPERATION, gains.memory::<Q>(backend, channels, times, inputs)?.smallest_step_bytes)?;
     let gains = gains.expand(channels, inputs)?;
     let (data, saturated) = quantiser::quantise::<Q>(voltages.data(), gains.view(), voltages.presence());
     with_axes_of(voltages, data, saturated)

@@ -28,9 +28,10 @@ const OPERATION: &str = "channelize";
 /// stream begins anew with that chunk, and the clock of the voltages returned says where.
 ///
 /// # Memory
-/// Between chunks a stream holds what coming windows need, as f32: of each input a window, a stride, the growth, and as much
-/// as its delay may be larger than the smallest one ([`ChannelizerStream::with_delay_limits`]). [`ChannelizerStream::memory`]
-/// says what that is at most; a backend's limit that holds it holds the whole stream. It is checked with the first chunk.
+/// Between chunks a stream holds what coming windows need, as f32: of each input a window, a stride, the growth, and as
+/// much as its delay may be larger than the smallest one ([`ChannelizerStream::with_delay_limits`]).
+/// [`ChannelizerStream::memory`] says what that is at most; a backend's limit that holds it holds the whole stream. It
+/// is checked with the first chunk.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails.
@@ -108,8 +109,8 @@ impl ChannelizerStream {
 
     /// Memory that the stream takes with chunks of `times` samples of each input, 32-bit floats, on the CPU.
     ///
-    /// The workspace includes what is held between chunks, at most: by the delays and limits of now. Input and output are the
-    /// caller's. A limit of `smallest_step_bytes` is enough for the whole stream.
+    /// The workspace includes what is held between chunks, at most: by the delays and limits of now. Input and output
+    /// are the caller's. A limit of `smallest_step_bytes` is enough for the whole stream.
     pub fn memory(&self, times: usize) -> MemoryNeed {
         let (timeline, inputs) = (&self.timeline, self.timeline.inputs.len());
         let plan = &timeline.plan;
@@ -142,10 +143,11 @@ impl ChannelizerStream {
     /// As [`crate::channelize`]; where a spectrum is turned, `(2 + 2 sqrt 5) 2^-24` of its 2-norm is added.
     ///
     /// # Errors
-    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre
-    /// changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
-    /// the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
+    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or
+    /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before
+    /// the end of the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit),
+    /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge).
     pub fn push(&mut self, chunk: &dyn SampleChunk) -> Result<Option<Voltages<Complex<f32>>>, ChannelizerError> {
         let Some(advance) = self.timeline.advance(&ChunkAxes::of(chunk))? else { return Ok(None) };
         let span = tracing::debug_span!("channelize chunk", first_sample = chunk.first_sample(), times = chunk.times());

@@ -284,9 +284,9 @@ impl Timeline {
 
     /// Samples of each input that the stream holds between chunks, at most.
     ///
-    /// An input waits for the one whose window ends last: what is received is less than a window ahead of that one's next
-    /// start, the next start of this one is earlier by as much as the delays differ, and its last one a stride before that.
-    /// Samples from the growth before that on are held.
+    /// An input waits for the one whose window ends last: what is received is less than a window ahead of that one's
+    /// next start, the next start of this one is earlier by as much as the delays differ, and its last one a stride
+    /// before that. Samples from the growth before that on are held.
     pub(crate) fn history(&self) -> impl Iterator<Item = u64> {
         let ranges: Vec<_> = self.delays.iter().map(|delay| self.range(delay)).collect();
         let least = ranges.iter().map(|range| *range.start()).min().unwrap_or(0);
@@ -294,13 +294,14 @@ impl Timeline {
         ranges.into_iter().map(move |range| fixed.saturating_add((range.end() - least).unsigned_abs()))
     }
 
-    /// A window and a stride: samples of an input that a stream holds without delays and growth, at most one of them too many.
+    /// A window and a stride: samples of an input that a stream holds without delays and growth, at most one of them
+    /// too many.
     pub(crate) fn least_history(&self) -> u64 {
         (self.plan.window_samples() as u64).saturating_add(self.plan.stride() as u64)
     }
 
-    /// Coarse delays that an input may come to have: all within the limits if the caller set them, else those of the model
-    /// if it consists of constants.
+    /// Coarse delays that an input may come to have: all within the limits if the caller set them, else those of the
+    /// model if it consists of constants.
     fn range(&self, delay: &DelayModel) -> RangeInclusive<i64> {
         let limit = self.max_delay as i64;
         let constant = |segment: &DelaySegment| segment.delay_samples.iter().skip(1).all(|&higher| higher == 0.0);

@@ -248,3 +248,32 @@ fn bad_samples_are_errors_that_say_what_came() {
     let error = channelize(&backend, &samples(noise(1, 512, 1)).with_first_sample(u64::MAX), &real).unwrap_err();
     assert!(matches!(error, Error::Counter { actual: u64::MAX, .. }));
 }
+
+/// Builds plans in a process with little memory; see the next test.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "runs in a process of its own, with a limit on its memory"]
+fn large_plans_of_a_small_process() {
+    for (channels, complex) in [(1usize << 30, true), (1 << 29, false), (1 << 26, true), (1 << 25, false)] {
+        let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
+        let error = plan.taps(1).build().unwrap_err();
+        assert!(matches!(error, ChannelizerError::Types(TypesError::TooLarge { .. })), "{error}");
+    }
+    // 2^24 + 1 has a large factor: the transform is a convolution.
+    for channels in [1 << 25, (1 << 24) + 1] {
+        let error = Channelizer::complex(channels).taps(1).build().unwrap_err();
+        assert!(matches!(error, ChannelizerError::Types(TypesError::TooLarge { .. })), "{error}");
+    }
+    assert!(Channelizer::complex(1 << 16).taps(4).build().is_ok());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn plans_whose_tables_cannot_be_allocated_are_errors() {
+    let program = std::env::current_exe().unwrap();
+    let command = "ulimit -v 1000000 && exec \"$0\" --exact large_plans_of_a_small_process --ignored";
+    let output = std::process::Command::new("sh").arg("-c").arg(command).arg(program).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("1 passed"), "{text}");
+}

@@ -129,10 +129,14 @@ impl Case {
         if !delayed {
             return stream;
         }
+        stream.with_delays(self.models()).unwrap()
+    }
+
+    fn models(&self) -> Vec<DelayModel> {
         let models = self.delays.iter().map(|&(delay, rate, phase, phase_rate)| {
             DelayModel::from_segment(segment(vec![delay, rate], phase, phase_rate, self.first + 50)).unwrap()
         });
-        stream.with_delays(models.collect()).unwrap()
+        models.collect()
     }
 
     fn run(&self, delayed: bool, lengths: &[usize]) -> Option<Output> {
@@ -151,6 +155,52 @@ proptest! {
     #[test]
     fn chunks_of_any_size_give_the_bits_of_one(case in case(), delayed in any::<bool>()) {
         prop_assert_eq!(case.run(delayed, &case.lengths), case.run(delayed, &[case.length]));
+    }
+
+    #[test]
+    fn the_stated_memory_is_enough_for_whole_streams_and_a_byte_less_is_an_error(case in case(), kind in 0..4usize) {
+        let (real, complex) = (noise(case.inputs, case.length, 3), complex_noise(case.inputs, case.length, 3));
+        let stream = |backend: &Backend| {
+            let stream = ChannelizerStream::new(backend, case.plan(), inputs(case.inputs)).unwrap();
+            let constant = |&(delay, ..): &(f64, f64, f64, f64)| DelayModel::constant(delay, 0.0).unwrap();
+            let constant: Vec<_> = case.delays.iter().map(constant).collect();
+            match kind {
+                // Within their own bounds, or within narrow limits, which the short stream fills.
+                0 => stream,
+                1 => stream.with_delays(constant).unwrap(),
+                2 => stream.with_delay_limits(40, 7).with_delays(constant).unwrap(),
+                _ => {
+                    let stream = stream.with_delay_limits(100, 30);
+                    stream.with_delays(case.models()).unwrap()
+                }
+            }
+        };
+        let run = |stream: &mut ChannelizerStream, most: u64| {
+            let (mut outputs, mut from) = (Vec::new(), 0);
+            for &length in case.lengths.iter().cycle() {
+                let to = (from + length).min(case.length);
+                outputs.extend(if case.complex {
+                    stream.push(&chunk(&complex, case.first, from, to))?
+                } else {
+                    stream.push(&chunk(&real, case.first, from, to))?
+                });
+                assert!(stream.held_bytes() <= most);
+                from = to;
+                if from == case.length {
+                    return Ok::<_, ChannelizerError>(outputs);
+                }
+            }
+            Ok(outputs)
+        };
+        let mut free = stream(&Backend::cpu());
+        let longest = case.lengths.iter().copied().max().unwrap_or(0);
+        let least = free.memory(longest).smallest_step_bytes;
+        let expected = run(&mut free, u64::MAX).unwrap();
+        let found = run(&mut stream(&Backend::cpu().with_memory_limit(least)), least).unwrap();
+        prop_assert_eq!(found, expected);
+        let error = run(&mut stream(&Backend::cpu().with_memory_limit(least - 1)), least).unwrap_err();
+        let expected = DeviceError::MemoryLimit { operation: "channelize", needed: least, limit: least - 1 };
+        prop_assert_eq!(error, expected.into());
     }
 
     #[test]
@@ -461,8 +511,8 @@ fn a_stream_holds_what_the_coming_windows_need_and_no_more() {
         stream.push(&chunk(&data, 0, from, from + 100)).unwrap();
         most = most.max(stream.held_bytes());
     }
-    // A window, a stride and the growth, and all that delays may be apart within the limits, a sample less; the rings have
-    // room for an eighth more than what is held, no more.
+    // A window, a stride and the growth, and all that delays may be apart within the limits, a sample less; the rings
+    // have room for an eighth more than what is held, no more.
     let needed = (64 + 16 + 50) * 2 + 500;
     assert!(most <= needed * 8 * 9 / 8, "{most} {needed}");
     stream.reset();
@@ -518,4 +568,78 @@ fn bad_chunks_are_errors_and_leave_the_stream_as_it_was() {
     let whole = channelize(&Backend::cpu(), &chunk(&data, 0, 0, 1000), &plan).unwrap();
     let before = whole.times() - rest.times();
     assert_eq!(rest.data(), whole.data().slice(s![.., before.., ..]));
+}
+
+#[test]
+fn a_limit_that_holds_the_stated_memory_holds_the_stream_to_its_end() {
+    let plan = Channelizer::real(32).taps(4).build().unwrap();
+    let data = noise(2, 150_000, 17);
+    let delays = [0.0, 500.3].map(|delay| DelayModel::constant(delay, 0.0).unwrap()).to_vec();
+    let stream = |limit: Option<u64>| {
+        let backend = limit.map_or(Backend::cpu(), |limit| Backend::cpu().with_memory_limit(limit));
+        let stream = ChannelizerStream::new(&backend, plan.clone(), inputs(2)).unwrap();
+        stream.with_delays(delays.clone()).unwrap()
+    };
+    let need = stream(None).memory(1000);
+    // A window, a stride and the growth of each, and the distance of the delays.
+    let history = (2 * (4 * 64 + 64 - 1 + (1 << 16)) + 500) * 4;
+    assert!(need.smallest_step_bytes > history && need.smallest_step_bytes < 2 * history);
+    let run = |limit: Option<u64>| {
+        let (mut stream, mut most) = (stream(limit), 0);
+        let mut outputs = Vec::new();
+        for from in (0..150_000).step_by(1000) {
+            outputs.extend(stream.push(&chunk(&data, 0, from, from + 1000)).unwrap());
+            most = most.max(stream.held_bytes());
+        }
+        (join(outputs), most)
+    };
+    let (free, held) = run(None);
+    assert!(held <= history, "{held}");
+    for limit in [need.smallest_step_bytes, need.workspace_bytes, 1 << 20] {
+        assert_eq!(run(Some(limit)), (free.clone(), held));
+    }
+}
+
+#[test]
+fn what_is_held_is_what_coming_windows_need_and_an_eighth() {
+    let plan = Channelizer::real(32).taps(4).build().unwrap();
+    let stream = ChannelizerStream::new(&Backend::cpu(), plan, inputs(2)).unwrap();
+    let mut stream = stream.with_delay_limits(1 << 20, 5000);
+    let data = noise(2, 60_000, 18);
+    for (from, to) in [(0, 1000), (1000, 1001), (1001, 40_000), (40_000, 40_064), (40_064, 60_000)] {
+        stream.push(&chunk(&data, 0, from, to)).unwrap();
+        let alive = 2 * to.min(4 * 64 + 64 - 1 + 5000) as u64 * 4;
+        assert!(stream.held_bytes() <= alive * 9 / 8 + 16, "{} {alive}", stream.held_bytes());
+    }
+    // Later delays that are far apart hold more, and what they held is given back when they are not.
+    stream.delays_mut()[1].push(segment(vec![100_000.0], 0.0, 0.0, 60_000)).unwrap();
+    let far = noise(2, 400_000, 19);
+    // (The delay of one input jumps by more than is held.)
+    assert!(matches!(stream.push(&chunk(&far, 60_000, 0, 300_000)), Err(ChannelizerError::DelayJump { .. })));
+    stream.delays_mut()[1].replace_from(segment(vec![-100_000.0], 0.0, 0.0, 60_000)).unwrap();
+    stream.push(&chunk(&far, 60_000, 0, 300_000)).unwrap();
+    assert!(stream.held_bytes() > 100_000 * 4);
+    stream.delays_mut()[1].replace_from(segment(vec![0.0], 0.0, 0.0, 0)).unwrap();
+    let next = stream.next_stamp().unwrap();
+    stream.delays_mut()[0].push(segment(vec![-100_000.0], 0.0, 0.0, next)).unwrap();
+    stream.delays_mut()[1].push(segment(vec![-100_000.0], 0.0, 0.0, next)).unwrap();
+    for (from, to) in [(300_000, 350_000), (350_000, 400_000)] {
+        stream.push(&chunk(&far, 60_000, from, to)).unwrap();
+    }
+    assert!(stream.held_bytes() <= 2 * (4 * 64 + 64 + 5000) * 4 * 2, "{}", stream.held_bytes());
+}
+
+#[test]
+fn chunks_of_another_format_are_refused() {
+    let plan = Channelizer::real(8).taps(4).build().unwrap();
+    let data = noise(2, 600, 20);
+    let integers = data.mapv(|value| (value * 100.0) as i16);
+    let mut stream = ChannelizerStream::new(&Backend::cpu(), plan, inputs(2)).unwrap();
+    stream.push(&chunk(&integers, 0, 0, 300)).unwrap();
+    let error = stream.push(&chunk(&data, 0, 300, 600)).unwrap_err();
+    let (expected, actual) = ("real 16-bit integer".into(), "real 32-bit float".into());
+    assert_eq!(error, ChannelizerError::Axis { quantity: "sample format", expected, actual });
+    assert!(stream.push(&chunk(&integers, 0, 300, 600)).unwrap().is_some());
+    stream.reset();
+    assert!(stream.push(&chunk(&data, 0, 300, 600)).unwrap().is_some());
 }

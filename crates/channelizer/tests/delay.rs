@@ -1,10 +1,10 @@
 //! Stand-alone delays through the public API: what they do to signals, and what they refuse.
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
-use fringes_backend::Backend;
+use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::delay::{
-    FineRotation, ShiftShape, Windows, channel_phases, coarse_shift, coarse_shift_memory, coarse_shift_packed,
-    fine_rotate, fine_rotate_heaps, fine_rotate_memory,
+    FineRotation, ShiftShape, Windows, channel_phases, coarse_shift, coarse_shift_packed, fine_rotate,
+    fine_rotate_heaps,
 };
 use fringes_channelizer::{Channelizer, ChannelizerError, ChannelizerStream, FrameSample, Gains, channelize};
 use fringes_delay::{ChannelPhase, DelayModel};
@@ -14,7 +14,7 @@ use fringes_reference::quantiser::{quantise_value, saturates};
 use fringes_types::{
     Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Samples, SpectrumClock, TypesError, Voltages,
 };
-use ndarray::{Array2, Array3, Array5, s};
+use ndarray::{Array2, Array3, Array5};
 use num_complex::Complex64 as C64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -60,11 +60,20 @@ fn shifted_and_rotated_spectra_are_those_of_a_delayed_stream() {
     let late = (delayed.clock().first_sample / 64) as usize;
     let times = delayed.times().min(rotated.times() - late);
     assert!(times > 50);
-    let power = rotated.data().iter().map(|value| value.norm_sqr()).sum::<f32>() / rotated.data().len() as f32;
-    for ((channel, time, input), expected) in delayed.data().slice(s![.., ..times, ..]).indexed_iter() {
-        let actual = rotated.data()[(channel, time + late, input)];
-        // The stream rotates in f32; values are up to a few times their rms.
-        assert!((actual - expected).norm() < 1e-5 * power.sqrt().max(expected.norm()), "{channel} {time} {input}");
+    // Both filter and transform the same samples. The stream's rotation adds (2 + 2 sqrt 5) u of a spectrum's 2-norm,
+    // the fine rotation, of f64, a rounding to f32 and the error of the fixed point phases.
+    let u = f64::from(f32::EPSILON) / 2.0;
+    let bound = (2.0 + 2.0 * 5f64.sqrt() + 1.0) * u + 1e-12;
+    for time in 0..times {
+        for input in 0..3 {
+            let (mut apart, mut norm) = (0.0, 0.0);
+            for channel in 0..32 {
+                let expected = delayed.data()[(channel, time, input)];
+                apart += f64::from((rotated.data()[(channel, time + late, input)] - expected).norm_sqr());
+                norm += f64::from(expected.norm_sqr());
+            }
+            assert!(norm > 0.0 && apart.sqrt() <= bound * norm.sqrt(), "{time} {input}: {apart} of {norm}");
+        }
     }
 }
 
@@ -184,22 +193,39 @@ fn what_does_not_fit_is_an_error() {
 
     let clock = SpectrumClock { samples_between_spectra: 0, ..SpectrumClock::default() };
     let models = [DelayModel::zero()];
-    assert!(channel_phases(&models, clock, 3, 4, false, Windows::Left).is_err());
-    let error = channel_phases(&models, SpectrumClock::default(), 3, 0, false, Windows::Left).unwrap_err();
+    assert!(channel_phases(&models, clock, 3, 4, false, Windows::Unmoved).is_err());
+    let error = channel_phases(&models, SpectrumClock::default(), 3, 0, false, Windows::Unmoved).unwrap_err();
     assert_eq!(error, ChannelizerError::Zero { quantity: "channels" });
 }
 
 #[test]
 fn memory_is_said_beforehand() {
-    let need = fine_rotate_memory::<Complex<i8>>(4, 3, 2);
+    let backend = Backend::cpu();
+    let mut random = random(5);
+    let voltages = Voltages::new(Array3::<Complex<i8>>::zeros((4, 3, 2)), Inputs::single_pol(2).unwrap()).unwrap();
+    let plain = FineRotation::new(phases(3, 2, &mut random));
+    let rotation = plain.clone().with_gains(Gains::per_channel_input(gains(4, 2, &mut random)).unwrap());
+    let need = rotation.memory::<Complex<i8>>(&backend, 4, 3, 2).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (48, 48));
-    assert_eq!(need.workspace_bytes, 48 + 3 * 2 * 16 + 4 * 2 * 8);
+    // Gains are taken where there are some, phases always.
+    let less = plain.memory::<Complex<i8>>(&backend, 4, 3, 2).unwrap();
+    assert_eq!(need.workspace_bytes - less.workspace_bytes, 4 * 2 * 8);
+    assert!(less.workspace_bytes >= 3 * 2 * 16);
+    let limited = |bytes| fine_rotate(&Backend::cpu().with_memory_limit(bytes), &voltages, &rotation);
+    assert_eq!(limited(need.smallest_step_bytes).unwrap(), fine_rotate(&backend, &voltages, &rotation).unwrap());
+    let (needed, limit) = (need.smallest_step_bytes, need.smallest_step_bytes - 1);
+    let error = DeviceError::MemoryLimit { operation: "fine_rotate", needed, limit };
+    assert_eq!(limited(limit).unwrap_err(), error.into());
+
     let shape = ShiftShape::packed(10, 3, 9);
     assert_eq!((shape.from_bytes(), shape.from_stride), (Ok(36), 12));
-    let need = coarse_shift_memory(shape);
-    assert_eq!((need.input_bytes, need.output_bytes, need.workspace_bytes), (36, 36, 96));
+    let need = shape.memory(&backend).unwrap();
+    assert_eq!((need.input_bytes, need.output_bytes, need.workspace_bytes), (36, 36, 0));
     assert_eq!(ShiftShape::samples::<Complex<i16>>(2, 5).to_bytes(), Ok(40));
     let huge = ShiftShape { inputs: 3, to_stride: usize::MAX, ..shape };
     assert!(huge.to_bytes().is_err());
-    assert_eq!(coarse_shift_memory(huge).workspace_bytes, u64::MAX);
+    assert_eq!(huge.memory(&backend).unwrap().output_bytes, u64::MAX);
+    // A shift on the CPU takes nothing beside its input and output.
+    let samples = Samples::new(Array2::<i8>::zeros((2, 9)), Inputs::single_pol(2).unwrap()).unwrap();
+    assert!(coarse_shift(&Backend::cpu().with_memory_limit(0), &samples, &[1, -1]).is_ok());
 }

@@ -289,3 +289,53 @@ fn a_decimation_larger_than_the_recording_gives_one_output_or_an_error() {
     let plan = DownConverter::new(0.1, 2, filter(10)).unwrap();
     assert_eq!(down_convert(&Backend::cpu(), &none, &plan), Err(ChannelizerError::TooShort { needed: 10, actual: 0 }));
 }
+
+proptest! {
+    #[test]
+    fn the_stated_memory_is_enough_for_whole_streams_and_a_byte_less_is_an_error(
+        (taps, decimation, count) in (1..60usize, 1..30usize, 1..4usize),
+        lengths in prop::collection::vec(1..90usize, 1..12),
+        complex in any::<bool>(),
+        first in 0..1000u64,
+    ) {
+        let plan = DownConverter::new(0.21, decimation, filter(taps)).unwrap();
+        let run = |backend: &Backend| {
+            let mut stream = DownConverterStream::new(backend, plan.clone(), inputs(count))?;
+            let (mut outputs, mut from) = (Vec::new(), 0);
+            for &length in &lengths {
+                let data = noise(count, length, from as u64);
+                let at = first + from as u64;
+                outputs.push(if complex {
+                    let data = data.mapv(|value| Complex::new(value, 3));
+                    stream.push(&Samples::new(data, inputs(count)).unwrap().with_first_sample(at))?
+                } else {
+                    stream.push(&Samples::new(data, inputs(count)).unwrap().with_first_sample(at))?
+                });
+                assert!(stream.held_bytes() <= backend.memory_limit().unwrap_or(u64::MAX));
+                assert!(stream.held_bytes() <= ((taps - 1) * count * if complex { 8 } else { 4 }) as u64);
+                from += length;
+            }
+            Ok::<_, ChannelizerError>(outputs)
+        };
+        let stream = DownConverterStream::new(&Backend::cpu(), plan.clone(), inputs(count)).unwrap();
+        let need = if complex { stream.memory::<Complex<i16>>(90) } else { stream.memory::<i16>(90) };
+        let expected = run(&Backend::cpu()).unwrap();
+        let least = need.smallest_step_bytes;
+        prop_assert_eq!(run(&Backend::cpu().with_memory_limit(least)).unwrap(), expected);
+        let error = run(&Backend::cpu().with_memory_limit(least - 1)).unwrap_err();
+        let expected = DeviceError::MemoryLimit { operation: "down_convert", needed: least, limit: least - 1 };
+        prop_assert_eq!(error, expected.into());
+    }
+}
+
+#[test]
+fn chunks_of_another_format_are_refused() {
+    let plan = DownConverter::new(0.3, 9, filter(25)).unwrap();
+    let data = noise(1, 200, 3);
+    let mut stream = DownConverterStream::new(&Backend::cpu(), plan, inputs(1)).unwrap();
+    stream.push(&Samples::new(data.slice(s![.., ..100]).to_owned(), inputs(1)).unwrap()).unwrap();
+    let floats = data.slice(s![.., 100..]).mapv(f32::from);
+    let floats = Samples::new(floats, inputs(1)).unwrap().with_first_sample(100);
+    let (expected, actual) = ("real 16-bit integer".into(), "real 32-bit float".into());
+    assert_eq!(stream.push(&floats), Err(ChannelizerError::Axis { quantity: "sample format", expected, actual }));
+}

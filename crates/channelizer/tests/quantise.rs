@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_channelizer::{ChannelizerError, Gains, QuantisedSample, quantise, quantise_memory, recorded_integers};
+use fringes_channelizer::{ChannelizerError, Gains, QuantisedSample, quantise, recorded_integers};
 use fringes_reference::quantiser as reference;
 use fringes_types::{Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Voltages};
 use ndarray::{Array2, Array3};
@@ -125,7 +125,7 @@ fn bad_gains_are_typed_errors() {
 #[test]
 fn the_memory_query_is_the_limit_that_suffices() {
     let voltages = Voltages::new(noise((2, 5, 3), 1.0, 1), inputs(3)).unwrap();
-    let need = quantise_memory::<Complex4>(2, 5, 3);
+    let need = Gains::uniform(1.0).unwrap().memory::<Complex4>(&Backend::cpu(), 2, 5, 3).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (2 * 5 * 3 * 8, 2 * 5 * 3));
     let with = |limit| {
         let backend = Backend::cpu().with_memory_limit(limit);

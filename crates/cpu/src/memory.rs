@@ -13,6 +13,13 @@ pub fn try_zeroed_vec<T: Zeroable>(length: usize) -> Option<Vec<T>> {
     Some(values)
 }
 
+/// Whether there is memory for `bytes` bytes in one piece, now. It is not touched, and given back.
+pub fn is_there_memory(bytes: u64) -> bool {
+    let mut probe = Vec::<u8>::new();
+    // (Else the compiler may leave out the allocation, and take it for granted.)
+    usize::try_from(bytes).is_ok_and(|bytes| std::hint::black_box(&mut probe).try_reserve_exact(bytes).is_ok())
+}
+
 /// `length` zeros.
 ///
 /// # Panics
@@ -64,5 +71,7 @@ mod tests {
         assert!(try_zeroed_vec::<u64>(usize::MAX).is_none());
         assert!(try_zeroed_vec::<u64>(1 << 58).is_none());
         assert_eq!(try_zeroed_vec::<u64>(3), Some(vec![0; 3]));
+        assert!(!is_there_memory(u64::MAX) && !is_there_memory(1 << 62));
+        assert!(is_there_memory(0) && is_there_memory(1000));
     }
 }

@@ -97,7 +97,8 @@
 //! wherever the array lies.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
-//! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
+//! [`Gains::memory`], [`correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
+//! [`ChannelizerStream::memory`]. The workspace, what is taken beside input
 //! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
 //! below the limit, with the same result. Only a limit below the smallest step is an error.
 //!
@@ -105,7 +106,7 @@
 //! use fringes::prelude::*;
 //!
 //! let plan = Channelizer::real(4096).taps(16).build()?;
-//! let need = plan.memory(128, 1 << 24);
+//! let need = plan.memory(&Backend::auto(), 128, 1 << 24)?;
 //! println!("{} MB of output, {} MB of workspace", need.output_bytes >> 20, need.workspace_bytes >> 20);
 //! let backend = Backend::auto().with_memory_limit(need.smallest_step_bytes.max(64 << 20));
 //! # let _ = backend;

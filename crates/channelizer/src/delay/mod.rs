@@ -25,7 +25,7 @@
 //! let voltages = Voltages::new(data, Inputs::single_pol(1)?)?.with_clock(clock)?;
 //!
 //! let model = DelayModel::constant(2.5, 0.0)?;
-//! let phases = channel_phases(&[model], clock, 3, 64, true, Windows::Left)?;
+//! let phases = channel_phases(&[model], clock, 3, 64, true, Windows::Unmoved)?;
 //! let aligned = fine_rotate(&Backend::auto(), &voltages, &FineRotation::new(phases))?;
 //! assert!(aligned.values.data().iter().all(|value| (value - Complex::new(1.0, 0.0)).norm() < 1e-5));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,7 +42,7 @@ mod texts;
 
 pub use layout::{RotationLayout, ShiftShape};
 pub use phases::{Windows, channel_phases};
-pub use rotate::{FineRotation, Rotated, fine_rotate, fine_rotate_heaps, fine_rotate_memory};
+pub use rotate::{FineRotation, Rotated, fine_rotate, fine_rotate_heaps};
 pub use rotate_kernels::{Factors, RotateKernels};
-pub use shift::{coarse_shift, coarse_shift_memory, coarse_shift_packed};
+pub use shift::{coarse_shift, coarse_shift_packed};
 pub use shift_kernels::ShiftKernels;

@@ -14,7 +14,7 @@ pub enum Windows {
     /// channelised. Phases are those of [`DelayValue::channel_phase`](fringes_delay::DelayValue::channel_phase).
     Moved,
     /// They were not: phases are those of the whole delay, [`DelayValue::whole_channel_phase`](fringes_delay::DelayValue::whole_channel_phase).
-    Left,
+    Unmoved,
 }
 
 /// Phases `[time][input]` of as many delay models at the stamps of a clock, for a band of `channels` channels of real or complex samples.
@@ -46,7 +46,7 @@ pub fn channel_phases(
         for (phase, value) in column.iter_mut().zip(plan.values()) {
             *phase = match windows {
                 Windows::Moved => value.channel_phase(channels, complex),
-                Windows::Left => value.whole_channel_phase(channels, complex),
+                Windows::Unmoved => value.whole_channel_phase(channels, complex),
             };
         }
     }

@@ -11,6 +11,9 @@ use super::layout::{RotationLayout, product};
 use super::rotate_kernels::{Factors, RotateKernels};
 use crate::{ChannelizerError, FrameSample, Gains};
 
+/// Name of the operation.
+const OPERATION: &str = "fine_rotate";
+
 /// What voltages are multiplied by: phases, gains, and what quantising takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FineRotation {
@@ -45,6 +48,33 @@ impl FineRotation {
         self
     }
 
+    /// Memory that [`fine_rotate`] and [`fine_rotate_heaps`] take on a backend for voltages of this shape.
+    ///
+    /// The workspace has phases and gains, on a GPU also a copy of the voltages, in its memory. The work is not split.
+    ///
+    /// # Errors
+    /// None so far: there are kernels for every GPU.
+    pub fn memory<V: FrameSample>(
+        &self,
+        backend: &Backend,
+        channels: usize,
+        times: usize,
+        inputs: usize,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        let bytes = |sizes: &[usize]| sizes.iter().fold(1u64, |bytes, &size| bytes.saturating_mul(size as u64));
+        let voltages = bytes(&[channels, times, inputs, size_of::<V>()]);
+        let phases = bytes(&[times, inputs, size_of::<ChannelPhase>()]);
+        let gains = self.gains.as_ref().map_or(0, |_| bytes(&[channels, inputs, size_of::<Complex<f32>>()]));
+        let own = match backend.gpu_for(OPERATION, true)? {
+            Some(_) => voltages,
+            None => cpu::rotate_scratch_bytes(),
+        };
+        let parts = [phases, gains, bytes(&[inputs, size_of::<u64>()]), own];
+        let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
+        let (input_bytes, output_bytes) = (voltages, voltages);
+        Ok(MemoryNeed { input_bytes, output_bytes, workspace_bytes, smallest_step_bytes: workspace_bytes })
+    }
+
     /// Gains in standard layout, if they and the phases fit.
     fn expand(&self, [channels, times, inputs]: [usize; 3]) -> Result<Option<Array2<Complex<f32>>>, ChannelizerError> {
         let dimensions =
@@ -55,7 +85,10 @@ impl FineRotation {
             }
         }
         let gains = self.gains.as_ref().map(|gains| gains.expand(channels, inputs)).transpose()?;
-        Ok(gains.map(|gains| gains.as_standard_layout().into_owned()))
+        let standard = |gains: Array2<_>| {
+            if gains.is_standard_layout() { gains } else { gains.as_standard_layout().into_owned() }
+        };
+        Ok(gains.map(standard))
     }
 }
 
@@ -66,16 +99,6 @@ pub struct Rotated<T> {
     pub values: T,
     /// Complex values of each input that were beyond the format's limit, summed over channels and times; 0 for floats.
     pub saturated: Array1<u64>,
-}
-
-/// What [`fine_rotate`] and [`fine_rotate_heaps`] need for voltages of this shape.
-pub fn fine_rotate_memory<V: FrameSample>(channels: usize, times: usize, inputs: usize) -> MemoryNeed {
-    let bytes = |sizes: &[usize]| sizes.iter().fold(1u64, |bytes, &size| bytes.saturating_mul(size as u64));
-    let voltages = bytes(&[channels, times, inputs, size_of::<V>()]);
-    let factors = bytes(&[times, inputs, size_of::<ChannelPhase>()]);
-    let factors = factors.saturating_add(bytes(&[channels, inputs, size_of::<Complex<f32>>()]));
-    let workspace_bytes = voltages.saturating_add(factors);
-    MemoryNeed { input_bytes: voltages, output_bytes: voltages, workspace_bytes, smallest_step_bytes: workspace_bytes }
 }
 
 /// Multiplies voltages that are channelised already by gains and phases:
@@ -94,8 +117,9 @@ pub fn fine_rotate_memory<V: FrameSample>(channels: usize, times: usize, inputs:
 /// it is as close, times its magnitude, to a rounding tie.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] if phases or gains have other channels, times or inputs, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if a GPU's copies exceed the
-/// backend's limit, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+/// [`TypesError::Dimension`] if phases or gains have other channels, times or inputs,
+/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the workspace of [`FineRotation::memory`]
+/// exceeds the backend's limit, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 pub fn fine_rotate<V: FrameSample>(
     backend: &Backend,
     voltages: &Voltages<V>,
@@ -156,17 +180,18 @@ fn run<V: FrameSample>(
 ) -> Result<Array1<u64>, ChannelizerError> {
     let sizes = [layout.channels(), layout.times(), layout.inputs()];
     let [channels, times, inputs] = sizes;
-    let gains = rotation.expand(sizes)?;
     let first_spectrum = clock.first_sample.checked_div(clock.samples_between_spectra).unwrap_or(0);
     let dither = rotation.seed.map(|seed| (seed, first_spectrum));
-    let phases = rotation.phases.as_standard_layout();
-    if let Some(device) = backend.gpu_for("fine_rotate", true)? {
-        backend.check_memory("fine_rotate", fine_rotate_memory::<V>(channels, times, inputs).smallest_step_bytes)?;
+    let need = rotation.memory::<V>(backend, channels, times, inputs)?;
+    backend.check_memory(OPERATION, need.smallest_step_bytes)?;
+    let gains = rotation.expand(sizes)?;
+    if let Some(device) = backend.gpu_for(OPERATION, true)? {
         let first_channel = rotation.first_channel;
+        let phases = rotation.phases.as_standard_layout();
         let phases = phases.as_slice().unwrap_or_default();
         return on_device(device, layout, phases, gains.as_ref(), (first_channel, dither), voltages);
     }
-    let phases = phases.mapv(|ChannelPhase { base, slope }| [base, slope]);
+    let phases = rotation.phases.mapv(|ChannelPhase { base, slope }| [base, slope]);
     let rotation = cpu::Rotation {
         phases: phases.view(),
         gains: gains.as_ref().map(|gains| gains.view()),

@@ -13,12 +13,30 @@ use crate::ChannelizerError;
 /// Samples of a flag, where the samples have no flags of their own.
 const BLOCK: usize = 16;
 
-/// What [`coarse_shift`] and [`coarse_shift_packed`] need for rows of samples.
-pub fn coarse_shift_memory(shape: ShiftShape) -> MemoryNeed {
-    let (from, to) = (shape.from_bytes().unwrap_or(usize::MAX) as u64, shape.to_bytes().unwrap_or(usize::MAX) as u64);
-    let delays = (shape.inputs as u64).saturating_mul(8);
-    let workspace_bytes = from.saturating_add(to).saturating_add(delays);
-    MemoryNeed { input_bytes: from, output_bytes: to, workspace_bytes, smallest_step_bytes: workspace_bytes }
+/// Name of the operation.
+const OPERATION: &str = "coarse_shift";
+
+impl ShiftShape {
+    /// Memory that [`coarse_shift`] and [`coarse_shift_packed`] take on a backend.
+    ///
+    /// On a GPU the workspace has copies of both arrays in its memory. On the CPU there is none, except for packed
+    /// samples whose rows are not contiguous: a row for each thread, which is not counted here. The work is not split.
+    ///
+    /// # Errors
+    /// None so far: there are kernels for every GPU.
+    pub fn memory(&self, backend: &Backend) -> Result<MemoryNeed, ChannelizerError> {
+        let saturating = |bytes: Result<usize, _>| bytes.map_or(u64::MAX, |bytes: usize| bytes as u64);
+        let (input_bytes, output_bytes) = (saturating(self.from_bytes()), saturating(self.to_bytes()));
+        let workspace_bytes = match backend.gpu_for(OPERATION, true)? {
+            None => 0,
+            Some(_) => {
+                // Rows of `y` lie at multiples of 16 bytes there, and each input has a delay.
+                let padding = (self.inputs as u64).saturating_mul(16 + 8);
+                input_bytes.saturating_add(output_bytes).saturating_add(padding)
+            }
+        };
+        Ok(MemoryNeed { input_bytes, output_bytes, workspace_bytes, smallest_step_bytes: workspace_bytes })
+    }
 }
 
 /// Delays each input by whole samples: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample.
@@ -43,11 +61,11 @@ pub fn coarse_shift<S: Sample>(
     let (inputs, times) = samples.data().dim();
     let _span = tracing::debug_span!("coarse_shift", inputs, times).entered();
     check_delays(inputs, coarse)?;
-    let shifted = match backend.gpu_for("coarse_shift", true)? {
+    let shifted = match backend.gpu_for(OPERATION, true)? {
         None => cpu::coarse_shift(samples.data(), coarse, times),
         Some(device) => {
             let shape = ShiftShape::samples::<S>(inputs, times);
-            backend.check_memory("coarse_shift", coarse_shift_memory(shape).smallest_step_bytes)?;
+            backend.check_memory(OPERATION, shape.memory(backend)?.smallest_step_bytes)?;
             let data = samples.data();
             let data = data.as_standard_layout();
             let bytes = on_device(device, shape, coarse, bytemuck::cast_slice(data.as_slice().unwrap_or_default()))?;
@@ -79,11 +97,11 @@ pub fn coarse_shift_packed(
     let (inputs, bytes) = samples.data().dim();
     let _span = tracing::debug_span!("coarse_shift_packed", inputs, times, bits).entered();
     check_delays(inputs, coarse)?;
-    let shifted = match backend.gpu_for("coarse_shift", true)? {
+    let shifted = match backend.gpu_for(OPERATION, true)? {
         None => cpu::coarse_shift_packed(samples.data(), bits, times, coarse, times),
         Some(device) => {
             let shape = ShiftShape::packed(bits, inputs, times);
-            backend.check_memory("coarse_shift", coarse_shift_memory(shape).smallest_step_bytes)?;
+            backend.check_memory(OPERATION, shape.memory(backend)?.smallest_step_bytes)?;
             let data = samples.data();
             let data = data.as_standard_layout();
             rows(inputs, bytes, on_device(device, shape, coarse, data.as_slice().unwrap_or_default())?)?

@@ -101,8 +101,8 @@ impl DownConverter {
 
     /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs.
     ///
-    /// The workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise. A stream holds samples
-    /// between chunks as well: [`DownConverterStream::memory`].
+    /// The workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise. A stream
+    /// holds samples between chunks as well: [`DownConverterStream::memory`].
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.

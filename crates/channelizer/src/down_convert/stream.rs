@@ -25,9 +25,9 @@ const OPERATION: &str = "down_convert";
 
 /// A down-converter that takes a stream chunk by chunk and gives the outputs that are complete.
 ///
-/// Chunks of any size give the same bits as [`crate::down_convert`] of the whole stream. The stream holds fewer samples than the
-/// filter has taps, of each input, as f32: [`DownConverterStream::memory`]. A backend's limit that holds that holds the whole stream; it
-/// is checked with the first chunk.
+/// Chunks of any size give the same bits as [`crate::down_convert`] of the whole stream. The stream holds fewer samples
+/// than the filter has taps, of each input, as f32: [`DownConverterStream::memory`]. A backend's limit that holds that
+/// holds the whole stream; it is checked with the first chunk.
 ///
 /// # Missing data
 /// An output is marked absent for an input if a sample that it is made of is; it is 0. If a chunk starts after the end of
@@ -108,8 +108,8 @@ impl DownConverterStream {
         self.state.as_ref().map(|state| state.received)
     }
 
-    /// Stamp of the next output: its number, counted in outputs from sample 0 of the run, as `first_sample` of the results;
-    /// `None` before the first chunk.
+    /// Stamp of the next output: its number, counted in outputs from sample 0 of the run, as `first_sample` of the
+    /// results; `None` before the first chunk.
     pub fn next_stamp(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.next_output)
     }
@@ -121,8 +121,8 @@ impl DownConverterStream {
 
     /// Memory that the stream takes with chunks of `times` samples of type `S` of each input.
     ///
-    /// The workspace includes what is held between chunks, at most; that of the conversion is for samples that are not contiguous `f32`
-    /// values. A limit of `smallest_step_bytes` is enough for the whole stream.
+    /// The workspace includes what is held between chunks, at most; that of the conversion is for samples that are not
+    /// contiguous `f32` values. A limit of `smallest_step_bytes` is enough for the whole stream.
     pub fn memory<S: Sample>(&self, times: usize) -> MemoryNeed {
         let (plan, inputs) = (&self.plan, self.inputs.len());
         let of = |samples: usize| bytes_of::<S>(inputs, samples);

@@ -74,13 +74,13 @@ impl FEngineBuilder {
     /// Memory that the F-engine takes on a backend, as a stream of chunks of `times` samples of each input, or as
     /// [`f_engine`](crate::f_engine) of one.
     ///
-    /// The workspace includes the frame that is not complete and the samples held between chunks, at most: of each input a
-    /// window, a stride, the growth, and as much as its delay may be larger than the smallest one. Delays count as they are
-    /// if they do not change and [`FEngineBuilder::delay_limits`] was not called, else as anything within the limits: narrow
-    /// ones save memory. A limit of `smallest_step_bytes` is enough for the whole stream.
+    /// The workspace includes the frame that is not complete and the samples held between chunks, at most: of each
+    /// input a window, a stride, the growth, and as much as its delay may be larger than the smallest one. Delays count
+    /// as they are if they do not change and [`FEngineBuilder::delay_limits`] was not called, else as anything within
+    /// the limits: narrow ones save memory. A limit of `smallest_step_bytes` is enough for the whole stream.
     ///
-    /// On the CPU samples are held as f32. On a GPU they are held as they come and workspace is memory of the device: samples
-    /// and frames have their place there as well, and a chunk is one step.
+    /// On the CPU samples are held as f32. On a GPU they are held as they come and workspace is memory of the device:
+    /// samples and frames have their place there as well, and a chunk is one step.
     ///
     /// # Errors
     /// As [`FEngineBuilder::build`], without those of limits and drivers.
@@ -102,7 +102,8 @@ impl FEngineBuilder {
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
     /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
     /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the
-    ///   `smallest_step_bytes` of [`FEngineBuilder::memory`]; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    ///   `smallest_step_bytes` of [`FEngineBuilder::memory`], on a GPU at the latest with the first chunk, whose format
+    ///   counts there; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn build<Q: FrameSample>(self, backend: &Backend) -> Result<FEngine<Q>, ChannelizerError> {
         self.build_as::<Q, HeapFrames>(backend)
     }

@@ -139,8 +139,10 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         let engine = match device_for(backend, gpu::check(&timeline.plan))? {
             None => Engine::Cpu(CpuEngine::new(backend, &timeline, &settings)?),
             Some(device) => {
-                let need = GpuEngine::<Q>::memory(&timeline, &settings, 0, ChunkFormat::Packed { bits: 8 });
-                backend.check_memory("f_engine", need.smallest_step_bytes)?;
+                // No format needs less than the smallest of these: the first chunk says which it is.
+                let need = |bits| GpuEngine::<Q>::memory(&timeline, &settings, 0, ChunkFormat::Packed { bits });
+                let least = [2, 8, 10].map(|bits| need(bits).smallest_step_bytes).into_iter().min().unwrap_or(0);
+                backend.check_memory("f_engine", least)?;
                 Engine::Gpu(Box::new(GpuEngine::new(device, timeline.inputs, &settings)?))
             }
         };

@@ -7,7 +7,7 @@ use ndarray::Array2;
 
 use crate::support::{C64, Case, U, backends, more_units};
 
-/// Values this near to a rounding tie may go to either side.
+/// Values nearer to a rounding tie than their bound, or than this if that is less, may go to either side.
 const TIE: f64 = 5e-3;
 
 /// Flags and shape are the reference's; gives the reference's values for those that differ to be judged.
@@ -34,20 +34,22 @@ fn check_integers<Q: FrameSample>(case: &Case, limit: f64) {
         let expected = check_axes(case, &frames, Some(limit));
         let mut saturated = Array2::<i64>::zeros(expected.saturated.dim());
         let mut borderline = saturated.clone();
-        for (((frame, antenna, _, _, pol), &exact), found) in
+        let bounds = case.bounds(&backend, frames.first_stamp(), frames.spectra_present.nrows());
+        for (((frame, antenna, _, spectrum, pol), &exact), found) in
             expected.values.indexed_iter().zip(frames.voltages.data().iter())
         {
             let found = found.to_c32();
-            let at_tie = |part: f64| (part.clamp(-limit, limit).fract().abs() - 0.5).abs() < TIE;
+            let input = antenna * case.pols + pol;
+            let bound = bounds[(frame * case.spectra_per_frame + spectrum, input)].min(TIE);
+            let at_tie = |part: f64| (part.clamp(-limit, limit).fract().abs() - 0.5).abs() <= bound;
             for (found, exact) in [(found.re, exact.re), (found.im, exact.im)] {
                 let integer = quantise_value(exact, limit);
                 let apart = (f64::from(found) - integer).abs();
                 assert!(apart == 0.0 || apart == 1.0 && at_tie(exact), "{found} {integer} {exact} {case:?}");
             }
-            let input = antenna * case.pols + pol;
             let beyond = exact.re.abs().max(exact.im.abs()) - limit;
             saturated[(frame, input)] += i64::from(beyond > 0.0);
-            borderline[(frame, input)] += i64::from(beyond.abs() < TIE);
+            borderline[(frame, input)] += i64::from(beyond.abs() <= bound);
         }
         assert_eq!(expected.saturated.mapv(|count| count as i64), saturated);
         for ((place, &found), &expected) in frames.saturated.indexed_iter().zip(&saturated) {

@@ -1,7 +1,7 @@
 //! Chunks: any cut gives the same bits; presence, delays and formats across seams.
 
-use fringes_backend::Backend;
-use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window};
+use fringes_backend::{Backend, DeviceError};
+use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window, channelize_frames};
 use fringes_types::{Complex, Complex4, Inputs, SampleChunk, Samples, f16};
 use ndarray::{Array2, s};
 use proptest::prelude::*;
@@ -77,19 +77,74 @@ proptest! {
     }
 
     #[test]
-    fn memory_limits_change_no_bit((case, lengths) in case()) {
-        let limited = |backend: &Backend, extra| {
-            let format = case.chunk(&case.samples(), 0, 0).format();
-            let need = case.engine::<Complex<i8>>(backend).memory(case.length, format);
-            // Delays hold more than a window: the largest growth, and the delays themselves.
-            let held = (2 * (1 << 16) + 1000) * 8 * case.inputs().len() as u64;
-            backend.clone().with_memory_limit(need.smallest_step_bytes + held + extra)
+    fn the_stated_memory_is_enough_for_whole_streams_and_a_byte_less_is_an_error(
+        (case, lengths) in case(),
+        kind in 0..3,
+    ) {
+        let builder = match kind {
+            // Delays of now, as anything within the default limits, or within narrow ones, which the stream fills.
+            0 => case.builder().delays(Case { delays: Vec::new(), ..case.clone() }.models()),
+            1 => case.builder(),
+            _ => case.builder().delay_limits(100, 30),
         };
+        let format = case.chunk(&case.samples(), 0, 0).format();
         for backend in backends() {
-            let expected = case.streamed::<Complex<i8>>(&backend, &lengths).frames;
+            let need = builder.memory::<Complex<i8>>(&backend, case.length, format).unwrap();
+            let free = builder.clone().build::<Complex<i8>>(&backend).unwrap();
+            prop_assert!(backend.device().is_some() || free.memory(case.length, format) == need);
+            let expected = case.streamed_by(free, &lengths).frames;
             for extra in [0, 10_000] {
-                prop_assert_eq!(&case.streamed::<Complex<i8>>(&limited(&backend, extra), &lengths).frames, &expected);
+                let limited = backend.clone().with_memory_limit(need.smallest_step_bytes + extra);
+                let engine = builder.clone().build::<Complex<i8>>(&limited).unwrap();
+                let found = case.streamed_by(engine, &lengths).frames;
+                if kind == 0 || backend.device().is_none() {
+                    prop_assert_eq!(&found, &expected);
+                } else {
+                    check_same(&backend, &case, &found, &expected);
+                }
+                let samples = case.samples();
+                let one_call = |backend| {
+                    let chunk = case.chunk(&samples, 0, case.length);
+                    channelize_frames::<Complex<i8>>(backend, &*chunk, builder.clone())
+                };
+                prop_assert_eq!(one_call(&limited), one_call(&backend));
             }
+            if backend.device().is_none() {
+                let (needed, limit) = (need.smallest_step_bytes, need.smallest_step_bytes - 1);
+                let limited = backend.with_memory_limit(limit);
+                let error = builder.clone().build::<Complex<i8>>(&limited).unwrap_err();
+                prop_assert_eq!(error, DeviceError::MemoryLimit { operation: "f_engine", needed, limit }.into());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_holds_the_stated_memory_holds_the_stream_to_its_end() {
+    // Longer than the growth of delays that is allowed for, 2^16 samples, with frames that are given away on the way.
+    let case = Case { channels: 32, range: 0..32, antennas: 1, length: 200_000, ..Case::default() };
+    let format = case.chunk(&case.samples(), 0, 0).format();
+    for backend in backends() {
+        let need = case.builder().memory::<Complex<i8>>(&backend, 1000, format).unwrap();
+        let limited = backend.clone().with_memory_limit(need.smallest_step_bytes);
+        let found = case.streamed::<Complex<i8>>(&limited, &[1000]).frames;
+        assert_eq!(found, case.streamed::<Complex<i8>>(&backend, &[1000]).frames);
+    }
+}
+
+#[test]
+fn a_flushed_stream_holds_no_more_than_is_stated() {
+    let case = Case { spectra_per_frame: 64, length: 64 * 128 * 8, ..Case::default() };
+    let samples = case.samples();
+    let engine = case.builder().delay_limits(10, 10).build::<Complex<i8>>(&Backend::cpu());
+    let mut engine = engine.unwrap();
+    // A window, a stride, the growth, and delays of 10 samples either way: frames are 8192 samples apart.
+    let most = 2 * (4 * 128 + 128 - 1 + 10 + 20) * 4;
+    for from in (0..case.length).step_by(300) {
+        engine.push(&*case.chunk(&samples, from, (from + 300).min(case.length))).unwrap();
+        assert!(engine.held_bytes() <= most, "{} of {most}", engine.held_bytes());
+        if from % 4500 == 0 {
+            engine.flush().unwrap();
         }
     }
 }

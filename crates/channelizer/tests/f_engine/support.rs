@@ -133,7 +133,7 @@ impl Case {
         builder.taps(self.taps).window(self.window).oversampling(numerator, denominator).build().unwrap()
     }
 
-    fn models(&self) -> Vec<DelayModel> {
+    pub(crate) fn models(&self) -> Vec<DelayModel> {
         let none = vec![(0.0, 0.0, 0.0, 0.0); self.antennas * self.pols];
         let delays = if self.delays.is_empty() { none } else { self.delays.clone() };
         let segment = |(delay, rate, phase, phase_rate)| {
@@ -225,18 +225,21 @@ impl Case {
     }
 
     /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the statistics.
-    pub(crate) fn streamed<Q: FrameSample>(
-        &self,
-        backend: &Backend,
-        lengths: &[usize],
-    ) -> Channelized<Frames<Heaps<Q>>> {
-        let (samples, mut engine) = (self.samples(), self.engine(backend));
+    pub(crate) fn streamed<Q: FrameSample>(&self, backend: &Backend, lengths: &[usize]) -> Channelized<Frames<Heaps<Q>>> {
+        self.streamed_by(self.engine(backend), lengths)
+    }
+
+    /// As [`Case::streamed`], by an F-engine that may hold so much.
+    pub(crate) fn streamed_by<Q: FrameSample>(&self, mut engine: FEngine<Q>, lengths: &[usize]) -> Channelized<Frames<Heaps<Q>>> {
+        let samples = self.samples();
+        let most = engine.memory(self.length, self.chunk(&samples, 0, 0).format()).workspace_bytes;
         let (mut frames, mut from) = (Vec::new(), 0);
         let mut statistics = vec![InputStatistics::default(); self.antennas * self.pols];
         for &length in lengths.iter().cycle() {
             let to = (from + length).min(self.length);
             let channelized = engine.push(&*self.chunk(&samples, from, to)).unwrap();
             frames.extend(channelized.frames);
+            assert!(engine.held_bytes() <= most, "{} of {most}", engine.held_bytes());
             for (sum, one) in statistics.iter_mut().zip(channelized.statistics) {
                 sum.samples += one.samples;
                 sum.clipped += one.clipped;
@@ -249,6 +252,30 @@ impl Case {
         }
         frames.extend(engine.flush().unwrap());
         Channelized { frames: join(frames).into_iter().collect(), statistics }
+    }
+
+    /// Bounds of the error of the values of the spectra stamped `first_stamp` and later, a stride apart, of each input:
+    /// `[time][input]`, for integers before they are rounded. With `A = sum |w x|` of a window, gains of at most `g`
+    /// and `u = 2^-24`:
+    ///
+    /// - the filter rounds weights, products and sums, `(taps + 1) u g A`; each of `log2 step` stages of the transform
+    ///   adds `7 u g A`, since a channel is a sum of disjoint partial ones; a rotation adds `(2 + 2 sqrt 5) u g A`;
+    /// - a GPU adds [`more_units`], and rounds the sum with the dither within `2^-15`.
+    pub(crate) fn bounds(&self, backend: &Backend, first_stamp: u64, times: usize) -> Array2<f64> {
+        let (plan, models, samples) = (self.plan(), self.models(), self.samples());
+        let gain = self.gains().iter().fold(0f64, |largest, gain| largest.max(f64::from(gain.norm())));
+        let stages = 7.0 * (plan.step() as f64).log2();
+        let units = self.taps as f64 + 1.0 + stages + 2.0 + 2.0 * 5f64.sqrt() + more_units(backend, self.taps);
+        let dither = if backend.device().is_none() { 0.0 } else { 2f64.powi(-15) };
+        Array2::from_shape_fn((times, self.antennas * self.pols), |(time, input)| {
+            let stamp = first_stamp + (time * plan.stride()) as u64;
+            let start = stamp as i64 - models[input].evaluate(stamp).coarse - self.first as i64;
+            let sample =
+                |place: usize| usize::try_from(start + place as i64).ok().and_then(|at| samples.get((input, at)));
+            let size = |place: usize| sample(place).map_or(0.0, |value| f64::from(value.re).hypot(f64::from(value.im)));
+            let a: f64 = plan.weights().iter().enumerate().map(|(place, weight)| weight.abs() * size(place)).sum();
+            units * U * gain * a + dither
+        })
     }
 
     /// What the reference makes of all samples.

@@ -8,5 +8,5 @@ mod shift;
 #[cfg(test)]
 mod tests;
 
-pub use rotate::{Layout, Rotation, rotate};
+pub use rotate::{Layout, Rotation, rotate, rotate_scratch_bytes};
 pub use shift::{coarse_shift, coarse_shift_packed};

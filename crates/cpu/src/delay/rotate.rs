@@ -61,6 +61,12 @@ pub struct Rotation<'a> {
     pub dither: Option<(u64, u64)>,
 }
 
+/// Bytes of scratch that [`rotate`] takes with all threads, at most.
+pub fn rotate_scratch_bytes() -> u64 {
+    let sample = 6 * size_of::<f64>() + size_of::<u32>() + size_of::<usize>() + size_of::<SpectrumDither>();
+    (SAMPLES * sample * rayon::current_num_threads()) as u64
+}
+
 /// Multiplies voltages of `channels` channels and quantises them; how many values of each input were beyond the format's limit.
 ///
 /// # Panics

@@ -59,18 +59,31 @@ pub(super) struct Run {
 }
 
 impl TiledWeights {
-    /// Arranges `taps * step` weights; each serves `floats` neighbouring columns.
-    pub(super) fn new(weights: &[f64], taps: usize, floats: usize) -> Self {
+    /// Rows of tiles of `taps` taps of `width` f32.
+    fn rows(width: usize, taps: usize) -> usize {
+        width.div_ceil(TILE).saturating_mul(taps)
+    }
+
+    /// Bytes of `taps` taps of `step` weights, saturating.
+    pub(super) fn bytes(step: usize, taps: usize, floats: usize) -> u64 {
+        (Self::rows(step.saturating_mul(floats), taps) as u64).saturating_mul(size_of::<TileRow>() as u64)
+    }
+
+    /// Arranges `taps * step` weights; each serves `floats` neighbouring columns. `None` if there is no memory.
+    pub(super) fn new(weights: &[f64], taps: usize, floats: usize) -> Option<Self> {
         let step = weights.len() / taps;
         let width = step * floats;
-        let mut rows = vec![ZERO_ROW; width.div_ceil(TILE) * taps];
+        let length = Self::rows(width, taps);
+        let mut rows = Vec::new();
+        rows.try_reserve_exact(length).ok()?;
+        rows.resize(length, ZERO_ROW);
         for (tap, weights) in weights.chunks_exact(step).enumerate() {
             for column in 0..width {
                 let row = &mut rows[column / TILE * taps + tap];
                 row.0[column % TILE / LANES][column % LANES] = weights[column / floats] as f32;
             }
         }
-        Self { taps, floats, width, rows, fused: has_avx2_fma() }
+        Some(Self { taps, floats, width, rows, fused: has_avx2_fma() })
     }
 
     /// Filters a run into `out`: the spectrum of place `i` to `out[i * out_stride ..][.. width]`, with `out_stride` at

@@ -42,7 +42,7 @@ pub(crate) use simd::has_avx2_fma;
 pub use source::{ArraySource, ChunkSource, SampleSource};
 pub use split::Split;
 use transform::Transform;
-pub use window::{Window, pfb_weights};
+pub use window::{Window, fill_pfb_weights, pfb_weights};
 
 /// A planned filter bank: weights arranged for the FIR kernel, and the transform.
 ///
@@ -98,13 +98,27 @@ impl Pfb {
     /// twice that for real input.
     ///
     /// # Panics
-    /// If a size is 0 or the number of weights is not a multiple of `step`.
+    /// If a size is 0 or the number of weights is not a multiple of `step`, or if there is no memory.
     pub fn new(channels: usize, complex: bool, weights: &[f64]) -> Self {
+        Self::try_new(channels, complex, weights).expect("memory for the tables of a filter bank")
+    }
+
+    /// Bytes of the tables of a bank of `taps` taps, from above: arranged weights and the transform's.
+    pub fn table_bytes(channels: usize, complex: bool, taps: usize) -> u64 {
+        let (step, floats) = if complex { (channels, 2) } else { (channels.saturating_mul(2), 1) };
+        TiledWeights::bytes(step, taps, floats).saturating_add(Transform::bytes(channels, complex))
+    }
+
+    /// As [`Pfb::new`]; `None` if there is no memory.
+    ///
+    /// # Panics
+    /// If a size is 0 or the number of weights is not a multiple of `step`.
+    pub fn try_new(channels: usize, complex: bool, weights: &[f64]) -> Option<Self> {
         let step = if complex { channels } else { 2 * channels };
         let taps = weights.len() / step;
         assert!(taps > 0 && taps * step == weights.len(), "{} weights for a step of {step}", weights.len());
-        let weights = TiledWeights::new(weights, taps, 1 + usize::from(complex));
-        Self { channels, complex, step, taps, weights, transform: Transform::new(channels, complex) }
+        let weights = TiledWeights::new(weights, taps, 1 + usize::from(complex))?;
+        Some(Self { channels, complex, step, taps, weights, transform: Transform::new(channels, complex)? })
     }
 
     /// Number of channels.

@@ -20,6 +20,7 @@ use num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
 use super::simd::has_avx2_fma;
+use crate::memory::is_there_memory;
 
 /// Pairs of bins that are separated together.
 const PAIRS: usize = 8;
@@ -41,17 +42,41 @@ impl std::fmt::Debug for Transform {
 }
 
 impl Transform {
-    /// The transform of `2 channels` real samples, or of `channels` complex ones.
-    pub(super) fn new(channels: usize, complex: bool) -> Self {
+    /// Bytes of the tables of a transform, from above: RustFFT's twiddles are a little more than the points for sizes
+    /// of small factors; others are convolutions of up to four times the points, with a kernel, twiddles of their own,
+    /// and scratch while they are planned.
+    pub(super) fn bytes(channels: usize, complex: bool) -> u64 {
+        let mut rest = channels.max(1);
+        for factor in [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31] {
+            while rest.is_multiple_of(factor) {
+                rest /= factor;
+            }
+        }
+        let points = if rest == 1 { 2 } else { 16 } + u64::from(!complex);
+        (channels as u64).saturating_mul(points * size_of::<Complex<f32>>() as u64)
+    }
+
+    /// The transform of `2 channels` real samples, or of `channels` complex ones. `None` if there is no memory.
+    ///
+    /// (RustFFT aborts where there is none: it is asked for before.)
+    pub(super) fn new(channels: usize, complex: bool) -> Option<Self> {
         let twiddle = |k: usize| {
             let (sin, cos) = (PI * k as f64 / channels as f64).sin_cos();
             Complex::new(cos as f32, -sin as f32)
         };
-        Self {
-            fft: FftPlanner::new().plan_fft_forward(channels),
-            twiddles: (!complex).then(|| (1..channels.div_ceil(2)).map(twiddle).collect()),
-            vectorised: has_avx2_fma(),
+        if !is_there_memory(Self::bytes(channels, complex)) {
+            return None;
         }
+        let mut twiddles = Vec::new();
+        if !complex {
+            twiddles.try_reserve_exact(channels.div_ceil(2) - 1).ok()?;
+            twiddles.extend((1..channels.div_ceil(2)).map(twiddle));
+        }
+        Some(Self {
+            fft: FftPlanner::new().plan_fft_forward(channels),
+            twiddles: (!complex).then_some(twiddles),
+            vectorised: has_avx2_fma(),
+        })
     }
 
     /// Complex values of scratch that [`Transform::run`] needs.

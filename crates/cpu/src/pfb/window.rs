@@ -63,17 +63,21 @@ fn sinc(x: f64) -> f64 {
 ///
 /// `None` if the weights vanish (to 1e-12 of a full one) and cannot be scaled.
 pub fn pfb_weights(window: Window, taps: usize, step: usize, w_cutoff: f64) -> Option<Vec<f64>> {
-    let length = taps * step;
-    let mut weights: Vec<f64> = (0..length)
-        .map(|i| {
-            let x = (i as f64 + 0.5) / step as f64 - taps as f64 / 2.0;
-            window.value(i, length) * sinc(w_cutoff * x)
-        })
-        .collect();
+    let mut weights = vec![0.0; taps * step];
+    fill_pfb_weights(&mut weights, window, taps, step, w_cutoff).then_some(weights)
+}
+
+/// Writes the weights of [`pfb_weights`] to `weights`, `taps * step` of them; `false` if they vanish.
+pub fn fill_pfb_weights(weights: &mut [f64], window: Window, taps: usize, step: usize, w_cutoff: f64) -> bool {
+    let length = weights.len();
+    for (i, weight) in weights.iter_mut().enumerate() {
+        let x = (i as f64 + 0.5) / step as f64 - taps as f64 / 2.0;
+        *weight = window.value(i, length) * sinc(w_cutoff * x);
+    }
     let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
     if norm <= 1e-12 {
-        return None;
+        return false;
     }
     weights.iter_mut().for_each(|w| *w /= norm);
-    Some(weights)
+    true
 }

@@ -133,7 +133,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let frames = (spectra / settings.spectra_per_frame as u64).saturating_add(1);
         let output_bytes = frame.saturating_mul(frames);
         let row = |samples: u64| samples.saturating_mul(format.sample_bits().into()).div_ceil(8);
-        // Rows are as long as the longest, with the head of a chunk; there are two buffers, and two more while rows grow.
+        // Rows are as long as the longest, with the head of a chunk; there are two buffers, and two more while rows
+        // grow.
         let head = (times as u64).min(plan.window_samples() as u64 - 1);
         let longest = timeline.history().max().unwrap_or(0).saturating_add(head);
         let row_bits = longest.saturating_mul(format.sample_bits().into());
