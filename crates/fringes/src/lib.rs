@@ -90,10 +90,10 @@
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
 //! [`correlate`] and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
 //! says that it has no kernel ([`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu)). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
-//! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
+//! Chunks on a device are correlated there, by the same calls or by [`correlator::kernels`]; [`fft::gpu`] transforms data on a device.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
-//! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
+//! [`channelizer::quantise_memory`], [`Correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
 //! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
 //! below the limit, with the same result. Only a limit below the smallest step is an error.
 //!
