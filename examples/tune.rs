@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fringes::correlator::gpu::{Measured, OPERATIONS, sweep};
+use fringes::correlator::internals::{Measured, OPERATIONS, sweep};
 use fringes::{Complex, Complex4, Inputs, VoltageSample, f16};
 use fringes_gpu::tuning::{DeviceKey, Entry, Table};
 use fringes_gpu::{Device, GpuError};

@@ -4,7 +4,7 @@
 #[path = "../examples/validate/data.rs"]
 mod data;
 
-use fringes::correlator::gpu::Shape;
+use fringes::correlator::internals::Shape;
 use fringes::{Complex, Complex4};
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};

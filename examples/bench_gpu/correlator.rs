@@ -1,7 +1,8 @@
 //! The correlation kernels at the sizes of arrays of 32 to 1024 dual-polarisation stations.
 
-use fringes::correlator::gpu::{CorrelatorKernels, Shape};
-use fringes::{Complex, CorrelatorError};
+use fringes::correlator::internals::Shape;
+use fringes::correlator::kernels::{CorrelatorKernels, Work};
+use fringes::{Complex, CorrelatorError, Inputs};
 use fringes_gpu::{Buffer, BufferView, Stream};
 use fringes_kernels_correlator_mma::tile;
 use rand::{RngExt, SeedableRng};
@@ -34,18 +35,17 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     if !bench.wants("correlate_i8") && !bench.wants("correlate_i8_add") {
         return Ok(());
     }
-    let kernels = CorrelatorKernels::load(&bench.device).map_err(End::failed)?;
     let source = Source::bytes(&bench.stream)?;
     for [stations, channels, times] in SIZES {
-        let case = Case::new(&source, [stations, channels, times])?;
+        let case = Case::new(bench, &source, [stations, channels, times])?;
         case.run::<i32>(bench, ceilings, "correlate_i8", |stream, rows, sums| {
-            kernels.correlate(stream, case.shape, rows, &mut sums.view_mut())
+            case.kernels.correlate(stream, &case.work, rows.cast()?, &mut sums.view_mut())
         })?;
     }
     for [stations, channels, times] in ADDING {
-        let case = Case::new(&source, [stations, channels, times])?;
+        let case = Case::new(bench, &source, [stations, channels, times])?;
         case.run::<i64>(bench, ceilings, "correlate_i8_add", |stream, rows, sums| {
-            kernels.accumulate(stream, case.shape, rows, &mut sums.view_mut())
+            case.kernels.accumulate(stream, &case.work, rows.cast()?, &mut sums.view_mut(), 1)
         })?;
     }
     Ok(())
@@ -55,6 +55,8 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 struct Case<'a> {
     stations: usize,
     shape: Shape,
+    kernels: CorrelatorKernels<Complex<i8>>,
+    work: Work,
     source: &'a Source<u8>,
 }
 
@@ -73,9 +75,11 @@ impl Part for i64 {
 }
 
 impl<'a> Case<'a> {
-    fn new(source: &'a Source<u8>, [stations, channels, times]: [usize; 3]) -> Result<Self, End> {
+    fn new(bench: &Bench, source: &'a Source<u8>, [stations, channels, times]: [usize; 3]) -> Result<Self, End> {
         let shape = Shape::new(channels, times, 2 * stations).ok_or_else(|| End::failed("no such shape"))?;
-        Ok(Self { stations, shape, source })
+        let inputs = Inputs::new(stations, 2).map_err(End::failed)?;
+        let kernels = CorrelatorKernels::load(&bench.device, inputs).map_err(End::failed)?;
+        Ok(Self { stations, shape, kernels, work: Work::rows(channels, times), source })
     }
 
     fn run<P: Part>(

@@ -1,7 +1,7 @@
 //! What stands around the correlation kernels: every layout into rows, and parts of sums into every order. Both are bound by bytes.
 
 use bytemuck::Pod;
-use fringes::correlator::gpu::{Clamp, PackKernels, ReduceKernels, Reduction};
+use fringes::correlator::kernels::{Clamp, PackKernels, ReduceKernels, Reduction};
 use fringes::correlator::layout::{HeapShape, Nibbles, TccShape, VoltageShape, row_bytes, row_times, run_times};
 use fringes::{BaselineOrder, Complex, Complex4, Inputs, VoltageSample, f16};
 use fringes_gpu::{Buffer, Stream};

@@ -1,6 +1,6 @@
 //! The correlation kernels of 32-bit floats at the sizes of arrays of 32 to 1024 dual-polarisation stations.
 
-use fringes::correlator::gpu::float::{FloatJob, FloatKernels, Variant};
+use fringes::correlator::internals::float::{FloatJob, FloatKernels, Variant};
 use fringes::{Complex, CorrelatorError};
 use fringes_gpu::{Buffer, BufferView, Stream};
 use rand::{RngExt, SeedableRng};

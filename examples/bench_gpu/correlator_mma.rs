@@ -3,7 +3,7 @@
 //! `mma_rows` and `mma_heaps` overwrite sums, `mma_rows_add` and `mma_heaps_add` add to them. A line is a variant and a number of parts; the
 //! one that the table takes is marked.
 
-use fringes::correlator::gpu::mma::{Format, MmaKernel, Order};
+use fringes::correlator::internals::mma::{Format, MmaKernel, Order};
 use fringes_gpu::{Argument, Buffer, BufferView, KernelElement, Stream};
 
 use crate::bench::{Bench, Bound, Measured, copies};

@@ -1,6 +1,6 @@
 //! What the correlation kernels of integers and f16 are timed on: random samples in every order, and checks of some sums.
 
-use fringes::correlator::gpu::mma::{Format, Order};
+use fringes::correlator::internals::mma::{Format, Order};
 use fringes_gpu::{Buffer, GpuError, KernelElement, Stream};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

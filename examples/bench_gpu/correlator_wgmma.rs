@@ -5,8 +5,8 @@
 //! - `norm`: what the xGPU paper calls normalised, the rate of the same time if tiles on the diagonal were computed whole: useful times
 //!   `2 (N + RT) / (2 N + 1)` for `N` stations, tiles of `RT` stations a side.
 
-use fringes::correlator::gpu::mma::{Format, Order};
-use fringes::correlator::gpu::wgmma::{Tile, WgmmaJob, WgmmaKernel, WgmmaSamples};
+use fringes::correlator::internals::mma::{Format, Order};
+use fringes::correlator::internals::wgmma::{Tile, WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes_gpu::{Buffer, BufferView, KernelElement, Stream};
 
 use crate::bench::{Bench, Bound, Measured, copies};

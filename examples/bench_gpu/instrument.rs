@@ -5,8 +5,8 @@
 //! Up to 16 antennas the samples come from pinned host memory as well ([`instrument_link`](crate::instrument_link)).
 
 use fringes::channelizer::gpu::{DeviceChannelizer, FrameFormat, Job, JobTable, Place};
-use fringes::correlator::gpu::mma::{Format, Order};
-use fringes::correlator::gpu::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
+use fringes::correlator::internals::mma::{Format, Order};
+use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes::{Channelizer, ChannelizerError, CorrelatorError};
 use fringes_gpu::{Buffer, BufferView, Device, Kernel, Stream, Timing};
 use num_complex::Complex64;

@@ -32,6 +32,7 @@ mod bench;
 mod ceilings;
 mod channelizer;
 mod correlator;
+mod correlator_chunks;
 mod correlator_data;
 mod correlator_float;
 mod correlator_mma;
@@ -73,6 +74,8 @@ const KERNELS: [&str; 48] = [
     "clamp",
     "reorder",
     "add_parts",
+    "correlate_device",
+    "correlate_link",
     "correlate_i8",
     "correlate_i8_add",
     "correlate_f32",
@@ -132,6 +135,7 @@ fn run(arguments: &Arguments) -> Result<(), End> {
     println!("{}\ndriver {}\n", device.info(), gpu_report::driver(device.info().driver_version));
     let mut bench = Bench::new(device, arguments.only.clone(), arguments.runs.into())?;
     let ceilings = ceilings::measure(&mut bench)?;
+    correlator_chunks::run(&mut bench)?;
     correlator::run(&mut bench, &ceilings)?;
     correlator_data::run(&mut bench, &ceilings)?;
     correlator_float::run(&mut bench, &ceilings)?;

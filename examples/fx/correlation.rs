@@ -79,7 +79,7 @@ impl Correlation for FloatCorrelation {
 
     fn finish(self: Box<Self>) -> Result<Option<Dump>> {
         let mut integrator = self.integrator;
-        Ok(integrator.finish().map(|dump| average(&dump, |_, _| 1.0)))
+        Ok(integrator.finish()?.map(|dump| average(&dump, |_, _| 1.0)))
     }
 
     fn saturated(&self) -> u64 {
@@ -127,7 +127,7 @@ impl<Q: QuantisedSample> Correlation for QuantisedCorrelation<Q> {
 
     fn finish(self: Box<Self>) -> Result<Option<Dump>> {
         let Self { mut integrator, gains, .. } = *self;
-        Ok(integrator.finish().map(|dump| average(&dump, |channel, input| gains.of(channel, input))))
+        Ok(integrator.finish()?.map(|dump| average(&dump, |channel, input| gains.of(channel, input))))
     }
 
     fn saturated(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Feeds a stream to an integrator and to the exact sums, and compares.
 
-use fringes::correlator::{Chunk, Dump, Dump32, Integrator, IntegratorSet};
+use fringes::correlator::{Chunk, Dump32, HostDump, Integrator, IntegratorSet};
 use fringes::{
     Accumulator, Backend, Complex, Complex4, Heaps, SpectrumClock, Visibilities, VoltageSample, Voltages, f16,
 };
@@ -60,7 +60,7 @@ enum Machine<V: VoltageSample, D> {
     Several(Box<IntegratorSet<V, D>>),
 }
 
-impl<V: VoltageSample, D: Dump<V>> Machine<V, D> {
+impl<V: VoltageSample, D: HostDump<V>> Machine<V, D> {
     fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<(usize, D)>, String> {
         match self {
             Self::One(integrator) => {
@@ -71,11 +71,14 @@ impl<V: VoltageSample, D: Dump<V>> Machine<V, D> {
         .map_err(|error| error.to_string())
     }
 
-    fn finish(&mut self) -> Vec<(usize, D)> {
+    fn finish(&mut self) -> Result<Vec<(usize, D)>, String> {
         match self {
-            Self::One(integrator) => integrator.finish().map(|dump| (0, dump)).into_iter().collect(),
+            Self::One(integrator) => {
+                integrator.finish().map(|dump| dump.map(|dump| (0, dump)).into_iter().collect())
+            }
             Self::Several(integrators) => integrators.finish(),
         }
+        .map_err(|error| error.to_string())
     }
 }
 
@@ -156,7 +159,7 @@ impl Feeder<'_> {
         machine.map_err(|error| error.to_string())
     }
 
-    fn feed<V: Voltage, D: Dump<V> + Seen>(
+    fn feed<V: Voltage, D: HostDump<V> + Seen>(
         &mut self,
         mut machine: Machine<V, D>,
         random: &mut Xoshiro256PlusPlus,
@@ -183,7 +186,7 @@ impl Feeder<'_> {
             stamp += pieces * unit * plan.spacing();
             self.counts.spectra += pieces * unit;
         }
-        dumps.extend(machine.finish());
+        dumps.extend(machine.finish()?);
         for index in 0..plan.schedules.len() {
             let of_schedule = dumps.iter().filter(|(which, _)| *which == index).map(|(_, dump)| dump.seen());
             let seen = of_schedule.collect::<Result<Vec<_>, _>>()?;

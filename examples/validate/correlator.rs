@@ -2,9 +2,10 @@
 //!
 //! It gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by itself. Every output is poisoned before.
 
-use fringes::Complex;
-use fringes::correlator::gpu::{CorrelatorKernels, MAX_LAUNCH_TIMES, Path, Shape};
-use fringes_gpu::Buffer;
+use fringes::correlator::internals::{MAX_LAUNCH_TIMES, Shape};
+use fringes::correlator::kernels::{CorrelatorKernels, Work};
+use fringes::{Complex, Inputs};
+use fringes_gpu::{Buffer, PtxTarget};
 use ndarray::Array3;
 
 use crate::data;
@@ -26,12 +27,11 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     if !["correlate_i8", "correlate_i8_add"].iter().any(|name| session.wants(name)) {
         return Ok(());
     }
-    let kernels = CorrelatorKernels::load(&session.device).map_err(End::failed)?;
     for shape in shapes(session.quick) {
         let voltages = data::voltages(shape, (shape.inputs() * 10_000 + shape.times()) as u64);
-        correlate(session, &kernels, shape, &voltages, "random")?;
+        correlate(session, shape, &voltages, "random")?;
     }
-    largest(session, &kernels)
+    largest(session)
 }
 
 /// Channels, times and inputs of the cases.
@@ -56,11 +56,11 @@ fn sizes(shape: Shape) -> Params {
 /// Both correlation kernels on rows of these voltages.
 fn correlate(
     session: &mut Session,
-    kernels: &CorrelatorKernels,
     shape: Shape,
     voltages: &Array3<Complex<i8>>,
     variant: &'static str,
 ) -> Result<(), End> {
+    let (kernels, work) = kernels(session, shape)?;
     let (expected, against) = data::sums(shape, voltages.view(), None);
     let rows = data::rows(shape, voltages.view(), 0x55);
     let rate = |time_ms: f64| shape.operations() / time_ms / 1e9;
@@ -72,7 +72,7 @@ fn correlate(
         let poison = Complex::new(0x5a5a_5a5ai32, 0x5a5a_5a5a);
         let mut sums = Buffer::<Complex<i32>>::alloc(&session.device, count + 1)?;
         sums.view_mut().cast::<i32>()?.fill(stream, poison.re)?;
-        let time_ms = session.time(|| kernels.correlate(stream, shape, rows.view(), &mut sums.view_mut()))?;
+        let time_ms = session.time(|| kernels.correlate(stream, &work, rows.view().cast()?, &mut sums.view_mut()))?;
         let actual: Vec<_> = sums.to_vec(stream)?.into_iter().map(wide).collect();
         let mut expected = expected.clone();
         expected.push(wide(poison));
@@ -84,14 +84,14 @@ fn correlate(
             verdict: compare(&expected, &actual),
         })
     })?;
-    // Kernels of the other path always write.
-    if kernels.path() == Path::Sm90a {
+    // Kernels of the other target always write.
+    if kernels.target() == PtxTarget::Sm90a {
         session.case("correlate_i8", format!("{variant}, no output"), sizes(shape), |session| {
             let stream = &session.stream;
             let rows = Buffer::from_slice(stream, &rows)?;
             let before = vec![Complex::new(0x5a5a_5a5ai32, -7); count + 1];
             let mut sums = Buffer::from_slice(stream, &before)?;
-            let time_ms = session.time(|| kernels.multiply(stream, shape, rows.view(), &mut sums.view_mut()))?;
+            let time_ms = session.time(|| kernels.multiply(stream, &work, rows.view().cast()?, &mut sums.view_mut()))?;
             let verdict = compare(&before, &sums.to_vec(stream)?);
             Ok(Outcome { time_ms, value: rate(time_ms), unit: "useful TOPS", against: "the sums before", verdict })
         })?;
@@ -104,10 +104,11 @@ fn correlate(
             (0..=count as i64).map(|i| Complex::new((i << 33) - 7, 12_345_678_901 - (i << 20))).collect();
         let mut sums = Buffer::from_slice(stream, &initial)?;
         for _ in 0..2 {
-            kernels.accumulate(stream, shape, rows.view(), &mut sums.view_mut())?;
+            kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1)?;
         }
         let actual = sums.to_vec(stream)?;
-        let time_ms = session.time(|| kernels.accumulate(stream, shape, rows.view(), &mut sums.view_mut()))?;
+        let time_ms = session
+            .time(|| kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1))?;
         let twice = expected.iter().zip(&initial).map(|(sum, start)| start + sum * 2);
         let expected: Vec<_> = twice.chain(initial.last().copied()).collect();
         Ok(Outcome {
@@ -120,12 +121,19 @@ fn correlate(
     })
 }
 
+/// The kernels of a shape, and what they are asked for.
+fn kernels(session: &Session, shape: Shape) -> Result<(CorrelatorKernels<Complex<i8>>, Work), End> {
+    let inputs = Inputs::single_pol(shape.inputs()).map_err(End::failed)?;
+    let kernels = CorrelatorKernels::load(&session.device, inputs).map_err(End::failed)?;
+    Ok((kernels, Work::rows(shape.channels(), shape.times())))
+}
+
 fn wide(value: Complex<i32>) -> Complex<i64> {
     Complex::new(value.re.into(), value.im.into())
 }
 
 /// As many times as 32-bit sums can hold, every product at its largest; and one more, which is refused.
-fn largest(session: &mut Session, kernels: &CorrelatorKernels) -> Result<(), End> {
+fn largest(session: &mut Session) -> Result<(), End> {
     if session.quick {
         return Ok(());
     }
@@ -137,13 +145,14 @@ fn largest(session: &mut Session, kernels: &CorrelatorKernels) -> Result<(), End
         let mut voltages = Array3::from_elem((2, MAX_LAUNCH_TIMES, 5), value);
         // One input turned by a quarter: the imaginary part is the largest, and negative in one order.
         voltages.slice_mut(ndarray::s![.., .., 3]).fill(Complex::new(-value.im, value.re));
-        correlate(session, kernels, shape, &voltages, variant)?;
+        correlate(session, shape, &voltages, variant)?;
     }
     let Some(shape) = Shape::new(1, MAX_LAUNCH_TIMES + 1, 3) else { return Err(End::failed("no such shape")) };
     session.case("correlate_i8", "one time too many", sizes(shape), |session| {
         let rows = Buffer::<u8>::zeroed(&session.stream, shape.row_bytes())?;
         let mut sums = Buffer::<Complex<i32>>::zeroed(&session.stream, shape.visibilities())?;
-        let answer = kernels.correlate(&session.stream, shape, rows.view(), &mut sums.view_mut());
+        let (kernels, work) = kernels(session, shape).map_err(|_| "the kernels cannot be loaded")?;
+        let answer = kernels.correlate(&session.stream, &work, rows.view().cast()?, &mut sums.view_mut());
         let verdict = match answer {
             Err(fringes::CorrelatorError::TooManyTimes { .. }) => Ok(()),
             other => Err(format!("expected a refusal, got {other:?}")),

@@ -5,7 +5,7 @@
 
 use bytemuck::Pod;
 use fringes::correlator::MISSING_MARK;
-use fringes::correlator::gpu::{Clamp, DeviceSum, NarrowSum, PackKernels, ReduceKernels, Reduction};
+use fringes::correlator::kernels::{Clamp, DeviceSum, NarrowSum, PackKernels, ReduceKernels, Reduction};
 use fringes::correlator::layout::{HeapShape, Nibbles, TccShape, VoltageShape, row_bytes, row_times, run_times};
 use fringes::{BaselineOrder, Complex, Complex4, Inputs, VoltageSample, f16};
 use fringes_gpu::{Buffer, KernelElement};

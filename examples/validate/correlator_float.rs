@@ -2,7 +2,7 @@
 //!
 //! Rows are made by definition on the host, NaN in all times that do not count. Every output is poisoned before.
 
-use fringes::correlator::gpu::float::{FloatJob, FloatKernels, Variant};
+use fringes::correlator::internals::float::{FloatJob, FloatKernels, Variant};
 use fringes::{Complex, CorrelatorError};
 use fringes_gpu::Buffer;
 use ndarray::Array3;

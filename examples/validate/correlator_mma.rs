@@ -1,6 +1,6 @@
 //! The correlation kernels for sm_80 (`mma.sync`) of 4-bit, 8-bit and f16 samples: every variant, of rows and of heaps, at random sizes.
 
-use fringes::correlator::gpu::mma::{Format, MmaKernel, Order, Variant};
+use fringes::correlator::internals::mma::{Format, MmaKernel, Order, Variant};
 use fringes_gpu::{Argument, Buffer, KernelElement};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

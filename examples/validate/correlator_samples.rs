@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use fringes::correlator::gpu::mma::{Format, Order};
+use fringes::correlator::internals::mma::{Format, Order};
 use fringes_device::tensor_core::{Accumulator, error_bound};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

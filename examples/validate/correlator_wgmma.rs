@@ -5,8 +5,8 @@
 
 use fringes::CorrelatorError;
 use fringes::backend::DeviceError;
-use fringes::correlator::gpu::mma::{Format, Order};
-use fringes::correlator::gpu::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
+use fringes::correlator::internals::mma::{Format, Order};
+use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes_gpu::{Buffer, KernelElement};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

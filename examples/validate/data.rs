@@ -1,6 +1,6 @@
 //! Random voltages, their rows by definition, and their exact sums.
 
-use fringes::correlator::gpu::Shape;
+use fringes::correlator::internals::Shape;
 use fringes::{Complex, Complex4, VoltageSample};
 use ndarray::{Array3, ArrayView2, ArrayView3};
 use rand::{RngExt, SeedableRng};

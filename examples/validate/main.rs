@@ -14,6 +14,7 @@ mod common;
 mod gpu_report;
 
 mod ceilings;
+mod chunks;
 mod conversions;
 mod correlator;
 mod correlator_data;
@@ -41,7 +42,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 53] = [
+const KERNELS: [&str; 54] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -68,6 +69,7 @@ const KERNELS: [&str; 53] = [
     "correlate_wgmma_heaps_i8",
     "correlate_wgmma_heaps_f16",
     "correlate",
+    "chunks",
     "stream_heaps",
     "stream_floats",
     "stream_dumps",
@@ -141,6 +143,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     f_engine::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
+    chunks::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
     fft_note::validate(session)

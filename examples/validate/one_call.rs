@@ -1,6 +1,6 @@
 //! `correlate()` on the GPU against the same call on the CPU: orders, flags, formats, long times, small memory.
 
-use fringes::correlator::gpu::Shape;
+use fringes::correlator::internals::Shape;
 use fringes::{Backend, BaselineOrder, Complex, Complex4, Correlator, Inputs, Voltages, correlate};
 
 use crate::data::{self, Voltage};
@@ -87,7 +87,7 @@ fn run<V: Voltage>(session: &mut Session, case: Case) -> Result<(), End> {
         let expected = correlate(&Backend::cpu(), &voltages, order)?;
         let mut backend = Backend::on(session.device.clone());
         if let Some(steps) = memory_steps {
-            let need = fringes::correlator::gpu::memory::<V>(inputs, channels, times);
+            let need = Correlator::<V>::memory(&backend, inputs, channels, times)?;
             backend = backend.with_memory_limit(need.smallest_step_bytes * steps);
         }
         let start = std::time::Instant::now();

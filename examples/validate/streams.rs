@@ -16,7 +16,7 @@ use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
 /// Voltages of whole numbers.
-trait Whole: VoltageSample {
+pub(crate) trait Whole: VoltageSample {
     const LARGEST: i8;
     fn of(re: i8, im: i8) -> Self;
 }
@@ -50,7 +50,7 @@ impl Whole for Complex<f32> {
 }
 
 /// Random heaps; absent ones hold numbers as well.
-fn heaps<V: Whole>(shape: [usize; 5], first_sample: u64, seed: u64) -> Result<Heaps<V>, fringes::Error> {
+pub(crate) fn heaps<V: Whole>(shape: [usize; 5], first_sample: u64, seed: u64) -> Result<Heaps<V>, fringes::Error> {
     let [batches, antennas, channels, spectra, pols] = shape;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut part = || random.random_range(-V::LARGEST..=V::LARGEST);
@@ -106,8 +106,8 @@ fn exact_heaps<V: Whole>(session: &mut Session, shape: [usize; 5]) -> Result<(),
         let heaps = heaps::<V>(shape, 0, 5)?;
         let run = |backend: &Backend| -> Result<_, fringes::Error> {
             let mut correlator = Correlator::new(backend, heaps.inputs(), channels)?;
-            correlator.accumulate_batches(&heaps, 0..batches.min(1))?;
-            correlator.accumulate_batches(&heaps, batches / 2..batches)?;
+            correlator.accumulate(&heaps, 0..batches.min(1) * spectra)?;
+            correlator.accumulate(&heaps, batches / 2 * spectra..batches * spectra)?;
             Ok(correlator.dump(BaselineOrder::Triangle)?)
         };
         let expected = run(&Backend::cpu())?;
@@ -185,7 +185,7 @@ fn dumps(session: &mut Session, order: BaselineOrder, missing: MissingData, loud
                 dumps.extend(integrator.push(&chunk)?);
                 batch += number as u64;
             }
-            dumps.extend(integrator.finish());
+            dumps.extend(integrator.finish()?);
             Ok(dumps)
         };
         let expected = run(&Backend::cpu())?;
@@ -232,7 +232,7 @@ fn lengths<V: Whole>(session: &mut Session, order: BaselineOrder) -> Result<(), 
                 dumps.extend(set.push(&heaps::<V>([number, antennas, channels, spectra, 2], first, batch)?)?);
                 batch += number as u64;
             }
-            dumps.extend(set.finish());
+            dumps.extend(set.finish()?);
             Ok(dumps)
         };
         let expected = run(&Backend::cpu())?;

@@ -1,9 +1,9 @@
 //! What is measured: correlation kernels of one format each, on random rows.
 
-use fringes::Complex;
-use fringes::correlator::gpu::float::{FloatJob, FloatKernels, Variant};
-use fringes::correlator::gpu::{CorrelatorKernels, Path, Shape};
-use fringes_gpu::{Buffer, Device, GpuError, Stream};
+use fringes::correlator::internals::float::{FloatJob, FloatKernels, Variant};
+use fringes::correlator::kernels::{CorrelatorKernels, Work as Task};
+use fringes::{Complex, Inputs};
+use fringes_gpu::{Buffer, Device, GpuError, PtxTarget, Stream};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -67,11 +67,10 @@ impl From<fringes::CorrelatorError> for Failure {
 
 /// The kernels that this GPU has.
 pub(crate) fn engines(device: &Device) -> Result<Vec<Box<dyn Engine>>, End> {
-    let integers = CorrelatorKernels::load(device).map_err(End::failed)?;
     let floats = FloatKernels::load(device).map_err(End::failed)?;
     let tensor = floats.tensor();
     Ok(vec![
-        Box::new(Integers { kernels: integers }),
+        Box::new(Integers { can_leave_out_output: PtxTarget::Sm90a.runs_on(device.info().compute_capability) }),
         Box::new(Floats { kernels: floats.clone(), variant: Variant::Plain }),
         Box::new(Floats { kernels: floats, variant: tensor }),
     ])
@@ -103,13 +102,13 @@ pub(crate) fn legal_bytes(bytes: &mut [u8]) {
 
 /// 8-bit voltages.
 struct Integers {
-    kernels: CorrelatorKernels,
+    can_leave_out_output: bool,
 }
 
 struct IntegerWork {
-    kernels: CorrelatorKernels,
+    kernels: CorrelatorKernels<Complex<i8>>,
     stream: Stream,
-    shape: Shape,
+    task: Task,
     rows: Buffer<u8>,
     sums: Buffer<Complex<i32>>,
     written: bool,
@@ -135,18 +134,19 @@ impl Engine for Integers {
     }
 
     fn can_leave_out_output(&self) -> bool {
-        self.kernels.path() == Path::Sm90a
+        self.can_leave_out_output
     }
 
     fn prepare(&self, device: &Device, size: Size) -> Result<Box<dyn Work>, End> {
-        let shape = Shape::new(size.channels, size.times, size.inputs());
-        let shape = shape.ok_or_else(|| End::failed(format!("no launch has this size: {size:?}")))?;
+        let inputs = Inputs::new(size.stations, 2).map_err(End::failed)?;
+        let kernels = CorrelatorKernels::load(device, inputs).map_err(End::failed)?;
         let stream = device.new_stream()?;
         // No byte is -128.
         let rows =
             rows(&stream, self.row_bytes(size), |random| random.random::<[i8; 8]>().map(|byte| byte.max(-127) as u8))?;
-        let sums = Buffer::zeroed(&stream, shape.visibilities())?;
-        Ok(Box::new(IntegerWork { kernels: self.kernels.clone(), stream, shape, rows, sums, written: false }))
+        let sums = Buffer::zeroed(&stream, size.channels * size.baselines())?;
+        let task = Task::rows(size.channels, size.times);
+        Ok(Box::new(IntegerWork { kernels, stream, task, rows, sums, written: false }))
     }
 }
 
@@ -157,18 +157,18 @@ impl Work for IntegerWork {
 
     fn run(&mut self, output: bool) -> Result<(), Failure> {
         self.written |= output;
-        let (rows, sums) = (self.rows.view(), &mut self.sums.view_mut());
+        let (rows, sums) = (self.rows.view().cast()?, &mut self.sums.view_mut());
         if output {
-            self.kernels.correlate(&self.stream, self.shape, rows, sums)?;
+            self.kernels.correlate(&self.stream, &self.task, rows, sums)?;
         } else {
-            self.kernels.multiply(&self.stream, self.shape, rows, sums)?;
+            self.kernels.multiply(&self.stream, &self.task, rows, sums)?;
         }
         Ok(())
     }
 
     fn check(&self) -> Result<(), Failure> {
         let power = self.sums.slice(..1)?.to_vec(&self.stream)?;
-        let times = self.shape.times() as i32;
+        let times = self.task.times() as i32;
         // Bytes of a variance of about 5400; nothing where nothing was written.
         let right = |sum: i32| if self.written { sum > times * 2 * 1000 / 4 } else { sum == 0 };
         let fits = power.first().is_some_and(|sum| sum.im == 0 && right(sum.re));

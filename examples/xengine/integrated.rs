@@ -10,7 +10,8 @@
 //! Rows have two buffers on the device, sums of 64 bits and visibilities of 32 one each. Each step waits on the device, by events, for what it
 //! needs; the host waits at the end alone.
 
-use fringes::correlator::gpu::{Clamp, CorrelatorKernels, ReduceKernels, Reduction, Shape};
+use fringes::correlator::internals::Shape;
+use fringes::correlator::kernels::{Clamp, CorrelatorKernels, ReduceKernels, Reduction, Work};
 use fringes::{BaselineOrder, Complex, Inputs};
 use fringes_gpu::{Buffer, Device, Event, GpuError, PinnedBuffer, Stream};
 
@@ -43,7 +44,6 @@ pub(crate) struct Times {
 /// The X-engine for 8-bit rows.
 pub(crate) struct Integrated {
     device: Device,
-    kernels: CorrelatorKernels,
     reduce: ReduceKernels,
     /// Voltages, for sizes of any number of stations.
     host: PinnedBuffer<u8>,
@@ -51,11 +51,21 @@ pub(crate) struct Integrated {
 
 /// Buffers of a size.
 struct Buffers {
+    kernels: CorrelatorKernels<Complex<i8>>,
+    work: Work,
     rows: [Buffer<u8>; 2],
     sums: Buffer<Complex<i64>>,
     out: Buffer<Complex<i32>>,
     saturated: Buffer<u64>,
     host_out: PinnedBuffer<Complex<i32>>,
+}
+
+impl Buffers {
+    /// Adds the products of a chunk's rows to the sums.
+    fn accumulate(&mut self, stream: &Stream, buffer: usize) -> Result<(), fringes::CorrelatorError> {
+        let rows = self.rows[buffer].view().cast()?;
+        self.kernels.accumulate(stream, &self.work, rows, &mut self.sums.view_mut(), 1)
+    }
 }
 
 /// The three queues, and what they tell each other.
@@ -94,7 +104,6 @@ impl Integrated {
         legal_bytes(host.as_mut_slice()?);
         Ok(Self {
             device: device.clone(),
-            kernels: CorrelatorKernels::load(device).map_err(End::failed)?,
             reduce: ReduceKernels::load(device).map_err(End::failed)?,
             host,
         })
@@ -122,7 +131,10 @@ impl Integrated {
         let shape = Shape::new(size.channels, size.times, size.inputs());
         let shape = shape.ok_or_else(|| End::failed(format!("no launch has this size: {size:?}")))?;
         let queues = Queues::new(&self.device)?;
+        let inputs = Inputs::new(size.stations, 2).map_err(End::failed)?;
         let mut buffers = Buffers {
+            kernels: CorrelatorKernels::load(&self.device, inputs).map_err(End::failed)?,
+            work: Work::rows(size.channels, size.times),
             rows: [Buffer::alloc(&self.device, shape.row_bytes())?, Buffer::alloc(&self.device, shape.row_bytes())?],
             sums: Buffer::zeroed(&queues.kernels, shape.visibilities())?,
             out: Buffer::alloc(&self.device, shape.visibilities())?,
@@ -138,8 +150,7 @@ impl Integrated {
             buffers.rows[index % 2].view_mut().copy_from_pinned(&queues.copies_in, &self.host, chunk(index))
         })?;
         let kernel = fringes_gpu::time(&queues.kernels, 2, CHUNKS, |index| {
-            let rows = buffers.rows[index % 2].view();
-            Ok::<_, Failure>(self.kernels.accumulate(&queues.kernels, shape, rows, &mut buffers.sums.view_mut())?)
+            Ok::<_, Failure>(buffers.accumulate(&queues.kernels, index % 2)?)
         });
         let kernel = kernel.map_err(End::failed)?;
         let out = fringes_gpu::time(&queues.copies_out, 1, 4, |_| {
@@ -148,7 +159,7 @@ impl Integrated {
         buffers.sums.view_mut().zero(&queues.kernels)?;
         let mut all_ms = Vec::new();
         for run in 0..=runs {
-            let time = self.run(&queues, &mut buffers, shape, size, chunk).map_err(End::failed)?;
+            let time = self.run(&queues, &mut buffers, size, chunk).map_err(End::failed)?;
             if run > 0 {
                 all_ms.push(time / (INTEGRATIONS * CHUNKS) as f64);
             }
@@ -164,7 +175,6 @@ impl Integrated {
         &self,
         queues: &Queues,
         buffers: &mut Buffers,
-        shape: Shape,
         size: Size,
         chunk: impl Fn(usize) -> std::ops::Range<usize>,
     ) -> Result<f64, Failure> {
@@ -181,8 +191,7 @@ impl Integrated {
             buffers.rows[buffer].view_mut().copy_from_pinned(copies_in, &self.host, chunk(index))?;
             loaded[buffer].record(copies_in)?;
             kernels.wait(&loaded[buffer])?;
-            let rows = buffers.rows[buffer].view();
-            self.kernels.accumulate(kernels, shape, rows, &mut buffers.sums.view_mut())?;
+            buffers.accumulate(kernels, buffer)?;
             used[buffer].record(kernels)?;
             if index % CHUNKS == CHUNKS - 1 {
                 if index >= CHUNKS {

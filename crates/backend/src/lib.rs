@@ -5,7 +5,7 @@
 //! | which backend runs an operation, and with how much memory | [`Backend`], [`MemoryNeed`] |
 //! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
 //! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`] |
-//! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`] |
+//! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
 //! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations take chunks
@@ -18,14 +18,16 @@ mod expect;
 mod pinned_array;
 mod staging;
 mod transfer;
+mod workspace;
 
 pub use backend::{Backend, MemoryNeed};
 pub use device_array::DeviceArray;
 pub use error::DeviceError;
 pub use expect::Expect;
 pub use pinned_array::PinnedArray;
-pub use staging::{Staging, copy};
+pub use staging::{Staging, copy, copy_rows};
 pub use transfer::{
     DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError, Uploader,
     sample_row_bytes,
 };
+pub use workspace::Workspace;

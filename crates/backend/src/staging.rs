@@ -1,13 +1,16 @@
 //! Pinned memory that host arrays go through on their way to a device.
 
 use bytemuck::Pod;
-use fringes_gpu::{Buffer, BufferPool, Device, PinnedBuffer, Stream};
+use fringes_gpu::{Buffer, BufferPool, BufferView, Device, PinnedBuffer, Stream};
 use rayon::prelude::*;
 
-use crate::DeviceError;
+use crate::{DeviceError, Expect};
 
 /// Bytes that one thread copies at once.
 const PIECE: usize = 1 << 18;
+
+/// Bytes that are read back at once.
+const READ: usize = 1 << 22;
 
 /// Pinned memory in pieces that are used in turn: one is filled while the ones before are copied to the device.
 ///
@@ -80,6 +83,57 @@ impl Staging {
         sent.view_mut().cast::<u8>()?.copy_from_pinned(stream, piece, ..bytes)?;
         Ok(sent)
     }
+
+    /// Copies elements of a device to host memory after what `stream` was given before: while a piece is copied from pinned memory by all
+    /// threads, the device fills the next one. Returns when all are there.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`] if `to` is longer than `from`, [`DeviceError::Gpu`] with what the driver says.
+    pub fn read<T: Pod>(&mut self, stream: &Stream, from: BufferView<'_, T>, to: &mut [T]) -> Result<(), DeviceError> {
+        from.expect("elements to be read", to.len(), 1)?;
+        let from = from.slice(..to.len())?.cast::<u8>()?;
+        let mut coming: Option<(usize, &mut [u8])> = None;
+        for (index, part) in bytemuck::cast_slice_mut::<T, u8>(to).chunks_mut(READ).enumerate() {
+            let (start, length) = (index * READ, part.len());
+            let piece = self.next(stream.device(), length)?;
+            piece.as_mut_slice()?; // Copies to the device, of a call before, are done.
+            from.slice(start..start + length)?.copy_to_pinned(stream, piece, ..length)?;
+            let arriving = self.turn;
+            if let Some((turn, part)) = coming.replace((arriving, part)) {
+                self.take(turn, part)?;
+            }
+        }
+        match coming {
+            Some((turn, part)) => self.take(turn, part),
+            None => Ok(stream.synchronize()?),
+        }
+    }
+
+    /// Copies what has come to a piece, when it has.
+    fn take(&mut self, turn: usize, to: &mut [u8]) -> Result<(), DeviceError> {
+        if let Some(piece) = &self.pieces[turn] {
+            copy(&piece.as_slice()?[..to.len()], to);
+        }
+        Ok(())
+    }
+}
+
+/// Copies rows of `width` bytes that begin `pitch` bytes apart to rows without gaps, by all threads of the rayon pool.
+///
+/// `to` has a whole number of rows; `from` begins with the first one and has them all.
+pub fn copy_rows(from: &[u8], pitch: usize, width: usize, to: &mut [u8]) {
+    if pitch == width || to.len() <= width {
+        copy(&from[..to.len()], to);
+    } else if to.len() <= PIECE {
+        to.chunks_mut(width).zip(from.chunks(pitch)).for_each(|(to, from)| to.copy_from_slice(&from[..to.len()]));
+    } else {
+        // Short rows several at a time, long ones in pieces.
+        let together = (PIECE / width).max(1);
+        let groups = to.par_chunks_mut(together * width).zip(from.par_chunks(together * pitch));
+        groups.for_each(|(to, from)| {
+            to.chunks_mut(width).zip(from.chunks(pitch)).for_each(|(to, from)| copy(&from[..to.len()], to));
+        });
+    }
 }
 
 /// Copies bytes by all threads of the rayon pool. Both have the same length.
@@ -102,6 +156,19 @@ mod tests {
             let mut to = vec![0; length];
             copy(&from, &mut to);
             assert_eq!(to, from);
+        }
+    }
+
+    #[test]
+    fn rows_are_copied_without_what_lies_between_them() {
+        for (rows, width, pitch) in
+            [(1, 5, 9), (7, 5, 9), (3, 8, 8), (1000, 600, 700), (3, PIECE + 5, PIECE + 9), (2, 3 * PIECE, 3 * PIECE)]
+        {
+            let from: Vec<u8> = (0..(rows - 1) * pitch + width).map(|i| (i * 7 + i / 251) as u8).collect();
+            let expected: Vec<u8> = from.chunks(pitch).flat_map(|row| row[..width].to_vec()).collect();
+            let mut to = vec![0; rows * width];
+            copy_rows(&from, pitch, width, &mut to);
+            assert!(to == expected, "{rows} rows of {width} bytes, {pitch} apart");
         }
     }
 }

@@ -2,18 +2,19 @@
 
 use std::ops::Range;
 
-use fringes_backend::{Backend, MemoryNeed};
+use fringes_backend::{Backend, DeviceError, DeviceVisibilities, MemoryNeed};
 use fringes_cpu::correlator as cpu;
-use fringes_gpu::Device;
+use fringes_gpu::{Device, Stream};
 use fringes_types::{
-    Accumulator, BaselineOrder, Complex, Dimension, Frequencies, Heaps, Inputs, SpectrumClock, TypesError,
-    Visibilities, VoltageSample, Voltages,
+    Accumulator, BaselineOrder, Complex, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities,
+    VoltageSample,
 };
 use ndarray::{Array1, Array2, s};
 
-use crate::chunk::Description;
-use crate::gpu::{self, DeviceSums};
-use crate::{Chunk, CorrelatorError, Dump32, MissingData};
+use crate::chunk::{Description, Layout, Place};
+use crate::device::{self, DeviceSums};
+use crate::dump32::Header;
+use crate::{Chunk, CorrelatorError, DeviceDump32, Dump32, MissingData, host, kernels};
 
 /// Most spectra in one integration: with parts of up to 128 in magnitude, `2^48 * 2 * 128^2 = 2^63` is where 64 bits
 /// end. At a million spectra a second this is nine years.
@@ -29,11 +30,15 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 ///
 /// Float voltages on the CPU: each part of a sum over one call's `S` segments of 8192 spectra is within
 /// `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a| |x_b|` with `u = 2^-24`, and each call adds one rounding of
-/// `2^-53`; see [`fringes_cpu::correlator`]. Of heaps, each piece of whole batches of at most 8192 spectra together is a segment.
+/// `2^-53`; see [`fringes_cpu::correlator`]. Of heaps, each piece of whole batches of at most 8192 spectra together is a segment; of rows,
+/// each piece of at most 8192 spectra.
 ///
-/// Float voltages on a GPU: sums of at most 8192 spectra are f32, added up in f64 (`2^-53` each). f16: products are exact, and a part of
-/// such a sum of `T` spectra is within `6 (T + 16) 2^-23 sum_t |x_a| |x_b|`, or `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all
-/// roundings go one way. f32: as [`gpu::float`].
+/// Float voltages on a GPU: sums of at most 8192 spectra are f32, within what [`kernels`] states, added up in f64 (`2^-53` each).
+///
+/// # Order
+/// On a GPU all work is queued on one stream: the correlator's own, or the caller's ([`Correlator::on`]). For chunks on the device nothing
+/// waits. For chunks on the host, [`Correlator::accumulate`] returns when the host's array may be used again; of one in pinned memory that
+/// is at once, and changing it waits. So a failure of the GPU may be reported by a later call, at the latest by the dump.
 ///
 /// These bounds hold where products neither overflow nor underflow: products of f32 voltages and their sums over a
 /// segment are f32, so that magnitudes below about 1e-19 lose digits and vanish (1e-30 gives 0), and above about 1e19,
@@ -73,7 +78,7 @@ pub struct Correlator<V: VoltageSample> {
 #[derive(Debug)]
 enum Sums<V: VoltageSample> {
     Host(Array2<V::Accumulator>),
-    Device(Box<DeviceSums>),
+    Device(Box<DeviceSums<V>>),
 }
 
 impl<V: VoltageSample> Correlator<V> {
@@ -81,32 +86,69 @@ impl<V: VoltageSample> Correlator<V> {
     ///
     /// # Errors
     /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the sums do not fit a
-    /// GPU's memory.
+    /// [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step ([`Correlator::memory`]), [`DeviceError::Gpu`] if the
+    /// sums do not fit a GPU's memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
         }
-        let operation = format!("correlation of {} voltages", V::FORMAT);
-        let sums = match backend.gpu_for(&operation, gpu::has_kernel(V::FORMAT))? {
-            Some(device) => {
-                backend.check_memory("correlation", gpu::memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
-                Sums::Device(Box::new(DeviceSums::new::<V>(device, inputs, channels, backend.memory_limit())?))
-            }
-            None => {
-                backend.check_memory("correlation", memory::<V>(inputs, channels, 1).smallest_step_bytes)?;
-                Sums::Host(zeros(channels, inputs)?)
-            }
+        let device = on_gpu::<V>(backend)?;
+        backend.check_memory("correlation", Self::memory(backend, inputs, channels, 1)?.smallest_step_bytes)?;
+        let sums = match device {
+            Some(device) => Sums::Device(Box::new(DeviceSums::new(device, inputs, channels, backend.memory_limit())?)),
+            None => Sums::Host(zeros(channels, inputs)?),
         };
         let valid = zero_counts(inputs)?;
         Ok(Self { backend: backend.clone(), inputs, channels, sums, valid, all_valid: 0, spectra: 0, axes: None })
     }
 
+    /// Memory that correlating chunks of so many times takes on a backend.
+    ///
+    /// | backend | workspace | smallest step |
+    /// |---|---|---|
+    /// | CPU | every thread's of the rayon pool | one thread's with the shortest block of time |
+    /// | GPU | pieces of the chunk in pinned and in device memory, and their rows | one row of time of one channel |
+    ///
+    /// A limit in between ([`Backend::with_memory_limit`]) makes blocks and pieces shorter; the result is the same. Heaps and rows need a
+    /// copy of a piece of their own on the CPU: a limit that is too small for that is an error which says how much it takes. Sums that are
+    /// divided in time, where channels alone would not fill a GPU, and dumps in another form than the sums' come on top of the output. Process-wide
+    /// pools keep up to a gibibyte of a device's memory for the next call, and pinned memory of the largest pieces so far.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`] for a format without kernels on a backend that is a GPU and nothing else.
+    pub fn memory(
+        backend: &Backend,
+        inputs: Inputs,
+        channels: usize,
+        times: usize,
+    ) -> Result<MemoryNeed, CorrelatorError> {
+        Ok(match on_gpu::<V>(backend)? {
+            Some(_) => device::memory::<V>(inputs, channels, times),
+            None => host::memory::<V>(inputs, channels, times),
+        })
+    }
+
+    /// Does all work on a stream of the caller's, after what was queued so far; it is queued there in the order of the calls.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`] if the correlator is on the CPU or on another device, [`DeviceError::Gpu`] with what the driver says.
+    pub fn on(mut self, stream: &Stream) -> Result<Self, CorrelatorError> {
+        self.set_stream(stream)?;
+        Ok(self)
+    }
+
+    pub(crate) fn set_stream(&mut self, stream: &Stream) -> Result<(), CorrelatorError> {
+        match &mut self.sums {
+            Sums::Host(_) => Err(wrong_device(None, stream.device()).into()),
+            Sums::Device(sums) => sums.set_stream(stream),
+        }
+    }
+
     /// The GPU that does the work, `None` for the CPU.
     pub fn device(&self) -> Option<&Device> {
-        match self.sums {
+        match &self.sums {
             Sums::Host(_) => None,
-            Sums::Device(_) => self.backend.device(),
+            Sums::Device(sums) => Some(sums.device()),
         }
     }
 
@@ -125,75 +167,77 @@ impl<V: VoltageSample> Correlator<V> {
         self.spectra
     }
 
-    /// Adds the products of the spectra `times` of a chunk. Inputs that are absent at a time count as zero there.
+    /// Adds the products of the spectra `times` of a chunk, wherever it lies. Inputs that are absent at a time, and heaps that are absent,
+    /// count as zero; the chunk is not changed. Of heaps, whole batches alone can be added.
     ///
     /// The first spectrum that is accumulated stamps the integration.
     ///
     /// # Errors
     /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk does
-    /// not fit; [`CorrelatorError::Frequencies`], [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if
-    /// it does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]. Nothing
-    /// is accumulated then. [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU fails: the sums since the last dump are lost then.
-    pub fn accumulate(&mut self, voltages: &Voltages<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
-        self.check(&voltages.description())?;
-        if times.start > times.end || times.end > voltages.times() {
-            return Err(CorrelatorError::TimeRange { start: times.start, end: times.end, times: voltages.times() });
+    /// not fit; [`CorrelatorError::CutHeaps`] for a range that begins or ends inside a batch; [`CorrelatorError::Frequencies`],
+    /// [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if it does not continue what was accumulated before;
+    /// [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]; [`DeviceError::WrongDevice`] for a chunk on a device that is not the
+    /// correlator's, [`DeviceError::Alignment`] for one that begins where no kernel can read it, [`DeviceError::Gpu`] for memory of other
+    /// software that is not there any more or ends early; [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step of
+    /// such heaps or rows. Nothing is accumulated then, and nothing is launched. Another [`DeviceError::Gpu`] is a failure of the GPU: the
+    /// sums since the last dump are lost then.
+    pub fn accumulate(&mut self, chunk: &impl Chunk<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
+        let (about, place) = (chunk.description(), chunk.place());
+        self.check(&about)?;
+        if times.start > times.end || times.end > about.times {
+            return Err(CorrelatorError::TimeRange { start: times.start, end: times.end, times: about.times });
+        }
+        if let Layout::Heaps { spectra } = about.layout
+            && !(times.start.is_multiple_of(spectra) && times.end.is_multiple_of(spectra))
+        {
+            return Err(CorrelatorError::CutHeaps { start: times.start, end: times.end, spectra });
         }
         let spectra = self.spectra_with(times.len() as u64)?;
+        self.check_place(&about, &place)?;
+        if matches!(self.sums, Sums::Host(_)) {
+            host::check_memory::<V>(&self.backend, &about, times.len())?;
+        }
         let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
-        self.stamp(voltages.frequencies(), voltages.clock(), times.start);
+        self.stamp(about.frequencies, about.clock, times.start);
         self.spectra = spectra;
-        let presence = voltages.presence();
-        let presence = presence.as_ref().map(|flags| flags.slice(s![times.clone(), ..]));
-        match presence {
-            None => self.all_valid += times.len() as u64,
-            Some(flags) => cpu::count_valid(flags, &mut self.valid),
-        }
-        let data = voltages.data();
-        let data = data.slice(s![.., times, ..]);
+        self.count(&about, &times);
         match &mut self.sums {
-            Sums::Host(sums) => cpu::accumulate(data, presence, sums.view_mut(), self.backend.memory_limit()),
-            Sums::Device(sums) => sums.accumulate(data, presence)?,
+            Sums::Host(sums) => {
+                if let Some(view) = place.on_host(&about)? {
+                    host::accumulate(&view, &about, times, sums, self.backend.memory_limit());
+                }
+                Ok(())
+            }
+            Sums::Device(sums) => match place {
+                Place::Device(array) => sums.add_device_chunk(&about, array, times),
+                place => sums.add_host_chunk(&about, &place, times),
+            },
         }
-        Ok(())
     }
 
-    /// Adds the products of some batches of a chunk of heaps. Heaps that are absent count as zero.
-    ///
-    /// The first spectrum that is accumulated stamps the integration.
-    ///
-    /// # Errors
-    /// As [`Correlator::accumulate`], with [`CorrelatorError::BatchRange`] for a range that is not inside the chunk, and
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step for heaps of this length ([`memory_of_heaps`]).
-    pub fn accumulate_batches(&mut self, heaps: &Heaps<V>, batches: Range<usize>) -> Result<(), CorrelatorError> {
-        self.check(&heaps.description())?;
-        if batches.start > batches.end || batches.end > heaps.batches() {
-            let Range { start, end } = batches;
-            return Err(CorrelatorError::BatchRange { start, end, batches: heaps.batches() });
+    /// Whether a chunk lies where this correlator can read it.
+    pub(crate) fn check_place(&self, about: &Description<'_>, place: &Place<'_, V>) -> Result<(), CorrelatorError> {
+        match (&self.sums, place) {
+            (_, Place::Host(_) | Place::Pinned(_)) => Ok(()),
+            (Sums::Host(_), Place::Device(array)) => Err(wrong_device(None, array.device()).into()),
+            (Sums::Device(sums), Place::Device(array)) => sums.ready(about, array).map(|_| ()),
         }
-        let (pols, spectra_per_heap) = (self.inputs.pols(), heaps.spectra_per_heap());
-        let times = batches.len() as u64 * spectra_per_heap as u64;
-        let spectra = self.spectra_with(times)?;
-        if matches!(self.sums, Sums::Host(_)) {
-            let need = memory_of_heaps::<V>(self.inputs, self.channels, batches.len(), spectra_per_heap);
-            self.backend.check_memory("correlation of heaps", need.smallest_step_bytes)?;
+    }
+
+    /// Counts the valid spectra of every baseline.
+    fn count(&mut self, about: &Description<'_>, times: &Range<usize>) {
+        let Some(flags) = about.presence else {
+            self.all_valid += times.len() as u64;
+            return;
+        };
+        match about.layout {
+            Layout::Voltages | Layout::Rows => cpu::count_valid(flags.slice(s![times.clone(), ..]), &mut self.valid),
+            Layout::Heaps { spectra } => {
+                let batches = times.start / spectra..times.end / spectra;
+                let flags = flags.slice(s![batches, ..]);
+                cpu::count_valid_heaps(flags, self.inputs.pols(), spectra as u64, &mut self.valid);
+            }
         }
-        let _span = tracing::debug_span!("accumulate", channels = self.channels, spectra = times).entered();
-        self.stamp(heaps.frequencies(), heaps.clock(), batches.start * spectra_per_heap);
-        self.spectra = spectra;
-        let presence = heaps.presence();
-        let presence = presence.as_ref().map(|flags| flags.slice(s![batches.clone(), ..]));
-        match presence {
-            None => self.all_valid += times,
-            Some(flags) => cpu::count_valid_heaps(flags, pols, spectra_per_heap as u64, &mut self.valid),
-        }
-        let data = heaps.data();
-        let data = data.slice(s![batches, .., .., .., ..]);
-        match &mut self.sums {
-            Sums::Host(sums) => cpu::accumulate_heaps(data, presence, sums.view_mut(), self.backend.memory_limit()),
-            Sums::Device(sums) => sums.accumulate_heaps(data, presence)?,
-        }
-        Ok(())
     }
 
     /// Covers `spectra` spectra that never came: they count in [`Visibilities::times`] and for no baseline.
@@ -205,23 +249,40 @@ impl<V: VoltageSample> Correlator<V> {
         Ok(())
     }
 
-    /// The sums since the last dump, and starts again from zero. Nothing accumulated gives zeros with no valid sample,
+    /// The sums since the last dump on the host, and starts again from zero. Nothing accumulated gives zeros with no valid sample,
     /// on default axes.
     ///
     /// # Errors
     /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if there is no memory for
-    /// new sums; nothing is lost then.
+    /// new sums; nothing is lost then. [`DeviceError::Gpu`] if the GPU failed at any of what was accumulated.
     pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
         let zero = zero_counts(self.inputs)?;
         let (sums, of) = match &mut self.sums {
             Sums::Host(sums) => (std::mem::replace(sums, zeros(self.channels, self.inputs)?), BaselineOrder::Triangle),
-            Sums::Device(sums) => (sums.take(order, gpu::is_integer(V::FORMAT))?, order),
+            Sums::Device(sums) => (sums.take(order)?, order),
         };
         let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
         let valid = in_order(&valid, of, self.inputs);
         let dump = Visibilities::new(sums, self.inputs, of, valid, spectra, frequencies, clock)?;
         Ok(if order == of { dump } else { dump.reordered(order)? })
+    }
+
+    /// As [`Correlator::dump`], on the correlator's device: added up and brought into their order in the order of the stream; nothing waits.
+    ///
+    /// # Errors
+    /// As [`Correlator::dump`]; [`DeviceError::WrongDevice`] if the correlator is on the CPU.
+    pub fn dump_on_device(
+        &mut self,
+        order: BaselineOrder,
+    ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
+        order.check(self.inputs)?;
+        let zero = zero_counts(self.inputs)?;
+        let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
+        let data = sums.take_on_device(order)?;
+        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
+        let (valid, channels) = (in_order(&valid, order, self.inputs), self.channels);
+        Ok(Visibilities::from_array(data, channels, self.inputs, order, valid, spectra, frequencies, clock)?)
     }
 
     /// Takes everything but the sums, and starts again from these zeros.
@@ -246,7 +307,7 @@ impl<V: VoltageSample> Correlator<V> {
     }
 
     /// Whether a chunk has the correlator's inputs and channels and continues its axes.
-    fn check(&self, chunk: &Description) -> Result<(), CorrelatorError> {
+    fn check(&self, chunk: &Description<'_>) -> Result<(), CorrelatorError> {
         check_shape(self.inputs, self.channels, chunk)?;
         match self.axes {
             Some((frequencies, clock)) => check_axes(frequencies, clock, chunk),
@@ -265,20 +326,63 @@ impl<V: VoltageSample> Correlator<V> {
 }
 
 impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
-    /// The sums since the last dump in 32 bits, clamped and counted ([`Dump32`]), and starts again from zero.
+    /// The sums since the last dump in 32 bits on the host, clamped and counted ([`Dump32`]), and starts again from zero.
     ///
     /// # Errors
     /// As [`Correlator::dump`].
     pub fn dump32(&mut self, order: BaselineOrder, missing: MissingData) -> Result<Dump32, CorrelatorError> {
-        let Sums::Device(sums) = &mut self.sums else { return Ok(Dump32::new(&self.dump(order)?, missing)) };
         order.check(self.inputs)?;
-        let zero = zero_counts(self.inputs)?;
-        let affected: Vec<bool> = self.valid.iter().map(|&valid| valid + self.all_valid < self.spectra).collect();
+        let (zero, affected) = (zero_counts(self.inputs)?, self.affected());
+        let Sums::Device(sums) = &mut self.sums else { return Ok(Dump32::new(&self.dump(order)?, missing)) };
         let (data, saturated) = sums.take32(order, missing, &affected)?;
-        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
-        let valid = in_order(&valid, order, self.inputs);
-        Ok(Dump32::from_device(data, saturated, missing, (self.inputs, order), valid, spectra, (frequencies, clock)))
+        let counts = self.take_counts(zero);
+        Ok(Dump32::of(data, saturated, missing, self.header(order, counts)))
     }
+
+    /// As [`Correlator::dump32`], on the correlator's device, in the order of the stream; nothing waits.
+    ///
+    /// # Errors
+    /// As [`Correlator::dump_on_device`].
+    pub fn dump32_on_device(
+        &mut self,
+        order: BaselineOrder,
+        missing: MissingData,
+    ) -> Result<DeviceDump32, CorrelatorError> {
+        order.check(self.inputs)?;
+        let (zero, affected) = (zero_counts(self.inputs)?, self.affected());
+        let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
+        let (data, saturated) = sums.take32_on_device(order, missing, &affected)?;
+        let counts = self.take_counts(zero);
+        Ok(Dump32::of(data, saturated, missing, self.header(order, counts)))
+    }
+
+    /// Which baselines miss data.
+    fn affected(&self) -> Vec<bool> {
+        self.valid.iter().map(|&valid| valid + self.all_valid < self.spectra).collect()
+    }
+
+    fn header(&self, order: BaselineOrder, counts: Counts) -> Header {
+        let Counts { valid, spectra, frequencies, clock } = counts;
+        let (channels, valid_samples) = (self.channels, in_order(&valid, order, self.inputs));
+        Header { channels, inputs: self.inputs, order, valid_samples, times: spectra, frequencies, clock }
+    }
+}
+
+/// The GPU that correlates on a backend, `None` for the CPU.
+fn on_gpu<V: VoltageSample>(backend: &Backend) -> Result<Option<&Device>, CorrelatorError> {
+    let operation = format!("correlation of {} voltages", V::FORMAT);
+    Ok(backend.gpu_for(&operation, kernels::has_kernel(V::FORMAT))?)
+}
+
+/// Data on a device where the CPU (or another device) was expected.
+fn wrong_device(expected: Option<&Device>, actual: &Device) -> DeviceError {
+    let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
+    DeviceError::WrongDevice { expected: expected.map_or("the CPU".into(), label), actual: label(actual) }
+}
+
+/// A correlator on the CPU where one on a device was expected.
+pub(crate) fn not_on_a_device() -> DeviceError {
+    DeviceError::WrongDevice { expected: "a GPU".into(), actual: "the CPU".into() }
 }
 
 /// What a dump has beside its sums.
@@ -298,12 +402,12 @@ fn in_order(triangle: &[u64], order: BaselineOrder, inputs: Inputs) -> Array1<u6
 }
 
 /// Whether a chunk has these inputs and so many channels.
-pub(crate) fn check_shape(inputs: Inputs, channels: usize, chunk: &Description) -> Result<(), CorrelatorError> {
+pub(crate) fn check_shape(inputs: Inputs, channels: usize, chunk: &Description<'_>) -> Result<(), CorrelatorError> {
     if chunk.inputs != inputs {
         return Err(CorrelatorError::Inputs { expected: inputs, actual: chunk.inputs });
     }
     if chunk.channels != channels {
-        let (array, dimension) = (chunk.array, Dimension::Channel);
+        let (array, dimension) = (chunk.layout.name(), Dimension::Channel);
         return Err(TypesError::Dimension { array, dimension, expected: channels, actual: chunk.channels }.into());
     }
     Ok(())
@@ -313,7 +417,7 @@ pub(crate) fn check_shape(inputs: Inputs, channels: usize, chunk: &Description) 
 pub(crate) fn check_axes(
     frequencies: Frequencies,
     clock: SpectrumClock,
-    chunk: &Description,
+    chunk: &Description<'_>,
 ) -> Result<(), CorrelatorError> {
     let actual = chunk.clock;
     if chunk.frequencies != frequencies {
@@ -331,60 +435,33 @@ pub(crate) fn check_axes(
     Ok(())
 }
 
-/// Correlates a whole chunk: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for every channel.
+/// Correlates a whole chunk: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for every channel, to the host.
 ///
-/// Shapes: voltages `[channel][time][input]`, visibilities `[channel][baseline]` in the given order. Inputs that are absent
-/// at a time count as zero there; [`Visibilities::valid_samples`] says how many spectra each baseline has.
+/// Shapes: voltages `[channel][time][input]`, or heaps, or rows; visibilities `[channel][baseline]` in the given order. Inputs that are
+/// absent at a time count as zero there; [`Visibilities::valid_samples`] says how many spectra each baseline has.
+///
+/// The backend says where chunks on the host are correlated; one on a device is correlated there, whatever the backend is.
 ///
 /// # Precision
 /// As [`Correlator`]. The backend's memory limit splits the work by time and does not change the result.
 ///
 /// # Errors
-/// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit memory,
-/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the smallest step.
+/// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit memory; else as
+/// [`Correlator::new`] and [`Correlator::accumulate`].
 pub fn correlate<V: VoltageSample>(
     backend: &Backend,
-    voltages: &Voltages<V>,
+    chunk: &impl Chunk<V>,
     order: BaselineOrder,
 ) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
-    order.check(voltages.inputs())?;
-    let mut correlator = Correlator::new(backend, voltages.inputs(), voltages.channels())?;
-    correlator.accumulate(voltages, 0..voltages.times())?;
+    let about = chunk.description();
+    order.check(about.inputs)?;
+    let there = chunk.place().device().map(|device| {
+        let there = Backend::on(device.clone());
+        backend.memory_limit().map_or(there.clone(), |limit| there.with_memory_limit(limit))
+    });
+    let mut correlator = Correlator::new(there.as_ref().unwrap_or(backend), about.inputs, about.channels)?;
+    correlator.accumulate(chunk, 0..about.times)?;
     correlator.dump(order)
-}
-
-/// Memory that [`correlate`] needs for voltages of a shape.
-///
-/// The workspace is that of every thread of the current rayon pool; the smallest step is one thread's with the shortest
-/// block of time. A limit in between ([`Backend::with_memory_limit`]) makes blocks shorter and jobs fewer.
-pub fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: usize) -> MemoryNeed {
-    let workspace = cpu::workspace(V::FORMAT, channels, times, inputs.len());
-    let bytes = |count: usize, elements: usize, size: usize| {
-        (count as u64).saturating_mul(elements as u64).saturating_mul(size as u64)
-    };
-    MemoryNeed {
-        input_bytes: bytes(channels, times, size_of::<V>()).saturating_mul(inputs.len() as u64),
-        output_bytes: bytes(channels, inputs.triangle_len(), size_of::<V::Accumulator>()),
-        workspace_bytes: workspace.full_bytes,
-        smallest_step_bytes: workspace.smallest_bytes,
-    }
-}
-
-/// Memory that accumulating heaps takes on the CPU: as [`memory`], with a copy of a piece of whole batches in the order of time.
-///
-/// The smallest step holds one channel of as many whole batches as have 8192 spectra together, or of one batch.
-pub fn memory_of_heaps<V: VoltageSample>(
-    inputs: Inputs,
-    channels: usize,
-    batches: usize,
-    spectra_per_heap: usize,
-) -> MemoryNeed {
-    let workspace = cpu::heaps_workspace::<V>(channels, batches, spectra_per_heap, inputs.len());
-    MemoryNeed {
-        workspace_bytes: workspace.full_bytes,
-        smallest_step_bytes: workspace.smallest_bytes,
-        ..memory::<V>(inputs, channels, batches.saturating_mul(spectra_per_heap))
-    }
 }
 
 /// Zeros `[channel][baseline]`, packed lower triangle.

@@ -1,6 +1,7 @@
 //! Dumps in 32 bits, as they are sent and stored.
 
-use fringes_types::{BaselineOrder, Frequencies, Inputs, SpectrumClock, Visibilities};
+use fringes_backend::{DeviceArray, ToHost, UploadError};
+use fringes_types::{BaselineOrder, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
@@ -22,18 +23,30 @@ pub const MISSING_MARK: Complex<i32> = Complex::new(i32::MIN, 1);
 
 /// A dump of 32-bit visibilities `[channel][baseline]`: sums clamped to `+-(2^31 - 1)` in each part.
 ///
+/// `D` is the array and `C` the count of what did not fit: on the host, or on a device ([`DeviceDump32`]).
+///
 /// Source of the clamping, the count and the mark: the katgpucbf manual, "Correlation".
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dump32 {
-    data: Array2<Complex<i32>>,
-    saturated: u64,
+pub struct Dump32<D = Array2<Complex<i32>>, C = u64> {
+    data: D,
+    saturated: C,
     marked_baselines: usize,
-    inputs: Inputs,
-    order: BaselineOrder,
-    valid_samples: Array1<u64>,
-    times: u64,
-    frequencies: Frequencies,
-    clock: SpectrumClock,
+    header: Header,
+}
+
+/// A dump of 32-bit visibilities on a device.
+pub type DeviceDump32 = Dump32<DeviceArray<'static, Complex<i32>>, DeviceArray<'static, u64>>;
+
+/// What a dump is of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Header {
+    pub(crate) channels: usize,
+    pub(crate) inputs: Inputs,
+    pub(crate) order: BaselineOrder,
+    pub(crate) valid_samples: Array1<u64>,
+    pub(crate) times: u64,
+    pub(crate) frequencies: Frequencies,
+    pub(crate) clock: SpectrumClock,
 }
 
 impl Dump32 {
@@ -54,33 +67,16 @@ impl Dump32 {
             // Both fit after clamping.
             Complex::new(clamped.re as i32, clamped.im as i32)
         });
-        let marked_baselines = marked.iter().filter(|&&marked| marked).count();
-        Self {
-            data,
-            saturated,
-            marked_baselines,
+        let header = Header {
+            channels: visibilities.channels(),
             inputs: visibilities.inputs(),
             order: visibilities.order(),
             valid_samples: visibilities.valid_samples().to_owned(),
             times,
             frequencies: visibilities.frequencies(),
             clock: visibilities.clock(),
-        }
-    }
-
-    /// A dump that a device has clamped, counted and marked.
-    pub(crate) fn from_device(
-        data: Array2<Complex<i32>>,
-        saturated: u64,
-        missing: MissingData,
-        (inputs, order): (Inputs, BaselineOrder),
-        valid_samples: Array1<u64>,
-        times: u64,
-        (frequencies, clock): (Frequencies, SpectrumClock),
-    ) -> Self {
-        let affected = valid_samples.iter().filter(|&&valid| missing == MissingData::Mark && valid < times);
-        let marked_baselines = affected.count();
-        Self { data, saturated, marked_baselines, inputs, order, valid_samples, times, frequencies, clock }
+        };
+        Self::of(data, saturated, missing, header)
     }
 
     /// The visibilities `[channel][baseline]`.
@@ -97,6 +93,50 @@ impl Dump32 {
     pub fn saturated(&self) -> u64 {
         self.saturated
     }
+}
+
+impl DeviceDump32 {
+    /// Number of visibilities that did not fit 32 bits, one per complex value, on the device. Marked ones are not counted.
+    pub fn saturated_array(&self) -> &DeviceArray<'static, u64> {
+        &self.saturated
+    }
+}
+
+impl ToHost for DeviceDump32 {
+    type Host = Dump32;
+
+    fn to_host(&self) -> Result<Dump32, UploadError> {
+        let (header, elements) = (self.header.clone(), self.data.to_vec()?);
+        let shape = (header.channels, header.valid_samples.len());
+        let too_large = |_| TypesError::TooLarge { array: "visibilities", elements: format!("{shape:?}") };
+        let data = Array2::from_shape_vec(shape, elements).map_err(too_large)?;
+        let saturated = self.saturated.to_vec()?.first().copied().unwrap_or(0);
+        Ok(Dump32 { data, saturated, marked_baselines: self.marked_baselines, header })
+    }
+}
+
+impl<D, C> Dump32<D, C> {
+    /// What a device or [`Dump32::new`] has clamped, counted and marked.
+    pub(crate) fn of(data: D, saturated: C, missing: MissingData, header: Header) -> Self {
+        let affected = |&&valid: &&u64| missing == MissingData::Mark && valid < header.times;
+        let marked_baselines = header.valid_samples.iter().filter(affected).count();
+        Self { data, saturated, marked_baselines, header }
+    }
+
+    /// The array, wherever it lies.
+    pub fn array(&self) -> &D {
+        &self.data
+    }
+
+    /// Takes the array, wherever it lies.
+    pub fn into_array(self) -> D {
+        self.data
+    }
+
+    /// Number of channels.
+    pub fn channels(&self) -> usize {
+        self.header.channels
+    }
 
     /// Number of baselines that hold the mark.
     pub fn marked_baselines(&self) -> usize {
@@ -105,32 +145,32 @@ impl Dump32 {
 
     /// Antennas and polarisations.
     pub fn inputs(&self) -> Inputs {
-        self.inputs
+        self.header.inputs
     }
 
     /// Order of the baselines.
     pub fn order(&self) -> BaselineOrder {
-        self.order
+        self.header.order
     }
 
     /// Number of valid samples of each baseline.
     pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
-        self.valid_samples.view()
+        self.header.valid_samples.view()
     }
 
     /// Number of spectra that the dump covers, present or not.
     pub fn times(&self) -> u64 {
-        self.times
+        self.header.times
     }
 
     /// Channel frequencies.
     pub fn frequencies(&self) -> Frequencies {
-        self.frequencies
+        self.header.frequencies
     }
 
     /// Time axis: the stamp of the dump, the spacing of spectra and the sample rate.
     pub fn clock(&self) -> SpectrumClock {
-        self.clock
+        self.header.clock
     }
 }
 

@@ -24,14 +24,14 @@ pub enum CorrelatorError {
         /// The voltages' inputs.
         actual: Inputs,
     },
-    /// The range of times does not lie within the voltages.
-    #[error("times {start}..{end} of voltages with {times} spectra")]
+    /// The range of times does not lie within the chunk.
+    #[error("times {start}..{end} of a chunk with {times} spectra")]
     TimeRange {
         /// First time asked for.
         start: usize,
         /// End of the range (exclusive).
         end: usize,
-        /// Number of spectra of the voltages.
+        /// Number of spectra of the chunk.
         times: usize,
     },
     /// The range of batches does not lie within the heaps.
@@ -43,6 +43,16 @@ pub enum CorrelatorError {
         end: usize,
         /// Number of batches of the chunk.
         batches: usize,
+    },
+    /// The range of times begins or ends inside a batch of heaps.
+    #[error("times {start}..{end} of heaps: expected whole multiples of {spectra} spectra")]
+    CutHeaps {
+        /// First time asked for.
+        start: usize,
+        /// End of the range (exclusive).
+        end: usize,
+        /// Spectra of a heap.
+        spectra: usize,
     },
     /// Heaps are of another length than the schedule's.
     #[error("expected heaps of {expected} spectra, found {actual}")]

@@ -3,28 +3,34 @@
 use std::marker::PhantomData;
 
 use fringes_backend::Backend;
+use fringes_gpu::Stream;
+use fringes_types::{BaselineOrder, Inputs, Visibilities, VoltageSample};
 
-use fringes_types::{BaselineOrder, Complex, Inputs, Visibilities, VoltageSample};
-
-use crate::dump::Form;
+use crate::correlator::not_on_a_device;
+use crate::dump::{Form, IntegerDump};
 use crate::stream::DumpStream;
-use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, MissingData};
+use crate::{Chunk, Correlator, CorrelatorError, Dump, DumpSchedule, MissingData};
 
 /// Sums a stream of chunks into dumps that are aligned to whole multiples of [`DumpSchedule::timestamp_difference`].
 ///
-/// Chunks are [`Voltages`](fringes_types::Voltages) or [`Heaps`](fringes_types::Heaps) and may have any length; a dump may begin and end
-/// inside one. Every dump covers [`DumpSchedule::spectra_per_dump`] spectra ([`Visibilities::times`]) and is stamped with a whole
+/// Chunks are voltages, heaps or rows, on the host, in pinned memory or on a device ([`Chunk`]), and may have any length; a dump may begin
+/// and end inside one. Every dump covers [`DumpSchedule::spectra_per_dump`] spectra ([`Visibilities::times`]) and is stamped with a whole
 /// multiple of the timestamp difference. Spectra that never came count as not valid: before the first chunk, between chunks, and
 /// after the last one. A dump that lies wholly inside a gap is produced too, with no valid sample at all.
 ///
 /// Heaps must be as long as the schedule's and begin less than a spectrum after a whole multiple of its
 /// [`DumpSchedule::heap_timestamp_step`], so that dump boundaries lie between batches.
 ///
-/// Dumps are [`Visibilities`] of 64 bits, or [`Dump32`] after [`Integrator::in_32_bits`]. For several integration lengths of one stream
+/// Dumps are [`Visibilities`] of 64 bits, or [`Dump32`](crate::Dump32) after [`Integrator::in_32_bits`]; on the host, or on the device after
+/// [`Integrator::dumps_on_device`]. Where they lie is said beforehand, and not by chunks: a dump may be completed by chunks of either place,
+/// and the last one by none. For several integration lengths of one stream
 /// there is [`IntegratorSet`](crate::IntegratorSet).
 ///
 /// # Precision
 /// As [`Correlator`]: exact for integers, wherever chunks are cut.
+///
+/// # Order
+/// As [`Correlator`]: with chunks and dumps on a device, all work is queued on one stream ([`Integrator::on`]) and nothing waits.
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, Integrator};
@@ -41,7 +47,7 @@ use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, Miss
 /// // The last 2 spectra of the dump at 0, all 32 of the one at 512, 16 of the next.
 /// assert_eq!(dumps.iter().map(|dump| dump.clock().first_sample).collect::<Vec<_>>(), [0, 512]);
 /// assert_eq!(dumps.iter().map(|dump| dump.valid_samples()[0]).collect::<Vec<_>>(), [2, 32]);
-/// assert_eq!(integrator.finish().map(|dump| dump.valid_samples()[0]), Some(16));
+/// assert_eq!(integrator.finish()?.map(|dump| dump.valid_samples()[0]), Some(16));
 /// # Ok::<(), fringes_correlator::CorrelatorError>(())
 /// ```
 ///
@@ -90,11 +96,31 @@ impl<V: VoltageSample> Integrator<V> {
 
 impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     /// Dumps of 32 bits in place of 64, clamped and counted, as [`Correlator::dump32`] gives them.
-    pub fn in_32_bits(self, missing: MissingData) -> Integrator<V, Dump32>
+    pub fn in_32_bits(self, missing: MissingData) -> Integrator<V, D::In32Bits>
     where
-        V: VoltageSample<Accumulator = Complex<i64>>,
+        D: IntegerDump<V>,
     {
         Integrator { stream: self.stream, form: Form { missing, ..self.form }, dump: PhantomData }
+    }
+
+    /// Dumps on the device in place of the host: they are queued on the stream, and nothing waits for them.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) if the integrator is on the CPU.
+    pub fn dumps_on_device(self) -> Result<Integrator<V, D::OnDevice>, CorrelatorError> {
+        match self.stream.correlator.device() {
+            Some(_) => Ok(Integrator { stream: self.stream, form: self.form, dump: PhantomData }),
+            None => Err(not_on_a_device().into()),
+        }
+    }
+
+    /// Does all work on a stream of the caller's: [`Correlator::on`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn on(mut self, stream: &Stream) -> Result<Self, CorrelatorError> {
+        self.stream.correlator.set_stream(stream)?;
+        Ok(self)
     }
 
     /// Sets the order of the dumps' baselines.
@@ -131,8 +157,9 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     /// [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::Frequencies`], [`CorrelatorError::SampleRate`] if the chunk is
     /// of another stream or schedule; [`CorrelatorError::SpectraPerHeap`] and [`CorrelatorError::HeapStamp`] if heaps do not fit the
     /// schedule; [`CorrelatorError::Backward`] and [`CorrelatorError::Misaligned`] if it starts before the end of the last chunk or
-    /// off its grid; [`CorrelatorError::Gap`] if the gap is too long; [`CorrelatorError::SampleCounter`] if stamps pass 2^64. The
-    /// integrator is as before then. Only [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge), no memory for a dump,
+    /// off its grid; [`CorrelatorError::Gap`] if the gap is too long; [`CorrelatorError::SampleCounter`] if stamps pass 2^64;
+    /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) and others if the chunk lies where the integrator cannot read
+    /// it, as [`Correlator::accumulate`]. The integrator is as before then. Only [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge), no memory for a dump,
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) (heaps) and [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) may leave the chunk half
     /// added.
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<D>, CorrelatorError> {
@@ -146,17 +173,75 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
 
     /// The dump that the stream ended in, its rest counted as not valid; `None` if it ended at a dump's end.
     ///
-    /// The next chunk then starts a new stream at any time.
-    pub fn finish(&mut self) -> Option<D> {
+    /// The next chunk then starts a new stream at any time, also after an error.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU failed, [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge)
+    /// without memory for the dump. It is lost then.
+    pub fn finish(&mut self) -> Result<Option<D>, CorrelatorError> {
         let (mut last, form) = (None, self.form);
-        // Only a GPU can fail here: the order was checked, and a dump's length is within the correlator's limit.
-        let ended = self.stream.finish(&mut |correlator| {
+        self.stream.finish(&mut |correlator| {
             last = Some(D::take(correlator, form)?);
             Ok(())
-        });
-        if let Err(error) = ended {
-            tracing::error!(%error, "the last dump of a stream is lost");
+        })?;
+        Ok(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fringes_backend::DeviceError;
+    use fringes_types::{Complex, SpectrumClock, Voltages};
+    use ndarray::Array3;
+
+    use super::*;
+
+    /// A dump that no device can give.
+    #[derive(Debug)]
+    struct Failing;
+
+    impl crate::dump::Sealed for Failing {}
+
+    impl Dump<Complex<i8>> for Failing {
+        type OnDevice = Self;
+
+        fn take(correlator: &mut Correlator<Complex<i8>>, form: Form) -> Result<Self, CorrelatorError> {
+            correlator.dump(form.order)?;
+            Err(DeviceError::Unavailable { requested: "gpu 0".into(), reason: "it is gone".into() }.into())
         }
-        last
+    }
+
+    #[test]
+    fn what_fails_at_the_end_of_a_stream_is_an_error_and_the_next_stream_begins() {
+        let inputs = Inputs::single_pol(1).unwrap();
+        let clock = SpectrumClock { first_sample: 160, samples_between_spectra: 16, sample_rate_hz: 1e6 };
+        let chunk = Voltages::new(Array3::from_elem((1, 3, 1), Complex::new(1i8, 1)), inputs).unwrap();
+        let chunk = chunk.with_clock(clock).unwrap();
+        let schedule = DumpSchedule::new(16, 8, 1).unwrap();
+        let Integrator { stream, form, .. } = Integrator::new(&Backend::cpu(), schedule, inputs, 1).unwrap();
+        let mut integrator = Integrator::<Complex<i8>, Failing> { stream, form, dump: PhantomData };
+        for _ in 0..2 {
+            assert!(integrator.push(&chunk).unwrap().is_empty());
+            let error = integrator.finish().unwrap_err();
+            assert!(matches!(error, CorrelatorError::Device(DeviceError::Unavailable { .. })), "{error}");
+            assert_eq!(integrator.next_sample(), None);
+        }
+        assert!(integrator.finish().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_stream_or_a_dump_of_a_device_needs_one() {
+        let inputs = Inputs::single_pol(1).unwrap();
+        let schedule = DumpSchedule::new(16, 8, 1).unwrap();
+        let integrator = Integrator::<Complex<i8>>::new(&Backend::cpu(), schedule, inputs, 1).unwrap();
+        let error = integrator.dumps_on_device().unwrap_err();
+        assert_eq!(error.to_string(), "expected data on a GPU, found it on the CPU");
+        let mut correlator = Correlator::<Complex<i8>>::new(&Backend::cpu(), inputs, 1).unwrap();
+        for error in [
+            correlator.dump_on_device(BaselineOrder::Triangle).unwrap_err(),
+            correlator.dump32_on_device(BaselineOrder::Triangle, MissingData::Mark).unwrap_err(),
+        ] {
+            assert!(matches!(error, CorrelatorError::Device(DeviceError::WrongDevice { .. })), "{error}");
+        }
     }
 }

@@ -13,14 +13,14 @@
 use std::marker::PhantomData;
 
 use fringes_backend::Backend;
-
+use fringes_gpu::Stream;
 use fringes_types::{
     Accumulator, BaselineOrder, Complex, Inputs, SpectrumClock, TypesError, Visibilities, VoltageSample,
 };
 
-use crate::dump::Form;
+use crate::dump::{Form, HostDump};
 use crate::stream::DumpStream;
-use crate::{Chunk, Correlator, CorrelatorError, Dump, Dump32, DumpSchedule, MissingData};
+use crate::{Chunk, Correlator, CorrelatorError, Dump32, DumpSchedule, MissingData};
 
 /// Sums a stream of chunks into dumps of several lengths at once. Each is what an [`Integrator`](crate::Integrator) of its schedule gives,
 /// at the cost of correlating once.
@@ -91,7 +91,7 @@ impl<V: VoltageSample> IntegratorSet<V> {
     }
 }
 
-impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
+impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
     /// Dumps of 32 bits in place of 64, clamped and counted.
     pub fn in_32_bits(self, missing: MissingData) -> IntegratorSet<V, Dump32>
     where
@@ -99,6 +99,15 @@ impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
     {
         let Self { stream, schedules, levels, form, .. } = self;
         IntegratorSet { stream, schedules, levels, form: Form { missing, ..form }, dump: PhantomData }
+    }
+
+    /// Does all work on a stream of the caller's: [`Correlator::on`]. Sums of every unit come to the host, which waits for them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn on(mut self, stream: &Stream) -> Result<Self, CorrelatorError> {
+        self.stream.correlator.set_stream(stream)?;
+        Ok(self)
     }
 
     /// Sets the order of the dumps' baselines.
@@ -148,20 +157,19 @@ impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
     /// The dumps that the stream ended in, their rest counted as not valid; none of a schedule that ended at a dump's end.
     ///
     /// The next chunk then starts a new stream at any time.
-    pub fn finish(&mut self) -> Vec<(usize, D)> {
+    ///
+    /// # Errors
+    /// As [`Integrator::finish`](crate::Integrator::finish): all of them are lost then.
+    pub fn finish(&mut self) -> Result<Vec<(usize, D)>, CorrelatorError> {
         let mut dumps = Vec::new();
         let (levels, form) = (&mut self.levels, self.form);
-        // Only a GPU can fail here: the order was checked.
         let mut ended = self.stream.finish(&mut |correlator| unit_ended(levels, correlator, form, &mut dumps));
         for place in 0..self.levels.len() {
             if let Some(sum) = self.levels[place].sum.take() {
-                ended = ended.and(complete(&mut self.levels, place, sum, form, &mut dumps));
+                ended = ended.and_then(|()| complete(&mut self.levels, place, sum, form, &mut dumps));
             }
         }
-        if let Err(error) = ended {
-            tracing::error!(%error, "the last dumps of a stream are lost");
-        }
-        dumps
+        ended.map(|()| dumps)
     }
 }
 
@@ -211,7 +219,7 @@ fn levels<V: VoltageSample>(schedules: &[DumpSchedule]) -> Vec<Level<V>> {
 }
 
 /// Adds what a unit has summed to the levels that are made of units, and gives the dumps that end with it.
-fn unit_ended<V: VoltageSample, D: Dump<V>>(
+fn unit_ended<V: VoltageSample, D: HostDump<V>>(
     levels: &mut [Level<V>],
     correlator: &mut Correlator<V>,
     form: Form,
@@ -232,7 +240,7 @@ fn unit_ended<V: VoltageSample, D: Dump<V>>(
 }
 
 /// Adds a level's complete sum to those that are made of it, and gives it away.
-fn complete<V: VoltageSample, D: Dump<V>>(
+fn complete<V: VoltageSample, D: HostDump<V>>(
     levels: &mut [Level<V>],
     place: usize,
     sum: Visibilities<V::Accumulator>,

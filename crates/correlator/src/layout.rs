@@ -2,10 +2,10 @@
 //!
 //! | layout | dimensions, slowest first | whose | CPU | GPU |
 //! |---|---|---|---|---|
-//! | voltages | `[channel][time][input]` | [`Voltages`](fringes_types::Voltages) | [`pack`] | [`PackKernels::pack`](crate::gpu::PackKernels::pack) |
-//! | spectra | `[time][channel][antenna][pol]` | xGPU | [`pack_xgpu`] | [`PackKernels::pack_xgpu`](crate::gpu::PackKernels::pack_xgpu) |
-//! | heaps | `[batch][antenna][channel][spectrum][pol]` | F-engines' ([`Heaps`](fringes_types::Heaps)) | [`pack_heaps`] | [`PackKernels::pack_heaps`](crate::gpu::PackKernels::pack_heaps) |
-//! | runs | `[channel][time / k][antenna][pol][k]` | the Tensor-Core Correlator, libtcc | [`pack_tcc`] | [`PackKernels::pack_tcc`](crate::gpu::PackKernels::pack_tcc) |
+//! | voltages | `[channel][time][input]` | [`Voltages`](fringes_types::Voltages) | [`pack`] | [`PackKernels::pack`](crate::kernels::PackKernels::pack) |
+//! | spectra | `[time][channel][antenna][pol]` | xGPU | [`pack_xgpu`] | [`PackKernels::pack_xgpu`](crate::kernels::PackKernels::pack_xgpu) |
+//! | heaps | `[batch][antenna][channel][spectrum][pol]` | F-engines' ([`Heaps`](fringes_types::Heaps)) | [`pack_heaps`] | [`PackKernels::pack_heaps`](crate::kernels::PackKernels::pack_heaps) |
+//! | runs | `[channel][time / k][antenna][pol][k]` | the Tensor-Core Correlator, libtcc | [`pack_tcc`] | [`PackKernels::pack_tcc`](crate::kernels::PackKernels::pack_tcc) |
 //! | rows | `[channel][time / R][input][R]` | this package's correlation kernels | back: [`unpack`] | |
 //!
 //! with `input = antenna * pols + pol` and `time = batch * spectra + spectrum`. Rows are 128 bytes, runs 32:
@@ -33,20 +33,18 @@
 use std::ops::Range;
 
 use fringes_cpu::pack as cpu;
+pub use fringes_types::ROW_BYTES;
 use fringes_types::{Complex4, Dimension, SampleFormat, TypesError, VoltageSample};
 use ndarray::{Array3, Array4, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
 
 use crate::CorrelatorError;
-
-/// Bytes of a row.
-pub const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Bytes of a run of the Tensor-Core Correlator.
 pub const RUN_BYTES: usize = 32;
 
 /// Samples of a row, `R`.
 pub const fn row_times<V: VoltageSample>() -> usize {
-    fringes_kernel_abi::rows::times(size_of::<V>())
+    fringes_types::row_times(V::FORMAT)
 }
 
 /// Samples of a run, `k`.

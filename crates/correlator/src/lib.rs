@@ -3,13 +3,14 @@
 //! | what | in | out |
 //! |---|---|---|
 //! | [`correlate`] | one chunk of voltages | its visibilities |
-//! | [`Correlator`] | any ranges of any chunks: times of voltages, batches of [`Heaps`](fringes_types::Heaps) | visibilities whenever asked |
+//! | [`Correlator`] | any ranges of any chunks | visibilities whenever asked |
 //! | [`Integrator`] | a stream of chunks | dumps at whole multiples of a [`DumpSchedule`]'s length |
 //! | [`IntegratorSet`] | a stream of chunks | dumps of several lengths, correlated once |
 //! | [`Dump32`] | 64-bit visibilities | 32-bit ones, clamped and counted, missing data marked if wanted |
-//! | [`gpu::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
+//! | [`kernels::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
 //!
-//! All but the last run on the backend they are given. Integer results are the same bits on a GPU and the CPU; those of floats are within the
+//! Chunks are [`Voltages`](fringes_types::Voltages), [`Heaps`](fringes_types::Heaps) or [`Rows`](fringes_types::Rows), on the host, in pinned
+//! memory or on a device ([`Chunk`]). Those on the host are correlated on the backend that is given, those on a device there. Integer results are the same bits on a GPU and the CPU; those of floats are within the
 //! bounds that [`Correlator`] states. On a GPU, dumps are summed over parts of the time, brought into their order and, in 32 bits, clamped,
 //! counted and marked before they are read back.
 //!
@@ -45,20 +46,24 @@
 
 mod chunk;
 mod correlator;
+mod device;
 mod dump;
 mod dump32;
 mod error;
-pub mod gpu;
+mod host;
 mod integrator;
 mod integrator_set;
+#[doc(hidden)]
+pub mod internals;
+pub mod kernels;
 pub mod layout;
 mod schedule;
 mod stream;
 
 pub use chunk::Chunk;
-pub use correlator::{Correlator, MAX_SPECTRA, correlate, memory, memory_of_heaps};
-pub use dump::Dump;
-pub use dump32::{Dump32, MISSING_MARK, MissingData};
+pub use correlator::{Correlator, MAX_SPECTRA, correlate};
+pub use dump::{Dump, HostDump, IntegerDump};
+pub use dump32::{DeviceDump32, Dump32, MISSING_MARK, MissingData};
 pub use error::CorrelatorError;
 pub use integrator::Integrator;
 pub use integrator_set::IntegratorSet;

@@ -2,7 +2,7 @@
 
 use fringes_types::{Frequencies, SpectrumClock, VoltageSample};
 
-use crate::chunk::Description;
+use crate::chunk::{Description, Layout};
 use crate::correlator::{check_axes, check_shape};
 use crate::{Chunk, Correlator, CorrelatorError, DumpSchedule};
 
@@ -77,7 +77,7 @@ impl<V: VoltageSample> DumpStream<V> {
         while start < about.times {
             // The remaining spectra of a dump may be more than usize can count; those of the chunk are not.
             let spectra = self.spectra_left().min((about.times - start) as u64);
-            chunk.add_to(&mut self.correlator, start..start + spectra as usize)?;
+            self.correlator.accumulate(chunk, start..start + spectra as usize)?;
             self.advance(spectra, at_end)?;
             start += spectra as usize;
         }
@@ -99,7 +99,7 @@ impl<V: VoltageSample> DumpStream<V> {
     }
 
     /// Whether a chunk continues the stream, and how many spectra are missing before it.
-    fn check(&self, chunk: &impl Chunk<V>, about: &Description) -> Result<u64, CorrelatorError> {
+    fn check(&self, chunk: &impl Chunk<V>, about: &Description<'_>) -> Result<u64, CorrelatorError> {
         check_shape(self.correlator.inputs(), self.correlator.channels(), about)?;
         let spacing = self.schedule.samples_between_spectra();
         let actual = about.clock.samples_between_spectra;
@@ -112,13 +112,29 @@ impl<V: VoltageSample> DumpStream<V> {
         if about.times == 0 {
             return Ok(0);
         }
-        chunk.check_schedule(self.schedule)?;
+        self.check_heaps(about)?;
+        self.correlator.check_place(about, &chunk.place())?;
         let first_sample = about.clock.first_sample;
         let last = u128::from(first_sample) + (about.times as u128 - 1) * u128::from(spacing);
         if last > u128::from(u64::MAX) {
             return Err(CorrelatorError::SampleCounter { first_sample, times: about.times });
         }
         self.check_start(first_sample)
+    }
+
+    /// Whether the boundaries of heaps can be those of dumps.
+    fn check_heaps(&self, about: &Description<'_>) -> Result<(), CorrelatorError> {
+        let Layout::Heaps { spectra: actual } = about.layout else { return Ok(()) };
+        let expected = self.schedule.spectra_per_heap();
+        if expected != actual as u64 {
+            return Err(CorrelatorError::SpectraPerHeap { expected, actual });
+        }
+        // All spectra of a batch are of one dump if the first stamp is less than a spectrum behind a whole multiple of the step.
+        let (step, actual) = (self.schedule.heap_timestamp_step(), about.clock.first_sample);
+        if actual % step >= self.schedule.samples_between_spectra() {
+            return Err(CorrelatorError::HeapStamp { step, actual });
+        }
+        Ok(())
     }
 
     /// Number of spectra missing before a chunk that starts at `first`: since the last chunk, or since the start of the dump.

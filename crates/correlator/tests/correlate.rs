@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_correlator::{Correlator, CorrelatorError, MAX_SPECTRA, correlate, memory};
+use fringes_correlator::{Correlator, CorrelatorError, MAX_SPECTRA, correlate};
 use fringes_reference::correlator::{correlate_f64, correlate_int, triangle_index};
 use fringes_types::{
     Accumulator, BaselineOrder, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample,
@@ -164,8 +164,8 @@ fn the_memory_limit_changes_no_bit_and_too_small_a_limit_is_an_error() {
     let order = BaselineOrder::Triangle;
     let expected = correlate(&Backend::cpu(), &exact, order).unwrap();
     let expected_single = correlate(&Backend::cpu(), &single, order).unwrap();
-    let need = memory::<Complex<i8>>(inputs, 3, 1500);
-    let need_single = memory::<Complex<f32>>(inputs, 3, 1500);
+    let need = Correlator::<Complex<i8>>::memory(&Backend::cpu(), inputs, 3, 1500).unwrap();
+    let need_single = Correlator::<Complex<f32>>::memory(&Backend::cpu(), inputs, 3, 1500).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (2 * 3 * 1500 * 70, 16 * 3 * 2485));
     assert!(need.smallest_step_bytes < need.workspace_bytes);
     for (smallest, full) in [

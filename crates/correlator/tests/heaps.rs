@@ -4,7 +4,6 @@
 use fringes_backend::{Backend, DeviceError};
 use fringes_correlator::{
     Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, MISSING_MARK, MissingData, correlate,
-    memory_of_heaps,
 };
 use fringes_reference::correlator::{correlate_f64, correlate_int};
 use fringes_reference::dump::{Schedule, integrate, to_32_bits};
@@ -60,7 +59,7 @@ fn check_exact<V: VoltageSample<Accumulator = Complex<i64>>>(
     let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(batches)).chain([0, batches]).collect();
     cuts.sort_unstable();
     for range in cuts.windows(2) {
-        correlator.accumulate_batches(&heaps, range[0]..range[1]).unwrap();
+        correlator.accumulate(&heaps, range[0] * spectra..range[1] * spectra).unwrap();
     }
     assert_eq!(correlator.spectra(), (batches * spectra) as u64);
     let actual = correlator.dump(BaselineOrder::Triangle).unwrap();
@@ -82,7 +81,7 @@ fn check_bound<V: VoltageSample<Accumulator = Complex<f64>>>(data: &Array5<V>, p
     let scale = correlate_f64(wide.mapv(|x| Complex::from(x.norm())).view(), flags).sums;
     let heaps = chunk(data.clone(), presence, clock(0, 1));
     let mut correlator = Correlator::new(&Backend::cpu(), heaps.inputs(), channels).unwrap();
-    correlator.accumulate_batches(&heaps, 0..batches).unwrap();
+    correlator.accumulate(&heaps, 0..heaps.times()).unwrap();
     let actual = correlator.dump(BaselineOrder::Triangle).unwrap();
     let (unit, unit64) = (2f64.powi(-24), 2f64.powi(-53));
     let bound = 129.0 * unit / (1.0 - 129.0 * unit) + (129.0 + 2.0 * (batches * spectra) as f64 + 1.0) * unit64;
@@ -143,8 +142,8 @@ proptest! {
             presence.push(fringes_reference::heaps::presence(flags.view(), spectra as usize, pols));
             next += batches as u64 * step;
         }
-        actual.extend(integrator.finish());
-        actual32.extend(in_32_bits.finish());
+        actual.extend(integrator.finish().unwrap());
+        actual32.extend(in_32_bits.finish().unwrap());
         let all = concatenate(Axis(1), &all.iter().map(|data| data.view()).collect::<Vec<_>>()).unwrap();
         let presence = concatenate(Axis(0), &presence.iter().map(|data| data.view()).collect::<Vec<_>>()).unwrap();
         let plain = Schedule { samples_between_spectra: spacing, spectra_per_heap: spectra, heaps_per_dump };
@@ -172,10 +171,10 @@ fn a_dump_may_end_inside_a_chunk_and_then_takes_a_part_of_its_batches() {
         Integrator::new(&Backend::cpu(), DumpSchedule::new(4, 2, 3).unwrap(), heaps.inputs(), 1).unwrap();
     let dumps = integrator.push(&heaps).unwrap();
     let mut alone = Correlator::new(&Backend::cpu(), heaps.inputs(), 1).unwrap();
-    alone.accumulate_batches(&heaps, 0..3).unwrap();
+    alone.accumulate(&heaps, 0..6).unwrap();
     assert_eq!(dumps, [alone.dump(BaselineOrder::Triangle).unwrap()]);
-    let rest = integrator.finish().unwrap();
-    alone.accumulate_batches(&heaps, 3..5).unwrap();
+    let rest = integrator.finish().unwrap().unwrap();
+    alone.accumulate(&heaps, 6..10).unwrap();
     assert_eq!(rest.data(), alone.dump(BaselineOrder::Triangle).unwrap().data());
     assert_eq!((rest.clock().first_sample, rest.times(), rest.valid_samples()[0]), (24, 6, 4));
 }
@@ -238,9 +237,14 @@ fn heaps_that_do_not_fit_are_errors_and_change_nothing() {
     assert_eq!(integrator.next_sample(), Some(96));
 
     let mut correlator = Correlator::new(&Backend::cpu(), good.inputs(), 1).unwrap();
-    for (start, end) in [(0, 3), (2, 1), (3, 3), (usize::MAX, 0)] {
-        let error = correlator.accumulate_batches(&good, start..end).unwrap_err();
-        assert_eq!(error, CorrelatorError::BatchRange { start, end, batches: 2 });
+    let times = good.times(); // two batches of four spectra
+    for (start, end) in [(0, 12), (8, 4), (12, 12), (usize::MAX, 0)] {
+        let error = correlator.accumulate(&good, start..end).unwrap_err();
+        assert_eq!(error, CorrelatorError::TimeRange { start, end, times });
+    }
+    for (start, end) in [(0, 3), (1, 4), (5, 7)] {
+        let error = correlator.accumulate(&good, start..end).unwrap_err();
+        assert_eq!(error, CorrelatorError::CutHeaps { start, end, spectra: 4 });
     }
     assert_eq!(correlator.spectra(), 0);
 }
@@ -253,17 +257,22 @@ fn the_memory_limit_changes_no_bit_of_heaps_and_too_small_a_limit_is_an_error() 
     fn sum<V: VoltageSample>(heaps: &Heaps<V>, limit: Option<u64>) -> Result<Array2<V::Accumulator>, CorrelatorError> {
         let backend = limit.map_or(Backend::cpu(), |limit| Backend::cpu().with_memory_limit(limit));
         let mut correlator = Correlator::new(&backend, heaps.inputs(), 3)?;
-        correlator.accumulate_batches(heaps, 0..6)?;
+        correlator.accumulate(heaps, 0..600)?;
         Ok(correlator.dump(BaselineOrder::Triangle)?.into_data())
     }
-    let need = memory_of_heaps::<Complex<f32>>(single.inputs(), 3, 6, 100);
+    let need = Correlator::<Complex<f32>>::memory(&Backend::cpu(), single.inputs(), 3, 600).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (8 * 6 * 20 * 3 * 100 * 2, 16 * 3 * 820));
+    // A limit for voltages is too small for the copy of a piece of heaps; the error says how much it takes.
+    let smallest = match sum(&single, Some(need.smallest_step_bytes)) {
+        Err(CorrelatorError::Device(DeviceError::MemoryLimit { needed, .. })) => needed,
+        other => panic!("{other:?}"),
+    };
     let (expected, expected_single) = (sum(&exact, None).unwrap(), sum(&single, None).unwrap());
-    for limit in [need.smallest_step_bytes, 2 * need.smallest_step_bytes, need.workspace_bytes] {
+    for limit in [smallest, 2 * smallest, 8 * smallest] {
         assert_eq!(sum(&exact, Some(limit)), Ok(expected.clone()), "{limit}");
         assert_eq!(sum(&single, Some(limit)), Ok(expected_single.clone()), "{limit}");
     }
-    let (needed, limit) = (need.smallest_step_bytes, need.smallest_step_bytes - 1);
+    let (needed, limit) = (smallest, smallest - 1);
     let error = DeviceError::MemoryLimit { operation: "correlation of heaps", needed, limit };
     assert_eq!(sum(&single, Some(limit)), Err(error.into()));
 }

@@ -69,8 +69,8 @@ fn check(schedule: DumpSchedule, start: u64, inputs: Inputs, pieces: &[Piece]) -
             assert_eq!(integrator.next_sample(), Some(next));
         }
     }
-    actual.extend(integrator.finish());
-    assert_eq!(integrator.finish(), None);
+    actual.extend(integrator.finish().unwrap());
+    assert_eq!(integrator.finish(), Ok(None));
     let all = concatenate(Axis(1), &all.iter().map(|data| data.view()).collect::<Vec<_>>()).unwrap();
     let flags = concatenate(Axis(0), &flags.iter().map(|data| data.view()).collect::<Vec<_>>()).unwrap();
     let plain = Schedule {
@@ -161,7 +161,7 @@ fn a_boundary_inside_a_chunk_splits_it_at_a_whole_multiple() {
     let schedule = DumpSchedule::new(4, 2, 3).unwrap(); // 6 spectra, 24 samples
     let mut integrator = integrator(schedule);
     assert_eq!(stamps_and_counts(&integrator.push(&ones(17, 20, 4)).unwrap()), [(0, 1), (24, 6), (48, 6)]);
-    assert_eq!(integrator.finish().map(|dump| stamps_and_counts(&[dump])), Some(vec![(72, 4)]));
+    assert_eq!(integrator.finish().unwrap().map(|dump| stamps_and_counts(&[dump])), Some(vec![(72, 4)]));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn stamps_off_the_spacing_still_make_whole_dumps() {
     // Stamps 2, 6, 10, ...: dumps of six spectra, stamped with whole multiples of 24.
     let mut integrator = integrator(DumpSchedule::new(4, 2, 3).unwrap());
     assert_eq!(stamps_and_counts(&integrator.push(&ones(18, 26, 4)).unwrap()), [(24, 6), (48, 6), (72, 6)]);
-    assert_eq!(integrator.finish(), None);
+    assert_eq!(integrator.finish(), Ok(None));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn the_end_of_the_sample_counter_is_an_error_and_not_a_wrap() {
     let error = one.push(&ones(5, last - 3 * spacing, spacing)).unwrap_err();
     assert_eq!(error, CorrelatorError::SampleCounter { first_sample: last - 3 * spacing, times: 5 });
     let mut dumps = one.push(&ones(4, last - 3 * spacing, spacing)).unwrap();
-    dumps.extend(one.finish());
+    dumps.extend(one.finish().unwrap());
     assert_eq!(dumps.iter().map(|dump| dump.valid_samples()[0]).sum::<u64>(), 4);
     // After the very last spectrum nothing can follow.
     let mut two = integrator(schedule);
@@ -267,7 +267,7 @@ fn chunks_that_do_not_continue_the_stream_are_errors_and_change_nothing() {
     // Ten empty dumps are allowed: 24 ... 240.
     assert_eq!(integrator.push(&ones(1, 264, 4)).unwrap().len(), 10);
     // A finished stream may be followed by any other, earlier ones and other axes included.
-    assert_eq!(integrator.finish().map(|dump| stamps_and_counts(&[dump])), Some(vec![(264, 1)]));
+    assert_eq!(integrator.finish().unwrap().map(|dump| stamps_and_counts(&[dump])), Some(vec![(264, 1)]));
     let other = ones(6, 0, 4).with_frequencies(frequencies).unwrap();
     assert_eq!(stamps_and_counts(&integrator.push(&other).unwrap()), [(0, 6)]);
 }

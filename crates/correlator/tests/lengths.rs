@@ -75,9 +75,9 @@ proptest! {
             })
             .collect();
         prop_assert!(ends.is_sorted());
-        dumps.extend(set.finish());
-        dumps32.extend(set32.finish());
-        prop_assert!(set.finish().is_empty());
+        dumps.extend(set.finish().unwrap());
+        dumps32.extend(set32.finish().unwrap());
+        prop_assert!(set.finish().unwrap().is_empty());
         for (index, &schedule) in schedules.iter().enumerate() {
             let mut alone = Integrator::new(&backend, schedule, inputs, 2).unwrap();
             let mut expected = Vec::new();
@@ -87,7 +87,7 @@ proptest! {
                     Piece::Heaps(chunk) => alone.push(chunk),
                 }.unwrap());
             }
-            expected.extend(alone.finish());
+            expected.extend(alone.finish().unwrap());
             let actual: Vec<_> = dumps.iter().filter(|(which, _)| *which == index).map(|(_, dump)| dump.clone()).collect();
             prop_assert_eq!(&actual, &expected, "{:?}", schedule);
             let marked: Vec<_> = expected.iter().map(|dump| Dump32::new(dump, MissingData::Mark)).collect();
@@ -112,7 +112,7 @@ fn a_stream_that_starts_inside_long_dumps_makes_no_short_ones_before_it() {
     assert_eq!(of(0), [34, 36, 38, 40, 42, 44, 46].map(|stamp| (stamp, 2, 2)));
     assert_eq!(of(1), [(30, 6, 2), (36, 6, 6), (42, 6, 6)]);
     assert_eq!(of(2), [(24, 24, 14)]);
-    assert_eq!(set.finish().len(), 0);
+    assert_eq!(set.finish().unwrap().len(), 0);
 }
 
 #[test]

@@ -97,7 +97,7 @@
 //! wherever the array lies.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
-//! [`Gains::memory`], [`correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
+//! [`Gains::memory`], [`Correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
 //! [`ChannelizerStream::memory`]. The workspace, what is taken beside input
 //! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
 //! below the limit, with the same result. Only a limit below the smallest step is an error.

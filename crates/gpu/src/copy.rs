@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | host slice | device | [`BufferViewMut::copy_from_slice`] | when copied |
 //! | device | host slice | [`BufferView::copy_to_slice`], [`BufferView::to_vec`] | when copied |
-//! | pinned buffer | device | [`BufferViewMut::copy_from_pinned`] | at once |
+//! | pinned buffer | device | [`BufferViewMut::copy_from_pinned`], [`BufferViewMut::copy_rows_from_pinned`] | at once |
 //! | device | pinned buffer | [`BufferView::copy_to_pinned`] | at once |
 //! | device | device | [`BufferViewMut::copy_from`] | at once |
 
@@ -210,6 +210,63 @@ impl<T: Pod> BufferViewMut<'_, T> {
         let _entered = stream.device().context.enter()?;
         // SAFETY: all rows are inside the views, which are device memory; freeing it waits for the copy.
         unsafe { driver::cuMemcpy2DAsync_v2(&raw const copy, stream.raw()) }.doing(WHAT)
+    }
+
+    /// Copies `rows` rows of `width` elements that begin `pitch` elements apart in a pinned buffer, the first at `start`, one after the
+    /// other, in the order of `stream`. Returns at once; the pinned buffer waits for the copy before it lets its content be changed.
+    ///
+    /// # Errors
+    /// [`GpuError::Length`] where the view has not exactly `rows x width` elements, or rows do not fit the pinned buffer or overlap, before
+    /// anything is overwritten; [`GpuError::WrongDevice`]; what the driver answers.
+    pub fn copy_rows_from_pinned(
+        &mut self,
+        stream: &Stream,
+        from: &PinnedBuffer<T>,
+        start: usize,
+        pitch: usize,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), GpuError> {
+        const WHAT: &str = "copying rows from pinned memory";
+        expect_length(WHAT, width.saturating_mul(rows), self.len())?;
+        let end = pitch.saturating_mul(rows.saturating_sub(1)).saturating_add(width).saturating_add(start);
+        if rows > 0 && (pitch < width || from.len() < end) {
+            let (what, expected, actual) = if pitch < width {
+                ("elements from row to row", width, pitch)
+            } else {
+                ("elements of rows to copy", end, from.len())
+            };
+            return Err(GpuError::Length { what, expected, actual });
+        }
+        stream.device().context.expect_same(&self.device().context, "the buffer")?;
+        if rows == 0 || width == 0 || size_of::<T>() == 0 {
+            return Ok(());
+        }
+        let bytes = |elements: usize| elements * size_of::<T>();
+        let address = self.address();
+        from.device_reads(stream, |pointer| {
+            let copy = sys::CUDA_MEMCPY2D {
+                srcXInBytes: 0,
+                srcY: 0,
+                srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+                srcHost: pointer.wrapping_add(start).cast(),
+                srcDevice: 0,
+                srcArray: std::ptr::null_mut(),
+                srcPitch: bytes(pitch),
+                dstXInBytes: 0,
+                dstY: 0,
+                dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                dstHost: std::ptr::null_mut(),
+                dstDevice: address,
+                dstArray: std::ptr::null_mut(),
+                dstPitch: bytes(width),
+                WidthInBytes: bytes(width),
+                Height: rows,
+            };
+            // SAFETY: all rows are inside the pinned buffer, which keeps its memory until the copy is done, and inside the view, which is
+            // device memory; freeing it waits for the copy.
+            unsafe { driver::cuMemcpy2DAsync_v2(&raw const copy, stream.raw()) }.doing(WHAT)
+        })
     }
 
     /// Makes every byte zero, in the order of `stream`. Returns at once.

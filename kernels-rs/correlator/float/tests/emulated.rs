@@ -1,6 +1,6 @@
 //! The kernels of floats in the emulator, with the launches that the host crate makes, against the reference.
 
-use fringes_correlator::gpu::float::{FloatJob, Variant};
+use fringes_correlator::internals::float::{FloatJob, Variant};
 use fringes_device::tensor_core::{self, Factor, HOPPER, dot};
 use fringes_device::{Global, GlobalMut, Kernel};
 use fringes_emulator::memory::Space;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Heaps, heaps};
-use fringes_correlator::gpu::mma::{Format, MmaKernel, Order, Variant};
+use fringes_correlator::internals::mma::{Format, MmaKernel, Order, Variant};
 use fringes_emulator::{FaultKind, GlobalMemory, Launch};
 use fringes_kernels_correlator_mma as kernels;
 

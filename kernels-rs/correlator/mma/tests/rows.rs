@@ -3,7 +3,7 @@
 mod common;
 
 use common::{C64, Rows, check, rows, run_rows};
-use fringes_correlator::gpu::mma::{Format, MmaKernel, Order, Variant};
+use fringes_correlator::internals::mma::{Format, MmaKernel, Order, Variant};
 use fringes_emulator::{FaultKind, GlobalMemory, Launch};
 use fringes_kernels_correlator_mma as kernels;
 use ndarray::Array3;

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use fringes_correlator::gpu::mma::{Format, MmaKernel, Order};
+use fringes_correlator::internals::mma::{Format, MmaKernel, Order};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{Buffer, Element, GlobalMemory, Launch, Report};
 use fringes_kernels_correlator_mma::{HEAP_KERNELS, ROW_KERNELS, Run};

@@ -1,11 +1,11 @@
 //! Parts of sums into visibilities of any order, on a device.
 
-use fringes_backend::DeviceError;
+use fringes_backend::{DeviceError, Expect};
 use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, Module, Stream, args};
 use fringes_kernel_abi::correlator::{REDUCE_POSITIONS, REDUCE_TILE};
 use fringes_types::{BaselineOrder, Complex, Inputs};
 
-use super::pack::{Stepping, THREADS, aligned_to, length, numbers};
+use super::pack::{Stepping, THREADS, numbers};
 use super::texts;
 use crate::CorrelatorError;
 use crate::layout::product;
@@ -247,9 +247,9 @@ impl ReduceKernels {
         clamp: Clamp<'_>,
     ) -> Result<(), CorrelatorError> {
         let Clamp { missing, saturated } = clamp;
-        length("counter", 1, saturated.len())?;
+        saturated.expect("counter", 1, 8)?;
         if let Some(missing) = &missing {
-            length("missing flags", reduction.inputs.triangle_len(), missing.len())?;
+            missing.expect("missing flags", reduction.inputs.triangle_len(), 1)?;
         }
         if !checked(reduction, parts, out)? {
             return Ok(());
@@ -349,10 +349,8 @@ fn checked<T: bytemuck::Pod, U: bytemuck::Pod>(
     out: &BufferViewMut<'_, U>,
 ) -> Result<bool, CorrelatorError> {
     reduction.check()?;
-    length("sums", reduction.sums()?, parts.len())?;
+    parts.expect("sums", reduction.sums()?, size_of::<T>() as u64)?;
     let visibilities = reduction.visibilities()?;
-    length("visibilities", visibilities, out.len())?;
-    aligned_to(size_of::<T>() as u64, "sums", parts.address())?;
-    aligned_to(size_of::<U>() as u64, "visibilities", out.address())?;
+    out.expect("visibilities", visibilities, size_of::<U>() as u64)?;
     Ok(visibilities > 0)
 }

@@ -1,12 +1,10 @@
 //! Sizes of a correlation on the GPU, and the launches that they take.
 
 use fringes_gpu::LaunchConfig;
+use fringes_types::ROW_BYTES;
 
 /// Complex samples of a row: 128 bytes of 8-bit pairs.
 pub const ROW_TIMES: usize = fringes_kernel_abi::format::Format::I8.row_times();
-
-/// Bytes of a row.
-pub const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Most times that one launch of the correlator may sum in 32 bits: `floor((2^31 - 1) / (2 * 127^2))`.
 pub const MAX_LAUNCH_TIMES: usize = 66572;

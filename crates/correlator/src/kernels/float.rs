@@ -20,21 +20,18 @@
 //!
 //! All hold `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` at `T = 65536`. Bounds for any voltages are derived beside the kernels.
 
-use fringes_backend::DeviceError;
+use fringes_backend::{DeviceError, Expect};
 use fringes_gpu::{
     Argument, BufferView, BufferViewMut, Device, GpuError, Kernel, LaunchConfig, PtxTarget, Stream, args,
 };
 use fringes_kernel_abi::correlator::float as abi;
-use fringes_types::Complex;
+use fringes_types::{Complex, ROW_BYTES};
 
 use super::texts::CORRELATOR_FLOAT as PTX;
 use crate::CorrelatorError;
 
 /// Complex samples of a row.
 pub const FLOAT_ROW_TIMES: usize = abi::ROW_TIMES as usize;
-
-/// Bytes of a row.
-const ROW_BYTES: usize = fringes_kernel_abi::rows::BYTES;
 
 /// Times that kernels sum in registers before they add to what lies in global memory.
 const FLUSH_TIMES: usize = abi::FLUSH_TIMES as usize;
@@ -209,26 +206,13 @@ impl FloatJob {
             let (channels, inputs) = (self.channels, self.inputs);
             return Err(CorrelatorError::DeviceShape { channels, times: self.times, inputs });
         }
-        let length = |buffer, expected, actual| {
-            if actual < expected {
-                Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }))
-            } else {
-                Ok(())
-            }
-        };
-        length("rows", self.row_bytes(), rows.len())?;
-        length("sums", self.visibilities(), sums)?;
-        aligned_to(16, "rows", rows.address())?;
+        rows.expect("rows", self.row_bytes(), 16)?;
+        if sums < self.visibilities() {
+            let (buffer, expected, actual) = ("sums", self.visibilities(), sums);
+            return Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }));
+        }
         let numbers = [self.channels, self.inputs, self.blocks, self.first_time, self.times, self.parts];
         Ok(numbers.map(|number| number as u32))
-    }
-}
-
-fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), CorrelatorError> {
-    if address.is_multiple_of(expected) {
-        Ok(())
-    } else {
-        Err(CorrelatorError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }
 
@@ -302,7 +286,7 @@ impl FloatKernels {
         sums: &mut BufferViewMut<'_, Complex<f32>>,
     ) -> Result<(), CorrelatorError> {
         let [channels, inputs, blocks, first, times, parts] = job.check(&rows, sums.len())?;
-        aligned_to(8, "sums", sums.address())?;
+        sums.expect("sums", job.visibilities(), 8)?;
         let sums = sums.reborrow().cast::<[f32; 2]>()?;
         let arguments = args![rows, sums, channels, inputs, blocks, first, times, parts];
         launch(self.kernel(variant, false)?, stream, variant, job, arguments)
@@ -339,7 +323,7 @@ impl FloatKernels {
         sums: &mut BufferViewMut<'_, Complex<f64>>,
     ) -> Result<(), CorrelatorError> {
         let [channels, inputs, blocks, first, times, parts] = job.check(&rows, sums.len())?;
-        aligned_to(16, "sums", sums.address())?;
+        sums.expect("sums", job.visibilities(), 16)?;
         let sums = sums.reborrow().cast::<[f64; 2]>()?;
         let arguments = args![rows, sums, channels, inputs, blocks, first, times, parts];
         launch(self.kernel(variant, true)?, stream, variant, job, arguments)
@@ -359,7 +343,7 @@ impl FloatKernels {
         sums: &mut BufferViewMut<'_, Complex<f64>>,
     ) -> Result<(), CorrelatorError> {
         let [channels, inputs, blocks, first, times, parts] = job.check(&rows, sums.len())?;
-        aligned_to(16, "sums", sums.address())?;
+        sums.expect("sums", job.visibilities(), 16)?;
         let sums = sums.reborrow().cast::<[f64; 2]>()?;
         let missing = || GpuError::NoKernel { name: "correlate_f32_tf32_wgmma_bias".into(), declared: Vec::new() };
         let kernel = self.bias.as_ref().ok_or_else(missing)?;

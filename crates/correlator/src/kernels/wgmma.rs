@@ -9,9 +9,9 @@
 //! Blocks are persistent: a launch has as many as run at once, and they share out the jobs (tile, channel, part).
 //!
 //! The copy engine reads rows, and heaps of one or two polarisations, where they lie. It asks for 16-byte multiples: heaps whose spectra do not fill them, and
-//! ranges of times that begin in between, are left to the kernels of [`mma`](crate::gpu::mma).
+//! ranges of times that begin in between, are left to the kernels of [`mma`](super::mma).
 
-use fringes_backend::DeviceError;
+use fringes_backend::{DeviceError, Expect};
 use fringes_gpu::{
     Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PtxSet, PtxTarget, Stream, Swizzle,
     TensorElement, TensorLayout, TensorView, args,
@@ -434,20 +434,7 @@ impl WgmmaJob {
                 product(&[*batches, self.inputs, self.channels, *spectra, kernel.format.bytes()])?
             }
         };
-        if samples.len() < needed {
-            return Err(CorrelatorError::Device(DeviceError::Length {
-                buffer: "samples",
-                expected: needed,
-                actual: samples.len(),
-            }));
-        }
-        if !samples.address().is_multiple_of(16) {
-            return Err(CorrelatorError::Device(DeviceError::Alignment {
-                buffer: "samples",
-                expected: 16,
-                address: samples.address(),
-            }));
-        }
+        samples.expect("samples", needed, 16)?;
         let all_bytes = if kernel.order == Order::Rows { 128 } else { steps.last_bytes };
         let map = TensorView::tiled(samples, &self.layout(kernel, all_bytes))?;
         let last = TensorView::tiled(samples, &self.layout(kernel, steps.last_bytes))?;

@@ -1,10 +1,10 @@
 //! Layouts of voltages into rows, on a device.
 
-use fringes_backend::DeviceError;
 use std::ops::Range;
 
+use fringes_backend::{DeviceError, Expect};
 use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Module, Stream, args};
-use fringes_types::{SampleFormat, VoltageSample};
+use fringes_types::{ROW_BYTES, SampleFormat, VoltageSample};
 
 use super::texts;
 use crate::CorrelatorError;
@@ -140,6 +140,20 @@ impl PackKernels {
         present: Option<BufferView<'_, u8>>,
         rows: &mut BufferViewMut<'_, u8>,
     ) -> Result<(), CorrelatorError> {
+        let present = flags_from(present, &shape, &range, voltages)?;
+        self.pack_part(stream, shape, range, voltages, present, rows)
+    }
+
+    /// As [`PackKernels::pack`], with flags `[time][input]` of the range alone; none if they are empty.
+    pub(crate) fn pack_part<V: VoltageSample>(
+        &self,
+        stream: &Stream,
+        shape: VoltageShape,
+        range: Range<usize>,
+        voltages: BufferView<'_, V>,
+        present: BufferView<'_, u8>,
+        rows: &mut BufferViewMut<'_, u8>,
+    ) -> Result<(), CorrelatorError> {
         let strides = [shape.times.saturating_mul(shape.inputs), shape.inputs];
         self.strided(stream, shape, strides, range, voltages, present, rows)
     }
@@ -158,10 +172,11 @@ impl PackKernels {
         rows: &mut BufferViewMut<'_, u8>,
     ) -> Result<(), CorrelatorError> {
         let strides = [shape.inputs, shape.channels.saturating_mul(shape.inputs)];
+        let present = flags_from(present, &shape, &range, spectra)?;
         self.strided(stream, shape, strides, range, spectra, present, rows)
     }
 
-    /// Packs voltages of any strides of channel and time.
+    /// Packs voltages of any strides of channel and time; flags are those of the range, or none.
     #[allow(clippy::too_many_arguments)] // those of `pack`, and the strides
     fn strided<V: VoltageSample>(
         &self,
@@ -170,17 +185,14 @@ impl PackKernels {
         [channel_stride, time_stride]: [usize; 2],
         range: Range<usize>,
         voltages: BufferView<'_, V>,
-        present: Option<BufferView<'_, u8>>,
+        present: BufferView<'_, u8>,
         rows: &mut BufferViewMut<'_, u8>,
     ) -> Result<(), CorrelatorError> {
         let VoltageShape { channels, times, inputs } = shape;
         check_range(&range, times)?;
-        length("voltages", shape.samples()?, voltages.len())?;
-        let present = flags(present, &[times, inputs], voltages)?;
+        voltages.expect("voltages", shape.samples()?, size_of::<V>() as u64)?;
         let Some(target) = target::<V>(rows, [channels, range.len(), inputs])? else { return Ok(()) };
-        aligned_to(size_of::<V>() as u64, "voltages", voltages.address())?;
         let samples = voltages.slice(range.start * time_stride..)?.cast::<u8>()?;
-        let present = if present.is_empty() { present } else { present.slice(range.start * inputs..)? };
         let whole = 16 / size_of::<V>();
         let wide = [channel_stride, time_stride, inputs].iter().all(|size| size.is_multiple_of(whole))
             && samples.address().is_multiple_of(16)
@@ -216,10 +228,9 @@ impl PackKernels {
         let HeapShape { batches, antennas, channels, spectra, pols } = shape;
         check_pols(pols)?;
         check_range(&range, shape.times())?;
-        length("heaps", shape.samples()?, heaps.len())?;
+        heaps.expect("heaps", shape.samples()?, size_of::<V>() as u64)?;
         let present = flags(present, &[batches, antennas], heaps)?;
         let Some(target) = target::<V>(rows, [channels, range.len(), shape.inputs()])? else { return Ok(()) };
-        aligned_to(size_of::<V>() as u64, "heaps", heaps.address())?;
         let samples = heaps.cast::<u8>()?;
         let whole = 16 / size_of::<V>() / pols;
         let wide =
@@ -252,10 +263,9 @@ impl PackKernels {
         let inputs = shape.inputs();
         check_pols(shape.pols)?;
         check_range(&range, shape.times)?;
-        length("runs", shape.samples::<V>()?, runs.len())?;
+        runs.expect("runs", shape.samples::<V>()?, size_of::<V>() as u64)?;
         let present = flags(present, &[shape.times, inputs], runs)?;
         let Some(target) = target::<V>(rows, [shape.channels, range.len(), inputs])? else { return Ok(()) };
-        aligned_to(size_of::<V>() as u64, "runs", runs.address())?;
         let samples = runs.cast::<u8>()?;
         let wide =
             range.start.is_multiple_of(run_times::<V>()) && present.is_empty() && samples.address().is_multiple_of(16);
@@ -278,14 +288,26 @@ fn target<'a, 'b, V: VoltageSample>(
     [channels, times, inputs]: [usize; 3],
 ) -> Result<Option<Target<'a, 'b>>, CorrelatorError> {
     let bytes = row_bytes::<V>(channels, times, inputs)?;
-    length("rows", bytes, rows.len())?;
+    rows.expect("rows", bytes, 16)?;
     if bytes == 0 {
         return Ok(None);
     }
-    aligned_to(16, "rows", rows.address())?;
-    let number = bytes / crate::layout::ROW_BYTES;
+    let number = bytes / ROW_BYTES;
     numbers("rows", [number])?;
     Ok(Some(Target { rows, number }))
+}
+
+/// The flags of a range of times, or none.
+fn flags_from<'a, V: VoltageSample>(
+    present: Option<BufferView<'a, u8>>,
+    shape: &VoltageShape,
+    range: &Range<usize>,
+    samples: BufferView<'a, V>,
+) -> Result<BufferView<'a, u8>, CorrelatorError> {
+    let VoltageShape { times, inputs, .. } = *shape;
+    check_range(range, times)?;
+    let present = flags(present, &[times, inputs], samples)?;
+    Ok(if present.is_empty() { present } else { present.slice(range.start * inputs..range.end * inputs)? })
 }
 
 /// The flags, or none.
@@ -296,7 +318,7 @@ fn flags<'a, V: VoltageSample>(
 ) -> Result<BufferView<'a, u8>, CorrelatorError> {
     match present {
         Some(present) => {
-            length("presence flags", product("presence flags", sizes)?, present.len())?;
+            present.expect("presence flags", product("presence flags", sizes)?, 1)?;
             Ok(present)
         }
         None => Ok(samples.slice(0..0)?.cast::<u8>()?),
@@ -310,21 +332,5 @@ pub(super) fn numbers<const N: usize>(layout: &'static str, sizes: [usize; N]) -
             Err(CorrelatorError::Device(DeviceError::TooLarge { what: layout, actual, limit: u32::MAX as usize }))
         }
         None => Ok(sizes.map(|size| size as u32)),
-    }
-}
-
-pub(super) fn length(buffer: &'static str, expected: usize, actual: usize) -> Result<(), CorrelatorError> {
-    if actual < expected {
-        Err(CorrelatorError::Device(DeviceError::Length { buffer, expected, actual }))
-    } else {
-        Ok(())
-    }
-}
-
-pub(super) fn aligned_to(expected: u64, buffer: &'static str, address: u64) -> Result<(), CorrelatorError> {
-    if address.is_multiple_of(expected) {
-        Ok(())
-    } else {
-        Err(CorrelatorError::Device(DeviceError::Alignment { buffer, expected, address }))
     }
 }

@@ -1,0 +1,330 @@
+//! Sums that live on a device, fed from chunks on the host, in pinned memory and on that device.
+//!
+//! ```text
+//! host memory     copies by all threads      | piece 1 | piece 2 | ...
+//! link            copies to the device       |         | piece 1 | piece 2 | ...
+//! device          pack, products             |                   | piece 1 | ...
+//! ```
+//!
+//! Chunks on the device are read where they lie, in the order of the stream.
+
+mod device_chunks;
+mod host_chunks;
+mod pieces;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use fringes_backend::{DeviceArray, DeviceError, MemoryNeed, Staging, Workspace};
+use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Stream};
+use fringes_types::{BaselineOrder, Complex, Inputs, TypesError, VoltageSample, row_times};
+use ndarray::{Array2, ArrayView2};
+
+use crate::kernels::{Clamp, CorrelatorKernels, PackKernels, ReduceKernels, Reduction, Work, is_integer};
+use crate::{CorrelatorError, MissingData};
+
+pub use self::pieces::{Cutting, Granule, cut};
+
+/// Bytes of a dump that are made at once on their way to the host.
+const DUMP_BYTES: usize = 64 << 20;
+
+/// Chunks whose flags may be on their way to the device.
+const FLAG_PIECES: usize = 8;
+
+/// Memory, pinned and of the device, that correlating voltages of a shape takes beside the sums.
+pub(crate) fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: usize) -> MemoryNeed {
+    let product = |numbers: &[usize]| numbers.iter().fold(1u64, |product, &n| product.saturating_mul(n as u64));
+    let row = row_times(V::FORMAT);
+    let granule = Granule::new::<V>(row, inputs.len());
+    let cutting = cut(granule, channels, times.div_ceil(row), false, None);
+    MemoryNeed {
+        input_bytes: product(&[channels, times, inputs.len(), size_of::<V>()]),
+        output_bytes: product(&[channels, inputs.triangle_len(), size_of::<V::Accumulator>()]),
+        workspace_bytes: cutting.map_or(0, |cut| granule.memory(cut.channels, cut.granules, cut.slots as u64)),
+        smallest_step_bytes: granule.smallest_memory(),
+    }
+}
+
+/// 64-bit sums on a device.
+///
+/// # Layout
+/// `[part][channel][baseline]`: times in parts where channels and tiles alone would not fill the device. What is not of all channels
+/// is added to the first part.
+#[derive(Debug)]
+pub(crate) struct DeviceSums<V: VoltageSample> {
+    kernels: CorrelatorKernels<V>,
+    pack: Arc<PackKernels>,
+    reduce: Arc<ReduceKernels>,
+    stream: Stream,
+    pool: BufferPool,
+    inputs: Inputs,
+    channels: usize,
+    parts: usize,
+    limit: Option<u64>,
+    sums: Buffer<V::Accumulator>,
+    /// Whether nothing was added since the sums were zero.
+    is_zero: bool,
+    flags: Staging,
+}
+
+/// A dump in 32 bits: visibilities, and how many did not fit.
+pub(crate) type Clamped = (Array2<Complex<i32>>, u64);
+
+/// The same on the device.
+pub(crate) type DeviceClamped = (DeviceArray<'static, Complex<i32>>, DeviceArray<'static, u64>);
+
+impl<V: VoltageSample> DeviceSums<V> {
+    /// Zero sums.
+    pub(crate) fn new(
+        device: &Device,
+        inputs: Inputs,
+        channels: usize,
+        limit: Option<u64>,
+    ) -> Result<Self, CorrelatorError> {
+        let too_large = CorrelatorError::DeviceShape { channels, times: 1, inputs: inputs.len() };
+        if !(1..=1 << 24).contains(&channels) || inputs.len() > 1 << 15 {
+            return Err(too_large);
+        }
+        let stream = device.new_stream()?;
+        let kernels = CorrelatorKernels::<V>::load(device, inputs)?;
+        let parts = kernels.most_parts(channels);
+        let length = [channels, parts, inputs.triangle_len()].iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+        let pool = Workspace::pool(device);
+        Ok(Self {
+            kernels,
+            pack: PackKernels::kept(device)?,
+            reduce: ReduceKernels::kept(device)?,
+            sums: pool.take_zeroed(&stream, length.ok_or(too_large)?)?,
+            stream,
+            pool,
+            inputs,
+            channels,
+            parts,
+            limit,
+            is_zero: true,
+            flags: Staging::new(FLAG_PIECES),
+        })
+    }
+
+    /// Does all later work on another stream of the same device, after what was queued so far.
+    pub(crate) fn set_stream(&mut self, stream: &Stream) -> Result<(), CorrelatorError> {
+        if !self.device().is_same(stream.device()) {
+            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
+            let (expected, actual) = (label(self.device()), label(stream.device()));
+            return Err(DeviceError::WrongDevice { expected, actual }.into());
+        }
+        stream.wait_for(&self.stream)?;
+        // Memory goes back to the pool in the order of the stream that it was taken for: so it is taken again.
+        let length = self.sums.len();
+        if self.is_zero {
+            self.sums = Buffer::alloc(stream.device(), 0)?;
+            self.sums = self.pool.take_zeroed(stream, length)?;
+        } else {
+            let mut sums = self.pool.take(stream, length)?;
+            sums.view_mut().copy_from(stream, self.sums.view())?;
+            self.stream.wait_for(stream)?;
+            self.sums = sums;
+        }
+        self.stream = stream.clone();
+        Ok(())
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        self.kernels.device()
+    }
+
+    /// Adds the products of samples `work` of some channels.
+    fn add(&mut self, channels: &Range<usize>, work: &Work, samples: BufferView<'_, V>) -> Result<(), CorrelatorError> {
+        let (baselines, stream) = (self.inputs.triangle_len(), &self.stream);
+        self.is_zero = false;
+        if channels.len() == self.channels {
+            return self.kernels.accumulate(stream, work, samples, &mut self.sums.view_mut(), self.parts);
+        }
+        let mut sums = self.sums.slice_mut(channels.start * baselines..channels.end * baselines)?;
+        self.kernels.accumulate(stream, work, samples, &mut sums, 1)
+    }
+
+    /// Copies flags to the device in the order of the stream. The host waits if more than [`FLAG_PIECES`] chunks' are on their way.
+    fn send_flags(&mut self, flags: ArrayView2<'_, bool>) -> Result<Buffer<u8>, CorrelatorError> {
+        let fill = |to: &mut [u8]| flags.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
+        Ok(self.flags.send_with(&self.stream, &self.pool, flags.len(), fill)?)
+    }
+
+    fn reduction(&self, channels: usize, order: BaselineOrder) -> Reduction {
+        Reduction { channels, inputs: self.inputs, parts: self.parts, order }
+    }
+
+    /// Whether sums are dumps as they are.
+    fn is_dump(&self, order: BaselineOrder) -> bool {
+        self.parts == 1 && order == BaselineOrder::Triangle
+    }
+
+    /// Writes the sums of some channels in an order; of all channels, or with one part.
+    fn reduce(
+        &self,
+        channels: &Range<usize>,
+        order: BaselineOrder,
+        out: &mut Buffer<V::Accumulator>,
+    ) -> Result<(), CorrelatorError> {
+        let reduction = self.reduction(channels.len(), order);
+        let sums = self.sums_of(channels)?;
+        if is_integer(V::FORMAT) {
+            let mut out = out.view_mut().cast::<Complex<i64>>()?;
+            self.reduce.reduce::<i64>(&self.stream, reduction, sums.cast()?, &mut out)
+        } else {
+            let mut out = out.view_mut().cast::<Complex<f64>>()?;
+            self.reduce.reduce::<f64>(&self.stream, reduction, sums.cast()?, &mut out)
+        }
+    }
+
+    fn sums_of(&self, channels: &Range<usize>) -> Result<BufferView<'_, V::Accumulator>, CorrelatorError> {
+        let baselines = self.inputs.triangle_len();
+        if channels.len() == self.channels {
+            return Ok(self.sums.view());
+        }
+        Ok(self.sums.slice(channels.start * baselines..channels.end * baselines)?)
+    }
+
+    /// Channels whose dumps are made together on their way to the host.
+    fn dump_channels(&self, channel_bytes: usize) -> usize {
+        // Parts lie behind all channels: they are added up for all.
+        if self.parts > 1 { self.channels } else { (DUMP_BYTES / channel_bytes.max(1)).clamp(1, self.channels) }
+    }
+
+    /// Takes the sums in an order to the host, and starts again from zero.
+    pub(crate) fn take(&mut self, order: BaselineOrder) -> Result<Array2<V::Accumulator>, CorrelatorError> {
+        let baselines = order.len(self.inputs);
+        let mut all = zeroed(self.channels, baselines)?;
+        if self.is_zero {
+            return Ok(all);
+        }
+        let mut workspace = Workspace::of(self.device())?;
+        let step = self.dump_channels(baselines * size_of::<V::Accumulator>());
+        for channels in pieces::spans(0..self.channels, step) {
+            let host = rows_of(&mut all, &channels)?;
+            if self.is_dump(order) {
+                workspace.staging.read(&self.stream, self.sums_of(&channels)?, host)?;
+                continue;
+            }
+            let mut out = self.pool.take(&self.stream, host.len())?;
+            self.reduce(&channels, order, &mut out)?;
+            workspace.staging.read(&self.stream, out.view(), host)?;
+        }
+        self.zero()?;
+        Ok(all)
+    }
+
+    /// Takes the sums in an order where they are, in the order of the stream, and starts again from zero.
+    pub(crate) fn take_on_device(
+        &mut self,
+        order: BaselineOrder,
+    ) -> Result<DeviceArray<'static, V::Accumulator>, CorrelatorError> {
+        if self.is_dump(order) {
+            let new = self.pool.take_zeroed(&self.stream, self.sums.len())?;
+            let sums = std::mem::replace(&mut self.sums, new);
+            self.is_zero = true;
+            return Ok(DeviceArray::from(sums).written_on(&self.stream));
+        }
+        let reduction = self.reduction(self.channels, order);
+        let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
+        self.reduce(&(0..self.channels), order, &mut out)?;
+        self.zero()?;
+        Ok(DeviceArray::from(out).written_on(&self.stream))
+    }
+
+    /// Which baselines are marked, as flags on the device.
+    fn marks(&mut self, missing: MissingData, affected: &[bool]) -> Result<Option<Buffer<u8>>, CorrelatorError> {
+        if missing != MissingData::Mark || !affected.contains(&true) {
+            return Ok(None);
+        }
+        let flags = ArrayView2::from_shape((1, affected.len()), affected);
+        let flags = flags.map_err(|_| TypesError::TooLarge { array: "flags", elements: affected.len().to_string() })?;
+        Ok(Some(self.send_flags(flags)?))
+    }
+
+    fn clamp(
+        &self,
+        channels: &Range<usize>,
+        order: BaselineOrder,
+        marks: Option<&Buffer<u8>>,
+        saturated: &mut Buffer<u64>,
+        out: &mut Buffer<Complex<i32>>,
+    ) -> Result<(), CorrelatorError> {
+        let reduction = self.reduction(channels.len(), order);
+        let sums = self.sums_of(channels)?.cast::<Complex<i64>>()?;
+        let clamp = Clamp { missing: marks.map(Buffer::view), saturated: saturated.view_mut() };
+        self.reduce.clamp(&self.stream, reduction, sums, &mut out.view_mut(), clamp)
+    }
+
+    /// Takes the sums in 32 bits and an order, and starts again from zero. `affected` says which baselines of the triangle miss data.
+    pub(crate) fn take32(
+        &mut self,
+        order: BaselineOrder,
+        missing: MissingData,
+        affected: &[bool],
+    ) -> Result<Clamped, CorrelatorError> {
+        let baselines = order.len(self.inputs);
+        let mut all = zeroed(self.channels, baselines)?;
+        let marks = self.marks(missing, affected)?;
+        let mut saturated = self.pool.take_zeroed(&self.stream, 1)?;
+        let mut workspace = Workspace::of(self.device())?;
+        for channels in pieces::spans(0..self.channels, self.dump_channels(baselines * size_of::<Complex<i32>>())) {
+            let host = rows_of(&mut all, &channels)?;
+            let mut out = self.pool.take(&self.stream, host.len())?;
+            self.clamp(&channels, order, marks.as_ref(), &mut saturated, &mut out)?;
+            workspace.staging.read(&self.stream, out.view(), host)?;
+        }
+        let mut count = [0];
+        workspace.staging.read(&self.stream, saturated.view(), &mut count)?;
+        self.zero()?;
+        Ok((all, count[0]))
+    }
+
+    /// Takes the sums in 32 bits where they are, in the order of the stream, and starts again from zero.
+    pub(crate) fn take32_on_device(
+        &mut self,
+        order: BaselineOrder,
+        missing: MissingData,
+        affected: &[bool],
+    ) -> Result<DeviceClamped, CorrelatorError> {
+        let marks = self.marks(missing, affected)?;
+        let mut saturated = self.pool.take_zeroed(&self.stream, 1)?;
+        let reduction = self.reduction(self.channels, order);
+        let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
+        self.clamp(&(0..self.channels), order, marks.as_ref(), &mut saturated, &mut out)?;
+        self.zero()?;
+        let written = (DeviceArray::from(out).written_on(&self.stream), DeviceArray::from(saturated));
+        Ok((written.0, written.1.written_on(&self.stream)))
+    }
+
+    fn zero(&mut self) -> Result<(), CorrelatorError> {
+        if !self.is_zero {
+            self.sums.view_mut().zero(&self.stream)?;
+            self.is_zero = true;
+        }
+        Ok(())
+    }
+}
+
+impl<V: VoltageSample> Drop for DeviceSums<V> {
+    fn drop(&mut self) {
+        Workspace::trim(self.device());
+    }
+}
+
+/// Zeros `[channel][baseline]`, whose memory is touched by those who write it.
+fn zeroed<T: Zeroable>(channels: usize, baselines: usize) -> Result<Array2<T>, CorrelatorError> {
+    let too_large = || TypesError::TooLarge { array: "visibilities", elements: format!("{channels} x {baselines}") };
+    let elements = channels.checked_mul(baselines).ok_or_else(too_large)?;
+    let data = bytemuck::try_zeroed_vec(elements).map_err(|()| too_large())?;
+    Ok(Array2::from_shape_vec((channels, baselines), data).map_err(|_| too_large())?)
+}
+
+/// The rows of a standard array that channels have.
+fn rows_of<'a, T>(all: &'a mut Array2<T>, channels: &Range<usize>) -> Result<&'a mut [T], CorrelatorError> {
+    let (baselines, actual) = (all.ncols(), all.len());
+    let rows = all.as_slice_mut().and_then(|all| all.get_mut(channels.start * baselines..channels.end * baselines));
+    let expected = channels.end * baselines;
+    Ok(rows.ok_or(DeviceError::Length { buffer: "visibilities", expected, actual })?)
+}
