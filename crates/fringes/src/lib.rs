@@ -65,11 +65,12 @@
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
-//! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT over a grid | [`Voltages`] `[channel][time][input]` | [`Beams`] `[channel][time][beam]` | f32 |
-//! | [`fft::Plan::execute`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
+//! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT of each line of feeds | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Beams`] `[channel][time][beam]` | f32; FFT beams f16 on a GPU |
+//! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
-//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`] and [`IntegratorSet`]; delay models are in [`delay`], files in [`io`].
+//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`],
+//! [`IntegratorSet`] and [`BeamformerStream`]; delay models are in [`delay`], files in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
 //! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
@@ -88,9 +89,10 @@
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! [`correlate`] and [`fft::Plan`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
+//! [`correlate`], [`fft::Fft`] and [`beamform`] with [`FftBeams`]: `auto` uses them for these, and a GPU named by [`Backend::gpu`] does that or
 //! says that it has no kernel ([`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu)). No CUDA toolkit is needed, only the driver; without one everything builds and runs on the CPU.
-//! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::gpu`].
+//! Data that is on a device already is correlated there by [`correlator::gpu`] and transformed by [`fft::FftKernels`];
+//! its FFT beams are formed there by [`BeamformerStream`].
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
 //! [`channelizer::quantise_memory`], [`correlator::memory`], [`BeamSet::memory`]. The workspace, what is taken beside input
@@ -140,7 +142,9 @@ pub use fringes_io as io;
 pub use fringes_types as types;
 
 pub use fringes_backend::{Backend, DeviceError, MemoryNeed};
-pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
+pub use fringes_beamformer::{
+    BeamChunk, BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform,
+};
 pub use fringes_channelizer::{
     Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter,
     DownConverterStream, FEngine, FEngineBuilder, FrameSample, Frames, Gains, InputStatistics, Quantised,

@@ -2,29 +2,25 @@
 
 use crate::{Size, phases};
 
-/// Texts of one size.
-struct Texts {
+/// The text of one size.
+struct Text {
     inputs: usize,
     outputs: usize,
-    /// Batches of transforms.
-    batch: &'static str,
-    /// FFT beams.
-    beams: &'static str,
+    ptx: &'static str,
 }
 
 macro_rules! texts {
     ($($size:literal: $inputs:literal, $outputs:literal;)*) => {
-        &[$(Texts {
+        &[$(Text {
             inputs: $inputs,
             outputs: $outputs,
-            batch: include_str!(concat!("../../ptx/", $size, "/fft-batch_sm_80.ptx")),
-            beams: include_str!(concat!("../../ptx/beams/", $size, "/fft-beams_sm_80.ptx")),
+            ptx: include_str!(concat!("../../ptx/", $size, "/fft-batch_sm_80.ptx")),
         }),*]
     };
 }
 
 /// By size.
-const TEXTS: &[Texts] = texts! {
+const TEXTS: &[Text] = texts! {
     "64_64": 64, 64;
     "64_128": 64, 128;
     "128_128": 128, 128;
@@ -36,28 +32,13 @@ const TEXTS: &[Texts] = texts! {
     "1024_1024": 1024, 1024;
 };
 
-/// The texts of a size whose phases are known.
-fn texts(size: Size) -> Option<&'static Texts> {
-    let is = |texts: &&Texts| texts.inputs == size.inputs() && texts.outputs == size.outputs();
-    phases::chain(size).and_then(|_| TEXTS.iter().find(is))
-}
-
-/// The text of the kernels of a size's batches, if there is one.
-pub(crate) fn batch(size: Size) -> Option<&'static str> {
-    texts(size).map(|texts| texts.batch)
-}
-
-/// The text of the kernels of beams with the transform of a size, if there is one.
-pub(crate) fn beams(size: Size) -> Option<&'static str> {
-    texts(size).map(|texts| texts.beams)
+/// The text of the kernels of a size whose phases are known, if there is one.
+pub(crate) fn text(size: Size) -> Option<&'static str> {
+    let is = |text: &&Text| text.inputs == size.inputs() && text.outputs == size.outputs();
+    phases::chain(size).and_then(|_| TEXTS.iter().find(is)).map(|text| text.ptx)
 }
 
 /// Whether there is a GPU kernel of a size.
 pub fn has_kernel(size: Size) -> bool {
-    batch(size).is_some()
-}
-
-/// Whether there are GPU kernels of beams with the transform of a size.
-pub fn has_beam_kernel(size: Size) -> bool {
-    beams(size).is_some()
+    text(size).is_some()
 }
