@@ -6,7 +6,8 @@
 mod fft_data;
 
 use fft_data::{Error, Output, Sample, impulses, noise, spectra};
-use fringes::fft::{FftOutput, Overflow, Plan, SIZES, Sign, Size, phase_table};
+use fringes::fft::internals::phase_table;
+use fringes::fft::{Fft, FftOutput, Overflow, SIZES, Sign, Size};
 use fringes::{Backend, Complex, Complex4, f16};
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_kernels_fft_batch::{KERNELS, Run, batch::WARPS};
@@ -20,7 +21,7 @@ type Spectrum = Complex<f16>;
 fn spectra_are_what_the_definition_says() {
     for size in SIZES {
         for sign in [Sign::Positive, Sign::Negative] {
-            let plan = Plan::<Complex<i8>, f32>::of(size).with_sign(sign).with_scale_exponent(-3).unwrap();
+            let plan = Fft::<Complex<i8>, f32>::of(size).with_sign(sign).with_scale_exponent(-3).unwrap();
             let samples = noise::<Complex<i8>>(3, size, 1);
             let spectra = spectra(&plan, &samples);
             for (samples, spectrum) in samples.chunks(size.inputs()).zip(spectra.chunks(size.outputs())) {
@@ -47,15 +48,15 @@ fn random_integers_reach_both_ends_of_their_range() {
 }
 
 /// Outputs of the CPU backend.
-fn on_cpu<S: Sample, O: FftOutput>(plan: &Plan<S, O>, samples: &[S]) -> Vec<O> {
+fn on_cpu<S: Sample, O: FftOutput>(plan: &Fft<S, O>, samples: &[S]) -> Vec<O> {
     let samples = ArrayView2::from_shape((samples.len() / plan.inputs(), plan.inputs()), samples).unwrap();
-    plan.execute(&Backend::cpu(), samples).unwrap().into_iter().collect()
+    plan.transform(&Backend::cpu(), samples).unwrap().into_iter().collect()
 }
 
 #[test]
 fn the_judge_passes_rounded_outputs_and_fails_wrong_ones() {
     for size in SIZES {
-        let plan = Plan::<Complex4, Spectrum>::of(size);
+        let plan = Fft::<Complex4, Spectrum>::of(size);
         let samples = noise::<Complex4>(5, size, 2);
         let expected = spectra(&plan, &samples);
         let judge = |outputs: &[Spectrum]| Error::of(&expected, outputs).within(plan.relative_error());
@@ -82,12 +83,12 @@ fn the_judge_passes_rounded_outputs_and_fails_wrong_ones() {
     }
 }
 
-fn plan_of_powers(size: Size) -> Plan<Complex4, f32> {
-    Plan::of(size)
+fn plan_of_powers(size: Size) -> Fft<Complex4, f32> {
+    Fft::of(size)
 }
 
 /// The outputs of a kernel in the emulator.
-fn emulated<S: Sample, O: Output>(plan: &Plan<S, O>, samples: &[S]) -> Vec<O> {
+fn emulated<S: Sample, O: Output>(plan: &Fft<S, O>, samples: &[S]) -> Vec<O> {
     let transforms = samples.len() / plan.inputs();
     let output = O::kernel(plan.overflow());
     let name = format!("fft_{}_{}_{}_{output}", plan.inputs(), plan.outputs(), S::KERNEL);
@@ -114,13 +115,12 @@ fn emulated<S: Sample, O: Output>(plan: &Plan<S, O>, samples: &[S]) -> Vec<O> {
 }
 
 fn judge_kernels<S: Sample>(size: Size) {
-    fn judge<S: Sample, O: Output>(plan: Plan<S, O>, samples: &[S], signal: &str) {
+    fn judge<S: Sample, O: Output>(plan: Fft<S, O>, samples: &[S], signal: &str) {
         let error = Error::of(&spectra(&plan, samples), &emulated(&plan, samples));
         assert_eq!(error.within(plan.relative_error()), Ok(()), "{}, {}, {signal}", plan.size(), S::KERNEL);
     }
     for sign in [Sign::Positive, Sign::Negative] {
-        let (spectra, powers) =
-            (Plan::<S, Spectrum>::of(size).with_sign(sign), Plan::<S, f32>::of(size).with_sign(sign));
+        let (spectra, powers) = (Fft::<S, Spectrum>::of(size).with_sign(sign), Fft::<S, f32>::of(size).with_sign(sign));
         for transforms in [1, 9] {
             let samples = noise::<S>(transforms, size, 4 + transforms as u64);
             judge(spectra, &samples, "noise");
@@ -131,7 +131,7 @@ fn judge_kernels<S: Sample>(size: Size) {
         judge(powers, &impulses::<S>(size)[..9 * size.inputs()], "impulses, powers");
     }
     for exponent in [-10, -3, 2] {
-        let plan = Plan::<S, Spectrum>::of(size).with_scale_exponent(exponent).unwrap();
+        let plan = Fft::<S, Spectrum>::of(size).with_scale_exponent(exponent).unwrap();
         judge(plan, &noise::<S>(3, size, 6), &format!("2^{exponent}"));
     }
 }
@@ -155,7 +155,7 @@ fn the_judge_passes_every_kernel_in_the_emulator() {
 fn f16_overflows_as_validate_expects_it_to() {
     for size in sizes() {
         let samples = vec![Complex::new(f16::MAX, f16::MAX); size.inputs()];
-        let plan = Plan::<Spectrum, Spectrum>::of(size);
+        let plan = Fft::<Spectrum, Spectrum>::of(size);
         assert!(!emulated(&plan, &samples)[0].re.is_finite());
         let saturated = emulated(&plan.with_overflow(Overflow::Saturate), &samples);
         assert_eq!(saturated[0], Complex::new(f16::MAX, f16::MAX), "{size}");

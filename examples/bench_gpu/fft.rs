@@ -1,7 +1,7 @@
 //! The kernels of transforms, from device memory to device memory, beside what their bytes take at the copy bandwidth.
 
-use fringes::fft::gpu::{DevicePlan, has_kernel};
-use fringes::fft::{Plan, SIZES, Sign, Size};
+use fringes::fft::internals::has_kernel;
+use fringes::fft::{Fft, FftKernels, SIZES, Sign, Size};
 use fringes::{Complex, Complex4, f16};
 use fringes_gpu::{Buffer, BufferView};
 
@@ -30,16 +30,16 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 }
 
 fn format<S: Sample>(bench: &mut Bench, ceilings: &Ceilings, size: Size, samples: &str) -> Result<(), End> {
-    let spectra = Plan::<S, Complex<f16>>::of(size).with_sign(Sign::Positive);
+    let spectra = Fft::<S, Complex<f16>>::of(size).with_sign(Sign::Positive);
     case(bench, ceilings, spectra, format!("{size}, {samples} to f16"))?;
-    let powers = Plan::<S, f32>::of(size).with_sign(Sign::Positive);
+    let powers = Fft::<S, f32>::of(size).with_sign(Sign::Positive);
     case(bench, ceilings, powers, format!("{size}, {samples} to power"))
 }
 
 fn case<S: Sample, O: Output>(
     bench: &mut Bench,
     ceilings: &Ceilings,
-    plan: Plan<S, O>,
+    plan: Fft<S, O>,
     variant: String,
 ) -> Result<(), End> {
     let transforms = (MOVED / (plan.input_bytes(1) + plan.output_bytes(1))) as usize;
@@ -49,7 +49,7 @@ fn case<S: Sample, O: Output>(
         return Ok(());
     }
     let stream = bench.stream.clone();
-    let transform = DevicePlan::load(&bench.device, &plan).map_err(End::failed)?;
+    let kernels = FftKernels::load(&bench.device, &plan).map_err(End::failed)?;
     let piece = Buffer::from_slice(&stream, &fft_data::noise::<S>(PERIOD, plan.size(), 1))?;
     let [each_in, each_out] = [transforms * plan.inputs(), transforms * plan.outputs()];
     let mut samples = Buffer::<S>::alloc(&bench.device, count * each_in)?;
@@ -61,7 +61,7 @@ fn case<S: Sample, O: Output>(
     let mut work = |run: usize| {
         let at = run % count;
         let samples = samples.slice(at * each_in..(at + 1) * each_in)?;
-        transform.execute(&stream, samples, &mut outputs.slice_mut(at * each_out..(at + 1) * each_out)?, transforms)
+        kernels.transform(&stream, samples, &mut outputs.slice_mut(at * each_out..(at + 1) * each_out)?, transforms)
     };
     work(0).map_err(End::failed)?;
     let timing = bench.time(&mut work).map_err(End::failed)?;
@@ -85,7 +85,7 @@ fn case<S: Sample, O: Output>(
 /// Compares the first and the last transforms with spectra in f64.
 fn check<S: Sample, O: Output>(
     bench: &Bench,
-    plan: &Plan<S, O>,
+    plan: &Fft<S, O>,
     samples: BufferView<'_, S>,
     outputs: BufferView<'_, O>,
 ) -> Result<String, End> {

@@ -1,9 +1,10 @@
-//! FFT beams from device memory to device memory, with gains, beside what their bytes take at the copy bandwidth: CHIME's four cylinders of 256 dual-polarisation
-//! feeds at 16 frequencies, and lines of other lengths.
+//! FFT beams from device memory to device memory, with gains, beside what their bytes take at the copy bandwidth: CHIME's
+//! four cylinders of 256 dual-polarisation feeds at 16 frequencies, and lines of other lengths.
 
-use fringes::fft::gpu::{DeviceBeams, has_beam_kernel};
-use fringes::fft::{BeamFft, BeamOutput, BeamSample, FeedLines, SIZES};
-use fringes::{Complex, Complex4, f16};
+use fringes::beamformer::internals::{FeedLines, has_kernel};
+use fringes::beamformer::{BeamOutput, FftBeamKernels, FftBeams};
+use fringes::fft::{SIZES, Size};
+use fringes::{Complex, Complex4, Inputs, f16};
 use fringes_gpu::{Buffer, BufferView};
 use ndarray::Array2;
 use num_complex::Complex64 as C64;
@@ -28,15 +29,14 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         return Ok(());
     }
     let source = Source::bytes(&bench.stream)?;
-    for size in SIZES.into_iter().filter(|size| has_beam_kernel(*size)) {
-        let lines = FeedLines::new(LINES, size.inputs(), POLS, size.outputs()).map_err(End::failed)?;
-        case::<Complex4, Complex<f16>>(bench, ceilings, &source, lines, "4-bit to f16")?;
+    for size in SIZES.into_iter().filter(|size| has_kernel(*size)) {
+        case::<Complex4, Complex<f16>>(bench, ceilings, &source, size, "4-bit to f16")?;
         if (size.inputs(), size.outputs()) == (256, 512) {
-            case::<Complex4, f32>(bench, ceilings, &source, lines, "4-bit to power")?;
-            case::<Complex4, Complex<f32>>(bench, ceilings, &source, lines, "4-bit to f32")?;
-            case::<Complex<i8>, Complex<f16>>(bench, ceilings, &source, lines, "8-bit to f16")?;
-            case::<Complex<i8>, f32>(bench, ceilings, &source, lines, "8-bit to power")?;
-            case::<Complex<i8>, Complex<f32>>(bench, ceilings, &source, lines, "8-bit to f32")?;
+            case::<Complex4, f32>(bench, ceilings, &source, size, "4-bit to power")?;
+            case::<Complex4, Complex<f32>>(bench, ceilings, &source, size, "4-bit to f32")?;
+            case::<Complex<i8>, Complex<f16>>(bench, ceilings, &source, size, "8-bit to f16")?;
+            case::<Complex<i8>, f32>(bench, ceilings, &source, size, "8-bit to power")?;
+            case::<Complex<i8>, Complex<f32>>(bench, ceilings, &source, size, "8-bit to f32")?;
         }
     }
     Ok(())
@@ -49,14 +49,15 @@ fn gains(lines: FeedLines) -> Array2<Complex<f32>> {
     })
 }
 
-fn case<V: BeamSample + Sample, O: BeamOutput>(
+fn case<V: Sample, O: BeamOutput>(
     bench: &mut Bench,
     ceilings: &Ceilings,
     source: &Source<u8>,
-    lines: FeedLines,
+    size: Size,
     formats: &str,
 ) -> Result<(), End> {
-    let variant = format!("{}, {formats}", lines.size());
+    let lines = FeedLines { lines: LINES, feeds: size.inputs(), pols: POLS, padded: size.outputs() };
+    let variant = format!("{size}, {formats}");
     let spectrum = lines.inputs() * size_of::<V>() + lines.beams() * size_of::<O>();
     let times = MOVED / (CHANNELS * spectrum);
     let moved = CHANNELS * times * spectrum;
@@ -65,8 +66,10 @@ fn case<V: BeamSample + Sample, O: BeamOutput>(
         return Ok(());
     }
     let stream = bench.stream.clone();
-    let plan = BeamFft::<V, O>::new(lines).with_gains(gains(lines)).map_err(End::failed)?;
-    let device = DeviceBeams::load(&stream, &plan, CHANNELS).map_err(End::failed)?;
+    let inputs = Inputs::new(LINES * size.inputs(), POLS).map_err(End::failed)?;
+    let set = FftBeams::new(LINES, size.inputs(), size.outputs()).map_err(End::failed)?.with_output::<O>();
+    let set = set.with_gains(gains(lines)).map_err(End::failed)?;
+    let kernels = FftBeamKernels::<V, O>::load(&bench.device, &set, CHANNELS, inputs).map_err(End::failed)?;
     let [each_in, each_out] = [lines.inputs(), lines.beams()].map(|each| CHANNELS * times * each);
     let voltages = source.buffer(&bench.device, &stream, count * each_in * size_of::<V>())?;
     let voltages = voltages.view().cast::<V>()?;
@@ -74,11 +77,11 @@ fn case<V: BeamSample + Sample, O: BeamOutput>(
     let mut work = |run: usize| {
         let at = run % count;
         let voltages = voltages.slice(at * each_in..(at + 1) * each_in)?;
-        device.form(&stream, times, voltages, None, &mut beams.slice_mut(at * each_out..(at + 1) * each_out)?)
+        kernels.beamform(&stream, times, voltages, None, &mut beams.slice_mut(at * each_out..(at + 1) * each_out)?)
     };
     work(0).map_err(End::failed)?;
     let timing = bench.time(&mut work).map_err(End::failed)?;
-    let check = check::<V, O>(bench, lines, plan.relative_error(), times, voltages, beams.view())?;
+    let check = check::<V, O>(bench, lines, set.relative_error(), times, voltages, beams.view())?;
     let bound = ceilings.bytes(moved as f64);
     let transforms = (LINES * POLS * CHANNELS * times) as f64;
     let [nanoseconds, least] = [timing.median_ms, bound.time_ms].map(|time_ms| time_ms * 1e6 / transforms);
@@ -100,7 +103,7 @@ fn case<V: BeamSample + Sample, O: BeamOutput>(
 }
 
 /// Compares beams of the first and the last line, polarisation, channel and time with sums in f64.
-fn check<V: BeamSample + Sample, O: BeamOutput>(
+fn check<V: Sample, O: BeamOutput>(
     bench: &Bench,
     lines: FeedLines,
     bound: f64,
@@ -108,7 +111,7 @@ fn check<V: BeamSample + Sample, O: BeamOutput>(
     voltages: BufferView<'_, V>,
     beams: BufferView<'_, O>,
 ) -> Result<String, End> {
-    let (inputs, padded, gains) = (lines.inputs(), lines.padded(), gains(lines));
+    let (inputs, padded, gains) = (lines.inputs(), lines.padded, gains(lines));
     let mut most = 0f64;
     for (channel, time, line, pol) in [(0, 0, 0, 0), (CHANNELS - 1, times - 1, LINES - 1, POLS - 1)] {
         let spectrum = channel * times + time;
@@ -117,9 +120,9 @@ fn check<V: BeamSample + Sample, O: BeamOutput>(
         let actual = beams.slice(first..first + padded)?.to_vec(&bench.stream)?;
         let (mut error, mut power) = (0.0, 0.0);
         for (q, actual) in actual.iter().enumerate() {
-            let expected: C64 = (0..lines.feeds())
+            let expected: C64 = (0..lines.feeds)
                 .map(|n| {
-                    let input = (line * lines.feeds() + n) * POLS + pol;
+                    let input = (line * lines.feeds + n) * POLS + pol;
                     let gain = gains[(channel, input)];
                     let phase = fringes_reference::dft::root_of_unity((q * n) as u64, padded as u64);
                     phase * C64::new(gain.re.into(), gain.im.into()) * row[input].number()

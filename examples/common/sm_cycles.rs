@@ -1,7 +1,8 @@
 //! SM-cycles: of a warp instruction, and of an FFT microkernel from registers to registers. What `bench_gpu` and `fft_model` share.
 #![allow(dead_code)] // each program uses a part
 
-use fringes::fft::{FftError, Sign, Size, phase_table};
+use fringes::fft::internals::phase_table;
+use fringes::fft::{FftError, Sign, Size};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::memory::Space;
 use fringes_emulator::{AccessKind, GlobalMemory, Launch, Report};

@@ -5,8 +5,8 @@
 use fringes::backend::DeviceError;
 use std::error::Error as AnyError;
 
-use fringes::fft::gpu::{DevicePlan, has_kernel};
-use fringes::fft::{FftError, FftOutput, Overflow, Plan, SIZES, Sign, Size};
+use fringes::fft::internals::has_kernel;
+use fringes::fft::{Fft, FftError, FftKernels, FftOutput, Overflow, SIZES, Sign, Size};
 use fringes::{Backend, Complex, Complex4, f16};
 use fringes_gpu::Buffer;
 use ndarray::{Array2, ArrayView2, s};
@@ -66,13 +66,13 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         // Each size once, each format and output three times; and all formats of the beamformer's size.
         let all = (size.inputs(), size.outputs()) == (256, 512);
         if all || index % 3 == 0 {
-            million(session, Plan::<Complex4, Spectrum>::of(size).with_sign(Sign::Positive), "4-bit, f16, +")?;
+            million(session, Fft::<Complex4, Spectrum>::of(size).with_sign(Sign::Positive), "4-bit, f16, +")?;
         }
         if all || index % 3 == 1 {
-            million(session, Plan::<Complex<i8>, f32>::of(size), "8-bit, power, -")?;
+            million(session, Fft::<Complex<i8>, f32>::of(size), "8-bit, power, -")?;
         }
         if all || index % 3 == 2 {
-            let plan = Plan::<Complex<f16>, Spectrum>::of(size).with_overflow(Overflow::Saturate);
+            let plan = Fft::<Complex<f16>, Spectrum>::of(size).with_overflow(Overflow::Saturate);
             million(session, plan, "f16, f16 saturating, -")?;
         }
     }
@@ -86,8 +86,8 @@ fn sizes(transforms: usize) -> Params {
 /// All outputs and signs of a format of samples, as noise and as impulses, and scales.
 fn format<S: Sample>(session: &mut Session, size: Size) -> Result<(), End> {
     for sign in [Sign::Positive, Sign::Negative] {
-        let spectra = Plan::<S, Spectrum>::of(size).with_sign(sign);
-        let powers = Plan::<S, f32>::of(size).with_sign(sign);
+        let spectra = Fft::<S, Spectrum>::of(size).with_sign(sign);
+        let powers = Fft::<S, f32>::of(size).with_sign(sign);
         noise(session, spectra, "f16")?;
         noise(session, spectra.with_overflow(Overflow::Saturate), "f16 saturating")?;
         noise(session, powers, "power")?;
@@ -95,14 +95,14 @@ fn format<S: Sample>(session: &mut Session, size: Size) -> Result<(), End> {
         impulses(session, powers, "power")?;
     }
     for exponent in [-10, -3, 2] {
-        let plan = Plan::<S, Spectrum>::of(size).with_scale_exponent(exponent).map_err(End::failed)?;
+        let plan = Fft::<S, Spectrum>::of(size).with_scale_exponent(exponent).map_err(End::failed)?;
         noise(session, plan, &format!("f16 times 2^{exponent}"))?;
     }
     Ok(())
 }
 
 /// `8-bit, power, +, impulses`.
-fn variant<S: Sample, O: FftOutput>(plan: &Plan<S, O>, output: &str, signal: &str) -> String {
+fn variant<S: Sample, O: FftOutput>(plan: &Fft<S, O>, output: &str, signal: &str) -> String {
     let sign = if plan.sign() == Sign::Positive { "+" } else { "-" };
     let comma = if signal.is_empty() { "" } else { ", " };
     let samples = S::FORMAT.to_string().replace(" integer", "").replace(" float", "").replace("16-bit", "f16");
@@ -112,27 +112,27 @@ fn variant<S: Sample, O: FftOutput>(plan: &Plan<S, O>, output: &str, signal: &st
 /// Transforms on the device, each batch with outputs poisoned before; and how far they are from spectra.
 struct Run<'a, S: Sample, O: Output> {
     session: &'a Session,
-    transform: DevicePlan<S, O>,
+    kernels: FftKernels<S, O>,
 }
 
 impl<'a, S: Sample, O: Output> Run<'a, S, O> {
-    fn new(session: &'a Session, plan: &Plan<S, O>) -> Result<Self, Fault> {
-        Ok(Self { session, transform: DevicePlan::load(&session.device, plan)? })
+    fn new(session: &'a Session, plan: &Fft<S, O>) -> Result<Self, Fault> {
+        Ok(Self { session, kernels: FftKernels::load(&session.device, plan)? })
     }
 
     /// The outputs of samples on the device, with those beyond the end.
     fn outputs(&self, samples: &Buffer<S>, transforms: usize) -> Result<Buffer<O>, Fault> {
         let stream = &self.session.stream;
-        let length = transforms * self.transform.plan().outputs() + BEYOND;
+        let length = transforms * self.kernels.plan().outputs() + BEYOND;
         let mut outputs = Buffer::<O>::alloc(&self.session.device, length)?;
         outputs.view_mut().cast::<u8>()?.fill(stream, POISON)?;
-        self.transform.execute(stream, samples.view(), &mut outputs.view_mut(), transforms)?;
+        self.kernels.transform(stream, samples.view(), &mut outputs.view_mut(), transforms)?;
         Ok(outputs)
     }
 
     /// How far the outputs of samples are from their spectra.
     fn error(&self, host: &[S]) -> Result<Error, Fault> {
-        let plan = self.transform.plan();
+        let plan = self.kernels.plan();
         let transforms = host.len() / plan.inputs();
         let samples = Buffer::from_slice(&self.session.stream, host)?;
         let outputs = self.outputs(&samples, transforms)?.to_vec(&self.session.stream)?;
@@ -145,29 +145,24 @@ impl<'a, S: Sample, O: Output> Run<'a, S, O> {
 
     /// Time of so many transforms.
     fn time(&self, transforms: usize) -> Result<f64, Fault> {
-        let plan = self.transform.plan();
+        let plan = self.kernels.plan();
         let stream = &self.session.stream;
         let samples = Buffer::from_slice(stream, &fft_data::noise::<S>(transforms, plan.size(), 9))?;
         let mut outputs = Buffer::<O>::alloc(&self.session.device, transforms * plan.outputs())?;
-        let work = || self.transform.execute(stream, samples.view(), &mut outputs.view_mut(), transforms);
+        let work = || self.kernels.transform(stream, samples.view(), &mut outputs.view_mut(), transforms);
         Ok(self.session.time(work)?)
     }
 }
 
 /// What a case found whose error is this.
-fn outcome<S: Sample, O: Output>(
-    plan: &Plan<S, O>,
-    transforms: usize,
-    time_ms: f64,
-    error: Error,
-) -> (Outcome, String) {
+fn outcome<S: Sample, O: Output>(plan: &Fft<S, O>, transforms: usize, time_ms: f64, error: Error) -> (Outcome, String) {
     let moved = (plan.input_bytes(transforms) + plan.output_bytes(transforms)) as f64;
     let verdict = error.within(plan.relative_error());
     let outcome = Outcome { time_ms, value: moved / time_ms / 1e6, unit: "GB/s", against: AGAINST, verdict };
     (outcome, error.to_string())
 }
 
-fn noise<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, output: &str) -> Result<(), End> {
+fn noise<S: Sample, O: Output>(session: &mut Session, plan: Fft<S, O>, output: &str) -> Result<(), End> {
     let batches: &[usize] = if session.quick { &QUICK } else { &BATCHES };
     let largest = batches[batches.len() - 1];
     session.case_within(name(plan.size()), variant(&plan, output, ""), sizes(largest), |session| {
@@ -184,7 +179,7 @@ fn noise<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, output: 
     })
 }
 
-fn impulses<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, output: &str) -> Result<(), End> {
+fn impulses<S: Sample, O: Output>(session: &mut Session, plan: Fft<S, O>, output: &str) -> Result<(), End> {
     session.case_within(name(plan.size()), variant(&plan, output, "impulses"), sizes(plan.inputs()), |session| {
         let run = Run::new(session, &plan)?;
         let error = run.error(&fft_data::impulses(plan.size()))?;
@@ -193,7 +188,7 @@ fn impulses<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, outpu
 }
 
 /// A million transforms, in which some samples come again and again: the first outputs against spectra, all others against the first, bit for bit.
-fn million<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, variant: &str) -> Result<(), End> {
+fn million<S: Sample, O: Output>(session: &mut Session, plan: Fft<S, O>, variant: &str) -> Result<(), End> {
     if !session.wants(name(plan.size())) {
         return Ok(());
     }
@@ -223,7 +218,7 @@ fn million<S: Sample, O: Output>(session: &mut Session, plan: Plan<S, O>, varian
             compare(bytemuck::cast_slice::<O, u32>(&first[..part.len()]), bytemuck::cast_slice(&part))
                 .map_err(|fault| format!("transforms {start}..{end}: {fault}"))?;
         }
-        let work = || run.transform.execute(stream, samples.view(), &mut outputs.view_mut(), MILLION);
+        let work = || run.kernels.transform(stream, samples.view(), &mut outputs.view_mut(), MILLION);
         Ok(outcome(&plan, MILLION, session.time(work)?, error))
     })
 }
@@ -234,7 +229,7 @@ fn overflow(session: &mut Session, size: Size) -> Result<(), End> {
         [("f16, f16, overflow", Overflow::Infinity), ("f16, f16 saturating, overflow", Overflow::Saturate)]
     {
         session.case(name(size), variant, sizes(33), |session| {
-            let plan = Plan::<Spectrum, Spectrum>::of(size).with_overflow(overflow);
+            let plan = Fft::<Spectrum, Spectrum>::of(size).with_overflow(overflow);
             let run = Run::new(session, &plan)?;
             // The first transforms are the same large number at all times; the others are noise at that level.
             let large = |part: f16| f16::from_f32(part.to_f32() * 65504.0);
@@ -263,8 +258,8 @@ fn overflow(session: &mut Session, size: Size) -> Result<(), End> {
 fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
     session.case(name(size), "refusals", sizes(3), |session| {
         let stream = &session.stream;
-        let plan = Plan::<Complex<i8>, Spectrum>::of(size);
-        let transform = DevicePlan::load(&session.device, &plan)?;
+        let plan = Fft::<Complex<i8>, Spectrum>::of(size);
+        let kernels = FftKernels::load(&session.device, &plan)?;
         let samples = Buffer::<Complex<i8>>::zeroed(stream, 3 * size.inputs() + 8)?;
         let mut outputs = Buffer::<Spectrum>::alloc(&session.device, 3 * size.outputs() + 4)?;
         outputs.view_mut().cast::<u8>()?.fill(stream, POISON)?;
@@ -272,7 +267,7 @@ fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
         let mut refused: Vec<(&str, bool)> = Vec::new();
         let mut attempt = |from: usize, inputs: usize, to: usize, outputs_len: usize, transforms: usize| {
             let view = samples.slice(from..from + inputs)?;
-            transform.execute(stream, view, &mut outputs.slice_mut(to..to + outputs_len)?, transforms)
+            kernels.transform(stream, view, &mut outputs.slice_mut(to..to + outputs_len)?, transforms)
         };
         let short = attempt(0, inputs - 1, 0, all, 3);
         refused.push((
@@ -295,8 +290,8 @@ fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
             matches!(shifted, Err(FftError::Device(DeviceError::Alignment { buffer: "spectra", .. }))),
         ));
         let many = attempt(0, inputs, 0, all, usize::MAX);
-        refused.push(("too many transforms", matches!(many, Err(FftError::TooManyTransforms { .. }))));
-        let other_size = Plan::<Complex<i8>, Spectrum>::new(size.inputs(), 4 * size.outputs());
+        refused.push(("too many transforms", matches!(many, Err(FftError::Device(DeviceError::TooLarge { .. })))));
+        let other_size = Fft::<Complex<i8>, Spectrum>::new(size.inputs(), 4 * size.outputs());
         refused.push(("another size", matches!(other_size, Err(FftError::Size { .. }))));
         refused.push(("a scale of 2^11", matches!(plan.with_scale_exponent(11), Err(FftError::ScaleExponent { .. }))));
         // No transforms are no error, and no work.
@@ -313,7 +308,7 @@ fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
 fn one_call(session: &mut Session, size: Size) -> Result<(), End> {
     const TRANSFORMS: usize = 1001;
     session.case(name(size), "4-bit, f16, +, one call", sizes(TRANSFORMS), |session| {
-        let plan = Plan::<Complex4, Spectrum>::of(size).with_sign(Sign::Positive);
+        let plan = Fft::<Complex4, Spectrum>::of(size).with_sign(Sign::Positive);
         let run = Run::new(session, &plan)?;
         let host = fft_data::noise::<Complex4>(TRANSFORMS, size, 13);
         let samples = Buffer::from_slice(&session.stream, &host)?;
@@ -322,14 +317,14 @@ fn one_call(session: &mut Session, size: Size) -> Result<(), End> {
         let host = ArrayView2::from_shape((TRANSFORMS, size.inputs()), &host)?;
         let backend = Backend::on(session.device.clone());
         let start = std::time::Instant::now();
-        let whole = plan.execute(&backend, host)?;
+        let whole = plan.transform(&backend, host)?;
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
-        let step = fringes::fft::gpu::memory(&plan, TRANSFORMS).smallest_step_bytes;
-        let in_parts = plan.execute(&backend.clone().with_memory_limit(100 * step), host)?;
+        let step = plan.memory(&backend, TRANSFORMS)?.smallest_step_bytes;
+        let in_parts = plan.transform(&backend.clone().with_memory_limit(100 * step), host)?;
         let turned = host.t().to_owned(); // [n][transform]
         let mut outputs = Array2::from_elem((size.outputs(), 2 * TRANSFORMS), Complex::new(f16::ONE, f16::ONE));
-        plan.execute_into(&backend, turned.t(), outputs.slice_mut(s![.., ..;2]).reversed_axes())?;
-        let too_little = plan.execute(&backend.with_memory_limit(step - 1), host);
+        plan.transform_into(&backend, turned.t(), outputs.slice_mut(s![.., ..;2]).reversed_axes())?;
+        let too_little = plan.transform(&backend.with_memory_limit(step - 1), host);
         let flat = |array: ArrayView2<'_, Spectrum>| array.iter().copied().collect::<Vec<_>>();
         let verdict = compare(expected, &flat(whole.view()))
             .and_then(|()| compare(expected, &flat(in_parts.view())).map_err(|fault| format!("in parts: {fault}")))
@@ -338,7 +333,7 @@ fn one_call(session: &mut Session, size: Size) -> Result<(), End> {
                 compare(expected, &turned).map_err(|fault| format!("other order of memory: {fault}"))
             })
             .and_then(|()| match too_little {
-                Err(FftError::Types(_)) => Ok(()),
+                Err(FftError::Device(DeviceError::MemoryLimit { .. })) => Ok(()),
                 other => {
                     Err(format!("a limit below the smallest step: expected a refusal, got {:?}", other.map(|_| ())))
                 }

@@ -1,7 +1,7 @@
 //! Samples of transforms, their spectra in f64, and the judgement of what a GPU makes of them.
 #![allow(dead_code)] // each program uses a part
 
-use fringes::fft::{FftOutput, FftSample, Plan, Size};
+use fringes::fft::{Fft, FftOutput, FftSample, Size};
 use fringes::{Complex, Complex4, f16};
 use num_complex::Complex64 as C64;
 use rand::{RngExt, SeedableRng};
@@ -98,7 +98,7 @@ pub(crate) fn impulses<S: Sample>(size: Size) -> Vec<S> {
 }
 
 /// Spectra `[transform][q]` of samples `[transform][n]`, as the plan defines them.
-pub(crate) fn spectra<S: Sample, O: FftOutput>(plan: &Plan<S, O>, samples: &[S]) -> Vec<C64> {
+pub(crate) fn spectra<S: Sample, O: FftOutput>(plan: &Fft<S, O>, samples: &[S]) -> Vec<C64> {
     let outputs = plan.outputs();
     let sign = plan.sign().value();
     let scale = 2f64.powi(plan.scale_exponent());

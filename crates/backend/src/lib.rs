@@ -4,7 +4,7 @@
 //! |---|---|
 //! | which backend runs an operation, and with how much memory | [`Backend`], [`MemoryNeed`] |
 //! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
-//! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`] |
+//! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`], [`DeviceBeams`] |
 //! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
@@ -27,7 +27,7 @@ pub use expect::Expect;
 pub use pinned_array::PinnedArray;
 pub use staging::{Staging, copy, copy_rows};
 pub use transfer::{
-    DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError, Uploader,
-    sample_row_bytes,
+    DeviceBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError,
+    Uploader, sample_row_bytes,
 };
 pub use workspace::Workspace;

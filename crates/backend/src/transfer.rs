@@ -3,9 +3,10 @@
 use bytemuck::Pod;
 use fringes_gpu::{BufferPool, Device, Stream};
 use fringes_types::{
-    Accumulator, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities, VoltageSample, Voltages,
+    Accumulator, Beams, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities, VoltageSample,
+    Voltages,
 };
-use ndarray::{Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, ShapeBuilder};
+use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape};
 
 use crate::staging::{Staging, copy};
 use crate::{DeviceArray, DeviceError};
@@ -23,6 +24,8 @@ pub type DeviceHeaps<'a, V> = Heaps<V, DeviceArray<'a, V>>;
 pub type DeviceRows<'a, V> = Rows<V, DeviceArray<'a, V>>;
 /// Visibilities `[channel][baseline]` on a device.
 pub type DeviceVisibilities<'a, A> = Visibilities<A, DeviceArray<'a, A>>;
+/// Beams `[channel][time][beam]` on a device.
+pub type DeviceBeams<'a, T> = Beams<T, DeviceArray<'a, T>>;
 
 /// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two chunks in turn.
 ///
@@ -143,16 +146,13 @@ pub trait ToHost {
 }
 
 /// An array of a shape, of elements in standard layout.
-fn shaped<T, S: ShapeBuilder>(
+fn shaped<T, D: Dimension>(
     array: &'static str,
-    shape: S,
+    shape: impl Into<StrideShape<D>>,
     elements: Vec<T>,
-) -> Result<ArrayBase<ndarray::OwnedRepr<T>, S::Dim>, TypesError>
-where
-    S: Into<ndarray::StrideShape<S::Dim>>,
-{
+) -> Result<Array<T, D>, TypesError> {
     let length = elements.len();
-    ArrayBase::from_shape_vec(shape, elements).map_err(|_| TypesError::TooLarge { array, elements: length.to_string() })
+    Array::from_shape_vec(shape, elements).map_err(|_| TypesError::TooLarge { array, elements: length.to_string() })
 }
 
 impl<V: VoltageSample> ToHost for DeviceVoltages<'_, V> {
@@ -207,6 +207,16 @@ impl<A: Accumulator> ToHost for DeviceVisibilities<'_, A> {
         let data: Array2<A> = shaped("visibilities", shape, self.array().to_vec()?)?;
         let (valid, clock) = (self.valid_samples().to_owned(), self.clock());
         Ok(Visibilities::new(data, self.inputs(), self.order(), valid, self.times(), self.frequencies(), clock)?)
+    }
+}
+
+impl<T: Pod> ToHost for DeviceBeams<'_, T> {
+    type Host = Beams<T>;
+
+    fn to_host(&self) -> Result<Beams<T>, UploadError> {
+        let shape = (self.channels(), self.times(), self.beams());
+        let data: Array3<T> = shaped("beams", shape, self.array().to_vec()?)?;
+        Ok(Beams::new(data, self.frequencies(), self.clock())?)
     }
 }
 

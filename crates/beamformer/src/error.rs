@@ -1,21 +1,21 @@
 //! What can be wrong with a set of beams or with voltages for it.
 
 use fringes_backend::DeviceError;
+use fringes_gpu::GpuError;
 use fringes_types::TypesError;
+
+use crate::SCALE_EXPONENTS;
 
 /// Beams that cannot be formed, with what was expected and what came.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BeamformerError {
-    /// Data that does not fit, or a limit of the backend.
+    /// Data that does not fit.
     #[error(transparent)]
     Types(#[from] TypesError),
-    /// A backend, a device or a device buffer that cannot be used.
+    /// A backend, a memory limit, a device or a device buffer that cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// What forming FFT beams on a GPU answered.
-    #[error(transparent)]
-    Fft(Box<fringes_fft::FftError>),
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {
@@ -42,14 +42,16 @@ pub enum BeamformerError {
         /// Antennas of the voltages.
         actual: usize,
     },
+    /// A scale beyond what f32 holds of powers.
+    #[error("scale 2^{actual}: expected an exponent of {}..={}", SCALE_EXPONENTS.start(), SCALE_EXPONENTS.end())]
+    ScaleExponent {
+        /// The exponent asked for.
+        actual: i32,
+    },
 }
 
-impl From<fringes_fft::FftError> for BeamformerError {
-    fn from(error: fringes_fft::FftError) -> Self {
-        match error {
-            fringes_fft::FftError::Types(error) => Self::Types(error),
-            fringes_fft::FftError::Device(error) => Self::Device(error),
-            error => Self::Fft(Box::new(error)),
-        }
+impl From<GpuError> for BeamformerError {
+    fn from(error: GpuError) -> Self {
+        Self::Device(error.into())
     }
 }

@@ -1,9 +1,14 @@
 //! Incoherent beams: weighted sums of powers.
 
-use fringes_types::{Dimension, Inputs, TypesError, VoltageSample, Voltages};
+use std::convert::Infallible;
+
+use fringes_backend::DeviceError;
+use fringes_gpu::Device;
+use fringes_types::{Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
 use ndarray::{Array2, ArrayView2};
 
-use crate::set::{check_length, sealed};
+use crate::chunk::HostVoltages;
+use crate::set::{check_length, no_kernel, sealed};
 use crate::{BeamSet, BeamformerError};
 
 /// Incoherent beams, `sum_input g[beam][input] |x[channel][time][input]|^2`, with gains finite by construction.
@@ -44,24 +49,39 @@ impl IncoherentBeams {
     }
 }
 
+const NAME: &str = "incoherent beams";
+
 impl sealed::Sealed for IncoherentBeams {}
 impl BeamSet for IncoherentBeams {
     type Output = f32;
+    type Kernels<V: VoltageSample> = Infallible;
 
     fn beams(&self, _: Inputs) -> usize {
         self.gains.nrows()
     }
 
     fn check(&self, _: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-        check_length("incoherent gains", Dimension::Input, inputs.len(), self.gains.ncols())
+        Ok(check_length("incoherent gains", Dimension::Input, inputs.len(), self.gains.ncols())?)
+    }
+
+    fn channels(&self) -> Option<usize> {
+        None
     }
 
     fn unit_bytes(&self, inputs: Inputs) -> u64 {
         fringes_cpu::beamformer::incoherent_scratch_bytes(inputs.len(), self.gains.nrows())
     }
 
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [f32]) {
+    fn beamform_on_cpu<V: VoltageSample>(&self, voltages: &HostVoltages<'_, V>, parallel: usize, out: &mut [f32]) {
         let (data, presence) = (voltages.data(), voltages.presence());
         fringes_cpu::beamformer::incoherent_into(data, presence, self.gains.view(), parallel, out);
+    }
+
+    fn check_kernel(&self, _: SampleFormat, _: Inputs) -> Result<(), DeviceError> {
+        Err(no_kernel(NAME))
+    }
+
+    fn load<V: VoltageSample>(&self, _: &Device, _: usize, _: Inputs) -> Result<Infallible, BeamformerError> {
+        Err(no_kernel(NAME).into())
     }
 }

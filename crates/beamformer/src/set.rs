@@ -1,24 +1,32 @@
 //! The sets of beams that [`beamform`](crate::beamform) takes.
 
+use std::convert::Infallible;
+use std::ops::Range;
+
 use fringes_backend::{Backend, DeviceError, MemoryNeed};
+use fringes_gpu::{BufferView, BufferViewMut, Device, Stream};
+use fringes_types::{Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
 
-use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, TypesError, VoltageSample, Voltages};
-use num_complex::Complex;
-
-use crate::BeamformerError;
+use crate::chunk::HostVoltages;
+use crate::steps::Sizes;
+use crate::{BeamOutput, BeamformerError};
 
 /// A set of beams: what is summed for each, and how.
 ///
 /// | set | beam | output |
 /// |---|---|---|
-/// | [`BeamWeights`] | `sum_input w[beam][channel][input] x[channel][time][input]` | `Complex<f32>` |
+/// | [`BeamWeights`](fringes_types::BeamWeights) | `sum_input w[beam][channel][input] x[channel][time][input]` | `Complex<f32>` |
 /// | [`IncoherentBeams`](crate::IncoherentBeams) | `sum_input g[beam][input] abs(x[channel][time][input])^2` | `f32` |
-/// | [`FftBeams`](crate::FftBeams) | `sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]`, `n` the feed | `Complex<f32>` |
+/// | [`FftBeams<O>`](crate::FftBeams) | `sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]`, `n` the feed | `O` |
 ///
 /// Sealed: the sets are those of this crate.
 pub trait BeamSet: sealed::Sealed {
-    /// What a beam is made of: `Complex<f32>` for voltages, `f32` for powers.
-    type Output: bytemuck::Zeroable + Copy + Send + Sync + std::fmt::Debug + 'static;
+    /// What a beam is made of: `Complex<f32>` or `Complex<f16>` for voltages, `f32` for powers.
+    type Output: BeamOutput;
+
+    /// The kernels of these beams of voltages `V` on one device.
+    #[doc(hidden)]
+    type Kernels<V: VoltageSample>: BeamKernels<V, Self::Output>;
 
     /// Number of beams formed from voltages of these inputs.
     fn beams(&self, inputs: Inputs) -> usize;
@@ -30,51 +38,104 @@ pub trait BeamSet: sealed::Sealed {
     /// of [`FftBeams`](crate::FftBeams).
     fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError>;
 
-    /// Scratch of one unit of work in bytes.
+    /// What [`beamform`](crate::beamform) needs on a backend for voltages `V` of this shape in host memory.
+    ///
+    /// On the CPU the workspace is that of every thread of the current rayon pool, an upper bound for voltages that must be
+    /// converted first, and the smallest step one thread's. On a GPU both are device memory for voltages, flags and beams,
+    /// the workspace that of steps of at most 1 GiB. Heaps are copied first, which takes as much again as the input.
+    ///
+    /// # Errors
+    /// As [`BeamSet::check`]; [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else and there is no kernel.
+    fn memory<V: VoltageSample>(
+        &self,
+        backend: &Backend,
+        channels: usize,
+        times: usize,
+        inputs: Inputs,
+    ) -> Result<MemoryNeed, BeamformerError> {
+        self.check(channels, inputs)?;
+        let sizes = Sizes::of::<V, Self>(self, inputs);
+        Ok(match self.gpu::<V>(backend, inputs)? {
+            Some(_) => sizes.gpu_memory(channels, times),
+            None => sizes.cpu_memory(channels, times, self.unit_bytes(inputs)),
+        })
+    }
+
+    /// The GPU that forms these beams on a backend, `None` for the CPU.
+    #[doc(hidden)]
+    fn gpu<'a, V: VoltageSample>(
+        &self,
+        backend: &'a Backend,
+        inputs: Inputs,
+    ) -> Result<Option<&'a Device>, DeviceError> {
+        backend.gpu_for(crate::OPERATION, self.check_kernel(V::FORMAT, inputs).is_ok())
+    }
+
+    /// Channels of voltages that fit, `None` if any number does.
+    #[doc(hidden)]
+    fn channels(&self) -> Option<usize>;
+
+    /// Scratch of one unit of work on the CPU in bytes.
     #[doc(hidden)]
     fn unit_bytes(&self, inputs: Inputs) -> u64;
 
     /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time; the shapes have been checked.
     #[doc(hidden)]
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Self::Output]);
-
-    /// What [`beamform`](crate::beamform) needs on the CPU for voltages of type `V` of this shape. The workspace is an upper bound, for
-    /// voltages that must be converted first. For FFT beams on a GPU see [`FftBeams::gpu_memory`](crate::FftBeams::gpu_memory).
-    fn memory<V: VoltageSample>(&self, channels: usize, times: usize, inputs: Inputs) -> MemoryNeed {
-        let product = |factors: [usize; 4]| factors.iter().fold(1u64, |p, &n| p.saturating_mul(n as u64));
-        let unit = self.unit_bytes(inputs);
-        let threads = fringes_cpu::blocks::parallel_units(None, unit);
-        MemoryNeed {
-            input_bytes: product([channels, times, inputs.len(), size_of::<V>()]),
-            output_bytes: product([channels, times, self.beams(inputs), size_of::<Self::Output>()]),
-            workspace_bytes: unit.saturating_mul(threads as u64),
-            smallest_step_bytes: unit,
-        }
-    }
-
-    /// Whether there are GPU kernels for these beams of voltages of this format.
-    #[doc(hidden)]
-    fn has_kernel(&self, _: SampleFormat, _: Inputs) -> bool {
-        false
-    }
-
-    /// Writes the beams `[channel][time][beam]` by GPU kernels that there are, on the backend's GPU; the shapes have been checked.
-    #[doc(hidden)]
-    fn form_on_gpu<V: VoltageSample>(
+    fn beamform_on_cpu<V: VoltageSample>(
         &self,
-        backend: &Backend,
-        _: &Voltages<V>,
-        _: &mut [Self::Output],
-    ) -> Result<(), BeamformerError> {
-        Err(DeviceError::NotOnGpu { operation: "beamform".into(), backend: backend.name() }.into())
+        voltages: &HostVoltages<'_, V>,
+        parallel: usize,
+        out: &mut [Self::Output],
+    );
+
+    /// Whether there are GPU kernels for these beams of voltages of this format, or why not.
+    #[doc(hidden)]
+    fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError>;
+
+    /// Rows of a channel and time that a launch counts one by one: lines of FFT beams.
+    #[doc(hidden)]
+    fn launch_rows(&self) -> usize {
+        1
     }
 
-    /// Units of work that may be in progress at a time on the CPU.
+    /// The kernels on a device.
     #[doc(hidden)]
-    fn parallel(&self, backend: &Backend, inputs: Inputs) -> Result<usize, BeamformerError> {
-        let unit = self.unit_bytes(inputs);
-        backend.check_memory("beamform", unit)?;
-        Ok(fringes_cpu::blocks::parallel_units(backend.memory_limit(), unit))
+    fn load<V: VoltageSample>(
+        &self,
+        device: &Device,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<Self::Kernels<V>, BeamformerError>;
+}
+
+/// Kernels of a set of beams, loaded for so many channels.
+#[doc(hidden)]
+pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
+    /// Queues the beams `[channel][time][beam]` of some of the channels, of voltages `[channel][time][input]` with flags
+    /// `[time][input]`.
+    fn beamform_part(
+        &self,
+        stream: &Stream,
+        channels: Range<usize>,
+        times: usize,
+        voltages: BufferView<'_, V>,
+        present: Option<BufferView<'_, u8>>,
+        beams: &mut BufferViewMut<'_, O>,
+    ) -> Result<(), BeamformerError>;
+}
+
+/// The kernels of sets that have none.
+impl<V: VoltageSample, O: BeamOutput> BeamKernels<V, O> for Infallible {
+    fn beamform_part(
+        &self,
+        _: &Stream,
+        _: Range<usize>,
+        _: usize,
+        _: BufferView<'_, V>,
+        _: Option<BufferView<'_, u8>>,
+        _: &mut BufferViewMut<'_, O>,
+    ) -> Result<(), BeamformerError> {
+        match *self {}
     }
 }
 
@@ -88,28 +149,14 @@ pub(crate) fn check_length(
     dimension: Dimension,
     expected: usize,
     actual: usize,
-) -> Result<(), BeamformerError> {
-    if expected == actual { Ok(()) } else { Err(TypesError::Dimension { array, dimension, expected, actual }.into()) }
+) -> Result<(), TypesError> {
+    if expected == actual { Ok(()) } else { Err(TypesError::Dimension { array, dimension, expected, actual }) }
 }
 
-impl sealed::Sealed for BeamWeights {}
-impl BeamSet for BeamWeights {
-    type Output = Complex<f32>;
-
-    fn beams(&self, _: Inputs) -> usize {
-        BeamWeights::beams(self)
-    }
-
-    fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-        check_length("beam weights", Dimension::Channel, channels, self.channels())?;
-        check_length("beam weights", Dimension::Input, inputs.len(), self.inputs())
-    }
-
-    fn unit_bytes(&self, inputs: Inputs) -> u64 {
-        fringes_cpu::beamformer::tied_array_scratch_bytes(inputs.len(), BeamWeights::beams(self))
-    }
-
-    fn form<V: VoltageSample>(&self, voltages: &Voltages<V>, parallel: usize, out: &mut [Complex<f32>]) {
-        fringes_cpu::beamformer::tied_array_into(voltages.data(), voltages.presence(), self.data(), parallel, out);
+/// What beams without kernels answer.
+pub(crate) fn no_kernel(beams: &str) -> DeviceError {
+    DeviceError::NotOnGpu {
+        operation: format!("beamform ({beams})"),
+        backend: "the GPU that the voltages are on".into(),
     }
 }

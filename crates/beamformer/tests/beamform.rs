@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
+use fringes_beamformer::{BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform};
 use fringes_reference::beamformer as reference;
 use fringes_types::{
-    BeamWeights, Complex, Complex4, Dimension, Frequencies, Inputs, SampleFormat, SpectrumClock, TypesError,
+    BeamWeights, Complex, Complex4, Dimension, Frequencies, Heaps, Inputs, SampleFormat, SpectrumClock, TypesError,
     VoltageSample, Voltages, f16,
 };
-use ndarray::{Array2, Array3};
+use ndarray::{Array2, Array3, Array5};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -155,7 +155,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_unit_does_not_fit() {
     {
         let expected = beamform(&Backend::cpu(), voltages, set).unwrap();
         let (channels, times, _) = voltages.data().dim();
-        let need = set.memory::<Complex<i8>>(channels, times, voltages.inputs());
+        let need = set.memory::<Complex<i8>>(&Backend::cpu(), channels, times, voltages.inputs()).unwrap();
         assert_eq!(need.input_bytes, (voltages.data().len() * 2) as u64);
         assert_eq!(need.output_bytes, (expected.data().len() * size_of::<B::Output>()) as u64);
         for limit in [need.smallest_step_bytes, need.workspace_bytes] {
@@ -235,37 +235,98 @@ fn no_times_give_no_beams() {
 }
 
 #[test]
-fn fft_beams_of_integer_voltages_have_kernels_where_there_is_a_transform() {
-    use SampleFormat::{Float16, Float32, Int4, Int8};
-    let has = |fan: &FftBeams, antennas, pols, format| fan.has_kernel(format, Inputs::new(antennas, pols).unwrap());
-    let fan = FftBeams::new(4, 256, 512).unwrap();
-    for pols in [1, 2] {
-        assert!(has(&fan, 1024, pols, Int4) && has(&fan, 1024, pols, Int8));
-        assert!(!has(&fan, 1024, pols, Float16) && !has(&fan, 1024, pols, Float32));
+fn sets_without_kernels_say_so_and_are_formed_on_the_cpu_by_auto() {
+    let inputs = Inputs::new(4, 2).unwrap();
+    let weights = BeamWeights::new(noise((2, 3, 8), 1)).unwrap();
+    for format in [SampleFormat::Int4, SampleFormat::Int8, SampleFormat::Float16, SampleFormat::Float32] {
+        for error in [weights.check_kernel(format, inputs), IncoherentBeams::sum(inputs).check_kernel(format, inputs)] {
+            assert!(matches!(error, Err(DeviceError::NotOnGpu { .. })), "{error:?}");
+        }
     }
-    // 200 feeds fit 256 -> 512 as well.
-    assert!(has(&FftBeams::new(1, 200, 512).unwrap(), 200, 1, Int4));
-    for padded in [511, 32, 2048, 1000] {
-        assert!(!has(&FftBeams::new(1, 20, padded).unwrap(), 20, 1, Int8), "{padded}");
-    }
-    let inputs = Inputs::new(1024, 2).unwrap();
-    assert!(!BeamSet::has_kernel(&IncoherentBeams::sum(inputs), Int8, inputs));
-
-    // The device memory of a kernel's steps: voltages of a byte, flags, and beams of 8.
-    let need = fan.gpu_memory::<Complex4>(16, 100, inputs).unwrap();
-    assert_eq!(need.input_bytes, 16 * 100 * 2048);
-    assert_eq!(need.output_bytes, 16 * 100 * 4096 * 8);
-    assert_eq!(need.smallest_step_bytes, 2048 + 2048 + 4096 * 8);
-    assert_eq!(need.workspace_bytes, need.input_bytes + need.output_bytes + 100 * 2048);
-    assert_eq!(fan.gpu_memory::<C32>(16, 100, inputs), None);
+    // The memory is the CPU's, whatever `auto` finds.
+    let need = |backend: &Backend| weights.memory::<Complex<i8>>(backend, 3, 10, inputs);
+    assert_eq!(need(&Backend::auto()), need(&Backend::cpu()));
+    assert!(need(&Backend::cpu()).is_ok());
 }
 
 #[test]
-fn gains_beyond_what_kernels_take_are_for_the_cpu() {
-    let inputs = Inputs::new(1024, 1).unwrap();
-    for (size, takes) in [(1.0f32, true), (0.0, true), (1e18, true), (1e-18, true), (1e19, false), (1e-19, false)] {
-        let gains = Array2::from_elem((1, 1024), Complex::new(size, 0.0));
-        let fan = FftBeams::new(4, 256, 512).unwrap().with_gains(gains).unwrap();
-        assert_eq!(fan.has_kernel(SampleFormat::Int8, inputs), takes, "{size}");
+fn memory_of_a_set_that_does_not_fit_is_an_error() {
+    let inputs = Inputs::new(6, 2).unwrap();
+    let error = FftBeams::new(2, 6, 8).unwrap().memory::<Complex<i8>>(&Backend::cpu(), 3, 5, inputs).unwrap_err();
+    assert_eq!(error, BeamformerError::Feeds { lines: 2, feeds: 6, actual: 6 });
+}
+
+/// Heaps of three batches of four antennas, with flags and axes.
+fn heaps() -> Heaps<Complex<i8>> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(9);
+    let data = Array5::from_shape_simple_fn((3, 4, 2, 5, 2), || {
+        Complex::new(rng.random_range(-127..=127), rng.random_range(-127..=127))
+    });
+    let flags = Array2::from_shape_fn((3, 4), |(batch, antenna)| (batch + antenna) % 3 != 0);
+    let clock = SpectrumClock { first_sample: 640, samples_between_spectra: 16, sample_rate_hz: 1e9 };
+    Heaps::new(data).unwrap().with_presence(flags).unwrap().with_clock(clock).unwrap()
+}
+
+#[test]
+fn beams_of_heaps_are_those_of_their_voltages() {
+    fn check<B: BeamSet>(set: &B) {
+        let heaps = heaps();
+        let expected = beamform(&Backend::cpu(), &heaps.to_voltages(), set).unwrap();
+        assert_eq!(expected.data().dim(), (2, 15, set.beams(heaps.inputs())));
+        assert_eq!(beamform(&Backend::cpu(), &heaps, set).unwrap(), expected);
+        assert_eq!(expected.clock(), heaps.clock());
     }
+    check(&BeamWeights::new(noise((3, 2, 8), 5)).unwrap());
+    check(&IncoherentBeams::sum(heaps().inputs()));
+    check(&FftBeams::new(2, 2, 5).unwrap());
+    check(&FftBeams::new(2, 2, 5).unwrap().with_output::<f32>());
+}
+
+#[test]
+fn heaps_that_do_not_fit_are_typed_errors() {
+    let error = beamform(&Backend::cpu(), &heaps(), &FftBeams::new(3, 2, 8).unwrap()).unwrap_err();
+    assert_eq!(error, BeamformerError::Feeds { lines: 3, feeds: 2, actual: 4 });
+}
+
+#[test]
+fn a_stream_of_chunks_of_any_kind_and_length_gives_the_beams_of_one_call() {
+    let heaps = heaps();
+    let whole = heaps.to_voltages();
+    let set = FftBeams::new(2, 2, 8).unwrap();
+    let expected = beamform(&Backend::cpu(), &whole, &set).unwrap();
+    let mut stream = BeamformerStream::new(&Backend::cpu(), set.clone(), heaps.inputs()).unwrap();
+    assert_eq!(stream.push(&heaps).unwrap(), expected);
+    for times in [0..4, 4..4, 4..15] {
+        let part = whole.data().slice(ndarray::s![.., times.clone(), ..]).to_owned();
+        let flags = whole.presence().unwrap().slice(ndarray::s![times.clone(), ..]).to_owned();
+        let part = Voltages::new(part, heaps.inputs()).unwrap().with_presence(flags).unwrap();
+        let beams = stream.push(&part).unwrap();
+        assert_eq!(beams.data(), expected.data().slice(ndarray::s![.., times, ..]));
+    }
+    // Other gains from the next chunk on.
+    let gains = Array2::from_elem((2, 8), Complex::new(0.0, 2.0));
+    stream.replace(set.with_gains(gains).unwrap()).unwrap();
+    assert_eq!(stream.push(&heaps).unwrap().data(), expected.data().mapv(|beam| beam * Complex::new(0.0, 2.0)));
+}
+
+#[test]
+fn a_stream_refuses_sets_and_chunks_of_other_inputs_and_stays_as_it_was() {
+    let (inputs, backend) = (Inputs::new(4, 2).unwrap(), Backend::cpu());
+    let fan = |lines| FftBeams::new(lines, 2, 8).unwrap();
+    let feeds = |lines| BeamformerError::Feeds { lines, feeds: 2, actual: 4 };
+    let refused = BeamformerStream::<Complex<i8>, _>::new(&backend, fan(3), inputs).unwrap_err();
+    assert_eq!(refused, feeds(3));
+    let mut stream = BeamformerStream::<Complex<i8>, _>::new(&backend, fan(2), inputs).unwrap();
+    assert_eq!(stream.replace(fan(1)), Err(feeds(1)));
+    assert_eq!(stream.set(), &fan(2));
+    let chunk = |antennas, pols| {
+        let inputs = Inputs::new(antennas, pols).unwrap();
+        Voltages::new(Array3::from_elem((1, 1, inputs.len()), Complex::new(1i8, 1)), inputs).unwrap()
+    };
+    let dimension = |dimension, expected, actual| {
+        Err(BeamformerError::Types(TypesError::Dimension { array: "voltages", dimension, expected, actual }))
+    };
+    assert_eq!(stream.push(&chunk(8, 2)).map(|_| ()), dimension(Dimension::Antenna, 4, 8));
+    assert_eq!(stream.push(&chunk(4, 1)).map(|_| ()), dimension(Dimension::Pol, 2, 1));
+    assert!(stream.push(&chunk(4, 2)).is_ok());
 }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use fringes_backend::MemoryNeed;
 use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 use num_complex::Complex;
 use rustfft::FftPlanner;
 
-use crate::{FftOutput, FftSample, Plan, Sign, Size};
+use crate::{Fft, FftOutput, FftSample, Sign, Size};
 
 type C32 = Complex<f32>;
 
-fn transform(size: Size, sign: Sign) -> Arc<dyn rustfft::Fft<f32>> {
+fn planned(size: Size, sign: Sign) -> Arc<dyn rustfft::Fft<f32>> {
     let mut planner = FftPlanner::new();
     match sign {
         Sign::Positive => planner.plan_fft_inverse(size.outputs()),
@@ -21,8 +22,20 @@ fn transform(size: Size, sign: Sign) -> Arc<dyn rustfft::Fft<f32>> {
 
 /// Bytes of scratch of one thread.
 pub(crate) fn unit_bytes(size: Size, sign: Sign) -> u64 {
-    let scratch = transform(size, sign).get_inplace_scratch_len();
+    let scratch = planned(size, sign).get_inplace_scratch_len();
     ((size.outputs() + scratch) * size_of::<C32>()) as u64
+}
+
+/// What transforms on the CPU need.
+pub(crate) fn memory<S: FftSample, O: FftOutput>(plan: &Fft<S, O>, transforms: usize) -> MemoryNeed {
+    let unit = unit_bytes(plan.size(), plan.sign());
+    let parallel = fringes_cpu::blocks::parallel_units(None, unit).min(transforms.max(1));
+    MemoryNeed {
+        input_bytes: plan.input_bytes(transforms),
+        output_bytes: plan.output_bytes(transforms),
+        workspace_bytes: unit.saturating_mul(parallel as u64),
+        smallest_step_bytes: unit,
+    }
 }
 
 /// Transforms samples `[transform][n]` to outputs `[transform][q]`, of the plan's shapes, on at most `parallel` threads at a time.
@@ -30,13 +43,13 @@ pub(crate) fn unit_bytes(size: Size, sign: Sign) -> u64 {
 /// # Precision
 /// Before the output's rounding, over the outputs of a transform, with `u = 2^-24` and norms the roots of sums of squares:
 /// `||y - y_reference|| <= 7 log2(outputs) u sqrt(outputs) ||2^k x||` (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
-pub(crate) fn execute<S: FftSample, O: FftOutput>(
-    plan: &Plan<S, O>,
+pub(crate) fn transform<S: FftSample, O: FftOutput>(
+    plan: &Fft<S, O>,
     samples: ArrayView2<'_, S>,
     mut outputs: ArrayViewMut2<'_, O>,
     parallel: usize,
 ) {
-    let fft = transform(plan.size(), plan.sign());
+    let fft = planned(plan.size(), plan.sign());
     let scale = 2f32.powi(plan.scale_exponent());
     let share = samples.nrows().div_ceil(parallel.max(1)).max(1);
     let parts = samples.axis_chunks_iter(Axis(0), share).into_par_iter();

@@ -1,14 +1,14 @@
-//! Plans: what a transform computes.
+//! The plan: what a transform computes.
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use fringes_backend::MemoryNeed;
-
+use fringes_backend::{Backend, DeviceError, MemoryNeed};
+use fringes_gpu::Device;
 use fringes_types::{SampleFormat, f16};
 use num_complex::Complex;
 
-use crate::{FftError, FftOutput, FftSample, Size, cpu};
+use crate::{FftError, FftOutput, FftSample, Size, cpu, gpu};
 
 /// The sign of the exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -63,28 +63,28 @@ pub const SCALE_EXPONENTS: RangeInclusive<i32> = -10..=10;
 /// Samples are `[transform][n]` and outputs `[transform][q]`, `q` ascending from 0.
 ///
 /// # Precision
-/// On a GPU, f16 with one rounding a tensor-core instruction: see [`Plan::relative_error`]. On the CPU, f32, and f16 outputs rounded once.
-/// Where a component of an input exceeds [`Plan::largest_safe_input`], values inside a transform may exceed f16's range: see [`Overflow`].
+/// On a GPU, f16 with one rounding a tensor-core instruction: see [`Fft::relative_error`]. On the CPU, f32, and f16 outputs rounded once.
+/// Where a component of an input exceeds [`Fft::largest_safe_input`], values inside a transform may exceed f16's range: see [`Overflow`].
 ///
 /// ```
-/// use fringes_fft::{Plan, Sign};
+/// use fringes_fft::{Fft, Sign};
 /// use fringes_backend::Backend;
 /// use fringes_types::{Complex, f16};
 /// use ndarray::Array2;
 ///
 /// // Three zero-padded transforms of a wave that turns by 3/512 from sample to sample.
-/// let plan = Plan::<Complex<f16>, Complex<f16>>::new(256, 512)?.with_sign(Sign::Negative);
+/// let plan = Fft::<Complex<f16>, Complex<f16>>::new(256, 512)?.with_sign(Sign::Negative);
 /// let samples = Array2::from_shape_fn((3, 256), |(_, n)| {
 ///     let wave = Complex::cis(std::f32::consts::TAU * 3.0 * n as f32 / 512.0);
 ///     Complex::new(f16::from_f32(wave.re), f16::from_f32(wave.im))
 /// });
-/// let spectra = plan.execute(&Backend::auto(), samples.view())?;
+/// let spectra = plan.transform(&Backend::auto(), samples.view())?;
 /// assert_eq!(spectra.dim(), (3, 512));
 /// assert!((spectra[(0, 3)].re.to_f32() - 256.0).abs() < 1.0);
 /// # Ok::<(), fringes_fft::FftError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan<S, O> {
+pub struct Fft<S, O> {
     size: Size,
     sign: Sign,
     scale_exponent: i32,
@@ -92,7 +92,7 @@ pub struct Plan<S, O> {
     types: PhantomData<fn(S) -> O>,
 }
 
-impl<S: FftSample, O: FftOutput> Plan<S, O> {
+impl<S: FftSample, O: FftOutput> Fft<S, O> {
     /// The forward transform of `inputs` samples to `outputs` outputs, with scale 1.
     ///
     /// # Errors
@@ -166,17 +166,23 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
         bytes::<O>(transforms, self.outputs())
     }
 
-    /// What [`Plan::execute`] needs on the CPU. The workspace is that of every thread of the current rayon pool, the smallest step one thread's. For a GPU
-    /// see [`gpu::memory`](crate::gpu::memory).
-    pub fn memory(&self, transforms: usize) -> MemoryNeed {
-        let unit = cpu::unit_bytes(self.size, self.sign);
-        let parallel = fringes_cpu::blocks::parallel_units(None, unit).min(transforms.max(1));
-        MemoryNeed {
-            input_bytes: self.input_bytes(transforms),
-            output_bytes: self.output_bytes(transforms),
-            workspace_bytes: unit.saturating_mul(parallel as u64),
-            smallest_step_bytes: unit,
-        }
+    /// What [`Fft::transform`] needs on a backend for so many transforms.
+    ///
+    /// On the CPU the workspace is that of every thread of the current rayon pool, the smallest step one thread's. On a
+    /// GPU both are device memory for samples and outputs, the workspace that of parts of at most 1 GiB.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else and there is no kernel of this size.
+    pub fn memory(&self, backend: &Backend, transforms: usize) -> Result<MemoryNeed, DeviceError> {
+        Ok(match self.gpu(backend)? {
+            Some(_) => gpu::gpu_memory(self, transforms),
+            None => cpu::memory(self, transforms),
+        })
+    }
+
+    /// The GPU that transforms on a backend, `None` for the CPU.
+    pub(crate) fn gpu<'a>(&self, backend: &'a Backend) -> Result<Option<&'a Device>, DeviceError> {
+        backend.gpu_for(&format!("FFT of {} {} samples", self.size, S::FORMAT), gpu::has_kernel(self.size))
     }
 
     /// The largest magnitude of real and imaginary parts of samples with which no value inside a transform can exceed f16's range, for any signal.
@@ -192,7 +198,7 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
         f64::from(f16::MAX.to_f32()) * (1.0 - 1.0 / 32.0) / growth
     }
 
-    /// Whether every value that the sample type can hold, in any signal, stays below [`Plan::largest_safe_input`]. Never so for f16 samples, whose largest value is
+    /// Whether every value that the sample type can hold, in any signal, stays below [`Fft::largest_safe_input`]. Never so for f16 samples, whose largest value is
     /// that of f16 itself.
     pub fn is_safe(&self) -> bool {
         let largest = match S::FORMAT {
@@ -203,7 +209,7 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
         largest <= self.largest_safe_input()
     }
 
-    /// Bound on the rms error of `Y` relative to the rms of `Y`, over the outputs of a transform on a GPU, of noise within [`Plan::largest_safe_input`]: f16
+    /// Bound on the rms error of `Y` relative to the rms of `Y`, over the outputs of a transform on a GPU, of noise within [`Fft::largest_safe_input`]: f16
     /// arithmetic with f32 sums inside an instruction.
     ///
     /// The root of a power has at most the error of `Y`.
@@ -228,7 +234,7 @@ impl<S: FftSample, O: FftOutput> Plan<S, O> {
     }
 }
 
-impl<S: FftSample> Plan<S, Complex<f16>> {
+impl<S: FftSample> Fft<S, Complex<f16>> {
     /// Sets what becomes of values that f16 cannot hold. Powers, which are f32, have no such choice.
     pub fn with_overflow(self, overflow: Overflow) -> Self {
         Self { overflow, ..self }

@@ -7,7 +7,7 @@ use std::f64::consts::TAU;
 
 use common::{TestSample, expected, f32_bound, half_rounding, noise, plan};
 use fringes_backend::Backend;
-use fringes_fft::{Overflow, Plan, SIZES, Sign};
+use fringes_fft::{Fft, Overflow, SIZES, Sign};
 use fringes_types::{Complex4, f16};
 use ndarray::{Array2, s};
 use num_complex::{Complex, Complex64 as C64};
@@ -22,9 +22,9 @@ fn number(value: Spectra) -> C64 {
 }
 
 /// Checks spectra and powers of samples against the definition.
-fn check<S: TestSample>(spectra: Plan<S, Spectra>, powers: Plan<S, f32>, samples: &Array2<S>) {
-    let actual = spectra.execute(&Backend::cpu(), samples.view()).unwrap();
-    let actual_powers = powers.execute(&Backend::cpu(), samples.view()).unwrap();
+fn check<S: TestSample>(spectra: Fft<S, Spectra>, powers: Fft<S, f32>, samples: &Array2<S>) {
+    let actual = spectra.transform(&Backend::cpu(), samples.view()).unwrap();
+    let actual_powers = powers.transform(&Backend::cpu(), samples.view()).unwrap();
     assert_eq!(actual.dim(), (samples.nrows(), spectra.outputs()));
     assert_eq!(actual_powers.dim(), actual.dim());
     for (transform, row) in samples.outer_iter().enumerate() {
@@ -83,10 +83,10 @@ fn four_bit_samples_become_their_transform() {
 #[test]
 fn the_most_negative_integers_are_numbers_too() {
     let nibbles = Array2::from_elem((1, 64), Complex4(0x87)); // -8 + 7i
-    let spectra = plan::<Complex4, Spectra>(SIZES[0]).execute(&Backend::cpu(), nibbles.view()).unwrap();
+    let spectra = plan::<Complex4, Spectra>(SIZES[0]).transform(&Backend::cpu(), nibbles.view()).unwrap();
     assert_eq!(number(spectra[(0, 0)]), C64::new(-512.0, 448.0));
     let bytes = Array2::from_elem((1, 64), Complex::new(-128i8, 127));
-    let spectra = plan::<Complex<i8>, Spectra>(SIZES[0]).execute(&Backend::cpu(), bytes.view()).unwrap();
+    let spectra = plan::<Complex<i8>, Spectra>(SIZES[0]).transform(&Backend::cpu(), bytes.view()).unwrap();
     assert_eq!(number(spectra[(0, 0)]), C64::new(-8192.0, 8128.0));
 }
 
@@ -98,7 +98,7 @@ fn an_impulse_becomes_one_wave() {
             let mut samples = Array2::from_elem((2, size.inputs()), Complex4::default());
             samples[(1, n)] = Complex4::new(3, -4).unwrap();
             let spectra =
-                plan::<Complex4, Spectra>(size).with_sign(sign).execute(&Backend::cpu(), samples.view()).unwrap();
+                plan::<Complex4, Spectra>(size).with_sign(sign).transform(&Backend::cpu(), samples.view()).unwrap();
             for q in 0..size.outputs() {
                 assert_eq!(number(spectra[(0, q)]), C64::default());
                 let turns = sign.value() * ((q * n) % size.outputs()) as f64 / size.outputs() as f64;
@@ -119,7 +119,7 @@ fn a_tone_comes_out_at_its_frequency_and_padding_interpolates() {
                 let tone = C64::cis(-sign.value() * TAU * (bin * n % size.outputs()) as f64 / size.outputs() as f64);
                 <Complex<f16>>::near(tone.re, tone.im)
             });
-            let spectra = plan::<_, Spectra>(size).with_sign(sign).execute(&Backend::cpu(), samples.view()).unwrap();
+            let spectra = plan::<_, Spectra>(size).with_sign(sign).transform(&Backend::cpu(), samples.view()).unwrap();
             let (inputs, outputs) = (size.inputs() as f64, size.outputs() as f64);
             for q in 0..size.outputs() {
                 // The sum of a geometric series: inputs at the tone, zero a whole turn of the input away, sin ratios between.
@@ -138,14 +138,14 @@ fn a_tone_comes_out_at_its_frequency_and_padding_interpolates() {
 #[test]
 fn values_beyond_f16_become_infinite_or_the_largest_as_the_plan_says() {
     let samples = Array2::from_shape_fn((1, 1024), |_| Complex::new(127i8, -127));
-    let plain = Plan::<Complex<i8>, Spectra>::new(1024, 1024).unwrap();
-    let spectra = plain.execute(&Backend::cpu(), samples.view()).unwrap();
+    let plain = Fft::<Complex<i8>, Spectra>::new(1024, 1024).unwrap();
+    let spectra = plain.transform(&Backend::cpu(), samples.view()).unwrap();
     assert_eq!(number(spectra[(0, 0)]), C64::new(f64::INFINITY, -f64::INFINITY)); // 127 1024 = 130048
-    let spectra = plain.with_overflow(Overflow::Saturate).execute(&Backend::cpu(), samples.view()).unwrap();
+    let spectra = plain.with_overflow(Overflow::Saturate).transform(&Backend::cpu(), samples.view()).unwrap();
     assert_eq!(number(spectra[(0, 0)]), C64::new(65504.0, -65504.0));
-    let spectra = plain.with_scale_exponent(-1).unwrap().execute(&Backend::cpu(), samples.view()).unwrap();
+    let spectra = plain.with_scale_exponent(-1).unwrap().transform(&Backend::cpu(), samples.view()).unwrap();
     assert_eq!(number(spectra[(0, 0)]), C64::new(65024.0, -65024.0));
-    let powers = Plan::<Complex<i8>, f32>::new(1024, 1024).unwrap().execute(&Backend::cpu(), samples.view()).unwrap();
+    let powers = Fft::<Complex<i8>, f32>::new(1024, 1024).unwrap().transform(&Backend::cpu(), samples.view()).unwrap();
     assert_eq!(powers[(0, 0)], 2.0 * 130048f32 * 130048.0);
 }
 
@@ -178,25 +178,25 @@ fn integers_are_safe_where_their_sums_fit() {
 
 #[test]
 fn any_order_of_memory_gives_the_same_outputs() {
-    let plan = Plan::<Complex<i8>, Spectra>::new(64, 128).unwrap();
+    let plan = Fft::<Complex<i8>, Spectra>::new(64, 128).unwrap();
     let samples: Array2<Complex<i8>> = noise(37, 64, 5);
-    let expected = plan.execute(&Backend::cpu(), samples.view()).unwrap();
+    let expected = plan.transform(&Backend::cpu(), samples.view()).unwrap();
     let turned = samples.t().to_owned(); // [n][transform]
-    assert_eq!(plan.execute(&Backend::cpu(), turned.t()).unwrap(), expected);
+    assert_eq!(plan.transform(&Backend::cpu(), turned.t()).unwrap(), expected);
     let mut outputs = Array2::from_elem((128, 74), Complex::new(f16::ONE, f16::ONE));
-    plan.execute_into(&Backend::cpu(), samples.view(), outputs.slice_mut(s![.., ..;2]).reversed_axes()).unwrap();
+    plan.transform_into(&Backend::cpu(), samples.view(), outputs.slice_mut(s![.., ..;2]).reversed_axes()).unwrap();
     assert_eq!(outputs.slice(s![.., ..;2]).t(), expected);
     assert!(outputs.slice(s![.., 1..;2]).iter().all(|&value| value == Complex::new(f16::ONE, f16::ONE)));
 }
 
 #[test]
 fn a_memory_limit_changes_nothing_but_the_memory() {
-    let plan = Plan::<Complex4, f32>::new(256, 512).unwrap();
+    let plan = Fft::<Complex4, f32>::new(256, 512).unwrap();
     let samples: Array2<Complex4> = noise(100, 256, 6);
-    let need = plan.memory(100);
+    let need = plan.memory(&Backend::cpu(), 100).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (100 * 256, 100 * 512 * 4));
     let backend = Backend::cpu().with_memory_limit(need.smallest_step_bytes);
-    assert_eq!(plan.execute(&backend, samples.view()), plan.execute(&Backend::cpu(), samples.view()));
+    assert_eq!(plan.transform(&backend, samples.view()), plan.transform(&Backend::cpu(), samples.view()));
 }
 
 proptest! {
@@ -206,7 +206,7 @@ proptest! {
     fn power_is_kept(number_of_size in 0usize..9, transforms in 0usize..5, seed: u64) {
         let size = SIZES[number_of_size];
         let samples: Array2<Complex<i8>> = noise(transforms, size.inputs(), seed);
-        let powers = plan::<Complex<i8>, f32>(size).execute(&Backend::cpu(), samples.view()).unwrap();
+        let powers = plan::<Complex<i8>, f32>(size).transform(&Backend::cpu(), samples.view()).unwrap();
         for (row, powers) in samples.outer_iter().zip(powers.outer_iter()) {
             let norm = row.iter().map(|x| x.number().norm_sqr()).sum::<f64>().sqrt();
             let expected = size.outputs() as f64 * norm * norm;
@@ -226,7 +226,7 @@ proptest! {
         let (x, y) = (small(seed), small(seed ^ 1));
         let both = Array2::from_shape_fn(x.dim(), |at| Complex::new(x[at].re * factor + y[at].re, x[at].im * factor + y[at].im));
         let norm = |x: &Array2<Complex<i8>>| x.iter().map(|x| x.number().norm_sqr()).sum::<f64>().sqrt();
-        let transform = |x: &Array2<Complex<i8>>| plan.execute(&Backend::cpu(), x.view()).unwrap();
+        let transform = |x: &Array2<Complex<i8>>| plan.transform(&Backend::cpu(), x.view()).unwrap();
         let [of_x, of_y, of_both] = [&x, &y, &both].map(transform);
         let factor = f64::from(factor);
         let error = f32_bound(size.outputs(), factor.abs() * norm(&x) + norm(&y) + norm(&both));

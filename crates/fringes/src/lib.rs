@@ -65,11 +65,12 @@
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
-//! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT over a grid | [`Voltages`] `[channel][time][input]` | [`Beams`] `[channel][time][beam]` | f32 |
-//! | [`fft::Plan::execute`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
+//! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT of each line of feeds | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Beams`] `[channel][time][beam]` | f32; FFT beams f16 on a GPU |
+//! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
-//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`] and [`IntegratorSet`]; delay models are in [`delay`], files in [`io`].
+//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`],
+//! [`IntegratorSet`] and [`BeamformerStream`]; delay models are in [`delay`], files in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
 //! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
@@ -145,10 +146,12 @@ pub use fringes_io as io;
 pub use fringes_types as types;
 
 pub use fringes_backend::{
-    Backend, DeviceArray, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,
-    MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
+    Backend, DeviceArray, DeviceBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities,
+    DeviceVoltages, MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
 };
-pub use fringes_beamformer::{BeamSet, BeamformerError, FftBeams, IncoherentBeams, beamform};
+pub use fringes_beamformer::{
+    BeamChunk, BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform,
+};
 pub use fringes_channelizer::{
     Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DeviceFrames, DownConverter,
     DownConverterStream, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, Gains, HeapFrames, InputStatistics,

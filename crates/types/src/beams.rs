@@ -1,9 +1,12 @@
 //! Beam weights and beams.
 
+use std::marker::PhantomData;
+
 use ndarray::{Array3, ArrayView3};
 use num_complex::Complex;
 
-use crate::{Dimension, Frequencies, SpectrumClock, TypesError};
+use crate::linear::check_elements;
+use crate::{Dimension, Frequencies, LinearArray, SpectrumClock, TypesError};
 
 /// Weights of tied-array beams, `[beam][channel][input]`, finite by construction.
 ///
@@ -59,10 +62,17 @@ impl BeamWeights {
     }
 }
 
-/// Beams `[channel][time][beam]`: `T` is `Complex<f32>` for voltages and `f32` for powers.
+/// Beams `[channel][time][beam]`: `T` is `Complex<f32>` or `Complex<f16>` for voltages and `f32` for powers.
+///
+/// # Layout
+/// `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in pinned or device memory
+/// ([`Beams::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beams<T> {
-    data: Array3<T>,
+pub struct Beams<T, A = Array3<T>> {
+    data: A,
+    /// Of `[channel][time][beam]`.
+    shape: [usize; 3],
+    sample: PhantomData<fn() -> T>,
     frequencies: Frequencies,
     clock: SpectrumClock,
 }
@@ -74,9 +84,8 @@ impl<T> Beams<T> {
     /// [`TypesError::NotPositive`] if the clock's rate or spacing is not positive, [`TypesError::NotFinite`] for
     /// frequencies that are not finite.
     pub fn new(data: Array3<T>, frequencies: Frequencies, clock: SpectrumClock) -> Result<Self, TypesError> {
-        clock.check()?;
-        frequencies.check()?;
-        Ok(Self { data, frequencies, clock })
+        let (channels, times, beams) = data.dim();
+        Self::of_shape(data, [channels, times, beams], frequencies, clock)
     }
 
     /// The beams `[channel][time][beam]`.
@@ -88,6 +97,71 @@ impl<T> Beams<T> {
     pub fn into_data(self) -> Array3<T> {
         self.data
     }
+}
+
+impl<T, A: LinearArray<T>> Beams<T, A> {
+    /// Beams of `shape = [channels, times, beams]` in memory of any kind, in standard layout.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] unless the array has exactly `channels x times x beams` elements; as [`Beams::new`] for
+    /// the axes.
+    pub fn from_array(
+        data: A,
+        shape: [usize; 3],
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+    ) -> Result<Self, TypesError> {
+        check_elements("beams", &shape, data.len())?;
+        Self::of_shape(data, shape, frequencies, clock)
+    }
+}
+
+impl<T, A> Beams<T, A> {
+    fn of_shape(
+        data: A,
+        shape: [usize; 3],
+        frequencies: Frequencies,
+        clock: SpectrumClock,
+    ) -> Result<Self, TypesError> {
+        clock.check()?;
+        frequencies.check()?;
+        Ok(Self { data, shape, sample: PhantomData, frequencies, clock })
+    }
+
+    /// The same beams in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
+    ///
+    /// # Errors
+    /// [`TypesError::Elements`] if the number of elements differs.
+    pub fn with_array<B: LinearArray<T>>(&self, data: B) -> Result<Beams<T, B>, TypesError> {
+        check_elements("beams", &self.shape, data.len())?;
+        let Self { shape, sample, frequencies, clock, .. } = *self;
+        Ok(Beams { data, shape, sample, frequencies, clock })
+    }
+
+    /// The array, wherever it lies.
+    pub fn array(&self) -> &A {
+        &self.data
+    }
+
+    /// Takes the array, wherever it lies.
+    pub fn into_array(self) -> A {
+        self.data
+    }
+
+    /// Number of channels.
+    pub fn channels(&self) -> usize {
+        self.shape[0]
+    }
+
+    /// Number of spectra.
+    pub fn times(&self) -> usize {
+        self.shape[1]
+    }
+
+    /// Number of beams.
+    pub fn beams(&self) -> usize {
+        self.shape[2]
+    }
 
     /// Channel frequencies.
     pub fn frequencies(&self) -> Frequencies {
@@ -97,5 +171,28 @@ impl<T> Beams<T> {
     /// Time axis.
     pub fn clock(&self) -> SpectrumClock {
         self.clock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beams_in_other_memory_have_the_same_axes_and_as_many_elements() {
+        let clock = SpectrumClock { first_sample: 7, ..SpectrumClock::default() };
+        let data = Array3::from_shape_fn((2, 3, 5), |(channel, time, beam)| (channel * 100 + time * 10 + beam) as f32);
+        let host = Beams::new(data.clone(), Frequencies::default(), clock).unwrap();
+        assert_eq!((host.channels(), host.times(), host.beams()), (2, 3, 5));
+        let flat: Vec<f32> = data.iter().copied().collect();
+        let linear = Beams::from_array(flat.clone(), [2, 3, 5], Frequencies::default(), clock).unwrap();
+        assert_eq!(host.with_array(flat), Ok(linear.clone()));
+        assert_eq!((linear.channels(), linear.times(), linear.beams(), linear.clock()), (2, 3, 5, clock));
+        let error = TypesError::Elements { array: "beams", expected: 30, actual: 29 };
+        assert_eq!(linear.with_array(vec![0f32; 29]), Err(error.clone()));
+        assert_eq!(Beams::from_array(vec![0f32; 29], [2, 3, 5], Frequencies::default(), clock), Err(error));
+        let bad = SpectrumClock { samples_between_spectra: 0, ..clock };
+        let error = Beams::from_array(vec![0f32; 30], [2, 3, 5], Frequencies::default(), bad);
+        assert!(matches!(error, Err(TypesError::NotPositive { .. })));
     }
 }

@@ -25,65 +25,90 @@ pub struct FeedLines {
     pub padded: usize,
 }
 
-/// Bytes of scratch of one unit of work of [`fft_beams`].
-pub fn fft_scratch_bytes(padded: usize) -> u64 {
-    let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
-    (fft.get_inplace_scratch_len() * size_of::<C32>()) as u64
+impl FeedLines {
+    /// The input of a feed: `(line * feeds + feed) * pols + pol`.
+    pub fn input(&self, line: usize, feed: usize, pol: usize) -> usize {
+        (line * self.feeds + feed) * self.pols + pol
+    }
+
+    /// The index of a beam: `(line * pols + pol) * padded + q`.
+    pub fn beam(&self, line: usize, pol: usize, q: usize) -> usize {
+        (line * self.pols + pol) * self.padded + q
+    }
+
+    /// Number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.lines * self.feeds * self.pols
+    }
+
+    /// Number of beams.
+    pub fn beams(&self) -> usize {
+        self.lines * self.pols * self.padded
+    }
 }
 
-/// Writes FFT beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]`, beam `= (line * pols + pol) * padded + q`:
-/// `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1 if `None`;
-/// `presence` is `[time][input]`.
+/// Bytes of scratch of one unit of work of [`fft_beams_into`]: a line, and what its transform takes beside it.
+pub fn fft_scratch_bytes(padded: usize) -> u64 {
+    let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
+    ((padded + fft.get_inplace_scratch_len()) * size_of::<C32>()) as u64
+}
+
+/// Writes FFT beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]`, beam `= (line * pols + pol) *
+/// padded + q`: `finish` of `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1 if
+/// `None`; `presence` is `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
 ///
 /// # Precision
-/// Over the beams of a line and polarisation, with `u = 2^-24` and norms the roots of sums of squares,
+/// Before `finish`, over the beams of a line and polarisation, with `u = 2^-24` and norms the roots of sums of squares,
 /// `||y - y_reference|| <= (21 (log2(padded) + 3) + 4) u sqrt(padded) ||g x||`: 7 `u` for each of `log2(padded)` stages
 /// (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1), at most threefold with 3 stages more where a
 /// large prime factor needs a convolution by two transforms of up to four times the length, and the gains' product.
 ///
 /// # Panics
 /// If the shapes do not fit, or `padded < feeds`.
-pub fn fft_beams_into<V: VoltageSample>(
+pub fn fft_beams_into<V: VoltageSample, O: Send>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
     gains: Option<ArrayView2<'_, C32>>,
     layout: FeedLines,
     parallel: usize,
-    out: &mut [C32],
+    out: &mut [O],
+    finish: impl Fn(C32) -> O + Sync,
 ) {
-    let FeedLines { lines, feeds, pols, padded } = layout;
+    let FeedLines { feeds, pols, padded, .. } = layout;
     let (channels, times, inputs) = voltages.dim();
-    assert_eq!(inputs, lines * feeds * pols, "lines x feeds x pols");
+    assert_eq!(inputs, layout.inputs(), "lines x feeds x pols");
     assert!(gains.is_none_or(|gains| gains.dim() == (channels, inputs)), "gains are [channel][input]");
     assert!(feeds <= padded, "padding cannot cut feeds off");
-    let beams = lines * pols * padded;
+    let beams = layout.beams();
     let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
     assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
     let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
     let share = share(blocks.len(), parallel);
-    let scratch_of = || vec![C32::new(0.0, 0.0); fft.get_inplace_scratch_len()];
+    let scratch_of = || vec![C32::new(0.0, 0.0); padded + fft.get_inplace_scratch_len()];
     blocks.into_par_iter().with_min_len(share).for_each_init(scratch_of, |scratch, block| {
+        let (values, scratch) = scratch.split_at_mut(padded);
         for (number, spectrum) in block.out.chunks_mut(beams).enumerate() {
             let time = block.first_time + number;
             for (line_pol, line_beams) in spectrum.chunks_mut(padded).enumerate() {
                 let (line, pol) = (line_pol / pols, line_pol % pols);
-                line_beams.fill(C32::new(0.0, 0.0));
-                for (feed, value) in line_beams.iter_mut().take(feeds).enumerate() {
-                    let input = (line * feeds + feed) * pols + pol;
+                values.fill(C32::new(0.0, 0.0));
+                for (feed, value) in values.iter_mut().take(feeds).enumerate() {
+                    let input = layout.input(line, feed, pol);
                     if presence.is_none_or(|presence| presence[(time, input)]) {
                         let voltage = voltages[(block.channel, time, input)].to_c32();
                         *value = gains.map_or(voltage, |gains| gains[(block.channel, input)] * voltage);
                     }
                 }
-                fft.process_with_scratch(line_beams, scratch);
+                fft.process_with_scratch(values, scratch);
+                line_beams.iter_mut().zip(values.iter()).for_each(|(beam, value)| *beam = finish(*value));
             }
         }
     });
 }
 
-/// As [`fft_beams_into`], with a new output.
+/// As [`fft_beams_into`], with a new output of the beams themselves.
 ///
 /// # Panics
 /// As [`fft_beams_into`].
@@ -95,8 +120,8 @@ pub fn fft_beams<V: VoltageSample>(
     parallel: usize,
 ) -> Array3<C32> {
     let (channels, times, _) = voltages.dim();
-    let shape = (channels, times, layout.lines * layout.pols * layout.padded);
+    let shape = (channels, times, layout.beams());
     let mut out = zeroed_vec(shape.0 * shape.1 * shape.2);
-    fft_beams_into(voltages, presence, gains, layout, parallel, &mut out);
+    fft_beams_into(voltages, presence, gains, layout, parallel, &mut out, |beam| beam);
     Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
 }

@@ -6,15 +6,16 @@ use fringes_backend::MemoryNeed;
 use fringes_gpu::{Buffer, Device};
 use ndarray::{ArrayView2, ArrayViewMut2, s};
 
-use crate::gpu::{DevicePlan, MAX_LAUNCH_TRANSFORMS};
-use crate::{FftError, FftOutput, FftSample, Plan};
+use super::FftKernels;
+use super::kernels::MAX_LAUNCH_TRANSFORMS;
+use crate::{Fft, FftError, FftOutput, FftSample};
 
 /// Device memory for samples and outputs of one part where the backend sets no limit.
 const WORKSPACE_BYTES: u64 = 1 << 30;
 
-/// Device memory that [`Plan::execute`] takes for so many transforms. The workspace is what the default parts of at most 1 GiB need; a limit
-/// ([`Backend::with_memory_limit`](fringes_backend::Backend::with_memory_limit)) makes parts smaller.
-pub fn memory<S: FftSample, O: FftOutput>(plan: &Plan<S, O>, transforms: usize) -> MemoryNeed {
+/// Device memory that [`Fft::transform`] takes for so many transforms. The workspace is what parts of at most 1 GiB need;
+/// a backend's limit makes parts smaller.
+pub fn gpu_memory<S: FftSample, O: FftOutput>(plan: &Fft<S, O>, transforms: usize) -> MemoryNeed {
     let part = part(plan, transforms, None);
     MemoryNeed {
         input_bytes: plan.input_bytes(transforms),
@@ -25,15 +26,15 @@ pub fn memory<S: FftSample, O: FftOutput>(plan: &Plan<S, O>, transforms: usize) 
 }
 
 /// Transforms of one part.
-fn part<S: FftSample, O: FftOutput>(plan: &Plan<S, O>, transforms: usize, limit: Option<u64>) -> usize {
+fn part<S: FftSample, O: FftOutput>(plan: &Fft<S, O>, transforms: usize, limit: Option<u64>) -> usize {
     let each = plan.input_bytes(1) + plan.output_bytes(1);
     let fit = usize::try_from(limit.unwrap_or(WORKSPACE_BYTES) / each).unwrap_or(usize::MAX);
     transforms.min(fit).clamp(1, MAX_LAUNCH_TRANSFORMS)
 }
 
 /// Transforms samples `[transform][n]` to outputs `[transform][q]`, of the plan's shapes.
-pub(crate) fn execute<S: FftSample, O: FftOutput>(
-    plan: &Plan<S, O>,
+pub(crate) fn transform<S: FftSample, O: FftOutput>(
+    plan: &Fft<S, O>,
     device: &Device,
     limit: Option<u64>,
     samples: ArrayView2<'_, S>,
@@ -43,7 +44,7 @@ pub(crate) fn execute<S: FftSample, O: FftOutput>(
     if transforms == 0 {
         return Ok(());
     }
-    let transform = DevicePlan::load(device, plan)?;
+    let kernels = FftKernels::load(device, plan)?;
     let stream = device.new_stream()?;
     let part = part(plan, transforms, limit);
     let mut device_samples = Buffer::<S>::alloc(device, part * plan.inputs())?;
@@ -53,7 +54,7 @@ pub(crate) fn execute<S: FftSample, O: FftOutput>(
         let samples = samples.slice(s![start..end, ..]);
         let samples = samples.as_slice().map_or_else(|| Cow::Owned(samples.iter().copied().collect()), Cow::Borrowed);
         device_samples.slice_mut(..samples.len())?.copy_from_slice(&stream, &samples)?;
-        transform.execute(&stream, device_samples.view(), &mut device_outputs.view_mut(), end - start)?;
+        kernels.transform(&stream, device_samples.view(), &mut device_outputs.view_mut(), end - start)?;
         let spectra = device_outputs.slice(..(end - start) * plan.outputs())?;
         let mut outputs = outputs.slice_mut(s![start..end, ..]);
         match outputs.as_slice_mut() {

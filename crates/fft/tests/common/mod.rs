@@ -1,6 +1,6 @@
 //! Samples of every format, and the transform by its definition.
 
-use fringes_fft::{FftOutput, FftSample, Plan, Size};
+use fringes_fft::{Fft, FftOutput, FftSample, Size};
 use fringes_reference::dft::dft;
 use fringes_types::{Complex4, f16};
 use ndarray::{Array2, ArrayView1};
@@ -55,15 +55,15 @@ pub(crate) fn noise<S: TestSample>(transforms: usize, inputs: usize, seed: u64) 
 }
 
 /// The transform of a row as the plan defines it, in f64.
-pub(crate) fn expected<S: TestSample, O: FftOutput>(plan: &Plan<S, O>, row: ArrayView1<'_, S>) -> Vec<C64> {
+pub(crate) fn expected<S: TestSample, O: FftOutput>(plan: &Fft<S, O>, row: ArrayView1<'_, S>) -> Vec<C64> {
     let mut padded: Vec<C64> = row.iter().map(|sample| sample.number() * 2f64.powi(plan.scale_exponent())).collect();
     padded.resize(plan.outputs(), C64::default());
     dft(&padded, plan.sign().value())
 }
 
 /// A plan of a size.
-pub(crate) fn plan<S: TestSample, O: FftOutput>(size: Size) -> Plan<S, O> {
-    Plan::new(size.inputs(), size.outputs()).unwrap()
+pub(crate) fn plan<S: TestSample, O: FftOutput>(size: Size) -> Fft<S, O> {
+    Fft::new(size.inputs(), size.outputs()).unwrap()
 }
 
 /// Half a unit of the last place of an f16 number of this magnitude, and at least half the smallest number.

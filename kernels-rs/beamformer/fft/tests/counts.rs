@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Case, kernels};
+use fringes_beamformer::internals::{BLOCK_WARPS, BeamShape, FeedLines};
 use fringes_emulator::memory::Space;
 use fringes_emulator::{AccessKind, FaultKind, GlobalMemory, Launch, Report};
-use fringes_fft::FeedLines;
-use fringes_fft::gpu::{BLOCK_WARPS, BeamShape};
+use fringes_fft::Size;
 use fringes_kernels_beamformer_fft::{BeamKernel, KERNELS, form};
 
 /// Sectors that accesses in a source file take, and the least that their bytes take.
@@ -104,7 +104,8 @@ fn trapped(lengths: [usize; 6], sizes: [u32; 6]) -> (bool, bool) {
     let factors = memory.upload(&vec![1f32; lengths[3]]);
     let phases = memory.upload(&vec![0u32; lengths[4]]);
     let beams = memory.allocate::<u32>(lengths[5]);
-    let shape = BeamShape::new(FeedLines::new(1, 256, 1, 512).unwrap(), 1, 1).unwrap();
+    let layout = FeedLines { lines: 1, feeds: 256, pols: 1, padded: 512 };
+    let shape = BeamShape::new(layout, Size::new(256, 512).unwrap(), 1, 1).unwrap();
     let launch = Launch::new(kernel.declaration, [1; 3], [32 * form::WARPS, 1, 1]).shared_bytes(shape.shared_bytes());
     let [channels, times, lines, feeds, pols, unit] = sizes;
     let report = launch.run(&mut memory, || {
@@ -156,7 +157,9 @@ fn short_buffers_and_sizes_that_do_not_fit_trap_before_anything_is_written() {
 fn kernels_declare_the_shared_memory_that_the_host_gives() {
     for kernel in KERNELS {
         let (inputs, outputs) = kernel.size().unwrap();
-        let shape = BeamShape::new(FeedLines::new(3, inputs, 2, outputs).unwrap(), 2, 5).unwrap();
+        let layout = FeedLines { lines: 3, feeds: inputs, pols: 2, padded: outputs };
+        let shape = BeamShape::new(layout, Size::new(inputs, outputs).unwrap(), 2, 5).unwrap();
+        assert_eq!(shape.shared_bytes(), form::shared_bytes(inputs.trailing_zeros()));
         let declared = format!("shared_bytes={}", shape.shared_bytes());
         assert!(kernel.declaration.contains(&declared), "{}", kernel.declaration);
     }

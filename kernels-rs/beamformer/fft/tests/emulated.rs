@@ -3,21 +3,20 @@
 mod common;
 
 use common::{Case, error, kernels, padded};
-use fringes_fft::{BeamFft, FeedLines};
+use fringes_beamformer::FftBeams;
+use fringes_beamformer::internals::transform_size;
 use fringes_kernels_beamformer_fft::{BeamKernel, KERNELS};
-use fringes_types::Complex4;
 use num_complex::Complex;
 
 /// What the host states.
 fn bound() -> f64 {
-    let lines = FeedLines::new(1, 1, 1, 64).unwrap();
-    BeamFft::<Complex4, Complex<f32>>::new(lines).relative_error()
+    FftBeams::new(1, 1, 64).unwrap().relative_error()
 }
 
 fn within_the_bound(kernel: &BeamKernel, case: &Case) {
     let (words, _) = case.run(kernel);
     let error = error(kernel, &words, &case.expected());
-    println!("{:<24} {} feeds, {} pols: {error:.2e}", kernel.name(), case.lines.feeds(), case.lines.pols());
+    println!("{:<24} {} feeds, {} pols: {error:.2e}", kernel.name(), case.lines.feeds, case.lines.pols);
     assert!(error <= bound(), "{}, {:?}: {error:e}", kernel.name(), case.lines);
 }
 
@@ -42,8 +41,7 @@ fn lines_with_fewer_feeds_than_the_transform_takes_are_padded_with_zeros() {
     for (seed, kernel) in KERNELS.iter().enumerate() {
         let all = feeds(kernel);
         // The least number of feeds for which the host takes this transform.
-        let least =
-            if FeedLines::size_of(1, padded(kernel)).unwrap().inputs() == all { 1 } else { padded(kernel) / 2 + 1 };
+        let least = if transform_size(1, padded(kernel)).unwrap().inputs() == all { 1 } else { padded(kernel) / 2 + 1 };
         let counts = [least, all - 1, (all * 25 / 32).max(least), all - 2];
         // Two numbers of feeds of each kernel; kernels of a size differ in theirs.
         for (at, pols) in [(seed, 1), (seed / 2 + 1, 2)] {

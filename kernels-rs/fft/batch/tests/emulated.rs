@@ -2,7 +2,7 @@
 
 mod support;
 
-use fringes_fft::{Plan, Sign};
+use fringes_fft::{Fft, Sign};
 use fringes_kernels_fft_batch::{BatchKernel, KERNELS, Run};
 use fringes_types::Complex4;
 use num_complex::Complex64;
@@ -42,7 +42,7 @@ fn noise_is_transformed_within_the_bound_with_either_sign_and_any_number_of_tran
                 }
             };
             let (inputs, outputs) = kernel.size().unwrap();
-            let bound = Plan::<Complex4, f32>::new(inputs, outputs).unwrap().relative_error();
+            let bound = Fft::<Complex4, f32>::new(inputs, outputs).unwrap().relative_error();
             assert!(found < bound, "{} of {transforms}, {sign:?}: {found:e}", kernel.name());
             let largest: &mut f64 = worst.entry((inputs, kernel.name().ends_with("saturating"))).or_default();
             *largest = largest.max(found);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fringes_fft::{Plan, Sign};
+use fringes_fft::{Fft, Sign};
 use fringes_kernels_fft_batch::{BatchKernel, KERNELS};
 use fringes_types::Complex4;
 use num_complex::Complex64;
@@ -12,7 +12,7 @@ use support::{Case, Outputs, rms};
 /// Bound on the rms error of a kernel's spectra over their rms.
 fn bound(kernel: &BatchKernel) -> f64 {
     let (inputs, outputs) = kernel.size().unwrap();
-    Plan::<Complex4, f32>::new(inputs, outputs).unwrap().relative_error()
+    Fft::<Complex4, f32>::new(inputs, outputs).unwrap().relative_error()
 }
 
 /// Pseudorandom integers of up to three, which sum and difference leave within any format.

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use fringes_emulator::{GlobalMemory, Launch, Report};
-use fringes_fft::{Sign, Size, phase_table};
+use fringes_fft::internals::phase_table;
+use fringes_fft::{Sign, Size};
 use fringes_kernels_tools_fft_timed::measure::{RECORD, WARPS};
 use fringes_kernels_tools_fft_timed::{TIMED, Timed};
 

@@ -2,13 +2,15 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use fringes_beamformer::internals::{BeamShape, FeedLines, transform_size};
+use fringes_beamformer::{BeamOutput, FftBeams};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch, Report};
-use fringes_fft::gpu::BeamShape;
-use fringes_fft::{BeamFft, BeamOutput, BeamSample, FeedLines, Sign, phase_table};
+use fringes_fft::Sign;
+use fringes_fft::internals::phase_table;
 use fringes_kernels_beamformer_fft::{BeamKernel, KERNELS};
 use fringes_reference::beamformer as reference;
-use fringes_types::Complex4;
+use fringes_types::Inputs;
 use half::f16;
 use ndarray::{Array2, Array3};
 use num_complex::Complex;
@@ -43,7 +45,7 @@ impl Case {
         [channels, times]: [usize; 2],
         seed: u64,
     ) -> Self {
-        let lines = FeedLines::new(lines, feeds, pols, padded(kernel)).unwrap();
+        let lines = FeedLines { lines, feeds, pols, padded: padded(kernel) };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let limit = if kernel.part(3) == "i4" { 7 } else { 127 };
         let voltages = Array3::from_shape_simple_fn((channels, times, lines.inputs()), || {
@@ -81,35 +83,34 @@ impl Case {
         }
         let ones = || Array2::ones((self.channels, self.lines.inputs()));
         let gains = self.gains.as_ref().map_or_else(ones, |gains| gains.mapv(|g| C64::new(g.re.into(), g.im.into())));
-        let lines = reference::FeedLines {
-            lines: self.lines.lines(),
-            feeds: self.lines.feeds(),
-            pols: self.lines.pols(),
-            padded: self.lines.padded(),
-        };
+        let FeedLines { lines, feeds, pols, padded } = self.lines;
+        let lines = reference::FeedLines { lines, feeds, pols, padded };
         reference::fft_beams(voltages.view(), gains.view(), lines)
     }
 
     /// The shape.
     pub(crate) fn shape(&self) -> BeamShape {
-        BeamShape::new(self.lines, self.channels, self.times).unwrap()
+        let size = transform_size(self.lines.feeds, self.lines.padded).unwrap();
+        BeamShape::new(self.lines, size, self.channels, self.times).unwrap()
     }
 
     /// Gains and factors as the host makes them.
-    fn kernel_gains<V: BeamSample, O: BeamOutput>(&self) -> (Vec<u32>, Vec<f32>) {
-        let mut plan = BeamFft::<V, O>::new(self.lines).with_scale_exponent(self.scale).unwrap();
+    fn kernel_gains<O: BeamOutput>(&self) -> (Vec<u32>, Vec<f32>) {
+        let FeedLines { lines, feeds, pols, padded } = self.lines;
+        let mut set = FftBeams::new(lines, feeds, padded).unwrap().with_output::<O>();
         if let Some(gains) = &self.gains {
-            plan = plan.with_gains(gains.clone()).unwrap();
+            set = set.with_gains(gains.clone()).unwrap();
         }
-        plan.kernel_gains(self.channels).unwrap()
+        let set = set.with_scale_exponent(self.scale).unwrap();
+        set.kernel_gains(self.channels, Inputs::new(lines * feeds, pols).unwrap()).unwrap()
     }
 
     /// Runs a kernel; its words of beams, and the emulator's report.
     pub(crate) fn run(&self, kernel: &BeamKernel) -> (Vec<u32>, Report) {
         let (gains, factors) = match kernel.part(4) {
-            "f16" => self.kernel_gains::<Complex4, Complex<f16>>(),
-            "power" => self.kernel_gains::<Complex4, f32>(),
-            _ => self.kernel_gains::<Complex4, Complex<f32>>(),
+            "f16" => self.kernel_gains::<Complex<f16>>(),
+            "power" => self.kernel_gains::<f32>(),
+            _ => self.kernel_gains::<Complex<f32>>(),
         };
         let narrow = kernel.part(3) == "i4";
         let bytes = self.voltages.iter().flat_map(|x| {
@@ -131,7 +132,7 @@ impl Case {
         let (gains, factors, phases) = (memory.upload(&gains), memory.upload(&factors), memory.upload(&table));
         let beams = memory.allocate::<u32>(words);
         let launch = shape.launch(self.blocks);
-        let sizes = [self.channels, self.times, self.lines.lines(), self.lines.feeds(), self.lines.pols()];
+        let sizes = [self.channels, self.times, self.lines.lines, self.lines.feeds, self.lines.pols];
         let [channels, times, lines, feeds, pols] = sizes.map(|size| size as u32);
         let emulated = Launch::new(kernel.declaration, launch.config.grid, launch.config.block);
         let report = emulated.shared_bytes(launch.config.shared_bytes).run(&mut memory, || {

@@ -2,7 +2,8 @@
 #![allow(dead_code)] // each test program uses a part
 
 use fringes_emulator::{GlobalMemory, Launch, Report};
-use fringes_fft::{Sign, Size, phase_table};
+use fringes_fft::internals::phase_table;
+use fringes_fft::{Sign, Size};
 use fringes_kernels_fft_batch::{BatchKernel, Run, batch::WARPS};
 use fringes_reference::dft::dft;
 use half::f16;

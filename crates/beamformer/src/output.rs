@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use bytemuck::Pod;
-use fringes_types::{Complex4, VoltageSample, f16};
+use fringes_types::f16;
 use num_complex::Complex;
 
 type C32 = Complex<f32>;
@@ -12,48 +12,25 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Voltages of FFT beams: `Complex<i8>` or [`Complex4`].
+/// What beams are made of: `Complex<f32>` or `Complex<f16>` for voltages, `f32` for powers.
 ///
-/// Integers are taken as the numbers that they are, the most negative ones too.
-pub trait BeamSample: sealed::Sealed + VoltageSample {
-    /// The kernels' name for it.
-    #[doc(hidden)]
-    const KERNEL: &'static str;
-}
-
-impl sealed::Sealed for Complex<i8> {}
-impl BeamSample for Complex<i8> {
-    const KERNEL: &'static str = "i8";
-}
-
-impl sealed::Sealed for Complex4 {}
-impl BeamSample for Complex4 {
-    const KERNEL: &'static str = "i4";
-}
-
-/// What FFT beams are made of: `Complex<f32>`, `Complex<f16>`, or `f32` for powers.
+/// Sealed: the outputs are these three.
 pub trait BeamOutput: sealed::Sealed + Pod + Send + Sync + PartialEq + std::fmt::Debug {
-    /// The kernels' name for it.
+    /// The name that FFT kernels have for it.
     #[doc(hidden)]
     const KERNEL: &'static str;
 
-    /// Exponents `k` for which the kernels can multiply beams by `2^k`.
+    /// Exponents `k` for which FFT kernels can multiply beams by `2^k`.
     #[doc(hidden)]
     const EXPONENTS: RangeInclusive<i32>;
 
-    /// What the kernels multiply by for beams times `2^exponent`.
+    /// What FFT kernels multiply by for beams times `2^exponent`.
     #[doc(hidden)]
     fn factor(exponent: i32) -> f32;
 
     /// The output for a beam.
     #[doc(hidden)]
     fn from_c32(beam: C32) -> Self;
-
-    /// The output itself, if it is of `Complex<f32>`.
-    #[doc(hidden)]
-    fn as_c32(_: &mut [Self]) -> Option<&mut [C32]> {
-        None
-    }
 }
 
 impl sealed::Sealed for C32 {}
@@ -65,12 +42,9 @@ impl BeamOutput for C32 {
         2f32.powi(exponent)
     }
 
+    #[inline(always)]
     fn from_c32(beam: C32) -> Self {
         beam
-    }
-
-    fn as_c32(out: &mut [Self]) -> Option<&mut [C32]> {
-        Some(out)
     }
 }
 
@@ -84,6 +58,7 @@ impl BeamOutput for Complex<f16> {
         2f32.powi(exponent)
     }
 
+    #[inline(always)]
     fn from_c32(beam: C32) -> Self {
         Complex::new(f16::from_f32(beam.re), f16::from_f32(beam.im))
     }
@@ -98,6 +73,7 @@ impl BeamOutput for f32 {
         2f32.powi(2 * exponent)
     }
 
+    #[inline(always)]
     fn from_c32(beam: C32) -> Self {
         beam.norm_sqr()
     }

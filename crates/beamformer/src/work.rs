@@ -1,0 +1,241 @@
+//! One set of beams of one chunk: on the CPU, on a GPU in steps, or where the chunk lies.
+
+use std::borrow::Cow;
+
+use fringes_backend::{Backend, DeviceArray, DeviceBeams, DeviceError, DeviceVoltages, Staging};
+use fringes_cpu::blocks::parallel_units;
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_gpu::{Buffer, BufferPool, BufferView, Device, GpuError, Stream};
+use fringes_types::{Beams, Inputs, TypesError, VoltageSample};
+use ndarray::{Array3, ArrayView2, s};
+
+use crate::chunk::HostVoltages;
+use crate::set::BeamKernels;
+use crate::steps::{Part, Sizes, Step};
+use crate::{BeamSet, BeamformerError};
+
+/// What is done with a chunk: by which backend, with which kernels if there are some.
+#[derive(Debug)]
+pub struct Work<'a, V: VoltageSample, B: BeamSet> {
+    pub(crate) backend: &'a Backend,
+    pub(crate) set: &'a B,
+    /// Where the work is queued; a stream of its own if `None`.
+    pub(crate) stream: Option<&'a Stream>,
+    /// What was loaded before, or is now.
+    pub(crate) loaded: &'a mut Option<Loaded<V, B>>,
+}
+
+/// Kernels of a set of beams on a device, and what their work takes.
+pub(crate) struct Loaded<V: VoltageSample, B: BeamSet> {
+    kernels: B::Kernels<V>,
+    channels: usize,
+    inputs: Inputs,
+    stream: Stream,
+    pool: BufferPool,
+    staging: Staging,
+    room: Room<V, B>,
+}
+
+/// Device memory of a step of host voltages.
+struct Room<V: VoltageSample, B: BeamSet> {
+    voltages: Option<Buffer<V>>,
+    flags: Option<Buffer<u8>>,
+    beams: Option<Buffer<B::Output>>,
+}
+
+impl<V: VoltageSample, B: BeamSet> std::fmt::Debug for Loaded<V, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { channels, inputs, stream, .. } = self;
+        f.debug_struct("Loaded").field("channels", channels).field("inputs", inputs).field("stream", stream).finish()
+    }
+}
+
+impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
+    /// Checks that voltages fit the set.
+    pub(crate) fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+        self.set.check(channels, inputs)
+    }
+
+    /// Checks that there are kernels for voltages of these inputs.
+    pub(crate) fn check_kernel(&self, inputs: Inputs) -> Result<(), DeviceError> {
+        self.set.check_kernel(V::FORMAT, inputs)
+    }
+
+    /// Beams of voltages in host memory, where the backend says.
+    pub(crate) fn on_host(self, voltages: &HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
+        let (channels, times, _) = voltages.data().dim();
+        let _span = tracing::debug_span!("beamform", channels, times, inputs = voltages.inputs.len()).entered();
+        self.check(channels, voltages.inputs)?;
+        let shape = (channels, times, self.set.beams(voltages.inputs));
+        let backend = self.backend;
+        let limit = backend.memory_limit();
+        let sizes = Sizes::of::<V, B>(self.set, voltages.inputs);
+        let gpu = self.set.gpu::<V>(backend, voltages.inputs)?;
+        let unit = self.set.unit_bytes(voltages.inputs);
+        let smallest = if gpu.is_some() { sizes.gpu_memory(channels, times).smallest_step_bytes } else { unit };
+        backend.check_memory(crate::OPERATION, smallest)?;
+        let too_large = || too_large([shape.0, shape.1, shape.2]);
+        let mut out = count([shape.0, shape.1, shape.2]).and_then(try_zeroed_vec).ok_or_else(too_large)?;
+        match gpu {
+            _ if out.is_empty() => {}
+            Some(device) => {
+                let step = Step::new(&sizes, channels, times, limit);
+                self.loaded(device, channels, voltages.inputs)?.beamform(&sizes, step, voltages, &mut out)?;
+            }
+            None => self.set.beamform_on_cpu(voltages, parallel_units(limit, unit), &mut out),
+        }
+        let out = Array3::from_shape_vec(shape, out).map_err(|_| too_large())?;
+        Ok(Beams::new(out, voltages.frequencies, voltages.clock)?)
+    }
+
+    /// Beams of voltages on a device, there, in the order of the stream.
+    pub(crate) fn on_device(
+        self,
+        voltages: &DeviceVoltages<'_, V>,
+    ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        let (channels, times, inputs) = (voltages.channels(), voltages.times(), voltages.inputs());
+        let _span = tracing::debug_span!("beamform", channels, times, inputs = inputs.len()).entered();
+        self.check(channels, inputs)?;
+        let shape = [channels, times, self.set.beams(inputs)];
+        let length = count(shape).ok_or_else(|| too_large(shape))?;
+        let sizes = Sizes::of::<V, B>(self.set, inputs);
+        let loaded = self.loaded(voltages.array().device(), channels, inputs)?;
+        let stream = loaded.stream.clone();
+        let view = voltages.array().read_on(&stream)?;
+        let mut beams = loaded.pool.take::<B::Output>(&stream, length)?;
+        let queued = loaded.queue(&sizes, times, view, voltages.presence(), &mut beams);
+        // Part of the work may be queued even if it failed.
+        voltages.array().reads_queued(&stream)?;
+        queued?;
+        let array = DeviceArray::from(beams).written_on(&stream);
+        Ok(Beams::from_array(array, shape, voltages.frequencies(), voltages.clock())?)
+    }
+
+    /// The kernels on a device, loaded unless they are.
+    fn loaded(self, device: &Device, channels: usize, inputs: Inputs) -> Result<&'a mut Loaded<V, B>, BeamformerError> {
+        let fits = |loaded: &Loaded<V, B>| {
+            let same_stream = self.stream.is_none_or(|stream| loaded.stream.is_same(stream));
+            let same_shape = loaded.channels == channels && loaded.inputs == inputs;
+            same_stream && same_shape && loaded.stream.device().is_same(device)
+        };
+        let held = match self.loaded.take().filter(fits) {
+            Some(held) => held,
+            None => Loaded::new(self.set, self.stream, device, channels, inputs)?,
+        };
+        Ok(self.loaded.insert(held))
+    }
+}
+
+impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
+    fn new(
+        set: &B,
+        stream: Option<&Stream>,
+        device: &Device,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<Self, BeamformerError> {
+        set.check_kernel(V::FORMAT, inputs)?;
+        let stream = match stream {
+            Some(stream) if stream.device().is_same(device) => stream.clone(),
+            Some(stream) => {
+                let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
+                let (expected, actual) = (label(stream.device()), label(device));
+                return Err(DeviceError::WrongDevice { expected, actual }.into());
+            }
+            None => device.new_stream()?,
+        };
+        let kernels = set.load(device, channels, inputs)?;
+        let room = Room { voltages: None, flags: None, beams: None };
+        let (pool, staging) = (BufferPool::new(device), Staging::default());
+        Ok(Self { kernels, channels, inputs, stream, pool, staging, room })
+    }
+
+    /// Beams of host voltages, in steps.
+    fn beamform(
+        &mut self,
+        sizes: &Sizes,
+        step: Step,
+        voltages: &HostVoltages<'_, V>,
+        out: &mut [B::Output],
+    ) -> Result<(), BeamformerError> {
+        let Self { kernels, stream, room, .. } = self;
+        let device = stream.device();
+        let (data, presence) = (voltages.data(), voltages.presence());
+        let (channels, times, _) = data.dim();
+        let spectra = step.channels * step.times;
+        let device_voltages = room_for(&mut room.voltages, device, spectra * sizes.inputs)?;
+        let flags = if presence.is_some() { step.times * sizes.inputs } else { 0 };
+        let device_flags = room_for(&mut room.flags, device, flags)?;
+        let device_beams = room_for(&mut room.beams, device, spectra * sizes.beams)?;
+        let mut flags_of = None;
+        for part in step.parts(channels, times) {
+            let Part { channels: [first, last], times: [from, to] } = part;
+            if let Some(presence) = presence.filter(|_| flags_of != Some(from)) {
+                let flags: Vec<u8> = presence.slice(s![from..to, ..]).iter().map(|&flag| u8::from(flag)).collect();
+                device_flags.slice_mut(..flags.len())?.copy_from_slice(stream, &flags)?;
+                flags_of = Some(from);
+            }
+            let sent = data.slice(s![first..last, from..to, ..]);
+            let sent = sent.as_slice().map_or_else(|| Cow::Owned(sent.iter().copied().collect()), Cow::Borrowed);
+            device_voltages.slice_mut(..sent.len())?.copy_from_slice(stream, &sent)?;
+            let present = presence.is_some().then(|| device_flags.view());
+            let (input, output) = (device_voltages.view(), &mut device_beams.view_mut());
+            kernels.beamform_part(stream, first..last, to - from, input, present, output)?;
+            let formed = device_beams.slice(..part.spectra() * sizes.beams)?;
+            formed.copy_to_slice(stream, &mut out[part.range(times, sizes.beams)])?;
+        }
+        Ok(())
+    }
+
+    /// Queues beams of voltages on the device.
+    fn queue(
+        &mut self,
+        sizes: &Sizes,
+        times: usize,
+        voltages: BufferView<'_, V>,
+        presence: Option<ArrayView2<'_, bool>>,
+        beams: &mut Buffer<B::Output>,
+    ) -> Result<(), BeamformerError> {
+        let Self { kernels, stream, pool, staging, channels, .. } = self;
+        let flags = match presence {
+            Some(presence) => Some(staging.send_with::<u8>(stream, pool, presence.len(), |to| {
+                presence.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
+            })?),
+            None => None,
+        };
+        // Nothing is allocated: only what a launch can count limits a step.
+        for part in Step::new(sizes, *channels, times, Some(u64::MAX)).parts(*channels, times) {
+            let Part { channels: [first, last], times: [from, to] } = part;
+            let input = voltages.slice(part.range(times, sizes.inputs))?;
+            let present = match &flags {
+                Some(flags) => Some(flags.slice(from * sizes.inputs..to * sizes.inputs)?),
+                None => None,
+            };
+            let mut output = beams.slice_mut(part.range(times, sizes.beams))?;
+            kernels.beamform_part(stream, first..last, to - from, input, present, &mut output)?;
+        }
+        Ok(())
+    }
+}
+
+/// Memory of at least this length: what is held if it is enough.
+fn room_for<'a, T: bytemuck::Pod>(
+    held: &'a mut Option<Buffer<T>>,
+    device: &Device,
+    length: usize,
+) -> Result<&'a mut Buffer<T>, GpuError> {
+    // The old memory goes before the new one comes, unless it does.
+    match held.take().filter(|buffer| buffer.len() >= length) {
+        Some(buffer) => Ok(held.insert(buffer)),
+        None => Ok(held.insert(Buffer::alloc(device, length)?)),
+    }
+}
+
+/// Elements of a shape.
+fn count(shape: [usize; 3]) -> Option<usize> {
+    shape.into_iter().try_fold(1usize, |product, length| product.checked_mul(length))
+}
+
+fn too_large([channels, times, beams]: [usize; 3]) -> TypesError {
+    TypesError::TooLarge { array: "beams", elements: format!("{channels} x {times} x {beams}") }
+}
