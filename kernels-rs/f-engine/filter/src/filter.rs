@@ -29,10 +29,20 @@ use fringes_device::index::{ctaid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 use fringes_kernels_common::decode::two::Decoder;
 
-pub use fringes_kernel_abi::f_engine::filter::{
-    LEAST_BITS, MOST_BITS, MOST_COLUMNS, PIECE, STRIP, THREADS, blocks, rows, shared_bytes,
-};
-use fringes_kernel_abi::f_engine::filter::{PITCH, SLOTS};
+pub use fringes_kernel_abi::f_engine::filter::{self as abi, PITCH, SLOTS};
+pub use fringes_kernel_abi::f_engine::filter::{LEAST_BITS, MOST_BITS, MOST_COLUMNS, PIECE, STRIP, THREADS, blocks};
+
+/// Rows of samples that a pass of the loop takes.
+///
+/// A function of this crate, as the one below: with those of the other crate in their place the machine code differs.
+pub const fn rows(taps: usize) -> u32 {
+    abi::rows(taps)
+}
+
+/// Bytes of shared memory of a block.
+pub const fn shared_bytes(taps: usize) -> u32 {
+    abi::shared_bytes(taps)
+}
 
 /// Rows of a pass that are copied together, one a warp.
 const WARPS: u32 = THREADS / 32;

@@ -5,7 +5,6 @@ use fringes_channelizer::gpu::FilterShape;
 use fringes_device::{Global, GlobalMut, Kernel};
 use fringes_emulator::{Buffer, GlobalMemory, Launch, Report};
 use fringes_kernels_f_engine_filter as kernels;
-use fringes_kernels_f_engine_filter::filter;
 use fringes_reference::packed::decode;
 use fringes_reference::pfb::pfb_fir;
 use rand::{RngExt, SeedableRng};
