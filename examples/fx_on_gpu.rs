@@ -57,16 +57,12 @@ fn main() -> Result<(), Error> {
     }
     println!("backend {}: {} dumps of {} spectra", backend.name(), dumps.len(), schedule.spectra_per_dump());
     for dump in &dumps {
-        let auto: f64 = (0..CHANNELS).filter_map(|channel| dump.get(channel, 0, 0)).map(|value| value.re as f64).sum();
-        let cross: Complex<f64> = (0..CHANNELS).filter_map(|channel| dump.get(channel, 2, 0)).map(to_float).sum();
+        let auto: f64 = (0..CHANNELS).filter_map(|channel| dump.get(channel, 0, 0)).map(|value| value.re).sum();
+        let cross: Complex<f64> = (0..CHANNELS).filter_map(|channel| dump.get(channel, 2, 0)).sum();
         let (stamp, coherence) = (dump.clock().first_sample, cross.norm() / auto);
         println!("dump at sample {stamp:>8}: coherence of antennas 1 and 0 is {coherence:.3} (a quarter is common)");
     }
     Ok(())
-}
-
-fn to_float(value: Complex<i64>) -> Complex<f64> {
-    Complex::new(value.re as f64, value.im as f64)
 }
 
 /// Noise, of which a quarter of the power is common to all antennas.

@@ -11,7 +11,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fringes::correlator::gpu::mma::{Format, MmaKernel, Order};
+use fringes::correlator::internals::mma::{Format, MmaKernel, Order};
 use fringes::gpu::{Device, GpuError, PtxSet, PtxTarget};
 use fringes::ndarray::Array3;
 use fringes::{Backend, BaselineOrder, Complex, Inputs, Voltages, correlate};

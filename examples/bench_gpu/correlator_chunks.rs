@@ -11,10 +11,10 @@
 use std::time::Instant;
 
 use fringes::backend::{Backend, DeviceArray, PinnedArray};
+use fringes::correlator::Chunk;
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes::correlator::kernels::{CorrelatorKernels, Work};
-use fringes::correlator::Chunk;
 use fringes::types::Rows;
 use fringes::{BaselineOrder, Complex, Correlator, Inputs, Voltages, correlate};
 use fringes_gpu::{Buffer, Timing};
@@ -92,14 +92,14 @@ fn on_device(bench: &mut Bench, source: &Source<u8>, [stations, channels, times]
         });
         timings.push(("direct", timing.map_err(End::failed)?));
     }
-    let timing = bench.time(|_| {
-        kernels.accumulate(&stream, &work, rows.view().cast::<Sample>()?, &mut sums.view_mut(), parts)
-    });
+    let timing =
+        bench.time(|_| kernels.accumulate(&stream, &work, rows.view().cast::<Sample>()?, &mut sums.view_mut(), parts));
     timings.push(("kernels", timing.map_err(End::failed)?));
     let chunk = Rows::from_array(DeviceArray::from(rows.view().cast::<Sample>()?), channels, times, inputs);
     let chunk = chunk.map_err(End::failed)?;
     let backend = Backend::on(bench.device.clone());
-    let correlator = Correlator::<Sample>::new(&backend, inputs, channels).and_then(|correlator| correlator.on(&stream));
+    let correlator =
+        Correlator::<Sample>::new(&backend, inputs, channels).and_then(|correlator| correlator.on(&stream));
     let mut correlator = correlator.map_err(End::failed)?;
     let timing = bench.time(|_| correlator.accumulate(&chunk, 0..times));
     timings.push(("chunk", timing.map_err(End::failed)?));
@@ -208,8 +208,7 @@ fn link(bench: &mut Bench, stations: usize) -> Result<(), End> {
 
     let mut copy = |bench: &Bench| -> Result<f64, End> {
         let array = pinned.array().buffer();
-        let timing =
-            bench.time(|_| target.view_mut().cast::<Sample>()?.copy_from_pinned(&stream, array, ..));
+        let timing = bench.time(|_| target.view_mut().cast::<Sample>()?.copy_from_pinned(&stream, array, ..));
         Ok(timing?.median_ms)
     };
     let before = copy(bench)?;

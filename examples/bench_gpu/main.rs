@@ -59,7 +59,7 @@ use clap::builder::PossibleValuesParser;
 use gpu_report::{End, GpuArguments};
 
 /// Kernels that can be named.
-const KERNELS: [&str; 48] = [
+const KERNELS: [&str; 50] = [
     "channelize",
     "channelize_general",
     "filter",

@@ -117,8 +117,9 @@ fn run(device: &Device, arguments: &Arguments) -> Result<bool, Failure> {
     }
     let mut left: Vec<(String, String)> = Vec::new();
     for target in TARGETS.into_iter().filter(|target| target.runs_on(info.compute_capability)) {
-        let text = KERNELS.get(target).unwrap_or_default();
-        let entries: Vec<String> = fringes_kernel_declaration::KernelDeclaration::all(text)
+        let text = KERNELS.get(target).map_or(Ok(Default::default()), |text| text.read());
+        let text = text.map_err(|error| Failure(error.to_string()))?;
+        let entries: Vec<String> = fringes_kernel_declaration::KernelDeclaration::all(&text)
             .map_err(|error| Failure(error.to_string()))?
             .into_iter()
             .map(|kernel| kernel.name)

@@ -7,8 +7,8 @@ use fringes::backend::{Backend, DeviceArray, DeviceError, PinnedArray, ToHost, U
 use fringes::correlator::{Chunk, DumpSchedule, Integrator, MissingData};
 use fringes::types::Rows;
 use fringes::{
-    BaselineOrder, Complex, Complex4, Correlator, CorrelatorError, Heaps, Inputs, VoltageSample, Visibilities, Voltages,
-    correlate, f16,
+    BaselineOrder, Complex, Complex4, Correlator, CorrelatorError, Heaps, Inputs, Visibilities, VoltageSample,
+    Voltages, correlate, f16,
 };
 use fringes_gpu::Buffer;
 
@@ -150,10 +150,12 @@ fn case<V: Whole>(
                 // On the session's stream, and on one of its own.
                 let gpu = Correlator::<V>::new(&backend, inputs, channels)?;
                 let gpu = if out == Out::Device { gpu.on(&session.stream)? } else { gpu };
-                let pinned = |data: Option<&[V]>| PinnedArray::from_slice(device, data.ok_or(DeviceError::NoKernel {
-                    expected: "standard layout",
-                    actual: "another".into(),
-                })?);
+                let pinned = |data: Option<&[V]>| {
+                    PinnedArray::from_slice(
+                        device,
+                        data.ok_or(DeviceError::NoKernel { expected: "standard layout", actual: "another".into() })?,
+                    )
+                };
                 let Chunks { voltages, heaps, rows } = &chunks;
                 let actual = match (layout, place) {
                     ("voltages", "host") => sum(gpu, voltages, &cuts, out)?,

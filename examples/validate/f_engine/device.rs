@@ -1,6 +1,6 @@
 //! Chunks in device memory to frames there, on one stream and without waiting; several F-engines of one chunk.
 
-use fringes::{Backend, Complex, DeviceArray, DeviceFrames, DeviceSamples, Frames, Heaps, Rows, SampleChunk};
+use fringes::{Backend, Complex, DeviceArray, DeviceSamples, Frames, Heaps, Rows, SampleChunk};
 use fringes_gpu::Buffer;
 
 use super::case::{Case, Fault, packed};
@@ -56,14 +56,14 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
     }
     for ((mut engine, mut queued), case) in engines.into_iter().zip(&cases) {
         queued.extend(engine.flush_on_device()?);
-        let found: Result<Vec<Frames<Heaps<_>>>, _> = queued.iter().map(DeviceFrames::to_host).collect();
+        let found: Result<Vec<Frames<Heaps<_>>>, _> = queued.iter().map(|frames| frames.to_host()).collect();
         let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?.frames;
         if found? != expected {
             return Err(format!("frames of channels {:?} differ", case.range).into());
         }
     }
     rows.extend(to_rows.flush_on_device()?);
-    let found: Result<Vec<Frames<Rows<_>>>, _> = rows.iter().map(DeviceFrames::to_host).collect();
+    let found: Result<Vec<Frames<Rows<_>>>, _> = rows.iter().map(|frames| frames.to_host()).collect();
     let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?.frames;
     let same = |(found, expected): (&Frames<Rows<_>>, &Frames<Heaps<_>>)| {
         let (rows, heaps) = (found.voltages.to_voltages(), expected.voltages.to_voltages());

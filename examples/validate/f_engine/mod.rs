@@ -11,7 +11,9 @@ mod large;
 
 use std::time::Instant;
 
-use fringes::{Backend, Channelized, ChunkFormat, Complex, Complex4, FrameSample, Heaps, SampleFormat, Window, f16};
+use fringes::{
+    Backend, Channelized, ChunkFormat, Complex, Complex4, FrameSample, Frames, Heaps, SampleFormat, Window, f16,
+};
 use ndarray::Array2;
 
 use crate::gpu_report::{End, params};
@@ -246,5 +248,5 @@ fn joined<Q: FrameSample>(channelized: Channelized<Frames<Heaps<Q>>>) -> Result<
     if present.iter().any(|present| !present) {
         heaps = heaps.with_presence(present)?;
     }
-    Ok(Channelized { frames: vec![fringes::Frames { voltages: heaps, spectra_present, saturated }], statistics })
+    Ok(Channelized { frames: vec![Frames { voltages: heaps, spectra_present, saturated }], statistics })
 }

@@ -1,7 +1,7 @@
 //! Chunks: any cut gives the same bits; presence, delays and formats across seams.
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window, channelize_frames};
+use fringes_channelizer::{ChannelizerStream, FEngineBuilder, FrameSample, Window, f_engine};
 use fringes_types::{Complex, Complex4, Inputs, SampleChunk, Samples, f16};
 use ndarray::{Array2, s};
 use proptest::prelude::*;
@@ -105,7 +105,7 @@ proptest! {
                 let samples = case.samples();
                 let one_call = |backend| {
                     let chunk = case.chunk(&samples, 0, case.length);
-                    channelize_frames::<Complex<i8>>(backend, &*chunk, builder.clone())
+                    f_engine::<Complex<i8>>(backend, &*chunk, builder.clone())
                 };
                 prop_assert_eq!(one_call(&limited), one_call(&backend));
             }

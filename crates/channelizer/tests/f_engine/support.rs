@@ -225,12 +225,20 @@ impl Case {
     }
 
     /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the statistics.
-    pub(crate) fn streamed<Q: FrameSample>(&self, backend: &Backend, lengths: &[usize]) -> Channelized<Frames<Heaps<Q>>> {
+    pub(crate) fn streamed<Q: FrameSample>(
+        &self,
+        backend: &Backend,
+        lengths: &[usize],
+    ) -> Channelized<Frames<Heaps<Q>>> {
         self.streamed_by(self.engine(backend), lengths)
     }
 
     /// As [`Case::streamed`], by an F-engine that may hold so much.
-    pub(crate) fn streamed_by<Q: FrameSample>(&self, mut engine: FEngine<Q>, lengths: &[usize]) -> Channelized<Frames<Heaps<Q>>> {
+    pub(crate) fn streamed_by<Q: FrameSample>(
+        &self,
+        mut engine: FEngine<Q>,
+        lengths: &[usize],
+    ) -> Channelized<Frames<Heaps<Q>>> {
         let samples = self.samples();
         let most = engine.memory(self.length, self.chunk(&samples, 0, 0).format()).workspace_bytes;
         let (mut frames, mut from) = (Vec::new(), 0);

@@ -3,10 +3,11 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
+use fringes_channelizer::gpu::Job;
 use fringes_channelizer::gpu::shape::{JOBS, Shape};
 use fringes_channelizer::gpu::tables;
-use fringes_channelizer::gpu::{Job, PADDING_WORDS};
 use fringes_emulator::{Buffer, Element, GlobalMemory};
+use fringes_kernel_abi::f_engine::PADDING_WORDS;
 use fringes_reference::dft::{dft, root_of_unity};
 use fringes_reference::dither::dither;
 use fringes_reference::pfb::pfb_fir;
