@@ -73,9 +73,7 @@ impl<V: VoltageSample, D: HostDump<V>> Machine<V, D> {
 
     fn finish(&mut self) -> Result<Vec<(usize, D)>, String> {
         match self {
-            Self::One(integrator) => {
-                integrator.finish().map(|dump| dump.map(|dump| (0, dump)).into_iter().collect())
-            }
+            Self::One(integrator) => integrator.finish().map(|dump| dump.map(|dump| (0, dump)).into_iter().collect()),
             Self::Several(integrators) => integrators.finish(),
         }
         .map_err(|error| error.to_string())

@@ -1,14 +1,15 @@
-//! Chunks wherever they lie: voltages, heaps and rows on the host, in pinned memory and on the device, dumps on the host and on the device.
+//! Chunks wherever they lie: voltages, heaps and rows on the host, in pinned memory and on the device, dumps on the
+//! host and on the device.
 //!
-//! Every case adds the same ranges of the same numbers on the CPU backend, from voltages on the host, and compares every bit: floats are
-//! whole numbers whose sums are exact on both.
+//! Every case adds the same ranges of the same numbers on the CPU backend, from voltages on the host, and compares
+//! every bit: floats are whole numbers whose sums are exact on both.
 
 use fringes::backend::{Backend, DeviceArray, DeviceError, PinnedArray, ToHost, Uploader};
 use fringes::correlator::{Chunk, DumpSchedule, Integrator, MissingData};
 use fringes::types::Rows;
 use fringes::{
-    BaselineOrder, Complex, Complex4, Correlator, CorrelatorError, Heaps, Inputs, VoltageSample, Visibilities, Voltages,
-    correlate, f16,
+    BaselineOrder, Complex, Complex4, Correlator, CorrelatorError, Heaps, Inputs, Visibilities, VoltageSample,
+    Voltages, correlate, f16,
 };
 use fringes_gpu::Buffer;
 
@@ -150,10 +151,12 @@ fn case<V: Whole>(
                 // On the session's stream, and on one of its own.
                 let gpu = Correlator::<V>::new(&backend, inputs, channels)?;
                 let gpu = if out == Out::Device { gpu.on(&session.stream)? } else { gpu };
-                let pinned = |data: Option<&[V]>| PinnedArray::from_slice(device, data.ok_or(DeviceError::NoKernel {
-                    expected: "standard layout",
-                    actual: "another".into(),
-                })?);
+                let pinned = |data: Option<&[V]>| {
+                    PinnedArray::from_slice(
+                        device,
+                        data.ok_or(DeviceError::NoKernel { expected: "standard layout", actual: "another".into() })?,
+                    )
+                };
                 let Chunks { voltages, heaps, rows } = &chunks;
                 let actual = match (layout, place) {
                     ("voltages", "host") => sum(gpu, voltages, &cuts, out)?,

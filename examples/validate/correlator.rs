@@ -91,7 +91,8 @@ fn correlate(
             let rows = Buffer::from_slice(stream, &rows)?;
             let before = vec![Complex::new(0x5a5a_5a5ai32, -7); count + 1];
             let mut sums = Buffer::from_slice(stream, &before)?;
-            let time_ms = session.time(|| kernels.multiply(stream, &work, rows.view().cast()?, &mut sums.view_mut()))?;
+            let time_ms =
+                session.time(|| kernels.multiply(stream, &work, rows.view().cast()?, &mut sums.view_mut()))?;
             let verdict = compare(&before, &sums.to_vec(stream)?);
             Ok(Outcome { time_ms, value: rate(time_ms), unit: "useful TOPS", against: "the sums before", verdict })
         })?;
@@ -107,8 +108,8 @@ fn correlate(
             kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1)?;
         }
         let actual = sums.to_vec(stream)?;
-        let time_ms = session
-            .time(|| kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1))?;
+        let time_ms =
+            session.time(|| kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1))?;
         let twice = expected.iter().zip(&initial).map(|(sum, start)| start + sum * 2);
         let expected: Vec<_> = twice.chain(initial.last().copied()).collect();
         Ok(Outcome {

@@ -102,11 +102,7 @@ impl Integrated {
     pub(crate) fn new(device: &Device) -> Result<Self, End> {
         let mut host = PinnedBuffer::zeroed(device, HOST_BYTES)?;
         legal_bytes(host.as_mut_slice()?);
-        Ok(Self {
-            device: device.clone(),
-            reduce: ReduceKernels::load(device).map_err(End::failed)?,
-            host,
-        })
+        Ok(Self { device: device.clone(), reduce: ReduceKernels::load(device).map_err(End::failed)?, host })
     }
 
     /// Bytes of a chunk's rows.
