@@ -1,12 +1,14 @@
-//! The X-engine as users call it: chunks on the device through `Correlator` and `CorrelatorKernels` beside direct launches, and `correlate()`
-//! of host arrays as a share of the link.
+//! The X-engine as users call it: chunks on the device through `Correlator` and `CorrelatorKernels` beside direct
+//! launches, and `correlate()` of host arrays as a share of the link.
 //!
-//! `correlate_device`: rows on the device, added to 64-bit sums; `direct` is the launch of a `wgmma` kernel in one part, `kernels` is
-//! `CorrelatorKernels::accumulate`, `chunk` is `Correlator::accumulate` of a `DeviceRows` on the same stream.
+//! `correlate_device`: rows on the device, added to 64-bit sums; `direct` is the launch of a `wgmma` kernel in one
+//! part, `kernels` is `CorrelatorKernels::accumulate`, `chunk` is `Correlator::accumulate` of a `DeviceRows` on the
+//! same stream.
 //!
-//! `correlate_link`: the rate at which `correlate()` takes voltages, from pageable memory (an `ndarray` array) and from pinned memory, with
-//! its dump. The floor is the link, measured before and after each by copies of the same pinned memory. `first` and `second` are calls for 64 inputs,
-//! one channel and 64 spectra; the first one loads the kernels (`--only correlate_link` measures it before anything else is loaded).
+//! `correlate_link`: the rate at which `correlate()` takes voltages, from pageable memory (an `ndarray` array) and from
+//! pinned memory, with its dump. The floor is the link, measured before and after each by copies of the same pinned
+//! memory. `first` and `second` are calls for 64 inputs, one channel and 64 spectra; the first one loads the kernels
+//! (`--only correlate_link` measures it before anything else is loaded).
 
 use std::time::Instant;
 
@@ -31,11 +33,11 @@ const ON_DEVICE: [[usize; 3]; 5] =
 /// Stations whose voltages come over the link.
 const STATIONS: [usize; 4] = [32, 64, 128, 256];
 
-/// Channels of those.
-const CHANNELS: usize = 64;
+/// Stations times channels of those: 64 channels of 64 stations.
+const STATION_CHANNELS: usize = 4096;
 
-/// Bytes of those: 65536 spectra of 64 stations.
-const BYTES: usize = 1 << 30;
+/// Bytes of those, whose sums are few beside them: 131072 spectra.
+const BYTES: usize = 2 << 30;
 
 /// Calls that are timed.
 const CALLS: usize = 10;
@@ -180,8 +182,9 @@ fn latency(bench: &mut Bench) -> Result<(), End> {
 /// `correlate()` from both kinds of host memory.
 fn link(bench: &mut Bench, stations: usize) -> Result<(), End> {
     let inputs = Inputs::new(stations, 2).map_err(End::failed)?;
-    let times = BYTES / (CHANNELS * inputs.len() * size_of::<Sample>());
-    let output = CHANNELS * inputs.triangle_len() * 16;
+    let channels = STATION_CHANNELS / stations;
+    let times = BYTES / (channels * inputs.len() * size_of::<Sample>());
+    let output = channels * inputs.triangle_len() * 16;
     if !bench.fits(&format!("correlate_link, {stations} stations"), BYTES + 4 * output)? {
         return Ok(());
     }
@@ -190,15 +193,15 @@ fn link(bench: &mut Bench, stations: usize) -> Result<(), End> {
     let mut pinned = PinnedArray::<Sample>::zeroed(&bench.device, BYTES / size_of::<Sample>()).map_err(End::failed)?;
     target.view().cast::<Sample>()?.copy_to_pinned(&stream, pinned.buffer_mut(), ..)?;
     let elements = pinned.as_slice().map_err(End::failed)?.to_vec();
-    let data = Array3::from_shape_vec((CHANNELS, times, inputs.len()), elements).map_err(End::failed)?;
+    let data = Array3::from_shape_vec((channels, times, inputs.len()), elements).map_err(End::failed)?;
     let pageable = Voltages::from_checked(data, inputs).map_err(End::failed)?;
-    let pinned = Voltages::from_array(pinned, CHANNELS, times, inputs).map_err(End::failed)?;
+    let pinned = Voltages::from_array(pinned, channels, times, inputs).map_err(End::failed)?;
     let backend = Backend::on(bench.device.clone());
 
     // An autocorrelation and a product of the last channel, by their definition.
     let of = |a: usize, b: usize| -> Complex<i64> {
         let wide = |input: usize| {
-            let last = pageable.data().index_axis_move(ndarray::Axis(0), CHANNELS - 1);
+            let last = pageable.data().index_axis_move(ndarray::Axis(0), channels - 1);
             last.index_axis_move(ndarray::Axis(1), input).mapv(|x| Complex::new(i64::from(x.re), i64::from(x.im)))
         };
         wide(a).iter().zip(&wide(b)).map(|(a, b)| a * b.conj()).sum()
@@ -224,7 +227,7 @@ fn link(bench: &mut Bench, stations: usize) -> Result<(), End> {
             let time_ms = start.elapsed().as_secs_f64() * 1e3;
             let dump = dump.map_err(End::failed)?;
             let row = inputs.triangle_len() - inputs.len();
-            let actual = [dump.data()[(CHANNELS - 1, row + last)], dump.data()[(CHANNELS - 1, row + 1)]];
+            let actual = [dump.data()[(channels - 1, row + last)], dump.data()[(channels - 1, row + 1)]];
             if actual != expected {
                 check = Err(End::failed(format!("{what}: expected {expected:?}, got {actual:?}")));
             }
@@ -246,7 +249,7 @@ fn link(bench: &mut Bench, stations: usize) -> Result<(), End> {
         bench.add(Measured {
             kernel: "correlate_link",
             variant: format!("{stations} stations, {what}"),
-            params: sizes(inputs, CHANNELS, times),
+            params: sizes(inputs, channels, times),
             timing,
             work: BYTES as f64,
             unit: "GB/s",

@@ -1,7 +1,8 @@
-//! Chunks wherever they lie: voltages, heaps and rows on the host, in pinned memory and on the device, dumps on the host and on the device.
+//! Chunks wherever they lie: voltages, heaps and rows on the host, in pinned memory and on the device, dumps on the
+//! host and on the device.
 //!
-//! Every case adds the same ranges of the same numbers on the CPU backend, from voltages on the host, and compares every bit: floats are
-//! whole numbers whose sums are exact on both.
+//! Every case adds the same ranges of the same numbers on the CPU backend, from voltages on the host, and compares
+//! every bit: floats are whole numbers whose sums are exact on both.
 
 use fringes::backend::{Backend, DeviceArray, DeviceError, PinnedArray, ToHost, Uploader};
 use fringes::correlator::{Chunk, DumpSchedule, Integrator, MissingData};

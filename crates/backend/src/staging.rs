@@ -14,8 +14,8 @@ const READ: usize = 1 << 22;
 
 /// Pinned memory in pieces that are used in turn: one is filled while the ones before are copied to the device.
 ///
-/// A piece that comes round waits for its copy, so that the host is never more pieces ahead of the device than there are. Pieces grow as
-/// they have to.
+/// A piece that comes round waits for its copy, so that the host is never more pieces ahead of the device than there
+/// are. Pieces grow as they have to.
 #[derive(Debug)]
 pub struct Staging {
     pieces: Vec<Option<PinnedBuffer<u8>>>,
@@ -51,7 +51,8 @@ impl Staging {
         }
     }
 
-    /// Elements in memory of a pool, through pinned memory, in the order of `stream`. Returns when they are in pinned memory.
+    /// Elements in memory of a pool, through pinned memory, in the order of `stream`. Returns when they are in pinned
+    /// memory.
     ///
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
@@ -65,7 +66,8 @@ impl Staging {
         self.send_with(stream, pool, elements.len(), |to| copy(bytes, to))
     }
 
-    /// `length` elements in memory of a pool that `fill` writes to pinned memory, byte by byte, in the order of `stream`.
+    /// `length` elements in memory of a pool that `fill` writes to pinned memory, byte by byte, in the order of
+    /// `stream`.
     ///
     /// # Errors
     /// As [`Staging::send`].
@@ -84,8 +86,8 @@ impl Staging {
         Ok(sent)
     }
 
-    /// Copies elements of a device to host memory after what `stream` was given before: while a piece is copied from pinned memory by all
-    /// threads, the device fills the next one. Returns when all are there.
+    /// Copies elements of a device to host memory after what `stream` was given before: while a piece is copied from
+    /// pinned memory by all threads, the device fills the next one. Returns when all are there.
     ///
     /// # Errors
     /// [`DeviceError::Length`] if `to` is longer than `from`, [`DeviceError::Gpu`] with what the driver says.

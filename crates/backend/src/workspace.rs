@@ -30,8 +30,8 @@ struct Tools {
     staging: Staging,
 }
 
-/// Pinned memory and a stream for copies, for one call. When it is dropped, the next call on that device gets it: no call allocates pinned
-/// memory once its sizes have come.
+/// Pinned memory and a stream for copies, for one call. When it is dropped, the next call on that device gets it: no
+/// call allocates pinned memory once its sizes have come.
 ///
 /// What was queued may still run then: a piece of pinned memory waits for its copies before it is filled again.
 #[derive(Debug)]
@@ -62,8 +62,8 @@ impl Workspace {
         with(device, |kept| kept.pool.clone())
     }
 
-    /// Gives memory of the pool back to the driver if more than a gibibyte of it is free: for the end of an operation, since it may wait for
-    /// the device.
+    /// Gives memory of the pool back to the driver if more than a gibibyte of it is free: for the end of an operation,
+    /// since it may wait for the device.
     pub fn trim(device: &Device) {
         let pool = Self::pool(device);
         if pool.statistics().free_bytes > KEPT_BYTES {

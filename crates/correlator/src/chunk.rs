@@ -7,8 +7,8 @@ use ndarray::{ArrayView2, ArrayView3, ArrayView4, ArrayView5};
 
 use crate::CorrelatorError;
 
-/// A chunk that everything in this crate takes: [`Voltages`], [`Heaps`] or [`Rows`], with their arrays on the host (`ndarray`), in pinned
-/// memory ([`PinnedArray`]) or on a device ([`DeviceArray`]).
+/// A chunk that everything in this crate takes: [`Voltages`], [`Heaps`] or [`Rows`], with their arrays on the host
+/// (`ndarray`), in pinned memory ([`PinnedArray`]) or on a device ([`DeviceArray`]).
 ///
 /// | chunk | on the CPU | on a GPU |
 /// |---|---|---|

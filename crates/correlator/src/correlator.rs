@@ -28,17 +28,19 @@ pub const MAX_SPECTRA: u64 = (1 << 48) - 1;
 /// # Precision
 /// Integer voltages: exact.
 ///
-/// Float voltages on the CPU: each part of a sum over one call's `S` segments of 8192 spectra is within
-/// `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a| |x_b|` with `u = 2^-24`, and each call adds one rounding of
-/// `2^-53`; see [`fringes_cpu::correlator`]. Of heaps, each piece of whole batches of at most 8192 spectra together is a segment; of rows,
-/// each piece of at most 8192 spectra.
+/// Float voltages on the CPU: each part of a sum over one call's `S` segments of 8192 spectra is within `(129 u / (1 -
+/// 129 u) + (128 + S) 2^-53) sum_t |x_a| |x_b|` with `u = 2^-24`, and each call adds one rounding of `2^-53`; see
+/// [`fringes_cpu::correlator`]. Of heaps, each piece of whole batches of at most 8192 spectra together is a segment; of
+/// rows, each piece of at most 8192 spectra.
 ///
-/// Float voltages on a GPU: sums of at most 8192 spectra are f32, within what [`kernels`] states, added up in f64 (`2^-53` each).
+/// Float voltages on a GPU: sums of at most 8192 spectra are f32, within what [`kernels`] states, added up in f64
+/// (`2^-53` each).
 ///
 /// # Order
-/// On a GPU all work is queued on one stream: the correlator's own, or the caller's ([`Correlator::on`]). For chunks on the device nothing
-/// waits. For chunks on the host, [`Correlator::accumulate`] returns when the host's array may be used again; of one in pinned memory that
-/// is at once, and changing it waits. So a failure of the GPU may be reported by a later call, at the latest by the dump.
+/// On a GPU all work is queued on one stream: the correlator's own, or the caller's ([`Correlator::on`]). For chunks on
+/// the device nothing waits. For chunks on the host, [`Correlator::accumulate`] returns when the host's array may be
+/// used again; of one in pinned memory that is at once, and changing it waits. So a failure of the GPU may be reported
+/// by a later call, at the latest by the dump.
 ///
 /// These bounds hold where products neither overflow nor underflow: products of f32 voltages and their sums over a
 /// segment are f32, so that magnitudes below about 1e-19 lose digits and vanish (1e-30 gives 0), and above about 1e19,
@@ -86,8 +88,8 @@ impl<V: VoltageSample> Correlator<V> {
     ///
     /// # Errors
     /// [`TypesError::Empty`] without channels, [`TypesError::TooLarge`] if the sums do not fit memory,
-    /// [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step ([`Correlator::memory`]), [`DeviceError::Gpu`] if the
-    /// sums do not fit a GPU's memory.
+    /// [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step ([`Correlator::memory`]),
+    /// [`DeviceError::Gpu`] if the sums do not fit a GPU's memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
@@ -109,10 +111,11 @@ impl<V: VoltageSample> Correlator<V> {
     /// | CPU | every thread's of the rayon pool | one thread's with the shortest block of time |
     /// | GPU | pieces of the chunk in pinned and in device memory, and their rows | one row of time of one channel |
     ///
-    /// A limit in between ([`Backend::with_memory_limit`]) makes blocks and pieces shorter; the result is the same. Heaps and rows need a
-    /// copy of a piece of their own on the CPU: a limit that is too small for that is an error which says how much it takes. Sums that are
-    /// divided in time, where channels alone would not fill a GPU, and dumps in another form than the sums' come on top of the output. Process-wide
-    /// pools keep up to a gibibyte of a device's memory for the next call, and pinned memory of the largest pieces so far.
+    /// A limit in between ([`Backend::with_memory_limit`]) makes blocks and pieces shorter; the result is the same.
+    /// Heaps and rows need a copy of a piece of their own on the CPU: a limit that is too small for that is an error
+    /// which says how much it takes. Sums that are divided in time, where channels alone would not fill a GPU, and
+    /// dumps in another form than the sums' come on top of the output. Process-wide pools keep up to a gibibyte of a
+    /// device's memory for the next call, and pinned memory of the largest pieces so far.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`] for a format without kernels on a backend that is a GPU and nothing else.
@@ -128,10 +131,12 @@ impl<V: VoltageSample> Correlator<V> {
         })
     }
 
-    /// Does all work on a stream of the caller's, after what was queued so far; it is queued there in the order of the calls.
+    /// Does all work on a stream of the caller's, after what was queued so far; it is queued there in the order of the
+    /// calls.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`] if the correlator is on the CPU or on another device, [`DeviceError::Gpu`] with what the driver says.
+    /// [`DeviceError::WrongDevice`] if the correlator is on the CPU or on another device, [`DeviceError::Gpu`] with
+    /// what the driver says.
     pub fn on(mut self, stream: &Stream) -> Result<Self, CorrelatorError> {
         self.set_stream(stream)?;
         Ok(self)
@@ -167,20 +172,21 @@ impl<V: VoltageSample> Correlator<V> {
         self.spectra
     }
 
-    /// Adds the products of the spectra `times` of a chunk, wherever it lies. Inputs that are absent at a time, and heaps that are absent,
-    /// count as zero; the chunk is not changed. Of heaps, whole batches alone can be added.
+    /// Adds the products of the spectra `times` of a chunk, wherever it lies. Inputs that are absent at a time, and
+    /// heaps that are absent, count as zero; the chunk is not changed. Of heaps, whole batches alone can be added.
     ///
     /// The first spectrum that is accumulated stamps the integration.
     ///
     /// # Errors
-    /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk does
-    /// not fit; [`CorrelatorError::CutHeaps`] for a range that begins or ends inside a batch; [`CorrelatorError::Frequencies`],
-    /// [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if it does not continue what was accumulated before;
-    /// [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`]; [`DeviceError::WrongDevice`] for a chunk on a device that is not the
-    /// correlator's, [`DeviceError::Alignment`] for one that begins where no kernel can read it, [`DeviceError::Gpu`] for memory of other
-    /// software that is not there any more or ends early; [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step of
-    /// such heaps or rows. Nothing is accumulated then, and nothing is launched. Another [`DeviceError::Gpu`] is a failure of the GPU: the
-    /// sums since the last dump are lost then.
+    /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`] (channels), [`CorrelatorError::TimeRange`] if the chunk
+    /// does not fit; [`CorrelatorError::CutHeaps`] for a range that begins or ends inside a batch;
+    /// [`CorrelatorError::Frequencies`], [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::SampleRate`] if it
+    /// does not continue what was accumulated before; [`CorrelatorError::TooManySpectra`] past [`MAX_SPECTRA`];
+    /// [`DeviceError::WrongDevice`] for a chunk on a device that is not the correlator's, [`DeviceError::Alignment`]
+    /// for one that begins where no kernel can read it, [`DeviceError::Gpu`] for memory of other software that is not
+    /// there any more or ends early; [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step of
+    /// such heaps or rows. Nothing is accumulated then, and nothing is launched. Another [`DeviceError::Gpu`] is a
+    /// failure of the GPU: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, chunk: &impl Chunk<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
         let (about, place) = (chunk.description(), chunk.place());
         self.check(&about)?;
@@ -249,12 +255,12 @@ impl<V: VoltageSample> Correlator<V> {
         Ok(())
     }
 
-    /// The sums since the last dump on the host, and starts again from zero. Nothing accumulated gives zeros with no valid sample,
-    /// on default axes.
+    /// The sums since the last dump on the host, and starts again from zero. Nothing accumulated gives zeros with no
+    /// valid sample, on default axes.
     ///
     /// # Errors
-    /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if there is no memory for
-    /// new sums; nothing is lost then. [`DeviceError::Gpu`] if the GPU failed at any of what was accumulated.
+    /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if there is no memory
+    /// for new sums; nothing is lost then. [`DeviceError::Gpu`] if the GPU failed at any of what was accumulated.
     pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
         let zero = zero_counts(self.inputs)?;
@@ -268,7 +274,8 @@ impl<V: VoltageSample> Correlator<V> {
         Ok(if order == of { dump } else { dump.reordered(order)? })
     }
 
-    /// As [`Correlator::dump`], on the correlator's device: added up and brought into their order in the order of the stream; nothing waits.
+    /// As [`Correlator::dump`], on the correlator's device: added up and brought into their order in the order of the
+    /// stream; nothing waits.
     ///
     /// # Errors
     /// As [`Correlator::dump`]; [`DeviceError::WrongDevice`] if the correlator is on the CPU.
@@ -326,7 +333,8 @@ impl<V: VoltageSample> Correlator<V> {
 }
 
 impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
-    /// The sums since the last dump in 32 bits on the host, clamped and counted ([`Dump32`]), and starts again from zero.
+    /// The sums since the last dump in 32 bits on the host, clamped and counted ([`Dump32`]), and starts again from
+    /// zero.
     ///
     /// # Errors
     /// As [`Correlator::dump`].
@@ -437,17 +445,19 @@ pub(crate) fn check_axes(
 
 /// Correlates a whole chunk: `V[a][b] = sum_t x_a(t) conj(x_b(t))` for every channel, to the host.
 ///
-/// Shapes: voltages `[channel][time][input]`, or heaps, or rows; visibilities `[channel][baseline]` in the given order. Inputs that are
-/// absent at a time count as zero there; [`Visibilities::valid_samples`] says how many spectra each baseline has.
+/// Shapes: voltages `[channel][time][input]`, or heaps, or rows; visibilities `[channel][baseline]` in the given order.
+/// Inputs that are absent at a time count as zero there; [`Visibilities::valid_samples`] says how many spectra each
+/// baseline has.
 ///
-/// The backend says where chunks on the host are correlated; one on a device is correlated there, whatever the backend is.
+/// The backend says where chunks on the host are correlated; one on a device is correlated there, whatever the backend
+/// is.
 ///
 /// # Precision
 /// As [`Correlator`]. The backend's memory limit splits the work by time and does not change the result.
 ///
 /// # Errors
-/// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit memory; else as
-/// [`Correlator::new`] and [`Correlator::accumulate`].
+/// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::TooLarge`] if the sums do not fit
+/// memory; else as [`Correlator::new`] and [`Correlator::accumulate`].
 pub fn correlate<V: VoltageSample>(
     backend: &Backend,
     chunk: &impl Chunk<V>,

@@ -96,7 +96,8 @@ impl Dump32 {
 }
 
 impl DeviceDump32 {
-    /// Number of visibilities that did not fit 32 bits, one per complex value, on the device. Marked ones are not counted.
+    /// Number of visibilities that did not fit 32 bits, one per complex value, on the device. Marked ones are not
+    /// counted.
     pub fn saturated_array(&self) -> &DeviceArray<'static, u64> {
         &self.saturated
     }

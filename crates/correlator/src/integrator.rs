@@ -13,24 +13,26 @@ use crate::{Chunk, Correlator, CorrelatorError, Dump, DumpSchedule, MissingData}
 
 /// Sums a stream of chunks into dumps that are aligned to whole multiples of [`DumpSchedule::timestamp_difference`].
 ///
-/// Chunks are voltages, heaps or rows, on the host, in pinned memory or on a device ([`Chunk`]), and may have any length; a dump may begin
-/// and end inside one. Every dump covers [`DumpSchedule::spectra_per_dump`] spectra ([`Visibilities::times`]) and is stamped with a whole
-/// multiple of the timestamp difference. Spectra that never came count as not valid: before the first chunk, between chunks, and
-/// after the last one. A dump that lies wholly inside a gap is produced too, with no valid sample at all.
+/// Chunks are voltages, heaps or rows, on the host, in pinned memory or on a device ([`Chunk`]), and may have any
+/// length; a dump may begin and end inside one. Every dump covers [`DumpSchedule::spectra_per_dump`] spectra
+/// ([`Visibilities::times`]) and is stamped with a whole multiple of the timestamp difference. Spectra that never came
+/// count as not valid: before the first chunk, between chunks, and after the last one. A dump that lies wholly inside a
+/// gap is produced too, with no valid sample at all.
 ///
 /// Heaps must be as long as the schedule's and begin less than a spectrum after a whole multiple of its
 /// [`DumpSchedule::heap_timestamp_step`], so that dump boundaries lie between batches.
 ///
-/// Dumps are [`Visibilities`] of 64 bits, or [`Dump32`](crate::Dump32) after [`Integrator::in_32_bits`]; on the host, or on the device after
-/// [`Integrator::dumps_on_device`]. Where they lie is said beforehand, and not by chunks: a dump may be completed by chunks of either place,
-/// and the last one by none. For several integration lengths of one stream
+/// Dumps are [`Visibilities`] of 64 bits, or [`Dump32`](crate::Dump32) after [`Integrator::in_32_bits`]; on the host,
+/// or on the device after [`Integrator::dumps_on_device`]. Where they lie is said beforehand, and not by chunks: a dump
+/// may be completed by chunks of either place, and the last one by none. For several integration lengths of one stream
 /// there is [`IntegratorSet`](crate::IntegratorSet).
 ///
 /// # Precision
 /// As [`Correlator`]: exact for integers, wherever chunks are cut.
 ///
 /// # Order
-/// As [`Correlator`]: with chunks and dumps on a device, all work is queued on one stream ([`Integrator::on`]) and nothing waits.
+/// As [`Correlator`]: with chunks and dumps on a device, all work is queued on one stream ([`Integrator::on`]) and
+/// nothing waits.
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, Integrator};
@@ -133,8 +135,8 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
         Ok(self)
     }
 
-    /// Sets how many empty dumps one gap may make (64 unless set). A longer gap is an error, so that a broken sample counter
-    /// does not fill the memory; [`Integrator::finish`] and going on leaves any gap out.
+    /// Sets how many empty dumps one gap may make (64 unless set). A longer gap is an error, so that a broken sample
+    /// counter does not fill the memory; [`Integrator::finish`] and going on leaves any gap out.
     pub fn with_longest_gap(mut self, empty_dumps: u64) -> Self {
         self.stream.set_longest_gap(empty_dumps);
         self
@@ -154,14 +156,16 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     ///
     /// # Errors
     /// [`CorrelatorError::Inputs`], [`TypesError::Dimension`](fringes_types::TypesError::Dimension) (channels),
-    /// [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::Frequencies`], [`CorrelatorError::SampleRate`] if the chunk is
-    /// of another stream or schedule; [`CorrelatorError::SpectraPerHeap`] and [`CorrelatorError::HeapStamp`] if heaps do not fit the
-    /// schedule; [`CorrelatorError::Backward`] and [`CorrelatorError::Misaligned`] if it starts before the end of the last chunk or
-    /// off its grid; [`CorrelatorError::Gap`] if the gap is too long; [`CorrelatorError::SampleCounter`] if stamps pass 2^64;
-    /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) and others if the chunk lies where the integrator cannot read
-    /// it, as [`Correlator::accumulate`]. The integrator is as before then. Only [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge), no memory for a dump,
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) (heaps) and [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) may leave the chunk half
-    /// added.
+    /// [`CorrelatorError::SpectrumSpacing`], [`CorrelatorError::Frequencies`], [`CorrelatorError::SampleRate`] if the
+    /// chunk is of another stream or schedule; [`CorrelatorError::SpectraPerHeap`] and [`CorrelatorError::HeapStamp`]
+    /// if heaps do not fit the schedule; [`CorrelatorError::Backward`] and [`CorrelatorError::Misaligned`] if it starts
+    /// before the end of the last chunk or off its grid; [`CorrelatorError::Gap`] if the gap is too long;
+    /// [`CorrelatorError::SampleCounter`] if stamps pass 2^64;
+    /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) and others if the chunk lies where the
+    /// integrator cannot read it, as [`Correlator::accumulate`]. The integrator is as before then. Only
+    /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge), no memory for a dump,
+    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) (heaps) and
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) may leave the chunk half added.
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<D>, CorrelatorError> {
         let (mut dumps, form) = (Vec::new(), self.form);
         self.stream.push(chunk, &mut |correlator| {
@@ -176,8 +180,8 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     /// The next chunk then starts a new stream at any time, also after an error.
     ///
     /// # Errors
-    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU failed, [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge)
-    /// without memory for the dump. It is lost then.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) if the GPU failed,
+    /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) without memory for the dump. It is lost then.
     pub fn finish(&mut self) -> Result<Option<D>, CorrelatorError> {
         let (mut last, form) = (None, self.form);
         self.stream.finish(&mut |correlator| {

@@ -1,14 +1,15 @@
 //! Several integration lengths of one stream, correlated once.
 //!
-//! The stream is correlated in *units*, the longest length that divides all of them, and a longer sum is made of shorter ones. For
-//! lengths of 2, 6, 9 and 12 heaps the unit is one heap long:
+//! The stream is correlated in *units*, the longest length that divides all of them, and a longer sum is made of
+//! shorter ones. For lengths of 2, 6, 9 and 12 heaps the unit is one heap long:
 //!
 //! ```text
 //! unit of 1 ──┬──> 2 ───> 6 ───> 12      each sum is added to the next longer ones that it divides,
 //!             └──> 9                     when it is complete: 1 + 1/2 + 1/6 additions a heap, and 1 for the 9
 //! ```
 //!
-//! All boundaries are whole multiples of lengths from sample 0 on, so that where a longer sum ends a shorter one that divides it ends too.
+//! All boundaries are whole multiples of lengths from sample 0 on, so that where a longer sum ends a shorter one that
+//! divides it ends too.
 
 use std::marker::PhantomData;
 
@@ -22,14 +23,14 @@ use crate::dump::{Form, HostDump};
 use crate::stream::DumpStream;
 use crate::{Chunk, Correlator, CorrelatorError, Dump32, DumpSchedule, MissingData};
 
-/// Sums a stream of chunks into dumps of several lengths at once. Each is what an [`Integrator`](crate::Integrator) of its schedule gives,
-/// at the cost of correlating once.
+/// Sums a stream of chunks into dumps of several lengths at once. Each is what an [`Integrator`](crate::Integrator) of
+/// its schedule gives, at the cost of correlating once.
 ///
 /// The schedules have the spacing of spectra and the length of heaps in common.
 ///
 /// # Precision
-/// Integers: exact, so the same bits as integrators of their own. Float voltages: as [`Correlator`], and each sum that is added to a
-/// longer one adds a rounding of `2^-53` in each part.
+/// Integers: exact, so the same bits as integrators of their own. Float voltages: as [`Correlator`], and each sum that
+/// is added to a longer one adds a rounding of `2^-53` in each part.
 ///
 /// ```
 /// use fringes_correlator::{DumpSchedule, IntegratorSet};
@@ -101,7 +102,8 @@ impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
         IntegratorSet { stream, schedules, levels, form: Form { missing, ..form }, dump: PhantomData }
     }
 
-    /// Does all work on a stream of the caller's: [`Correlator::on`]. Sums of every unit come to the host, which waits for them.
+    /// Does all work on a stream of the caller's: [`Correlator::on`]. Sums of every unit come to the host, which waits
+    /// for them.
     ///
     /// # Errors
     /// As there.
@@ -142,8 +144,8 @@ impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
         self.stream.next_sample()
     }
 
-    /// Adds a chunk, and gives the dumps that it completes, each with the index of its schedule: in order of the times at which they
-    /// end, and shorter ones first.
+    /// Adds a chunk, and gives the dumps that it completes, each with the index of its schedule: in order of the times
+    /// at which they end, and shorter ones first.
     ///
     /// # Errors
     /// As [`Integrator::push`](crate::Integrator::push).
@@ -154,7 +156,8 @@ impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
         Ok(dumps)
     }
 
-    /// The dumps that the stream ended in, their rest counted as not valid; none of a schedule that ended at a dump's end.
+    /// The dumps that the stream ended in, their rest counted as not valid; none of a schedule that ended at a dump's
+    /// end.
     ///
     /// The next chunk then starts a new stream at any time.
     ///

@@ -9,15 +9,16 @@
 //! | [`Dump32`] | 64-bit visibilities | 32-bit ones, clamped and counted, missing data marked if wanted |
 //! | [`kernels::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
 //!
-//! Chunks are [`Voltages`](fringes_types::Voltages), [`Heaps`](fringes_types::Heaps) or [`Rows`](fringes_types::Rows), on the host, in pinned
-//! memory or on a device ([`Chunk`]). Those on the host are correlated on the backend that is given, those on a device there. Integer results are the same bits on a GPU and the CPU; those of floats are within the
-//! bounds that [`Correlator`] states. On a GPU, dumps are summed over parts of the time, brought into their order and, in 32 bits, clamped,
-//! counted and marked before they are read back.
+//! Chunks are [`Voltages`](fringes_types::Voltages), [`Heaps`](fringes_types::Heaps) or [`Rows`](fringes_types::Rows),
+//! on the host, in pinned memory or on a device ([`Chunk`]). Those on the host are correlated on the backend that is
+//! given, those on a device there. Integer results are the same bits on a GPU and the CPU; those of floats are within
+//! the bounds that [`Correlator`] states. On a GPU, dumps are summed over parts of the time, brought into their order
+//! and, in 32 bits, clamped, counted and marked before they are read back.
 //!
-//! Voltages are `[channel][time][input]` of 4-bit or 8-bit integers, f16 or f32; visibilities are `[channel][baseline]` in
-//! one of the orders of [`BaselineOrder`](fringes_types::BaselineOrder). Integer voltages give exact 64-bit integers; float
-//! voltages give f64 within a stated bound ([`Correlator`]). Missing data is a value: each baseline carries the number of
-//! spectra at which both of its inputs were present.
+//! Voltages are `[channel][time][input]` of 4-bit or 8-bit integers, f16 or f32; visibilities are `[channel][baseline]`
+//! in one of the orders of [`BaselineOrder`](fringes_types::BaselineOrder). Integer voltages give exact 64-bit
+//! integers; float voltages give f64 within a stated bound ([`Correlator`]). Missing data is a value: each baseline
+//! carries the number of spectra at which both of its inputs were present.
 //!
 //! ```
 //! use fringes_correlator::{Dump32, DumpSchedule, Integrator, MissingData, correlate};

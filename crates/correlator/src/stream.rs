@@ -129,7 +129,8 @@ impl<V: VoltageSample> DumpStream<V> {
         if expected != actual as u64 {
             return Err(CorrelatorError::SpectraPerHeap { expected, actual });
         }
-        // All spectra of a batch are of one dump if the first stamp is less than a spectrum behind a whole multiple of the step.
+        // All spectra of a batch are of one dump if the first stamp is less than a spectrum behind a whole multiple of
+        // the step.
         let (step, actual) = (self.schedule.heap_timestamp_step(), about.clock.first_sample);
         if actual % step >= self.schedule.samples_between_spectra() {
             return Err(CorrelatorError::HeapStamp { step, actual });
@@ -137,7 +138,8 @@ impl<V: VoltageSample> DumpStream<V> {
         Ok(())
     }
 
-    /// Number of spectra missing before a chunk that starts at `first`: since the last chunk, or since the start of the dump.
+    /// Number of spectra missing before a chunk that starts at `first`: since the last chunk, or since the start of the
+    /// dump.
     fn check_start(&self, first: u64) -> Result<u64, CorrelatorError> {
         let spacing = self.schedule.samples_between_spectra();
         let Some(place) = self.place else {

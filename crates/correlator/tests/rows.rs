@@ -1,4 +1,5 @@
-//! Rows, the correlator's own layout, on the CPU: the same sums as the voltages that they are made of, held to the reference.
+//! Rows, the correlator's own layout, on the CPU: the same sums as the voltages that they are made of, held to the
+//! reference.
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
 use fringes_backend::{Backend, DeviceError};

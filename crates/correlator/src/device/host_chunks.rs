@@ -1,4 +1,5 @@
-//! Chunks on the host and in pinned memory: cut into pieces that go to the device one after the other, each correlated while others come.
+//! Chunks on the host and in pinned memory: cut into pieces that go to the device one after the other, each correlated
+//! while others come.
 
 use std::ops::Range;
 
@@ -104,8 +105,8 @@ struct Slot<V> {
 }
 
 impl<V: VoltageSample> DeviceSums<V> {
-    /// Adds the products of the spectra `range` of a chunk; flags are those of its layout, of the whole chunk. Returns when the array may
-    /// be used again.
+    /// Adds the products of the spectra `range` of a chunk; flags are those of its layout, of the whole chunk. Returns
+    /// when the array may be used again.
     pub(crate) fn add_host_chunk(
         &mut self,
         about: &Description<'_>,

@@ -49,8 +49,8 @@ pub(crate) fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: u
 /// 64-bit sums on a device.
 ///
 /// # Layout
-/// `[part][channel][baseline]`: times in parts where channels and tiles alone would not fill the device. What is not of all channels
-/// is added to the first part.
+/// `[part][channel][baseline]`: times in parts where channels and tiles alone would not fill the device. What is not of
+/// all channels is added to the first part.
 #[derive(Debug)]
 pub(crate) struct DeviceSums<V: VoltageSample> {
     kernels: CorrelatorKernels<V>,
@@ -145,7 +145,8 @@ impl<V: VoltageSample> DeviceSums<V> {
         self.kernels.accumulate(stream, work, samples, &mut sums, 1)
     }
 
-    /// Copies flags to the device in the order of the stream. The host waits if more than [`FLAG_PIECES`] chunks' are on their way.
+    /// Copies flags to the device in the order of the stream. The host waits if more than [`FLAG_PIECES`] chunks' are
+    /// on their way.
     fn send_flags(&mut self, flags: ArrayView2<'_, bool>) -> Result<Buffer<u8>, CorrelatorError> {
         let fill = |to: &mut [u8]| flags.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
         Ok(self.flags.send_with(&self.stream, &self.pool, flags.len(), fill)?)
@@ -257,7 +258,8 @@ impl<V: VoltageSample> DeviceSums<V> {
         self.reduce.clamp(&self.stream, reduction, sums, &mut out.view_mut(), clamp)
     }
 
-    /// Takes the sums in 32 bits and an order, and starts again from zero. `affected` says which baselines of the triangle miss data.
+    /// Takes the sums in 32 bits and an order, and starts again from zero. `affected` says which baselines of the
+    /// triangle miss data.
     pub(crate) fn take32(
         &mut self,
         order: BaselineOrder,

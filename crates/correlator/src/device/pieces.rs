@@ -1,18 +1,19 @@
 //! How a chunk on the host is cut into the pieces that go to a device one after the other.
 //!
-//! The time of a chunk is counted in *granules*: rows of 128 bytes of voltages and rows, batches of heaps. A piece is some channels of some
-//! granules, at most [`PIECE_BYTES`]. While one is copied to pinned memory, others are on the link, packed and correlated: so many pieces
-//! of pinned memory and of device memory are taken at once, [`Cutting::slots`] of each.
+//! The time of a chunk is counted in *granules*: rows of 128 bytes of voltages and rows, batches of heaps. A piece is
+//! some channels of some granules, at most [`PIECE_BYTES`]. While one is copied to pinned memory, others are on the
+//! link, packed and correlated: so many pieces of pinned memory and of device memory are taken at once,
+//! [`Cutting::slots`] of each.
 //!
-//! Pieces have many granules before they have many channels, up to [`GOOD_TIMES`] times, so that sums are read and written seldom, and
-//! then all channels if they can. Sums that are divided in parts are of all channels.
+//! Pieces have many granules before they have many channels, up to [`GOOD_TIMES`] times, so that sums are read and
+//! written seldom, and then all channels if they can. Sums that are divided in parts are of all channels.
 
 use std::ops::Range;
 
 use fringes_types::{SampleFormat, VoltageSample};
 
-/// Most bytes of a piece: as short as the link is still used well, since the first one waits for its copy by the host, and the last one's
-/// products for nothing.
+/// Most bytes of a piece: as short as the link is still used well, since the first one waits for its copy by the host,
+/// and the last one's products for nothing.
 pub(crate) const PIECE_BYTES: u64 = 16 << 20;
 
 /// Pieces of pinned memory and of device memory that are used in turn, where memory allows it.
@@ -21,8 +22,8 @@ const SLOTS: u64 = 3;
 /// Times of a piece that are worth more than another channel.
 const GOOD_TIMES: usize = 4096;
 
-/// Most times of a launch, a whole number of rows: those that 32-bit sums of every integer format allow, and fewer of floats, whose sums in
-/// a launch are f32.
+/// Most times of a launch, a whole number of rows: those that 32-bit sums of every integer format allow, and fewer of
+/// floats, whose sums in a launch are f32.
 pub(crate) const fn step_times(format: SampleFormat) -> usize {
     match format {
         SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => 65536,
@@ -76,7 +77,8 @@ pub struct Cutting {
     pub slots: usize,
 }
 
-/// Sizes of pieces of so many channels and granules within a limit of memory; `None` if no piece fits it. `whole` asks for all channels.
+/// Sizes of pieces of so many channels and granules within a limit of memory; `None` if no piece fits it. `whole` asks
+/// for all channels.
 pub fn cut(granule: Granule, channels: usize, granules: usize, whole: bool, limit: Option<u64>) -> Option<Cutting> {
     let limit = limit.unwrap_or(u64::MAX);
     let slots = (1..=SLOTS).rev().find(|&slots| granule.memory(1, 1, slots) <= limit)?;

@@ -24,6 +24,9 @@ pub(super) const PARTS: [usize; 11] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64];
 /// What beginning and ending a part costs, in steps.
 const PART_STEPS: usize = 4;
 
+/// Sizes whose choices are kept.
+const SIZES: usize = 1 << 12;
+
 /// A kernel with its entries that overwrite sums and that add to them.
 #[derive(Debug, Clone)]
 pub(super) enum Loaded {
@@ -128,6 +131,9 @@ impl Kernels {
     pub(super) fn choose(&self, work: &Work, most_parts: usize) -> Chosen {
         let key = (work.size(), most_parts);
         let mut all = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SIZES {
+            all.clear();
+        }
         *all.entry(key).or_insert_with(|| self.known(work, most_parts))
     }
 
@@ -155,7 +161,8 @@ impl Kernels {
         }
     }
 
-    /// The kernel that is taken where nothing is known: of compute capability 9.0 where it has one that can read the samples.
+    /// The kernel that is taken where nothing is known: of compute capability 9.0 where it has one that can read the
+    /// samples.
     pub(super) fn preferred(&self, work: &Work) -> usize {
         let inputs = self.inputs.len();
         let is_preferred = |loaded: &Loaded| match loaded {
@@ -233,8 +240,8 @@ pub(super) fn mma_format(format: SampleFormat) -> Option<Format> {
     }
 }
 
-/// The kernels that take these inputs: all of compute capability 9.0 where that is the target, and then of the others the one that is taken for
-/// what those cannot read; else all others.
+/// The kernels that take these inputs: all of compute capability 9.0 where that is the target, and then of the others
+/// the one that is taken for what those cannot read; else all others.
 fn integer_kernels(
     device: &Device,
     target: PtxTarget,

@@ -6,8 +6,8 @@
 //! | [`CorrelatorKernels`] | rows, or heaps as they are | sums of products |
 //! | [`ReduceKernels`] | sums in parts | dumps: any order of baselines, 64 or 32 bits |
 //!
-//! [`correlate`](crate::correlate), [`Correlator`](crate::Correlator) and the integrators are made of these. Software that has its data on the
-//! device already gives chunks on a device to those, or calls the kernels itself:
+//! [`correlate`](crate::correlate), [`Correlator`](crate::Correlator) and the integrators are made of these. Software
+//! that has its data on the device already gives chunks on a device to those, or calls the kernels itself:
 //!
 //! ```no_run
 //! use fringes_correlator::kernels::{CorrelatorKernels, PackKernels, Work};
@@ -22,8 +22,10 @@
 //! let layout = VoltageShape { channels: 128, times: 4096, inputs: inputs.len() };
 //! let work = Work::rows(layout.channels, layout.times);
 //! let voltages = Buffer::<Complex<i8>>::zeroed(&stream, layout.samples()?)?; // [channel][time][input]
-//! let mut rows = Buffer::<Complex<i8>>::alloc(&device, work.samples::<Complex<i8>>(inputs)?)?; // [channel][time / 64][input][64]
-//! let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, layout.channels * inputs.triangle_len())?; // [channel][baseline]
+//! // [channel][time / 64][input][64]
+//! let mut rows = Buffer::<Complex<i8>>::alloc(&device, work.samples::<Complex<i8>>(inputs)?)?;
+//! // [channel][baseline]
+//! let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, layout.channels * inputs.triangle_len())?;
 //! pack.pack(&stream, layout, 0..layout.times, voltages.view(), None, &mut rows.view_mut().cast()?)?;
 //! kernels.accumulate(&stream, &work, rows.view(), &mut sums.view_mut(), 1)?;
 //! let visibilities = sums.to_vec(&stream)?; // waits for the stream
@@ -32,14 +34,16 @@
 //! ```
 //!
 //! # Precision
-//! Integers: exact. A launch sums 32-bit numbers in each part of the time, [`CorrelatorKernels::most_times`] of them at most, and adds them to
-//! 64-bit sums.
+//! Integers: exact. A launch sums 32-bit numbers in each part of the time, [`CorrelatorKernels::most_times`] of them at
+//! most, and adds them to 64-bit sums.
 //!
-//! f16: products are exact, and a part of a sum over `T` times of a launch is within `6 (T + 16) 2^-23 sum_t |x_a| |x_b|`, or
-//! `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all roundings go one way; sums of launches are added in f64.
+//! f16: products are exact, and a part of a sum over `T` times of a launch is within `6 (T + 16) 2^-23 sum_t |x_a|
+//! |x_b|`, or `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all roundings go one way; sums of launches are added
+//! in f64.
 //!
-//! f32: products in three times tf32. For noise of `T` times, in units of `2^-24 sqrt(V_aa V_bb)`, the standard deviation is at most
-//! `sqrt(min(T, 1024) / 4 / ceil(T / 1024)) / 3`; `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` at `T = 65536`.
+//! f32: products in three times tf32. For noise of `T` times, in units of `2^-24 sqrt(V_aa V_bb)`, the standard
+//! deviation is at most `sqrt(min(T, 1024) / 4 / ceil(T / 1024)) / 3`; `|dV_ab| <= 1e-6 sqrt(V_aa V_bb)` at `T =
+//! 65536`.
 
 mod choose;
 pub(crate) mod float;
@@ -70,15 +74,16 @@ pub use self::work::Work;
 use crate::CorrelatorError;
 use crate::layout::product;
 
-/// The kernels that correlate voltages of a format and some inputs on one device. Cheap to clone and to load again: the process keeps them.
+/// The kernels that correlate voltages of a format and some inputs on one device. Cheap to clone and to load again: the
+/// process keeps them.
 ///
-/// Every operation but [`CorrelatorKernels::tune`] is queued on a stream and returns at once; nothing is allocated. Sizes and buffers are
-/// checked before anything is queued.
+/// Every operation but [`CorrelatorKernels::tune`] is queued on a stream and returns at once; nothing is allocated.
+/// Sizes and buffers are checked before anything is queued.
 ///
 /// # Parts
-/// Where channels alone would not fill the device, the time is divided into parts, each with sums of its own. Sums that are added to are
-/// `[part][channel][baseline]` of [`CorrelatorKernels::most_parts`] parts or fewer; a launch adds to as many of the first ones as are best for
-/// its size. [`ReduceKernels`] add them up.
+/// Where channels alone would not fill the device, the time is divided into parts, each with sums of its own. Sums that
+/// are added to are `[part][channel][baseline]` of [`CorrelatorKernels::most_parts`] parts or fewer; a launch adds to
+/// as many of the first ones as are best for its size. [`ReduceKernels`] add them up.
 #[derive(Debug)]
 pub struct CorrelatorKernels<V: VoltageSample> {
     kernels: Arc<Kernels>,
@@ -101,8 +106,8 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         Self::load_target(device, inputs, if best { PtxTarget::Sm90a } else { PtxTarget::Sm80 })
     }
 
-    /// Loads the kernels of a target: [`PtxTarget::Sm80`], made of `cp.async`, `ldmatrix` and `mma.sync`, or [`PtxTarget::Sm90a`], made of TMA
-    /// and `wgmma`.
+    /// Loads the kernels of a target: [`PtxTarget::Sm80`], made of `cp.async`, `ldmatrix` and `mma.sync`, or
+    /// [`PtxTarget::Sm90a`], made of TMA and `wgmma`.
     ///
     /// # Errors
     /// [`CorrelatorError::DeviceShape`] for more than 32768 inputs, [`DeviceError::NoKernel`] for 16-bit integers,
@@ -150,13 +155,15 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.most_parts(channels)
     }
 
-    /// Adds the products of samples to 64-bit sums `[part][channel][baseline]`, packed lower triangles, of `parts` parts.
+    /// Adds the products of samples to 64-bit sums `[part][channel][baseline]`, packed lower triangles, of `parts`
+    /// parts.
     ///
     /// # Errors
-    /// [`CorrelatorError::TimeRange`] and [`CorrelatorError::BatchRange`] if the work's range lies outside of its array,
-    /// [`CorrelatorError::TooManyTimes`] above [`CorrelatorKernels::most_times`], [`CorrelatorError::NoParts`], [`DeviceError::NoKernel`] for
-    /// heaps of f32, [`DeviceError::Length`] and [`DeviceError::Alignment`] (samples at multiples of 16 bytes, sums of theirs) for buffers,
-    /// [`CorrelatorError::DeviceShape`] for sizes that no launch can have, [`DeviceError::Gpu`] with what the driver says.
+    /// [`CorrelatorError::TimeRange`] and [`CorrelatorError::BatchRange`] if the work's range lies outside of its
+    /// array, [`CorrelatorError::TooManyTimes`] above [`CorrelatorKernels::most_times`], [`CorrelatorError::NoParts`],
+    /// [`DeviceError::NoKernel`] for heaps of f32, [`DeviceError::Length`] and [`DeviceError::Alignment`] (samples at
+    /// multiples of 16 bytes, sums of theirs) for buffers, [`CorrelatorError::DeviceShape`] for sizes that no launch
+    /// can have, [`DeviceError::Gpu`] with what the driver says.
     pub fn accumulate(
         &self,
         stream: &Stream,
@@ -172,7 +179,8 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.add::<V>(stream, work, chosen, samples.cast()?, sums.reborrow())
     }
 
-    /// Correlates samples into 32-bit sums `[channel][baseline]`, packed lower triangle, overwriting them: `i32` of integers, `f32` of floats.
+    /// Correlates samples into 32-bit sums `[channel][baseline]`, packed lower triangle, overwriting them: `i32` of
+    /// integers, `f32` of floats.
     ///
     /// # Errors
     /// As [`CorrelatorKernels::accumulate`].
@@ -195,8 +203,8 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.overwrite(stream, work, chosen, samples.cast()?, sums.reborrow())
     }
 
-    /// Multiplies as [`CorrelatorKernels::correlate`] does and writes nothing: what the products alone take. `sums` are not touched.
-    /// Kernels of [`PtxTarget::Sm90a`] and of f32 can.
+    /// Multiplies as [`CorrelatorKernels::correlate`] does and writes nothing: what the products alone take. `sums` are
+    /// not touched. Kernels of [`PtxTarget::Sm90a`] and of f32 can.
     ///
     /// # Errors
     /// As [`CorrelatorKernels::correlate`]; [`CorrelatorError::Adds`] of kernels that cannot.
@@ -219,8 +227,9 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.multiply(stream, work, chosen, samples.cast()?, sums.reborrow())
     }
 
-    /// Measures which kernel is fastest for a size, and in how many parts, unless the committed table says it; launches of that size take it from
-    /// here on, in this process and in later ones on this machine. Waits for the stream; scratch sums are allocated.
+    /// Measures which kernel is fastest for a size, and in how many parts, unless the committed table says it; launches
+    /// of that size take it from here on, in this process and in later ones on this machine. Waits for the stream;
+    /// scratch sums are allocated.
     ///
     /// # Errors
     /// As [`CorrelatorKernels::accumulate`].

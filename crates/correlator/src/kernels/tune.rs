@@ -71,11 +71,12 @@ pub struct Measured {
     pub median_ms: f64,
 }
 
-/// Measures every kernel and number of parts that may be best for adding voltages of a size to sums, on random samples, fastest
-/// first. `batches` of heaps, or else rows of `times` times.
+/// Measures every kernel and number of parts that may be best for adding voltages of a size to sums, on random samples,
+/// fastest first. `batches` of heaps, or else rows of `times` times.
 ///
 /// # Errors
-/// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says. Candidates that fail are left out.
+/// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says. Candidates that fail are left
+/// out.
 pub fn sweep<V: VoltageSample>(
     device: &Device,
     inputs: Inputs,
