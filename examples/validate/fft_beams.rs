@@ -1,6 +1,6 @@
-//! The kernels of FFT beams: every size, format and output, lines with fewer feeds than a transform takes, gains, absent
-//! voltages and unaligned ones, against beams in f64; and `beamform()` and `BeamformerStream` of voltages on the host and on
-//! the GPU.
+//! The kernels of FFT beams: every size, format and output, lines with fewer feeds than a transform takes, gains,
+//! absent voltages and unaligned ones, against beams in f64; and `beamform()` and `BeamformerStream` of voltages on the
+//! host and on the GPU.
 //!
 //! Beams are poisoned before, and there is room after the last one that must stay as it was.
 
@@ -317,8 +317,8 @@ fn one_call<V: Sample>(session: &mut Session) -> Result<(), End> {
     })
 }
 
-/// Voltages on the device through a stream: beams stay there and have the bits of `beamform()` of the host's, of chunk after
-/// chunk, whole or heaps on the host; on a stream that is given and on one of its own.
+/// Voltages on the device through a stream: beams stay there and have the bits of `beamform()` of the host's, of chunk
+/// after chunk, whole or heaps on the host; on a stream that is given and on one of its own.
 fn chunks<V: Sample, O: Output>(session: &mut Session) -> Result<(), End> {
     let lines = FeedLines { lines: 2, feeds: 200, pols: 2, padded: 512 };
     let case = Case::<V>::new(lines, [3, 20], true, 0);

@@ -13,8 +13,8 @@ use crate::{BeamSet, BeamformerError};
 
 /// Incoherent beams, `sum_input g[beam][input] |x[channel][time][input]|^2`, with gains finite by construction.
 ///
-/// An incoherent beam sees the whole field of view of the elements with the sensitivity of the root of their number; the
-/// gains say which inputs take part and correct their power scales.
+/// An incoherent beam sees the whole field of view of the elements with the sensitivity of the root of their number;
+/// the gains say which inputs take part and correct their power scales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IncoherentBeams {
     gains: Array2<f32>,

@@ -1,4 +1,5 @@
-//! Beams from channelised voltages `[channel][time][input]`: tied-array, incoherent and FFT beams `[channel][time][beam]`.
+//! Beams from channelised voltages `[channel][time][input]`: tied-array, incoherent and FFT beams
+//! `[channel][time][beam]`.
 //!
 //! | what | in | out |
 //! |---|---|---|
@@ -6,8 +7,8 @@
 //! | [`BeamformerStream`] | chunk after chunk | the same, with kernels that are loaded once |
 //! | [`FftBeamKernels`] | voltages in device buffers | FFT beams in device buffers, in the order of a stream |
 //!
-//! The sets are [`BeamWeights`](fringes_types::BeamWeights) for tied-array beams, [`IncoherentBeams`] for sums of powers,
-//! and [`FftBeams`] for the fan of beams of each line of feeds.
+//! The sets are [`BeamWeights`](fringes_types::BeamWeights) for tied-array beams, [`IncoherentBeams`] for sums of
+//! powers, and [`FftBeams`] for the fan of beams of each line of feeds.
 //!
 //! ```
 //! use std::f32::consts::TAU;

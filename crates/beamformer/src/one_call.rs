@@ -11,14 +11,14 @@ use crate::{BeamChunk, BeamSet, BeamformerError};
 
 /// Forms beams `[channel][time][beam]` from a chunk of voltages; see [`BeamSet`] for the formulas.
 ///
-/// Voltages marked as missing count as zero. Frequencies and clock of the beams are those of the voltages. For voltages in
-/// host memory the backend says where the beams are formed, and they are there when the call returns; the work is split by
-/// time, scratch stays below the backend's limit, and the result does not depend on it. Beams of voltages on a device are
-/// formed there and stay there, in the order of a stream that the beams know. For chunk after chunk
+/// Voltages marked as missing count as zero. Frequencies and clock of the beams are those of the voltages. For voltages
+/// in host memory the backend says where the beams are formed, and they are there when the call returns; the work is
+/// split by time, scratch stays below the backend's limit, and the result does not depend on it. Beams of voltages on a
+/// device are formed there and stay there, in the order of a stream that the beams know. For chunk after chunk
 /// [`BeamformerStream`](crate::BeamformerStream) loads kernels once.
 ///
-/// GPU kernels: [`FftBeams`](crate::FftBeams) of 8-bit and 4+4-bit voltages whose lines are padded to 64, 128, 256, 512 or
-/// 1024, with gains and scale that [`FftBeams`](crate::FftBeams) names. All other beams are formed on the CPU.
+/// GPU kernels: [`FftBeams`](crate::FftBeams) of 8-bit and 4+4-bit voltages whose lines are padded to 64, 128, 256, 512
+/// or 1024, with gains and scale that [`FftBeams`](crate::FftBeams) names. All other beams are formed on the CPU.
 ///
 /// ```
 /// use fringes_beamformer::{FftBeams, IncoherentBeams, beamform};
@@ -53,16 +53,16 @@ use crate::{BeamChunk, BeamSet, BeamformerError};
 /// - FFT: before the output's own rounding, over the beams of a line and polarisation, with norms the roots of sums of
 ///   squares, `||y - y_reference|| <= (21 (log2(padded) + 3) + 4) u sqrt(padded) ||g x||`.
 ///
-/// On a GPU FFT beams are products of f16 numbers: gains, phases and all values but the last sums, which are f32, are rounded
-/// to 11 bits. For noise the rms error over the beams of a line, polarisation and time is at most 9e-4 of their rms
-/// ([`FftBeams::relative_error`](crate::FftBeams::relative_error)). Nothing overflows but f16 beams beyond 65504.
+/// On a GPU FFT beams are products of f16 numbers: gains, phases and all values but the last sums, which are f32, are
+/// rounded to 11 bits. For noise the rms error over the beams of a line, polarisation and time is at most 9e-4 of their
+/// rms ([`FftBeams::relative_error`](crate::FftBeams::relative_error)). Nothing overflows but f16 beams beyond 65504.
 ///
 /// # Errors
-/// As [`BeamSet::check`] if voltages and beams do not fit; [`TypesError::TooLarge`] if there is no memory for the output;
-/// for voltages on the host [`DeviceError::NotOnGpu`] if the backend is a GPU alone and there is no kernel, and
+/// As [`BeamSet::check`] if voltages and beams do not fit; [`TypesError::TooLarge`] if there is no memory for the
+/// output; for voltages on the host [`DeviceError::NotOnGpu`] if the backend is a GPU alone and there is no kernel, and
 /// [`DeviceError::MemoryLimit`] if one unit of work exceeds the backend's limit; for voltages on a device
-/// [`DeviceError::NotOnGpu`] for tied-array and incoherent beams, and [`DeviceError::NoKernel`] for FFT beams that have no
-/// kernel; [`DeviceError::Gpu`] if the GPU fails.
+/// [`DeviceError::NotOnGpu`] for tied-array and incoherent beams, and [`DeviceError::NoKernel`] for FFT beams that have
+/// no kernel; [`DeviceError::Gpu`] if the GPU fails.
 pub fn beamform<C: BeamChunk, B: BeamSet>(
     backend: &Backend,
     chunk: &C,

@@ -34,18 +34,20 @@ pub trait BeamSet: sealed::Sealed {
     /// Checks that voltages of this many channels and these inputs fit.
     ///
     /// # Errors
-    /// [`TypesError::Dimension`] for other channels or inputs, [`BeamformerError::Feeds`] for antennas that are not the feeds
-    /// of [`FftBeams`](crate::FftBeams).
+    /// [`TypesError::Dimension`] for other channels or inputs, [`BeamformerError::Feeds`] for antennas that are not the
+    /// feeds of [`FftBeams`](crate::FftBeams).
     fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError>;
 
     /// What [`beamform`](crate::beamform) needs on a backend for voltages `V` of this shape in host memory.
     ///
-    /// On the CPU the workspace is that of every thread of the current rayon pool, an upper bound for voltages that must be
-    /// converted first, and the smallest step one thread's. On a GPU both are device memory for voltages, flags and beams,
-    /// the workspace that of steps of at most 1 GiB. Heaps are copied first, which takes as much again as the input.
+    /// On the CPU the workspace is that of every thread of the current rayon pool, an upper bound for voltages that
+    /// must be converted first, and the smallest step one thread's. On a GPU both are device memory for voltages, flags
+    /// and beams, the workspace that of steps of at most 1 GiB. Heaps are copied first, which takes as much again as
+    /// the input.
     ///
     /// # Errors
-    /// As [`BeamSet::check`]; [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else and there is no kernel.
+    /// As [`BeamSet::check`]; [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else and there is no
+    /// kernel.
     fn memory<V: VoltageSample>(
         &self,
         backend: &Backend,
@@ -79,7 +81,8 @@ pub trait BeamSet: sealed::Sealed {
     #[doc(hidden)]
     fn unit_bytes(&self, inputs: Inputs) -> u64;
 
-    /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time; the shapes have been checked.
+    /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time; the shapes have been
+    /// checked.
     #[doc(hidden)]
     fn beamform_on_cpu<V: VoltageSample>(
         &self,
@@ -111,8 +114,8 @@ pub trait BeamSet: sealed::Sealed {
 /// Kernels of a set of beams, loaded for so many channels.
 #[doc(hidden)]
 pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
-    /// Queues the beams `[channel][time][beam]` of some of the channels, of voltages `[channel][time][input]` with flags
-    /// `[time][input]`.
+    /// Queues the beams `[channel][time][beam]` of some of the channels, of voltages `[channel][time][input]` with
+    /// flags `[time][input]`.
     fn beamform_part(
         &self,
         stream: &Stream,

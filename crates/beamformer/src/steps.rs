@@ -33,8 +33,8 @@ impl Sizes {
         MemoryNeed { workspace_bytes, smallest_step_bytes: unit, ..self.arrays(channels, times) }
     }
 
-    /// Device memory that is taken, but for gains and phases. The workspace is what steps of at most 1 GiB need; a limit
-    /// makes steps smaller.
+    /// Device memory that is taken, but for gains and phases. The workspace is what steps of at most 1 GiB need; a
+    /// limit makes steps smaller.
     pub(crate) fn gpu_memory(&self, channels: usize, times: usize) -> MemoryNeed {
         MemoryNeed {
             workspace_bytes: Step::new(self, channels, times, None).bytes(self),

@@ -8,14 +8,14 @@ use crate::set::check_length;
 use crate::work::{Loaded, Work};
 use crate::{BeamChunk, BeamSet, BeamformerError};
 
-/// Forms beams of chunks that come one after another: [`beamform`](crate::beamform) with kernels, tables and memory that are
-/// loaded once.
+/// Forms beams of chunks that come one after another: [`beamform`](crate::beamform) with kernels, tables and memory
+/// that are loaded once.
 ///
-/// A beam at one time depends on the voltages at that time alone, so nothing is kept of them: chunks may come in any order,
-/// be of any number of times, and lie on the host or on a device. What comes out lies where the chunk lay.
+/// A beam at one time depends on the voltages at that time alone, so nothing is kept of them: chunks may come in any
+/// order, be of any number of times, and lie on the host or on a device. What comes out lies where the chunk lay.
 ///
-/// Work on a GPU is queued on a stream: the one that [`BeamformerStream::on`] gives, or one of its own. Beams on a device are
-/// returned at once and say which stream writes them; beams on the host are there when `push` returns.
+/// Work on a GPU is queued on a stream: the one that [`BeamformerStream::on`] gives, or one of its own. Beams on a
+/// device are returned at once and say which stream writes them; beams on the host are there when `push` returns.
 ///
 /// ```
 /// use fringes_beamformer::{BeamformerStream, FftBeams};
@@ -70,8 +70,8 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// As [`beamform`](crate::beamform).
     ///
     /// # Errors
-    /// As [`beamform`](crate::beamform), and [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a chunk of
-    /// other inputs than the stream's.
+    /// As [`beamform`](crate::beamform), and [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a
+    /// chunk of other inputs than the stream's.
     pub fn push<C: BeamChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Beams<B::Output>, BeamformerError> {
         let actual = chunk.inputs();
         check_length("voltages", Dimension::Antenna, self.inputs.antennas(), actual.antennas())?;

@@ -1,5 +1,5 @@
-//! FFT beams of every output on the CPU: against the reference, with missing data, scales, limits and bad arguments; and what
-//! kernels take.
+//! FFT beams of every output on the CPU: against the reference, with missing data, scales, limits and bad arguments;
+//! and what kernels take.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 

@@ -38,11 +38,13 @@ pub(crate) fn memory<S: FftSample, O: FftOutput>(plan: &Fft<S, O>, transforms: u
     }
 }
 
-/// Transforms samples `[transform][n]` to outputs `[transform][q]`, of the plan's shapes, on at most `parallel` threads at a time.
+/// Transforms samples `[transform][n]` to outputs `[transform][q]`, of the plan's shapes, on at most `parallel` threads
+/// at a time.
 ///
 /// # Precision
-/// Before the output's rounding, over the outputs of a transform, with `u = 2^-24` and norms the roots of sums of squares:
-/// `||y - y_reference|| <= 7 log2(outputs) u sqrt(outputs) ||2^k x||` (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
+/// Before the output's rounding, over the outputs of a transform, with `u = 2^-24` and norms the roots of sums of
+/// squares: `||y - y_reference|| <= 7 log2(outputs) u sqrt(outputs) ||2^k x||` (Higham, Accuracy and Stability of
+/// Numerical Algorithms, section 24.1).
 pub(crate) fn transform<S: FftSample, O: FftOutput>(
     plan: &Fft<S, O>,
     samples: ArrayView2<'_, S>,

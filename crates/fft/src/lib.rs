@@ -10,8 +10,8 @@
 //! | [`FftKernels::transform`] | the same in device buffers | the same, in the order of a stream |
 //!
 //! [`Fft::transform`] runs on the backend it is given: on a GPU each warp does a transform in its registers, on tensor
-//! cores; on the CPU it is a transform in f32 whose outputs are rounded. FFT beams of lines of feeds, with gains, are an
-//! operation of the crate `fringes-beamformer`.
+//! cores; on the CPU it is a transform in f32 whose outputs are rounded. FFT beams of lines of feeds, with gains, are
+//! an operation of the crate `fringes-beamformer`.
 //!
 //! ```
 //! use fringes_fft::{Fft, Sign};

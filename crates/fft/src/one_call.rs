@@ -20,10 +20,10 @@ impl<S: FftSample, O: FftOutput> Fft<S, O> {
     /// As [`Fft`]. The backend's memory limit splits the batch and does not change the result.
     ///
     /// # Errors
-    /// [`FftError::Shape`] if the rows are not of [`Fft::inputs`] samples; [`TypesError::TooLarge`] if there is no memory
-    /// for the outputs; [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step,
-    /// [`DeviceError::NotOnGpu`] if the backend is a GPU and there is no kernel of this size, [`DeviceError::Gpu`] if the
-    /// GPU fails.
+    /// [`FftError::Shape`] if the rows are not of [`Fft::inputs`] samples; [`TypesError::TooLarge`] if there is no
+    /// memory for the outputs; [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step,
+    /// [`DeviceError::NotOnGpu`] if the backend is a GPU and there is no kernel of this size, [`DeviceError::Gpu`] if
+    /// the GPU fails.
     pub fn transform(&self, backend: &Backend, samples: ArrayView2<'_, S>) -> Result<Array2<O>, FftError> {
         self.check_samples(samples)?;
         let shape = (samples.nrows(), self.outputs());

@@ -36,11 +36,13 @@ pub enum Overflow {
     /// They become infinite, and what is computed from them infinite or NaN.
     #[default]
     Infinity,
-    /// They become +-65504, and finite input never gives infinity or NaN. On a GPU the arrays inside a transform are treated likewise.
+    /// They become +-65504, and finite input never gives infinity or NaN. On a GPU the arrays inside a transform are
+    /// treated likewise.
     Saturate,
 }
 
-/// Exponents `k` of scales `2^k` that a plan can have: the phases of the first stage times `2^k` are zero or normal f16 numbers.
+/// Exponents `k` of scales `2^k` that a plan can have: the phases of the first stage times `2^k` are zero or normal f16
+/// numbers.
 pub const SCALE_EXPONENTS: RangeInclusive<i32> = -10..=10;
 
 /// A batch of transforms `Y[q] = 2^k sum_n exp(sign 2 pi i q n / outputs) X[n]` of samples `S` to outputs `O`.
@@ -56,15 +58,16 @@ pub const SCALE_EXPONENTS: RangeInclusive<i32> = -10..=10;
 /// | `Complex<f16>` | `Y[q]` |
 /// | `f32` | `|Y[q]|^2` |
 ///
-/// Inputs and outputs are one of [`SIZES`](crate::SIZES); with twice as many outputs as inputs, the input is as if padded with zeros.
-/// A new plan is the forward transform, `sign = -1`, with scale 1.
+/// Inputs and outputs are one of [`SIZES`](crate::SIZES); with twice as many outputs as inputs, the input is as if
+/// padded with zeros. A new plan is the forward transform, `sign = -1`, with scale 1.
 ///
 /// # Layout
 /// Samples are `[transform][n]` and outputs `[transform][q]`, `q` ascending from 0.
 ///
 /// # Precision
-/// On a GPU, f16 with one rounding a tensor-core instruction: see [`Fft::relative_error`]. On the CPU, f32, and f16 outputs rounded once.
-/// Where a component of an input exceeds [`Fft::largest_safe_input`], values inside a transform may exceed f16's range: see [`Overflow`].
+/// On a GPU, f16 with one rounding a tensor-core instruction: see [`Fft::relative_error`]. On the CPU, f32, and f16
+/// outputs rounded once. Where a component of an input exceeds [`Fft::largest_safe_input`], values inside a transform
+/// may exceed f16's range: see [`Overflow`].
 ///
 /// ```
 /// use fringes_fft::{Fft, Sign};
@@ -111,11 +114,12 @@ impl<S: FftSample, O: FftOutput> Fft<S, O> {
         Self { sign, ..self }
     }
 
-    /// Scales `Y` by `2^exponent`, and powers by `2^(2 exponent)`. On a GPU the scale is part of the first stage's phases: it costs nothing, and keeps the arrays
-    /// inside the transform within f16's range as it does `Y`.
+    /// Scales `Y` by `2^exponent`, and powers by `2^(2 exponent)`. On a GPU the scale is part of the first stage's
+    /// phases: it costs nothing, and keeps the arrays inside the transform within f16's range as it does `Y`.
     ///
     /// # Precision
-    /// The scale itself is exact. Values below `2^-14` are subnormal f16 numbers: each of them is rounded to a multiple of `2^-24`.
+    /// The scale itself is exact. Values below `2^-14` are subnormal f16 numbers: each of them is rounded to a multiple
+    /// of `2^-24`.
     ///
     /// # Errors
     /// [`FftError::ScaleExponent`] if it is not in [`SCALE_EXPONENTS`].
@@ -185,21 +189,24 @@ impl<S: FftSample, O: FftOutput> Fft<S, O> {
         backend.gpu_for(&format!("FFT of {} {} samples", self.size, S::FORMAT), gpu::has_kernel(self.size))
     }
 
-    /// The largest magnitude of real and imaginary parts of samples with which no value inside a transform can exceed f16's range, for any signal.
+    /// The largest magnitude of real and imaginary parts of samples with which no value inside a transform can exceed
+    /// f16's range, for any signal.
     ///
-    /// Every value inside a transform, and every partial sum, is a sum of samples times phases, each sample at most once. So its magnitude is at
-    /// most `2^k inputs sqrt(2) m` for parts of at most `m`, but for roundings: each phase and each result is within `2^-11` of itself, and no value comes
-    /// from more than 32 roundings one after another, so that they make it larger by less than a 32nd. The result is
-    /// `65504 (1 - 1/32) / (2^k inputs sqrt(2))`: 175 at 256 inputs and scale 1.
+    /// Every value inside a transform, and every partial sum, is a sum of samples times phases, each sample at most
+    /// once. So its magnitude is at most `2^k inputs sqrt(2) m` for parts of at most `m`, but for roundings: each phase
+    /// and each result is within `2^-11` of itself, and no value comes from more than 32 roundings one after another,
+    /// so that they make it larger by less than a 32nd. The result is `65504 (1 - 1/32) / (2^k inputs sqrt(2))`: 175 at
+    /// 256 inputs and scale 1.
     ///
-    /// This is for the worst signal there is. Noise of larger values stays within f16 too, where the rms of a part times `2^k sqrt(inputs)` is several times below 65504.
+    /// This is for the worst signal there is. Noise of larger values stays within f16 too, where the rms of a part
+    /// times `2^k sqrt(inputs)` is several times below 65504.
     pub fn largest_safe_input(&self) -> f64 {
         let growth = 2f64.powi(self.scale_exponent) * self.inputs() as f64 * std::f64::consts::SQRT_2;
         f64::from(f16::MAX.to_f32()) * (1.0 - 1.0 / 32.0) / growth
     }
 
-    /// Whether every value that the sample type can hold, in any signal, stays below [`Fft::largest_safe_input`]. Never so for f16 samples, whose largest value is
-    /// that of f16 itself.
+    /// Whether every value that the sample type can hold, in any signal, stays below [`Fft::largest_safe_input`]. Never
+    /// so for f16 samples, whose largest value is that of f16 itself.
     pub fn is_safe(&self) -> bool {
         let largest = match S::FORMAT {
             SampleFormat::Int4 => 8.0,
@@ -209,8 +216,8 @@ impl<S: FftSample, O: FftOutput> Fft<S, O> {
         largest <= self.largest_safe_input()
     }
 
-    /// Bound on the rms error of `Y` relative to the rms of `Y`, over the outputs of a transform on a GPU, of noise within [`Fft::largest_safe_input`]: f16
-    /// arithmetic with f32 sums inside an instruction.
+    /// Bound on the rms error of `Y` relative to the rms of `Y`, over the outputs of a transform on a GPU, of noise
+    /// within [`Fft::largest_safe_input`]: f16 arithmetic with f32 sums inside an instruction.
     ///
     /// The root of a power has at most the error of `Y`.
     ///
@@ -222,7 +229,8 @@ impl<S: FftSample, O: FftOutput> Fft<S, O> {
     /// | 512 | 6.6e-4 | 5.7e-4 | 4.5e-4 |
     /// | 1024 | 7.0e-4 | 6.1e-4 | 4.4e-4 |
     ///
-    /// The last columns are the largest rms errors of noise in any format that the kernels' tests see, of 1 to 33 transforms.
+    /// The last columns are the largest rms errors of noise in any format that the kernels' tests see, of 1 to 33
+    /// transforms.
     pub fn relative_error(&self) -> f64 {
         match self.inputs() {
             ..=64 => 5.5e-4,

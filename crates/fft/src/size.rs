@@ -2,7 +2,8 @@
 
 use crate::FftError;
 
-/// Inputs and outputs of a transform, both powers of two: as many, or twice as many outputs where the input is zero-padded.
+/// Inputs and outputs of a transform, both powers of two: as many, or twice as many outputs where the input is
+/// zero-padded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Size {
     inputs: u32,

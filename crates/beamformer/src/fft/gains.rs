@@ -1,8 +1,8 @@
 //! Gains as the kernels take them: f16, scaled by a power of two in each channel.
 //!
-//! f16 holds numbers from 2^-24 to 65504, gains can be anything. So a channel's gains are divided by the power of two that
-//! puts the largest of them, by absolute value, into [1/8, 1/4), and the beams are multiplied by it at the end, which is
-//! exact. With gains below 1/4 nothing overflows on the way: 1024 samples of 128 sqrt 2 make 46341 at most.
+//! f16 holds numbers from 2^-24 to 65504, gains can be anything. So a channel's gains are divided by the power of two
+//! that puts the largest of them, by absolute value, into [1/8, 1/4), and the beams are multiplied by it at the end,
+//! which is exact. With gains below 1/4 nothing overflows on the way: 1024 samples of 128 sqrt 2 make 46341 at most.
 
 use fringes_backend::DeviceError;
 use fringes_types::TypesError;
@@ -16,8 +16,8 @@ const CEILING: i32 = -2;
 /// The largest gain of a channel lies between 2^-60 and 2^60, or all are 0.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -60..=59;
 
-/// Gains `[channel][input]`, finite, and the power of two of each channel that the kernels' gains are divided by. They are
-/// looked at once, when they are made.
+/// Gains `[channel][input]`, finite, and the power of two of each channel that the kernels' gains are divided by. They
+/// are looked at once, when they are made.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gains {
     pub(super) values: Array2<Complex<f32>>,
@@ -61,8 +61,8 @@ impl Gains {
         })
     }
 
-    /// The gains divided by the powers of two of their channels, in f16, as words with the real part in the low half. Each
-    /// part is off by at most `2^-11` of itself or by `2^-22` of the channel's largest gain, whichever is more.
+    /// The gains divided by the powers of two of their channels, in f16, as words with the real part in the low half.
+    /// Each part is off by at most `2^-11` of itself or by `2^-22` of the channel's largest gain, whichever is more.
     ///
     /// # Errors
     /// As [`Gains::exponents`].

@@ -33,11 +33,11 @@ const PADDED_LIMIT: usize = 1 << 24;
 /// Exponents `k` of scales `2^k` of FFT beams: f32 holds the scale of their powers, `2^(2 k)`.
 pub const SCALE_EXPONENTS: RangeInclusive<i32> = -63..=63;
 
-/// FFT beams of lines of feeds, `2^k sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]` for each line
-/// and polarisation, with `n` the feed of the line and `q` from 0 to `padded - 1`.
+/// FFT beams of lines of feeds, `2^k sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]` for each
+/// line and polarisation, with `n` the feed of the line and `q` from 0 to `padded - 1`.
 ///
-/// Beam `q` equals a tied-array beam with weights `2^k g e^(2 pi i q n / padded)`: it is steered to where the phase falls by
-/// `q / padded` turns from feed to feed.
+/// Beam `q` equals a tied-array beam with weights `2^k g e^(2 pi i q n / padded)`: it is steered to where the phase
+/// falls by `q / padded` turns from feed to feed.
 ///
 /// | `O` | beams |
 /// |---|---|
@@ -64,15 +64,16 @@ pub const SCALE_EXPONENTS: RangeInclusive<i32> = -63..=63;
 /// ```
 ///
 /// # Kernels
-/// There are GPU kernels for 8-bit and 4+4-bit voltages where `padded` is 64, 128, 256, 512 or 1024, there are at most 2^24
-/// beams, the largest gain of each channel is 0 or from 2^-60 to below 2^60, and that gain times the scale is a power of two
-/// that the output's format can be multiplied by: about 2^-27 to 2^13 for f16, anything from 2^-63 to 2^60 for f32.
+/// There are GPU kernels for 8-bit and 4+4-bit voltages where `padded` is 64, 128, 256, 512 or 1024, there are at most
+/// 2^24 beams, the largest gain of each channel is 0 or from 2^-60 to below 2^60, and that gain times the scale is a
+/// power of two that the output's format can be multiplied by: about 2^-27 to 2^13 for f16, anything from 2^-63 to 2^60
+/// for f32.
 ///
 /// # Precision
-/// On a GPU, f16 arithmetic: see [`FftBeams::relative_error`]. A channel's gains are divided by the power of two that brings
-/// the largest of them into [1/8, 1/4) and rounded to f16: each part is off by `2^-11` of itself, or `2^-22` of the channel's
-/// largest gain if that is more. The power of two is given back at the end, exactly for f32. Nothing overflows but the
-/// output's own format: f16 beams beyond 65504 are infinite.
+/// On a GPU, f16 arithmetic: see [`FftBeams::relative_error`]. A channel's gains are divided by the power of two that
+/// brings the largest of them into [1/8, 1/4) and rounded to f16: each part is off by `2^-11` of itself, or `2^-22` of
+/// the channel's largest gain if that is more. The power of two is given back at the end, exactly for f32. Nothing
+/// overflows but the output's own format: f16 beams beyond 65504 are infinite.
 ///
 /// On the CPU, f32 with the bound that [`beamform`](crate::beamform) states; f16 beams are rounded once.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,18 +162,19 @@ impl<O: BeamOutput> FftBeams<O> {
         self.scale_exponent
     }
 
-    /// Index of beam `q` of a line and polarisation, `(line * pols + pol) * padded + q`, or `None` if there is no such beam.
+    /// Index of beam `q` of a line and polarisation, `(line * pols + pol) * padded + q`, or `None` if there is no such
+    /// beam.
     pub fn beam(&self, inputs: Inputs, line: usize, pol: usize, q: usize) -> Option<usize> {
         let exists = line < self.lines && pol < inputs.pols() && q < self.padded;
         exists.then(|| self.layout(inputs).beam(line, pol, q))
     }
 
-    /// Bound on the rms error of beam voltages on a GPU, over the beams of a line, polarisation and time, relative to their
-    /// rms: for noise, of any sizes and gains.
+    /// Bound on the rms error of beam voltages on a GPU, over the beams of a line, polarisation and time, relative to
+    /// their rms: for noise, of any sizes and gains.
     ///
     /// The transform's own error is the larger part; f16 gains, and products with them, are rounded to 11 bits as well.
-    /// Kernels in the emulator have 4e-4 to 7.3e-4 at most, in every size, and the tests hold them to this. An f16 output
-    /// that is subnormal, below `2^-14`, has `2^-25` more.
+    /// Kernels in the emulator have 4e-4 to 7.3e-4 at most, in every size, and the tests hold them to this. An f16
+    /// output that is subnormal, below `2^-14`, has `2^-25` more.
     pub fn relative_error(&self) -> f64 {
         9e-4
     }
@@ -202,7 +204,8 @@ impl<O: BeamOutput> FftBeams<O> {
     /// Exponents of two that the kernels multiply the beams of each channel by, `channels` of them where gains are 1.
     ///
     /// # Errors
-    /// [`DeviceError::NoKernel`] if the kernels cannot take the gains, or multiply by gains and scale in the output's format.
+    /// [`DeviceError::NoKernel`] if the kernels cannot take the gains, or multiply by gains and scale in the output's
+    /// format.
     fn kernel_exponents(&self, channels: usize) -> Result<Vec<i32>, DeviceError> {
         let gains = match &self.gains {
             Some(gains) => gains.exponents()?.to_vec(),
@@ -220,8 +223,8 @@ impl<O: BeamOutput> FftBeams<O> {
         gains.into_iter().enumerate().map(scaled).collect()
     }
 
-    /// Gains `[channel][input]` as the kernels take them, two f16 with the real part in the low half, and what they multiply
-    /// the beams of each channel by.
+    /// Gains `[channel][input]` as the kernels take them, two f16 with the real part in the low half, and what they
+    /// multiply the beams of each channel by.
     ///
     /// # Errors
     /// As [`FftBeams::kernel_exponents`].

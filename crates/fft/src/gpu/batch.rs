@@ -13,8 +13,8 @@ use crate::{Fft, FftError, FftOutput, FftSample};
 /// Device memory for samples and outputs of one part where the backend sets no limit.
 const WORKSPACE_BYTES: u64 = 1 << 30;
 
-/// Device memory that [`Fft::transform`] takes for so many transforms. The workspace is what parts of at most 1 GiB need;
-/// a backend's limit makes parts smaller.
+/// Device memory that [`Fft::transform`] takes for so many transforms. The workspace is what parts of at most 1 GiB
+/// need; a backend's limit makes parts smaller.
 pub fn gpu_memory<S: FftSample, O: FftOutput>(plan: &Fft<S, O>, transforms: usize) -> MemoryNeed {
     let part = part(plan, transforms, None);
     MemoryNeed {

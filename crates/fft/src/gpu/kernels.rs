@@ -19,15 +19,15 @@ const WARP: u32 = 32;
 /// Threads of a block where a kernel declares none.
 const THREADS: u32 = 128;
 
-/// Blocks of a launch for each that the device holds at once. With more than one round the faster multiprocessors do more
-/// of the work: on an H200 eight rounds in place of one save 1 to 4 % of the time for sizes up to 512, and change nothing
-/// for 1024 points.
+/// Blocks of a launch for each that the device holds at once. With more than one round the faster multiprocessors do
+/// more of the work: on an H200 eight rounds in place of one save 1 to 4 % of the time for sizes up to 512, and change
+/// nothing for 1024 points.
 const ROUNDS: u32 = 8;
 
 /// A plan's kernel on one device, with its table of phases there.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
-/// queued. [`Fft::transform`] uses it; software that has its samples on the device calls it itself:
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued. [`Fft::transform`] uses it; software that has its samples on the device calls it itself:
 ///
 /// ```no_run
 /// use fringes_fft::{Fft, FftKernels};
@@ -87,15 +87,16 @@ impl<S: FftSample, O: FftOutput> FftKernels<S, O> {
         &self.kernel
     }
 
-    /// The launch for so many transforms: eight times as many blocks as the device holds at once, or as there is work for.
+    /// The launch for so many transforms: eight times as many blocks as the device holds at once, or as there is work
+    /// for.
     pub fn launch(&self, transforms: usize) -> LaunchConfig {
         let warps = (self.threads / WARP).max(1) as usize;
         let blocks = transforms.div_ceil(warps).clamp(1, self.blocks as usize);
         LaunchConfig::new([blocks as u32, 1, 1], [self.threads, 1, 1])
     }
 
-    /// Transforms samples `[transform][n]` to outputs `[transform][q]`. Elements of the buffers past the last transform are
-    /// neither read nor written; for no transforms nothing is queued.
+    /// Transforms samples `[transform][n]` to outputs `[transform][q]`. Elements of the buffers past the last transform
+    /// are neither read nor written; for no transforms nothing is queued.
     ///
     /// # Errors
     /// [`DeviceError::TooLarge`] for more than 2^32 - 1 transforms, [`DeviceError::Length`] if a buffer is too short,

@@ -1,7 +1,8 @@
 //! The phases of a transform's stages, as the kernels keep them in registers.
 //!
-//! A kernel reads a table `[register][lane]` of 32-bit words, each of two f16 numbers: the element with `b = 0` in the low half, that with `b = 1` in the
-//! high half. The stages of the chain follow each other. What an element is, is said by the bits of its place in the stage's layout:
+//! A kernel reads a table `[register][lane]` of 32-bit words, each of two f16 numbers: the element with `b = 0` in the
+//! low half, that with `b = 1` in the high half. The stages of the chain follow each other. What an element is, is said
+//! by the bits of its place in the stage's layout:
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -40,7 +41,8 @@ pub(crate) fn chain(size: Size) -> Option<&'static Chain> {
     generated::CHAINS.iter().find(is)
 }
 
-/// The table of phases `[register][lane]` of a size, times `2^scale_exponent` in the first stage; empty if there is no kernel of the size.
+/// The table of phases `[register][lane]` of a size, times `2^scale_exponent` in the first stage; empty if there is no
+/// kernel of the size.
 ///
 /// # Precision
 /// Each number is the f16 nearest to the exact one.
@@ -112,8 +114,8 @@ fn carried(stem: &str, number: Option<usize>) -> Option<Name> {
     }
 }
 
-/// `exp(2 pi i k / n)`, `k < n`, `n` a multiple of 8. All of it comes from the first eighth of a turn, so that what is equal in magnitude is equal to the bit, and
-/// what is zero is zero.
+/// `exp(2 pi i k / n)`, `k < n`, `n` a multiple of 8. All of it comes from the first eighth of a turn, so that what is
+/// equal in magnitude is equal to the bit, and what is zero is zero.
 fn root_of_unity(k: u64, n: u64) -> (f64, f64) {
     let (quadrant, rest) = (k / (n / 4), k % (n / 4));
     let angle = |k: u64| std::f64::consts::TAU * k as f64 / n as f64;

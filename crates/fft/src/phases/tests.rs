@@ -227,8 +227,9 @@ impl Elements<'_> {
 
 /// What the tables of a chain make of `x`, in f64.
 ///
-/// A matrix sums those of its bits `n` that no later stage has. Where the highest bit that it should create, `q_j` with `j + k = outputs' bits - 1` and `k`
-/// the lowest summed one, is not in its layout, that bit's phase `(-1)^(q_j n_k)` is what the kernels do by additions.
+/// A matrix sums those of its bits `n` that no later stage has. Where the highest bit that it should create, `q_j` with
+/// `j + k = outputs' bits - 1` and `k` the lowest summed one, is not in its layout, that bit's phase `(-1)^(q_j n_k)`
+/// is what the kernels do by additions.
 fn simulate(chain: &Chain, sign: Sign, x: &[C64]) -> Vec<C64> {
     let table = phase_table(size(chain), sign, 0);
     let mut table = table.as_slice();
@@ -339,8 +340,9 @@ fn the_stages_of_every_size_are_the_transform() {
         for sign in SIGNS {
             let expected = dft(&padded, sign.value());
             let actual = simulate(chain, sign, &x);
-            // A phase is off by at most sqrt(2) ROUNDING, and each term has one of each stage: an output is off by at most that times the sum of |x|, and for
-            // noise the rms of all by that times their rms, with 10 % for higher orders and for this noise not being exactly white.
+            // A phase is off by at most sqrt(2) ROUNDING, and each term has one of each stage: an output is off by at
+            // most that times the sum of |x|, and for noise the rms of all by that times their rms, with 10 % for
+            // higher orders and for this noise not being exactly white.
             let bound = 1.1 * chain.stages.len() as f64 * SQRT_2 * ROUNDING;
             let worst = bound * x.iter().map(|x| x.norm()).sum::<f64>();
             let (mut errors, mut powers) = (0.0, 0.0);

@@ -30,9 +30,9 @@ pub(super) const MOST_BEAMS: usize = 1 << 24;
 
 /// The kernel of FFT beams of voltages `V` as `O` on one device, with phases and gains there.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
-/// queued. [`BeamformerStream`](crate::BeamformerStream) uses it for chunks that lie on a device; software that has device
-/// buffers of its own calls it itself:
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued. [`BeamformerStream`](crate::BeamformerStream) uses it for chunks that lie on a device; software that has
+/// device buffers of its own calls it itself:
 ///
 /// ```no_run
 /// use fringes_beamformer::{BeamSet, FftBeamKernels, FftBeams};
@@ -68,12 +68,12 @@ pub struct FftBeamKernels<V, O> {
 }
 
 impl<V: VoltageSample, O: BeamOutput> FftBeamKernels<V, O> {
-    /// Loads the kernel and sends phases and gains for so many channels, and waits for that; the first time on a machine the
-    /// driver compiles the kernel.
+    /// Loads the kernel and sends phases and gains for so many channels, and waits for that; the first time on a
+    /// machine the driver compiles the kernel.
     ///
     /// # Errors
-    /// As [`BeamSet::check`]; [`DeviceError::NoKernel`] and [`DeviceError::TooLarge`] for what [`FftBeams`] says that there
-    /// is no kernel of, [`DeviceError::Gpu`] with what the driver says.
+    /// As [`BeamSet::check`]; [`DeviceError::NoKernel`] and [`DeviceError::TooLarge`] for what [`FftBeams`] says that
+    /// there is no kernel of, [`DeviceError::Gpu`] with what the driver says.
     pub fn load(device: &Device, set: &FftBeams<O>, channels: usize, inputs: Inputs) -> Result<Self, BeamformerError> {
         set.check(channels, inputs)?;
         let (layout, size) = (set.layout(inputs), set.kernel_size(V::FORMAT, inputs)?);
@@ -109,17 +109,17 @@ impl<V: VoltageSample, O: BeamOutput> FftBeamKernels<V, O> {
     }
 
     /// Forms beams `[channel][time][beam]` of voltages `[channel][time][input]`, all channels. Where `present`
-    /// (`[time][input]`) is zero a voltage counts as zero. Elements of the buffers past the last ones are neither read nor
-    /// written; for no times nothing is queued.
+    /// (`[time][input]`) is zero a voltage counts as zero. Elements of the buffers past the last ones are neither read
+    /// nor written; for no times nothing is queued.
     ///
     /// # Layout
-    /// Voltages are read in words of two feeds where the address allows it and the feeds of a line are even in number; else
-    /// one by one, which takes longer.
+    /// Voltages are read in words of two feeds where the address allows it and the feeds of a line are even in number;
+    /// else one by one, which takes longer.
     ///
     /// # Errors
-    /// [`DeviceError::TooLarge`] if lines times channels times times exceed 2^32 - 1, [`DeviceError::Length`] if a buffer is
-    /// too short, [`DeviceError::Alignment`] if the beams do not start at a multiple of 16 bytes or the voltages at one of
-    /// theirs, [`DeviceError::Gpu`] with what the driver says.
+    /// [`DeviceError::TooLarge`] if lines times channels times times exceed 2^32 - 1, [`DeviceError::Length`] if a
+    /// buffer is too short, [`DeviceError::Alignment`] if the beams do not start at a multiple of 16 bytes or the
+    /// voltages at one of theirs, [`DeviceError::Gpu`] with what the driver says.
     pub fn beamform(
         &self,
         stream: &Stream,

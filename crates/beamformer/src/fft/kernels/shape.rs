@@ -80,8 +80,9 @@ impl BeamShape {
         beamformer::shared_bytes(self.size.inputs() as u32)
     }
 
-    /// The launch on a device that holds `blocks` blocks at once: every warp gets as many units as any other, but for one, of
-    /// about 32 times or of fewer if there is less work. There is at least one block and one time, even for no work.
+    /// The launch on a device that holds `blocks` blocks at once: every warp gets as many units as any other, but for
+    /// one, of about 32 times or of fewer if there is less work. There is at least one block and one time, even for no
+    /// work.
     pub fn launch(&self, blocks: u32) -> BeamLaunch {
         let warps = u64::from(blocks.max(1)) * u64::from(BLOCK_WARPS);
         let rows = u64::from(self.channels) * self.layout.lines as u64;

@@ -2,8 +2,8 @@
 
 use fringes_fft::Size;
 
-/// The kernels' transform of a line of `feeds` feeds padded to `padded`, if there is one: with half as many inputs as outputs
-/// where they hold the feeds and there is such a transform, else with as many.
+/// The kernels' transform of a line of `feeds` feeds padded to `padded`, if there is one: with half as many inputs as
+/// outputs where they hold the feeds and there is such a transform, else with as many.
 pub fn transform_size(feeds: usize, padded: usize) -> Option<Size> {
     let size = |inputs: usize| Size::new(inputs, padded).ok().filter(|_| (1..=inputs).contains(&feeds));
     size(padded / 2).or_else(|| size(padded))
