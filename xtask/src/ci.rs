@@ -133,7 +133,7 @@ fn cust(root: &Path, _: &Path) -> Result<(), String> {
     let folder = cuda.join("lib64");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let cuda = cuda.to_string_lossy();
-    cargo(root, &["check", "--package", "fringes-gpu", "--features", "cust"], &[("CUDA_LIBRARY_PATH", &cuda)])
+    cargo(root, &["check", "--package", "fringes", "--features", "cust,cudarc"], &[("CUDA_LIBRARY_PATH", &cuda)])
 }
 
 /// Runs cargo in the workspace's root.

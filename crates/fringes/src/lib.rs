@@ -117,6 +117,9 @@
 //! # Features
 //!
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and UVFITS.
+//! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
+//! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the variable
+//!   `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
 
 mod error;
 pub mod prelude;
