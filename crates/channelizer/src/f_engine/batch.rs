@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use fringes_types::{Complex, Inputs};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 
 use super::gpu::Order;
 use crate::timeline::{Advance, Timeline};
@@ -95,14 +95,15 @@ pub(super) fn flags(
     open: ArrayView2<'_, bool>,
 ) -> (Array2<bool>, Array2<bool>) {
     let (given, spf, inputs) = (batch.frames * batch.spectra_per_frame, batch.spectra_per_frame, present.ncols());
+    let (held, made) = (batch.filled.min(given), batch.spectra.min(given.saturating_sub(batch.filled)));
+    let mut flags = Array2::from_elem((given, inputs), false);
+    flags.slice_mut(s![..held, ..]).assign(&open.slice(s![..held, ..]));
+    flags.slice_mut(s![held..held + made, ..]).assign(&present.slice(s![..made, ..]));
     let flag = |time: usize, input: usize| match time.checked_sub(batch.filled) {
         None => open[(time, input)],
         Some(time) => time < batch.spectra && present[(time, input)],
     };
-    (
-        Array2::from_shape_fn((given, inputs), |(time, input)| flag(time, input)),
-        Array2::from_shape_fn((spf, inputs), |(time, input)| flag(given + time, input)),
-    )
+    (flags, Array2::from_shape_fn((spf, inputs), |(time, input)| flag(given + time, input)))
 }
 
 #[cfg(test)]

@@ -65,12 +65,13 @@ pub(super) fn launches(work: &Work<'_>, places: &Places<'_>) -> Vec<Launch> {
         .into_iter()
         .flat_map(|source| [Target::Given, Target::Open].map(|target| Launch { source, target, jobs: Vec::new() }))
         .collect();
-    let inputs = work.timeline.inputs.len();
-    let of_input = |input: usize| of_input(work, places, input);
+    // No job has spectra of two frames, so that frames of inputs are independent.
+    let (inputs, frames) = (work.timeline.inputs.len(), work.batch.frames + 1);
+    let of_part = |part: usize| of_part(work, places, part / frames, part % frames);
     let jobs: Vec<Vec<_>> = if work.batch.spectra * inputs < PARALLEL {
-        (0..inputs).map(of_input).collect()
+        (0..inputs * frames).map(of_part).collect()
     } else {
-        (0..inputs).into_par_iter().map(of_input).collect()
+        (0..inputs * frames).into_par_iter().map(of_part).collect()
     };
     for (source, target, job) in jobs.into_iter().flatten() {
         let launch = launches.iter_mut().find(|launch| (launch.source, launch.target) == (source, target));
@@ -86,10 +87,12 @@ pub(super) fn launches(work: &Work<'_>, places: &Places<'_>) -> Vec<Launch> {
     launches
 }
 
-/// The jobs of an input.
-fn of_input(work: &Work<'_>, places: &Places<'_>, input: usize) -> Vec<(Source, Target, Job)> {
-    let (mut time, mut phases, mut jobs) = (0, Vec::new(), Vec::new());
-    while time < work.batch.spectra {
+/// The jobs of an input in a frame.
+fn of_part(work: &Work<'_>, places: &Places<'_>, input: usize, frame: usize) -> Vec<(Source, Target, Job)> {
+    let part = work.batch.part(frame);
+    let end = part.first_time + part.places.len();
+    let (mut time, mut phases, mut jobs) = (part.first_time, Vec::new(), Vec::new());
+    while time < end {
         if !work.advance.present[(time, input)] {
             time += 1;
             continue;
