@@ -10,7 +10,7 @@
 //! | [`dither`] | Philox, the hash of a channel, and the dither that they give |
 //! | [`decode`] | packed samples of 2 to 16 bits, f16 and f32 to numbers |
 //! | [`quantise`] | one value to the output: clamped, rounded, packed |
-//! | [`format`] | voltages out of the words that they are loaded in, and back |
+//! | [`mod@format`] | voltages out of the words that they are loaded in, and back |
 //!
 //! # Several forms of one thing
 //! Where kernels are tuned to a form, the module has each form, says which one it is, and its test holds the forms to

@@ -1,6 +1,6 @@
 //! One value to the output: clamped and rounded integers, or floats as they are. Ties go to even.
 //!
-//! [`Format`](crate::format::Format) is the other form, for the values of whole words that are known to be within the
+//! [`Format`] is the other form, for the values of whole words that are known to be within the
 //! limit.
 
 use fringes_device::Value;

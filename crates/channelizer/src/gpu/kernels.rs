@@ -213,7 +213,7 @@ impl DeviceChannelizer {
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
-    /// Runs jobs. `samples` are packed samples as words, with at least [`PADDING_WORDS`](super::PADDING_WORDS) after the last that a job needs. Counts of saturated values are added to
+    /// Runs jobs. `samples` are packed samples as words, with at least [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated values are added to
     /// `saturated`. With a seed, integer formats are dithered.
     ///
     /// A job that does not keep to the buffers ends the launch with an error of the driver.

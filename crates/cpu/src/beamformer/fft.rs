@@ -53,9 +53,10 @@ pub fn fft_scratch_bytes(padded: usize) -> u64 {
     ((padded + fft.get_inplace_scratch_len()) * size_of::<C32>()) as u64
 }
 
-/// Writes FFT beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]`, beam `= (line * pols + pol)
-/// * padded + q`: `finish` of `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1
-/// if `None`; `presence` is `[time][input]`.
+/// Writes FFT beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]`, beam
+/// `(line * pols + pol) * padded + q`: `finish` of
+/// `sum_n e^(2 pi i q n / padded) gains[channel][input] x[channel][time][input]`, gains of 1 if `None`; `presence` is
+/// `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
 ///
