@@ -4,9 +4,9 @@
 //! the phase `base + k slope`, exact modulo a turn. For 65536 channels a slope rounded to 2^-64 turns is off by less
 //! than 2^-49 turns in the last one; of 32 bits it would be 2^-17 turns, 5e-5 radians.
 //!
-//! Two forms of the rotation: [`unit()`], within 2^-23, and [`unit_approx`] of the special-function unit, within 2^-19.9
-//! and a fourth of the instructions. The F-engine has the second one, as it is bound by instructions and its values are
-//! rounded to 8 bits or multiplied by a gain once; what is multiplied again and again has the first.
+//! Two forms of the rotation: [`unit()`], within 2^-23, and [`unit_approx`] of the special-function unit, within
+//! 2^-19.9 and a fourth of the instructions. The F-engine has the second one, as it is bound by instructions and its
+//! values are rounded to 8 bits or multiplied by a gain once; what is multiplied again and again has the first.
 //!
 //! A thread that follows its samples through some channels computes the [rotation](unit()) of the first one and the
 //! [step](Step) to the next, and multiplies. With `u = 2^-24`, a rotation computed is within `3 u`, a step within
