@@ -136,7 +136,7 @@ fn f_engine(bench: &mut Bench, ceilings: &Ceilings, channels: usize, rows: bool)
         work,
         unit: "Gsamples/s",
         bound: Some(ceilings.bytes(work * (f64::from(BITS) / 8.0 + 2.0))),
-        check: "validate's f_engine_device: equal frames of chunks in host memory".into(),
+        check: "not compared in this run: validate's f_engine_device compares such frames".into(),
     });
     Ok(())
 }
@@ -181,7 +181,7 @@ fn instrument_of(bench: &mut Bench, antennas: usize) -> Result<(), End> {
         work: 1e6 * antennas as f64 * dump_ms,
         unit: "antennas",
         bound: None,
-        check: "validate's stream cases: equal dumps of chunks in host memory".into(),
+        check: "the number of dumps and their spectra; values not compared in this run".into(),
     });
     Ok(())
 }
