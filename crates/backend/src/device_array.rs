@@ -18,7 +18,8 @@ use crate::DeviceError;
 ///
 /// # Order
 /// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for that one (on the
-/// device), and the memory goes back to its pool only when the operation is done with it. Without a stream, what comes is there already.
+/// device), and the memory goes back to its pool only when the operation is done with it. Without a stream, what comes is there already;
+/// a pool's memory is to be said with the stream that it was taken for, since it goes back in that stream's order.
 ///
 /// # Foreign memory
 /// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory that was freed, is
@@ -126,8 +127,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     pub fn read_on(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
         let (view, device) = (self.view(), self.device());
         if !device.is_same(stream.device()) {
-            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
-            return Err(DeviceError::WrongDevice { expected: label(stream.device()), actual: label(device) });
+            return Err(DeviceError::wrong_device(stream.device(), device));
         }
         if self.is_foreign {
             device.check_memory(view.address(), view.bytes())?;

@@ -1,6 +1,6 @@
 //! What can go wrong with a backend or with data on a device.
 
-use fringes_gpu::GpuError;
+use fringes_gpu::{Device, GpuError};
 
 /// A backend, a device or a device buffer that an operation cannot use, with what was expected and what came.
 ///
@@ -83,6 +83,25 @@ pub enum DeviceError {
     /// What the GPU or its driver answered.
     #[error(transparent)]
     Gpu(Box<GpuError>),
+}
+
+impl DeviceError {
+    /// Data or a stream on another device than the operation's.
+    #[must_use]
+    pub fn wrong_device(expected: &Device, actual: &Device) -> Self {
+        Self::WrongDevice { expected: label(expected), actual: label(actual) }
+    }
+
+    /// Data on a device for an operation that runs on the CPU.
+    #[must_use]
+    pub fn not_on_the_cpu(actual: &Device) -> Self {
+        Self::WrongDevice { expected: "the CPU".into(), actual: label(actual) }
+    }
+}
+
+/// A device in messages.
+fn label(device: &Device) -> String {
+    format!("GPU {} ({})", device.info().index, device.info().name)
 }
 
 impl From<GpuError> for DeviceError {

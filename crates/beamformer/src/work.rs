@@ -137,11 +137,7 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         set.check_kernel(V::FORMAT, inputs)?;
         let stream = match stream {
             Some(stream) if stream.device().is_same(device) => stream.clone(),
-            Some(stream) => {
-                let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
-                let (expected, actual) = (label(stream.device()), label(device));
-                return Err(DeviceError::WrongDevice { expected, actual }.into());
-            }
+            Some(stream) => return Err(DeviceError::wrong_device(stream.device(), device).into()),
             None => device.new_stream()?,
         };
         let kernels = set.load(device, channels, inputs)?;

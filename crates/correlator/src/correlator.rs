@@ -384,8 +384,7 @@ fn on_gpu<V: VoltageSample>(backend: &Backend) -> Result<Option<&Device>, Correl
 
 /// Data on a device where the CPU (or another device) was expected.
 fn wrong_device(expected: Option<&Device>, actual: &Device) -> DeviceError {
-    let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
-    DeviceError::WrongDevice { expected: expected.map_or("the CPU".into(), label), actual: label(actual) }
+    expected.map_or_else(|| DeviceError::not_on_the_cpu(actual), |expected| DeviceError::wrong_device(expected, actual))
 }
 
 /// A correlator on the CPU where one on a device was expected.

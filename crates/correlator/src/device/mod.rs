@@ -110,9 +110,7 @@ impl<V: VoltageSample> DeviceSums<V> {
     /// Does all later work on another stream of the same device, after what was queued so far.
     pub(crate) fn set_stream(&mut self, stream: &Stream) -> Result<(), CorrelatorError> {
         if !self.device().is_same(stream.device()) {
-            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
-            let (expected, actual) = (label(self.device()), label(stream.device()));
-            return Err(DeviceError::WrongDevice { expected, actual }.into());
+            return Err(DeviceError::wrong_device(self.device(), stream.device()).into());
         }
         stream.wait_for(&self.stream)?;
         // Memory goes back to the pool in the order of the stream that it was taken for: so it is taken again.

@@ -157,9 +157,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
     /// Queues all work on another stream, which waits for what the one before was given.
     pub(in crate::f_engine) fn set_stream(&mut self, stream: &Stream) -> Result<(), ChannelizerError> {
         if !stream.device().is_same(&self.device) {
-            let label = |device: &Device| format!("GPU {} ({})", device.info().index, device.info().name);
-            let (expected, actual) = (label(&self.device), label(stream.device()));
-            return Err(DeviceError::WrongDevice { expected, actual }.into());
+            return Err(DeviceError::wrong_device(&self.device, stream.device()).into());
         }
         stream.wait_for(&self.stream)?;
         self.uploader = Uploader::new(stream);
