@@ -61,7 +61,7 @@ type Size = (usize, usize, usize, usize, Option<usize>);
 fn sizes(quick: bool) -> Vec<Size> {
     let mut sizes = Vec::new();
     for antennas in [8, 16, 32, 64, 80, 128, 256, 512, 1024] {
-        for channels in [1, 4, 16, 64, 256, 1024] {
+        for channels in [1, 4, 16, 64, 256, 1024, 2048] {
             for times in [1024, 4096, 16384] {
                 // What takes a few milliseconds at most, and fits the memory.
                 let samples = antennas * 2 * channels * times;

@@ -68,6 +68,36 @@ impl Bench {
         fringes_gpu::time(&self.stream, warmup, self.runs, work)
     }
 
+    /// Times several kinds of work in turn, one run of each after the other, so that clocks and heat are alike to all of them. The first
+    /// of a round is another one each time. Warmed up together for three tenths of a second, after which the power's limit holds.
+    pub(crate) fn time_in_turn<E: From<GpuError>>(
+        &self,
+        kinds: usize,
+        mut work: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Vec<Timing>, E> {
+        const WARM_UP_MS: f64 = 300.0;
+        let mut round = |first: usize| (0..kinds).try_for_each(|kind| work((first + kind) % kinds));
+        let once = fringes_gpu::time(&self.stream, 1, 1, &mut round)?.median_ms;
+        for number in 0..(WARM_UP_MS / once.max(0.01)).clamp(3.0, 500.0) as usize {
+            round(number)?;
+        }
+        let mut events = Vec::new();
+        for number in 0..self.runs {
+            for kind in (0..kinds).map(|kind| (number + kind) % kinds) {
+                let (start, end) = (self.device.new_event()?, self.device.new_event()?);
+                start.record(&self.stream)?;
+                work(kind)?;
+                end.record(&self.stream)?;
+                events.push((kind, start, end));
+            }
+        }
+        let mut all_ms = vec![Vec::new(); kinds];
+        for (kind, start, end) in &events {
+            all_ms[*kind].push(end.elapsed_ms(start)?);
+        }
+        all_ms.into_iter().map(|all_ms| Ok(Timing::new(all_ms)?)).collect()
+    }
+
     /// Prints a line, notes the row and returns the rate.
     pub(crate) fn add(&mut self, measured: Measured) -> f64 {
         let Measured { kernel, variant, params, timing, work, unit, bound, check } = measured;

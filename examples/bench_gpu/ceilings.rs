@@ -7,7 +7,7 @@ use crate::bench::{Bench, Bound, Measured};
 use crate::gpu_report::{End, params};
 use crate::random::Source;
 
-const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
+static CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
 
 /// Ceilings of this GPU.
 pub(crate) struct Ceilings {

@@ -1,7 +1,7 @@
 //! The F-engine: packed samples to quantised channels.
 
 use fringes::Channelizer;
-use fringes::channelizer::gpu::{DeviceChannelizer, FrameFormat, Job, JobTable};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, TwoPassKernels};
 use fringes::f16;
 use fringes_gpu::{Buffer, Stream};
 use fringes_reference::delay::{rotate, split};
@@ -26,6 +26,8 @@ pub(crate) const INPUTS: usize = 2;
 const BITS: u32 = 10;
 /// Spectra of a frame.
 pub(crate) const FRAME: usize = 256;
+/// Spectra of a row of the correlator.
+pub(crate) const ROW: usize = 64;
 /// Key of the dither.
 pub(crate) const SEED: u64 = 20261122;
 /// Delays of the inputs, some odd samples, and their phases in turns.
@@ -42,8 +44,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     let data = Data { samples, host };
     data.check_reference()?;
     for channels in (8..=15).map(|power| 1 << power) {
-        let case = Case { channels, taps: 16, format: FrameFormat::Int8, dither: true };
+        let case = Case { channels, taps: 16, format: FrameFormat::Int8, dither: true, rows: false };
         data.run(bench, ceilings, case)?;
+        data.run(bench, ceilings, Case { rows: true, ..case })?;
         data.run(bench, ceilings, Case { dither: false, ..case })?;
         data.run(bench, ceilings, Case { format: FrameFormat::Float32, dither: false, ..case })?;
         if [4096, 32768].contains(&channels) {
@@ -63,6 +66,8 @@ struct Case {
     taps: usize,
     format: FrameFormat,
     dither: bool,
+    /// Whether values are in the correlator's rows, and not in frames.
+    rows: bool,
 }
 
 impl Case {
@@ -114,7 +119,8 @@ impl Case {
             FrameFormat::Float16 => "f16",
             FrameFormat::Float32 => "f32",
         };
-        format!("{BITS} bits to {format}{}, {} taps", if self.dither { ", dither" } else { "" }, self.taps)
+        let rows = if self.rows { ", rows" } else { "" };
+        format!("{BITS} bits to {format}{}, {} taps{rows}", if self.dither { ", dither" } else { "" }, self.taps)
     }
 
     /// A spectrum of an input as the reference has it (channels, rotation, gain, dither), with a transform by halves in place of the sums over all samples.
@@ -175,7 +181,7 @@ impl Data {
 
     /// Compares what outputs are compared with, of few channels, with the reference itself.
     fn check_reference(&self) -> Result<(), End> {
-        let case = Case { channels: 256, taps: 4, format: FrameFormat::Int8, dither: true };
+        let case = Case { channels: 256, taps: 4, format: FrameFormat::Int8, dither: true, rows: false };
         let plan = case.plan()?;
         let gains = Array2::from_shape_fn((256, INPUTS), |(channel, input)| case.gain(input, channel));
         let reference = FEngine {
@@ -209,7 +215,7 @@ impl Data {
         let (plan, channels) = (case.plan()?, case.channels);
         let gain = |input, channel| case.gain(input, channel);
         let kernel =
-            DeviceChannelizer::load(&bench.device, &plan, BITS, case.format, INPUTS, gain).map_err(End::failed)?;
+            TwoPassKernels::load(&bench.device, &plan, BITS, case.format, INPUTS, gain).map_err(End::failed)?;
         let step = plan.step();
         let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;
@@ -219,21 +225,22 @@ impl Data {
                 let start = first * step + delay.coarse.unsigned_abs() as usize;
                 all.push(Job {
                     first_bit: (input * self.row()) as u64 * 8 + (start * BITS as usize) as u64,
-                    place: input as u64,
+                    place: if case.rows { ((first / ROW * INPUTS + input) * ROW) as u64 } else { input as u64 },
                     phase: fixed(delay.channel_phase_turns(0, channels, false)),
                     phase_rate: 0,
                     slope: fixed(-delay.fine / step as f64),
                     slope_rate: 0,
                     spectrum: first as u64,
                     spectra: kernel.spectra_of_job(0).min(spectra - first) as u32,
-                    time: first as u32,
+                    time: if case.rows { first % ROW } else { first } as u32,
                     input: input as u32,
                     count: input as u32,
+                    flags: 0,
                 });
             }
         }
         let table = jobs::table(&stream, &all)?;
-        let place = jobs::frames(channels);
+        let place = if case.rows { jobs::rows(channels, spectra) } else { jobs::frames(channels) };
         let count = channels * spectra * INPUTS;
         let mut out = Buffer::<u8>::zeroed(&stream, count * case.bytes())?;
         let mut saturated = Buffer::<u32>::zeroed(&stream, INPUTS)?;
@@ -296,7 +303,11 @@ impl Data {
             let x = self.decoded(input, start, plan.window_samples());
             let expected = case.expected(plan, &x, stamp as u64, (delay, phase), input);
             for (channel, value) in expected.iter().enumerate() {
-                let at = ((s / FRAME * channels + channel) * FRAME + s % FRAME) * INPUTS + input;
+                let at = if case.rows {
+                    ((channel * (spectra / ROW) + s / ROW) * INPUTS + input) * ROW + s % ROW
+                } else {
+                    ((s / FRAME * channels + channel) * FRAME + s % FRAME) * INPUTS + input
+                };
                 let parts = case.parts(&bytes[case.bytes() * at..]);
                 let Some(limit) = case.limit() else {
                     let error = (Complex64::new(parts[0], parts[1]) - value).norm();

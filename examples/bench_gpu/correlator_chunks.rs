@@ -1,12 +1,14 @@
 //! The X-engine as users call it: chunks on the device through `Correlator` and `CorrelatorKernels` beside direct
 //! launches, and `correlate()` of host arrays as a share of the link.
 //!
-//! `correlate_device`: rows on the device, added to 64-bit sums; `direct` is the launch of a `wgmma` kernel in one
-//! part, `kernels` is `CorrelatorKernels::accumulate`, `chunk` is `Correlator::accumulate` of a `DeviceRows` on the
-//! same stream.
+//! `correlate_device`: rows on the device, added to 64-bit sums; `direct` is the launch of a `wgmma` kernel by hand, in
+//! each number of parts that the sums have room for, `kernels` is `CorrelatorKernels::accumulate`, `chunk` is
+//! `Correlator::accumulate` of a `DeviceRows` on the same stream. All of a size are timed in turn, run by run, so that
+//! clocks are alike to all: large sizes are limited by power.
 //!
 //! `correlate_link`: the rate at which `correlate()` takes voltages, from pageable memory (an `ndarray` array) and from
-//! pinned memory, with its dump. The floor is the link, measured before and after each by copies of the same pinned
+//! pinned memory, with its dump: what counts are the voltages' bytes alone, over the time of the whole call, in which
+//! the sums are added up, copied back and stored in fresh memory. The floor is the link, measured before and after each by copies of the same pinned
 //! memory. `first` and `second` are calls for 64 inputs, one channel and 64 spectra; the first one loads the kernels
 //! (`--only correlate_link` measures it before anything else is loaded).
 
@@ -27,8 +29,11 @@ use crate::gpu_report::{End, Params, params};
 use crate::random::Source;
 
 /// Stations, channels and times of chunks on the device.
-const ON_DEVICE: [[usize; 3]; 5] =
-    [[32, 2048, 4096], [64, 1024, 4096], [64, 64, 4096], [256, 256, 4096], [512, 128, 4096]];
+const ON_DEVICE: [[usize; 3]; 6] =
+    [[32, 2048, 4096], [64, 1024, 4096], [64, 64, 4096], [256, 256, 4096], [512, 128, 4096], [1024, 32, 4096]];
+
+/// Parts of launches by hand.
+const PARTS: [usize; 3] = [1, 2, 4];
 
 /// Stations whose voltages come over the link.
 const STATIONS: [usize; 4] = [32, 64, 128, 256];
@@ -82,29 +87,36 @@ fn on_device(bench: &mut Bench, source: &Source<u8>, [stations, channels, times]
     let stream = bench.stream.clone();
     let rows = source.buffer(&bench.device, &stream, bytes)?;
     let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, length)?;
-    let mut timings = Vec::new();
+    let mut direct = Vec::new();
     if WgmmaKernel::runs_on(&bench.device) {
         let kernel = WgmmaKernel::choose(Format::I8, Order::Rows, inputs.len());
         let entry = kernel.load(&bench.device, true).map_err(End::failed)?;
         let samples = WgmmaSamples::Rows { blocks: times.div_ceil(64), times: 0..times };
-        let job = WgmmaJob { channels, inputs: inputs.len(), samples, parts: 1 };
-        let timing = bench.time(|_| {
-            let sums = sums.view_mut().cast::<[i64; 2]>()?;
-            job.launch(&stream, kernel, &entry, rows.view(), sums)
-        });
-        timings.push(("direct", timing.map_err(End::failed)?));
+        for parts in PARTS.into_iter().filter(|&tried| tried <= parts) {
+            let job = WgmmaJob { channels, inputs: inputs.len(), samples: samples.clone(), parts };
+            direct.push((kernel, entry.clone(), job));
+        }
     }
-    let timing =
-        bench.time(|_| kernels.accumulate(&stream, &work, rows.view().cast::<Sample>()?, &mut sums.view_mut(), parts));
-    timings.push(("kernels", timing.map_err(End::failed)?));
     let chunk = Rows::from_array(DeviceArray::from(rows.view().cast::<Sample>()?), channels, times, inputs);
     let chunk = chunk.map_err(End::failed)?;
     let backend = Backend::on(bench.device.clone());
     let correlator =
         Correlator::<Sample>::new(&backend, inputs, channels).and_then(|correlator| correlator.on(&stream));
     let mut correlator = correlator.map_err(End::failed)?;
-    let timing = bench.time(|_| correlator.accumulate(&chunk, 0..times));
-    timings.push(("chunk", timing.map_err(End::failed)?));
+    let by_hand = |parts: usize| format!("direct, {parts} part{}", if parts == 1 { "" } else { "s" });
+    let mut names: Vec<_> = direct.iter().map(|(_, _, job)| by_hand(job.parts)).collect();
+    names.extend(["kernels".into(), "chunk".into()]);
+    let timings = bench.time_in_turn(names.len(), |kind| match direct.get(kind) {
+        Some((kernel, entry, job)) => {
+            let sums = sums.view_mut().cast::<[i64; 2]>()?;
+            job.launch(&stream, *kernel, entry, rows.view(), sums)
+        }
+        None if kind == direct.len() => {
+            kernels.accumulate(&stream, &work, rows.view().cast::<Sample>()?, &mut sums.view_mut(), parts)
+        }
+        None => correlator.accumulate(&chunk, 0..times),
+    });
+    let timings = names.into_iter().zip(timings.map_err(End::failed)?);
     let check = check_device(bench, &chunk, &rows, inputs, [channels, times])?;
     for (what, timing) in timings {
         bench.add(Measured {

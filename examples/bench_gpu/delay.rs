@@ -1,8 +1,7 @@
 //! Coarse shifts and fine rotations. Both are bound by bytes: every sample is read once and written once.
 
-use fringes::channelizer::FrameSample;
-use fringes::channelizer::delay::{Factors, RotateKernels, RotationLayout, ShiftKernels, ShiftShape};
-use fringes::delay::ChannelPhase;
+use fringes::FrameSample;
+use fringes::delay::{ChannelPhase, Factors, RotateKernels, RotationLayout, ShiftKernels, ShiftShape};
 use fringes::{Complex, Complex4, f16};
 use fringes_gpu::{Buffer, Stream};
 use rand::{RngExt, SeedableRng};

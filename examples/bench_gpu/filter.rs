@@ -1,7 +1,7 @@
 //! The polyphase filter by itself: packed samples to filtered f32 samples.
 
 use fringes::Channelizer;
-use fringes::channelizer::gpu::DeviceFilter;
+use fringes::channelizer::internals::FilterKernels;
 use fringes_gpu::Buffer;
 use fringes_reference::pfb::pfb_fir;
 
@@ -62,7 +62,7 @@ impl Data {
         let stream = bench.stream.clone();
         let Case { channels, taps, bits, section } = case;
         let plan = Channelizer::real(channels).taps(taps).build().map_err(End::failed)?;
-        let mut filter = DeviceFilter::load(&bench.device, &plan, bits).map_err(End::failed)?;
+        let mut filter = FilterKernels::load(&bench.device, &plan, bits).map_err(End::failed)?;
         if let Some(section) = section {
             filter = filter.with_section(section).map_err(End::failed)?;
         }

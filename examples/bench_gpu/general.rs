@@ -2,7 +2,7 @@
 //!
 //! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex samples a sample is both of its parts.
 
-use fringes::channelizer::gpu::{DeviceChannelizer, DeviceGeneral, FrameFormat, Job, JobTable, Place};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, OnePassKernels, Place, TwoPassKernels};
 use fringes::delay::DelayValue;
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, SampleFormat, f16};
 use fringes_gpu::{Buffer, Device, Stream};
@@ -91,8 +91,8 @@ struct Data {
 
 /// The kernels of a case.
 enum Kernels {
-    Fast(Box<DeviceChannelizer>),
-    General(Box<DeviceGeneral>),
+    Fast(Box<TwoPassKernels>),
+    General(Box<OnePassKernels>),
 }
 
 impl Kernels {
@@ -104,10 +104,10 @@ impl Kernels {
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
         if general {
-            let kernels = DeviceGeneral::load(device, plan, format, SampleFormat::Int8, INPUTS, gain)?;
+            let kernels = OnePassKernels::load(device, plan, format, SampleFormat::Int8, INPUTS, gain)?;
             return Ok(Self::General(Box::new(kernels)));
         }
-        let kernels = DeviceChannelizer::load(device, plan, format.sample_bits(), FrameFormat::Int8, INPUTS, gain)?;
+        let kernels = TwoPassKernels::load(device, plan, format.sample_bits(), FrameFormat::Int8, INPUTS, gain)?;
         Ok(Self::Fast(Box::new(kernels)))
     }
 
@@ -260,6 +260,7 @@ impl Data {
                     time: first as u32,
                     input: input as u32,
                     count: input as u32,
+                    flags: 0,
                     ..Job::default()
                 });
             }

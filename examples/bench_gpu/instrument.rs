@@ -1,10 +1,11 @@
-//! F-engine and X-engine on one GPU: 10-bit samples to the correlator's rows, and those to sums of products, kernels only.
+//! F-engine and X-engine on one GPU: 10-bit samples to the correlator's rows, and those to sums of products, kernels alone and launched
+//! by hand. The public streams are beside them in [`streams`](crate::streams).
 //!
 //! The F-engine writes rows `[channel][block][input][64]`, so that nothing lies between it and the X-engine's `wgmma` kernels. Sums are added to, in 64 bits, as in integrations that are longer
 //! than a chunk. The rate says how many antennas of two polarisations have as many samples in a second: if it is at least the number of antennas of the case, they are kept up with.
-//! Up to 16 antennas the samples come from pinned host memory as well ([`instrument_link`](crate::instrument_link)).
+//! Up to 16 antennas the samples come from pinned host memory as well, by the public streams ([`instrument_link`](crate::instrument_link)).
 
-use fringes::channelizer::gpu::{DeviceChannelizer, FrameFormat, Job, JobTable, Place};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes::{Channelizer, ChannelizerError, CorrelatorError};
@@ -52,7 +53,8 @@ pub(crate) fn run(bench: &mut Bench) -> Result<(), End> {
         if bench.fits(&format!("instrument, {antennas} antennas"), bytes)? {
             case.run(bench)?;
         }
-        let bytes = 2 * case.chunk_bytes() + case.values() * 2 + case.sums() * 16;
+        // Samples, frames under way, sums and a dump.
+        let bytes = 3 * case.chunk_bytes() + 6 * case.values() * 2 + 3 * case.sums() * 16;
         if antennas <= MOST_LINKED
             && bench.fits(&format!("instrument from pinned memory, {antennas} antennas"), bytes)?
         {
@@ -83,7 +85,7 @@ pub(crate) struct Work {
 
 /// The kernels of a case.
 pub(crate) struct Engines {
-    f_engine: DeviceChannelizer,
+    f_engine: TwoPassKernels,
     x_engine: WgmmaKernel,
     entry: Kernel,
     correlation: WgmmaJob,
@@ -94,7 +96,7 @@ impl Engines {
         let plan = Channelizer::real(CHANNELS).taps(TAPS).build().map_err(End::failed)?;
         let gain =
             |input, channel| Complex64::from_polar(0.07 + 0.01 * (channel % 7) as f64, (channel % 11 + input) as f64);
-        let f_engine = DeviceChannelizer::load(device, &plan, BITS, FrameFormat::Int8, inputs, gain);
+        let f_engine = TwoPassKernels::load(device, &plan, BITS, FrameFormat::Int8, inputs, gain);
         let x_engine = WgmmaKernel::choose(Format::I8, Order::Rows, inputs);
         let samples = WgmmaSamples::Rows { blocks: SPECTRA / ROW, times: 0..SPECTRA };
         Ok(Self {
@@ -166,6 +168,7 @@ impl Case {
                     time: spectrum as u32,
                     input: input as u32,
                     count: input as u32,
+                    flags: 0,
                     ..Job::default()
                 });
             }

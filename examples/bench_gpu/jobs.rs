@@ -1,10 +1,10 @@
 //! What launches of the F-engine's kernels share: delays of the inputs, jobs in device memory, places of frames `[frame][channel][spectrum][input]`.
 
-use fringes::channelizer::gpu::{Job, Place};
+use fringes::channelizer::internals::{Job, Place};
 use fringes::delay::{DelayModel, DelaySegment, DelayValue};
 use fringes_gpu::{Buffer, Stream};
 
-use crate::channelizer::{DELAYS, FRAME, INPUTS};
+use crate::channelizer::{DELAYS, FRAME, INPUTS, ROW};
 use crate::gpu_report::End;
 
 /// The delays of the inputs, which stay.
@@ -32,5 +32,17 @@ pub(crate) fn frames(channels: usize) -> Place {
         period: FRAME as u32,
         period_stride: (channels * FRAME * INPUTS) as u64,
         time_stride: INPUTS as u32,
+    }
+}
+
+/// Rows `[channel][spectrum / R][input][R]` of all of so many channels.
+pub(crate) fn rows(channels: usize, spectra: usize) -> Place {
+    Place {
+        first_channel: 0,
+        channels: channels as u32,
+        channel_stride: (spectra * INPUTS) as u64,
+        period: ROW as u32,
+        period_stride: (ROW * INPUTS) as u64,
+        time_stride: 1,
     }
 }

@@ -10,7 +10,7 @@ use crate::bench::Bench;
 use crate::gpu_report::{End, Params, Row, params};
 use crate::sm_cycles::CEILINGS;
 
-const CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
+static CONVERT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_90a.ptx"));
 
 /// Kernels, the instruction of each, and whether sm_90 brought it.

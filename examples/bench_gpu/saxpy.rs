@@ -7,7 +7,7 @@ use crate::ceilings::Ceilings;
 use crate::gpu_report::{End, params};
 use crate::random::Source;
 
-const SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
+static SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     const LENGTH: usize = 1 << 28;

@@ -60,7 +60,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 }
 
 /// An F-engine of 10 bits with dither, gains and steady delays that are no whole samples.
-fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder, End> {
+pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder, End> {
     let plan = Channelizer::real(channels).taps(TAPS).build().map_err(End::failed)?;
     let gain = |(channel, input): (usize, usize)| {
         Complex::from_polar(0.07 + 0.01 * (channel % 7) as f32, (channel % 11 + input) as f32)

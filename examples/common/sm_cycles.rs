@@ -13,10 +13,11 @@ use fringes_kernels_tools_fft_timed::{Phases, Timed};
 use fringes_layout::plan::Rates;
 
 /// Kernels that take cycles of instructions.
-pub(crate) const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"))
-    .with_sm_90a(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_90a.ptx"));
+pub(crate) static CEILINGS: PtxSet =
+    PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"))
+        .with_sm_90a(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_90a.ptx"));
 /// Kernels that take cycles of transforms.
-pub(crate) const FFT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_80.ptx"))
+pub(crate) static FFT: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/tools/fft-timed/ptx/fft-timed_sm_90a.ptx"));
 
 /// Rounds of a run of a kernel that prices an instruction.

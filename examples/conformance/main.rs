@@ -21,7 +21,7 @@ use record::Outcome;
 use serde::Serialize;
 
 /// The kernels.
-const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conformance/ptx/conformance_sm_80.ptx"))
+static KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conformance/ptx/conformance_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/tools/conformance/ptx/conformance_sm_90a.ptx"));
 
 /// What they are compiled for.

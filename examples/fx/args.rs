@@ -193,5 +193,5 @@ fn positive(text: &str) -> Result<f64, String> {
 /// Reads a source; `ha:` and `dec:` and `azel:` are written as the library reads them.
 fn source(text: &str) -> Result<Source, String> {
     let plain = text.replace("ha:", "ha ").replace("azel:", "azel ").replace("dec:", "");
-    plain.parse().map_err(|error: fringes::DelayError| error.to_string())
+    plain.parse().map_err(|error: fringes::DelayModelError| error.to_string())
 }

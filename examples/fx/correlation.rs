@@ -115,7 +115,7 @@ impl<Q: QuantisedSample> Correlation for QuantisedCorrelation<Q> {
     fn push(&mut self, voltages: Voltages<Complex<f32>>) -> Result<Vec<Dump>> {
         let start = Instant::now();
         let gains = self.gains.update(&voltages)?;
-        let quantised = quantise::<Q>(&self.backend, &voltages, gains)?;
+        let quantised = quantise::<Q, _>(&self.backend, &voltages, gains)?;
         drop(voltages);
         self.saturated += quantised.saturated.iter().sum::<u64>();
         let middle = Instant::now();

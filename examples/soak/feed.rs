@@ -1,6 +1,6 @@
 //! Feeds a stream to an integrator and to the exact sums, and compares.
 
-use fringes::correlator::{Chunk, Dump32, HostDump, Integrator, IntegratorSet};
+use fringes::correlator::{Chunk, Dump, Dump32, Integrator, IntegratorSet};
 use fringes::{
     Accumulator, Backend, Complex, Complex4, Heaps, SpectrumClock, Visibilities, VoltageSample, Voltages, f16,
 };
@@ -60,7 +60,7 @@ enum Machine<V: VoltageSample, D> {
     Several(Box<IntegratorSet<V, D>>),
 }
 
-impl<V: VoltageSample, D: HostDump<V>> Machine<V, D> {
+impl<V: VoltageSample, D: Dump<V>> Machine<V, D> {
     fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<(usize, D)>, String> {
         match self {
             Self::One(integrator) => {
@@ -157,7 +157,7 @@ impl Feeder<'_> {
         machine.map_err(|error| error.to_string())
     }
 
-    fn feed<V: Voltage, D: HostDump<V> + Seen>(
+    fn feed<V: Voltage, D: Dump<V> + Seen>(
         &mut self,
         mut machine: Machine<V, D>,
         random: &mut Xoshiro256PlusPlus,

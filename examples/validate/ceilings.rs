@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
-const CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
+static CEILINGS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/ceilings/ptx/ceilings_sm_80.ptx"));
 
 /// What no copy leaves in place.
 const POISON: [u32; 4] = [0xdead_beef; 4];

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
-const KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
+static KERNELS: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_80.ptx"))
     .with_sm_90a(include_str!("../../kernels-rs/tools/conversions/ptx/conversions_sm_90a.ptx"));
 
 /// What no conversion leaves in place.

@@ -5,9 +5,8 @@
 
 use std::error::Error;
 
-use fringes::channelizer::FrameSample;
-use fringes::channelizer::delay::{Factors, RotateKernels, RotationLayout, ShiftKernels, ShiftShape};
-use fringes::delay::ChannelPhase;
+use fringes::FrameSample;
+use fringes::delay::{ChannelPhase, Factors, RotateKernels, RotationLayout, ShiftKernels, ShiftShape};
 use fringes::{Complex, Complex4, SampleFormat, f16};
 use fringes_gpu::Buffer;
 use fringes_reference::delay::rotate_voltages;

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use fringes::Channelizer;
-use fringes::channelizer::gpu::DeviceFilter;
+use fringes::channelizer::internals::FilterKernels;
 use fringes_gpu::Buffer;
 use fringes_reference::packed::decode;
 use fringes_reference::pfb::pfb_fir;
@@ -72,7 +72,7 @@ fn run(session: &Session, case: Case) -> Result<(Outcome, String), Box<dyn Error
     let stream = &session.stream;
     let Case { channels, taps, bits, spectra, inputs, section } = case;
     let plan = Channelizer::real(channels).taps(taps).build()?;
-    let mut filter = DeviceFilter::load(&session.device, &plan, bits)?;
+    let mut filter = FilterKernels::load(&session.device, &plan, bits)?;
     if let Some(section) = section {
         filter = filter.with_section(section)?;
     }

@@ -14,6 +14,7 @@ mod common;
 mod gpu_report;
 
 mod ceilings;
+mod channelizer;
 mod chunks;
 mod conversions;
 mod correlator;
@@ -24,12 +25,14 @@ mod correlator_samples;
 mod correlator_wgmma;
 mod data;
 mod delay;
+mod delay_data;
 mod f_engine;
 mod fft;
 mod fft_beams;
 mod fft_data;
 mod fft_note;
 mod filter;
+mod foreign;
 mod one_call;
 mod saxpy;
 mod session;
@@ -42,7 +45,7 @@ use gpu_report::{End, GpuArguments};
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 54] = [
+const KERNELS: [&str; 59] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -70,6 +73,7 @@ const KERNELS: [&str; 54] = [
     "correlate_wgmma_heaps_f16",
     "correlate",
     "chunks",
+    "foreign",
     "stream_heaps",
     "stream_floats",
     "stream_dumps",
@@ -78,10 +82,14 @@ const KERNELS: [&str; 54] = [
     "rotate",
     "rotate_heaps",
     "rotate_rows",
+    "delay_data",
     "filter",
     "f_engine",
     "f_engine_streams",
     "f_engine_device",
+    "channelize",
+    "channelizer_stream",
+    "quantise",
     "saxpy",
     "copy",
     "mma_s8",
@@ -139,11 +147,14 @@ fn cases(session: &mut Session) -> Result<(), End> {
     correlator_mma::validate(session)?;
     correlator_wgmma::validate(session)?;
     delay::validate(session)?;
+    delay_data::validate(session)?;
     filter::validate(session)?;
     f_engine::validate(session)?;
+    channelizer::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
     chunks::validate(session)?;
+    foreign::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
     fft_note::validate(session)

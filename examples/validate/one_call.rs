@@ -1,5 +1,6 @@
 //! `correlate()` on the GPU against the same call on the CPU: orders, flags, formats, long times, small memory.
 
+use fringes::backend::PinnedArray;
 use fringes::correlator::internals::Shape;
 use fringes::{Backend, BaselineOrder, Complex, Complex4, Correlator, Inputs, Voltages, correlate};
 
@@ -53,7 +54,17 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     }
     run::<Complex<i8>>(session, Case { channels: 2, times: 300, antennas: 9, chunks: 5, ..PLAIN })?;
     run::<Complex<i8>>(session, PLAIN)?;
+    // Channels that go back while others come: in every order.
+    for order in [Triangle, AntennaPairs, Full] {
+        let case = Case { channels: 70, times: 300, antennas: 33, pols: 2, order, ..PLAIN };
+        run::<Complex4>(session, case)?;
+        run::<Complex<i8>>(session, case)?;
+    }
     if !quick {
+        // Several pieces of every channel, and more sums than are on their way back at once.
+        run::<Complex<i8>>(session, Case { channels: 40, times: 9000, antennas: 64, pols: 2, order: Full, ..PLAIN })?;
+        run::<Complex<i8>>(session, Case { channels: 16, times: 5000, antennas: 256, pols: 2, ..PLAIN })?;
+        run::<Complex4>(session, Case { channels: 16, times: 9000, antennas: 256, pols: 2, order: Full, ..PLAIN })?;
         // More times than 32-bit sums can hold.
         run::<Complex<i8>>(session, Case { channels: 2, times: 70_000, antennas: 13, ..PLAIN })?;
         run::<Complex4>(session, Case { times: 140_000, antennas: 7, pols: 2, flagged: true, ..PLAIN })?;
@@ -105,7 +116,17 @@ fn run<V: Voltage>(session: &mut Session, case: Case) -> Result<(), End> {
         let flat = |visibilities: &fringes::Visibilities<Complex<i64>>| -> Vec<_> {
             visibilities.data().iter().copied().collect()
         };
+        let pinned = match voltages.data().as_slice() {
+            Some(elements) if chunks == 1 => {
+                let array = PinnedArray::from_slice(&session.device, elements)?;
+                correlate(&backend, &voltages.with_array(array)?, order)? == expected
+            }
+            _ => true,
+        };
         let verdict = compare(&flat(&expected), &flat(&actual)).and_then(|()| {
+            if !pinned {
+                return Err("sums of pinned memory differ".into());
+            }
             let same = expected.valid_samples() == actual.valid_samples() && expected.times() == actual.times();
             if same { Ok(()) } else { Err("the numbers of valid samples differ".into()) }
         });

@@ -5,7 +5,7 @@ use fringes_gpu::{Buffer, LaunchConfig, PtxSet, args};
 use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session, compare};
 
-const SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
+static SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
 
 pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     let sizes: &[usize] = if session.quick { &[1, 257] } else { &[1, 31, 255, 256, 257, 1_000_003, 1 << 26] };

@@ -3,7 +3,8 @@
 //! Float voltages are whole numbers whose sums stay below 2^24, so that every sum is exact on both; other float voltages are held to the
 //! bound that `Correlator` states.
 
-use fringes::correlator::{DumpSchedule, Integrator, IntegratorSet, MissingData};
+use fringes::backend::{ToHost, UploadError};
+use fringes::correlator::{Dump, DumpSchedule, Integrator, IntegratorSet, MissingData};
 use fringes::{
     Accumulator, Backend, BaselineOrder, Complex, Complex4, Correlator, Heaps, Inputs, SpectrumClock, VoltageSample,
     Voltages, correlate, f16,
@@ -78,6 +79,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     for order in [BaselineOrder::Triangle, BaselineOrder::AntennaPairs, BaselineOrder::Full] {
         for missing in [MissingData::Sum, MissingData::Mark] {
             dumps(session, order, missing, false)?;
+            lengths_in_32_bits(session, order, missing)?;
         }
         if !quick {
             dumps(session, order, MissingData::Sum, true)?;
@@ -223,25 +225,63 @@ fn lengths<V: Whole>(session: &mut Session, order: BaselineOrder) -> Result<(), 
             .map(|heaps| DumpSchedule::new(16, spectra as u64, heaps))
             .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
-        let run = |backend: &Backend| -> Result<Vec<_>, fringes::Error> {
-            let inputs = Inputs::new(antennas, 2)?;
-            let mut set = IntegratorSet::new(backend, &schedules, inputs, channels)?.with_order(order)?;
-            let (mut dumps, mut batch) = (Vec::new(), 5u64);
-            for number in [5, 1, 7, 0, 12, 30] {
-                let first = batch * 16 * spectra as u64;
-                dumps.extend(set.push(&heaps::<V>([number, antennas, channels, spectra, 2], first, batch)?)?);
-                batch += number as u64;
-            }
-            dumps.extend(set.finish()?);
-            Ok(dumps)
+        let set = |backend: &Backend| {
+            let set = IntegratorSet::<V>::new(backend, &schedules, Inputs::new(antennas, 2)?, channels)?;
+            set.with_order(order)
         };
-        let expected = run(&Backend::cpu())?;
+        let expected = dumps_of(set(&Backend::cpu())?, [antennas, channels, spectra])?;
         let start = std::time::Instant::now();
-        let actual = run(&Backend::on(session.device.clone()))?;
+        let gpu = Backend::on(session.device.clone());
+        let actual = dumps_of(set(&gpu)?, [antennas, channels, spectra])?;
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
-        let verdict = if expected == actual { Ok(()) } else { Err("dumps differ".to_owned()) };
+        let there = set(&gpu)?.on(&session.stream)?.dumps_on_device()?;
+        let there = dumps_of(there, [antennas, channels, spectra])?.into_iter();
+        let back = there.map(|(which, dump)| Ok((which, dump.to_host()?))).collect::<Result<Vec<_>, UploadError>>()?;
+        let verdict = if expected != actual {
+            Err("dumps differ".to_owned())
+        } else if expected != back {
+            Err("dumps on the device differ".to_owned())
+        } else {
+            Ok(())
+        };
         outcome(time_ms, actual.iter().map(|(_, dump)| dump.times()).sum(), verdict)
     })
+}
+
+/// Dumps of several lengths in 32 bits, of integers: on the host and on the device.
+fn lengths_in_32_bits(session: &mut Session, order: BaselineOrder, missing: MissingData) -> Result<(), End> {
+    let sizes = [10, 3, 20];
+    let variant = format!("32 bits, {}, {missing:?}", order.name());
+    session.case("stream_lengths", variant, params([("antennas", 10), ("channels", 3), ("spectra", 20)]), |session| {
+        let schedules = [DumpSchedule::new(16, 20, 2)?, DumpSchedule::new(16, 20, 3)?, DumpSchedule::new(16, 20, 12)?];
+        let set = |backend: &Backend| {
+            let set = IntegratorSet::<Complex<i8>>::new(backend, &schedules, Inputs::new(10, 2)?, 3)?;
+            Ok::<_, fringes::Error>(set.with_order(order)?.in_32_bits(missing))
+        };
+        let expected = dumps_of(set(&Backend::cpu())?, sizes)?;
+        let gpu = Backend::on(session.device.clone());
+        let start = std::time::Instant::now();
+        let there = dumps_of(set(&gpu)?.dumps_on_device()?, sizes)?.into_iter();
+        let back = there.map(|(which, dump)| Ok((which, dump.to_host()?))).collect::<Result<Vec<_>, UploadError>>()?;
+        let time_ms = start.elapsed().as_secs_f64() * 1e3;
+        let verdict = if expected == back { Ok(()) } else { Err("dumps on the device differ".to_owned()) };
+        outcome(time_ms, back.iter().map(|(_, dump)| dump.times()).sum(), verdict)
+    })
+}
+
+/// All dumps of a stream of heaps with a gap before it.
+fn dumps_of<V: Whole, D: Dump<V>>(
+    mut set: IntegratorSet<V, D>,
+    [antennas, channels, spectra]: [usize; 3],
+) -> Result<Vec<(usize, D)>, fringes::Error> {
+    let (mut dumps, mut batch) = (Vec::new(), 5u64);
+    for number in [5, 1, 7, 0, 12, 30] {
+        let first = batch * 16 * spectra as u64;
+        dumps.extend(set.push(&heaps::<V>([number, antennas, channels, spectra, 2], first, batch)?)?);
+        batch += number as u64;
+    }
+    dumps.extend(set.finish()?);
+    Ok(dumps)
 }
 
 fn outcome(time_ms: f64, spectra: u64, verdict: Result<(), String>) -> Result<Outcome, Box<dyn std::error::Error>> {

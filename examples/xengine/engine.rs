@@ -47,6 +47,18 @@ pub(crate) trait Work {
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
+impl Failure {
+    pub(crate) fn of(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<fringes::backend::DeviceError> for Failure {
+    fn from(error: fringes::backend::DeviceError) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

@@ -1,5 +1,5 @@
-//! The whole X-engine from pinned host memory (the paper's Algorithm 1): voltages go to the device while those before them are correlated, and visibilities
-//! go back while the next integration begins.
+//! The whole X-engine from pinned host memory (the paper's Algorithm 1), by the public stream: rows in pinned memory are pushed to an
+//! [`Integrator`], whose dumps of 32 bits stay on the device and are copied to pinned memory while the next integration begins.
 //!
 //! ```text
 //! copies in    rows 0 | rows 1 | rows 2 | ...
@@ -7,13 +7,17 @@
 //! copies out                                          | visibilities |
 //! ```
 //!
-//! Rows have two buffers on the device, sums of 64 bits and visibilities of 32 one each. Each step waits on the device, by events, for what it
-//! needs; the host waits at the end alone.
+//! Nothing waits on the host until the last copy. The kernel, the copies in and the copies out are timed alone as well.
 
+use std::time::Instant;
+
+use fringes::backend::{Backend, PinnedArray};
 use fringes::correlator::internals::Shape;
-use fringes::correlator::kernels::{Clamp, CorrelatorKernels, ReduceKernels, Reduction, Work};
-use fringes::{BaselineOrder, Complex, Inputs};
-use fringes_gpu::{Buffer, Device, Event, GpuError, PinnedBuffer, Stream};
+use fringes::correlator::kernels::{CorrelatorKernels, Work};
+use fringes::correlator::{DeviceDump32, DumpSchedule, Integrator, MissingData};
+use fringes::types::Rows;
+use fringes::{Complex, Inputs, SpectrumClock};
+use fringes_gpu::{Buffer, Device, PinnedBuffer, Stream};
 
 use crate::engine::{Failure, legal_bytes};
 use crate::gpu_report::End;
@@ -27,6 +31,11 @@ const INTEGRATIONS: usize = 4;
 
 /// Bytes of voltages on the host, which are read over and over: more than the caches of a host hold.
 const HOST_BYTES: usize = 512 << 20;
+
+type Sample = Complex<i8>;
+
+/// A chunk in pinned memory.
+type Chunk = Rows<Sample, PinnedArray<Sample>>;
 
 /// Times, a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -44,65 +53,31 @@ pub(crate) struct Times {
 /// The X-engine for 8-bit rows.
 pub(crate) struct Integrated {
     device: Device,
-    reduce: ReduceKernels,
-    /// Voltages, for sizes of any number of stations.
-    host: PinnedBuffer<u8>,
+    /// Voltages, for chunks of any number of stations.
+    voltages: Vec<u8>,
 }
 
-/// Buffers of a size.
-struct Buffers {
-    kernels: CorrelatorKernels<Complex<i8>>,
-    work: Work,
-    rows: [Buffer<u8>; 2],
-    sums: Buffer<Complex<i64>>,
-    out: Buffer<Complex<i32>>,
-    saturated: Buffer<u64>,
-    host_out: PinnedBuffer<Complex<i32>>,
+/// Visibilities on their way out.
+struct Out {
+    stream: Stream,
+    host: PinnedBuffer<Complex<i32>>,
 }
 
-impl Buffers {
-    /// Adds the products of a chunk's rows to the sums.
-    fn accumulate(&mut self, stream: &Stream, buffer: usize) -> Result<(), fringes::CorrelatorError> {
-        let rows = self.rows[buffer].view().cast()?;
-        self.kernels.accumulate(stream, &self.work, rows, &mut self.sums.view_mut(), 1)
-    }
-}
-
-/// The three queues, and what they tell each other.
-struct Queues {
-    copies_in: Stream,
-    kernels: Stream,
-    copies_out: Stream,
-    /// Rows of each buffer have arrived.
-    loaded: [Event; 2],
-    /// Rows of each buffer are used up.
-    used: [Event; 2],
-    /// Visibilities are there.
-    clamped: Event,
-    /// Visibilities are on the host.
-    gone: Event,
-}
-
-impl Queues {
-    fn new(device: &Device) -> Result<Self, GpuError> {
-        Ok(Self {
-            copies_in: device.new_stream()?,
-            kernels: device.new_stream()?,
-            copies_out: device.new_stream()?,
-            loaded: [device.new_event()?, device.new_event()?],
-            used: [device.new_event()?, device.new_event()?],
-            clamped: device.new_event()?,
-            gone: device.new_event()?,
-        })
+impl Out {
+    /// Queues the copy of a dump, whose memory is used again when it is done.
+    fn send(&mut self, dump: &DeviceDump32) -> Result<(), Failure> {
+        let array = dump.array();
+        array.read_on(&self.stream)?.copy_to_pinned(&self.stream, &mut self.host, ..)?;
+        Ok(array.reads_queued(&self.stream)?)
     }
 }
 
 impl Integrated {
-    /// Loads the kernels and makes the voltages.
+    /// Makes the voltages.
     pub(crate) fn new(device: &Device) -> Result<Self, End> {
-        let mut host = PinnedBuffer::zeroed(device, HOST_BYTES)?;
-        legal_bytes(host.as_mut_slice()?);
-        Ok(Self { device: device.clone(), reduce: ReduceKernels::load(device).map_err(End::failed)?, host })
+        let mut voltages = vec![0; HOST_BYTES];
+        legal_bytes(&mut voltages);
+        Ok(Self { device: device.clone(), voltages })
     }
 
     /// Bytes of a chunk's rows.
@@ -118,7 +93,8 @@ impl Integrated {
     /// Whether there are voltages and memory enough.
     pub(crate) fn fits(&self, size: Size) -> Result<bool, End> {
         let chunk = Self::chunk_bytes(size);
-        let needed = 2 * chunk + 24 * size.channels * size.baselines();
+        // Sums, in parts where channels are few, and three dumps.
+        let needed = 2 * chunk + (4 * 16 + 3 * 8) * size.channels * size.baselines();
         Ok(2 * chunk <= HOST_BYTES && needed as f64 <= 0.8 * self.device.memory()?.free_bytes as f64)
     }
 
@@ -126,112 +102,100 @@ impl Integrated {
     pub(crate) fn measure(&self, size: Size, runs: usize) -> Result<Times, End> {
         let shape = Shape::new(size.channels, size.times, size.inputs());
         let shape = shape.ok_or_else(|| End::failed(format!("no launch has this size: {size:?}")))?;
-        let queues = Queues::new(&self.device)?;
-        let inputs = Inputs::new(size.stations, 2).map_err(End::failed)?;
-        let mut buffers = Buffers {
-            kernels: CorrelatorKernels::load(&self.device, inputs).map_err(End::failed)?,
-            work: Work::rows(size.channels, size.times),
-            rows: [Buffer::alloc(&self.device, shape.row_bytes())?, Buffer::alloc(&self.device, shape.row_bytes())?],
-            sums: Buffer::zeroed(&queues.kernels, shape.visibilities())?,
-            out: Buffer::alloc(&self.device, shape.visibilities())?,
-            saturated: Buffer::zeroed(&queues.kernels, 1)?,
-            host_out: PinnedBuffer::zeroed(&self.device, shape.visibilities())?,
-        };
-        let number = self.host.len() / shape.row_bytes();
-        let chunk = |index: usize| {
-            let start = index % number * shape.row_bytes();
-            start..start + shape.row_bytes()
-        };
-        let copy = fringes_gpu::time(&queues.copies_in, 1, 2 * number, |index| {
-            buffers.rows[index % 2].view_mut().copy_from_pinned(&queues.copies_in, &self.host, chunk(index))
+        let mut chunks = self.chunks(size).map_err(End::failed)?;
+        let (copy_ms, kernel_ms) = self.alone(size, &chunks).map_err(End::failed)?;
+        let mut out =
+            Out { stream: self.device.new_stream()?, host: PinnedBuffer::zeroed(&self.device, shape.visibilities())? };
+        let there = Buffer::<Complex<i32>>::zeroed(&out.stream, shape.visibilities())?;
+        let out_ms = fringes_gpu::time(&out.stream.clone(), 1, 4, |_| {
+            there.view().copy_to_pinned(&out.stream, &mut out.host, ..)
         })?;
-        let kernel = fringes_gpu::time(&queues.kernels, 2, CHUNKS, |index| {
-            Ok::<_, Failure>(buffers.accumulate(&queues.kernels, index % 2)?)
-        });
-        let kernel = kernel.map_err(End::failed)?;
-        let out = fringes_gpu::time(&queues.copies_out, 1, 4, |_| {
-            buffers.out.view().copy_to_pinned(&queues.copies_out, &mut buffers.host_out, ..)
-        })?;
-        buffers.sums.view_mut().zero(&queues.kernels)?;
+        drop(there);
         let mut all_ms = Vec::new();
         for run in 0..=runs {
-            let time = self.run(&queues, &mut buffers, size, chunk).map_err(End::failed)?;
+            let time = self.run(size, &mut chunks, &mut out).map_err(End::failed)?;
             if run > 0 {
                 all_ms.push(time / (INTEGRATIONS * CHUNKS) as f64);
             }
-            self.check(&buffers, shape, chunk)?;
+            check(&out, shape, &chunks)?;
         }
         let all = fringes_gpu::Timing::new(all_ms)?;
-        let out_ms = out.median_ms / CHUNKS as f64;
-        Ok(Times { copy_ms: copy.median_ms, kernel_ms: kernel.median_ms, out_ms, all_ms: all.median_ms })
+        Ok(Times { copy_ms, kernel_ms, out_ms: out_ms.median_ms / CHUNKS as f64, all_ms: all.median_ms })
     }
 
-    /// Queues some integrations and waits for them; milliseconds from the first copy in to the last one out.
-    fn run(
-        &self,
-        queues: &Queues,
-        buffers: &mut Buffers,
-        size: Size,
-        chunk: impl Fn(usize) -> std::ops::Range<usize>,
-    ) -> Result<f64, Failure> {
-        let Queues { copies_in, kernels, copies_out, loaded, used, clamped, gone } = queues;
-        let inputs = Inputs::new(size.stations, 2).map_err(fringes::CorrelatorError::from)?;
-        let reduction = Reduction { channels: size.channels, inputs, parts: 1, order: BaselineOrder::Triangle };
-        let (start, end) = (self.device.new_event()?, self.device.new_event()?);
-        start.record(copies_in)?;
+    /// The voltages as chunks of a size in pinned memory.
+    fn chunks(&self, size: Size) -> Result<Vec<Option<Chunk>>, Failure> {
+        let inputs = Inputs::new(size.stations, 2).map_err(Failure::of)?;
+        let chunks = self.voltages.chunks_exact(Self::chunk_bytes(size)).map(|bytes| {
+            let array = PinnedArray::from_slice(&self.device, bytemuck::cast_slice(bytes)).map_err(Failure::of)?;
+            Rows::from_array(array, size.channels, size.times, inputs).map(Some).map_err(Failure::of)
+        });
+        chunks.collect()
+    }
+
+    /// Copies of chunks alone, and the kernel alone.
+    fn alone(&self, size: Size, chunks: &[Option<Chunk>]) -> Result<(f64, f64), Failure> {
+        let (stream, inputs) = (self.device.new_stream()?, Inputs::new(size.stations, 2).map_err(Failure::of)?);
+        let (work, length) = (Work::rows(size.channels, size.times), Self::chunk_bytes(size) / size_of::<Sample>());
+        let mut rows = [Buffer::<Sample>::alloc(&self.device, length)?, Buffer::<Sample>::alloc(&self.device, length)?];
+        let copy = fringes_gpu::time(&stream, 1, 2 * chunks.len(), |index| match &chunks[index % chunks.len()] {
+            Some(chunk) => rows[index % 2].view_mut().copy_from_pinned(&stream, chunk.array().buffer(), ..),
+            None => Ok(()),
+        })?;
+        let kernels = CorrelatorKernels::<Sample>::load(&self.device, inputs)?;
+        let parts = kernels.most_parts(size.channels);
+        let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, parts * size.channels * size.baselines())?;
+        let kernel = fringes_gpu::time(&stream, 2, CHUNKS, |index| {
+            kernels.accumulate(&stream, &work, rows[index % 2].view(), &mut sums.view_mut(), parts)
+        })?;
+        Ok((copy.median_ms, kernel.median_ms))
+    }
+
+    /// Pushes some integrations and waits for them; milliseconds from the first push to the last visibility on the host.
+    fn run(&self, size: Size, chunks: &mut [Option<Chunk>], out: &mut Out) -> Result<f64, Failure> {
+        let inputs = Inputs::new(size.stations, 2).map_err(Failure::of)?;
+        let schedule = DumpSchedule::new(1, size.times as u64, CHUNKS as u64)?;
+        let backend = Backend::on(self.device.clone());
+        let integrator = Integrator::<Sample>::new(&backend, schedule, inputs, size.channels)?;
+        let mut integrator = integrator.in_32_bits(MissingData::Sum).dumps_on_device()?;
+        // A dump that goes while it is copied would let the next products wait for that.
+        let (number, mut dumps, mut held) = (chunks.len(), 0, None);
+        let start = Instant::now();
         for index in 0..INTEGRATIONS * CHUNKS {
-            let buffer = index % 2;
-            if index >= 2 {
-                copies_in.wait(&used[buffer])?;
-            }
-            buffers.rows[buffer].view_mut().copy_from_pinned(copies_in, &self.host, chunk(index))?;
-            loaded[buffer].record(copies_in)?;
-            kernels.wait(&loaded[buffer])?;
-            buffers.accumulate(kernels, buffer)?;
-            used[buffer].record(kernels)?;
-            if index % CHUNKS == CHUNKS - 1 {
-                if index >= CHUNKS {
-                    kernels.wait(gone)?;
-                }
-                let clamp = Clamp { missing: None, saturated: buffers.saturated.view_mut() };
-                self.reduce.clamp(kernels, reduction, buffers.sums.view(), &mut buffers.out.view_mut(), clamp)?;
-                buffers.sums.view_mut().zero(kernels)?;
-                clamped.record(kernels)?;
-                copies_out.wait(clamped)?;
-                buffers.out.view().copy_to_pinned(copies_out, &mut buffers.host_out, ..)?;
-                gone.record(copies_out)?;
+            let place = &mut chunks[index % number];
+            let Some(chunk) = place.take() else { return Err(Failure::of("a chunk is not there")) };
+            let first_sample = (index * size.times) as u64;
+            let clock = SpectrumClock { first_sample, samples_between_spectra: 1, sample_rate_hz: 1.0 };
+            let chunk = place.insert(chunk.with_clock(clock).map_err(Failure::of)?);
+            for dump in integrator.push(chunk)? {
+                out.send(&dump)?;
+                dumps += 1;
+                drop(held.replace(dump));
             }
         }
-        copies_in.wait_for(kernels)?;
-        copies_in.wait_for(copies_out)?;
-        end.record(copies_in)?;
-        end.synchronize()?;
-        Ok(end.elapsed_ms(&start)?)
+        out.stream.synchronize()?;
+        let time_ms = start.elapsed().as_secs_f64() * 1e3;
+        if dumps == INTEGRATIONS { Ok(time_ms) } else { Err(Failure::of(format!("{dumps} dumps"))) }
     }
+}
 
-    /// Compares the first input's autocorrelation of the last integration and channel with its sum on the host.
-    fn check(
-        &self,
-        buffers: &Buffers,
-        shape: Shape,
-        chunk: impl Fn(usize) -> std::ops::Range<usize>,
-    ) -> Result<(), End> {
-        let voltages = self.host.as_slice()?;
-        let mut expected = 0i64;
-        for index in (INTEGRATIONS - 1) * CHUNKS..INTEGRATIONS * CHUNKS {
-            let rows = &voltages[chunk(index)];
-            for block in 0..shape.blocks() {
-                let row = ((shape.channels() - 1) * shape.blocks() + block) * shape.inputs() * 128;
-                let times = shape.times().saturating_sub(64 * block).min(64);
-                expected += rows[row..row + 2 * times].iter().map(|&byte| i64::from(byte as i8).pow(2)).sum::<i64>();
-            }
+/// Compares the first input's autocorrelation of the last integration and channel with its sum on the host.
+fn check(out: &Out, shape: Shape, chunks: &[Option<Chunk>]) -> Result<(), End> {
+    let mut expected = 0i64;
+    for index in (INTEGRATIONS - 1) * CHUNKS..INTEGRATIONS * CHUNKS {
+        let Some(chunk) = &chunks[index % chunks.len()] else { continue };
+        let rows: &[u8] = bytemuck::cast_slice(chunk.array().as_slice().map_err(End::failed)?);
+        for block in 0..shape.blocks() {
+            let row = ((shape.channels() - 1) * shape.blocks() + block) * shape.inputs() * 128;
+            let times = shape.times().saturating_sub(64 * block).min(64);
+            expected += rows[row..row + 2 * times].iter().map(|&byte| i64::from(byte as i8).pow(2)).sum::<i64>();
         }
-        let place = (shape.channels() - 1) * shape.baselines();
-        let actual = buffers.host_out.as_slice()?[place];
-        if i64::from(actual.re) == expected.min(i32::MAX.into()) && actual.im == 0 {
-            Ok(())
-        } else {
-            Err(End::failed(format!("an autocorrelation of the last channel: expected {expected}, got {actual:?}")))
-        }
+    }
+    let place = (shape.channels() - 1) * shape.baselines();
+    let actual = out.host.as_slice()?[place];
+    if i64::from(actual.re) == expected.min(i32::MAX.into()) && actual.im == 0 {
+        Ok(())
+    } else {
+        Err(End::failed(format!("an autocorrelation of the last channel: expected {expected}, got {actual:?}")))
     }
 }

@@ -26,6 +26,10 @@ const STEPS: &[Step] = &[
         name: "doc",
         run: |root, _| cargo(root, &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
     },
+    Step {
+        name: "without_gpu",
+        run: |root, _| cargo(root, &["test", "--package", "fringes", "--no-default-features"], &[]),
+    },
     Step { name: "package", run: |root, _| package(root) },
     Step { name: "cust", run: cust },
     Step {

@@ -14,6 +14,10 @@ use crate::DeviceError;
 /// | [`Backend::auto`] | GPU if there is one, else CPU | CPU |
 /// | [`Backend::gpu`] | that GPU | [`DeviceError::NotOnGpu`] |
 ///
+/// A program that is built without the feature `gpu` has no kernels: there [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error
+/// ([`DeviceError::Unavailable`]). If just some of its crates are built so, their operations on a GPU are an error
+/// ([`fringes_gpu::GpuError::NoPtx`]).
+///
 /// Which operations have kernels is said in their documentation. What runs is chosen before the work starts; an error of a GPU is
 /// returned, never answered with the CPU.
 #[derive(Debug, Clone)]
@@ -34,8 +38,12 @@ impl Backend {
     /// The best GPU of this machine ([`Device::best`]) for operations that have kernels, the CPU for all others and where there is
     /// no GPU. Chosen once a process; [`Backend::name`] says what it is.
     ///
-    /// A GPU that is there and cannot be used is reported through `tracing` as a warning, and the CPU is chosen.
+    /// A GPU that is there and cannot be used is reported through `tracing` as a warning, and the CPU is chosen. Without the feature
+    /// `gpu` it is the CPU, and no driver is asked.
     pub fn auto() -> Self {
+        if !cfg!(feature = "gpu") {
+            return Self::cpu();
+        }
         static BEST: OnceLock<Option<Device>> = OnceLock::new();
         let best = BEST.get_or_init(|| match Device::best() {
             Ok(device) => Some(device),
@@ -57,12 +65,15 @@ impl Backend {
     /// GPU number `index`, in the driver's order.
     ///
     /// # Errors
-    /// [`DeviceError::Unavailable`] without a driver or without such a GPU, [`DeviceError::Gpu`] if it cannot be used.
+    /// [`DeviceError::Unavailable`] without a driver, without such a GPU, and in a program that is built without the feature `gpu`;
+    /// [`DeviceError::Gpu`] if it cannot be used.
     pub fn gpu(index: usize) -> Result<Self, DeviceError> {
+        let unavailable = |reason: String| DeviceError::Unavailable { requested: format!("gpu {index}"), reason };
+        if !cfg!(feature = "gpu") {
+            return Err(unavailable("the program is built without kernels; its feature `gpu` has them".into()));
+        }
         Device::open(index).map(Self::on).map_err(|error| match error {
-            GpuError::NoDriver | GpuError::NoDevice { .. } => {
-                DeviceError::Unavailable { requested: format!("gpu {index}"), reason: error.to_string() }
-            }
+            GpuError::NoDriver | GpuError::NoDevice { .. } => unavailable(error.to_string()),
             error => error.into(),
         })
     }
@@ -107,6 +118,18 @@ impl Backend {
         match &self.place {
             Place::Cpu => None,
             Place::Auto(device) | Place::Gpu(device) => Some(device),
+        }
+    }
+
+    /// The GPU of this backend, for data that lies in the memory of `device`: data on a device is worked on there.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`] if this backend is another GPU, or the CPU.
+    pub fn gpu_with(&self, device: &Device) -> Result<&Device, DeviceError> {
+        match self.device() {
+            None => Err(DeviceError::not_on_the_cpu(device)),
+            Some(own) if !own.is_same(device) => Err(DeviceError::wrong_device(own, device)),
+            Some(own) => Ok(own),
         }
     }
 

@@ -25,7 +25,7 @@ pub use device_array::DeviceArray;
 pub use error::DeviceError;
 pub use expect::Expect;
 pub use pinned_array::PinnedArray;
-pub use staging::{Staging, copy, copy_rows};
+pub use staging::{Fetch, Staging, copy, copy_rows};
 pub use transfer::{
     DeviceBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError,
     Uploader, sample_row_bytes,

@@ -36,6 +36,12 @@ impl Staging {
         Self { pieces: (0..pieces.max(1)).map(|_| None).collect(), turn: 0 }
     }
 
+    /// Number of pieces.
+    #[must_use]
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// The next piece, of at least `bytes` bytes, when its last copy is done.
     ///
     /// # Errors
@@ -49,6 +55,12 @@ impl Staging {
             // A quarter more, so that chunks of nearly the same length share it.
             None => Ok(piece.insert(PinnedBuffer::zeroed(device, bytes.saturating_add(bytes / 4))?)),
         }
+    }
+
+    /// The piece that came last; `None` before the first.
+    #[must_use]
+    pub fn last(&self) -> Option<&PinnedBuffer<u8>> {
+        self.pieces.get(self.turn).and_then(Option::as_ref)
     }
 
     /// Elements in memory of a pool, through pinned memory, in the order of `stream`. Returns when they are in pinned
@@ -94,30 +106,55 @@ impl Staging {
     pub fn read<T: Pod>(&mut self, stream: &Stream, from: BufferView<'_, T>, to: &mut [T]) -> Result<(), DeviceError> {
         from.expect("elements to be read", to.len(), 1)?;
         let from = from.slice(..to.len())?.cast::<u8>()?;
-        let mut coming: Option<(usize, &mut [u8])> = None;
+        let mut coming: Option<(Fetch, &mut [u8])> = None;
         for (index, part) in bytemuck::cast_slice_mut::<T, u8>(to).chunks_mut(READ).enumerate() {
-            let (start, length) = (index * READ, part.len());
-            let piece = self.next(stream.device(), length)?;
-            piece.as_mut_slice()?; // Copies to the device, of a call before, are done.
-            from.slice(start..start + length)?.copy_to_pinned(stream, piece, ..length)?;
-            let arriving = self.turn;
-            if let Some((turn, part)) = coming.replace((arriving, part)) {
-                self.take(turn, part)?;
+            let start = index * READ;
+            let fetch = self.fetch(stream, from.slice(start..start + part.len())?)?;
+            if let Some((fetch, part)) = coming.replace((fetch, part)) {
+                self.land(fetch, part)?;
             }
         }
         match coming {
-            Some((turn, part)) => self.take(turn, part),
+            Some((fetch, part)) => self.land(fetch, part),
             None => Ok(stream.synchronize()?),
         }
     }
 
-    /// Copies what has come to a piece, when it has.
-    fn take(&mut self, turn: usize, to: &mut [u8]) -> Result<(), DeviceError> {
-        if let Some(piece) = &self.pieces[turn] {
-            copy(&piece.as_slice()?[..to.len()], to);
-        }
+    /// Queues the copy of elements of a device to the next piece, after what `stream` was given before. It is landed
+    /// before the piece comes round again.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub fn fetch<T: Pod>(&mut self, stream: &Stream, from: BufferView<'_, T>) -> Result<Fetch, DeviceError> {
+        let bytes = from.bytes();
+        let piece = self.next(stream.device(), bytes)?;
+        piece.as_mut_slice()?; // Copies of a call before are done.
+        from.cast::<u8>()?.copy_to_pinned(stream, piece, ..bytes)?;
+        Ok(Fetch { turn: self.turn, bytes })
+    }
+
+    /// Copies elements that were fetched to host memory by all threads, when they have come.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`] if `to` has not their length, [`DeviceError::Gpu`] with a failure of the work before.
+    pub fn land<T: Pod>(&mut self, fetch: Fetch, to: &mut [T]) -> Result<(), DeviceError> {
+        let Fetch { turn, bytes } = fetch;
+        let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+        let piece = self.pieces.get(turn).and_then(Option::as_ref).filter(|piece| piece.len() >= bytes);
+        let Some(piece) = piece.filter(|_| to.len() == bytes) else {
+            return Err(DeviceError::Length { buffer: "elements to be read", expected: bytes, actual: to.len() });
+        };
+        copy(&piece.as_slice()?[..bytes], to);
         Ok(())
     }
+}
+
+/// Elements on their way to pinned memory: [`Staging::fetch`].
+#[derive(Debug)]
+#[must_use]
+pub struct Fetch {
+    turn: usize,
+    bytes: usize,
 }
 
 /// Copies rows of `width` bytes that begin `pitch` bytes apart to rows without gaps, by all threads of the rayon pool.

@@ -1,12 +1,14 @@
 //! Chunks from the host to a device and back: another array under the same header.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 use fringes_gpu::{BufferPool, Device, Stream};
 use fringes_types::{
     Accumulator, Beams, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities, VoltageSample,
     Voltages,
 };
-use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape};
+use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape, s};
 
 use crate::staging::{Staging, copy};
 use crate::{DeviceArray, DeviceError};
@@ -27,9 +29,11 @@ pub type DeviceVisibilities<'a, A> = Visibilities<A, DeviceArray<'a, A>>;
 /// Beams `[channel][time][beam]` on a device.
 pub type DeviceBeams<'a, T> = Beams<T, DeviceArray<'a, T>>;
 
-/// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two chunks in turn.
+/// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two
+/// chunks in turn.
 ///
-/// A copy returns when its chunk is in pinned memory; the device's part of the copy goes on beside what the host does next.
+/// A copy returns when its chunk is in pinned memory; the device's part of the copy goes on beside what the host does
+/// next.
 #[derive(Debug)]
 pub struct Uploader {
     stream: Stream,
@@ -61,14 +65,8 @@ impl Uploader {
     /// # Errors
     /// [`UploadError::Types`] for samples that no memory holds, [`UploadError::Device`] with what the driver says.
     pub fn samples(&mut self, chunk: &dyn SampleChunk) -> Result<DeviceSamples<'static>, UploadError> {
-        let (format, inputs, times) = (chunk.format(), chunk.inputs(), chunk.times());
-        let row_bytes = sample_row_bytes(format, times)?;
-        let bytes = row_bytes.checked_mul(inputs.len()).filter(|&bytes| bytes <= isize::MAX as usize);
-        let too_large = || TypesError::TooLarge { array: "samples", elements: format!("{} x {times}", inputs.len()) };
-        let words = bytes.ok_or_else(too_large)?.div_ceil(4) + DeviceSamples::PADDING_WORDS;
-        let sent = self.staging.send_with(&self.stream, &self.pool, words, |to| fill(chunk.view(), row_bytes, to))?;
-        let array = DeviceArray::from(sent).written_on(&self.stream);
-        Ok(DeviceSamples::new(array, row_bytes, format, times, inputs)?.with_axes_of(chunk)?)
+        let rows = self.staging.send_samples(&self.stream, &self.pool, chunk, 0..chunk.times())?;
+        Ok(rows.with_axes_of(chunk)?)
     }
 
     /// Voltages on the device.
@@ -111,6 +109,45 @@ impl Uploader {
             }
         })?;
         Ok(DeviceArray::from(sent).written_on(&self.stream))
+    }
+}
+
+impl Staging {
+    /// Some consecutive samples of a chunk in memory of a pool, through pinned memory, in the order of `stream`,
+    /// without presence flags. Packed samples begin with a whole byte, up to seven samples before `times`:
+    /// [`SampleRows::first_sample`] says with which. Returns when they are in pinned memory.
+    ///
+    /// # Errors
+    /// [`UploadError::Types`] for samples that the chunk does not have or no memory holds, [`UploadError::Device`] with
+    /// what the driver says.
+    pub fn send_samples(
+        &mut self,
+        stream: &Stream,
+        pool: &BufferPool,
+        chunk: &dyn SampleChunk,
+        times: Range<usize>,
+    ) -> Result<DeviceSamples<'static>, UploadError> {
+        if times.start > times.end || times.end > chunk.times() {
+            let (array, dimension) = ("samples of a chunk", fringes_types::Dimension::Time);
+            let (expected, actual) = (chunk.times(), times.end.max(times.start));
+            return Err(TypesError::Dimension { array, dimension, expected, actual }.into());
+        }
+        let (view, times) = part(chunk.view(), times);
+        let (format, inputs) = (chunk.format(), chunk.inputs());
+        let row_bytes = sample_row_bytes(format, times.len())?;
+        let bytes = row_bytes.checked_mul(inputs.len()).filter(|&bytes| bytes <= isize::MAX as usize);
+        let elements = || format!("{} x {}", inputs.len(), times.len());
+        let too_large = || TypesError::TooLarge { array: "samples", elements: elements() };
+        let words = bytes.ok_or_else(too_large)?.div_ceil(4) + DeviceSamples::PADDING_WORDS;
+        let sent = self.send_with(stream, pool, words, |to| fill(view, row_bytes, to))?;
+        let array = DeviceArray::from(sent).written_on(stream);
+        let first_sample = chunk.first_sample().saturating_add(times.start as u64);
+        let rows = DeviceSamples::new(array, row_bytes, format, times.len(), inputs)?;
+        let rows = rows.with_sample_rate(chunk.sample_rate_hz())?.with_first_sample(first_sample);
+        Ok(match chunk.centre_hz() {
+            None => rows,
+            Some(centre_hz) => rows.with_centre_frequency(centre_hz)?,
+        })
     }
 }
 
@@ -220,6 +257,29 @@ impl<T: Pod> ToHost for DeviceBeams<'_, T> {
     }
 }
 
+/// Some samples of a view, packed ones from a whole byte on, and which they are.
+fn part(view: SampleView<'_>, times: Range<usize>) -> (SampleView<'_>, Range<usize>) {
+    fn columns<'a, T>(array: ArrayView2<'a, T>, times: &Range<usize>) -> ArrayView2<'a, T> {
+        array.slice_move(s![.., times.clone()])
+    }
+    let part = match view {
+        SampleView::Int8(array) => SampleView::Int8(columns(array, &times)),
+        SampleView::Int16(array) => SampleView::Int16(columns(array, &times)),
+        SampleView::Float16(array) => SampleView::Float16(columns(array, &times)),
+        SampleView::Float32(array) => SampleView::Float32(columns(array, &times)),
+        SampleView::ComplexInt8(array) => SampleView::ComplexInt8(columns(array, &times)),
+        SampleView::ComplexInt16(array) => SampleView::ComplexInt16(columns(array, &times)),
+        SampleView::ComplexFloat16(array) => SampleView::ComplexFloat16(columns(array, &times)),
+        SampleView::ComplexFloat32(array) => SampleView::ComplexFloat32(columns(array, &times)),
+        SampleView::Packed { bytes, bits, .. } => {
+            let (start, width) = (times.start / 8 * 8, bits as usize);
+            let bytes = columns(bytes, &(start / 8 * width..(times.end * width).div_ceil(8)));
+            return (SampleView::Packed { bytes, bits, times: times.end - start }, start..times.end);
+        }
+    };
+    (part, times)
+}
+
 /// Writes the rows of a chunk `row_bytes` apart.
 fn fill(view: SampleView<'_>, row_bytes: usize, to: &mut [u8]) {
     fn rows<T: Pod + Sync>(array: ArrayView2<'_, T>, row_bytes: usize, to: &mut [u8]) {
@@ -270,6 +330,27 @@ mod tests {
         fill(samples.view(), 32, &mut bytes);
         let at = |place: usize| i16::from_le_bytes([bytes[place], bytes[place + 1]]);
         assert_eq!([at(64 + 12), at(64 + 14)], [203, -203]);
+    }
+
+    #[test]
+    fn parts_are_the_samples_of_their_times() {
+        let inputs = Inputs::single_pol(2).unwrap();
+        let values = Array2::from_shape_fn((2, 40), |(input, time)| (100 * input + time) as i16);
+        let typed = Samples::new(values.clone(), inputs).unwrap();
+        let (SampleView::Int16(found), times) = part(typed.view(), 3..21) else { panic!("another format") };
+        assert_eq!((found, times), (values.slice(s![.., 3..21]), 3..21));
+        for bits in [9, 10, 16] {
+            let packed = PackedSamples::pack(values.view(), bits, inputs).unwrap();
+            for range in [0..40, 3..21, 8..9, 17..17, 23..40] {
+                let (SampleView::Packed { bytes, bits, times: length }, times) = part(packed.view(), range.clone())
+                else {
+                    panic!("another format")
+                };
+                assert_eq!((times.start, times.end), (range.start / 8 * 8, range.end));
+                let part = PackedSamples::new(bytes.to_owned(), bits, length, inputs).unwrap().unpack().unwrap();
+                assert_eq!(part.data(), values.slice(s![.., times]));
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What calls on a device need and may keep for the next one: pinned memory, a stream for copies, pools.
+//! What calls on a device need and may keep for the next one: pinned memory, streams for copies, pools.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,6 +8,12 @@ use crate::{DeviceError, Staging};
 
 /// Pieces of pinned memory: one is filled, others are copied.
 const PIECES: usize = 4;
+
+/// Pieces of pinned memory for what comes back.
+const READS: usize = 16;
+
+/// Streams of copies to the device.
+const COPIES: usize = 3;
 
 /// Workspaces that are kept for a device: as many calls at once find one.
 const KEPT: usize = 4;
@@ -26,20 +32,35 @@ struct Kept {
 
 #[derive(Debug)]
 struct Tools {
-    copies: Stream,
+    copies: [Stream; COPIES],
     staging: Staging,
+    reads: Stream,
+    read_staging: Staging,
 }
 
-/// Pinned memory and a stream for copies, for one call. When it is dropped, the next call on that device gets it: no
+impl Tools {
+    fn new(device: &Device) -> Result<Self, DeviceError> {
+        let copies = [device.new_stream()?, device.new_stream()?, device.new_stream()?];
+        let (staging, read_staging) = (Staging::new(PIECES), Staging::new(READS));
+        Ok(Self { copies, staging, reads: device.new_stream()?, read_staging })
+    }
+}
+
+/// Pinned memory and streams for copies, for one call. When it is dropped, the next call on that device gets it: no
 /// call allocates pinned memory once its sizes have come.
 ///
 /// What was queued may still run then: a piece of pinned memory waits for its copies before it is filled again.
 #[derive(Debug)]
 pub struct Workspace {
-    /// The stream that copies are queued on, beside the one that computes.
-    pub copies: Stream,
-    /// Pinned memory in four pieces.
+    /// Streams that copies to the device are queued on in turn, beside the one that computes: while a copy waits for
+    /// its memory or ends, the link goes on with another stream's.
+    pub copies: [Stream; COPIES],
+    /// Pinned memory in four pieces, for what goes to the device.
     pub staging: Staging,
+    /// The stream that copies to the host are queued on.
+    pub reads: Stream,
+    /// Pinned memory in sixteen pieces, for what comes back beside what goes there.
+    pub read_staging: Staging,
 }
 
 impl Workspace {
@@ -49,11 +70,11 @@ impl Workspace {
     /// [`DeviceError::Gpu`] with what the driver says where a stream cannot be made.
     pub fn of(device: &Device) -> Result<Self, DeviceError> {
         let free = with(device, |kept| kept.free.pop());
-        let Tools { copies, staging } = match free {
+        let Tools { copies, staging, reads, read_staging } = match free {
             Some(tools) => tools,
-            None => Tools { copies: device.new_stream()?, staging: Staging::new(PIECES) },
+            None => Tools::new(device)?,
         };
-        Ok(Self { copies, staging })
+        Ok(Self { copies, staging, reads, read_staging })
     }
 
     /// The pool of a device's memory that the operations of this process share.
@@ -74,9 +95,10 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        let tools = Tools { copies: self.copies.clone(), staging: std::mem::take(&mut self.staging) };
+        let [staging, read_staging] = [&mut self.staging, &mut self.read_staging].map(std::mem::take);
+        let tools = Tools { copies: self.copies.clone(), staging, reads: self.reads.clone(), read_staging };
         let mut rest = Some(tools);
-        with(self.copies.device(), |kept| {
+        with(self.reads.device(), |kept| {
             if kept.free.len() < KEPT {
                 kept.free.extend(rest.take());
             }

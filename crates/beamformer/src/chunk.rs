@@ -14,7 +14,7 @@ use crate::{BeamOutput, BeamSet, BeamformerError};
 /// | [`Voltages<V>`], in pinned memory as well | [`Beams<O>`] | where the backend says |
 /// | [`Heaps<V>`], in pinned memory as well | [`Beams<O>`] | the same, of a copy `[channel][time][input]` |
 /// | [`DeviceVoltages<V>`] | [`DeviceBeams<O>`] | where they lie, in the order of a stream |
-/// | [`DeviceHeaps<V>`] | [`DeviceBeams<O>`] | not yet: [`DeviceError::NoKernel`] |
+/// | [`DeviceHeaps<V>`] | [`DeviceBeams<O>`] | no kernels read heaps: [`DeviceError::NoKernel`] |
 ///
 /// Sealed: the chunks are these.
 pub trait BeamChunk: sealed::Sealed {
@@ -180,7 +180,8 @@ impl<V: VoltageSample> BeamChunk for DeviceHeaps<'_, V> {
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
         work.check_kernel(self.inputs())?;
-        let (expected, actual) = ("voltages [channel][time][input]", "heaps".into());
+        let expected = "voltages [channel][time][input] on the device";
+        let actual = "heaps [batch][antenna][channel][spectrum][pol]".into();
         Err(DeviceError::NoKernel { expected, actual }.into())
     }
 }

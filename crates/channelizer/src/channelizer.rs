@@ -3,11 +3,10 @@
 use fringes_backend::{Backend, MemoryNeed};
 use fringes_cpu::memory::{is_there_memory, try_zeroed_vec};
 use fringes_cpu::pfb::{self, Pfb, Split, Window, zeroed_output};
-use fringes_types::{Complex, Frequencies, Sample, Samples, SpectrumClock, TypesError, Voltages};
-use ndarray::Array2;
+use fringes_types::{ChunkFormat, Complex, Frequencies, Inputs, TypesError};
 
 use crate::ChannelizerError;
-use crate::presence::MissingSamples;
+use crate::spectra::voltages::{ArrayShape, device_for};
 
 /// Largest sample counter: 2^62, 73 years at 2 GS/s.
 pub(crate) const COUNTER_LIMIT: u64 = 1 << 62;
@@ -27,8 +26,8 @@ const WEIGHTS_LIMIT: usize = 1 << 30;
 /// - `stride = step / ratio`; a ratio of 1 is critically sampled. The leading factor refers phases to absolute time: a
 ///   tone in the middle of a channel has the same phase in every spectrum, oversampled or not.
 ///
-/// A window's weights are `w_i = W_i sinc(w_c ((i + 1/2) / step - taps / 2))`, scaled to `sum w_i^2 = 1`: white noise of
-/// variance `s^2` gives channels of power `s^2` (2 to 2^16 channels alike).
+/// A window's weights are `w_i = W_i sinc(w_c ((i + 1/2) / step - taps / 2))`, scaled to `sum w_i^2 = 1`: white noise
+/// of variance `s^2` gives channels of power `s^2` (2 to 2^16 channels alike).
 #[derive(Debug, Clone)]
 pub struct Channelizer {
     pfb: Pfb,
@@ -210,41 +209,66 @@ impl Channelizer {
         samples.checked_sub(self.window_samples()).map_or(0, |rest| rest / self.stride + 1)
     }
 
-    /// Memory that [`channelize`] takes on a backend for `times` samples of each of `inputs` inputs, 32-bit floats.
+    /// Memory that [`channelize`](crate::channelize()) takes on a backend for `times` samples of a format of each
+    /// input.
     ///
-    /// Input and output are the caller's; a [memory limit](Backend::with_memory_limit) applies to the workspace. A
+    /// A [memory limit](Backend::with_memory_limit) applies to the workspace. On the CPU input and output are the
+    /// caller's. On a GPU the workspace is memory of the device, and samples and voltages of a step have their place
+    /// there as well, those of at most 1 GiB at once; of samples that lie on the device, tables and jobs alone count. A
     /// stream holds samples between chunks as well: [`ChannelizerStream::memory`](crate::ChannelizerStream::memory).
     ///
     /// # Errors
-    /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.
-    pub fn memory(&self, backend: &Backend, inputs: usize, times: usize) -> Result<MemoryNeed, ChannelizerError> {
-        backend.gpu_for("channelize", false)?;
+    /// [`ChannelizerError::SampleKind`]; [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the
+    /// backend is a GPU and nothing else, and has no kernel for the plan and the format.
+    pub fn memory(
+        &self,
+        backend: &Backend,
+        inputs: Inputs,
+        times: usize,
+        format: ChunkFormat,
+    ) -> Result<MemoryNeed, ChannelizerError> {
+        self.check_kind(format.is_complex())?;
         let spectra = self.spectra(times);
-        Ok(MemoryNeed {
-            workspace_bytes: Split::choose(&self.pfb, spectra, inputs, None).bytes(&self.pfb),
-            smallest_step_bytes: Split::smallest_bytes(&self.pfb),
-            ..self.arrays(inputs, times, spectra)
+        let arrays = self.arrays(inputs.len(), times, spectra, format);
+        Ok(match device_for(backend, self, Some(format))? {
+            None => MemoryNeed {
+                workspace_bytes: Split::choose(&self.pfb, spectra, inputs.len(), None).bytes(&self.pfb),
+                smallest_step_bytes: Split::smallest_bytes(&self.pfb),
+                ..arrays
+            },
+            Some(_) => {
+                let shape = ArrayShape { plan: self, format, inputs, first_sample: 0 };
+                MemoryNeed {
+                    workspace_bytes: shape.step_bytes(shape.spectra_of_step(spectra, None)),
+                    smallest_step_bytes: shape.step_bytes(1),
+                    ..arrays
+                }
+            }
         })
     }
 
     /// Sizes of the arrays of samples and spectra.
-    pub(crate) fn arrays(&self, inputs: usize, times: usize, spectra: usize) -> MemoryNeed {
+    pub(crate) fn arrays(&self, inputs: usize, times: usize, spectra: usize, format: ChunkFormat) -> MemoryNeed {
+        let row = (times as u64).saturating_mul(format.sample_bits().into()).div_ceil(8);
         let product = |factors: [usize; 4]| factors.into_iter().fold(1u64, |all, one| all.saturating_mul(one as u64));
         MemoryNeed {
-            input_bytes: product([inputs, times, 4, 1 + usize::from(self.is_complex())]),
+            input_bytes: row.saturating_mul(inputs as u64),
             output_bytes: product([inputs, spectra, self.channels(), 8]),
             ..MemoryNeed::default()
         }
     }
 
-    pub(crate) fn pfb(&self) -> &Pfb {
+    /// The filter bank.
+    #[doc(hidden)]
+    pub fn pfb(&self) -> &Pfb {
         &self.pfb
     }
 
     /// Centres of the channels for samples of a rate and band centre.
     ///
     /// Real samples: from the band's lower edge, `centre - f_s / 4`. Complex ones: 0 Hz is channel `floor(N / 2)`.
-    pub(crate) fn frequencies(&self, sample_rate_hz: f64, centre_hz: Option<f64>) -> Frequencies {
+    #[doc(hidden)]
+    pub fn frequencies(&self, sample_rate_hz: f64, centre_hz: Option<f64>) -> Frequencies {
         let channels = self.channels();
         let step_hz = sample_rate_hz / self.step() as f64;
         let first_hz = if self.is_complex() {
@@ -256,7 +280,8 @@ impl Channelizer {
     }
 
     /// `Ok` if samples that are complex or not suit the plan.
-    pub(crate) fn check_kind(&self, complex: bool) -> Result<(), ChannelizerError> {
+    #[doc(hidden)]
+    pub fn check_kind(&self, complex: bool) -> Result<(), ChannelizerError> {
         if complex == self.is_complex() {
             Ok(())
         } else {
@@ -283,80 +308,5 @@ pub(crate) fn new_output(
     zeroed_output(channels, spectra, inputs).ok_or_else(|| {
         let elements = format!("{channels} x {spectra} x {inputs}");
         TypesError::TooLarge { array: "channelised voltages", elements }.into()
-    })
-}
-
-/// Channelizes an array: spectrum `m` starts at its sample `m * stride`; see [`Channelizer`] for the formula.
-///
-/// Takes samples `[input][time]`, gives voltages `[channel][time][input]` with [`Channelizer::spectra`] spectra.
-/// Spectrum `m` is stamped `first_sample + m * stride`, to which its phase is referred. A spectrum with a missing sample
-/// in its window is flagged absent for that input; its value is that of whatever the array holds there.
-///
-/// The work is cut into blocks so that the workspace stays within the backend's memory limit; the result is the same
-/// bit for bit, whatever the limit and the number of threads.
-///
-/// # Layout
-/// The output is in standard layout. Samples with contiguous time are read fastest.
-///
-/// # Precision
-/// f32, with weights computed in f64. With `u = 2^-24`, `M = step` and `a[p] = sum_j |w[j M + p] x[t + j M + p]|`, each
-/// spectrum is within `u ((taps + 1) + 7 P log2 M) sqrt(M) ||a||` of the exact one in the 2-norm over channels, where
-/// `P = 1` for `M` without prime factors above 31 and 10 otherwise ([`Pfb`]); over many spectra the rms error is at most
-/// `u sqrt((taps + 1) / 3 + log2 M) sqrt(M) ||a||`.
-///
-/// # Errors
-/// [`ChannelizerError::SampleKind`], [`ChannelizerError::TooShort`] for less than one window, [`ChannelizerError::Counter`],
-/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if not even one spectrum at a time fits the limit, [`TypesError::TooLarge`] if the output
-/// cannot be allocated.
-pub fn channelize<S: Sample>(
-    backend: &Backend,
-    samples: &Samples<S>,
-    plan: &Channelizer,
-) -> Result<Voltages<Complex<f32>>, ChannelizerError> {
-    plan.check_kind(S::COMPLEX)?;
-    check_counter(samples.first_sample(), samples.times())?;
-    let (spectra, inputs) = (plan.spectra(samples.times()), samples.inputs());
-    if spectra == 0 {
-        return Err(ChannelizerError::TooShort { needed: plan.window_samples(), actual: samples.times() });
-    }
-    let span = tracing::debug_span!("channelize", channels = plan.channels(), spectra, inputs = inputs.len());
-    let _guard = span.enter();
-    backend.check_cpu("channelize", Split::smallest_bytes(&plan.pfb))?;
-    let split = Split::choose(&plan.pfb, spectra, inputs.len(), backend.memory_limit());
-    let mut data = new_output(plan.channels(), spectra, inputs.len())?;
-    pfb::channelize_array(&plan.pfb, samples.data(), plan.stride, samples.first_sample(), data.view_mut(), &split);
-    let presence = samples.presence().map(|presence| {
-        let mut present = Array2::from_elem((spectra, inputs.len()), true);
-        for (input, mut present) in present.columns_mut().into_iter().enumerate() {
-            let mut missing = MissingSamples::default();
-            missing.append(Some(presence), input, 0, samples.times());
-            for (spectrum, present) in present.iter_mut().enumerate() {
-                let start = (spectrum * plan.stride) as i64;
-                *present = !missing.any_in(start..start + plan.window_samples() as i64);
-            }
-        }
-        present
-    });
-    let clock = SpectrumClock {
-        first_sample: samples.first_sample(),
-        samples_between_spectra: plan.stride as u64,
-        sample_rate_hz: samples.sample_rate_hz(),
-    };
-    let frequencies = plan.frequencies(samples.sample_rate_hz(), samples.centre_hz());
-    finish(data, inputs, frequencies, clock, presence)
-}
-
-/// Voltages with their axes; presence flags that are all true are left out.
-pub(crate) fn finish(
-    data: ndarray::Array3<Complex<f32>>,
-    inputs: fringes_types::Inputs,
-    frequencies: Frequencies,
-    clock: SpectrumClock,
-    presence: Option<Array2<bool>>,
-) -> Result<Voltages<Complex<f32>>, ChannelizerError> {
-    let voltages = Voltages::from_checked(data, inputs)?.with_frequencies(frequencies)?.with_clock(clock)?;
-    Ok(match presence.filter(|presence| presence.iter().any(|present| !present)) {
-        Some(presence) => voltages.with_presence(presence)?,
-        None => voltages,
     })
 }

@@ -168,20 +168,6 @@ pub enum ChannelizerError {
         /// Its channel, time and input.
         index: Vec<usize>,
     },
-    /// Samples of a number of bits that a shift does not take.
-    #[error("samples of a shift have 1 to 64 bits, found {actual}")]
-    SampleBits {
-        /// The number that came.
-        actual: u32,
-    },
-    /// Rows that would overlap.
-    #[error("rows of {expected} bytes: expected at least as many from one to the next, found {actual}")]
-    RowStride {
-        /// Bytes of a row.
-        expected: usize,
-        /// Bytes from a row to the next.
-        actual: usize,
-    },
     /// A frame that is no whole number of the correlator's rows.
     #[error("spectra of a frame in the correlator's rows: expected a multiple of {expected}, found {actual}")]
     RowSpectra {

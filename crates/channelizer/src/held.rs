@@ -23,7 +23,7 @@ use crate::timeline::{Advance, Timeline};
 
 /// What is held of one input.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Held {
+pub struct Held {
     /// A whole number of samples long; all of it is memory that is taken.
     ring: Vec<f32>,
     /// Place of the first sample, in f32.
@@ -45,12 +45,12 @@ impl Held {
     }
 
     /// Bytes allocated.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         bytes(self.ring.capacity())
     }
 
     /// Forgets all samples. The ring stays.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         (self.head, self.length) = (0, 0);
     }
 
@@ -65,7 +65,7 @@ impl Held {
     }
 
     /// Takes a chunk in and forgets what lies before absolute sample `keep`. The ring has the room ([`Room`]).
-    pub(crate) fn take(&mut self, chunk: &dyn SampleChunk, input: usize, keep: i64) {
+    pub fn take(&mut self, chunk: &dyn SampleChunk, input: usize, keep: i64) {
         let width = width(chunk.format().is_complex());
         let first = chunk.first_sample() as i64;
         let keep = keep.min(first + chunk.times() as i64);
@@ -96,7 +96,7 @@ fn bytes(floats: usize) -> u64 {
 
 /// The rings that a chunk needs, before they are taken.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub struct Room {
     /// f32 of each ring.
     floats: Vec<usize>,
     /// Bytes of all rings, and what one needs beside them while it moves.
@@ -106,7 +106,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Of a stream that takes a chunk.
-    pub(crate) fn new(held: &[Held], timeline: &Timeline, advance: &Advance) -> Self {
+    pub fn new(held: &[Held], timeline: &Timeline, advance: &Advance) -> Self {
         let width = width(timeline.plan.is_complex());
         let whole = |samples: u64| usize::try_from(samples).unwrap_or(usize::MAX).saturating_mul(width);
         let usual = whole(timeline.least_history());
@@ -133,7 +133,7 @@ impl Room {
     ///
     /// # Errors
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit).
-    pub(crate) fn check(
+    pub fn check(
         &self,
         backend: &Backend,
         operation: &'static str,
@@ -149,7 +149,7 @@ impl Room {
     ///
     /// # Errors
     /// [`TypesError::TooLarge`] if there is no memory.
-    pub(crate) fn take(&self, held: &mut [Held]) -> Result<(), ChannelizerError> {
+    pub fn take(&self, held: &mut [Held]) -> Result<(), ChannelizerError> {
         for (held, &floats) in held.iter_mut().zip(&self.floats) {
             if floats != held.ring.len() && !held.resize(floats) {
                 let elements = format!("{floats} of each input");
@@ -161,13 +161,13 @@ impl Room {
 }
 
 /// Bytes of what a stream holds of all inputs at most, and those of the input with the most.
-pub(crate) fn history_bytes(timeline: &Timeline) -> (u64, u64) {
+pub fn history_bytes(timeline: &Timeline) -> (u64, u64) {
     let of = |samples: u64| samples.saturating_mul(4 * width(timeline.plan.is_complex()) as u64);
     timeline.history().map(of).fold((0, 0), |(all, most), one| (all.saturating_add(one), most.max(one)))
 }
 
 /// Held samples followed by a chunk; position 0 is the chunk's first sample. Before what is held there are zeros.
-pub(crate) struct HeldAndChunk<'a> {
+pub struct HeldAndChunk<'a> {
     /// Samples held of each input, in two pieces.
     held: Vec<[&'a [f32]; 2]>,
     chunk: ChunkSource<'a>,
@@ -176,7 +176,7 @@ pub(crate) struct HeldAndChunk<'a> {
 
 impl<'a> HeldAndChunk<'a> {
     /// What is held, nothing of it if the stream begins `anew`, and a chunk.
-    pub(crate) fn new(held: &'a [Held], chunk: &'a dyn SampleChunk, anew: bool) -> Self {
+    pub fn new(held: &'a [Held], chunk: &'a dyn SampleChunk, anew: bool) -> Self {
         let held = held.iter().map(|held| if anew { [&[][..]; 2] } else { held.samples() }).collect();
         Self { held, chunk: ChunkSource::new(chunk.view()), width: width(chunk.format().is_complex()) }
     }

@@ -1,17 +1,17 @@
-//! F-engine host API: PFB channelizer, narrowband down-conversion, gain and quantisation.
+//! PFB channelizer, narrowband down-conversion, gain and quantisation.
 //!
 //! Samples `[input][time]` become voltages `[channel][time][input]`, channels in ascending frequency:
 //!
 //! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
-//!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay::DelayModel) an input;
-//! - [`FEngine`] does all that an F-engine does in one pass: packed or typed samples to quantised, delayed channels in frames
-//!   `[frame][antenna][channel][spectrum][pol]`, and [`f_engine`] does it to one array;
+//!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay_model::DelayModel) an input;
 //! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
-//! - [`quantise`] scales voltages by [`Gains`] and rounds them to 8 or 4 bits;
-//! - [`delay`] has coarse shifts and fine rotations by themselves.
+//! - [`quantise`] scales voltages by [`Gains`](fringes_types::Gains) and rounds them to 8 or 4 bits.
+//!
+//! All of it in one pass, to frames that a correlator takes, is the F-engine: the crate `fringes-f-engine`. Coarse shifts and fine rotations by
+//! themselves are in `fringes-delay`.
 //!
 //! # Streams
-//! [`ChannelizerStream`], [`FEngine`] and [`DownConverterStream`] take a recording in chunks, with the same words:
+//! [`ChannelizerStream`], [`DownConverterStream`] and the F-engine take a recording in chunks, with the same words:
 //!
 //! | method | what it does |
 //! |---|---|
@@ -22,8 +22,13 @@
 //! | `next_stamp` | the stamp of the next spectrum or output |
 //! | `held_bytes` | what is allocated for samples of coming spectra or outputs, now |
 //! | `memory` | what the stream takes at most, with that |
+//! | `on`, `stream` | the stream that a GPU's work is queued on (not of the down-converter, which has no kernel yet) |
 //!
 //! None has a `finish`: what is not complete when a recording ends is not made.
+//!
+//! # Where data lies
+//! Everything here takes samples or voltages in host memory and in device memory, and what it gives lies there as well
+//! ([`SampleInput`], [`QuantiseInput`]). A backend decides for data in host memory alone.
 //!
 //! ```
 //! use fringes_channelizer::{Channelizer, channelize};
@@ -45,27 +50,27 @@
 //! # Ok::<(), fringes_channelizer::ChannelizerError>(())
 //! ```
 
+mod channelize;
 mod channelizer;
-pub mod delay;
 mod down_convert;
 mod error;
-mod f_engine;
-pub mod general;
-pub mod gpu;
 mod held;
+#[doc(hidden)]
+pub mod internals;
 mod presence;
 mod quantise;
+mod sample_input;
+mod spectra;
 mod stream;
 mod timeline;
 
-pub use channelizer::{Channelizer, ChannelizerBuilder, channelize};
+pub use channelize::channelize;
+pub use channelizer::{Channelizer, ChannelizerBuilder};
 pub use down_convert::{DownConverter, DownConverterStream, down_convert};
 pub use error::ChannelizerError;
-pub use f_engine::{
-    Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, RowFrames,
-    SampleInput, f_engine,
-};
-pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
-pub use quantise::{Gains, Quantised, QuantisedSample, quantise, recorded_integers};
+pub use quantise::{
+    QuantiseInput, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, quantise, recorded_integers,
+};
+pub use sample_input::{SampleInput, SampleOperation};
 pub use stream::ChannelizerStream;

@@ -41,8 +41,13 @@ impl MissingSamples {
 
     /// Whether a sample of the window is missing.
     pub(crate) fn any_in(&self, window: Range<i64>) -> bool {
-        let next = self.intervals.partition_point(|interval| interval.end <= window.start);
-        self.intervals.get(next).is_some_and(|interval| interval.start < window.end)
+        self.between(window.start, window.end).next().is_some()
+    }
+
+    /// The missing samples that overlap a range.
+    pub(crate) fn between(&self, from: i64, to: i64) -> impl Iterator<Item = &Range<i64>> {
+        let first = self.intervals.partition_point(|interval| interval.end <= from);
+        self.intervals[first..].iter().take_while(move |interval| interval.start < to)
     }
 
     /// Forgets what lies before a sample.

@@ -6,7 +6,9 @@ use std::f64::consts::TAU;
 
 use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{Channelizer, ChannelizerError, Window, channelize};
-use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{
+    ChunkFormat, Complex, Inputs, PackedSamples, Sample, SampleChunk, SamplePresence, Samples, TypesError,
+};
 use ndarray::{Array2, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -164,7 +166,7 @@ fn phases_are_referred_to_absolute_time_exactly_at_1e14_samples() {
 fn the_memory_limit_does_not_change_a_bit_and_is_kept() {
     let plan = Channelizer::real(256).taps(4).build().unwrap();
     let samples = samples(noise(5, 30_000, 6));
-    let need = plan.memory(&Backend::cpu(), 5, 30_000).unwrap();
+    let need = plan.memory(&Backend::cpu(), samples.inputs(), 30_000, SampleChunk::format(&samples)).unwrap();
     assert_eq!(need.input_bytes, 5 * 30_000 * 4);
     assert_eq!(need.output_bytes, 5 * 256 * plan.spectra(30_000) as u64 * 8);
     assert!(need.smallest_step_bytes < need.workspace_bytes);
@@ -276,4 +278,30 @@ fn plans_whose_tables_cannot_be_allocated_are_errors() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn packed_samples_give_what_they_are_unpacked() {
+    let inputs = Inputs::new(3, 2).unwrap();
+    let values = noise(6, 5000, 31).mapv(|value| (500.0 * value) as i16);
+    let presence = || SamplePresence::new(100, Array2::from_shape_fn((6, 50), |(i, block)| i != 2 || block != 7));
+    let packed = PackedSamples::pack(values.view(), 10, inputs).unwrap().with_first_sample(1_000_003);
+    let packed = packed.with_presence(presence().unwrap()).unwrap();
+    let typed = Samples::new(values, inputs).unwrap().with_first_sample(1_000_003);
+    let typed = typed.with_presence(presence().unwrap()).unwrap();
+    let plan = Channelizer::real(48).taps(3).oversampling(4, 3).build().unwrap();
+    let of_packed = channelize(&Backend::cpu(), &packed, &plan).unwrap();
+    assert_eq!(of_packed, channelize(&Backend::cpu(), &typed, &plan).unwrap());
+    assert_eq!(of_packed.clock().first_sample, 1_000_003);
+    assert!(of_packed.presence().is_some());
+    // By a reference to whatever chunk it is.
+    let any: &dyn SampleChunk = &packed;
+    assert_eq!(channelize(&Backend::cpu(), any, &plan).unwrap(), of_packed);
+    // What memory the samples take is told by their format.
+    let need = |format| plan.memory(&Backend::cpu(), inputs, 5000, format).unwrap();
+    assert_eq!(need(ChunkFormat::Packed { bits: 10 }).input_bytes, 6 * 6250);
+    assert_eq!(need(SampleChunk::format(&typed)).input_bytes, 6 * 10_000);
+    let complex = ChunkFormat::Typed { format: i16::FORMAT, complex: true };
+    let error = plan.memory(&Backend::cpu(), inputs, 5000, complex).unwrap_err();
+    assert_eq!(error, ChannelizerError::SampleKind { expected_complex: false });
 }

@@ -6,10 +6,12 @@ use std::f64::consts::TAU;
 
 use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{Channelizer, ChannelizerError, ChannelizerStream, channelize};
-use fringes_delay::{DelayModel, DelaySegment};
+use fringes_delay_model::{DelayModel, DelaySegment};
 use fringes_reference::delay as reference_delay;
 use fringes_reference::pfb::{spectrum_complex, spectrum_real};
-use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError, Voltages};
+use fringes_types::{
+    ChunkFormat, Complex, Inputs, Sample, SampleFormat, SamplePresence, Samples, TypesError, Voltages,
+};
 use ndarray::{Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -20,6 +22,9 @@ type Output = Voltages<Complex<f32>>;
 
 /// Half of f32's epsilon.
 const U: f64 = f32::EPSILON as f64 / 2.0;
+
+/// Format of the streams whose memory is asked for.
+const FORMAT: ChunkFormat = ChunkFormat::Typed { format: SampleFormat::Float32, complex: false };
 
 fn inputs(count: usize) -> Inputs {
     Inputs::single_pol(count).unwrap()
@@ -194,7 +199,7 @@ proptest! {
         };
         let mut free = stream(&Backend::cpu());
         let longest = case.lengths.iter().copied().max().unwrap_or(0);
-        let least = free.memory(longest).smallest_step_bytes;
+        let least = free.memory(longest, FORMAT).smallest_step_bytes;
         let expected = run(&mut free, u64::MAX).unwrap();
         let found = run(&mut stream(&Backend::cpu().with_memory_limit(least)), least).unwrap();
         prop_assert_eq!(found, expected);
@@ -435,9 +440,10 @@ fn delays_may_step_by_what_is_allowed_and_no_more() {
     let error = run(991.0, &[2000]).unwrap_err();
     assert_eq!(error, ChannelizerError::DelayTooLarge { input: 0, sample: 400, actual: 1001.0, limit: 1000 });
     // Too large from the beginning.
-    let stream = ChannelizerStream::new(&Backend::cpu(), plan.clone(), inputs(1)).unwrap().with_delay_limits(1000, 100);
     for delay in [1001.0, 1e9, -1e9, 1e18, -1e300] {
-        let mut stream = stream.clone().with_delays(vec![DelayModel::constant(delay, 0.0).unwrap()]).unwrap();
+        let stream = ChannelizerStream::new(&Backend::cpu(), plan.clone(), inputs(1)).unwrap();
+        let stream = stream.with_delay_limits(1000, 100);
+        let mut stream = stream.with_delays(vec![DelayModel::constant(delay, 0.0).unwrap()]).unwrap();
         let error = stream.push(&chunk(&data, 5000, 0, 100)).unwrap_err();
         // The delay itself, where the stream begins.
         let ChannelizerError::DelayTooLarge { input: 0, sample, actual, limit: 1000 } = error else {
@@ -488,9 +494,9 @@ fn delay_updates_can_be_queued_between_chunks() {
     let update = segment(vec![3.25, 0.001], 0.1, 0.0, 200);
     let mut early = DelayModel::zero();
     early.push(update.clone()).unwrap();
-    let stream = ChannelizerStream::new(&Backend::cpu(), plan, inputs(2)).unwrap();
-    let mut known = stream.clone().with_delays(vec![DelayModel::zero(), early]).unwrap();
-    let mut queued = stream;
+    let stream = || ChannelizerStream::new(&Backend::cpu(), plan.clone(), inputs(2)).unwrap();
+    let mut known = stream().with_delays(vec![DelayModel::zero(), early]).unwrap();
+    let mut queued = stream();
     let expected = [(0, 100), (100, 400)].map(|(from, to)| known.push(&chunk(&data, 0, from, to)).unwrap().unwrap());
     assert_eq!(queued.push(&chunk(&data, 0, 0, 100)).unwrap().unwrap(), expected[0]);
     queued.delays_mut()[1].push(update).unwrap();
@@ -533,7 +539,7 @@ fn a_stream_within_a_memory_limit_gives_the_same_bits() {
     };
     let free = run(&Backend::cpu()).unwrap();
     let stream = ChannelizerStream::new(&Backend::cpu(), plan.clone(), inputs(3)).unwrap();
-    let least = stream.with_delay_limits(100, 100).memory(20_000).smallest_step_bytes;
+    let least = stream.with_delay_limits(100, 100).memory(20_000, FORMAT).smallest_step_bytes;
     assert_eq!(run(&Backend::cpu().with_memory_limit(least)).unwrap(), free);
     let error = run(&Backend::cpu().with_memory_limit(1000)).unwrap_err();
     assert!(matches!(error, ChannelizerError::Device(DeviceError::MemoryLimit { .. })), "{error}");
@@ -560,7 +566,8 @@ fn bad_chunks_are_errors_and_leave_the_stream_as_it_was() {
     assert!(matches!(error, Error::Axis { quantity: "centre frequency in Hz", .. }));
     let error = stream.push(&chunk(&data, 1 << 63, 300, 400)).unwrap_err();
     assert!(matches!(error, Error::Counter { .. }));
-    let error = stream.clone().with_delays(vec![DelayModel::zero(); 3]).unwrap_err();
+    let other = ChannelizerStream::new(&Backend::cpu(), plan.clone(), inputs(2)).unwrap();
+    let error = other.with_delays(vec![DelayModel::zero(); 3]).unwrap_err();
     assert!(matches!(error, Error::Types(TypesError::Dimension { expected: 2, actual: 3, .. })));
     assert_eq!(stream.push(&chunk(&data, 0, 300, 300)).unwrap(), None);
 
@@ -580,7 +587,7 @@ fn a_limit_that_holds_the_stated_memory_holds_the_stream_to_its_end() {
         let stream = ChannelizerStream::new(&backend, plan.clone(), inputs(2)).unwrap();
         stream.with_delays(delays.clone()).unwrap()
     };
-    let need = stream(None).memory(1000);
+    let need = stream(None).memory(1000, FORMAT);
     // A window, a stride and the growth of each, and the distance of the delays.
     let history = (2 * (4 * 64 + 64 - 1 + (1 << 16)) + 500) * 4;
     assert!(need.smallest_step_bytes > history && need.smallest_step_bytes < 2 * history);

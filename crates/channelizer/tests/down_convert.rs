@@ -5,7 +5,7 @@
 use fringes_backend::{Backend, DeviceError};
 use fringes_channelizer::{ChannelizerError, DownConverter, DownConverterStream, down_convert};
 use fringes_reference::ddc as reference;
-use fringes_types::{Complex, Inputs, Sample, SamplePresence, Samples, TypesError};
+use fringes_types::{Complex, Inputs, PackedSamples, Sample, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -338,4 +338,32 @@ fn chunks_of_another_format_are_refused() {
     let floats = Samples::new(floats, inputs(1)).unwrap().with_first_sample(100);
     let (expected, actual) = ("real 16-bit integer".into(), "real 32-bit float".into());
     assert_eq!(stream.push(&floats), Err(ChannelizerError::Axis { quantity: "sample format", expected, actual }));
+}
+
+#[test]
+fn packed_samples_give_what_they_are_unpacked() {
+    let values = noise(3, 4000, 41);
+    let plan = DownConverter::new(0.13, 5, filter(23)).unwrap();
+    let typed = |part: std::ops::Range<usize>| {
+        let data = values.slice(s![.., part.clone()]).to_owned();
+        Samples::new(data, inputs(3)).unwrap().with_first_sample(77 + part.start as u64)
+    };
+    let packed = |part: std::ops::Range<usize>| {
+        let packed = PackedSamples::pack(values.slice(s![.., part.clone()]), 10, inputs(3)).unwrap();
+        packed.with_first_sample(77 + part.start as u64)
+    };
+    let expected = down_convert(&Backend::cpu(), &typed(0..4000), &plan).unwrap();
+    assert_eq!(down_convert(&Backend::cpu(), &packed(0..4000), &plan).unwrap(), expected);
+    let mut stream = DownConverterStream::new(&Backend::cpu(), plan.clone(), inputs(3)).unwrap();
+    let mut from_typed = DownConverterStream::new(&Backend::cpu(), plan.clone(), inputs(3)).unwrap();
+    for part in [0..1000, 1000..1003, 1003..4000] {
+        assert_eq!(stream.push(&packed(part.clone())).unwrap(), from_typed.push(&typed(part)).unwrap());
+    }
+    // The unpacked samples are workspace: 24 000 bytes.
+    let limited = Backend::cpu().with_memory_limit(24_000);
+    let error = down_convert(&limited, &packed(0..4000), &plan).unwrap_err();
+    assert!(matches!(error, ChannelizerError::Device(DeviceError::MemoryLimit { .. })), "{error}");
+    let need = plan.memory::<i16>(&Backend::cpu(), 3, 4000).unwrap();
+    let enough = Backend::cpu().with_memory_limit(24_000 + need.smallest_step_bytes);
+    assert_eq!(down_convert(&enough, &packed(0..4000), &plan).unwrap(), expected);
 }

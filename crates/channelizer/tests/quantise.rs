@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use fringes_backend::{Backend, DeviceError};
-use fringes_channelizer::{ChannelizerError, Gains, QuantisedSample, quantise, recorded_integers};
+use fringes_channelizer::{ChannelizerError, Quantised, QuantisedSample, quantise, recorded_integers};
 use fringes_reference::quantiser as reference;
-use fringes_types::{Complex, Complex4, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Voltages};
+use fringes_types::{Complex, Complex4, Dimension, Frequencies, Gains, Inputs, SpectrumClock, TypesError, Voltages};
 use ndarray::{Array2, Array3};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -40,7 +40,7 @@ proptest! {
         ) -> Result<(), TestCaseError> {
             let voltages = Voltages::new(x.clone(), inputs(x.dim().2)).unwrap();
             let typed = Gains::per_channel_input(gains.clone()).unwrap();
-            let result = quantise::<Q>(&Backend::cpu(), &voltages, &typed).unwrap();
+            let result = quantise::<Q, _>(&Backend::cpu(), &voltages, &typed).unwrap();
             let (expected, saturated) = reference::quantise(x.mapv(wide).view(), gains.mapv(wide).view(), limit);
             prop_assert_eq!(result.voltages.data().mapv(parts), expected);
             prop_assert_eq!(result.saturated, saturated);
@@ -58,7 +58,7 @@ proptest! {
 fn a_uniform_gain_is_that_gain_everywhere() {
     let voltages = Voltages::new(noise((3, 20, 4), 100.0, 1), inputs(4)).unwrap();
     let everywhere = Gains::per_channel_input(Array2::from_elem((3, 4), Complex::new(0.7, 0.0))).unwrap();
-    let uniform = quantise::<Complex<i8>>(&Backend::cpu(), &voltages, &Gains::uniform(0.7).unwrap()).unwrap();
+    let uniform = quantise::<Complex<i8>, _>(&Backend::cpu(), &voltages, &Gains::uniform(0.7).unwrap()).unwrap();
     assert_eq!(uniform, quantise(&Backend::cpu(), &voltages, &everywhere).unwrap());
 }
 
@@ -75,7 +75,7 @@ fn axes_and_presence_are_kept_and_missing_voltages_are_zero() {
         .unwrap()
         .with_presence(presence.clone())
         .unwrap();
-    let result = quantise::<Complex<i8>>(&Backend::cpu(), &voltages, &Gains::uniform(1.0).unwrap()).unwrap();
+    let result = quantise::<Complex<i8>, _>(&Backend::cpu(), &voltages, &Gains::uniform(1.0).unwrap()).unwrap();
     assert_eq!((result.voltages.clock(), result.voltages.frequencies()), (clock, frequencies));
     assert_eq!(result.voltages.presence(), Some(presence.view()));
     for ((_, time, input), &value) in result.voltages.data().indexed_iter() {
@@ -107,7 +107,8 @@ fn recorded_integers_stay_as_they_are_and_the_most_negative_is_clamped_and_count
 
 #[test]
 fn bad_gains_are_typed_errors() {
-    let not_finite = |error, expected: &[usize]| matches!(error, ChannelizerError::Types(TypesError::NotFinite { index, .. }) if index == expected);
+    let not_finite =
+        |error, expected: &[usize]| matches!(error, TypesError::NotFinite { index, .. } if index == expected);
     assert!(not_finite(Gains::uniform(f32::NAN).unwrap_err(), &[]));
     let mut gains = Array2::from_elem((2, 3), Complex::new(1.0f32, 0.0));
     gains[(1, 2)] = Complex::new(0.0, f32::INFINITY);
@@ -116,7 +117,7 @@ fn bad_gains_are_typed_errors() {
     let voltages = Voltages::new(noise((2, 5, 3), 1.0, 1), inputs(3)).unwrap();
     for (shape, dimension, expected, actual) in [((4, 3), Dimension::Channel, 2, 4), ((2, 1), Dimension::Input, 3, 1)] {
         let gains = Gains::per_channel_input(Array2::from_elem(shape, Complex::new(1.0, 0.0))).unwrap();
-        let error = quantise::<Complex<i8>>(&Backend::cpu(), &voltages, &gains).unwrap_err();
+        let error = quantise::<Complex<i8>, _>(&Backend::cpu(), &voltages, &gains).unwrap_err();
         let expected = TypesError::Dimension { array: "gains", dimension, expected, actual };
         assert_eq!(error, ChannelizerError::Types(expected));
     }
@@ -125,11 +126,11 @@ fn bad_gains_are_typed_errors() {
 #[test]
 fn the_memory_query_is_the_limit_that_suffices() {
     let voltages = Voltages::new(noise((2, 5, 3), 1.0, 1), inputs(3)).unwrap();
-    let need = Gains::uniform(1.0).unwrap().memory::<Complex4>(&Backend::cpu(), 2, 5, 3).unwrap();
+    let need = Quantised::<Voltages<Complex4>>::memory(&Backend::cpu(), 2, 5, 3).unwrap();
     assert_eq!((need.input_bytes, need.output_bytes), (2 * 5 * 3 * 8, 2 * 5 * 3));
     let with = |limit| {
         let backend = Backend::cpu().with_memory_limit(limit);
-        quantise::<Complex4>(&backend, &voltages, &Gains::uniform(1.0).unwrap())
+        quantise::<Complex4, _>(&backend, &voltages, &Gains::uniform(1.0).unwrap())
     };
     assert!(with(need.smallest_step_bytes).is_ok());
     assert!(matches!(

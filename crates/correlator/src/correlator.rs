@@ -14,6 +14,7 @@ use ndarray::{Array1, Array2, s};
 use crate::chunk::{Description, Layout, Place};
 use crate::device::{self, DeviceSums};
 use crate::dump32::Header;
+use crate::set_sum::with_array;
 use crate::{Chunk, CorrelatorError, DeviceDump32, Dump32, MissingData, host, kernels};
 
 /// Most spectra in one integration: with parts of up to 128 in magnitude, `2^48 * 2 * 128^2 = 2^63` is where 64 bits
@@ -91,13 +92,26 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`DeviceError::MemoryLimit`] if the backend's limit is below the smallest step ([`Correlator::memory`]),
     /// [`DeviceError::Gpu`] if the sums do not fit a GPU's memory.
     pub fn new(backend: &Backend, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
+        Self::with_most_parts(backend, inputs, channels, usize::MAX)
+    }
+
+    /// A correlator whose sums on a GPU have so many parts at most.
+    fn with_most_parts(
+        backend: &Backend,
+        inputs: Inputs,
+        channels: usize,
+        parts: usize,
+    ) -> Result<Self, CorrelatorError> {
         if channels == 0 {
             return Err(TypesError::Empty { array: "correlator", dimension: Dimension::Channel }.into());
         }
         let device = on_gpu::<V>(backend)?;
         backend.check_memory("correlation", Self::memory(backend, inputs, channels, 1)?.smallest_step_bytes)?;
         let sums = match device {
-            Some(device) => Sums::Device(Box::new(DeviceSums::new(device, inputs, channels, backend.memory_limit())?)),
+            Some(device) => {
+                let limit = backend.memory_limit();
+                Sums::Device(Box::new(DeviceSums::new(device, inputs, channels, parts, limit)?))
+            }
             None => Sums::Host(zeros(channels, inputs)?),
         };
         let valid = zero_counts(inputs)?;
@@ -114,8 +128,9 @@ impl<V: VoltageSample> Correlator<V> {
     /// A limit in between ([`Backend::with_memory_limit`]) makes blocks and pieces shorter; the result is the same.
     /// Heaps and rows need a copy of a piece of their own on the CPU: a limit that is too small for that is an error
     /// which says how much it takes. Sums that are divided in time, where channels alone would not fill a GPU, and
-    /// dumps in another form than the sums' come on top of the output. Process-wide pools keep up to a gibibyte of a
-    /// device's memory for the next call, and pinned memory of the largest pieces so far.
+    /// dumps in another form than the sums' come on top of the output. A correlator keeps its pieces from chunk to
+    /// chunk; process-wide pools keep up to a gibibyte of a device's memory for the next call, and pinned memory of the
+    /// largest pieces so far and of 40 MiB of dumps.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`] for a format without kernels on a backend that is a GPU and nothing else.
@@ -188,6 +203,28 @@ impl<V: VoltageSample> Correlator<V> {
     /// such heaps or rows. Nothing is accumulated then, and nothing is launched. Another [`DeviceError::Gpu`] is a
     /// failure of the GPU: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, chunk: &impl Chunk<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
+        let (about, place) = self.admit(chunk, &times)?;
+        let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
+        match &mut self.sums {
+            Sums::Host(sums) => {
+                if let Some(view) = place.on_host(&about)? {
+                    host::accumulate(&view, &about, times, sums, self.backend.memory_limit());
+                }
+                Ok(())
+            }
+            Sums::Device(sums) => match place {
+                Place::Device(array) => sums.add_device_chunk(&about, array, times),
+                place => sums.add_host_chunk(&about, &place, times),
+            },
+        }
+    }
+
+    /// Checks the spectra `times` of a chunk, stamps and counts them.
+    fn admit<'a, C: Chunk<V>>(
+        &mut self,
+        chunk: &'a C,
+        times: &Range<usize>,
+    ) -> Result<(Description<'a>, Place<'a, V>), CorrelatorError> {
         let (about, place) = (chunk.description(), chunk.place());
         self.check(&about)?;
         if times.start > times.end || times.end > about.times {
@@ -203,22 +240,29 @@ impl<V: VoltageSample> Correlator<V> {
         if matches!(self.sums, Sums::Host(_)) {
             host::check_memory::<V>(&self.backend, &about, times.len())?;
         }
-        let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
         self.stamp(about.frequencies, about.clock, times.start);
         self.spectra = spectra;
-        self.count(&about, &times);
-        match &mut self.sums {
-            Sums::Host(sums) => {
-                if let Some(view) = place.on_host(&about)? {
-                    host::accumulate(&view, &about, times, sums, self.backend.memory_limit());
-                }
-                Ok(())
-            }
-            Sums::Device(sums) => match place {
-                Place::Device(array) => sums.add_device_chunk(&about, array, times),
-                place => sums.add_host_chunk(&about, &place, times),
-            },
+        self.count(&about, times);
+        Ok((about, place))
+    }
+
+    /// All of one chunk, and its dump: [`correlate`].
+    fn only(
+        mut self,
+        chunk: &impl Chunk<V>,
+        order: BaselineOrder,
+    ) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
+        let times = 0..chunk.description().times;
+        let from_host = chunk.place().device().is_none();
+        if !(from_host && matches!(self.sums, Sums::Device(_))) {
+            self.accumulate(chunk, times)?;
+            return self.dump(order);
         }
+        let (about, place) = self.admit(chunk, &times)?;
+        let _span = tracing::debug_span!("correlate", channels = self.channels(), spectra = times.len()).entered();
+        let Sums::Device(sums) = &mut self.sums else { return self.dump(order) };
+        let sums = sums.correlate_host_chunk(&about, &place, times, order)?;
+        self.dump_of(sums, order, order, Vec::new())
     }
 
     /// Whether a chunk lies where this correlator can read it.
@@ -268,8 +312,19 @@ impl<V: VoltageSample> Correlator<V> {
             Sums::Host(sums) => (std::mem::replace(sums, zeros(self.channels, self.inputs)?), BaselineOrder::Triangle),
             Sums::Device(sums) => (sums.take(order)?, order),
         };
+        self.dump_of(sums, of, order, zero)
+    }
+
+    /// A dump of sums in the order `of`, with what was counted, which starts again from these zeros.
+    fn dump_of(
+        &mut self,
+        sums: Array2<V::Accumulator>,
+        of: BaselineOrder,
+        order: BaselineOrder,
+        zero: Vec<u64>,
+    ) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
-        let valid = in_order(&valid, of, self.inputs);
+        let valid = in_order(valid, of, self.inputs);
         let dump = Visibilities::new(sums, self.inputs, of, valid, spectra, frequencies, clock)?;
         Ok(if order == of { dump } else { dump.reordered(order)? })
     }
@@ -288,8 +343,46 @@ impl<V: VoltageSample> Correlator<V> {
         let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
         let data = sums.take_on_device(order)?;
         let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
-        let (valid, channels) = (in_order(&valid, order, self.inputs), self.channels);
+        let (valid, channels) = (in_order(valid, order, self.inputs), self.channels);
         Ok(Visibilities::from_array(data, channels, self.inputs, order, valid, spectra, frequencies, clock)?)
+    }
+
+    /// The sum of packed lower triangles on the correlator's device, under the first one's header.
+    pub(crate) fn sum_on_device(
+        &self,
+        sums: &[&DeviceVisibilities<'static, V::Accumulator>],
+    ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
+        let (Sums::Device(device), Some(first)) = (&self.sums, sums.first()) else {
+            return Err(not_on_a_device().into());
+        };
+        let arrays: Vec<_> = sums.iter().map(|sum| sum.array()).collect();
+        let mut valid = Array1::zeros(self.inputs.triangle_len());
+        for sum in sums {
+            valid += &sum.valid_samples();
+        }
+        with_array(first, BaselineOrder::Triangle, valid, device.added(&arrays)?)
+    }
+
+    /// A packed lower triangle in another order, on the correlator's device.
+    pub(crate) fn reordered_on_device(
+        &self,
+        sum: &DeviceVisibilities<'static, V::Accumulator>,
+        order: BaselineOrder,
+    ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
+        let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
+        let valid = in_order(sum.valid_samples().to_vec(), order, self.inputs);
+        with_array(sum, order, valid, device.reordered(sum.array(), order)?)
+    }
+
+    /// A packed lower triangle from the host on the correlator's device.
+    pub(crate) fn uploaded(
+        &self,
+        sum: &Visibilities<V::Accumulator>,
+    ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
+        let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
+        let data = sum.data();
+        let elements: Vec<_> = data.iter().copied().collect();
+        with_array(sum, sum.order(), sum.valid_samples().to_owned(), device.uploaded(&elements)?)
     }
 
     /// Takes everything but the sums, and starts again from these zeros.
@@ -364,6 +457,28 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
         Ok(Dump32::of(data, saturated, missing, self.header(order, counts)))
     }
 
+    /// A packed lower triangle in an order and in 32 bits, on the correlator's device.
+    pub(crate) fn clamped_on_device(
+        &mut self,
+        sum: &DeviceVisibilities<'static, V::Accumulator>,
+        order: BaselineOrder,
+        missing: MissingData,
+    ) -> Result<DeviceDump32, CorrelatorError> {
+        let Sums::Device(device) = &mut self.sums else { return Err(not_on_a_device().into()) };
+        let affected: Vec<bool> = sum.valid_samples().iter().map(|&valid| valid < sum.times()).collect();
+        let (data, saturated) = device.clamped(sum.array(), order, missing, &affected)?;
+        let header = Header {
+            channels: sum.channels(),
+            inputs: self.inputs,
+            order,
+            valid_samples: in_order(sum.valid_samples().to_vec(), order, self.inputs),
+            times: sum.times(),
+            frequencies: sum.frequencies(),
+            clock: sum.clock(),
+        };
+        Ok(Dump32::of(data, saturated, missing, header))
+    }
+
     /// Which baselines miss data.
     fn affected(&self) -> Vec<bool> {
         self.valid.iter().map(|&valid| valid + self.all_valid < self.spectra).collect()
@@ -371,7 +486,7 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
 
     fn header(&self, order: BaselineOrder, counts: Counts) -> Header {
         let Counts { valid, spectra, frequencies, clock } = counts;
-        let (channels, valid_samples) = (self.channels, in_order(&valid, order, self.inputs));
+        let (channels, valid_samples) = (self.channels, in_order(valid, order, self.inputs));
         Header { channels, inputs: self.inputs, order, valid_samples, times: spectra, frequencies, clock }
     }
 }
@@ -401,11 +516,26 @@ struct Counts {
     clock: SpectrumClock,
 }
 
-/// Numbers of the packed lower triangle in an order.
-fn in_order(triangle: &[u64], order: BaselineOrder, inputs: Inputs) -> Array1<u64> {
-    let positions = 0..order.len(inputs);
-    let of = |position| order.product(inputs, position).and_then(|product| triangle.get(product.triangle().0));
-    positions.map(|position| of(position).copied().unwrap_or(0)).collect()
+/// Numbers of the packed lower triangle in an order. Rows are counted: the root that a position's row takes would cost
+/// a millisecond at 512 inputs.
+fn in_order(triangle: Vec<u64>, order: BaselineOrder, inputs: Inputs) -> Array1<u64> {
+    let of = |a: usize, b: usize| {
+        let (high, low) = (a.max(b), a.min(b));
+        triangle.get(high * (high + 1) / 2 + low).copied().unwrap_or(0)
+    };
+    match order {
+        BaselineOrder::Triangle => Array1::from(triangle),
+        BaselineOrder::AntennaPairs => {
+            let pairs = (0..inputs.antennas()).flat_map(|second| (0..=second).map(move |first| (first, second)));
+            let products = |(first, second): (usize, usize)| {
+                [0, 1, 2, 3].map(|product| of(2 * first + product % 2, 2 * second + product / 2))
+            };
+            pairs.flat_map(products).collect()
+        }
+        BaselineOrder::Full => {
+            (0..inputs.len()).flat_map(|a| (0..inputs.len()).map(move |b| (a, b))).map(|(a, b)| of(a, b)).collect()
+        }
+    }
 }
 
 /// Whether a chunk has these inputs and so many channels.
@@ -468,9 +598,10 @@ pub fn correlate<V: VoltageSample>(
         let there = Backend::on(device.clone());
         backend.memory_limit().map_or(there.clone(), |limit| there.with_memory_limit(limit))
     });
-    let mut correlator = Correlator::new(there.as_ref().unwrap_or(backend), about.inputs, about.channels)?;
-    correlator.accumulate(chunk, 0..about.times)?;
-    correlator.dump(order)
+    let parts =
+        if there.is_some() { usize::MAX } else { device::parts_from_host::<V>(about.channels, about.inputs.len()) };
+    let backend = there.as_ref().unwrap_or(backend);
+    Correlator::with_most_parts(backend, about.inputs, about.channels, parts)?.only(chunk, order)
 }
 
 /// Zeros `[channel][baseline]`, packed lower triangle.
@@ -486,4 +617,28 @@ fn zero_counts(inputs: Inputs) -> Result<Vec<u64>, CorrelatorError> {
     let elements = inputs.triangle_len();
     let too_large = |()| TypesError::TooLarge { array: "valid samples", elements: elements.to_string() };
     Ok(bytemuck::try_zeroed_vec(elements).map_err(too_large)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_lie_where_their_products_do() {
+        for (antennas, pols) in [(1, 1), (1, 2), (2, 2), (7, 2), (5, 1)] {
+            let inputs = Inputs::new(antennas, pols).unwrap();
+            let triangle: Vec<u64> = (0..inputs.triangle_len() as u64).map(|count| 3 * count + 1).collect();
+            for order in [BaselineOrder::Triangle, BaselineOrder::AntennaPairs, BaselineOrder::Full] {
+                if order.check(inputs).is_err() {
+                    continue;
+                }
+                let counts = in_order(triangle.clone(), order, inputs);
+                assert_eq!(counts.len(), order.len(inputs));
+                for (position, &count) in counts.iter().enumerate() {
+                    let product = order.product(inputs, position).unwrap();
+                    assert_eq!(count, triangle[product.triangle().0], "{order:?}, {position}");
+                }
+            }
+        }
+    }
 }

@@ -3,9 +3,10 @@
 use fringes_backend::DeviceVisibilities;
 use fringes_types::{BaselineOrder, Complex, Visibilities, VoltageSample};
 
+use crate::set_sum::SetSum;
 use crate::{Correlator, CorrelatorError, DeviceDump32, Dump32, MissingData};
 
-/// What an [`Integrator`](crate::Integrator) gives.
+/// What an [`Integrator`](crate::Integrator) and an [`IntegratorSet`](crate::IntegratorSet) give.
 ///
 /// | dump | bits | where | of |
 /// |---|---|---|---|
@@ -22,6 +23,10 @@ pub trait Dump<V: VoltageSample>: Sized + sealed::Sealed {
     /// Takes what a correlator has summed.
     #[doc(hidden)]
     fn take(correlator: &mut Correlator<V>, form: Form) -> Result<Self, CorrelatorError>;
+
+    /// Makes one of a sum of a correlator's dumps.
+    #[doc(hidden)]
+    fn of(correlator: &mut Correlator<V>, sum: SetSum<V>, form: Form) -> Result<Self, CorrelatorError>;
 }
 
 /// A dump of integer voltages, which may be of 32 bits.
@@ -30,15 +35,6 @@ pub trait Dump<V: VoltageSample>: Sized + sealed::Sealed {
 pub trait IntegerDump<V: VoltageSample>: Dump<V> {
     /// The dump of 32 bits in the same place.
     type In32Bits: Dump<V>;
-}
-
-/// A dump on the host: what an [`IntegratorSet`](crate::IntegratorSet) gives.
-///
-/// Nothing else can implement it.
-pub trait HostDump<V: VoltageSample>: Dump<V> {
-    /// Makes one of packed lower triangles.
-    #[doc(hidden)]
-    fn of(visibilities: Visibilities<V::Accumulator>, form: Form) -> Result<Self, CorrelatorError>;
 }
 
 /// How dumps are wanted.
@@ -64,6 +60,11 @@ impl<V: VoltageSample> Dump<V> for Visibilities<V::Accumulator> {
     fn take(correlator: &mut Correlator<V>, form: Form) -> Result<Self, CorrelatorError> {
         correlator.dump(form.order)
     }
+
+    fn of(_: &mut Correlator<V>, sum: SetSum<V>, form: Form) -> Result<Self, CorrelatorError> {
+        let sum = sum.on_host()?;
+        Ok(if form.order == sum.order() { sum } else { sum.reordered(form.order)? })
+    }
 }
 
 impl<V: VoltageSample> Dump<V> for DeviceVisibilities<'static, V::Accumulator> {
@@ -71,6 +72,11 @@ impl<V: VoltageSample> Dump<V> for DeviceVisibilities<'static, V::Accumulator> {
 
     fn take(correlator: &mut Correlator<V>, form: Form) -> Result<Self, CorrelatorError> {
         correlator.dump_on_device(form.order)
+    }
+
+    fn of(correlator: &mut Correlator<V>, sum: SetSum<V>, form: Form) -> Result<Self, CorrelatorError> {
+        let sum = sum.on_device(correlator)?;
+        if form.order == sum.order() { Ok(sum) } else { correlator.reordered_on_device(&sum, form.order) }
     }
 }
 
@@ -80,6 +86,11 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Dump<V> for Dump32 {
     fn take(correlator: &mut Correlator<V>, form: Form) -> Result<Self, CorrelatorError> {
         correlator.dump32(form.order, form.missing)
     }
+
+    fn of(correlator: &mut Correlator<V>, sum: SetSum<V>, form: Form) -> Result<Self, CorrelatorError> {
+        let sum = <Visibilities<Complex<i64>> as Dump<V>>::of(correlator, sum, form)?;
+        Ok(Dump32::new(&sum, form.missing))
+    }
 }
 
 impl<V: VoltageSample<Accumulator = Complex<i64>>> Dump<V> for DeviceDump32 {
@@ -87,6 +98,10 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Dump<V> for DeviceDump32 {
 
     fn take(correlator: &mut Correlator<V>, form: Form) -> Result<Self, CorrelatorError> {
         correlator.dump32_on_device(form.order, form.missing)
+    }
+
+    fn of(correlator: &mut Correlator<V>, sum: SetSum<V>, form: Form) -> Result<Self, CorrelatorError> {
+        correlator.clamped_on_device(&sum.on_device(correlator)?, form.order, form.missing)
     }
 }
 
@@ -103,17 +118,4 @@ integer_dumps! {
     Dump32 => Dump32;
     DeviceVisibilities<'static, Complex<i64>> => DeviceDump32;
     DeviceDump32 => DeviceDump32;
-}
-
-impl<V: VoltageSample> HostDump<V> for Visibilities<V::Accumulator> {
-    fn of(visibilities: Visibilities<V::Accumulator>, form: Form) -> Result<Self, CorrelatorError> {
-        Ok(if form.order == visibilities.order() { visibilities } else { visibilities.reordered(form.order)? })
-    }
-}
-
-impl<V: VoltageSample<Accumulator = Complex<i64>>> HostDump<V> for Dump32 {
-    fn of(visibilities: Visibilities<Complex<i64>>, form: Form) -> Result<Self, CorrelatorError> {
-        let visibilities = <Visibilities<Complex<i64>> as HostDump<V>>::of(visibilities, form)?;
-        Ok(Dump32::new(&visibilities, form.missing))
-    }
 }

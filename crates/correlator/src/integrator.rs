@@ -199,6 +199,7 @@ mod tests {
     use ndarray::Array3;
 
     use super::*;
+    use crate::set_sum::SetSum;
 
     /// A dump that no device can give.
     #[derive(Debug)]
@@ -208,6 +209,10 @@ mod tests {
 
     impl Dump<Complex<i8>> for Failing {
         type OnDevice = Self;
+
+        fn of(_: &mut Correlator<Complex<i8>>, _: SetSum<Complex<i8>>, _: Form) -> Result<Self, CorrelatorError> {
+            Ok(Self)
+        }
 
         fn take(correlator: &mut Correlator<Complex<i8>>, form: Form) -> Result<Self, CorrelatorError> {
             correlator.dump(form.order)?;

@@ -15,18 +15,22 @@ use std::marker::PhantomData;
 
 use fringes_backend::Backend;
 use fringes_gpu::Stream;
-use fringes_types::{
-    Accumulator, BaselineOrder, Complex, Inputs, SpectrumClock, TypesError, Visibilities, VoltageSample,
-};
+use fringes_types::{BaselineOrder, Inputs, TypesError, Visibilities, VoltageSample};
 
-use crate::dump::{Form, HostDump};
+use crate::correlator::not_on_a_device;
+use crate::dump::{Form, IntegerDump};
+use crate::set_sum::SetSum;
 use crate::stream::DumpStream;
-use crate::{Chunk, Correlator, CorrelatorError, Dump32, DumpSchedule, MissingData};
+use crate::{Chunk, Correlator, CorrelatorError, Dump, DumpSchedule, MissingData};
 
 /// Sums a stream of chunks into dumps of several lengths at once. Each is what an [`Integrator`](crate::Integrator) of
 /// its schedule gives, at the cost of correlating once.
 ///
 /// The schedules have the spacing of spectra and the length of heaps in common.
+///
+/// Dumps are what those of an [`Integrator`](crate::Integrator) are: of 64 bits, or of 32 after
+/// [`IntegratorSet::in_32_bits`]; on the host, or on the device after [`IntegratorSet::dumps_on_device`]. Sums of units
+/// are added up where the dumps are wanted.
 ///
 /// # Precision
 /// Integers: exact, so the same bits as integrators of their own. Float voltages: as [`Correlator`], and each sum that
@@ -57,6 +61,8 @@ pub struct IntegratorSet<V: VoltageSample, D = Visibilities<<V as VoltageSample>
     /// In the order of their lengths.
     levels: Vec<Level<V>>,
     form: Form,
+    /// Where units are added up.
+    on_device: bool,
     dump: PhantomData<fn() -> D>,
 }
 
@@ -69,7 +75,7 @@ struct Level<V: VoltageSample> {
     /// The level that it is made of; `None` for the unit.
     source: Option<usize>,
     /// Packed lower triangles since the last dump, stamped as the dump that they are part of.
-    sum: Option<Visibilities<V::Accumulator>>,
+    sum: Option<SetSum<V>>,
 }
 
 impl<V: VoltageSample> IntegratorSet<V> {
@@ -88,22 +94,35 @@ impl<V: VoltageSample> IntegratorSet<V> {
         let correlator = Correlator::new(backend, inputs, channels)?;
         let stream = DumpStream::new(correlator, unit, shortest);
         let levels = levels(schedules);
-        Ok(Self { stream, schedules: schedules.to_vec(), levels, form: Form::default(), dump: PhantomData })
+        let (schedules, form) = (schedules.to_vec(), Form::default());
+        Ok(Self { stream, schedules, levels, form, on_device: false, dump: PhantomData })
     }
 }
 
-impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
+impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
     /// Dumps of 32 bits in place of 64, clamped and counted.
-    pub fn in_32_bits(self, missing: MissingData) -> IntegratorSet<V, Dump32>
+    pub fn in_32_bits(self, missing: MissingData) -> IntegratorSet<V, D::In32Bits>
     where
-        V: VoltageSample<Accumulator = Complex<i64>>,
+        D: IntegerDump<V>,
     {
-        let Self { stream, schedules, levels, form, .. } = self;
-        IntegratorSet { stream, schedules, levels, form: Form { missing, ..form }, dump: PhantomData }
+        let Self { stream, schedules, levels, form, on_device, .. } = self;
+        IntegratorSet { stream, schedules, levels, form: Form { missing, ..form }, on_device, dump: PhantomData }
     }
 
-    /// Does all work on a stream of the caller's: [`Correlator::on`]. Sums of every unit come to the host, which waits
-    /// for them.
+    /// Dumps on the device in place of the host: units are added up there, on the stream, and nothing waits for them.
+    ///
+    /// # Errors
+    /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) if the integrators are on the CPU.
+    pub fn dumps_on_device(self) -> Result<IntegratorSet<V, D::OnDevice>, CorrelatorError> {
+        if self.stream.correlator.device().is_none() {
+            return Err(not_on_a_device().into());
+        }
+        let Self { stream, schedules, levels, form, .. } = self;
+        Ok(IntegratorSet { stream, schedules, levels, form, on_device: true, dump: PhantomData })
+    }
+
+    /// Does all work on a stream of the caller's: [`Correlator::on`]. For dumps on the host, sums of every unit come
+    /// there, and the host waits for them.
     ///
     /// # Errors
     /// As there.
@@ -151,8 +170,8 @@ impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
     /// As [`Integrator::push`](crate::Integrator::push).
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<(usize, D)>, CorrelatorError> {
         let mut dumps = Vec::new();
-        let (levels, form) = (&mut self.levels, self.form);
-        self.stream.push(chunk, &mut |correlator| unit_ended(levels, correlator, form, &mut dumps))?;
+        let (levels, form, on_device) = (&mut self.levels, self.form, self.on_device);
+        self.stream.push(chunk, &mut |correlator| unit_ended(levels, correlator, form, on_device, &mut dumps))?;
         Ok(dumps)
     }
 
@@ -165,11 +184,13 @@ impl<V: VoltageSample, D: HostDump<V>> IntegratorSet<V, D> {
     /// As [`Integrator::finish`](crate::Integrator::finish): all of them are lost then.
     pub fn finish(&mut self) -> Result<Vec<(usize, D)>, CorrelatorError> {
         let mut dumps = Vec::new();
-        let (levels, form) = (&mut self.levels, self.form);
-        let mut ended = self.stream.finish(&mut |correlator| unit_ended(levels, correlator, form, &mut dumps));
+        let (levels, form, on_device) = (&mut self.levels, self.form, self.on_device);
+        let mut ended =
+            self.stream.finish(&mut |correlator| unit_ended(levels, correlator, form, on_device, &mut dumps));
+        let correlator = &mut self.stream.correlator;
         for place in 0..self.levels.len() {
             if let Some(sum) = self.levels[place].sum.take() {
-                ended = ended.and_then(|()| complete(&mut self.levels, place, sum, form, &mut dumps));
+                ended = ended.and_then(|()| complete(&mut self.levels, correlator, place, sum, form, &mut dumps));
             }
         }
         ended.map(|()| dumps)
@@ -222,54 +243,59 @@ fn levels<V: VoltageSample>(schedules: &[DumpSchedule]) -> Vec<Level<V>> {
 }
 
 /// Adds what a unit has summed to the levels that are made of units, and gives the dumps that end with it.
-fn unit_ended<V: VoltageSample, D: HostDump<V>>(
+fn unit_ended<V: VoltageSample, D: Dump<V>>(
     levels: &mut [Level<V>],
     correlator: &mut Correlator<V>,
     form: Form,
+    on_device: bool,
     dumps: &mut Vec<(usize, D)>,
 ) -> Result<(), CorrelatorError> {
-    let unit = correlator.dump(BaselineOrder::Triangle)?;
+    let unit = SetSum::take(correlator, on_device)?;
     let samples = u128::from(unit.times()) * u128::from(unit.clock().samples_between_spectra);
     let end = u128::from(unit.clock().first_sample) + samples;
-    add(levels, None, unit)?;
+    add(levels, correlator, None, unit)?;
     for place in 0..levels.len() {
         if end.is_multiple_of(u128::from(levels[place].schedule.timestamp_difference()))
             && let Some(sum) = levels[place].sum.take()
         {
-            complete(levels, place, sum, form, dumps)?;
+            complete(levels, correlator, place, sum, form, dumps)?;
         }
     }
     Ok(())
 }
 
 /// Adds a level's complete sum to those that are made of it, and gives it away.
-fn complete<V: VoltageSample, D: HostDump<V>>(
+fn complete<V: VoltageSample, D: Dump<V>>(
     levels: &mut [Level<V>],
+    correlator: &mut Correlator<V>,
     place: usize,
-    sum: Visibilities<V::Accumulator>,
+    sum: SetSum<V>,
     form: Form,
     dumps: &mut Vec<(usize, D)>,
 ) -> Result<(), CorrelatorError> {
     if levels.iter().any(|level| level.source == Some(place)) {
-        add(levels, Some(place), sum.clone())?;
+        add(levels, correlator, Some(place), sum.copied(correlator)?)?;
     }
-    dumps.push((levels[place].index, D::of(sum, form)?));
+    dumps.push((levels[place].index, D::of(correlator, sum, form)?));
     Ok(())
 }
 
 /// Adds a sum to all levels that are made of such.
 fn add<V: VoltageSample>(
     levels: &mut [Level<V>],
+    correlator: &Correlator<V>,
     source: Option<usize>,
-    part: Visibilities<V::Accumulator>,
+    part: SetSum<V>,
 ) -> Result<(), CorrelatorError> {
     let mut takers = levels.iter_mut().filter(|level| level.source == source).peekable();
     while let Some(level) = takers.next() {
         match level.sum.take() {
-            Some(sum) => level.sum = Some(added(sum, &part)?),
-            None if takers.peek().is_some() => level.sum = Some(first(level.schedule, part.clone())?),
+            Some(sum) => level.sum = Some(sum.plus(&part, correlator)?),
+            None if takers.peek().is_some() => {
+                level.sum = Some(part.copied(correlator)?.begin_of(level.schedule)?);
+            }
             None => {
-                level.sum = Some(first(level.schedule, part)?);
+                level.sum = Some(part.begin_of(level.schedule)?);
                 return Ok(());
             }
         }
@@ -277,21 +303,10 @@ fn add<V: VoltageSample>(
     Ok(())
 }
 
-/// The first part of a level's sum, stamped and counted as the dump that it will be.
-fn first<A: Accumulator>(schedule: DumpSchedule, part: Visibilities<A>) -> Result<Visibilities<A>, CorrelatorError> {
-    let first_sample = schedule.dump_timestamp(part.clock().first_sample);
-    let clock = SpectrumClock { first_sample, ..part.clock() };
-    Ok(part.with_times(schedule.spectra_per_dump()).with_clock(clock)?)
-}
-
-/// A sum and a part together.
-fn added<A: Accumulator>(sum: Visibilities<A>, part: &Visibilities<A>) -> Result<Visibilities<A>, CorrelatorError> {
-    // What has no valid sample is zero.
-    if part.valid_samples().iter().all(|&valid| valid == 0) { Ok(sum) } else { Ok(sum.plus(part)?) }
-}
-
 #[cfg(test)]
 mod tests {
+    use fringes_types::Complex;
+
     use super::*;
 
     fn sources(heaps: &[u64]) -> Vec<Option<u64>> {
@@ -324,5 +339,14 @@ mod tests {
         let other = [DumpSchedule::new(4, 8, 1).unwrap(), DumpSchedule::new(4, 16, 1).unwrap()];
         let expected = CorrelatorError::Schedules { quantity: "spectra_per_heap", expected: 8, actual: 16 };
         assert_eq!(common(&other), Err(expected));
+    }
+
+    #[test]
+    fn dumps_on_a_device_need_one() {
+        let inputs = Inputs::single_pol(1).unwrap();
+        let schedules = [DumpSchedule::new(16, 8, 1).unwrap(), DumpSchedule::new(16, 8, 3).unwrap()];
+        let set = IntegratorSet::<Complex<i8>>::new(&Backend::cpu(), &schedules, inputs, 1).unwrap();
+        let error = set.dumps_on_device().unwrap_err();
+        assert_eq!(error.to_string(), "expected data on a GPU, found it on the CPU");
     }
 }

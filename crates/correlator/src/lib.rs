@@ -59,11 +59,12 @@ pub mod internals;
 pub mod kernels;
 pub mod layout;
 mod schedule;
+mod set_sum;
 mod stream;
 
 pub use chunk::Chunk;
 pub use correlator::{Correlator, MAX_SPECTRA, correlate};
-pub use dump::{Dump, HostDump, IntegerDump};
+pub use dump::{Dump, IntegerDump};
 pub use dump32::{DeviceDump32, Dump32, MISSING_MARK, MissingData};
 pub use error::CorrelatorError;
 pub use integrator::Integrator;

@@ -13,10 +13,10 @@ pub enum Error {
     /// A backend that is not there, or a device buffer that does not fit.
     #[error(transparent)]
     Device(#[from] fringes_backend::DeviceError),
-    /// A delay model or a geometry.
+    /// A delay model, a geometry, or a shift or rotation.
     #[error(transparent)]
     Delay(#[from] fringes_delay::DelayError),
-    /// Channelizing, quantising or down-converting.
+    /// Channelizing, an F-engine, quantising or down-converting.
     #[error(transparent)]
     Channelizer(#[from] fringes_channelizer::ChannelizerError),
     /// Correlating.
@@ -35,6 +35,12 @@ pub enum Error {
     #[cfg(feature = "io")]
     #[error(transparent)]
     Io(#[from] fringes_io::IoError),
+}
+
+impl From<fringes_delay::DelayModelError> for Error {
+    fn from(error: fringes_delay::DelayModelError) -> Self {
+        Self::Delay(error.into())
+    }
 }
 
 impl From<fringes_backend::UploadError> for Error {

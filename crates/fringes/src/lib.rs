@@ -36,7 +36,7 @@
 //!         .with_centre_frequency(1.4e9)?;
 //!     let plan = Channelizer::real(CHANNELS).taps(8).build()?;
 //!     let voltages = channelize(&backend, &samples, &plan)?;
-//!     let quantised = quantise::<Complex<i8>>(&backend, &voltages, &Gains::uniform(25.0)?)?;
+//!     let quantised = quantise::<Complex<i8>, _>(&backend, &voltages, &Gains::uniform(25.0)?)?;
 //!     let visibilities = correlate(&backend, &quantised.voltages, BaselineOrder::Triangle)?;
 //!
 //!     // V[1][0] turns by -2 pi delay_s step_hz from one channel to the next. Channels 16 apart are compared: the
@@ -61,7 +61,7 @@
 //! | operation | computes | from | to | arithmetic |
 //! |---|---|---|---|---|
 //! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
-//! | [`FEngine`], [`f_engine`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
+//! | [`FEngine`], [`f_engine()`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
@@ -89,7 +89,8 @@
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
 //! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! the F-engine ([`FEngine`], [`f_engine`]), correlation, delays by themselves, batched transforms and FFT beams: `auto` uses them for
+//! the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation, correlation, delays by themselves, batched
+//! transforms and FFT beams: `auto` uses them for
 //! these, and a GPU named by [`Backend::gpu`] does that or says that it has no kernel ([`DeviceError::NotOnGpu`]). No CUDA toolkit is
 //! needed, only the driver; without one everything builds and runs on the CPU.
 //!
@@ -98,7 +99,7 @@
 //! wherever the array lies.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
-//! [`Gains::memory`], [`Correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
+//! [`Quantised::memory`], [`Correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
 //! [`ChannelizerStream::memory`]. The workspace, what is taken beside input
 //! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
 //! below the limit, with the same result. Only a limit below the smallest step is an error.
@@ -107,7 +108,7 @@
 //! use fringes::prelude::*;
 //!
 //! let plan = Channelizer::real(4096).taps(16).build()?;
-//! let need = plan.memory(&Backend::auto(), 128, 1 << 24)?;
+//! let need = plan.memory(&Backend::auto(), Inputs::new(64, 2)?, 1 << 24, fringes::ChunkFormat::Packed { bits: 10 })?;
 //! println!("{} MB of output, {} MB of workspace", need.output_bytes >> 20, need.workspace_bytes >> 20);
 //! let backend = Backend::auto().with_memory_limit(need.smallest_step_bytes.max(64 << 20));
 //! # let _ = backend;
@@ -116,6 +117,8 @@
 //!
 //! # Features
 //!
+//! - `gpu` (default): the kernels of all operations, as PTX inside the program. Without it a program is for CPUs: [`Backend::auto`] is the
+//!   CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate that loads the driver at run time stays linked.
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and UVFITS.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the variable
@@ -124,8 +127,8 @@
 mod error;
 pub mod prelude;
 
-/// Compiles and runs the programs of the user guide.
-#[cfg(doctest)]
+/// Compiles and runs the programs of the user guide, which read and write files.
+#[cfg(all(doctest, feature = "io"))]
 #[doc = include_str!("../../../docs/guide.md")]
 struct Guide;
 
@@ -142,6 +145,7 @@ pub use fringes_beamformer as beamformer;
 pub use fringes_channelizer as channelizer;
 pub use fringes_correlator as correlator;
 pub use fringes_delay as delay;
+pub use fringes_f_engine as f_engine;
 pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
 #[cfg(feature = "io")]
@@ -156,17 +160,20 @@ pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform,
 };
 pub use fringes_channelizer::{
-    Channelized, Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DeviceFrames, DownConverter,
-    DownConverterStream, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, Gains, HeapFrames, InputStatistics,
-    Quantised, QuantisedSample, RowFrames, SampleInput, Window, channelize, down_convert, f_engine, quantise,
+    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream,
+    QuantiseInput, Quantised, QuantisedSample, SampleInput, Window, channelize, down_convert, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
-pub use fringes_delay::{DelayError, DelayModel, DelaySegment, DelayValue};
+pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
+pub use fringes_f_engine::{
+    Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
+    RowFrames, f_engine,
+};
 pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies, Heaps,
-    Inputs, LinearArray, PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows,
-    Samples, SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies, Gains,
+    Heaps, Inputs, LinearArray, PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence,
+    SampleRows, Samples, SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
 };

@@ -8,10 +8,12 @@
 //! # let _ = (std::mem::size_of::<Stream>(), std::mem::size_of::<Beamformers>());
 //! ```
 
+// From its crate, since `crate::f_engine` is the module as well.
+pub use fringes_f_engine::f_engine;
+
 pub use crate::{
     Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, Correlator,
     DelayModel, DelaySegment, DownConverter, DumpSchedule, FEngine, FEngineBuilder, FftBeams, Frequencies, Gains,
     Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, PackedSamples, Quantised, SamplePresence, Samples,
-    SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate, down_convert, f_engine, f16,
-    quantise,
+    SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate, down_convert, f16, quantise,
 };

@@ -74,7 +74,7 @@ fn beams_steered_at_the_source_add_up_and_match_the_correlator() {
     let samples = Samples::new(source(&[0.0, 2.0, 7.0], 50 * STEP), inputs).unwrap();
     let plan = Channelizer::real(CHANNELS).taps(4).build().unwrap();
     let voltages = channelize(&backend, &samples, &plan).unwrap();
-    let quantised = quantise::<Complex<i8>>(&backend, &voltages, &Gains::uniform(1.0).unwrap()).unwrap().voltages;
+    let quantised = quantise::<Complex<i8>, _>(&backend, &voltages, &Gains::uniform(1.0).unwrap()).unwrap().voltages;
     let weights = Array3::from_shape_fn((2, CHANNELS, 3), |(beam, channel, input)| {
         let delay = if beam == 0 { [0.0, 2.0, 7.0][input] } else { 0.0 };
         Complex::cis((TAU * delay * channel as f64 / STEP as f64) as f32)

@@ -8,7 +8,7 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::{Stream as CustStream, StreamFlags};
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, LaunchConfig, PtxSet, Stream, args};
 
-const KERNELS: PtxSet = PtxSet::new(include_str!("self_check/kernels.ptx"));
+static KERNELS: PtxSet = PtxSet::new(include_str!("self_check/kernels.ptx"));
 
 fn main() -> Result<(), Box<dyn Error>> {
     // The program as it was, with cust.

@@ -168,6 +168,9 @@ pub enum GpuError {
     /// A compressed PTX text that cannot be inflated.
     #[error("PTX of the program: {0}")]
     PtxInflate(#[from] InflateError),
+    /// Kernels whose PTX is not in the program.
+    #[error("the program holds no PTX of these kernels: their crate was built without the feature `gpu`")]
+    NoPtx,
     /// A PTX text that holds a zero byte.
     #[error("a PTX text holds a zero byte at {position}")]
     PtxText {

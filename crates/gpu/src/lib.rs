@@ -20,7 +20,7 @@
 //! ```no_run
 //! use fringes_gpu::{Buffer, Device, GpuError, LaunchConfig, PtxSet, args};
 //!
-//! # const SAXPY: PtxSet = PtxSet::new("");
+//! # static SAXPY: PtxSet = PtxSet::new("");
 //! # fn main() -> Result<(), GpuError> {
 //! let device = Device::best()?;
 //! let stream = device.new_stream()?;

@@ -46,8 +46,10 @@ impl Device {
     /// Loads the text of a set that is best for this device. What is loaded already is found without reading the text.
     ///
     /// # Errors
-    /// [`GpuError::Compile`] with the compiler's log, [`GpuError::Declaration`], and what the driver answers.
+    /// [`GpuError::NoPtx`] for a set without any text, [`GpuError::Compile`] with the compiler's log, [`GpuError::Declaration`], and
+    /// what the driver answers.
     pub fn load(&self, set: &PtxSet) -> Result<Module, GpuError> {
+        set.check()?;
         self.load_stored(set.choose(self.info().compute_capability).1)
     }
 
@@ -56,6 +58,7 @@ impl Device {
     /// # Errors
     /// As [`Device::load`]; [`GpuError::Value`] where the set has no such text or the device does not run it.
     pub fn load_target(&self, set: &PtxSet, target: PtxTarget) -> Result<Module, GpuError> {
+        set.check()?;
         let capability = self.info().compute_capability;
         let text = set.get(target).ok_or_else(|| GpuError::Value {
             what: "target of kernels",

@@ -119,10 +119,12 @@ impl std::fmt::Debug for PtxText {
 /// They are code of the program, as a library that is linked: what they declare of their kernels is taken as true. For a text
 /// that comes at run time there is [`Device::load_ptx`](crate::Device::load_ptx).
 ///
+/// Make a set a `static`. What is loaded is known by its place in the program: a `const` may get a place wherever it is used, and is loaded for each.
+///
 /// ```
 /// use fringes_gpu::{PtxSet, PtxTarget};
 ///
-/// const KERNELS: PtxSet = PtxSet::new("... .target sm_80 ...").with_sm_90a("... .target sm_90a ...");
+/// static KERNELS: PtxSet = PtxSet::new("... .target sm_80 ...").with_sm_90a("... .target sm_90a ...");
 /// assert_eq!(KERNELS.choose((9, 0)).0, PtxTarget::Sm90a);
 /// assert_eq!(KERNELS.choose((12, 0)).0, PtxTarget::Sm80);
 /// ```
@@ -166,7 +168,19 @@ impl PtxSet {
         }
     }
 
-    /// The best text for a compute capability. Where a set has a text for 9.0 alone it is that one, which no other device loads.
+    /// Whether it has no text at all: that of a crate that was built without its kernels.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.sm_80.is_none() && self.sm_90a.is_none()
+    }
+
+    /// That there is a text.
+    pub(crate) fn check(&self) -> Result<(), GpuError> {
+        if self.is_empty() { Err(GpuError::NoPtx) } else { Ok(()) }
+    }
+
+    /// The best text for a compute capability. Where a set has a text for 9.0 alone it is that one, which no other device loads. A
+    /// set that [is empty](Self::is_empty) gives an empty text, which no device loads.
     #[must_use]
     pub fn choose(&self, compute_capability: (u32, u32)) -> (PtxTarget, PtxText) {
         match (self.sm_80, self.sm_90a) {
@@ -191,6 +205,18 @@ mod tests {
         assert_eq!(only.choose((9, 0)), (PtxTarget::Sm90a, HOPPER));
         assert_eq!(only.choose((8, 0)), (PtxTarget::Sm90a, HOPPER));
         assert_eq!(only.get(PtxTarget::Sm80), None);
+    }
+
+    #[test]
+    fn a_set_without_any_text_is_not_loaded() {
+        let empty = PtxSet::of(None, None);
+        assert!(empty.is_empty());
+        assert_eq!(empty.check(), Err(GpuError::NoPtx));
+        assert!(GpuError::NoPtx.to_string().contains("feature `gpu`"));
+        for set in [PtxSet::new("portable"), PtxSet::only_sm_90a("hopper")] {
+            assert!(!set.is_empty());
+            assert_eq!(set.check(), Ok(()));
+        }
     }
 
     #[test]

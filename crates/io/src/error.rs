@@ -19,7 +19,7 @@ pub enum IoError {
     Types(#[from] fringes_types::TypesError),
     /// A position, a direction or an instant that cannot be used.
     #[error(transparent)]
-    Delay(#[from] fringes_delay::DelayError),
+    Delay(#[from] fringes_delay_model::DelayModelError),
     /// Real samples where channels are asked for.
     #[error("voltages are complex channels, and the recording holds real samples: channelise them first")]
     RealVoltages,

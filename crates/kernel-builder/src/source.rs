@@ -204,7 +204,7 @@ impl Sources {
     /// SHA-256 over names and contents of [`files`](Self::files), versions of dependencies from registries, and the
     /// version of the directives that the builder writes. Of each `Cargo.toml` it takes what has a part in the
     /// compilation, as cargo reads it: edition, features and dependencies with their features. So packages may move,
-    /// and be described anew.
+    /// and be described anew. Of sources it takes all lines but those of comments alone, which change no machine code.
     ///
     /// # Errors
     /// [`BuildError::File`] for what cannot be read.
@@ -221,11 +221,22 @@ impl Sources {
             if self.local.contains_key(name.strip_suffix("/Cargo.toml").unwrap_or_default()) {
                 continue; // its part in the compilation is above
             }
-            let contents = std::fs::read(&path).map_err(BuildError::file(&path))?;
+            let contents = without_comments(std::fs::read(&path).map_err(BuildError::file(&path))?);
             hash.update(format!("file {name} {}\n", contents.len()));
             hash.update(contents);
         }
         Ok(hexadecimal(&hash.finalize()))
+    }
+}
+
+/// The lines of a source that are no comments, documentation among them. What is no text stays as it is.
+fn without_comments(contents: Vec<u8>) -> Vec<u8> {
+    match std::str::from_utf8(&contents) {
+        Err(_) => contents,
+        Ok(text) => {
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
+        }
     }
 }
 
@@ -306,7 +317,9 @@ mod tests {
         assert_eq!(hash(), first, "a development dependency is not compiled for the device");
         for file in ["device/src/lib.rs", "kernels/src/inner/mod.rs"] {
             let before = hash();
-            std::fs::write(root.path().join(file), "// changed").unwrap();
+            std::fs::write(root.path().join(file), "//! changed\n    // and changed\n").unwrap();
+            assert_eq!(hash(), before, "comments are not compiled");
+            std::fs::write(root.path().join(file), "fn changed() {} // and said").unwrap();
             assert_ne!(hash(), before, "{file}");
         }
         std::fs::write(root.path().join("device/src/lib.rs"), "").unwrap();

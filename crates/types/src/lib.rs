@@ -9,6 +9,7 @@
 //! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | the same, as F-engines send them |
 //! | [`Rows`] | `[channel][time / R][input][R]` | the same, as the correlator reads them: rows of 128 bytes |
 //! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
+//! | [`Gains`] | `[channel][input]` | complex gains of a quantiser, or one for all |
 //! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
 //! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
 //!
@@ -29,6 +30,7 @@ mod chunk;
 mod dimension;
 mod error;
 mod format;
+mod gains;
 mod heaps;
 mod inputs;
 mod linear;
@@ -47,6 +49,7 @@ pub use chunk::{ChunkFormat, SampleChunk, SampleView};
 pub use dimension::Dimension;
 pub use error::TypesError;
 pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
+pub use gains::Gains;
 pub use half::f16;
 pub use heaps::Heaps;
 pub use inputs::Inputs;

@@ -123,7 +123,7 @@ impl Case {
         })
     }
 
-    fn models(&self) -> Result<Vec<DelayModel>, Fault> {
+    pub(crate) fn models(&self) -> Result<Vec<DelayModel>, Fault> {
         let mut models = Vec::new();
         for input in 0..self.number_of_inputs() {
             let [delay, rate, phase, phase_rate] = self.delays.get(input).copied().unwrap_or_default();

@@ -79,7 +79,7 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
 }
 
 /// Rows of a chunk, a byte more than they need apart, and words behind them.
-fn sample_rows(chunk: &dyn SampleChunk) -> Result<(Vec<u32>, usize), Fault> {
+pub(crate) fn sample_rows(chunk: &dyn SampleChunk) -> Result<(Vec<u32>, usize), Fault> {
     let fringes::types::SampleView::Packed { bytes, .. } = chunk.view() else { return Err("packed samples".into()) };
     let row_bytes = bytes.ncols() + 1;
     let mut all = vec![0x5au8; ((row_bytes * bytes.nrows()).div_ceil(4) + DeviceSamples::PADDING_WORDS) * 4];

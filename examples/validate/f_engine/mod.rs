@@ -4,7 +4,7 @@
 //! Floats are compared with the CPU backend's, within 1e-5 of full scale; integers with what those give, exactly but within 5e-3 of a rounding tie, and
 //! counts of saturated values exactly but within 5e-3 of the limit. Every case goes through the GPU twice, in other chunks.
 
-mod case;
+pub(crate) mod case;
 mod check;
 mod device;
 mod large;
@@ -20,6 +20,7 @@ use crate::gpu_report::{End, params};
 use crate::session::{Outcome, Session};
 use case::{Case, Fault, packed, typed};
 use check::Spectra;
+pub(crate) use device::sample_rows;
 
 /// Names of the cases.
 pub(crate) const NAMES: [&str; 3] = ["f_engine", "f_engine_streams", "f_engine_device"];
@@ -109,7 +110,7 @@ fn matrix(quick: bool) -> Vec<Case> {
 }
 
 /// Delays that step every few spectra, differently in each input.
-fn moving(channels: usize) -> Vec<[f64; 4]> {
+pub(crate) fn moving(channels: usize) -> Vec<[f64; 4]> {
     let rate = 40.0 / (128.0 * channels as f64);
     vec![
         [3.3, rate, 0.1, 1e-4],

@@ -227,7 +227,7 @@ mod tests {
         std::fs::create_dir_all(&ptx).unwrap();
         std::fs::write(folder.join("Cargo.toml"), "[package]\nname = \"scale\"\nedition = \"2024\"\n[workspace]\n")
             .unwrap();
-        std::fs::write(folder.join("src/lib.rs"), "// two\n").unwrap();
+        std::fs::write(folder.join("src/lib.rs"), "pub fn two() {}\n").unwrap();
         std::fs::write(ptx.join("scale_sm_80.ptx"), "// ptx\n").unwrap();
         let hash = move || Sources::of(&folder).unwrap().hash().unwrap();
         let record = Record {
@@ -256,11 +256,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let faults = workspace(root.path());
         assert_eq!(faults("options"), [""; 0]);
-        std::fs::write(root.path().join("kernels-rs/deep/scale/src/lib.rs"), "// three\n").unwrap();
+        std::fs::write(root.path().join("kernels-rs/deep/scale/src/lib.rs"), "pub fn three() {}\n").unwrap();
         let expected = "kernels-rs/deep/scale/ptx/scale_sm_80.ptx is stale: its sources have changed; \
                         run `cargo xtask kernels deep/scale`";
         assert_eq!(faults("options"), [expected]);
-        std::fs::write(root.path().join("kernels-rs/deep/scale/src/lib.rs"), "// two\n").unwrap();
+        std::fs::write(root.path().join("kernels-rs/deep/scale/src/lib.rs"), "// of two\npub fn two() {}\n").unwrap();
         assert_eq!(faults("options"), [""; 0]);
         assert!(faults("other options")[0].contains("it is built in another way now"));
     }

@@ -5,13 +5,16 @@
 
 mod stream;
 
-use fringes_backend::{Backend, MemoryNeed};
+use std::convert::Infallible;
+
+use fringes_backend::{Backend, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_cpu::ddc::DownConversion;
-use fringes_types::{Sample, Samples, TypesError};
+use fringes_types::{Sample, SampleChunk, Samples, TypesError};
 use num_complex::Complex;
 
 pub use self::stream::DownConverterStream;
 use crate::ChannelizerError;
+use crate::sample_input::{SampleInput, SampleOperation};
 
 /// A plan of a down-conversion: the centre of the wanted band, a low-pass filter, and a decimation.
 ///
@@ -105,7 +108,7 @@ impl DownConverter {
     /// holds samples between chunks as well: [`DownConverterStream::memory`].
     ///
     /// # Errors
-    /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU and nothing else.
+    /// [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else.
     pub fn memory<S: Sample>(
         &self,
         backend: &Backend,
@@ -167,15 +170,38 @@ impl DownConverter {
 ///
 /// # Errors
 /// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the sample
-/// counter overflows, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the scratch of one output exceeds the backend's limit.
-pub fn down_convert<S: Sample>(
+/// counter overflows, [`DeviceError::MemoryLimit`] if the scratch of one output exceeds the backend's limit,
+/// [`DeviceError::NotOnGpu`] for samples in device memory: there is no kernel yet.
+pub fn down_convert<C: SampleInput + ?Sized>(
     backend: &Backend,
-    samples: &Samples<S>,
+    samples: &C,
     plan: &DownConverter,
-) -> Result<Samples<Complex<f32>>, ChannelizerError> {
-    let mut stream = DownConverterStream::new(backend, plan.clone(), samples.inputs())?;
-    stream.take(samples, false)?.ok_or(ChannelizerError::TooShort {
-        needed: plan.filter.len().saturating_add(plan.samples_to_grid(samples.first_sample())),
-        actual: samples.times(),
-    })
+) -> Result<C::Output<Samples<Complex<f32>>, Infallible>, ChannelizerError> {
+    samples.give_to(DownConvert { backend, plan })
+}
+
+/// [`down_convert`].
+struct DownConvert<'a> {
+    backend: &'a Backend,
+    plan: &'a DownConverter,
+}
+
+impl SampleOperation for DownConvert<'_> {
+    type Host = Samples<Complex<f32>>;
+    type Device = Infallible;
+    type Error = ChannelizerError;
+
+    fn on_host(self, samples: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
+        let plan = self.plan;
+        let mut stream = DownConverterStream::new(self.backend, plan.clone(), samples.inputs())?;
+        stream.take(samples, false)?.ok_or(ChannelizerError::TooShort {
+            needed: plan.filter.len().saturating_add(plan.samples_to_grid(samples.first_sample())),
+            actual: samples.times(),
+        })
+    }
+
+    fn on_device(self, _: &DeviceSamples<'_>) -> Result<Infallible, ChannelizerError> {
+        let (operation, backend) = ("down_convert of samples in device memory".into(), self.backend.name());
+        Err(DeviceError::NotOnGpu { operation, backend }.into())
+    }
 }

@@ -7,10 +7,12 @@
 //! output j + 2                                   [-----------------------]      read from the chunk in place
 //! ```
 
-use fringes_backend::{Backend, DeviceError, MemoryNeed};
+use std::convert::Infallible;
+
+use fringes_backend::{Backend, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_cpu::pfb::{ChunkSource, SampleSource};
-use fringes_types::{Inputs, Sample, SampleChunk, SamplePresence, Samples, TypesError};
+use fringes_types::{Inputs, Sample, SampleChunk, SamplePresence, SampleView, Samples, TypesError, unpack_samples};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use num_complex::Complex;
 
@@ -18,6 +20,7 @@ use super::DownConverter;
 use crate::ChannelizerError;
 use crate::channelizer::check_counter;
 use crate::presence::MissingSamples;
+use crate::sample_input::{SampleInput, SampleOperation};
 use crate::timeline::Axes;
 
 /// Name of the operation.
@@ -30,9 +33,9 @@ const OPERATION: &str = "down_convert";
 /// holds the whole stream; it is checked with the first chunk.
 ///
 /// # Missing data
-/// An output is marked absent for an input if a sample that it is made of is; it is 0. If a chunk starts after the end of
-/// the one before it, no output is made across the gap: the stream begins anew with that chunk, still on the run's grid of
-/// outputs, and the `first_sample` of the result says where.
+/// An output is marked absent for an input if a sample that it is made of is; it is 0. If a chunk starts after the end
+/// of the one before it, no output is made across the gap: the stream begins anew with that chunk, still on the run's
+/// grid of outputs, and the `first_sample` of the result says where.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails.
@@ -42,6 +45,24 @@ pub struct DownConverterStream {
     plan: DownConverter,
     inputs: Inputs,
     state: Option<State>,
+}
+
+/// [`DownConverterStream::push`].
+struct Push<'a>(&'a mut DownConverterStream);
+
+impl SampleOperation for Push<'_> {
+    type Host = Option<Samples<Complex<f32>>>;
+    type Device = Infallible;
+    type Error = ChannelizerError;
+
+    fn on_host(self, chunk: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
+        self.0.take(chunk, true)
+    }
+
+    fn on_device(self, _: &DeviceSamples<'_>) -> Result<Infallible, ChannelizerError> {
+        let (operation, backend) = ("down_convert of samples in device memory".into(), self.0.backend.name());
+        Err(DeviceError::NotOnGpu { operation, backend }.into())
+    }
 }
 
 /// Where the stream is.
@@ -87,7 +108,7 @@ impl DownConverterStream {
     /// A stream of the given inputs.
     ///
     /// # Errors
-    /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit does not hold the scratch of one output of real samples.
+    /// [`DeviceError::MemoryLimit`] if the backend's limit does not hold the scratch of one output of real samples.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
         backend.check_cpu(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
         Ok(Self { backend: backend.clone(), plan, inputs, state: None })
@@ -145,24 +166,63 @@ impl DownConverterStream {
         self.state = None;
     }
 
-    /// Takes a chunk and gives the outputs that are complete with it, `None` if there are none.
+    /// Takes a chunk and gives the outputs that are complete with it, `None` if there are none. Packed samples are
+    /// unpacked to 16 bits first, which counts as workspace.
+    ///
+    /// A chunk in device memory is an error: there is no kernel yet.
     ///
     /// # Precision
     /// As [`crate::down_convert`].
     ///
     /// # Errors
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or
-    /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of
-    /// the last one, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit), [`TypesError::TooLarge`].
-    pub fn push<S: Sample>(&mut self, chunk: &Samples<S>) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
-        self.take(chunk, true)
+    /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before
+    /// the end of the last one, [`DeviceError::MemoryLimit`], [`TypesError::TooLarge`]; [`DeviceError::NotOnGpu`] for a
+    /// chunk in device memory.
+    #[allow(clippy::type_complexity, reason = "what comes out in either memory, told in the signature")]
+    pub fn push<C: SampleInput + ?Sized>(
+        &mut self,
+        chunk: &C,
+    ) -> Result<C::Output<Option<Samples<Complex<f32>>>, Infallible>, ChannelizerError> {
+        chunk.give_to(Push(self))
     }
 
     /// Takes a chunk, and `hold`s what the next one needs.
-    pub(super) fn take<S: Sample>(
+    pub(super) fn take(
         &mut self,
-        chunk: &Samples<S>,
+        chunk: &dyn SampleChunk,
         hold: bool,
+    ) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
+        match chunk.view() {
+            SampleView::Int8(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::Int16(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::Float16(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::Float32(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::ComplexInt8(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::ComplexInt16(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::ComplexFloat16(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::ComplexFloat32(data) => self.take_typed(chunk, data, hold, 0),
+            SampleView::Packed { bytes, bits, times } => {
+                self.check(chunk)?;
+                let unpacked = (bytes.nrows() as u64).saturating_mul(times as u64).saturating_mul(2);
+                self.backend.check_memory(OPERATION, self.held_bytes().saturating_add(unpacked))?;
+                let mut data = self.zeros::<i16>("unpacked samples", times)?;
+                for (bytes, mut samples) in bytes.rows().into_iter().zip(data.rows_mut()) {
+                    let values = unpack_samples(&bytes.to_vec(), bits, times)?;
+                    samples.iter_mut().zip(values).for_each(|(sample, value)| *sample = value);
+                }
+                self.take_typed(chunk, data.view(), hold, unpacked)
+            }
+        }
+    }
+
+    /// Takes a chunk of which `data` are the samples, beside `reserved` bytes that are taken for it.
+    fn take_typed<S: Sample>(
+        &mut self,
+        chunk: &dyn SampleChunk,
+        data: ArrayView2<'_, S>,
+        hold: bool,
+        reserved: u64,
     ) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
         let axes = self.check(chunk)?;
         if chunk.times() == 0 {
@@ -171,11 +231,12 @@ impl DownConverterStream {
         let (first_sample, times) = (chunk.first_sample(), chunk.times());
         let _span = tracing::debug_span!("down-convert chunk", first_sample, times).entered();
         if hold && self.state.is_none() {
-            self.backend.check_memory(OPERATION, self.memory::<S>(times).smallest_step_bytes)?;
+            let needed = self.memory::<S>(times).smallest_step_bytes.saturating_add(reserved);
+            self.backend.check_memory(OPERATION, needed)?;
         }
-        let step = self.step(chunk, hold)?;
-        let output = if step.outputs == 0 { None } else { Some(self.outputs(&step, chunk)?) };
-        let held = self.next_held(&step, chunk)?;
+        let step = self.step::<S>(chunk, hold, reserved)?;
+        let output = if step.outputs == 0 { None } else { Some(self.outputs(&step, chunk, data)?) };
+        let held = self.next_held::<S>(&step, chunk)?;
         let Step { first_output, outputs, mut missing, flagged, .. } = step;
         let received = first_sample + times as u64;
         missing.iter_mut().for_each(|missing| missing.discard_before(received.saturating_sub(step.keep as u64) as i64));
@@ -184,13 +245,13 @@ impl DownConverterStream {
     }
 
     /// `Ok` if the chunk can follow those before it.
-    fn check<S: Sample>(&self, chunk: &Samples<S>) -> Result<Axes, ChannelizerError> {
+    fn check(&self, chunk: &dyn SampleChunk) -> Result<Axes, ChannelizerError> {
         if chunk.inputs() != self.inputs {
             return Err(ChannelizerError::Inputs { expected: self.inputs, actual: chunk.inputs() });
         }
         check_counter(chunk.first_sample(), chunk.times())?;
-        let format = SampleChunk::format(chunk);
-        let axes = Axes { format, sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
+        let axes =
+            Axes { format: chunk.format(), sample_rate_hz: chunk.sample_rate_hz(), centre_hz: chunk.centre_hz() };
         let Some(State { axes: before, received, .. }) = &self.state else { return Ok(axes) };
         if axes.format.is_complex() != before.format.is_complex() {
             return Err(ChannelizerError::SampleKind { expected_complex: before.format.is_complex() });
@@ -203,7 +264,12 @@ impl DownConverterStream {
     }
 
     /// What a chunk completes, within the limit. Changes nothing.
-    fn step<S: Sample>(&self, chunk: &Samples<S>, hold: bool) -> Result<Step<'_>, ChannelizerError> {
+    fn step<S: Sample>(
+        &self,
+        chunk: &dyn SampleChunk,
+        hold: bool,
+        reserved: u64,
+    ) -> Result<Step<'_>, ChannelizerError> {
         let (first_sample, inputs) = (chunk.first_sample(), self.inputs.len());
         let (decimation, taps) = (self.plan.decimation, self.plan.filter.len());
         let state = self.state.as_ref().filter(|state| state.received == first_sample);
@@ -232,8 +298,9 @@ impl DownConverterStream {
         let joined_bytes = bytes_of::<S>(inputs, joined_samples);
         let scratch = self.plan.conversion.scratch_bytes(S::COMPLEX, 1);
         let step = joined_bytes.saturating_add(scratch).max(bytes_of::<S>(inputs, keep));
-        self.backend.check_memory(OPERATION, self.held_bytes().saturating_add(step))?;
-        let limit = self.backend.memory_limit().map(|limit| limit.saturating_sub(self.held_bytes()));
+        let taken = self.held_bytes().saturating_add(reserved);
+        self.backend.check_memory(OPERATION, taken.saturating_add(step))?;
+        let limit = self.backend.memory_limit().map(|limit| limit.saturating_sub(taken));
         let flagged = state.is_some_and(|state| state.flagged) || chunk.presence().is_some();
         Ok(Step { held, first_output, outputs, missing, flagged, joined, joined_samples, keep, limit })
     }
@@ -253,13 +320,14 @@ impl DownConverterStream {
     fn outputs<S: Sample>(
         &self,
         step: &Step<'_>,
-        chunk: &Samples<S>,
+        chunk: &dyn SampleChunk,
+        data: ArrayView2<'_, S>,
     ) -> Result<Samples<Complex<f32>>, ChannelizerError> {
         let decimation = self.plan.decimation;
         let mut out = self.zeros::<Complex<f32>>("down-converted samples", step.outputs)?;
         if step.joined > 0 {
             let from_chunk = step.joined_samples - step.held.ncols() / floats::<S>();
-            let joined = self.join(step.held, chunk, 0..from_chunk)?;
+            let joined = self.join::<S>(step.held, chunk, 0..from_chunk)?;
             let limit = step.limit.map(|limit| limit.saturating_sub(joined.len() as u64 * 4));
             let to = out.slice_mut(s![.., ..step.joined]);
             if S::COMPLEX {
@@ -276,7 +344,7 @@ impl DownConverterStream {
             let first = step.first_output + step.joined as u64;
             let start = (first * decimation as u64 - chunk.first_sample()) as usize;
             let length = (step.outputs - step.joined - 1) * decimation + self.plan.filter.len();
-            let from_chunk = chunk.data().slice_move(s![.., start..start + length]);
+            let from_chunk = data.slice_move(s![.., start..start + length]);
             self.convert(from_chunk, first, step.limit, out.slice_mut(s![.., step.joined..]))?;
         }
 
@@ -300,12 +368,12 @@ impl DownConverterStream {
     fn join<S: Sample>(
         &self,
         held: ArrayView2<'_, f32>,
-        chunk: &Samples<S>,
+        chunk: &dyn SampleChunk,
         times: std::ops::Range<usize>,
     ) -> Result<Array2<f32>, ChannelizerError> {
         let mut joined = self.zeros::<f32>("samples held", held.ncols() + times.len() * floats::<S>())?;
         joined.slice_mut(s![.., ..held.ncols()]).assign(&held);
-        let source = ChunkSource::new(SampleChunk::view(chunk));
+        let source = ChunkSource::new(chunk.view());
         for (input, mut joined) in joined.rows_mut().into_iter().enumerate() {
             if let Some(new) = joined.as_slice_mut().and_then(|joined| joined.get_mut(held.ncols()..)) {
                 source.fill(input, times.start as i64, new);
@@ -345,10 +413,10 @@ impl DownConverterStream {
     }
 
     /// What the next outputs need: the last samples of what is held and of the chunk.
-    fn next_held<S: Sample>(&self, step: &Step<'_>, chunk: &Samples<S>) -> Result<Array2<f32>, ChannelizerError> {
+    fn next_held<S: Sample>(&self, step: &Step<'_>, chunk: &dyn SampleChunk) -> Result<Array2<f32>, ChannelizerError> {
         let older = step.keep.saturating_sub(chunk.times()) * floats::<S>();
         let held = step.held.slice(s![.., step.held.ncols() - older..]);
-        self.join(held, chunk, chunk.times().saturating_sub(step.keep)..chunk.times())
+        self.join::<S>(held, chunk, chunk.times().saturating_sub(step.keep)..chunk.times())
     }
 }
 

@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use fringes_backend::{DeviceError, PinnedArray, Workspace, copy_rows};
 use fringes_gpu::{Buffer, Event, Stream};
-use fringes_types::{VoltageSample, row_times};
-use ndarray::{ArrayView2, ArrayView5, ArrayViewMut3, ArrayViewMut4, ArrayViewMut5, Zip, s};
+use fringes_types::{BaselineOrder, VoltageSample, row_times};
+use ndarray::{Array2, ArrayView2, ArrayView5, ArrayViewMut3, ArrayViewMut4, ArrayViewMut5, Zip, s};
 
 use super::DeviceSums;
-use super::pieces::{Cutting, Granule, Piece, cut, pieces, step_times};
+use super::arriving::Arriving;
+use super::pieces::{
+    Cutting, Granule, PIECE_BYTES, PINNED_PIECE_BYTES, Piece, cut, cut_by, pieces, pieces_by_channels, step_times,
+};
 use crate::CorrelatorError;
 use crate::chunk::{Description, HostView, Layout, Place};
 use crate::kernels::Work;
@@ -96,12 +99,26 @@ impl Sizes {
     }
 }
 
-/// A piece of device memory and when it is free.
-struct Slot<V> {
+/// A piece of device memory, the stream that fills it, and when it is free. Slots are kept from chunk to chunk, so that
+/// the first copy of one does not wait for the products of the last piece before.
+#[derive(Debug)]
+pub(super) struct Slot<V> {
     samples: Option<Buffer<V>>,
+    copies: Stream,
     copied: Event,
     used: Event,
     is_used: bool,
+}
+
+impl<V> Drop for Slot<V> {
+    fn drop(&mut self) {
+        // The memory goes back to the pool in the order of the stream that it was taken for.
+        if self.is_used
+            && let Err(error) = self.copies.wait(&self.used).or_else(|_| self.used.synchronize())
+        {
+            tracing::error!(%error, "work that reads a piece of device memory cannot be waited for");
+        }
+    }
 }
 
 impl<V: VoltageSample> DeviceSums<V> {
@@ -112,6 +129,36 @@ impl<V: VoltageSample> DeviceSums<V> {
         about: &Description<'_>,
         place: &Place<'_, V>,
         range: Range<usize>,
+    ) -> Result<(), CorrelatorError> {
+        self.add_from_host(about, place, range, None)
+    }
+
+    /// Correlates the spectra `range` of a chunk alone, onto sums that are zero, and takes them to the host: channels
+    /// that are complete while others come, where they can be.
+    pub(crate) fn correlate_host_chunk(
+        &mut self,
+        about: &Description<'_>,
+        place: &Place<'_, V>,
+        range: Range<usize>,
+        order: BaselineOrder,
+    ) -> Result<Array2<V::Accumulator>, CorrelatorError> {
+        let mut dump = Arriving::new(self.channels, order.len(self.inputs), order)?;
+        self.add_from_host(about, place, range, Some(&mut dump))?;
+        if dump.is_sent(self.channels) {
+            self.zero()?;
+            return dump.into_array();
+        }
+        let array = dump.into_array()?;
+        self.take_into(order, array)
+    }
+
+    /// Adds the products of the spectra `range` of a chunk, and sends the dump of what is complete.
+    fn add_from_host(
+        &mut self,
+        about: &Description<'_>,
+        place: &Place<'_, V>,
+        range: Range<usize>,
+        dump: Option<&mut Arriving<V>>,
     ) -> Result<(), CorrelatorError> {
         let (layout, presence) = (about.layout, about.presence);
         let (antennas, pols) = (about.inputs.antennas(), about.inputs.pols());
@@ -130,7 +177,9 @@ impl<V: VoltageSample> DeviceSums<V> {
         }
         let granules = if layout == Layout::Voltages { span.len().div_ceil(row) } else { span.len() };
         let fits = granule.times <= step_times(V::FORMAT);
-        let cutting = cut(granule, sizes.channels, granules, self.parts > 1, self.limit).filter(|_| fits);
+        let most_bytes = if matches!(place, Place::Pinned(_)) { PINNED_PIECE_BYTES } else { PIECE_BYTES };
+        let cutting = cut_by(most_bytes, granule, sizes.channels, granules, self.parts > 1, self.limit);
+        let cutting = cutting.filter(|_| fits);
         let Some(cutting) = cutting else {
             let Layout::Heaps { spectra } = layout else {
                 let (needed, limit) = (granule.smallest_memory(), self.limit.unwrap_or(u64::MAX));
@@ -156,7 +205,11 @@ impl<V: VoltageSample> DeviceSums<V> {
             Place::Host(view) => view.as_slice().map_or(Source::Any(&gather), Source::Linear),
             Place::Device(array) => return self.add_device_chunk(about, array, range),
         };
-        self.stream_pieces(&source, layout, sizes, cutting, span, &range, presence)
+        // Channels one after the other need the flags of a time for each of them, sums in parts are of all channels,
+        // and pinned memory for dumps is none that a limit counts.
+        let has_flags = layout == Layout::Voltages && presence.is_some();
+        let dump = dump.filter(|_| self.parts == 1 && self.limit.is_none() && !has_flags);
+        self.stream_pieces(&source, layout, sizes, cutting, span, &range, presence, dump)
     }
 
     /// Heaps that are longer than a step, batch by batch as voltages.
@@ -188,12 +241,13 @@ impl<V: VoltageSample> DeviceSums<V> {
             };
             let one = Sizes { times: spectra, ..sizes };
             let span = 0..spectra;
-            self.stream_pieces(&Source::Any(&gather), Layout::Voltages, one, cutting, span.clone(), &span, None)?;
+            self.stream_pieces(&Source::Any(&gather), Layout::Voltages, one, cutting, span.clone(), &span, None, None)?;
         }
         Ok(())
     }
 
-    /// Sends pieces one after the other and correlates each.
+    /// Sends pieces one after the other and correlates each; sends the dump of channels, if it is wanted, after the
+    /// last of their pieces.
     #[allow(clippy::too_many_arguments, reason = "what a chunk is, where it comes from and how it is cut")]
     fn stream_pieces(
         &mut self,
@@ -204,22 +258,32 @@ impl<V: VoltageSample> DeviceSums<V> {
         span: Range<usize>,
         range: &Range<usize>,
         presence: Option<ArrayView2<'_, bool>>,
+        mut dump: Option<&mut Arriving<V>>,
     ) -> Result<(), CorrelatorError> {
         let device = self.device().clone();
         let mut workspace = Workspace::of(&device)?;
-        let copies = workspace.copies.clone();
-        let mut slots = Vec::with_capacity(cutting.slots);
-        for _ in 0..cutting.slots {
-            let (copied, used) = (device.new_event()?, device.new_event()?);
-            slots.push(Slot { samples: None, copied, used, is_used: false });
+        let mut slots = std::mem::take(&mut self.slots);
+        if slots.len() != cutting.slots {
+            slots.clear();
+            for copies in workspace.copies.iter().cycle().take(cutting.slots) {
+                let (copies, copied, used) = (copies.clone(), device.new_event()?, device.new_event()?);
+                slots.push(Slot { samples: None, copies, copied, used, is_used: false });
+            }
         }
         let row = row_times(V::FORMAT);
         let step = if layout == Layout::Voltages { cutting.granules * row } else { cutting.granules };
         // Flags of the times of a piece, until times change.
         let mut flags: Option<(Range<usize>, Buffer<u8>)> = None;
-        for (index, piece) in pieces(sizes.channels, span, cutting.channels, step).enumerate() {
-            let place = index % slots.len();
-            let slot = &mut slots[place];
+        let (channels, end) = (sizes.channels, span.end);
+        let in_order: &mut dyn Iterator<Item = Piece> = match dump {
+            Some(_) => &mut pieces_by_channels(channels, span, cutting.channels, step),
+            None => &mut pieces(channels, span, cutting.channels, step),
+        };
+        for piece in in_order {
+            // The one that was used longest ago.
+            slots.rotate_left(1);
+            let Some(slot) = slots.last_mut() else { break };
+            let copies = slot.copies.clone();
             let region = sizes.region::<V>(layout, &piece);
             if slot.is_used {
                 copies.wait(&slot.used)?;
@@ -257,12 +321,15 @@ impl<V: VoltageSample> DeviceSums<V> {
                 }
                 Layout::Heaps { spectra } => self.add_piece_of_heaps(&piece, sizes, spectra, slot, presence)?,
             }
+            if let Some(dump) = dump.as_deref_mut().filter(|_| piece.span.end == end) {
+                self.send_dump(&piece.channels, &mut workspace, dump)?;
+            }
         }
-        // The pieces go back to the pool in the order of the stream that they were taken for.
-        for slot in slots.iter().filter(|slot| slot.is_used) {
-            copies.wait(&slot.used)?;
+        self.slots = slots;
+        match dump {
+            Some(dump) => dump.land_all(&mut workspace.read_staging),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Packs a piece of voltages and correlates its rows: the slot is free when it is packed.

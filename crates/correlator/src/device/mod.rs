@@ -6,8 +6,12 @@
 //! device          pack, products             |                   | piece 1 | ...
 //! ```
 //!
+//! Copies to the device are queued on several streams in turn, so that the link does not wait between two of them.
+//!
 //! Chunks on the device are read where they lie, in the order of the stream.
 
+mod added;
+mod arriving;
 mod device_chunks;
 mod host_chunks;
 mod pieces;
@@ -15,8 +19,9 @@ mod pieces;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytemuck::Zeroable;
+use bytemuck::{Pod, Zeroable};
 use fringes_backend::{DeviceArray, DeviceError, MemoryNeed, Staging, Workspace};
+use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Stream};
 use fringes_types::{BaselineOrder, Complex, Inputs, TypesError, VoltageSample, row_times};
 use ndarray::{Array2, ArrayView2};
@@ -24,6 +29,7 @@ use ndarray::{Array2, ArrayView2};
 use crate::kernels::{Clamp, CorrelatorKernels, PackKernels, ReduceKernels, Reduction, Work, is_integer};
 use crate::{CorrelatorError, MissingData};
 
+pub(crate) use self::pieces::parts_from_host;
 pub use self::pieces::{Cutting, Granule, cut};
 
 /// Bytes of a dump that are made at once on their way to the host.
@@ -66,6 +72,8 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     /// Whether nothing was added since the sums were zero.
     is_zero: bool,
     flags: Staging,
+    /// Memory of pieces from the host, the one that was used longest ago first.
+    slots: Vec<host_chunks::Slot<V>>,
 }
 
 /// A dump in 32 bits: visibilities, and how many did not fit.
@@ -75,11 +83,12 @@ pub(crate) type Clamped = (Array2<Complex<i32>>, u64);
 pub(crate) type DeviceClamped = (DeviceArray<'static, Complex<i32>>, DeviceArray<'static, u64>);
 
 impl<V: VoltageSample> DeviceSums<V> {
-    /// Zero sums.
+    /// Zero sums, in `most_parts` parts at most.
     pub(crate) fn new(
         device: &Device,
         inputs: Inputs,
         channels: usize,
+        most_parts: usize,
         limit: Option<u64>,
     ) -> Result<Self, CorrelatorError> {
         let too_large = CorrelatorError::DeviceShape { channels, times: 1, inputs: inputs.len() };
@@ -88,7 +97,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         }
         let stream = device.new_stream()?;
         let kernels = CorrelatorKernels::<V>::load(device, inputs)?;
-        let parts = kernels.most_parts(channels);
+        let parts = kernels.most_parts(channels).min(most_parts.max(1));
         let length = [channels, parts, inputs.triangle_len()].iter().try_fold(1usize, |all, &n| all.checked_mul(n));
         let pool = Workspace::pool(device);
         Ok(Self {
@@ -104,6 +113,7 @@ impl<V: VoltageSample> DeviceSums<V> {
             limit,
             is_zero: true,
             flags: Staging::new(FLAG_PIECES),
+            slots: Vec::new(),
         })
     }
 
@@ -193,11 +203,20 @@ impl<V: VoltageSample> DeviceSums<V> {
 
     /// Takes the sums in an order to the host, and starts again from zero.
     pub(crate) fn take(&mut self, order: BaselineOrder) -> Result<Array2<V::Accumulator>, CorrelatorError> {
-        let baselines = order.len(self.inputs);
-        let mut all = zeroed(self.channels, baselines)?;
+        let all = zeroed(self.channels, order.len(self.inputs))?;
+        self.take_into(order, all)
+    }
+
+    /// As [`DeviceSums::take`], into an array of zeros.
+    fn take_into(
+        &mut self,
+        order: BaselineOrder,
+        mut all: Array2<V::Accumulator>,
+    ) -> Result<Array2<V::Accumulator>, CorrelatorError> {
         if self.is_zero {
             return Ok(all);
         }
+        let baselines = all.ncols();
         let mut workspace = Workspace::of(self.device())?;
         let step = self.dump_channels(baselines * size_of::<V::Accumulator>());
         for channels in pieces::spans(0..self.channels, step) {
@@ -309,16 +328,41 @@ impl<V: VoltageSample> DeviceSums<V> {
 
 impl<V: VoltageSample> Drop for DeviceSums<V> {
     fn drop(&mut self) {
+        self.slots.clear();
         Workspace::trim(self.device());
     }
 }
 
 /// Zeros `[channel][baseline]`, whose memory is touched by those who write it.
 fn zeroed<T: Zeroable>(channels: usize, baselines: usize) -> Result<Array2<T>, CorrelatorError> {
-    let too_large = || TypesError::TooLarge { array: "visibilities", elements: format!("{channels} x {baselines}") };
-    let elements = channels.checked_mul(baselines).ok_or_else(too_large)?;
-    let data = bytemuck::try_zeroed_vec(elements).map_err(|()| too_large())?;
-    Ok(Array2::from_shape_vec((channels, baselines), data).map_err(|_| too_large())?)
+    let elements = channels.checked_mul(baselines).ok_or_else(|| no_memory(channels, baselines))?;
+    let data = try_zeroed_vec(elements).ok_or_else(|| no_memory(channels, baselines))?;
+    Array2::from_shape_vec((channels, baselines), data).map_err(|_| no_memory(channels, baselines))
+}
+
+/// The same with every page of it there: faults of fresh memory are taken by some threads at once.
+fn touched<T: Pod>(channels: usize, baselines: usize) -> Result<Array2<T>, CorrelatorError> {
+    /// No page is smaller.
+    const PAGE: usize = 4096;
+    const THREADS: usize = 4;
+    let mut all = zeroed::<T>(channels, baselines)?;
+    let bytes: &mut [u8] = all.as_slice_mut().map_or(&mut [], bytemuck::cast_slice_mut);
+    let part = bytes.len().div_ceil(THREADS).max(1);
+    std::thread::scope(|scope| {
+        for part in bytes.chunks_mut(part) {
+            let touch = || {
+                let pages = part.chunks_mut(PAGE).filter_map(<[u8]>::first_mut);
+                pages.for_each(|byte| *std::hint::black_box(byte) = 0);
+            };
+            // Without a thread, pages are touched by those who write them.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, touch);
+        }
+    });
+    Ok(all)
+}
+
+fn no_memory(channels: usize, baselines: usize) -> CorrelatorError {
+    TypesError::TooLarge { array: "visibilities", elements: format!("{channels} x {baselines}") }.into()
 }
 
 /// The rows of a standard array that channels have.
@@ -327,4 +371,19 @@ fn rows_of<'a, T>(all: &'a mut Array2<T>, channels: &Range<usize>) -> Result<&'a
     let rows = all.as_slice_mut().and_then(|all| all.get_mut(channels.start * baselines..channels.end * baselines));
     let expected = channels.end * baselines;
     Ok(rows.ok_or(DeviceError::Length { buffer: "visibilities", expected, actual })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touched_memory_is_zero() {
+        for (channels, baselines) in [(0, 3), (1, 1), (3, 1000), (7, 40_001)] {
+            let all = touched::<Complex<i64>>(channels, baselines).unwrap();
+            assert_eq!(all.dim(), (channels, baselines));
+            assert!(all.iter().all(|&value| value == Complex::new(0, 0)));
+        }
+        assert!(touched::<Complex<i64>>(usize::MAX, 2).is_err());
+    }
 }

@@ -298,6 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
     fn every_name_is_that_of_an_entry_and_every_entry_has_a_name() {
         for format in Format::ALL {
             for orders in [&[Order::Rows][..], &[Order::DualHeaps, Order::SingleHeaps]] {

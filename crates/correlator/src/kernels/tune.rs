@@ -15,6 +15,9 @@ use crate::CorrelatorError;
 /// What was measured and committed.
 pub(super) const TABLE: &str = include_str!("../../tuning/correlate.txt");
 
+/// How long a candidate of a sweep is warmed up, if that is not more than 100 runs.
+const WARM_UP_MS: f64 = 20.0;
+
 /// The tuner of a device.
 pub(super) fn tuner(device: &Device) -> &'static Tuner {
     static TUNERS: OnceLock<Mutex<Vec<(DeviceKey, &'static Tuner)>>> = OnceLock::new();
@@ -106,8 +109,12 @@ pub fn sweep<V: VoltageSample>(
     let mut sums = Buffer::<V::Accumulator>::zeroed(&stream, most_parts * channels * inputs.triangle_len())?;
     let mut measured = Vec::new();
     for chosen in kernels.candidates(&work, most_parts) {
-        let timing =
-            fringes_gpu::time(&stream, 2, 6, |_| kernels.add::<V>(&stream, &work, chosen, samples, sums.view_mut()));
+        let mut add = |_| kernels.add::<V>(&stream, &work, chosen, samples, sums.view_mut());
+        // As streams run: cold, kernels that take more power seem faster than they stay.
+        let timing = fringes_gpu::time(&stream, 1, 1, &mut add).and_then(|once| {
+            let warmup = (WARM_UP_MS / once.median_ms.max(0.001)).clamp(2.0, 100.0) as usize;
+            fringes_gpu::time(&stream, warmup, 8, &mut add)
+        });
         if let Ok(timing) = timing {
             let choice = kernels.choice(&work, chosen);
             let (operation, sizes) = (kernels.operation(&work), kernels.sizes(&work));

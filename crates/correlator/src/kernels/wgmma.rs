@@ -483,6 +483,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
     fn names_and_shared_memory_are_those_of_the_entries() {
         for format in Format::ALL {
             for order in [Order::Rows, Order::DualHeaps] {

@@ -1,7 +1,7 @@
 //! The formats of a frame's values, and the quantiser of one row of channels.
 
 use bytemuck::Zeroable;
-use fringes_types::{Complex4, f16};
+use fringes_types::{Complex4, VoltageSample, f16};
 use num_complex::Complex;
 
 use super::dither::SpectrumDither;
@@ -46,6 +46,26 @@ impl FrameValue for Complex<f16> {
         (Complex::new(f16::from_f64(re), f16::from_f64(im)), false)
     }
 }
+
+mod sealed {
+    use super::{Complex, Complex4, f16};
+
+    pub trait Sealed {}
+    impl Sealed for Complex<i8> {}
+    impl Sealed for Complex4 {}
+    impl Sealed for Complex<f16> {}
+    impl Sealed for Complex<f32> {}
+}
+
+/// The formats of frames: `Complex<i8>` (parts of -127 to 127), [`Complex4`] (-7 to 7), `Complex<f16>` and `Complex<f32>`.
+///
+/// Nothing else can implement it.
+pub trait FrameSample: VoltageSample + FrameValue + sealed::Sealed {}
+
+impl FrameSample for Complex<i8> {}
+impl FrameSample for Complex4 {}
+impl FrameSample for Complex<f16> {}
+impl FrameSample for Complex<f32> {}
 
 /// Values `out[k] = gains[k] * voltages[k]`, with the dither of channel `first + k`; gives the number of those that saturate.
 pub(super) fn quantise<Q: FrameValue>(

@@ -167,6 +167,11 @@ fn modules(bench: &Bench) -> Outcome {
     fails("a target that is not there", bench.device.load_target(&KERNELS, PtxTarget::Sm90a), |error| {
         matches!(error, GpuError::Value { .. })
     })?;
+    for target in [None, Some(PtxTarget::Sm80)] {
+        const NONE: PtxSet = PtxSet::of(None, None);
+        let loaded = target.map_or_else(|| bench.device.load(&NONE), |target| bench.device.load_target(&NONE, target));
+        fails("a set without texts", loaded, |error| matches!(error, GpuError::NoPtx))?;
+    }
     fails(
         "a name that is not there",
         again.kernel("nothing"),

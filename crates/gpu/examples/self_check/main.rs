@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use fringes_gpu::{Device, GpuError, Kernel, Module, PtxSet, Stream, devices};
 
 /// The kernels that the checks launch.
-pub(crate) const KERNELS: PtxSet = PtxSet::new(include_str!("kernels.ptx"));
+pub(crate) static KERNELS: PtxSet = PtxSet::new(include_str!("kernels.ptx"));
 
 /// What the checks work with.
 pub(crate) struct Bench {

@@ -1,6 +1,6 @@
 //! What a recording says about itself.
 
-use fringes_delay::Epoch;
+use fringes_delay_model::Epoch;
 use fringes_types::{Frequencies, Inputs, SpectrumClock};
 
 use super::OpenOptions;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fringes_delay::{AntennaArray, Enu, Epoch, Geometry, Site, Source};
+use fringes_delay_model::{AntennaArray, Enu, Epoch, Geometry, Site, Source};
 use fringes_io::IoError;
 use fringes_io::write::{UvfitsHeader, UvfitsIntegration, UvfitsWriter, VisibilityCube};
 use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};

@@ -10,12 +10,18 @@ pub const JOB_PIECES: usize = JOB_WORDS / 4;
 /// wherever jobs begin, so that its sums have one order.
 pub const BLOCK: u32 = 8;
 
+/// Flag of a job: its samples are those that are held, with the head of the chunk behind them; else the chunk's.
+pub const HELD: u32 = 1;
+
+/// Flag of a job: its values go to the frames that come next; else to those that are complete.
+pub const NEXT: u32 = 2;
+
 /// Some consecutive spectra of one input whose windows follow each other by whole steps, so of one coarse delay.
 ///
 /// Phases are in 2^-64 turns and wrap.
 ///
 /// # Layout
-/// Seven numbers of 64 bits, low word first, then four of 32 bits, in the order of the fields; two words of zeros.
+/// Seven numbers of 64 bits, low word first, then five of 32 bits, in the order of the fields; a word of zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Job {
     /// First sample of the first spectrum's window, as a bit of the view of samples.
@@ -42,6 +48,8 @@ pub struct Job {
     pub input: u32,
     /// Which count its saturated values are added to.
     pub count: u32,
+    /// Where samples lie and values go: [`HELD`] and [`NEXT`].
+    pub flags: u32,
 }
 
 impl Job {
@@ -65,6 +73,7 @@ impl Job {
         words[15] = self.time;
         words[16] = self.input;
         words[17] = self.count;
+        words[18] = self.flags;
         words
     }
 
@@ -84,6 +93,7 @@ impl Job {
             time: d[3],
             input: e[0],
             count: e[1],
+            flags: e[2],
         }
     }
 }
@@ -106,6 +116,7 @@ mod tests {
             time: 17,
             input: 0xffff_fffe,
             count: 23,
+            flags: HELD | NEXT,
         };
         let words = job.words();
         let mut pieces = [[0; 4]; JOB_PIECES];
@@ -114,6 +125,6 @@ mod tests {
         }
         assert_eq!(Job::from_pieces(pieces), job);
         assert_eq!(words[..2], [0x89ab_cdef, 0x0123_4567]);
-        assert_eq!((words[18..].iter().sum::<u32>(), job.lead()), (0, 5));
+        assert_eq!((words[19], job.lead()), (0, 5));
     }
 }

@@ -19,7 +19,7 @@ pub mod one_pass;
 pub mod rows;
 pub mod samples;
 
-pub use job::{BLOCK, JOB_PIECES, JOB_WORDS, Job};
+pub use job::{BLOCK, HELD, JOB_PIECES, JOB_WORDS, Job, NEXT};
 
 /// Jobs of a group, which blocks of the two passes take together.
 pub const JOBS: u32 = 2;

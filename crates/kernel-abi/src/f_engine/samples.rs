@@ -6,14 +6,18 @@ pub const THREADS: u32 = 256;
 /// Warps of a block.
 pub const WARPS: u32 = THREADS / 32;
 
-/// Words of 32 bits that a thread of `append` writes.
+/// Words of 32 bits that a thread of `begin` writes.
 pub const APPEND_WORDS: u32 = 4;
 
-/// Words that a block of `append` writes.
+/// Words that a block of `begin` writes.
 pub const APPEND_TILE: u32 = APPEND_WORDS * THREADS;
 
-/// Numbers of a span of `append`: first bit in the source, first bit in the target, bits.
-pub const SPAN: usize = 3;
+/// Pieces of 16 bytes of a span.
+pub const SPAN_PIECES: usize = SPAN / 2;
+
+/// Numbers of a span of `begin`, 64 bits each: first bit and bits of what is held, first bit and bits of what comes
+/// behind it from the chunk, first bit in the target (of a word), and whether the target is the rows of the next chunk.
+pub const SPAN: usize = 6;
 
 /// Most samples of an input of which there are statistics.
 pub const MOST_TIMES: u32 = 1 << 30;

@@ -1,7 +1,7 @@
 //! The kernels in the emulator, with the host's weights and launches, against the reference.
 
 use fringes_channelizer::Channelizer;
-use fringes_channelizer::gpu::FilterShape;
+use fringes_channelizer::internals::FilterShape;
 use fringes_device::{Global, GlobalMut, Kernel};
 use fringes_emulator::{Buffer, GlobalMemory, Launch, Report};
 use fringes_kernels_f_engine_filter as kernels;

@@ -19,6 +19,7 @@ macro_rules! kernels {
             #[launch(threads(256), min_blocks(2))]
             pub fn $name(
                 samples: Global<u32>,
+                held: Global<u32>,
                 weights: Global<[f32; 4]>,
                 twiddles: Global<[f32; 4]>,
                 pairs: Global<[u32; 4]>,
@@ -27,6 +28,8 @@ macro_rules! kernels {
                 jobs: Global<[u32; 4]>,
                 out: GlobalMut<$element>,
                 saturated: GlobalMut<u32>,
+                next: GlobalMut<$element>,
+                next_saturated: GlobalMut<u32>,
                 count: u32,
                 points: u32,
                 radices: u64,
@@ -56,6 +59,7 @@ macro_rules! kernels {
                 };
                 run::run::<$source, $output, $complex>(Arguments {
                     samples,
+                    held,
                     weights,
                     twiddles,
                     pairs,
@@ -65,8 +69,8 @@ macro_rules! kernels {
                     count,
                     shape: Shape { points, radices, taps, stride, bits, slots },
                     little_endian: little_endian != 0,
-                    out,
-                    saturated,
+                    out: [out, next],
+                    saturated: [saturated, next_saturated],
                     launch,
                 });
             }

@@ -6,7 +6,7 @@ use fringes_device::index::{ctaid_x, ntid_x, tid_x};
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_common::quantise::Output;
-use fringes_kernels_f_engine_two_pass::job::{self, JOB_PIECES, Launch};
+use fringes_kernels_f_engine_two_pass::job::{self, HELD, JOB_PIECES, Launch, NEXT};
 
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;
@@ -21,8 +21,10 @@ pub use fringes_kernel_abi::f_engine::one_pass::THREADS;
 /// Everything that a kernel gets.
 #[derive(Clone, Copy)]
 pub struct Arguments<T> {
-    /// Samples, and at least two words after the last.
+    /// Samples of the chunk, and at least two words after the last.
     pub samples: Global<u32>,
+    /// Those that are held, likewise.
+    pub held: Global<u32>,
     /// Weights `[tap][group]` of four columns.
     pub weights: Global<[f32; 4]>,
     /// Twiddles ([`crate::transform`]).
@@ -41,10 +43,10 @@ pub struct Arguments<T> {
     pub shape: Shape,
     /// Whether halves of words are little-endian numbers: i16.
     pub little_endian: bool,
-    /// Output.
-    pub out: GlobalMut<T>,
-    /// Counts of saturated values.
-    pub saturated: GlobalMut<u32>,
+    /// Output: of the frames that are complete, and of those that come next.
+    pub out: [GlobalMut<T>; 2],
+    /// Counts of saturated values, likewise.
+    pub saturated: [GlobalMut<u32>; 2],
     /// Places in the output, dither.
     pub launch: Launch,
 }
@@ -77,7 +79,7 @@ impl<T> Arguments<T> {
 /// What the arguments, the tables and the job say is checked; where something lies outside its view, the kernel traps.
 #[inline(always)]
 pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::Stored>) {
-    let Arguments { samples, weights, twiddles, channels, jobs, shape, launch, .. } = arguments;
+    let Arguments { weights, twiddles, channels, jobs, shape, launch, .. } = arguments;
     if ctaid_x() >= arguments.count {
         return;
     }
@@ -89,13 +91,19 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
     if job.spectra == 0 {
         return;
     }
+    let samples = if job.flags & HELD != 0 { arguments.held } else { arguments.samples };
+    let (out, saturated) = if job.flags & NEXT == 0 {
+        (arguments.out[0], arguments.saturated[0])
+    } else {
+        (arguments.out[1], arguments.saturated[1])
+    };
     let each = gains(shape.points, COMPLEX);
     let first_gain = job.input as u64 * each as u64;
     let fits = job.spectra <= shape.slots
         && I::has(shape.bits, job.first_bit)
         && first_gain + each as u64 <= arguments.gains.len() as u64
-        && launch.holds(&job, arguments.out.len())
-        && (!O::INTEGER || (job.count as usize) < arguments.saturated.len());
+        && launch.holds(&job, out.len())
+        && (!O::INTEGER || (job.count as usize) < saturated.len());
     let numbers = if fits {
         let count = shape.numbers(job.spectra);
         Numbers::new(samples, job.first_bit, shape.bits, arguments.little_endian, count)
@@ -139,11 +147,11 @@ pub fn run<I: Source, O: Output, const COMPLEX: bool>(arguments: Arguments<O::St
         bar_sync_0();
         // Loaded anew, so that it takes no registers meanwhile.
         let job = job::load(jobs, ctaid_x() as usize);
-        write::run(arguments.out, points, channels, &shape, &job, &launch, thread, THREADS);
+        write::run(out, points, channels, &shape, &job, &launch, thread, THREADS);
         if O::INTEGER {
             let beyond = redux_sync_add_u32(beyond, u32::MAX);
             if beyond > 0 && thread.is_multiple_of(32) {
-                arguments.saturated.atomic_add(job.count as usize, beyond);
+                saturated.atomic_add(job.count as usize, beyond);
             }
         }
         if !right {

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Case, Format, INPUTS, Order, SEED, check_floats, check_integers, parts_i4, parts_i8};
+use fringes_channelizer::internals::{HELD, Job, NEXT};
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_kernels_f_engine_one_pass as kernels;
@@ -16,29 +17,40 @@ macro_rules! launch {
     };
     ($made:expr, $kernel:ident, $element:ty, $check:expr) => {{
         let made = &$made;
-        let (case, general) = (&made.case, &made.general);
+        let (case, passes) = (&made.case, &made.passes);
         let mut memory = GlobalMemory::new();
         let samples = memory.upload(&made.words);
         let weights = memory.upload(&made.table_of_weights());
-        let twiddles = memory.upload(&general.twiddles());
-        let pairs = memory.upload(&general.pairs());
-        let channel_of = memory.upload(&general.channels());
+        let twiddles = memory.upload(&passes.twiddles());
+        let pairs = memory.upload(&passes.pairs());
+        let channel_of = memory.upload(&passes.channels());
         let gains = memory.upload(&made.table_of_gains());
-        let words: Vec<u32> = made.jobs.iter().flat_map(|job| job.words()).collect();
+        // What is held lies elsewhere in its buffer; of every third job, and where frames that come next go, in turns.
+        let held = memory.upload(&[&[0x5a5a_5a5a; 5][..], &made.words].concat());
+        let job = |(index, job): (usize, &Job)| {
+            let (is_held, is_next) = (index % 3 == 1, index % 4 >= 2);
+            let ahead = if is_held { 160 } else { 0 };
+            let flags = if is_held { HELD } else { 0 } | if is_next { NEXT } else { 0 };
+            Job { first_bit: job.first_bit.saturating_add(ahead), flags, ..*job }.words()
+        };
+        let words: Vec<u32> = made.jobs.iter().enumerate().flat_map(job).collect();
         let words: Vec<[u32; 4]> = words.chunks_exact(4).map(|w| [w[0], w[1], w[2], w[3]]).collect();
         let jobs = memory.upload(&words);
         // Spectra past the last one of a period are written by nobody.
         let out = memory.upload(&vec![<$element>::default(); case.elements()]);
         let saturated = memory.upload(&[0u32; INPUTS]);
+        let next = memory.upload(&vec![<$element>::default(); case.elements()]);
+        let next_saturated = memory.upload(&[0u32; INPUTS]);
         let (channel_stride, period, period_stride, time_stride) = case.strides();
         let count = made.jobs.len() as u32;
         let stride = case.stride as u32 * if case.complex { 2 } else { 1 };
         let declaration = <kernels::$kernel as Kernel>::DECLARATION;
-        let shared = general.shared_bytes(case.slots) as u32;
+        let shared = passes.shared_bytes(case.slots) as u32;
         let launch = Launch::new(declaration, [count + 1, 1, 1], [THREADS, 1, 1]).shared_bytes(shared);
         let report = launch.run(&mut memory, || {
             kernels::$kernel(
                 samples.into(),
+                held.into(),
                 weights.into(),
                 twiddles.into(),
                 pairs.into(),
@@ -47,9 +59,11 @@ macro_rules! launch {
                 jobs.into(),
                 out.into(),
                 saturated.into(),
+                next.into(),
+                next_saturated.into(),
                 count,
                 case.channels as u32,
-                general.packed_radices(),
+                passes.packed_radices(),
                 case.taps as u32,
                 stride,
                 case.bits(),
@@ -66,7 +80,17 @@ macro_rules! launch {
             )
         });
         ($check)(&mut memory);
-        (memory.values(out), memory.values(saturated), report)
+        let (mut values, mut counts): (Vec<$element>, Vec<u32>) = (memory.values(out), memory.values(saturated));
+        // A value is in the one or in the other; the rest are as they began.
+        for (value, other) in values.iter_mut().zip(memory.values::<$element>(next)) {
+            if *value == <$element>::default() {
+                *value = other;
+            } else {
+                assert!(other == <$element>::default(), "a value went to both");
+            }
+        }
+        counts.iter_mut().zip(memory.values::<u32>(next_saturated)).for_each(|(count, other)| *count += other);
+        (values, counts, report)
     }};
 }
 
@@ -82,7 +106,7 @@ macro_rules! floats {
             let (values, _, report) = launch!(made, $kernel, [f32; 2]);
             report.assert_clean();
             let worst = check_floats(&made, |place| f32s(values[place]), 0.0);
-            println!("{:?} {}: {worst:.3} of the bound", made.general.radices(), made.case.complex);
+            println!("{:?} {}: {worst:.3} of the bound", made.passes.radices(), made.case.complex);
         }
     )* };
 }

@@ -4,15 +4,17 @@
 //!
 //! | kernel | what | module |
 //! |---|---|---|
-//! | `append` | puts rows of bits behind rows of bits, from any bit to any bit | [`rows`] |
+//! | `begin` | what a chunk asks for before its spectra: rows of bits, jobs, counts | [`chunk`], [`rows`] |
 //! | `statistics_integers`, `statistics_floats` | power and clipped samples of each input | [`statistics`] |
 
+pub mod chunk;
 pub mod rows;
 pub mod statistics;
 
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
 
+use chunk::Begin;
 use rows::Append;
 use statistics::{Floats, Integers, Statistics};
 
@@ -45,12 +47,13 @@ macro_rules! statistics {
 }
 
 fringes_device::kernel! {
-    /// Puts `spans[row][2]` bits of `from`, from bit `spans[row][0]` on, to bit `spans[row][1]` of `to`, for each row.
-    /// See [`rows`].
+    /// Puts `spans[row][1]` bits of `held`, from bit `spans[row][0]` on, and behind them `spans[row][3]` bits of
+    /// `chunk`, from bit `spans[row][2]` on, to bit `spans[row][4]` of `held`, or of `next` if `spans[row][5]` is not
+    /// 0, for each row ([`rows`]). `tables` has the spans, and behind them what goes to `jobs`. `counts` become zeros.
     #[launch(threads(256))]
-    pub fn append(from: Global<u32>, to: GlobalMut<u32>, spans: Global<u64>, rows: u32, tiles: u32) {
+    pub fn begin(chunk: Global<u32>, held: GlobalMut<u32>, next: GlobalMut<u32>, tables: Global<[u32; 4]>, rows: u32, tiles: u32, jobs: GlobalMut<[u32; 4]>, counts: GlobalMut<u32>) {
         // SAFETY: what spans say is checked against the views.
-        unsafe { Append { from, to, spans, rows, tiles }.run() }
+        unsafe { Begin { append: Append { chunk, held, next, tables, rows, tiles }, jobs, counts }.run() }
     }
 
     /// Statistics of integers. Arguments are those of [`Statistics`].

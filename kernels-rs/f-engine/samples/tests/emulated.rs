@@ -4,7 +4,7 @@ use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_kernels_f_engine_samples as kernels;
 use fringes_kernels_f_engine_samples::THREADS;
-use fringes_kernels_f_engine_samples::rows::WORDS;
+use fringes_kernels_f_engine_samples::rows::{SPAN, SPAN_PIECES};
 use fringes_kernels_f_engine_samples::statistics::WARPS;
 use fringes_types::pack_samples;
 use half::f16;
@@ -17,41 +17,87 @@ fn bit(words: &[u32], bit: usize) -> bool {
     byte >> (7 - bit % 8) & 1 == 1
 }
 
+/// Numbers of 64 bits in pieces of 16 bytes.
+fn pieces<'a>(numbers: impl IntoIterator<Item = &'a u64>) -> Vec<[u32; 4]> {
+    let numbers: Vec<u64> = numbers.into_iter().copied().collect();
+    let words = |pair: &[u64]| [pair[0] as u32, (pair[0] >> 32) as u32, pair[1] as u32, (pair[1] >> 32) as u32];
+    numbers.chunks_exact(2).map(words).collect()
+}
+
 #[test]
-fn rows_of_bits_go_behind_rows_of_bits_and_what_is_before_them_stays() {
+fn tables_that_are_too_short_trap() {
+    let mut memory = GlobalMemory::new();
+    let (chunk, rows) = (memory.upload(&[0u32; 4]), memory.upload(&[0u32; 4]));
+    let (table, jobs) = (memory.upload(&[[0u32; 4]; 4]), memory.upload(&[[0u32; 4]; 2]));
+    let (next, counts) = (memory.upload(&[0u32; 4]), memory.upload(&[0u32; 1]));
+    for (rows_of_table, fits) in [(1, false), (0, true)] {
+        let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [3, 1, 1], [THREADS, 1, 1]);
+        let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
+        let run = || {
+            let (jobs, counts) = (jobs.into(), counts.into());
+            kernels::begin(chunk.into(), rows.into(), next.into(), table.into(), rows_of_table, 1, jobs, counts)
+        };
+        let report = launch.run(&mut memory, run);
+        assert_eq!(report.faults.is_empty(), fits, "{:?}", report.faults);
+    }
+}
+
+#[test]
+fn rows_of_bits_go_behind_what_is_held_and_what_is_before_them_stays() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let most = 3000u64;
+    let (most, pitch) = (60_000u64, 60_608usize);
     for round in 0..12 {
-        let from: Vec<u32> = (0..200).map(|_| random.random()).collect();
-        let to: Vec<u32> = (0..300).map(|_| random.random()).collect();
-        let bits: Vec<u64> =
-            (0..3).map(|row| if round == 0 { [0, 1, most][row] } else { random.random_range(0..=most) }).collect();
-        let spans: Vec<u64> = bits
-            .iter()
-            .enumerate()
-            .flat_map(|(row, &bits)| {
-                // The first row ends with the last bit of the source.
-                let from_bit = if row == 0 { 6400 - bits } else { random.random_range(0..6400 - bits) };
-                [from_bit, row as u64 * 3200 + random.random_range(0..150), bits]
-            })
-            .collect();
-        let tiles = most.div_ceil(32).div_ceil(u64::from(THREADS * WORDS)) as u32 + 1;
+        let chunk: Vec<u32> = (0..2000).map(|_| random.random()).collect();
+        let held: Vec<u32> = (0..7 * pitch / 32).map(|_| random.random()).collect();
+        let next: Vec<u32> = (0..3 * pitch / 32).map(|_| random.random()).collect();
+        let mut spans: Vec<[u64; SPAN]> = Vec::new();
+        for row in 0..3u64 {
+            let some = |random: &mut Xoshiro256PlusPlus| random.random_range(0..=most / 2);
+            let (kept, mut new) = match (round, row) {
+                (0, _) => [(0, 0), (0, 1), (1, most / 2)][row as usize],
+                (1, _) => [(0, most), (most, 0), (31, 2)][row as usize],
+                _ => (some(&mut random), some(&mut random)),
+            };
+            // The first row ends with the last bit of the chunk.
+            let chunk_bit = if row == 0 { 64_000 - new } else { random.random_range(0..64_000 - new) };
+            let held_bit = row * pitch as u64 + random.random_range(0..pitch as u64 - kept);
+            let at = row * pitch as u64 + 32 * random.random_range(0..17);
+            spans.push([held_bit, kept, chunk_bit, new, at, 1]);
+            // And some of the chunk among what is held, in rows of their own.
+            new = new.min(60_000);
+            spans.push([0, 0, chunk_bit, new, (4 + row) * pitch as u64 + 32 * random.random_range(0..17), 0]);
+        }
+        // Jobs come behind the spans; counts become zeros.
+        let (count, zeros) = ([0, 5, 600][round % 3], [0, 300, 1][round / 3 % 3]);
+        let jobs: Vec<[u32; 4]> = (0..count).map(|_| random.random()).collect();
+        let table = [&pieces(spans.iter().flatten()), &jobs[..]].concat();
+        // Blocks take tiles in turn, or there are too many.
+        let tiles = [1, 2, 4][round % 3];
         let mut memory = GlobalMemory::new();
-        let (source, target, table) = (memory.upload(&from), memory.upload(&to), memory.upload(&spans));
-        let launch = Launch::new(<kernels::append as Kernel>::DECLARATION, [3 * tiles + 1, 1, 1], [THREADS, 1, 1]);
-        let report = launch.run(&mut memory, || kernels::append(source.into(), target.into(), table.into(), 3, tiles));
+        let (a, b, c, d) = (memory.upload(&chunk), memory.upload(&held), memory.upload(&next), memory.upload(&table));
+        let (e, f) = (memory.allocate::<[u32; 4]>(count), memory.allocate::<u32>(zeros));
+        let blocks = 6 * tiles + (count + zeros).div_ceil(THREADS as usize) as u32 + 1;
+        let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [blocks, 1, 1], [THREADS, 1, 1]);
+        let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
+        let run = || kernels::begin(a.into(), b.into(), c.into(), d.into(), 6, tiles, e.into(), f.into());
+        let report = launch.run(&mut memory, run);
         report.assert_clean();
-        let found: Vec<u32> = memory.values(target);
-        for row in 0..3 {
-            let [from_bit, to_bit, bits] = [0, 1, 2].map(|i| spans[3 * row + i] as usize);
-            for i in 0..bits {
-                assert_eq!(bit(&found, to_bit + i), bit(&from, from_bit + i), "{round} {row} {i}");
+        assert_eq!(memory.values::<[u32; 4]>(e), jobs);
+        assert!(memory.values::<u32>(f).iter().all(|&count| count == 0));
+        let (found_held, found_next): (Vec<u32>, Vec<u32>) = (memory.values(b), memory.values(c));
+        let mut written = [vec![false; held.len() * 32], vec![false; next.len() * 32]];
+        for span in &spans {
+            let [held_bit, kept, chunk_bit, new, at, to_next] = span.map(|number| number as usize);
+            let found = if to_next == 0 { &found_held } else { &found_next };
+            for i in 0..kept + new {
+                let expected = if i < kept { bit(&held, held_bit + i) } else { bit(&chunk, chunk_bit + i - kept) };
+                assert_eq!(bit(found, at + i), expected, "{round} {span:?} {i}");
             }
-            for i in row * 3200..to_bit {
-                assert_eq!(bit(&found, i), bit(&to, i), "before, {round} {row} {i}");
-            }
-            for i in (to_bit + bits).next_multiple_of(32)..row * 3200 + 3200 {
-                assert_eq!(bit(&found, i), bit(&to, i), "behind, {round} {row} {i}");
+            written[to_next][at..(at + kept + new).next_multiple_of(32)].fill(true);
+        }
+        for (written, found, before) in [(&written[0], &found_held, &held), (&written[1], &found_next, &next)] {
+            for i in (0..written.len()).filter(|&i| !written[i]) {
+                assert_eq!(bit(found, i), bit(before, i), "{round} {i}");
             }
         }
     }
@@ -59,11 +105,31 @@ fn rows_of_bits_go_behind_rows_of_bits_and_what_is_before_them_stays() {
 
 #[test]
 fn spans_outside_the_rows_trap() {
-    for spans in [[6400u64, 0, 1], [0, 9600, 1], [0, 0, 6401], [u64::MAX, 0, 32], [0, u64::MAX - 3, 32]] {
+    let bad = [
+        [0u64, 0, 6400, 1, 0, 0],
+        [0, 0, 0, 1, 9600, 0],
+        [0, 0, 0, 1, 9600, 1],
+        [0, 0, 0, 1, 16, 1],
+        [0, 0, 0, 6401, 0, 0],
+        [9600, 1, 0, 0, 0, 1],
+        [u64::MAX, 32, 0, 0, 0, 1],
+        [0, 0, u64::MAX, 32, 0, 0],
+        [0, 0, 0, 32, u64::MAX - 31, 0],
+        [0, u64::MAX, 0, 2, 0, 1],
+    ];
+    for spans in bad {
         let mut memory = GlobalMemory::new();
-        let (source, target, table) = (memory.upload(&[0u32; 200]), memory.upload(&[0u32; 300]), memory.upload(&spans));
-        let launch = Launch::new(<kernels::append as Kernel>::DECLARATION, [1, 1, 1], [THREADS, 1, 1]);
-        let report = launch.run(&mut memory, || kernels::append(source.into(), target.into(), table.into(), 1, 1));
+        let (chunk, held, next) =
+            (memory.upload(&[0u32; 200]), memory.upload(&[0u32; 300]), memory.upload(&[0u32; 300]));
+        let table = memory.upload(&pieces(&spans));
+        let (jobs, counts) = (memory.upload(&[[0u32; 4]; 0]), memory.upload(&[0u32; 0]));
+        let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [1, 1, 1], [THREADS, 1, 1]);
+        let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
+        let run = || {
+            let (jobs, counts) = (jobs.into(), counts.into());
+            kernels::begin(chunk.into(), held.into(), next.into(), table.into(), 1, 1, jobs, counts)
+        };
+        let report = launch.run(&mut memory, run);
         assert!(report.faults.iter().any(|fault| fault.message == "the kernel trapped"), "{spans:?}");
         assert!(!report.faults.iter().any(|fault| format!("{fault:?}").contains("OutOfBounds")), "{spans:?}");
     }

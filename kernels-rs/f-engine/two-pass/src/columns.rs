@@ -48,7 +48,7 @@ use fringes_kernels_common::complex::Complex;
 use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
 
 use crate::butterfly::Radix;
-use crate::job::{self, JOB_PIECES, Job, Launch};
+use crate::job::{self, HELD, JOB_PIECES, Job, Launch, NEXT};
 
 pub use fringes_kernel_abi::f_engine::columns::{STRIP, THREADS, shared_bytes};
 use fringes_kernel_abi::f_engine::columns::{group_pieces, job_pieces, pieces};
@@ -59,8 +59,10 @@ const _: () = assert!(GROUP as u32 == fringes_kernel_abi::f_engine::columns::GRO
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
 pub struct Arguments {
-    /// Packed samples, and 16 bytes after them.
+    /// Packed samples of the chunk, and 16 bytes after them.
     pub samples: Global<u32>,
+    /// Those that are held, likewise.
+    pub held: Global<u32>,
     /// Fragments of weights `[column][q][e % 2][e / 2]`, `e = d + 7 - 16 q`: `w[d], w[d + 1]` in f16, the same 8
     /// further on, and what is left of both. Eight lanes that load at once have entries of one parity, which are one
     /// line.
@@ -84,13 +86,21 @@ pub struct Arguments {
     pub rows: u32,
 }
 
+impl Arguments {
+    /// The samples that a job reads.
+    #[inline(always)]
+    fn samples_of(&self, job: &Job) -> Global<u32> {
+        if job.flags & HELD != 0 { self.held } else { self.samples }
+    }
+}
+
 /// What the jobs of a launch must keep to.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Elements of the output.
-    pub out: u64,
-    /// Counts of saturated values.
-    pub saturated: u32,
+    /// Elements of the output, and of that of the frames that come next.
+    pub out: [u64; 2],
+    /// Counts of saturated values, likewise.
+    pub saturated: [u32; 2],
     /// Inputs that have gains.
     pub inputs: u32,
     /// Where values lie.
@@ -103,7 +113,10 @@ pub struct Limits {
 /// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
 unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
-    let Arguments { samples, limits, taps, .. } = arguments;
+    let Arguments { limits, taps, .. } = arguments;
+    let samples = arguments.samples_of(job);
+    let (out, saturated) =
+        if job.flags & NEXT == 0 { (limits.out[0], limits.saturated[0]) } else { (limits.out[1], limits.saturated[1]) };
     let rows = (job.spectra as u64).wrapping_add(*taps as u64).wrapping_sub(1);
     // Computed anew for every job, so that they take no registers meanwhile.
     let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
@@ -115,8 +128,8 @@ unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job
             && job.first_bit < 1 << 60
             && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
             && job.input < limits.inputs
-            && job.count < limits.saturated
-            && limits.launch.holds(job, limits.out as usize)
+            && job.count < saturated
+            && limits.launch.holds(job, out as usize)
 }
 
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
@@ -143,7 +156,7 @@ pub fn holds<const M: usize, R: Radix>(arguments: &Arguments, places: u32) -> bo
 /// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`.
 #[inline(always)]
 pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments, (strip, local): (u32, u32)) {
-    let Arguments { samples, weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
+    let Arguments { weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
     let radix = R::POINTS as u32;
     let step = 2 * radix * rows;
     // A row is a multiple of 32 bits.
@@ -161,7 +174,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         if group * 2 + thread < count {
             let job = job::load(jobs, (group * 2 + thread) as usize);
             fault = !fits::<BITS>(&arguments, row_words, &job);
-            entry = Entry::of(samples, &job, taps);
+            entry = Entry::of(arguments.samples_of(&job), &job, taps);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }

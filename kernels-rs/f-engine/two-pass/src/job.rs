@@ -2,7 +2,7 @@
 
 use fringes_device::Global;
 
-pub use fringes_kernel_abi::f_engine::{BLOCK, JOB_PIECES, Job};
+pub use fringes_kernel_abi::f_engine::{BLOCK, HELD, JOB_PIECES, Job, NEXT};
 
 /// Job `index` of a table.
 ///

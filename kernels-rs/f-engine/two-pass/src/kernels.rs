@@ -19,12 +19,15 @@ macro_rules! columns {
             #[launch(threads(256), min_blocks($blocks))]
             pub fn $name(
                 samples: Global<u32>,
+                held: Global<u32>,
                 weights: Global<[u32; 4]>,
                 tails: Global<[u32; 2]>,
                 jobs: Global<[u32; 4]>,
                 workspace: GlobalMut<[f32; 4]>,
                 out_len: u64,
                 saturated_len: u32,
+                next_len: u64,
+                next_saturated_len: u32,
                 inputs: u32,
                 taps: u32,
                 count: u32,
@@ -47,9 +50,14 @@ macro_rules! columns {
                     seed: 0,
                     dither: false,
                 };
-                let limits = columns::Limits { out: out_len, saturated: saturated_len, inputs, launch };
+                let limits = columns::Limits {
+                    out: [out_len, next_len],
+                    saturated: [saturated_len, next_saturated_len],
+                    inputs,
+                    launch,
+                };
                 let arguments =
-                    columns::Arguments { samples, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
                 if ctaid_x() >= rows / columns::STRIP || !columns::holds::<$m, $radix>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;
@@ -94,6 +102,7 @@ macro_rules! fused {
                 #[launch(threads(256), min_blocks(2))]
                 pub fn $name(
                     samples: Global<u32>,
+                    held: Global<u32>,
                     weights: Global<[u32; 4]>,
                     tails: Global<[u32; 2]>,
                     workspace: GlobalMut<[f32; 4]>,
@@ -106,6 +115,8 @@ macro_rules! fused {
                     jobs: Global<[u32; 4]>,
                     out: GlobalMut<u16>,
                     saturated: GlobalMut<u32>,
+                    next: GlobalMut<u16>,
+                    next_saturated: GlobalMut<u32>,
                     inputs: u32,
                     taps: u32,
                     count: u32,
@@ -131,9 +142,15 @@ macro_rules! fused {
                         dither: dither != 0,
                     };
                     let limits =
-                        columns::Limits { out: out.len() as u64, saturated: saturated.len() as u32, inputs, launch };
+                        columns::Limits {
+                            out: [out.len() as u64, next.len() as u64],
+                            saturated: [saturated.len() as u32, next_saturated.len() as u32],
+                            inputs,
+                            launch,
+                        };
                     let filter = columns::Arguments {
                         samples,
+                        held,
                         weights,
                         tails,
                         jobs,
@@ -152,8 +169,8 @@ macro_rules! fused {
                         roots,
                         gains,
                         jobs,
-                        out,
-                        saturated,
+                        out: [out, next],
+                        saturated: [saturated, next_saturated],
                         count,
                         first_group: 0,
                         launch,
@@ -197,6 +214,8 @@ macro_rules! rows {
                     jobs: Global<[u32; 4]>,
                     out: GlobalMut<$element>,
                     saturated: GlobalMut<u32>,
+                    next: GlobalMut<$element>,
+                    next_saturated: GlobalMut<u32>,
                     count: u32,
                     first_group: u32,
                     first_channel: u32,
@@ -226,8 +245,8 @@ macro_rules! rows {
                         roots,
                         gains,
                         jobs,
-                        out,
-                        saturated,
+                        out: [out, next],
+                        saturated: [saturated, next_saturated],
                         count,
                         first_group,
                         launch,

@@ -137,7 +137,7 @@ impl<T: Value> Post<'_, T> {
         let (e, f, g) = (entry(0), entry(1), entry(2));
         let long = |low: u32, high: u32| low as u64 | (high as u64) << 32;
         let (phase, slope) = (long(e[0], e[1]), long(e[2], e[3]));
-        let Arguments { launch, out, roots, gains, .. } = self.arguments;
+        let Arguments { launch, roots, gains, .. } = self.arguments;
         let channels = ROWS * RADIX;
         // Channels from value to value of a sequence.
         let stride = channels / L::POINTS as u32;
@@ -150,7 +150,7 @@ impl<T: Value> Post<'_, T> {
         let before = select(own, factor_b, factor_a);
         // Places from value to value.
         let bytes = T::BYTES as u64 * launch.channel_stride;
-        let place = out.address(long(f[2], f[3]) as usize);
+        let place = long(f[2], f[3]);
         let advance = bytes.wrapping_mul(stride as u64);
         let gains = gains.part((g[0] * channels) as usize, channels as usize);
         let run = |channel: u32| Run {

@@ -24,7 +24,7 @@
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::warp::redux_sync_add_u32;
-use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_device::{Global, GlobalMut, Shared, Value, opaque, unroll};
 use fringes_kernels_common::complex::Complex;
 use fringes_kernels_common::dither;
 use fringes_kernels_common::quantise::Output;
@@ -32,7 +32,7 @@ use fringes_kernels_common::rotation::unit_approx;
 
 use crate::butterfly::{Radix, Twiddled, sixteen_twiddled};
 use crate::columns;
-use crate::job::{self, JOB_PIECES, Launch};
+use crate::job::{self, JOB_PIECES, Launch, NEXT};
 use crate::post::{Post, Values};
 
 use fringes_kernel_abi::f_engine::rows::{DIGIT, ENTRY, pitch};
@@ -53,10 +53,10 @@ pub struct Arguments<T> {
     pub gains: Global<[f32; 2]>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
-    /// Output.
-    pub out: GlobalMut<T>,
-    /// Counts of saturated values.
-    pub saturated: GlobalMut<u32>,
+    /// Output: of the frames that are complete, and of those that come next.
+    pub out: [GlobalMut<T>; 2],
+    /// Counts of saturated values, likewise.
+    pub saturated: [GlobalMut<u32>; 2],
     /// Number of jobs.
     pub count: u32,
     /// First group of this launch.
@@ -140,7 +140,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     arguments: Arguments<O::Stored>,
     Tile { tile, pair, local, thread, part }: Tile,
 ) {
-    let Arguments { workspace, digits, jobs, count, first_group, launch, .. } = arguments;
+    let Arguments { workspace, digits, count, first_group, launch, .. } = arguments;
     let radix = RADIX;
     let slots = slots(ROWS);
     let long = ROWS > 256;
@@ -170,7 +170,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     let powers = shared.part(exchanged, (L::POINTS as u32 * slots) as usize);
     let entries =
         shared.part(exchanged + (L::POINTS as u32 * slots) as usize, (ENTRY * 2 * slots) as usize).cast::<[u32; 4]>();
-    prepare::<ROWS, RADIX, L>(jobs, &launch, (group * 2, count), tile * slots, thread, (powers, entries));
+    prepare::<ROWS, RADIX, L, O::Stored>(&arguments, (group * 2, count), tile * slots, thread, (powers, entries));
     unroll!(r in 0 1 {
         let y = sixteen_twiddled(x[r], factors(digits.0, rows[r]));
         let at = ((r as u32 * DIGIT) * pitch(ROWS) + q) * slots + slot;
@@ -213,7 +213,8 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
                 let sum = redux_sync_add_u32(if mine { beyond } else { 0 }, u32::MAX);
                 if sum > 0 && thread % 32 == which as u32 {
                     let entry = entries.load((which as u32 * ENTRY + 2) as usize);
-                    arguments.saturated.atomic_add(entry[1] as usize, sum);
+                    let counts = if entry[3] == 0 { arguments.saturated[0] } else { arguments.saturated[1] };
+                    counts.atomic_add(entry[1] as usize, sum);
                 }
             }
         });
@@ -282,16 +283,15 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
     beyond
 }
 
-/// Writes the entries of the block's slots: their phases, keys and places, and the powers of the factor from a value to
-/// the next one.
+/// Writes the entries of the block's slots: their phases, keys and the addresses of their places, and the powers of the
+/// factor from a value to the next one.
 ///
 /// # Safety
 /// - The table of jobs has `count`, more than `first_job`; `powers` and `entries` hold those of the block's slots.
 /// - `thread` is below [`threads`], and each of them calls it; a barrier follows.
 #[inline(always)]
-unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
-    jobs: Global<[u32; 4]>,
-    launch: &Launch,
+unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix, T: Value>(
+    Arguments { jobs, launch, out, .. }: &Arguments<T>,
     (first_job, count): (u32, u32),
     first_slot: u32,
     thread: u32,
@@ -305,7 +305,7 @@ unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
         let linear = first_slot + slot;
         let index = first_job + linear % 2;
         let missing = index >= count;
-        let job = job::load(jobs, if missing { first_job } else { index } as usize);
+        let job = job::load(*jobs, if missing { first_job } else { index } as usize);
         // Slots before the job's first spectrum and after its last one are of none.
         let s = (linear / 2).wrapping_sub(job.lead());
         let slope = job.slope.wrapping_add(job.slope_rate.wrapping_mul(s as u64));
@@ -323,10 +323,11 @@ unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix>(
                 .place
                 .wrapping_add((time / period) as u64 * launch.period_stride)
                 .wrapping_add((time % period) as u64 * launch.time_stride as u64);
-            let place = words(place);
-            entries.store((slot * ENTRY + 1) as usize, [a, b, place[0], place[1]]);
             let valid = !missing && s < job.spectra;
-            entries.store((slot * ENTRY + 2) as usize, [job.input, job.count, valid as u32, 0]);
+            let out = if job.flags & NEXT == 0 { out[0] } else { out[1] };
+            let place = words(if valid { out.address(place as usize) } else { 0 });
+            entries.store((slot * ENTRY + 1) as usize, [a, b, place[0], place[1]]);
+            entries.store((slot * ENTRY + 2) as usize, [job.input, job.count, valid as u32, job.flags & NEXT]);
         }
         item += threads(ROWS);
     }

@@ -211,6 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
     fn every_size_format_and_output_has_a_kernel() {
         for size in SIZES {
             let set = ptx::set(size).unwrap_or_else(|| panic!("{size} has no kernels"));

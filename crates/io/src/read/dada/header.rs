@@ -2,7 +2,7 @@
 //!
 //! Source: PSRDADA software specification, and the files that DADA recorders write.
 
-use fringes_delay::Epoch;
+use fringes_delay_model::Epoch;
 
 use crate::IoError;
 use crate::read::DadaOrder;

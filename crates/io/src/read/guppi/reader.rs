@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fringes_delay::Epoch;
+use fringes_delay_model::Epoch;
 use fringes_types::Frequencies;
 
 use super::header::{Layout, read_cards};

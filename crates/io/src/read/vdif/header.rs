@@ -14,7 +14,7 @@
 //!
 //! Source: VDIF specification, release 1.1.1 (2014), and its registered extensions 1, 3, 4 and 0xab.
 
-use fringes_delay::Epoch;
+use fringes_delay_model::Epoch;
 
 use crate::IoError;
 use crate::read::OpenOptions;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fringes_delay::Epoch;
+use fringes_delay_model::Epoch;
 
 use super::header::{Header, Layout};
 use super::sync::{find_first_frame, find_frame, header_of_layout};

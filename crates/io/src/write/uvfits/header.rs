@@ -1,7 +1,7 @@
 //! What a UVFITS file says before its data: the array, the phase centre, the axes.
 
 use fitsio_pure::groups::{GroupParam, groups_header};
-use fringes_delay::{AntennaArray, Geometry, Itrf, Source};
+use fringes_delay_model::{AntennaArray, Geometry, Itrf, Source};
 use fringes_types::{Dimension, Frequencies, Inputs, TypesError};
 use sofars::consts::DJM0;
 

@@ -25,11 +25,11 @@
 //!
 //! # From visibilities
 //! [`UvfitsHeader::new`] takes the antennas and the phase centre from an array and a
-//! [`Geometry`](fringes_delay::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take times and
+//! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take times and
 //! `(UU, VV, WW)` from it.
 //!
 //! ```
-//! use fringes_delay::{AntennaArray, Geometry};
+//! use fringes_delay_model::{AntennaArray, Geometry};
 //! use fringes_io::write::{UvfitsHeader, UvfitsWriter};
 //! use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};
 //! use ndarray::{Array1, Array2};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fringes_delay::{Geometry, SampleClock};
+use fringes_delay_model::{Geometry, SampleClock};
 use fringes_types::{Accumulator, Dimension, Frequencies, Inputs, TypesError, Visibilities};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use num_complex::Complex;

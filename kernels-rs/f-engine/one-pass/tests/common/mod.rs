@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use fringes_channelizer::general::General;
-use fringes_channelizer::gpu::Job;
+use fringes_channelizer::internals::Job;
+use fringes_channelizer::internals::one_pass_plan::Passes;
 use fringes_kernels_f_engine_one_pass::samples::PADDING;
 use fringes_reference::dither::dither;
 use fringes_reference::pfb::{spectrum_complex, spectrum_real};
@@ -151,7 +151,7 @@ impl Case {
     }
 
     pub(crate) fn make(&self) -> Made {
-        let general = General::new(self.channels, self.complex).unwrap();
+        let passes = Passes::new(self.channels, self.complex).unwrap();
         let weights = pfb_weights(Window::Hann, self.taps, self.step(), 1.0);
         let length = self.start(INPUTS - 1) + (self.spectra - 1) * self.stride + self.taps * self.step();
         let mut random = Xoshiro256PlusPlus::seed_from_u64((self.channels * self.taps + self.stride) as u64);
@@ -221,19 +221,20 @@ impl Case {
                     time: (time as u64 % u64::from(period)) as u32,
                     input: input as u32,
                     count: input as u32,
+                    flags: 0,
                 });
             }
         }
         let mut words: Vec<u32> = words;
         words.resize(words.len() + PADDING as usize, 0x7fff_ffff);
-        Made { case: self.clone(), general, weights, numbers, words, gains, jobs }
+        Made { case: self.clone(), passes, weights, numbers, words, gains, jobs }
     }
 }
 
 /// A case and its data.
 pub(crate) struct Made {
     pub(crate) case: Case,
-    pub(crate) general: General,
+    pub(crate) passes: Passes,
     pub(crate) weights: Vec<f64>,
     /// Samples, real and imaginary parts by turns if they are complex.
     pub(crate) numbers: Vec<f64>,
@@ -247,12 +248,12 @@ impl Made {
     /// Weights as the kernels take them.
     pub(crate) fn table_of_weights(&self) -> Vec<[f32; 4]> {
         let bits = if matches!(self.case.format, Format::Packed(_) | Format::I16) { self.case.bits() } else { 0 };
-        self.general.weights(&self.weights, bits)
+        self.passes.weights(&self.weights, bits)
     }
 
     /// Gains as the kernels take them.
     pub(crate) fn table_of_gains(&self) -> Vec<[f32; 2]> {
-        self.gains.iter().flat_map(|gains| self.general.gains(|channel| gains[channel])).collect()
+        self.gains.iter().flat_map(|gains| self.passes.gains(|channel| gains[channel])).collect()
     }
 
     /// The channels of the range of a spectrum before quantisation, by the reference.
@@ -291,7 +292,7 @@ impl Made {
         let weight = |i: usize| self.weights[i / case.parts()].abs();
         let parts = self.weights.len() * case.parts();
         let a: f64 = (0..parts).map(|i| weight(i) * self.numbers[start + i].abs()).sum();
-        let passes: f64 = self.general.radices().iter().map(|&radix| 3.0 + 3.0 * (radix as f64).log2()).sum();
+        let passes: f64 = self.passes.radices().iter().map(|&radix| 3.0 + 3.0 * (radix as f64).log2()).sum();
         let gain = self.gains[input].iter().map(|gain| gain.norm()).fold(0.0, f64::max);
         let units = case.taps as f64 + 1.0 + passes + 6.0 + 5.0 + 2f64.powf(4.2);
         units * U * a * gain + if case.dither { 2f64.powi(-16) + 2f64.powi(-16) } else { 0.0 }

@@ -3,9 +3,9 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-use fringes_channelizer::gpu::Job;
-use fringes_channelizer::gpu::shape::{JOBS, Shape};
-use fringes_channelizer::gpu::tables;
+use fringes_channelizer::internals::shape::{JOBS, Shape};
+use fringes_channelizer::internals::tables;
+use fringes_channelizer::internals::{HELD, Job, NEXT};
 use fringes_emulator::{Buffer, Element, GlobalMemory};
 use fringes_kernel_abi::f_engine::PADDING_WORDS;
 use fringes_reference::dft::{dft, root_of_unity};
@@ -167,6 +167,7 @@ impl Case {
                     time: (first % self.period) as u32,
                     input: index as u32,
                     count: (self.inputs.len() - 1 - index) as u32,
+                    flags: 0,
                 });
             }
         }
@@ -245,9 +246,27 @@ pub(crate) struct Device<T> {
     pub(crate) workspace: Buffer<[f32; 4]>,
     pub(crate) out: Buffer<T>,
     pub(crate) saturated: Buffer<u32>,
+    /// Samples that are held, and where frames that come next go: of every third job, in turns.
+    pub(crate) held: Buffer<u32>,
+    pub(crate) next: Buffer<T>,
+    pub(crate) next_saturated: Buffer<u32>,
 }
 
+/// Bits before what is held.
+const HELD_AHEAD: usize = 160;
+
 impl<T: Element> Device<T> {
+    /// Values, wherever they went, and counts of saturated ones.
+    pub(crate) fn outcome(&self) -> (Vec<Option<T>>, Vec<u32>) {
+        let (out, next) = (self.memory.download(self.out), self.memory.download(self.next));
+        let one = |(a, b): (Option<T>, Option<T>)| {
+            assert!(a.is_none() || b.is_none(), "a value went to both");
+            a.or(b)
+        };
+        let counts = [self.saturated, self.next_saturated].map(|counts| self.memory.values::<u32>(counts));
+        (out.into_iter().zip(next).map(one).collect(), counts[0].iter().zip(&counts[1]).map(|(a, b)| a + b).collect())
+    }
+
     /// Buffers with what a case was made to; of the samples, `missing` words at the end are not there.
     pub(crate) fn new(case: &Case, made: &Made, missing: usize) -> Self {
         let shape = case.shape();
@@ -260,7 +279,15 @@ impl<T: Element> Device<T> {
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&shape, weights.exponent, |channel| case.gain(input, channel)))
             .collect();
-        let words_of_jobs: Vec<u32> = made.jobs.iter().flat_map(Job::words).collect();
+        // What is held lies elsewhere in its buffer.
+        let held = [&[0x5a5a_5a5a; HELD_AHEAD / 32][..], &words].concat();
+        let job = |(index, job): (usize, &Job)| {
+            let (is_held, is_next) = (index % 3 == 1, index % 4 >= 2);
+            let ahead = if is_held { HELD_AHEAD as u64 } else { 0 };
+            let flags = if is_held { HELD } else { 0 } | if is_next { NEXT } else { 0 };
+            Job { first_bit: job.first_bit.saturating_add(ahead), flags, ..*job }.words()
+        };
+        let words_of_jobs: Vec<u32> = made.jobs.iter().enumerate().flat_map(job).collect();
         let jobs: Vec<_> = words_of_jobs.chunks_exact(4).map(|w| [w[0], w[1], w[2], w[3]]).collect();
         let at_once = made.jobs.len().div_ceil(JOBS).min(case.at_once);
         Self {
@@ -276,6 +303,9 @@ impl<T: Element> Device<T> {
             workspace: memory.allocate(at_once * shape.workspace_of_group()),
             out: memory.allocate(case.elements()),
             saturated: memory.upload(&vec![0; case.inputs.len()]),
+            held: memory.upload(&held),
+            next: memory.allocate(case.elements()),
+            next_saturated: memory.upload(&vec![0; case.inputs.len()]),
             memory,
         }
     }
@@ -292,15 +322,19 @@ macro_rules! columns {
         let (count, first) = ($made.jobs.len() as u32, $first as u32);
         let (samples, weights, tails, jobs) = (device.samples, device.weights, device.tails, device.jobs);
         let (workspace, out, saturated) = (device.workspace, device.out, device.saturated);
+        let (held, next, next_saturated) = (device.held, device.next, device.next_saturated);
         launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
             $kernel(
                 samples.into(),
+                held.into(),
                 weights.into(),
                 tails.into(),
                 jobs.into(),
                 workspace.into(),
                 out.len as u64,
                 saturated.len as u32,
+                next.len as u64,
+                next_saturated.len as u32,
                 case.inputs.len() as u32,
                 case.taps as u32,
                 count,
@@ -331,6 +365,7 @@ macro_rules! rows {
         let (first, middle, last, roots, gains) =
             (device.first, device.middle, device.last, device.roots, device.gains);
         let (jobs, out, saturated) = (device.jobs, device.out, device.saturated);
+        let (next, next_saturated) = (device.next, device.next_saturated);
         launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
             // SAFETY: pairs of complex numbers are two complex numbers.
             let workspace = unsafe { fringes_device::Global::from_raw_parts(workspace.address, 2 * workspace.len) };
@@ -344,6 +379,8 @@ macro_rules! rows {
                 jobs.into(),
                 out.into(),
                 saturated.into(),
+                next.into(),
+                next_saturated.into(),
                 count,
                 first_group,
                 case.range.start as u32,
@@ -367,9 +404,9 @@ macro_rules! fused {
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
         let shape = case.shape();
-        let groups = made.jobs.len().div_ceil(fringes_channelizer::gpu::shape::JOBS);
+        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let workspace = device.memory.allocate::<[f32; 4]>($places * shape.workspace_of_group());
-        let counters = device.memory.upload(&[0u32; fringes_channelizer::gpu::shape::COUNTERS]);
+        let counters = device.memory.upload(&[0u32; fringes_channelizer::internals::shape::COUNTERS]);
         let config = shape.fused(groups, $lag, 1);
         let (channel_stride, period_stride) = case.strides();
         let count = made.jobs.len() as u32;
@@ -378,9 +415,11 @@ macro_rules! fused {
         let (samples, weights, tails, jobs) = (device.samples, device.weights, device.tails, device.jobs);
         let (first, middle, last) = (device.first, device.middle, device.last);
         let (roots, gains, out, saturated) = (device.roots, device.gains, device.out, device.saturated);
+        let (held, next, next_saturated) = (device.held, device.next, device.next_saturated);
         let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
             $kernel(
                 samples.into(),
+                held.into(),
                 weights.into(),
                 tails.into(),
                 workspace.into(),
@@ -393,6 +432,8 @@ macro_rules! fused {
                 jobs.into(),
                 out.into(),
                 saturated.into(),
+                next.into(),
+                next_saturated.into(),
                 case.inputs.len() as u32,
                 case.taps as u32,
                 count,
@@ -409,7 +450,7 @@ macro_rules! fused {
             )
         });
         report.assert_clean();
-        let (values, saturated) = (device.memory.download(device.out), device.memory.values(device.saturated));
+        let (values, saturated) = device.outcome();
         $crate::case::Outcome { made, values, saturated }
     }};
 }
@@ -420,14 +461,14 @@ macro_rules! run {
         let case = &$case;
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
-        let groups = made.jobs.len().div_ceil(fringes_channelizer::gpu::shape::JOBS);
+        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let each = groups.min(case.at_once);
         for first in (0..groups).step_by(each) {
             let groups = each.min(groups - first);
             $crate::case::columns!(case, made, device, (first, groups), $columns).assert_clean();
             $crate::case::rows!(case, made, device, (first, groups), $rows).assert_clean();
         }
-        let (values, saturated) = (device.memory.download(device.out), device.memory.values(device.saturated));
+        let (values, saturated) = device.outcome();
         $crate::case::Outcome { made, values, saturated }
     }};
 }

@@ -1,6 +1,6 @@
 //! Jobs that do not keep to the buffers.
 
-use fringes_channelizer::gpu::Job;
+use fringes_channelizer::internals::Job;
 use fringes_kernels_f_engine_two_pass::filter::columns_b10_m1_r8;
 
 use crate::case::{Case, Device, Made, columns};

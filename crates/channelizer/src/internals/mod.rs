@@ -1,0 +1,33 @@
+//! What `fringes-f-engine` takes of this crate: the timeline of spectra, samples held between chunks, and on a GPU tables of a plan, jobs of a
+//! launch, and the kernels. For that crate, tests and measuring programs; not part of the API.
+//!
+//! | kernels | of |
+//! |---|---|
+//! | [`TwoPassKernels`] | 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps |
+//! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
+//! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
+//!
+//! How they work and what they are bound by is said in their crates, `kernels-rs/f-engine/two-pass`, `kernels-rs/f-engine/one-pass` and `kernels-rs/f-engine/filter`.
+
+pub mod chunk;
+mod filter;
+pub mod format;
+mod job;
+pub mod one_pass;
+pub mod one_pass_plan;
+pub mod samples;
+pub mod shape;
+pub mod tables;
+mod texts;
+mod two_pass;
+
+pub use filter::{FilterKernels, FilterShape};
+pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
+pub use one_pass::OnePassKernels;
+pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
+
+pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
+pub use crate::spectra::{
+    Batch, GpuEngine, Order, Part, Queued, Settings, Work, batch, check, check_format, spectra_together,
+};
+pub use crate::timeline::{Advance, Axes, ChunkAxes, Timeline, Together};

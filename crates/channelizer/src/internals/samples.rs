@@ -1,0 +1,202 @@
+//! Kernels on samples as they come: rows put behind rows, statistics.
+
+use fringes_backend::DeviceError;
+use std::ops::Range;
+
+use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PinnedBuffer, Stream, args};
+use fringes_kernel_abi::f_engine::samples as abi;
+pub use fringes_kernel_abi::f_engine::samples::SPAN;
+
+use super::format::Numbers;
+use super::texts;
+use crate::ChannelizerError;
+
+/// Threads of a block.
+const THREADS: u32 = abi::THREADS;
+/// Words that a block of `begin` writes.
+const TILE: u64 = abi::APPEND_TILE as u64;
+/// Blocks that move rows, about: what is on a large GPU at once.
+const MOST_BLOCKS: u64 = 2048;
+/// Warps of a block.
+const WARPS: usize = abi::WARPS as usize;
+/// Numbers that a block of statistics is to have.
+const SLICE: usize = 1 << 16;
+/// Most slices of a row.
+const MOST_SLICES: usize = 64;
+/// Most samples of a row of which there are statistics.
+const MOST_TIMES: usize = abi::MOST_TIMES as usize;
+
+/// A row of bits that goes somewhere: some of what is held, and behind it some of the chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// First bit and bits of what is held.
+    pub held_bit: u64,
+    pub held_bits: u64,
+    /// First bit and bits of the chunk.
+    pub chunk_bit: u64,
+    pub chunk_bits: u64,
+    /// First bit in the target, of a word.
+    pub to_bit: u64,
+    /// Whether the target is what the next chunk finds held, and not what is held now.
+    pub to_next: bool,
+}
+
+impl Span {
+    /// The span as it lies in device memory.
+    pub fn words(self) -> [u64; abi::SPAN] {
+        let Span { held_bit, held_bits, chunk_bit, chunk_bits, to_bit, to_next } = self;
+        [held_bit, held_bits, chunk_bit, chunk_bits, to_bit, u64::from(to_next)]
+    }
+
+    /// Bits that are written.
+    pub fn bits(self) -> u64 {
+        self.held_bits.saturating_add(self.chunk_bits)
+    }
+}
+
+/// Rows of samples on a device.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleWords<'a> {
+    pub samples: BufferView<'a, u32>,
+    pub inputs: usize,
+    /// Bits from row to row.
+    pub row_bits: u64,
+    /// Samples of a row.
+    pub times: usize,
+    pub numbers: Numbers,
+}
+
+/// Flags of samples on a device.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags<'a> {
+    /// `[input][block]`.
+    pub flags: BufferView<'a, u8>,
+    /// Blocks of an input; 0 if all samples are present.
+    pub blocks: usize,
+    /// Samples of a block.
+    pub length: usize,
+}
+
+/// The kernels on one device.
+#[derive(Debug, Clone)]
+pub struct SampleKernels {
+    begin: Kernel,
+    integers: Kernel,
+    floats: Kernel,
+}
+
+impl SampleKernels {
+    pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
+        let module = device.load(&texts::SAMPLES)?;
+        Ok(Self {
+            begin: module.kernel("begin")?,
+            integers: module.kernel("statistics_integers")?,
+            floats: module.kernel("statistics_floats")?,
+        })
+    }
+
+    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings jobs, and zeroes counts. The bytes `range` of
+    /// pinned memory have `rows` spans as [`Span::words`] gives them, and behind them the jobs. No span writes a word that another one reads.
+    pub fn begin(
+        &self,
+        stream: &Stream,
+        chunk: BufferView<'_, u32>,
+        (held, next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
+        (rows, most_bits): (usize, u64),
+        (tables, range): (&PinnedBuffer<u8>, Range<usize>),
+        jobs: BufferViewMut<'_, [u32; 4]>,
+        zeros: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        // Each block reads its span over the link.
+        let tiles = most_bits.div_ceil(32).div_ceil(TILE).min((MOST_BLOCKS / (rows.max(1) as u64)).max(1));
+        let others = (jobs.len() as u64 + zeros.len() as u64).div_ceil(THREADS.into());
+        let [blocks, rows, tiles] = counts([rows as u64 * tiles + others, rows as u64, tiles])?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let span = abi::SPAN_PIECES as u32 * 16;
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]).with_shared_bytes(span);
+        let arguments = args![chunk, held, next, rows, tiles, jobs, zeros];
+        Ok(self.begin.launch_with_pinned::<[u32; 4]>(stream, &config, arguments, 3, tables, range)?)
+    }
+
+    /// Slices of a row in the sums of statistics.
+    fn slices(times: usize, numbers: Numbers) -> usize {
+        (times.saturating_mul(numbers.parts as usize)).div_ceil(SLICE).clamp(1, MOST_SLICES)
+    }
+
+    /// Elements of the sums of statistics.
+    pub fn sums(inputs: usize, times: usize, numbers: Numbers) -> usize {
+        inputs.saturating_mul(Self::slices(times, numbers) * WARPS * 2)
+    }
+
+    /// Sums of squares and clipped samples of each input, in parts: [`SampleKernels::sums`] of them.
+    pub fn statistics(
+        &self,
+        stream: &Stream,
+        rows: SampleWords<'_>,
+        flags: Flags<'_>,
+        sums: BufferViewMut<'_, u64>,
+    ) -> Result<(), ChannelizerError> {
+        let SampleWords { samples, inputs, row_bits, times, numbers } = rows;
+        if times > MOST_TIMES {
+            let layout = "samples of a chunk's input";
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: layout,
+                actual: times,
+                limit: MOST_TIMES,
+            }));
+        }
+        let slices = Self::slices(times, numbers);
+        let length = flags.length.min(MOST_TIMES);
+        let [blocks, inputs, times, flag_blocks, length, slices] =
+            counts([inputs * slices, inputs, times, flags.blocks, length, slices].map(|size| size as u64))?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let kernel = if numbers.floats { &self.floats } else { &self.integers };
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]);
+        let arguments = args![
+            samples,
+            flags.flags,
+            sums,
+            inputs,
+            row_bits,
+            times,
+            numbers.bits,
+            numbers.parts,
+            u32::from(numbers.little_endian),
+            length,
+            flag_blocks,
+            slices,
+        ];
+        Ok(kernel.launch_safe(stream, &config, arguments)?)
+    }
+
+    /// Sum of squares and clipped samples of each input, of sums in parts.
+    pub fn total(sums: &[u64], inputs: usize, numbers: Numbers) -> Vec<(f64, u64)> {
+        let of_input = |sums: &[u64]| {
+            let (pairs, _) = sums.as_chunks::<2>();
+            let squares = if numbers.floats {
+                pairs.iter().map(|pair| f64::from_bits(pair[0])).sum()
+            } else {
+                pairs.iter().map(|pair| pair[0]).sum::<u64>() as f64
+            };
+            (squares, pairs.iter().map(|pair| pair[1]).sum())
+        };
+        sums.chunks_exact((sums.len() / inputs.max(1)).max(1)).map(of_input).collect()
+    }
+}
+
+/// Sizes as the kernels take them.
+fn counts<const N: usize>(sizes: [u64; N]) -> Result<[u32; N], ChannelizerError> {
+    let limit = i32::MAX as usize;
+    match sizes.iter().find(|&&size| size > limit as u64) {
+        Some(&actual) => Err(ChannelizerError::Device(DeviceError::TooLarge {
+            what: "rows of samples",
+            actual: actual as usize,
+            limit,
+        })),
+        None => Ok(sizes.map(|size| size as u32)),
+    }
+}

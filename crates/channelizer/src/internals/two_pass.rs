@@ -1,0 +1,438 @@
+//! A plan's kernels on a device.
+
+use fringes_backend::DeviceError;
+use std::sync::{Mutex, PoisonError};
+
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
+use num_complex::Complex64;
+
+use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
+use super::{JOB_PIECES, Sources, Target, Targets, tables, texts};
+use crate::{Channelizer, ChannelizerError};
+
+/// Bits of a sample that have kernels.
+const BITS: [u32; 2] = [8, 10];
+/// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
+const FUSED: [usize; 4] = [256, 512, 1024, 4096];
+/// Most taps that have kernels.
+const MOST_TAPS: usize = 32;
+
+/// What the kernels put out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameFormat {
+    /// 4+4 bits, real part in the high ones: `u8` on the device.
+    Int4,
+    /// Signed bytes, real part first: `u16` on the device.
+    Int8,
+    /// f16, real part first: `u32` on the device.
+    Float16,
+    /// f32: `[f32; 2]` on the device.
+    Float32,
+}
+
+impl FrameFormat {
+    fn name(self) -> &'static str {
+        match self {
+            FrameFormat::Int4 => "i4",
+            FrameFormat::Int8 => "i8",
+            FrameFormat::Float16 => "f16",
+            FrameFormat::Float32 => "f32",
+        }
+    }
+}
+
+/// Where values lie in the output, in elements: channel `c` and spectrum `t` (see [`Job::time`](crate::internals::Job::time)) at
+/// `place + (c - first_channel) channel_stride + (t / period) period_stride + (t % period) time_stride`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// First channel that is put out.
+    pub first_channel: u32,
+    /// Channels that are put out.
+    pub channels: u32,
+    /// From channel to channel.
+    pub channel_stride: u64,
+    /// Spectra of a frame, or of a row of the correlator.
+    pub period: u32,
+    /// From frame to frame, or row to row.
+    pub period_stride: u64,
+    /// From spectrum to spectrum.
+    pub time_stride: u32,
+}
+
+/// Jobs on a device.
+///
+/// Jobs `2 g` and `2 g + 1` are computed together, and their values written together: best are the polarisations of an antenna, for the same spectra. A last job of an odd number
+/// is alone, and takes the time of two.
+#[derive(Debug, Clone, Copy)]
+pub struct JobTable<'a> {
+    /// The jobs as [`Job::words`](crate::internals::Job::words) gives them, in pieces of 16 bytes.
+    pub words: BufferView<'a, [u32; 4]>,
+    /// How many of them are run.
+    pub count: usize,
+}
+
+/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps.
+///
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the
+/// object, so its launches run one after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// launched on is ordered with it.
+#[derive(Debug)]
+pub struct TwoPassKernels {
+    shape: Shape,
+    columns: Kernel,
+    rows: Kernel,
+    /// Both passes in one launch, where there is such a kernel.
+    fused: Option<Kernel>,
+    pipeline: Pipeline,
+    multiprocessors: usize,
+    inputs: usize,
+    taps: u32,
+    weights: Buffer<[u32; 4]>,
+    tails: Buffer<[u32; 2]>,
+    first: Buffer<[f32; 4]>,
+    middle: Buffer<[f32; 4]>,
+    last: Buffer<[f32; 2]>,
+    roots: Buffer<[f32; 2]>,
+    gains: Buffer<[f32; 2]>,
+    workspace: Mutex<Workspace>,
+}
+
+/// Points between the kernels.
+#[derive(Debug)]
+struct Workspace {
+    points: Buffer<[f32; 4]>,
+    /// Counters of the fused kernel.
+    counters: Option<Buffer<u32>>,
+    /// The stream that was last to use them.
+    stream: Stream,
+}
+
+/// Times 16 taps that the first kernel has room for.
+fn sixteens(taps: usize) -> usize {
+    taps.div_ceil(16)
+}
+
+impl TwoPassKernels {
+    /// Loads the kernels for packed samples of `bits` bits and sends the tables, and waits for that; the first time on a machine the driver compiles the
+    /// kernels. `gain` is called with input and channel.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`] with what the driver says.
+    pub fn load(
+        device: &Device,
+        plan: &Channelizer,
+        bits: u32,
+        format: FrameFormat,
+        inputs: usize,
+        gain: impl Fn(usize, usize) -> Complex64,
+    ) -> Result<Self, ChannelizerError> {
+        let shape = check(plan, bits, device.info().limits.shared_bytes_per_block)?;
+        let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
+        let limit = u32::MAX as usize / channels;
+        if inputs > limit {
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "inputs with gains",
+                actual: inputs,
+                limit,
+            }));
+        }
+        let weights = tables::weights(plan.weights(), plan.step(), taps);
+        let mut gains = Vec::with_capacity(inputs * channels);
+        for input in 0..inputs {
+            let scaled = tables::gains(&shape, weights.exponent, |channel| gain(input, channel));
+            if let Some(channel) = scaled.iter().position(|gain| !gain.iter().all(|part| part.is_finite())) {
+                let (index, gain) = (input * channels + channel, gain(input, channel));
+                let actual = if gain.re.abs() <= f64::from(f32::MAX) { gain.im } else { gain.re };
+                return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
+            }
+            gains.extend(scaled);
+        }
+        let name = format!("columns_b{bits}_m{taps}_r{}", shape.radix());
+        let columns = device.load(&texts::CHANNELIZER_COLUMNS)?.kernel(&name)?;
+        let Some(rows) = texts::channelizer(&format!("rows_{channels}")) else {
+            return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
+        };
+        let module = device.load(rows)?;
+        let rows = module.kernel(&format!("rows_{channels}_{}", format.name()))?;
+        let common = bits == 10 && taps == 1 && format == FrameFormat::Int8;
+        let fused = if common && FUSED.contains(&channels) {
+            Some(module.kernel(&format!("channelize_{channels}_i8"))?)
+        } else {
+            None
+        };
+        let stream = device.new_stream()?;
+        let multiprocessors = device.info().multiprocessors as usize;
+        let pipeline = shape.pipeline(multiprocessors);
+        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
+        let counters = if fused.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
+        let points = places * shape.workspace_of_group();
+        Ok(Self {
+            columns,
+            rows,
+            fused,
+            pipeline,
+            multiprocessors,
+            inputs,
+            taps: plan.taps() as u32,
+            weights: Buffer::from_slice(&stream, &weights.pairs)?,
+            tails: Buffer::from_slice(&stream, &weights.tails)?,
+            first: Buffer::from_slice(&stream, &tables::first(&shape))?,
+            middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
+            last: Buffer::from_slice(&stream, &tables::last(&shape))?,
+            roots: Buffer::from_slice(&stream, &tables::roots(&shape))?,
+            gains: Buffer::from_slice(&stream, &gains)?,
+            workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, counters, stream }),
+            shape,
+        })
+    }
+
+    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is that of the spectrum's number, so
+    /// that values have the same bits wherever jobs begin.
+    pub fn spectra_of_job(&self, spectrum: u64) -> usize {
+        SPECTRA - (spectrum % BLOCK) as usize
+    }
+
+    /// Inputs that have gains.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no kernel for any samples.
+    pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
+        let shape = check(plan, BITS[0], u32::MAX).ok()?;
+        let channels = shape.channels() as u64;
+        let weights = 2 * channels * (16 * 16 * sixteens(plan.taps()) as u64 + 16 * 8);
+        let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
+        // The first twiddles; the last ones and the roots.
+        let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
+        let gains = (8 * channels).saturating_mul(inputs as u64);
+        let places = if FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
+        let groups = shape.groups_of_launch().max(places);
+        let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
+        Some((weights + twiddles + workspace).saturating_add(gains))
+    }
+
+    /// Runs jobs. `samples` are packed samples as words, with at least [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated values are added to
+    /// `saturated`. With a seed, integer formats are dithered.
+    ///
+    /// A job that does not keep to the buffers ends the launch with an error of the driver.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if `T` is not the format's
+    /// element, and with what the driver says.
+    pub fn launch<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, u32>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: BufferViewMut<'_, T>,
+        saturated: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
+    }
+
+    /// [`TwoPassKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or those that come next
+    /// ([`Job::flags`](super::Job::flags)).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn launch_over<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: Sources<'_>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: Targets<'_, T>,
+    ) -> Result<(), ChannelizerError> {
+        let Sources { chunk, held } = samples;
+        let Targets { given: Target { values: mut out, mut saturated }, next } = out;
+        let Target { values: mut next, saturated: mut next_saturated } = next;
+        let JobTable { words: jobs, count } = jobs;
+        let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());
+        if actual < expected {
+            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
+        }
+        let Ok(jobs_of_launch) = u32::try_from(count) else {
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "jobs",
+                actual: count,
+                limit: u32::MAX as usize,
+            }));
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        if !workspace.stream.is_same(stream) {
+            stream.wait_for(&workspace.stream)?;
+            workspace.stream = stream.clone();
+        }
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
+            let Pipeline { lag, places } = self.pipeline;
+            for first in (0..count).step_by(JOBS * MOST_GROUPS) {
+                let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
+                counters.view_mut().zero(stream)?;
+                let arguments = args![
+                    chunk,
+                    held,
+                    &self.weights,
+                    &self.tails,
+                    &mut *points,
+                    &mut *counters,
+                    &self.first,
+                    &self.middle,
+                    &self.last,
+                    &self.roots,
+                    &self.gains,
+                    jobs.slice(first * JOB_PIECES..)?,
+                    out.reborrow(),
+                    saturated.reborrow(),
+                    next.reborrow(),
+                    next_saturated.reborrow(),
+                    self.inputs as u32,
+                    self.taps,
+                    jobs_of_launch as u32,
+                    places as u32,
+                    lag as u32,
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    dither.unwrap_or(0),
+                    u32::from(dither.is_some()),
+                ];
+                let config = self.shape.fused(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
+                fused.launch_safe(stream, &config, arguments)?;
+            }
+            return Ok(());
+        }
+        for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
+            let columns = args![
+                chunk,
+                held,
+                &self.weights,
+                &self.tails,
+                jobs,
+                &mut workspace.points,
+                out.len() as u64,
+                u32::try_from(saturated.len()).unwrap_or(u32::MAX),
+                next.len() as u64,
+                u32::try_from(next_saturated.len()).unwrap_or(u32::MAX),
+                self.inputs as u32,
+                self.taps,
+                jobs_of_launch,
+                first_group as u32,
+                self.shape.rows() as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+            ];
+            self.columns.launch_safe(stream, &self.shape.columns(groups, sixteens(self.taps as usize)), columns)?;
+            let rows = args![
+                workspace.points.view().cast::<[f32; 2]>()?,
+                &self.first,
+                &self.middle,
+                &self.last,
+                &self.roots,
+                &self.gains,
+                jobs,
+                out.reborrow(),
+                saturated.reborrow(),
+                next.reborrow(),
+                next_saturated.reborrow(),
+                jobs_of_launch,
+                first_group as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+                dither.unwrap_or(0),
+                u32::from(dither.is_some()),
+            ];
+            self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
+        }
+        Ok(())
+    }
+}
+
+fn no_kernel(expected: &'static str, actual: String) -> ChannelizerError {
+    ChannelizerError::Device(DeviceError::NoKernel { expected, actual })
+}
+
+/// The shape of a plan, if there are kernels for it and blocks may have so much shared memory.
+fn check(plan: &Channelizer, bits: u32, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
+    if plan.is_complex() {
+        return Err(no_kernel("real samples", "complex ones".into()));
+    }
+    if plan.stride() != plan.step() {
+        let actual = format!("{} samples apart of {}", plan.stride(), plan.step());
+        return Err(no_kernel("critically sampled spectra", actual));
+    }
+    let shape = Shape::new(plan.channels())
+        .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
+    if !BITS.contains(&bits) {
+        return Err(no_kernel("samples of 8 or 10 bits", bits.to_string()));
+    }
+    if plan.taps() > MOST_TAPS {
+        return Err(no_kernel("at most 32 taps", plan.taps().to_string()));
+    }
+    let columns = shape.columns(1, sixteens(plan.taps())).shared_bytes;
+    if columns.max(shape.rows_of_slots(1).shared_bytes) > shared_bytes {
+        let actual = format!("{} channels and {} taps on {shared_bytes} bytes", plan.channels(), plan.taps());
+        return Err(no_kernel("a filter that fits into the shared memory of a block", actual));
+    }
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(channels: usize, taps: usize) -> Channelizer {
+        Channelizer::real(channels).taps(taps).build().unwrap()
+    }
+
+    #[test]
+    fn plans_without_kernels_say_why() {
+        let error = |plan: &Channelizer, bits, shared| check(plan, bits, shared).unwrap_err().to_string();
+        assert!(error(&plan(128, 4), 10, u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
+        assert!(error(&plan(256, 33), 10, u32::MAX).contains("at most 32 taps, found 33"));
+        assert!(error(&plan(256, 4), 12, u32::MAX).contains("samples of 8 or 10 bits, found 12"));
+        let complex = Channelizer::complex(256).build().unwrap();
+        assert!(error(&complex, 10, u32::MAX).contains("real samples"));
+        let oversampled = Channelizer::real(256).oversampling(4, 3).build();
+        let oversampled = oversampled.or_else(|_| Channelizer::real(256).oversampling(2, 1).build()).unwrap();
+        assert!(error(&oversampled, 10, u32::MAX).contains("critically sampled"));
+        // An A100 has 163 KiB.
+        assert!(error(&plan(8192, 17), 10, 163 << 10).contains("8192 channels and 17 taps on 166912 bytes"));
+        assert!(check(&plan(8192, 16), 10, 163 << 10).is_ok() && check(&plan(4096, 32), 8, 163 << 10).is_ok());
+    }
+
+    #[test]
+    fn memory_is_that_of_the_tables_and_the_workspace() {
+        for (channels, taps) in [(256, 4), (2048, 16), (8192, 17)] {
+            let plan = plan(channels, taps);
+            let shape = Shape::new(channels).unwrap();
+            let weights = tables::weights(plan.weights(), plan.step(), sixteens(taps));
+            let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
+            let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
+            let singles = 8 * (tables::last(&shape).len() + tables::roots(&shape).len() + 3 * channels);
+            let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
+            let expected = (weights + twiddles + singles + workspace) as u64;
+            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(expected), "{channels}");
+        }
+        assert_eq!(TwoPassKernels::memory_bytes(&plan(128, 4), 3), None);
+    }
+}

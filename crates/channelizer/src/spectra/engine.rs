@@ -1,0 +1,372 @@
+//! Buffers and launches of a stream's spectra on a GPU: chunks of samples `[input][time]`, packed as they came, become frames as [`Order`](super::Order) has
+//! them.
+//!
+//! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is held between chunks grows when it
+//! has to.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, Staging, Uploader};
+use fringes_cpu::f_engine::{FrameSample, InputStatistics};
+use fringes_gpu::{Buffer, BufferPool, Device, Stream};
+use fringes_types::{ChunkFormat, Inputs, SampleChunk};
+
+use super::frames::{Ahead, Need, Queued};
+use super::jobs::{Jobs, Places};
+use super::kernels::{Kernels, memory_bytes, most_spectra};
+use super::seam::{ChunkRows, Seam, Step, pad_bits};
+use super::tables;
+use super::{Settings, Work};
+use crate::internals::chunk;
+use crate::internals::format::Numbers;
+use crate::internals::samples::{Flags, SampleKernels};
+use crate::internals::{NEXT, Place, Sources, Target, Targets};
+use crate::timeline::{Advance, Timeline};
+use crate::{Channelizer, ChannelizerError};
+
+/// Bits that rows of held samples are a multiple of.
+const ROW_BITS: u64 = 128;
+
+/// What is kept from chunk to chunk.
+#[derive(Debug)]
+pub struct GpuEngine<Q: FrameSample> {
+    device: Device,
+    stream: Stream,
+    pool: BufferPool,
+    samples: SampleKernels,
+    loaded: Option<Loaded>,
+    seam: Seam,
+    /// Rows of held samples, those of now first, and their length.
+    rows: [Buffer<u32>; 2],
+    row_bits: u64,
+    /// Where no chunk is.
+    nothing: Buffer<u32>,
+    /// Where no counts are.
+    no_counts: Buffer<u32>,
+    /// The frame that is not complete.
+    ahead: Option<Ahead<Q>>,
+    uploader: Uploader,
+    tables: Staging,
+}
+
+/// The kernel, and what it was loaded for.
+#[derive(Debug)]
+struct Loaded {
+    kernels: Arc<Kernels>,
+    format: ChunkFormat,
+    generation: u64,
+}
+
+/// All that a chunk needs and that may fail to be had.
+#[derive(Debug)]
+pub struct Prepared<Q: FrameSample> {
+    frames: Need<Q>,
+    step: Step,
+    jobs: tables::SentJobs,
+    /// Jobs of each launch, and where their values lie.
+    launches: Vec<(Range<usize>, Place)>,
+    /// Spans and the bits of the longest, and the bytes of pinned memory that they and the jobs have.
+    rows: (usize, u64),
+    bytes: usize,
+    kernels: Arc<Kernels>,
+}
+
+/// The chunk as the seam sees it; without one, what was taken so far.
+fn chunk_rows(samples: Option<&DeviceSamples<'_>>, advance: &Advance) -> ChunkRows {
+    ChunkRows {
+        first: advance.first_sample,
+        times: samples.map_or(0, DeviceSamples::times),
+        sample_bits: advance.axes.format.sample_bits().into(),
+        row_bits: samples.map_or(0, |samples| 8 * samples.row_bytes() as u64),
+    }
+}
+
+impl<Q: FrameSample> GpuEngine<Q> {
+    /// Before the first sample, on a stream of its own.
+    pub fn new(device: &Device, inputs: Inputs, settings: &Settings) -> Result<Self, ChannelizerError> {
+        // Counts of a frame have 32 bits.
+        let values = settings.channels.len().saturating_mul(settings.spectra_per_frame);
+        let limit = u32::MAX as usize;
+        if values > limit {
+            return Err(ChannelizerError::Device(DeviceError::TooLarge {
+                what: "values of an input's frame",
+                actual: values,
+                limit,
+            }));
+        }
+        let stream = device.new_stream()?;
+        Ok(Self {
+            device: device.clone(),
+            pool: BufferPool::new(device),
+            samples: SampleKernels::load(device)?,
+            loaded: None,
+            seam: Seam::new(inputs.len()),
+            rows: [Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?],
+            row_bits: 0,
+            nothing: Buffer::alloc(device, 0)?,
+            no_counts: Buffer::alloc(device, 0)?,
+            ahead: None,
+            uploader: Uploader::new(&stream),
+            tables: Staging::default(),
+            stream,
+        })
+    }
+
+    /// What a stream of chunks of `times` samples in host memory needs on the device.
+    pub fn memory(timeline: &Timeline, settings: &Settings, times: usize, format: ChunkFormat) -> MemoryNeed {
+        let (plan, inputs) = (&timeline.plan, timeline.inputs);
+        let of_inputs = |bytes: u64| bytes.saturating_mul(inputs.len() as u64);
+        let frame = (settings.order(inputs, 1).elements() as u64).saturating_mul(size_of::<Q>() as u64);
+        let spectra = times.div_ceil(plan.stride()) as u64;
+        // One more is complete if one was begun.
+        let frames = (spectra / settings.spectra_per_frame as u64).saturating_add(1);
+        let output_bytes = frame.saturating_mul(frames);
+        // The frame that comes next is the first of as many, of this chunk and of the last one; a frame of one spectrum
+        // is never begun.
+        let ahead = if settings.spectra_per_frame > 1 { output_bytes.saturating_mul(2) } else { 0 };
+        let row = |samples: u64| samples.saturating_mul(format.sample_bits().into()).div_ceil(8);
+        // Rows are as long as the longest, with the head of a chunk that the windows of a job reach into, and words
+        // that are begun; there are two buffers, and two more while rows grow.
+        let spectra_of_job = most_spectra(plan, format) as u64;
+        let job =
+            (spectra_of_job - 1).saturating_mul(plan.stride() as u64).saturating_add(plan.window_samples() as u64);
+        let head = (times as u64).min(job);
+        let longest = timeline.history().max().unwrap_or(0).saturating_add(head).saturating_add(32);
+        let bits = u64::from(format.sample_bits());
+        let row_bits = longest.saturating_mul(bits).saturating_add(pad_bits(bits));
+        let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
+        let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
+        let tables = memory_bytes(plan, format, inputs.len());
+        // A job has at least a spectrum, and 80 bytes.
+        let jobs = of_inputs(spectra.saturating_mul(80));
+        let fixed = ahead.saturating_add(held).saturating_add(tables);
+        let parts = [chunk::bytes(format, inputs, times), output_bytes, jobs, fixed];
+        let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
+        MemoryNeed {
+            input_bytes: of_inputs(row(times as u64)),
+            output_bytes,
+            workspace_bytes,
+            smallest_step_bytes: workspace_bytes,
+        }
+    }
+
+    /// Queues all work on another stream, which waits for what the one before was given.
+    pub fn set_stream(&mut self, stream: &Stream) -> Result<(), ChannelizerError> {
+        if !stream.device().is_same(&self.device) {
+            return Err(DeviceError::wrong_device(&self.device, stream.device()).into());
+        }
+        stream.wait_for(&self.stream)?;
+        self.uploader = Uploader::new(stream);
+        self.stream = stream.clone();
+        Ok(())
+    }
+
+    /// The stream that everything is queued on.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Bytes of held samples, of both buffers.
+    pub fn held_bytes(&self) -> u64 {
+        self.rows.iter().map(|rows| rows.bytes() as u64).sum()
+    }
+
+    /// Forgets all samples, and the frame that is not complete.
+    pub fn reset(&mut self) {
+        self.seam = self.seam.begin(0);
+        self.ahead = None;
+        // So that they are made anew with the next chunk.
+        self.row_bits = 0;
+        for rows in &mut self.rows {
+            // Nothing is asked of the driver for no bytes.
+            if let Ok(none) = Buffer::alloc(self.stream.device(), 0) {
+                *rows = none;
+            }
+        }
+    }
+
+    /// Copies a chunk to the device.
+    pub fn upload(&mut self, chunk: &dyn SampleChunk) -> Result<DeviceSamples<'static>, ChannelizerError> {
+        Ok(self.uploader.samples(chunk)?)
+    }
+
+    /// `Ok` if a chunk lies on this device and is of a format that the kernels read.
+    pub fn check(&self, samples: &DeviceSamples<'_>) -> Result<(), ChannelizerError> {
+        Numbers::of(samples.format())?;
+        samples.array().read_on(&self.stream)?;
+        Ok(())
+    }
+
+    /// Statistics of a chunk on the device, by its flags: sums in parts, for [`GpuEngine::statistics`].
+    pub fn queue_statistics(&mut self, samples: &DeviceSamples<'_>) -> Result<Buffer<u64>, ChannelizerError> {
+        let stream = &self.stream;
+        let rows = chunk::rows(samples, samples.array().read_on(stream)?)?;
+        let mut sums = self.pool.take(stream, SampleKernels::sums(rows.inputs, rows.times, rows.numbers))?;
+        let flags = match samples.presence() {
+            None => Buffer::alloc(&self.device, 0)?,
+            Some(presence) => {
+                let flags: Vec<u8> = presence.flags().iter().map(|&present| present.into()).collect();
+                let mut sent = self.pool.take(stream, flags.len())?;
+                sent.copy_from_slice(stream, &flags)?;
+                sent
+            }
+        };
+        let (blocks, length) = match samples.presence() {
+            None => (0, 1),
+            Some(presence) => (presence.flags().ncols(), presence.samples_per_block()),
+        };
+        let flags = Flags { flags: flags.view(), blocks, length };
+        self.samples.statistics(stream, rows, flags, sums.view_mut())?;
+        Ok(sums)
+    }
+
+    /// Statistics of sums in parts, when they are there.
+    pub fn statistics(
+        &self,
+        sums: &Buffer<u64>,
+        samples: &DeviceSamples<'_>,
+    ) -> Result<Vec<InputStatistics>, ChannelizerError> {
+        let (axes, numbers) = (chunk::axes(samples), Numbers::of(samples.format())?);
+        let sums = SampleKernels::total(&sums.to_vec(&self.stream)?, axes.inputs.len(), numbers);
+        let of = |(input, (sum_of_squares, clipped)): (usize, (f64, u64))| {
+            let samples = axes.presence.map_or(axes.times as u64, |presence| {
+                let (length, times) = (presence.samples_per_block(), axes.times);
+                let flags = presence.flags();
+                let blocks = flags.row(input).into_iter().enumerate().filter(|(_, present)| **present);
+                blocks.map(|(block, _)| length.min(times.saturating_sub(block.saturating_mul(length))) as u64).sum()
+            });
+            InputStatistics { samples, sum_of_squares, clipped }
+        };
+        Ok(sums.into_iter().enumerate().map(of).collect())
+    }
+
+    /// Takes what a chunk needs, or what is left of those before. What is held, and the frame that is not complete, stay as they are.
+    pub fn prepare(
+        &mut self,
+        work: &Work<'_>,
+        samples: Option<&DeviceSamples<'_>>,
+    ) -> Result<Prepared<Q>, ChannelizerError> {
+        let stream = &self.stream.clone();
+        let (timeline, advance) = (work.timeline, work.advance);
+        let (plan, inputs) = (&timeline.plan, timeline.inputs);
+        let chunk = chunk_rows(samples, advance);
+        let kernels = self.load(plan, advance.axes.format, work.settings)?;
+        let expected = timeline.spectra_after(advance, chunk.times);
+        let frames = Need::take(&self.pool, stream, work, self.ahead.as_ref(), expected)?;
+        let (given, next) = frames.orders(work, self.ahead.as_ref());
+
+        let most = |spectrum| kernels.spectra_of_job(spectrum);
+        let jobs = Jobs::new(work, &Places { chunk, given, next, most: &most });
+        let seam = if advance.anew { self.seam.begin(chunk.first) } else { self.seam.clone() };
+        let read: Vec<i64> = jobs.read(inputs.len()).into_iter().map(|end| chunk.first + end).collect();
+        let step = seam.step(chunk, &advance.keep, &read);
+        self.grow(stream, &seam, &step, chunk.sample_bits)?;
+        let (bits, row_bits) = (chunk.sample_bits, self.row_bits);
+        let mut jobs = jobs.place(|input, sample| seam.bit(input, chunk.first + sample, bits, row_bits));
+        let spans = step.spans(&seam, chunk, row_bits);
+
+        // One launch, unless frames that come next lie in another order than those that are complete.
+        let launches = if given.place() == next.place() || work.batch.frames == 0 {
+            vec![(0..jobs.len(), next.place())]
+        } else {
+            jobs.sort_by_key(|job| job.flags & NEXT);
+            let complete = jobs.partition_point(|job| job.flags & NEXT == 0);
+            vec![(0..complete, given.place()), (complete..jobs.len(), next.place())]
+        };
+        let rows = (spans.len(), spans.iter().map(|span| span.bits()).max().unwrap_or(0));
+        let bytes = tables::write(&mut self.tables, &self.device, &spans, &jobs)?;
+        let jobs = tables::SentJobs::take(stream, &self.pool, jobs.len())?;
+        Ok(Prepared { frames, step, jobs, launches, rows, bytes, kernels })
+    }
+
+    /// The kernels of a format, loaded unless they are there.
+    fn load(
+        &mut self,
+        plan: &Channelizer,
+        format: ChunkFormat,
+        settings: &Settings,
+    ) -> Result<Arc<Kernels>, ChannelizerError> {
+        let known = |loaded: &&Loaded| (loaded.format, loaded.generation) == (format, settings.generation);
+        if let Some(loaded) = self.loaded.as_ref().filter(known) {
+            return Ok(Arc::clone(&loaded.kernels));
+        }
+        let kernels = Arc::new(Kernels::load::<Q>(&self.device, plan, format, settings)?);
+        self.loaded = Some(Loaded { kernels: Arc::clone(&kernels), format, generation: settings.generation });
+        Ok(kernels)
+    }
+
+    /// Makes the rows of held samples longer if they have to be.
+    fn grow(&mut self, stream: &Stream, seam: &Seam, step: &Step, sample_bits: u64) -> Result<(), ChannelizerError> {
+        if step.row_bits <= self.row_bits {
+            return Ok(());
+        }
+        let row_bits = step.row_bits.next_multiple_of(ROW_BITS);
+        let words = seam.rows().saturating_mul((row_bits / 32) as usize).saturating_add(DeviceSamples::PADDING_WORDS);
+        let mut rows = [Buffer::zeroed(stream, words)?, Buffer::zeroed(stream, words)?];
+        if seam.samples() > 0 {
+            let spans = seam.moved(sample_bits, self.row_bits, row_bits);
+            let most = spans.iter().map(|span| span.bits()).max().unwrap_or(0);
+            let bytes = tables::write(&mut self.tables, &self.device, &spans, &[])?;
+            let tables = tables::written(&self.tables, bytes)?;
+            let (held, mut none) = ((self.rows[0].view_mut(), rows[0].view_mut()), Buffer::alloc(&self.device, 0)?);
+            let counts = self.no_counts.view_mut();
+            self.samples.begin(
+                stream,
+                self.nothing.view(),
+                held,
+                (spans.len(), most),
+                tables,
+                none.view_mut(),
+                counts,
+            )?;
+        }
+        (self.rows, self.row_bits) = (rows, row_bits);
+        Ok(())
+    }
+
+    /// Queues a chunk's spectra and takes the chunk in; without one, the spectra that are left. Gives the frames that are complete.
+    pub fn run(
+        &mut self,
+        prepared: Prepared<Q>,
+        work: &Work<'_>,
+        samples: Option<&DeviceSamples<'_>>,
+    ) -> Result<Option<Queued<Q>>, ChannelizerError> {
+        let stream = &self.stream.clone();
+        let Prepared { frames, step, mut jobs, launches, rows, bytes, kernels } = prepared;
+        let chunk = match samples {
+            None => self.nothing.view(),
+            Some(samples) => chunk::rows(samples, samples.array().read_on(stream)?)?.samples,
+        };
+        let mut frames = frames.begin(stream, work, self.ahead.take())?;
+
+        let [now, later] = &mut self.rows;
+        let tables = tables::written(&self.tables, bytes)?;
+        let zeros = frames.zeros().unwrap_or_else(|| self.no_counts.view_mut());
+        let held = (now.view_mut(), later.view_mut());
+        self.samples.begin(stream, chunk, held, rows, tables, jobs.0.view_mut(), zeros)?;
+        let none = || -> Result<Queued<Q>, ChannelizerError> {
+            Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
+        };
+        let (mut no_given, mut no_next) = (none()?, none()?);
+        for (part, place) in &launches {
+            let samples = Sources { chunk, held: now.view() };
+            let given = target(frames.given.as_mut().unwrap_or(&mut no_given));
+            let next = target(frames.next.as_mut().map_or(&mut no_next, Ahead::values));
+            let (jobs, dither) = (jobs.part(part)?, work.settings.dither);
+            kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })?;
+        }
+        self.rows.swap(0, 1);
+        self.seam = step.next;
+        self.ahead = frames.next;
+        if let Some(samples) = samples {
+            samples.array().reads_queued(stream)?;
+        }
+        Ok(frames.given)
+    }
+}
+
+/// Where a launch writes values and counts.
+fn target<Q: FrameSample>((values, saturated): &mut Queued<Q>) -> Target<'_, Q> {
+    Target { values: values.view_mut(), saturated: saturated.view_mut() }
+}

@@ -1,0 +1,147 @@
+//! The kernel of a plan and a format of samples: the fast one where there is one, else the general one.
+
+use fringes_backend::DeviceError;
+use fringes_gpu::{Device, GpuError, KernelElement, Stream};
+use fringes_types::{ChunkFormat, SampleFormat};
+use num_complex::Complex64;
+
+use super::Settings;
+use crate::internals::format::Numbers;
+use crate::internals::{
+    FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TwoPassKernels, one_pass, shape::SPECTRA,
+};
+use crate::{Channelizer, ChannelizerError};
+use fringes_cpu::f_engine::FrameSample;
+
+/// A plan's kernel on a device.
+#[derive(Debug)]
+pub(super) enum Kernels {
+    /// Of a number of channels, bits and taps of its own.
+    TwoPass(Box<TwoPassKernels>),
+    /// Of any.
+    OnePass(Box<OnePassKernels>),
+}
+
+/// Bits of integers that the fast kernels take.
+const FAST_BITS: [u32; 2] = [8, 10];
+
+/// Whether samples of a format may have a fast kernel.
+fn is_fast(numbers: Numbers) -> bool {
+    numbers.parts == 1 && !numbers.floats && !numbers.little_endian && FAST_BITS.contains(&numbers.bits)
+}
+
+/// `Ok` if there is a kernel for a plan and some format of samples.
+pub fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
+    match TwoPassKernels::memory_bytes(plan, 0) {
+        Some(_) => Ok(()),
+        None => one_pass::check(plan).map(|_| ()),
+    }
+}
+
+/// `Ok` if there is a kernel for a plan and a format of samples.
+pub fn check_format(plan: &Channelizer, format: ChunkFormat) -> Result<(), ChannelizerError> {
+    if is_fast(Numbers::of(format)?) { check(plan) } else { one_pass::check(plan).map(|_| ()) }
+}
+
+/// Spectra that are best taken together: what a job of the fast kernels has, if the plan may have one.
+pub fn spectra_together(plan: &Channelizer) -> usize {
+    TwoPassKernels::memory_bytes(plan, 0).map_or(1, |_| SPECTRA)
+}
+
+/// Most spectra of a job.
+pub(super) fn most_spectra(plan: &Channelizer, format: ChunkFormat) -> usize {
+    let fast = Numbers::of(format).is_ok_and(is_fast);
+    if fast && spectra_together(plan) > 1 { spectra_together(plan) } else { one_pass::most_spectra(plan) }
+}
+
+/// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken.
+pub(super) fn memory_bytes(plan: &Channelizer, format: ChunkFormat, inputs: usize) -> u64 {
+    let fast = Numbers::of(format).ok().filter(|&numbers| is_fast(numbers));
+    fast.and_then(|_| TwoPassKernels::memory_bytes(plan, inputs)).unwrap_or_else(|| {
+        let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
+        (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
+    })
+}
+
+impl Kernels {
+    /// Loads the kernel and sends its tables.
+    pub(super) fn load<Q: FrameSample>(
+        device: &Device,
+        plan: &Channelizer,
+        format: ChunkFormat,
+        settings: &Settings,
+    ) -> Result<Self, ChannelizerError> {
+        let inputs = settings.gains.nrows();
+        let gain = |input: usize, channel: usize| {
+            let place = channel.checked_sub(settings.channels.start);
+            let gain = place.and_then(|place| settings.gains.get((input, place)));
+            gain.map_or(Complex64::ONE, |gain| Complex64::new(gain.re.into(), gain.im.into()))
+        };
+        let numbers = Numbers::of(format)?;
+        let output = match Q::FORMAT {
+            SampleFormat::Int4 => Some(FrameFormat::Int4),
+            SampleFormat::Int8 => Some(FrameFormat::Int8),
+            SampleFormat::Int16 => None,
+            SampleFormat::Float16 => Some(FrameFormat::Float16),
+            SampleFormat::Float32 => Some(FrameFormat::Float32),
+        };
+        if let Some(output) = output.filter(|_| is_fast(numbers)) {
+            match TwoPassKernels::load(device, plan, numbers.bits, output, inputs, gain) {
+                Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
+                loaded => return Ok(Self::TwoPass(Box::new(loaded?))),
+            }
+        }
+        Ok(Self::OnePass(Box::new(OnePassKernels::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
+    }
+
+    /// Most spectra of a job that begins with a spectrum.
+    pub(super) fn spectra_of_job(&self, spectrum: u64) -> usize {
+        match self {
+            Self::TwoPass(kernels) => kernels.spectra_of_job(spectrum),
+            Self::OnePass(kernels) => kernels.spectra_of_job(),
+        }
+    }
+
+    /// Runs jobs.
+    pub(super) fn launch<Q: FrameSample>(
+        &self,
+        stream: &Stream,
+        samples: Sources<'_>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: Targets<'_, Q>,
+    ) -> Result<(), ChannelizerError> {
+        let dither = dither.filter(|_| Q::INTEGER);
+        match Q::FORMAT {
+            SampleFormat::Int4 => self.run(stream, samples, jobs, place, dither, cast::<_, u8>(out)?),
+            SampleFormat::Int8 | SampleFormat::Int16 => {
+                self.run(stream, samples, jobs, place, dither, cast::<_, u16>(out)?)
+            }
+            SampleFormat::Float16 => self.run(stream, samples, jobs, place, dither, cast::<_, u32>(out)?),
+            SampleFormat::Float32 => self.run(stream, samples, jobs, place, dither, cast::<_, [f32; 2]>(out)?),
+        }
+    }
+
+    fn run<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: Sources<'_>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: Targets<'_, T>,
+    ) -> Result<(), ChannelizerError> {
+        match self {
+            Self::TwoPass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
+            Self::OnePass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
+        }
+    }
+}
+
+/// Targets as the elements that a kernel writes.
+fn cast<Q: FrameSample, T: KernelElement>(out: Targets<'_, Q>) -> Result<Targets<'_, T>, GpuError> {
+    let Targets { given, next } = out;
+    let given = Target { values: given.values.cast()?, saturated: given.saturated };
+    Ok(Targets { given, next: Target { values: next.values.cast()?, saturated: next.saturated } })
+}

@@ -1,0 +1,31 @@
+//! The spectra of a stream: which of a chunk go where, and how a GPU makes them. The F-engine's frames, and a channelizer's voltages as frames of their own.
+//!
+//! ```text
+//! batch     which spectra of a chunk go into which frame     shared by all backends, as is the crate's timeline
+//! seam      which samples are held, and what moves           host arithmetic, tested without a GPU
+//! phases    phases of neighbouring spectra as lines          "
+//! order     where values lie                                 "
+//! jobs      a chunk's spectra as jobs of a launch            "
+//! tables    jobs and spans on their way to the device
+//! kernels   which kernel runs them
+//! frames    buffers of frames that are complete, and of those that come next
+//! engine    buffers and launches
+//! voltages  the same for a channelizer: voltages `[channel][time][input]` in place of frames
+//! ```
+
+pub mod batch;
+mod engine;
+mod frames;
+mod jobs;
+mod kernels;
+mod order;
+mod phases;
+mod seam;
+mod tables;
+pub(crate) mod voltages;
+
+pub use batch::{Batch, Part, Settings, Work};
+pub use engine::GpuEngine;
+pub use frames::Queued;
+pub use kernels::{check, check_format, spectra_together};
+pub use order::Order;

@@ -1,0 +1,67 @@
+//! Gains of channels and inputs.
+
+use ndarray::Array2;
+use num_complex::Complex;
+
+use crate::{Dimension, TypesError};
+
+/// Complex gains that scale voltages before they are rounded, finite by construction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gains(Kind);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Uniform(f32),
+    PerChannelInput(Array2<Complex<f32>>),
+}
+
+impl Gains {
+    /// One real gain for every channel and input.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] if it is NaN or infinite.
+    pub fn uniform(gain: f32) -> Result<Self, TypesError> {
+        if !gain.is_finite() {
+            return Err(not_finite(gain.to_string(), Vec::new()));
+        }
+        Ok(Self(Kind::Uniform(gain)))
+    }
+
+    /// A complex gain for each channel and input, `[channel][input]`.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] for a gain that is NaN or infinite.
+    pub fn per_channel_input(gains: Array2<Complex<f32>>) -> Result<Self, TypesError> {
+        match gains.indexed_iter().find(|(_, gain)| !gain.is_finite()) {
+            Some(((channel, input), gain)) => Err(not_finite(gain.to_string(), vec![channel, input])),
+            None => Ok(Self(Kind::PerChannelInput(gains))),
+        }
+    }
+
+    /// The gains as `[channel][input]`, if they fit.
+    ///
+    /// # Layout
+    /// That of the array that came, or standard layout.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if they are of other channels or inputs.
+    pub fn expand(&self, channels: usize, inputs: usize) -> Result<Array2<Complex<f32>>, TypesError> {
+        match &self.0 {
+            Kind::Uniform(gain) => Ok(Array2::from_elem((channels, inputs), Complex::new(*gain, 0.0))),
+            Kind::PerChannelInput(gains) => {
+                for (dimension, expected, actual) in
+                    [(Dimension::Channel, channels, gains.nrows()), (Dimension::Input, inputs, gains.ncols())]
+                {
+                    if expected != actual {
+                        return Err(TypesError::Dimension { array: "gains", dimension, expected, actual });
+                    }
+                }
+                Ok(gains.clone())
+            }
+        }
+    }
+}
+
+fn not_finite(actual: String, index: Vec<usize>) -> TypesError {
+    TypesError::NotFinite { quantity: "gain", actual, index }
+}
