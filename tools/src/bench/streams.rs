@@ -1,0 +1,188 @@
+//! F-engine and instrument through the public streams, on chunks in device memory: what a user calls, beside the kernels alone.
+//!
+//! ```text
+//! DeviceSamples ── FEngine::push ──> DeviceFrames ── Integrator::push ──> dumps on the device
+//! ```
+//!
+//! Everything is queued on one stream and nothing waits. Chunks follow each other without a gap, so that each push has a seam: samples held of
+//! the chunk before, and a frame that the chunk before began.
+
+use fringes::correlator::{DumpSchedule, Integrator};
+use fringes::delay::{DelayModel, DelaySegment};
+use fringes::types::ChunkFormat;
+use fringes::{Backend, Channelizer, Complex, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, Gains, Inputs};
+use fringes_gpu::Buffer;
+use ndarray::Array2;
+
+use crate::bench::ceilings::Ceilings;
+use crate::bench::instrument::{self, RATE_HZ};
+use crate::bench::random::Source;
+use crate::bench::timing::{Bench, Measured};
+use crate::end::End;
+use crate::gpu_report::params;
+
+/// Samples of an input of a chunk of the F-engine alone, as its kernels alone have.
+const SAMPLES: usize = 1 << 26;
+/// Bits of a sample.
+const BITS: u32 = 10;
+const TAPS: usize = 16;
+/// Spectra of a frame.
+const FRAME: usize = 256;
+/// Key of the dither.
+const SEED: u64 = 20261123;
+/// Channels of the F-engine alone.
+const CHANNELS: [usize; 3] = [1024, 4096, 32768];
+/// Antennas of the instrument.
+const ANTENNAS: [usize; 4] = [16, 32, 47, 64];
+/// Chunks of a dump of the instrument.
+const CHUNKS_OF_DUMP: u64 = 8;
+
+pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
+    if bench.wants("f_engine_stream") && bench.fits("chunks of samples", 2 << 30)? {
+        for channels in CHANNELS {
+            for rows in [false, true] {
+                f_engine(bench, ceilings, channels, rows)?;
+            }
+        }
+    }
+    if bench.wants("instrument_stream") {
+        for antennas in ANTENNAS {
+            let inputs = 2 * antennas;
+            let (samples, values) = (2 * instrument::CHANNELS * instrument::SPECTRA, instrument::CHANNELS);
+            // Samples, frames of some chunks under way, sums and a dump.
+            let sums = instrument::CHANNELS * inputs * (inputs + 1) / 2 * 16;
+            let bytes = inputs * samples * BITS as usize / 8 + 6 * values * instrument::SPECTRA * inputs * 2 + 3 * sums;
+            if bench.fits(&format!("instrument by streams, {antennas} antennas"), bytes)? {
+                instrument_of(bench, antennas)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An F-engine of 10 bits with dither, gains and steady delays that are no whole samples.
+pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder, End> {
+    let plan = Channelizer::real(channels).taps(TAPS).build().map_err(End::failed)?;
+    let gain = |(channel, input): (usize, usize)| {
+        Complex::from_polar(0.07 + 0.01 * (channel % 7) as f32, (channel % 11 + input) as f32)
+    };
+    let gains = Gains::per_channel_input(Array2::from_shape_fn((channels, inputs.len()), gain));
+    let delay = |input: usize| {
+        let segment = DelaySegment::new(0, vec![-37.3 + 0.7 * input as f64]).with_phase(0.11 * input as f64, 0.0);
+        DelayModel::from_segment(segment).map_err(End::failed)
+    };
+    let delays = (0..inputs.len()).map(delay).collect::<Result<_, _>>()?;
+    let builder = FEngine::builder(plan, inputs).spectra_per_frame(FRAME).dither(SEED).delays(delays);
+    Ok(builder.gains(gains.map_err(End::failed)?))
+}
+
+/// Random packed samples on the device, which every chunk has.
+struct Chunk {
+    words: Buffer<u32>,
+    row_bytes: usize,
+    times: usize,
+    inputs: Inputs,
+}
+
+impl Chunk {
+    fn new(bench: &Bench, inputs: Inputs, times: usize) -> Result<Self, End> {
+        let row_bytes = (times * BITS as usize).div_ceil(8).next_multiple_of(16);
+        let words = row_bytes * inputs.len() / 4 + DeviceSamples::PADDING_WORDS;
+        let mut buffer = Buffer::<u32>::alloc(&bench.device, words)?;
+        Source::bytes(&bench.stream)?.fill(&bench.stream, &mut buffer.view_mut().cast::<u8>()?)?;
+        Ok(Self { words: buffer, row_bytes, times, inputs })
+    }
+
+    /// The chunk that begins with a sample.
+    fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
+        let (array, format) = (DeviceArray::from(self.words.view()), ChunkFormat::Packed { bits: BITS });
+        let samples = DeviceSamples::new(array, self.row_bytes, format, self.times, self.inputs);
+        let samples = samples.map_err(End::failed)?.with_first_sample(first_sample);
+        samples.with_sample_rate(RATE_HZ).map_err(End::failed)
+    }
+}
+
+/// The F-engine alone, both polarisations of an antenna.
+fn f_engine(bench: &mut Bench, ceilings: &Ceilings, channels: usize, rows: bool) -> Result<(), End> {
+    let inputs = Inputs::new(1, 2).map_err(End::failed)?;
+    let chunk = Chunk::new(bench, inputs, SAMPLES)?;
+    let backend = Backend::on(bench.device.clone());
+    let builder = builder(channels, inputs)?;
+    let mut next = 0;
+    let (variant, timing) = if rows {
+        let engine = builder.build_rows::<Complex<i8>>(&backend).map_err(End::failed)?;
+        let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
+        let timing = bench.time(|_| {
+            let samples = chunk.at(next)?;
+            next += SAMPLES as u64;
+            engine.push(&samples).map(drop).map_err(End::failed)
+        })?;
+        ("FEngine::push, rows", timing)
+    } else {
+        let engine = builder.build::<Complex<i8>>(&backend).map_err(End::failed)?;
+        let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
+        let timing = bench.time(|_| {
+            let samples = chunk.at(next)?;
+            next += SAMPLES as u64;
+            engine.push(&samples).map(drop).map_err(End::failed)
+        })?;
+        ("FEngine::push, heaps", timing)
+    };
+    let work = (SAMPLES * inputs.len()) as f64;
+    bench.add(Measured {
+        kernel: "f_engine_stream",
+        variant: format!("{variant}, {BITS} bits to 8, dither, {TAPS} taps"),
+        params: params([("channels", channels), ("samples", SAMPLES), ("inputs", inputs.len())]),
+        timing,
+        work,
+        unit: "Gsamples/s",
+        bound: Some(ceilings.bytes(work * (f64::from(BITS) / 8.0 + 2.0))),
+        check: "not compared in this run: validate's f_engine_device compares such frames".into(),
+    });
+    Ok(())
+}
+
+/// F-engine and integrator: antennas of two polarisations, chunks as those of the kernels alone.
+fn instrument_of(bench: &mut Bench, antennas: usize) -> Result<(), End> {
+    let (channels, spectra) = (instrument::CHANNELS, instrument::SPECTRA);
+    let inputs = Inputs::new(antennas, 2).map_err(End::failed)?;
+    let (stride, times) = (2 * channels, 2 * channels * spectra);
+    let chunk = Chunk::new(bench, inputs, times)?;
+    let (backend, stream) = (Backend::on(bench.device.clone()), bench.stream.clone());
+    let engine = builder(channels, inputs)?.build_rows::<Complex<i8>>(&backend).map_err(End::failed)?;
+    let mut engine = engine.on(&stream).map_err(End::failed)?;
+    let heaps = CHUNKS_OF_DUMP * (spectra / FRAME) as u64;
+    let schedule = DumpSchedule::new(stride as u64, FRAME as u64, heaps).map_err(End::failed)?;
+    let integrator = Integrator::<Complex<i8>>::new(&backend, schedule, inputs, channels).map_err(End::failed)?;
+    let mut integrator = integrator.on(&stream).map_err(End::failed)?.dumps_on_device().map_err(End::failed)?;
+    let (mut next, mut dumps, mut spectra_of_dumps) = (0, 0, 0);
+    // Whole dumps: a run is as many chunks as one has.
+    let timing = bench.time(|_| {
+        for _ in 0..CHUNKS_OF_DUMP {
+            let samples = chunk.at(next)?;
+            next += times as u64;
+            for frames in engine.push(&samples).map_err(End::failed)?.frames {
+                for dump in integrator.push(&frames.voltages).map_err(End::failed)? {
+                    dumps += 1;
+                    spectra_of_dumps = dump.times();
+                }
+            }
+        }
+        Ok::<_, End>(())
+    })?;
+    if dumps < 10 || spectra_of_dumps != CHUNKS_OF_DUMP * spectra as u64 {
+        return Err(End::failed(format!("instrument by streams: {dumps} dumps of {spectra_of_dumps} spectra")));
+    }
+    let dump_ms = 1e3 * CHUNKS_OF_DUMP as f64 * times as f64 / RATE_HZ;
+    bench.add(Measured {
+        kernel: "instrument_stream",
+        variant: format!("FEngine, Integrator, a dump each {dump_ms:.1} ms on the device"),
+        params: params([("antennas", antennas), ("channels", channels), ("spectra", spectra)]),
+        timing,
+        work: 1e6 * antennas as f64 * dump_ms,
+        unit: "antennas",
+        bound: None,
+        check: "the number of dumps and their spectra; values not compared in this run".into(),
+    });
+    Ok(())
+}

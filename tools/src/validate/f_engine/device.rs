@@ -1,0 +1,92 @@
+//! Chunks in device memory to frames there, on one stream and without waiting; several F-engines of one chunk.
+
+use fringes::{Backend, Complex, DeviceArray, DeviceSamples, Frames, Heaps, Rows, SampleChunk};
+use fringes_gpu::Buffer;
+
+use super::case::{Case, Fault, packed};
+use super::{NAMES, moving};
+use crate::end::End;
+use crate::gpu_report::params;
+use crate::validate::session::{Outcome, Session};
+
+pub(super) fn validate(session: &mut Session) -> Result<(), End> {
+    let sizes: &[(usize, usize)] =
+        if session.quick { &[(64, 4), (256, 16)] } else { &[(64, 4), (256, 16), (4096, 16), (1536, 8)] };
+    for &(channels, taps) in sizes {
+        let case = Case {
+            inputs: (2, 2),
+            spectra: 150,
+            spectra_per_frame: 64,
+            delays: moving(channels),
+            ..Case::new(channels, packed(10), taps)
+        };
+        let sizes = params([("channels", channels), ("taps", taps), ("inputs", 4), ("spectra", case.spectra)]);
+        session.case(NAMES[2], "10 bits, i8, ranges, rows", sizes, |session| {
+            let verdict = run(session, &case).map_err(|fault| fault.to_string());
+            let against = "the same F-engines on chunks in host memory";
+            Ok(Outcome { time_ms: 0.0, value: 0.0, unit: "", against, verdict })
+        })?;
+    }
+    Ok(())
+}
+
+/// F-engines of other ranges of channels take the same chunks from device memory; one gives rows.
+fn run(session: &Session, case: &Case) -> Result<(), Fault> {
+    let (backend, stream) = (Backend::on(session.device.clone()), &session.stream);
+    let samples = case.samples()?;
+    let cuts = case.cuts(&[samples.ncols() / 3 + 1, 333])?;
+    let cases = [case.clone(), Case { range: 7..case.channels / 2, ..case.clone() }];
+    let mut engines = Vec::new();
+    for case in &cases {
+        engines.push((case.builder()?.build::<Complex<i8>>(&backend)?.on(stream)?, Vec::new()));
+    }
+    let (mut to_rows, mut rows) = (case.builder()?.build_rows::<Complex<i8>>(&backend)?.on(stream)?, Vec::new());
+    for &(from, to) in &cuts {
+        let chunk = case.chunk(&samples, from, to)?;
+        // Rows begin at bytes of any number.
+        let (words, row_bytes) = sample_rows(&*chunk)?;
+        let words = Buffer::from_slice(stream, &words)?;
+        let array = DeviceArray::from(words.view());
+        let device = DeviceSamples::new(array, row_bytes, chunk.format(), chunk.times(), chunk.inputs())?
+            .with_first_sample(chunk.first_sample());
+        for (engine, frames) in &mut engines {
+            frames.extend(engine.push(&device)?.frames);
+        }
+        rows.extend(to_rows.push(&device)?.frames);
+        stream.synchronize()?;
+    }
+    for ((mut engine, mut queued), case) in engines.into_iter().zip(&cases) {
+        queued.extend(engine.flush_on_device()?);
+        let found: Result<Vec<Frames<Heaps<_>>>, _> = queued.iter().map(|frames| frames.to_host()).collect();
+        let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?.frames;
+        if found? != expected {
+            return Err(format!("frames of channels {:?} differ", case.range).into());
+        }
+    }
+    rows.extend(to_rows.flush_on_device()?);
+    let found: Result<Vec<Frames<Rows<_>>>, _> = rows.iter().map(|frames| frames.to_host()).collect();
+    let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?.frames;
+    let same = |(found, expected): (&Frames<Rows<_>>, &Frames<Heaps<_>>)| {
+        let (rows, heaps) = (found.voltages.to_voltages(), expected.voltages.to_voltages());
+        rows.data() == heaps.data()
+            && (rows.clock(), rows.frequencies()) == (heaps.clock(), heaps.frequencies())
+            && (&found.spectra_present, &found.saturated) == (&expected.spectra_present, &expected.saturated)
+    };
+    let found = found?;
+    if found.len() != expected.len() || !found.iter().zip(&expected).all(same) {
+        return Err("rows differ from heaps".into());
+    }
+    Ok(())
+}
+
+/// Rows of a chunk, a byte more than they need apart, and words behind them.
+pub(crate) fn sample_rows(chunk: &dyn SampleChunk) -> Result<(Vec<u32>, usize), Fault> {
+    let fringes::types::SampleView::Packed { bytes, .. } = chunk.view() else { return Err("packed samples".into()) };
+    let row_bytes = bytes.ncols() + 1;
+    let mut all = vec![0x5au8; ((row_bytes * bytes.nrows()).div_ceil(4) + DeviceSamples::PADDING_WORDS) * 4];
+    for (row, to) in bytes.rows().into_iter().zip(all.chunks_mut(row_bytes)) {
+        row.iter().zip(to).for_each(|(byte, to)| *to = *byte);
+    }
+    let words = all.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    Ok((words.collect(), row_bytes))
+}
