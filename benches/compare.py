@@ -1,7 +1,7 @@
 """The four operations against numpy and scipy, side by side in one run.
 
-    cargo build --release --example bench_cpu
-    python benches/compare.py --bench target/release/examples/bench_cpu --json out.json
+    cargo build --release -p fringes-tools
+    python benches/compare.py --bench target/release/fringes-tools --json out.json
 
 Both sides work on the same sizes, on the same processors, in turn: one repetition of ours, one of each way of doing it
 with numpy or scipy, and so on; the medians are compared. Before every timed call goes one that is not timed, on both
@@ -23,7 +23,7 @@ import sys
 import time
 
 PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-PARSER.add_argument("--bench", default="target/release/examples/bench_cpu", help="the example bench_cpu, built")
+PARSER.add_argument("--bench", default="target/release/fringes-tools", help="the tools, built")
 PARSER.add_argument("--threads", type=int, default=2, help="processors that both sides may use")
 PARSER.add_argument("--repetitions", type=int, default=11)
 PARSER.add_argument("--only", help="one of correlate, channelize, down-convert, beamform")
@@ -129,11 +129,11 @@ def beamform():
 
 
 class Ours:
-    """The example bench_cpu, waiting for a line to run its operation once."""
+    """The tool bench-cpu, waiting for a line to run its operation once."""
 
     def __init__(self, case, sizes):
         options = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
-        command = [ARGUMENTS.bench, case, *options]
+        command = [ARGUMENTS.bench, "bench-cpu", case, *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.about = self.answer()
 
@@ -154,7 +154,7 @@ class Ours:
 
 
 def timed(way):
-    way()  # warms up caches, clocks and memory, as bench_cpu does
+    way()  # warms up caches, clocks and memory, as bench-cpu does
     start = time.perf_counter()
     result = way()
     seconds = time.perf_counter() - start

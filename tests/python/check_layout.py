@@ -1,7 +1,7 @@
 """Compares the layout algebra with Triton's LinearLayout, CuTe's pycute and tables that numpy builds from definitions.
 
-    python check_layout.py target/debug/examples/dump_layouts
-    python check_layout.py --self-test target/debug/examples/dump_layouts
+    python check_layout.py target/debug/fringes-tools
+    python check_layout.py --self-test target/debug/fringes-tools
 
 Runs the example, whose JSON holds layouts and what the library made of them, and works everything out again:
 
@@ -513,7 +513,7 @@ def main():
     arguments = sys.argv[1:]
     only_self_test = "--self-test" in arguments
     (program,) = [argument for argument in arguments if argument != "--self-test"]
-    done = subprocess.run([program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program, "dump-layouts"], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         sys.exit(f"{program}: exit status {done.returncode}: {done.stderr.strip()}")
     data = json.loads(done.stdout)

@@ -1,8 +1,8 @@
 """Checks the readers of recordings against the `baseband` package, sample by sample.
 
-Usage: python check_readers.py PATH_TO_dump_samples
+Usage: python check_readers.py PATH_TO_fringes-tools
 
-`dump_samples` is the example of that name, built (`cargo build --release --example dump_samples`). The files are those
+The tools must be built (`cargo build --release -p fringes-tools`). The files are those
 that come with `baseband` and files that this script writes, with `baseband` or, for bit depths that it cannot write, with
 numpy. One line is printed for each; the exit status is 1 if one differs.
 
@@ -38,7 +38,7 @@ START = Time("2020-03-04T05:06:07", scale="utc", precision=9)
 def ours(program, files, directory, *arguments):
     """Our samples [channel][input][time], presence [input][time] and what the recording says about itself."""
     output, presence = directory / "ours.npy", directory / "presence.npy"
-    command = [program, *map(str, files), "--output", str(output), "--presence", str(presence), *arguments]
+    command = [program, "dump-samples", *map(str, files), "--output", str(output), "--presence", str(presence), *arguments]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip())
@@ -360,7 +360,7 @@ def check_written_others(program, directory):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("usage: python check_readers.py PATH_TO_dump_samples")
+        sys.exit("usage: python check_readers.py PATH_TO_fringes-tools")
     program = str(pathlib.Path(sys.argv[1]).resolve())
     failed = 0
     with tempfile.TemporaryDirectory() as directory:

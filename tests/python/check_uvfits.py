@@ -1,6 +1,6 @@
 """Opens UVFITS files with pyuvdata, and finds the numbers that were written.
 
-    cargo run --example write_uvfits -- --out simulated
+    cargo run -p fringes-tools -- write-uvfits --out simulated
     python check_uvfits.py simulated                        # a folder, or files
 
 Each NAME.uvfits is compared with the NAME.npz beside it: visibilities, weights, flags, frequencies, times; and its

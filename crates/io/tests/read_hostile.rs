@@ -1,5 +1,6 @@
 //! Files that are cut short or damaged give errors: no panic, and no more memory than the file warrants.
 
+#[path = "it/read_support/mod.rs"]
 mod read_support;
 
 use std::alloc::{GlobalAlloc, Layout, System};

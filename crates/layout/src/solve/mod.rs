@@ -43,7 +43,7 @@
 //! | 512 -> 1024 | 4 + 5 | 48 | 96 | 0 | 0 | 101.76 | 80 | r t t | t t t |
 //! | 1024 -> 1024 | 5 + 5 | 64 | 96 | 0 | 0 | 126.72 | 96 | r t t | t t t |
 //!
-//! Factors are the input bits that each sums; registers those of matrices and phases. Each cost is equal to its bound. `cargo run --release --example layout -- --transform 256,512 --ends memory` prints a line.
+//! Factors are the input bits that each sums; registers those of matrices and phases. Each cost is equal to its bound. `cargo run --release -p fringes-tools -- layout --transform 256,512 --ends memory` prints a line.
 //!
 //! # Costs
 //! The sum over all instructions of the SM-cycles in a [cost table](crate::plan::Costs). [`Totals`] has the sums for each pipe, and the issue

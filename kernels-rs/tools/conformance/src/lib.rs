@@ -3,7 +3,7 @@
 //! Kernels that show whether every intrinsic of `fringes-device` means the same on a GPU as in the emulator.
 //!
 //! A [`Case`] is one kernel from words to words, with what it needs to be run: launch, inputs, and how outputs are
-//! compared. The kernels are compiled twice, to PTX (`ptx/`) and for the host. `examples/conformance.rs` runs both on
+//! compared. The kernels are compiled twice, to PTX (`ptx/`) and for the host. `tools/src/conformance` runs both on
 //! the same inputs, many rounds of random words mixed with edge values, and compares. The tests of this crate run every
 //! case in the emulator, and check that every intrinsic has a case.
 //!

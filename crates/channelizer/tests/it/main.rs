@@ -1,0 +1,7 @@
+//! The integration tests of `fringes-channelizer`, one program.
+
+mod channelize;
+mod channelize_stream;
+mod delayed;
+mod down_convert;
+mod quantise;

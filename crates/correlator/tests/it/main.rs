@@ -1,0 +1,9 @@
+//! The integration tests of `fringes-correlator`, one program.
+
+mod correlate;
+mod heaps;
+mod integrate;
+mod layout;
+mod lengths;
+mod manual;
+mod rows;

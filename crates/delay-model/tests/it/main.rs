@@ -1,0 +1,5 @@
+//! The integration tests of `fringes-delay-model`, one program.
+
+mod models;
+mod sky;
+mod tracks;

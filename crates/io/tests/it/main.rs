@@ -1,0 +1,9 @@
+//! The integration tests of `fringes-io`, one program.
+
+mod read_dada;
+mod read_guppi;
+mod read_support;
+mod read_vdif;
+mod write_npy;
+mod write_npz;
+mod write_uvfits;

@@ -1,0 +1,5 @@
+//! The integration tests of `fringes-kernels-delay`, one program.
+
+mod common;
+mod rotate;
+mod shift;

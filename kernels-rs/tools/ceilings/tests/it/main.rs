@@ -1,0 +1,4 @@
+//! The integration tests of `fringes-kernels-tools-ceilings`, one program.
+
+mod emulated;
+mod rates;
