@@ -33,12 +33,21 @@ enum Task {
         /// List the steps and stop.
         #[arg(long)]
         list: bool,
+        /// Build and assemble every kernel anew, also what hashes prove: what a release runs.
+        #[arg(long)]
+        full: bool,
         /// Python with tests/python/requirements.txt installed, for the cross-checks.
         #[arg(long, env = "FRINGES_PYTHON", default_value = ".venv/bin/python")]
         python: PathBuf,
     },
     /// House rules that no compiler checks.
     Tidy,
+    /// Writes docs/api, the listings of public items, from the pages of `cargo doc --workspace --no-deps`.
+    Api {
+        /// Only compare; fail if a listing is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
     Kernels(kernels::Options),
     /// Writes kernels-rs/tools/conversions/src/generated.rs from the list of conversions.
@@ -70,7 +79,8 @@ fn main() -> ExitCode {
             ci::list();
             Ok(())
         }
-        Task::Ci { only, python, .. } => ci::run(root, &only, &python),
+        Task::Ci { only, python, full, .. } => ci::run(root, &only, &python, full),
+        Task::Api { check } => ci::api(root, check),
         Task::Tidy => tidy::run(root),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),

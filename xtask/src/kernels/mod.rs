@@ -43,8 +43,8 @@ pub(crate) struct Options {
 
 impl Options {
     /// The options of the step in CI.
-    pub(crate) fn for_ci() -> Self {
-        Self { check: true, ..Self::default() }
+    pub(crate) fn for_ci(full: bool) -> Self {
+        Self { check: true, full, ..Self::default() }
     }
 }
 

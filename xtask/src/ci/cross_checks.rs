@@ -1,0 +1,54 @@
+//! Checks of what our programs give against Python packages.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::package::remove;
+use super::runner::Runner;
+
+/// Builds the programs that the checks run.
+pub(crate) fn build(runner: &Runner) -> Result<(), String> {
+    runner.cargo(&["build", "--quiet", "--package", "fringes-examples", "--examples"], &[])?;
+    runner.cargo(&["build", "--quiet", "--package", "fringes-tools"], &[])
+}
+
+/// The folder of built examples.
+pub(crate) fn examples(runner: &Runner) -> PathBuf {
+    runner.target().join("debug").join("examples")
+}
+
+/// The built tools.
+pub(crate) fn tools(runner: &Runner) -> PathBuf {
+    runner.target().join("debug").join("fringes-tools")
+}
+
+/// Runs a script of tests/python with one argument.
+pub(crate) fn script(runner: &Runner, name: &str, argument: &Path) -> Result<(), String> {
+    if !argument.exists() {
+        return Err(format!("{} is not there; run the step `programs` first", argument.display()));
+    }
+    runner.python(&Path::new("tests").join("python").join(name), argument)
+}
+
+/// Writes simulated UVFITS files of several shapes and lets pyuvdata read them.
+pub(crate) fn uvfits(runner: &Runner) -> Result<(), String> {
+    let folder = runner.target().join("cross-checks").join("uvfits");
+    remove(&folder)?;
+    let shapes: [(&str, &[&str]); 3] = [
+        ("seven", &[]),
+        ("one-pol", &["--antennas", "5", "--pols", "1", "--channels", "1"]),
+        ("many", &["--antennas", "300", "--channels", "2", "--integrations", "2"]),
+    ];
+    for (name, arguments) in shapes {
+        let folder = folder.join(name);
+        let mut command = Command::new(tools(runner));
+        command.arg("write-uvfits").arg("--out").arg(&folder).args(arguments);
+        runner.command(&mut command, &format!("fringes-tools write-uvfits {}", arguments.join(" ")))?;
+        script(runner, "check_uvfits.py", &folder)?;
+    }
+    let folder = folder.join("fx");
+    let mut command = Command::new(examples(runner).join("fx"));
+    command.args(["--duration", "0.2", "--json", "--out"]).arg(&folder);
+    runner.command(&mut command, "fx --duration 0.2")?;
+    script(runner, "check_uvfits.py", &folder)
+}
