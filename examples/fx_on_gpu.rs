@@ -5,7 +5,11 @@
 //!                                        └──────────── device memory, one stream ────────┘
 //! ```
 //!
-//! `cargo run --release --example fx_on_gpu` takes the best GPU, or the CPU where there is none; `-- cpu` takes the CPU.
+//! `cargo run --release --example fx_on_gpu` takes the best GPU, or the CPU where there is none; `-- --backend cpu` takes the CPU.
+
+mod common;
+
+use std::process::ExitCode;
 
 use fringes::correlator::{DumpSchedule, Integrator};
 use fringes::ndarray::Array2;
@@ -18,16 +22,27 @@ const SAMPLES: usize = 1 << 20; // of a chunk
 const CHUNKS: u64 = 8;
 const RATE_HZ: f64 = 1712e6;
 
-fn main() -> Result<(), Error> {
-    let backend = if std::env::args().any(|argument| argument == "cpu") { Backend::cpu() } else { Backend::auto() };
+/// F-engine to X-engine to dumps of noise that four antennas share, on a GPU or on the CPU.
+#[derive(clap::Parser)]
+struct Arguments {
+    #[command(flatten)]
+    backend: common::BackendArguments,
+}
+
+fn main() -> ExitCode {
+    let run = |arguments: &Arguments| Ok(instrument(&arguments.backend.open()?)?);
+    common::exit(run(&common::arguments()))
+}
+
+fn instrument(backend: &Backend) -> Result<(), Error> {
     let inputs = Inputs::new(4, 2)?;
 
     // 10-bit samples become 8-bit voltages in frames of 256 spectra; 8 frames are a dump.
     let plan = Channelizer::real(CHANNELS).taps(16).build()?;
     let schedule = DumpSchedule::new(plan.stride() as u64, 256, 8)?;
     let builder = FEngine::builder(plan, inputs).gains(Gains::uniform(0.25)?).dither(1);
-    let mut f_engine = builder.build_rows::<Complex<i8>>(&backend)?;
-    let integrator = Integrator::<Complex<i8>>::new(&backend, schedule, inputs, CHANNELS)?;
+    let mut f_engine = builder.build_rows::<Complex<i8>>(backend)?;
+    let integrator = Integrator::<Complex<i8>>::new(backend, schedule, inputs, CHANNELS)?;
 
     let mut dumps: Vec<Visibilities<Complex<i64>>> = Vec::new();
     match backend.device() {

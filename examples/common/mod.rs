@@ -87,15 +87,11 @@ impl BackendArguments {
 
 /// `inputs` inputs as antennas of `pols` polarisations.
 pub(crate) fn inputs(path: &Path, inputs: usize, pols: usize) -> Result<Inputs, Failure> {
-    let antennas = inputs.checked_div(pols).unwrap_or(0);
-    let array = Inputs::new(antennas, pols.max(1)).map_err(|error| failure(path.display(), error))?;
-    if array.len() != inputs {
-        return Err(failure(
-            path.display(),
-            format!("{inputs} inputs are no whole number of antennas of {pols} polarisations"),
-        ));
+    if inputs.checked_rem(pols) != Some(0) {
+        let what = format!("{inputs} inputs are no whole number of antennas of {pols} polarisations");
+        return Err(failure(path.display(), what));
     }
-    Ok(array)
+    Inputs::new(inputs / pols, pols).map_err(|error| failure(path.display(), error))
 }
 
 /// The element type and shape of a file's array, and the error that it is not what was `expected`, in words.
@@ -161,13 +157,29 @@ pub(crate) fn read_weights(path: &Path) -> Result<Array3<Complex<f32>>, Failure>
     if name == "c8" && shape.len() == 3 { Ok(read_npy(path)?) } else { Err(unexpected) }
 }
 
+/// Reads samples of an ADC, `int16 [input][time]`, of antennas with `pols` polarisations.
+pub(crate) fn read_adc(path: &Path, pols: usize) -> Result<Samples<i16>, Failure> {
+    let (name, shape, unexpected) = look(path, "int16 [input][time]")?;
+    if name != "i2" || shape.len() != 2 {
+        return Err(unexpected);
+    }
+    let data: Array2<i16> = read_npy(path)?;
+    let inputs = inputs(path, data.nrows(), pols)?;
+    Samples::new(data, inputs).map_err(|error| failure(path.display(), error))
+}
+
 /// Reads a filter, `float32` or `float64` `[tap]`.
 pub(crate) fn read_filter(path: &Path) -> Result<Vec<f64>, Failure> {
-    let (name, shape, unexpected) = look(path, "float32 or float64 [tap]")?;
-    let filter: Array1<f64> = match (name.as_str(), shape.len()) {
+    read_vector(path, "float32 or float64 [tap]")
+}
+
+/// Reads numbers, `float32` or `float64`, with one dimension; `expected` names what they are.
+pub(crate) fn read_vector(path: &Path, expected: &str) -> Result<Vec<f64>, Failure> {
+    let (name, shape, unexpected) = look(path, expected)?;
+    let vector: Array1<f64> = match (name.as_str(), shape.len()) {
         ("f4", 1) => read_npy::<f32, Ix1>(path)?.mapv(f64::from),
         ("f8", 1) => read_npy(path)?,
         _ => return Err(unexpected),
     };
-    Ok(filter.to_vec())
+    Ok(vector.to_vec())
 }

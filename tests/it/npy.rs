@@ -206,3 +206,42 @@ fn a_file_cut_at_any_byte_is_refused() {
         assert!(text.contains("cut.npy"), "{text}");
     }
 }
+
+#[test]
+fn the_f_engine_finds_a_tone_and_takes_delays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (channels, spectra, tone) = (16, 8, 5);
+    let step = 2 * channels;
+    // The second antenna hears the tone a quarter of its period later, and is advanced by as much.
+    let period = step as f64 / tone as f64;
+    let phase = |time: f64| 2.0 * std::f64::consts::PI * time / period;
+    let x = Array2::from_shape_fn((2, 40 * step), |(input, time)| {
+        (1000.0 * phase(time as f64 - input as f64 * period / 4.0).cos()).round() as i16
+    });
+    write_npy(&folder.path().join("x.npy"), &x).unwrap();
+    write_npy(&folder.path().join("d.npy"), &Array1::from(vec![period / 4.0, 0.0])).unwrap();
+    // A tone of amplitude 1000 becomes half of it times the sum of the weights, and that 100; each part is rounded.
+    let weights = fringes_reference::window::pfb_weights(fringes_reference::window::Window::Hann, 4, step, 1.0);
+    let gain = (100.0 / (500.0 * weights.iter().sum::<f64>())).to_string();
+    let arguments = ["--input", "x.npy", "--channels", "16", "--taps", "4", "--spectra", "8", "--gain", &gain];
+    let frames = |more: &[&str]| -> ndarray::Array<i8, ndarray::Ix6> {
+        result("f_engine_npy", folder.path(), &[&arguments, more].concat())
+    };
+    let value = |data: &ndarray::Array<i8, ndarray::Ix6>, antenna, channel| {
+        let at = |part| f64::from(data[(1, antenna, channel, 3, 0, part)]);
+        Complex64::new(at(0), at(1))
+    };
+    let plain = frames(&[]);
+    assert_eq!(&plain.shape()[1..], [2, channels, spectra, 1, 2]);
+    let [first, second] = [0, 1].map(|antenna| value(&plain, antenna, tone));
+    assert!((first.norm() - 100.0).abs() < 2.0, "{first}");
+    assert!((second / first - Complex64::new(0.0, -1.0)).norm() < 0.02, "{first} {second}");
+    assert!(value(&plain, 0, tone + 4).norm() < 2.0);
+    let delayed = frames(&["--delays", "d.npy"]);
+    let [first, second] = [0, 1].map(|antenna| value(&delayed, antenna, tone));
+    assert!((second / first - 1.0).norm() < 0.02, "{first} {second}");
+    let line = refusal("f_engine_npy", folder.path(), &["--input", "d.npy", "--channels", "16"]);
+    assert!(line.contains("int16 [input][time]"), "{line}");
+    let line = refusal("f_engine_npy", folder.path(), &["--input", "x.npy", "--channels", "16", "--pols", "3"]);
+    assert!(line.contains("3 polarisations"), "{line}");
+}

@@ -1,9 +1,9 @@
 """Compares the F-engine with numpy, and scipy where it is installed, from packed samples to quantised channels.
 
-    python check_f_engine.py target/debug/examples
+    python check_f_engine.py target/debug/fringes-tools
     python check_f_engine.py FOLDER
 
-The first runs the example `f_engine_npy` on the CPU; the second reads what `f_engine_npy --output FOLDER` wrote before, on whatever
+The first runs the tool `dump-f-engine` on the CPU; the second reads what `dump-f-engine --output FOLDER` wrote before, on whatever
 backend and machine. All is computed again in double precision from the formulas: the filter's weights (scipy: `firwin`), windows moved by the
 coarse delay, transform (scipy: its own), phases referred to the stamp, fine delay, phase and gain, clamping and rounding.
 
@@ -148,11 +148,11 @@ def check(case, folder, number):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("usage: check_f_engine.py FOLDER_OF_EXAMPLES or FOLDER_OF_OUTPUT")
+        sys.exit("usage: check_f_engine.py PATH_TO_fringes-tools or FOLDER_OF_OUTPUT")
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(sys.argv[1]).resolve()
         if not (folder / "cases.json").exists():
-            command = [folder / "f_engine_npy", "--output", temporary, "--backend", "cpu"]
+            command = [folder, "dump-f-engine", "--output", temporary, "--backend", "cpu"]
             subprocess.run(command, check=True, timeout=600)
             folder = pathlib.Path(temporary)
         cases = json.loads((folder / "cases.json").read_text())

@@ -8,9 +8,11 @@
 //!
 //! Exit status of each: 0, 1 if a check fails or the GPU does, 2 for bad arguments or files, 3 if there is no GPU.
 
+mod backend;
 mod bench;
 mod bench_cpu;
 mod conformance;
+mod dump_f_engine;
 mod dump_layouts;
 mod dump_samples;
 mod end;
@@ -96,6 +98,9 @@ enum Tool {
     /// Write the samples of a recording as an npy file.
     #[command(after_help = "Example: fringes-tools dump-samples recording.vdif --output samples.npy")]
     DumpSamples(dump_samples::Arguments),
+    /// Run the F-engine over cases of its own and write inputs and outputs, for tests/python/check_f_engine.py.
+    #[command(after_help = "Example: fringes-tools dump-f-engine --output folder --backend gpu")]
+    DumpFEngine(dump_f_engine::Arguments),
     /// Print layouts and what the library makes of them as JSON, for tests/python/check_layout.py.
     DumpLayouts,
     /// Write simulated visibilities of a point source as UVFITS and npz.
@@ -136,6 +141,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::Saxpy => saxpy::run(),
         Tool::Loading => loading::run(),
         Tool::DumpSamples(arguments) => Ok(dump_samples::run(arguments)?),
+        Tool::DumpFEngine(arguments) => Ok(dump_f_engine::run(arguments)?),
         Tool::DumpLayouts => dump_layouts::run(),
         Tool::WriteUvfits(arguments) => Ok(write_uvfits::run(arguments)?),
         Tool::Completions { shell } => {

@@ -8,7 +8,7 @@ use crate::end::End;
 use fringes_gpu::{Buffer, Device, GpuError, LaunchConfig, PtxSet, args};
 
 /// The kernel's PTX, with its declaration inside.
-const SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
+static SAXPY: PtxSet = PtxSet::new(include_str!("../../kernels-rs/tools/saxpy/ptx/saxpy_sm_80.ptx"));
 
 // docs/kernels.md shows from here
 fn saxpy(device: &Device) -> Result<Vec<f32>, GpuError> {
