@@ -1,7 +1,7 @@
 //! What the programs that need a GPU share: the choice of the GPU, exit statuses, and measurement records.
 //!
 //! A record is a JSON object `{"date", "gpu", "driver", "commit", "clock_mhz", "rows"}`, one row a kernel and size, as
-//! docs/performance.md is made from.
+//! docs/performance is made from.
 #![allow(dead_code)] // each program uses a part
 
 use std::collections::BTreeMap;

@@ -53,9 +53,9 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Writes docs/performance.md from docs/measurements/*.json.
+    /// Writes docs/performance and docs/pictures/rates.svg from docs/measurements.
     Performance {
-        /// Only compare; fail if the page is stale.
+        /// Only compare; fail if a file is stale.
         #[arg(long)]
         check: bool,
     },
