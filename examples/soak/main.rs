@@ -2,7 +2,7 @@
 //! of its own.
 //!
 //! ```text
-//! cargo run --release --example soak                              # 10000 dumps on the best GPU
+//! cargo run --release --example soak                              # 10000 dumps on the best GPU, or on the CPU without one
 //! cargo run --release --example soak -- --backend cpu --dumps 500
 //! cargo run --release --example soak -- --seed 7 --json record.json
 //! ```
@@ -13,7 +13,7 @@
 //! over spectra and pairs of inputs that know nothing of chunks, is quick.
 //!
 //! The seed is printed; the same seed gives the same streams. Exit status: 0 if every dump is as it must be, 1 if not, 2 for bad
-//! arguments, 3 if there is no GPU.
+//! arguments, 3 if a GPU is asked for and there is none.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fringes::Backend;
-use fringes_gpu::Device;
+use fringes_gpu::{Device, GpuError};
 use gpu_report::{End, Record, Row, params};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -37,11 +37,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use feed::Feeder;
 use plan::{Format, Plan};
 
-/// Compare dumps of random streams with exact sums. Exit status 0 all equal, 1 one differs, 3 no GPU.
+/// Compare dumps of random streams with exact sums. Exit status 0 all equal, 1 one differs, 3 no GPU though
+/// one was asked for.
 #[derive(Debug, clap::Parser)]
 struct Arguments {
-    /// Where to correlate.
-    #[arg(long, value_enum, default_value_t = Place::Gpu)]
+    /// Where to correlate. `auto` takes the best GPU, or the CPU if there is none.
+    #[arg(long, value_enum, default_value_t = Place::Auto)]
     backend: Place,
     /// Index of the GPU. Without it: what the variable FRINGES_GPU says, or else the best one.
     #[arg(long, value_name = "N")]
@@ -62,6 +63,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Place {
+    Auto,
     Gpu,
     Cpu,
 }
@@ -84,11 +86,24 @@ pub(crate) struct Counts {
     pub(crate) spectra: u64,
 }
 
+/// The GPU to work on; `None` for the CPU.
+fn device(arguments: &Arguments) -> Result<Option<Device>, End> {
+    match (arguments.backend, arguments.gpu) {
+        (Place::Cpu, _) => Ok(None),
+        (Place::Gpu | Place::Auto, Some(index)) => Ok(Some(Device::open(index)?)),
+        (Place::Gpu, None) => Ok(Some(Device::best()?)),
+        (Place::Auto, None) => match Device::best() {
+            Ok(device) => Ok(Some(device)),
+            Err(GpuError::NoDriver | GpuError::NoDevice { .. } | GpuError::ComputeCapability { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
 fn run(arguments: &Arguments) -> Result<(), End> {
-    let (backend, mut record) = match arguments.backend {
-        Place::Cpu => (Backend::cpu(), Record::without_gpu("cpu")),
-        Place::Gpu => {
-            let device = arguments.gpu.map_or_else(Device::best, Device::open)?;
+    let (backend, mut record) = match device(arguments)? {
+        None => (Backend::cpu(), Record::without_gpu("cpu")),
+        Some(device) => {
             let record = Record::new(&device);
             (Backend::on(device), record)
         }
