@@ -8,6 +8,7 @@ mod conversions;
 mod fft;
 mod kernels;
 mod performance;
+mod pictures;
 mod rustfmt;
 mod tidy;
 
@@ -53,6 +54,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Runs the programs that draw and writes docs/pictures from what they drew.
+    Pictures {
+        /// Run nothing; fail if the page is stale or a picture is missing, strange or large.
+        #[arg(long)]
+        check: bool,
+    },
     /// Writes docs/performance and docs/pictures/rates.svg from docs/measurements.
     Performance {
         /// Only compare; fail if a file is stale.
@@ -75,6 +82,7 @@ fn main() -> ExitCode {
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),
         Task::Fft { check } => fft::run(root, check),
+        Task::Pictures { check } => pictures::run(root, check),
         Task::Performance { check } => performance::run(root, check),
     };
     match result {
