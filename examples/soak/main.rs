@@ -2,7 +2,7 @@
 //! of its own.
 //!
 //! ```text
-//! cargo run --release --example soak                              # 10000 dumps on the best GPU, or on the CPU without one
+//! cargo run --release --example soak                           # 10000 dumps on the best GPU, or on the CPU
 //! cargo run --release --example soak -- --backend cpu --dumps 500
 //! cargo run --release --example soak -- --seed 7 --json record.json
 //! ```

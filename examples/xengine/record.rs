@@ -114,8 +114,8 @@ impl Row {
     }
 }
 
-/// Operations of a multiprocessor and cycle: 8-bit products of tensor cores, those of TF32, and f32 arithmetic. Products
-/// and sums count one each.
+/// Operations of a multiprocessor and cycle: 8-bit products of tensor cores, those of TF32, and f32 arithmetic.
+/// Products and sums count one each.
 struct Units {
     /// Part of the GPU's name.
     gpu: &'static str,
@@ -131,8 +131,8 @@ const UNITS: [Units; 2] = [
 ];
 
 impl Measured {
-    /// What the GPU's units could do at its highest clock, in units of 10^12 operations, and what that is; `None` for a GPU
-    /// that is not known here.
+    /// What the GPU's units could do at its highest clock, in units of 10^12 operations, and what that is; `None` for
+    /// a GPU that is not known here.
     pub(crate) fn peak(&self, kernel: &str) -> Option<(String, f64)> {
         let units = UNITS.iter().find(|units| self.gpu.contains(units.gpu))?;
         let (what, each) = match kernel {

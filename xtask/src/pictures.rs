@@ -1,7 +1,8 @@
 //! docs/pictures: pictures that the programs made, and the page that shows them.
 //!
-//! `cargo xtask pictures` runs the programs on the CPU and copies what they drew, so that a picture in the docs is what a
-//! user gets. With `--check` nothing runs: the page must be up to date, and each picture there, named by it, and small.
+//! `cargo xtask pictures` runs the programs on the CPU and copies what they drew, so that a picture in the docs is
+//! what a user gets. With `--check` nothing runs: the page must be up to date, and each picture there, named by it,
+//! and small.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,7 +170,9 @@ fn command(run: &Run) -> String {
         format!("cargo run --release -p fringes-tools -- {}", run.program)
     };
     let arguments = run.arguments.iter().map(|argument| argument.replace("{out}", "pictures"));
-    format!("{start} {}", arguments.collect::<Vec<_>>().join(" "))
+    let arguments = arguments.collect::<Vec<_>>().join(" ");
+    let line = format!("{start} {arguments}");
+    if line.len() > 120 { format!("{start} \\\n    {arguments}") } else { line }
 }
 
 /// The page with all pictures.
@@ -181,7 +184,8 @@ fn page() -> String {
     for run in RUNS {
         page.push_str(&format!("\n## {}\n\n```sh\n{}\n```\n", run.program, command(run)));
         for Picture { to, caption, .. } in run.pictures {
-            page.push_str(&format!("\n{caption}\n\n![{caption}]({to})\n"));
+            let name = to.split('.').next().unwrap_or(to).replace(['-', '_'], " ");
+            page.push_str(&format!("\n{caption}\n\n![{name}]({to})\n"));
         }
     }
     page.push_str(&format!(
@@ -243,7 +247,6 @@ mod tests {
 
     #[test]
     fn lines_of_the_page_are_not_wide() {
-        let wide = |line: &&str| line.chars().count() > 120 && !line.starts_with("![") && !line.starts_with("cargo");
-        assert_eq!(page().lines().find(wide), None);
+        assert_eq!(page().lines().find(|line| line.chars().count() > 120), None);
     }
 }

@@ -98,9 +98,9 @@
 //! | coarse delay, fine delay and phase by themselves | |
 //! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
 //!
-//! `auto` uses a GPU for the left column. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so where it
-//! has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything builds and runs
-//! on the CPU.
+//! `auto` uses a GPU for the left column. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
+//! where it has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything
+//! builds and runs on the CPU.
 //!
 //! A backend decides for data on the host alone. Data that is on a device already ([`DeviceSamples`], [`DeviceHeaps`], [`DeviceRows`],
 //! [`DeviceVoltages`]) is worked on there, and what comes out stays there: chunks are a header and an array, and operations take them

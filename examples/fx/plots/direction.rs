@@ -1,5 +1,5 @@
-//! The field as the array sees it, with the source's track, the recovered directions and the beam. East is to the left, as
-//! on a map of the sky.
+//! The field as the array sees it, with the source's track, the recovered directions and the beam. East is to the
+//! left, as on a map of the sky.
 
 use std::path::Path;
 

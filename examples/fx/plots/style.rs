@@ -192,8 +192,8 @@ pub(crate) fn time_unit(largest_s: f64) -> Unit {
     }
 }
 
-/// Round numbers from `low` to `high` and a little beyond, about `most` at most, so that an end that is nearly round has its
-/// number; each with the digits that tell it from the others.
+/// Round numbers from `low` to `high` and a little beyond, about `most` at most, so that an end that is nearly round
+/// has its number; each with the digits that tell it from the others.
 pub(crate) fn ticks([low, high]: [f64; 2], most: usize) -> Vec<(f64, String)> {
     let (low, high) = (low.min(high), low.max(high));
     let span = high - low;
