@@ -247,9 +247,9 @@ fn write_dada(path: &Path, times: usize) {
 fn vdif_frame(thread: u32, second: u32, number: u32, valid: bool) -> Vec<u8> {
     let words = [
         second | if valid { 0 } else { 1 << 31 },
-        number | 40 << 24,
-        (32 + 400) / 8 | 1 << 29,
-        thread << 16 | 7 << 26,
+        number | (40 << 24),
+        ((32 + 400) / 8) | (1 << 29),
+        (thread << 16) | (7 << 26),
         0,
         0,
         0,

@@ -63,7 +63,7 @@ impl<'a, 'b> Plot<'a, 'b> {
                 self.area.draw(&PathElement::new([(x, top), (x, bottom)], light))?;
             }
             self.area.draw(&PathElement::new([(x, bottom), (x, bottom + 5)], BLACK))?;
-            self.area.draw(&Text::new(name, (x, bottom + 8), &text(HPos::Center, VPos::Top)))?;
+            self.area.draw(&Text::new(name, (x, bottom + 8), text(HPos::Center, VPos::Top)))?;
         }
         for (value, name) in ticks(self.y, (height / 45).clamp(2, 8) as usize) {
             let y = self.pixel((self.x[0], value)).1.clamp(top, bottom);
@@ -71,7 +71,7 @@ impl<'a, 'b> Plot<'a, 'b> {
                 self.area.draw(&PathElement::new([(left, y), (right, y)], light))?;
             }
             self.area.draw(&PathElement::new([(left - 5, y), (left, y)], BLACK))?;
-            self.area.draw(&Text::new(name, (left - 8, y), &text(HPos::Right, VPos::Center)))?;
+            self.area.draw(&Text::new(name, (left - 8, y), text(HPos::Right, VPos::Center)))?;
         }
         self.area.draw(&Rectangle::new([(left, top), (right, bottom)], BLACK.stroke_width(1)))?;
         let middle = (i32::midpoint(left, right), i32::midpoint(top, bottom));

@@ -93,7 +93,7 @@ pub(super) fn load(folder: &Path) -> Result<Vec<Record>, String> {
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && name != "peers.json").collect();
     names.extend(CHECKS.map(String::from));
     let date = |name: &str| name.trim_start_matches("checks/").to_string();
-    names.sort_by(|one, other| date(other).cmp(&date(one)));
+    names.sort_by_key(|name| std::cmp::Reverse(date(name)));
     names.into_iter().map(|name| read(folder, name)).collect()
 }
 

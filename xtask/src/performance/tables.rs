@@ -140,7 +140,7 @@ fn table_across(page: &mut String, rows: &[&Row], param: &str) {
         }
     }
     let heads = across.iter().map(|value| value.parse().map_or_else(|_| value.clone(), grouped));
-    let _ = write!(page, "| variant, by {param} | {} |\n", heads.collect::<Vec<_>>().join(" | "));
+    let _ = writeln!(page, "| variant, by {param} | {} |", heads.collect::<Vec<_>>().join(" | "));
     let _ = writeln!(page, "|{}", "---|".repeat(across.len() + 1));
     for variant in variants {
         let values = across.iter().map(|value| {
