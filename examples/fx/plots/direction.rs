@@ -76,8 +76,8 @@ pub(crate) fn panel(field: &Field, area: &Area<'_>, title: &str) -> Result<()> {
     if let Some(&shown) = field.recovered.get(field.shown) {
         cross(&map_area, plot.pixel(degrees(shown)))?;
     }
-    beam(&map_area, &plot, field)?;
-    legend(&key, !track.is_empty(), field.shown < field.recovered.len())
+    let has_beam = beam(&map_area, &plot, field)?;
+    legend(&key, [!track.is_empty(), field.shown < field.recovered.len(), has_beam])
 }
 
 /// Four strokes around a place, which stays free.
@@ -89,10 +89,12 @@ fn cross(area: &Area<'_>, (x, y): (i32, i32)) -> Result<()> {
     Ok(())
 }
 
-/// The half-power contour of the beam in the lower left corner, filled.
-fn beam(area: &Area<'_>, plot: &Plot<'_, '_>, field: &Field) -> Result<()> {
-    let Some((wide, high)) = extent(&field.beam) else { return Ok(()) };
+/// The upper half of the beam in the lower left corner; whether there is one that fits.
+fn beam(area: &Area<'_>, plot: &Plot<'_, '_>, field: &Field) -> Result<bool> {
     let (rows, columns) = field.beam.dim();
+    // A beam as wide as the field, of two antennas say, would cover it.
+    let fits = |extent: &(usize, usize)| 4 * extent.0 <= columns && 4 * extent.1 <= rows;
+    let Some((wide, high)) = extent(&field.beam).filter(fits) else { return Ok(false) };
     let [left, right, top, bottom] = plot.frame;
     let cell = [f64::from(right - left) / columns as f64, f64::from(bottom - top) / rows as f64];
     let pixels = |cells: usize, axis: usize| (cells as f64 * cell[axis]).ceil() as i32;
@@ -115,7 +117,7 @@ fn beam(area: &Area<'_>, plot: &Plot<'_, '_>, field: &Field) -> Result<()> {
         let place = |x: f64, y: f64| (x.round() as i32, y.round() as i32);
         area.draw(&Rectangle::new([place(x, y), place(x + cell[0], y + cell[1])], OVER.filled()))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Columns and rows of the beam's main lobe above half its top.
@@ -130,7 +132,7 @@ fn extent(beam: &Array2<f32>) -> Option<(usize, usize)> {
     Some((wide, high))
 }
 
-fn legend(area: &Area<'_>, track: bool, shown: bool) -> Result<()> {
+fn legend(area: &Area<'_>, [track, shown, beam]: [bool; 3]) -> Result<()> {
     let text = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
     let ground = |x: i32| Rectangle::new([(x, 0), (x + 36, 20)], BLACK.mix(0.75).filled());
     area.draw(&ground(84))?;
@@ -146,7 +148,8 @@ fn legend(area: &Area<'_>, track: bool, shown: bool) -> Result<()> {
         polyline(area, &[(422.0, 10.0), (454.0, 10.0)], OVER, 1, Dash::Solid)?;
         area.draw(&Text::new("true track of the source", (464, 10), &text))?;
     }
-    let beam = "beam: the upper half of a point source";
-    area.draw(&Text::new(beam, (420 - if shown { 0 } else { 336 }, 34), &text))?;
+    if beam {
+        area.draw(&Text::new("beam: the upper half of a point source", (if shown { 420 } else { 84 }, 34), &text))?;
+    }
     Ok(())
 }
