@@ -139,6 +139,12 @@ impl Coherence<'_> {
     }
 }
 
+/// Name of a pair of inputs, as tables, plots and `--json` have it; the star marks the input that is conjugated.
+pub(crate) fn label(names: &[String], baseline: &Baseline) -> String {
+    let name = |input: usize| names.get(input).cloned().unwrap_or_else(|| input.to_string());
+    format!("{} \u{d7} {}*", name(baseline.a), name(baseline.b))
+}
+
 /// Baselines in falling order of their highest coherence; those without data come last.
 pub(crate) fn ranked(baselines: &[Baseline]) -> Vec<&Baseline> {
     let mut ranked: Vec<&Baseline> = baselines.iter().collect();

@@ -27,7 +27,9 @@ pub(crate) struct Fringes {
     uvw_m: Vec<[f64; 3]>,
     /// Antennas and the sums of their coherence over the channels of each part of the band.
     pairs: Vec<(usize, usize, Vec<Complex<f64>>)>,
-    /// Number of values in the sums.
+    /// Number of values in each of these sums.
+    counts: Vec<Vec<f64>>,
+    /// Number of values in all sums.
     count: usize,
 }
 
@@ -81,25 +83,35 @@ impl Fringes {
             *centre = (centre.0 + frequencies.channel_hz(channel), centre.1 + 1.0);
         }
         let mut count = 0;
-        let mut pairs = Vec::new();
+        let (mut pairs, mut counts) = (Vec::new(), Vec::new());
         for a in 0..inputs.antennas() {
             for b in 0..a {
-                let mut sums = vec![Complex::default(); bands];
+                let (mut sums, mut values) = (vec![Complex::default(); bands], vec![0.0; bands]);
                 for pol in 0..inputs.pols() {
                     let (a, b) = (a * inputs.pols() + pol, b * inputs.pols() + pol);
                     for (channel, value) in coherence.spectrum(integration, a, b).into_iter().enumerate() {
                         if let Some(value) = value {
                             sums[part_of(channel)] += Complex::new(f64::from(value.re), f64::from(value.im));
+                            values[part_of(channel)] += 1.0;
                             count += 1;
                         }
                     }
                 }
                 pairs.push((a, b, sums));
+                counts.push(values);
             }
         }
         let wavenumbers =
             centres.iter().map(|(sum, count)| std::f64::consts::TAU * sum / count / LIGHT_M_PER_S).collect();
-        Self { wavenumbers, uvw_m, pairs, count }
+        Self { wavenumbers, uvw_m, pairs, counts, count }
+    }
+
+    /// What a point source at the phase centre would have given, without noise: the beam is its image.
+    pub(crate) fn of_a_point(&self) -> Self {
+        let whole = |values: &Vec<f64>| values.iter().map(|&count| Complex::from(count)).collect();
+        let pairs = self.pairs.iter().zip(&self.counts).map(|((a, b, _), values)| (*a, *b, whole(values))).collect();
+        let (wavenumbers, uvw_m, counts) = (self.wavenumbers.clone(), self.uvw_m.clone(), self.counts.clone());
+        Self { wavenumbers, uvw_m, pairs, counts, count: self.count }
     }
 
     /// Mean coherence left when the phases of a source at `(l, m)` are taken out: its real part is 1 for a noiseless source

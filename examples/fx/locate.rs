@@ -20,8 +20,11 @@ pub(crate) struct Located {
     pub(crate) known: Vec<[f64; 2]>,
     /// Seconds of the middle of those integrations after the start.
     pub(crate) seconds: Vec<f64>,
-    /// Map of the integration in the middle of the run `[m][l]`.
+    /// Map of an integration in the middle of the run `[m][l]`, and the beam.
     image: Array2<f32>,
+    beam: Array2<f32>,
+    /// Which of the recovered directions is that integration's.
+    shown: usize,
     half_width: f64,
 }
 
@@ -43,11 +46,13 @@ impl Located {
 
     /// The map with its marks.
     pub(crate) fn field(&self, observation: &Observation) -> Field {
-        let middle = self.seconds.get(self.seconds.len() / 2).copied().unwrap_or(0.0);
+        let at = self.seconds.get(self.shown).copied().unwrap_or(0.0);
         Field {
             image: self.image.clone(),
+            beam: self.beam.clone(),
             half_width: self.half_width,
-            title: format!("Field of {} at {middle:.3} s", observation.label),
+            title: format!("Field of {} at {at:.3} s", observation.label),
+            shown: self.shown,
             recovered: self.recovered.clone(),
             track: if observation.track.is_some() { self.known.clone() } else { Vec::new() },
         }
@@ -73,17 +78,25 @@ pub(crate) fn locate(
         known: Vec::new(),
         seconds: Vec::new(),
         image: Array2::zeros((0, 0)),
+        beam: Array2::zeros((0, 0)),
+        shown: 0,
         half_width: grid.half_width,
     };
+    let mut middle = None;
     for (integration, &seconds) in cube.time_s().iter().enumerate() {
         let fringes = Fringes::new(coherence, integration, tracking.uvw(seconds)?, grid.half_width);
         let Some(found) = fringes.brightest(grid) else { continue };
-        if integration <= cube.integrations() / 2 {
-            located.image = fringes.image(grid);
+        if integration <= cube.integrations() / 2 || middle.is_none() {
+            located.shown = located.recovered.len();
+            middle = Some(fringes);
         }
         located.recovered.push(found);
         located.known.push(observation.track.as_ref().map_or([0.0; 2], |track| track.lm_at(seconds)));
         located.seconds.push(seconds);
+    }
+    if let Some(fringes) = middle {
+        located.image = fringes.image(grid);
+        located.beam = fringes.of_a_point().image(grid);
     }
     Ok((!located.recovered.is_empty()).then_some(located))
 }

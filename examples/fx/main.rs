@@ -13,6 +13,7 @@ mod coherence;
 mod correlation;
 mod direction;
 mod failure;
+mod frames;
 mod front_end;
 mod gains;
 mod locate;

@@ -5,6 +5,7 @@ use fringes::io::read::Block;
 use fringes::{Frequencies, Inputs, Samples};
 
 use crate::failure::Result;
+use crate::frames::Frames;
 use crate::simulate::geometry::Track;
 
 /// What is known of a run before its first sample.
@@ -86,4 +87,9 @@ pub(crate) trait SampleSource {
 
     /// Samples so far that were beyond the range of their format and were clamped.
     fn clamped(&self) -> u64;
+
+    /// Frames so far, of a recording.
+    fn frames(&self) -> Option<Frames> {
+        None
+    }
 }

@@ -10,6 +10,7 @@ use ndarray::ArrayView1;
 use crate::args::{Arguments, Integration};
 use crate::correlation::{Dump, correlation};
 use crate::failure::{At, Failure, Result};
+use crate::frames::Frames;
 use crate::front_end::FrontEnd;
 use crate::observation::SampleSource;
 use crate::tracking::Tracking;
@@ -60,6 +61,8 @@ pub(crate) struct Outcome {
     pub(crate) clamped: u64,
     /// Channelised values that were beyond the quantiser's range.
     pub(crate) saturated: u64,
+    /// Frames of a recording.
+    pub(crate) frames: Option<Frames>,
     /// Time spent.
     pub(crate) timing: Timing,
 }
@@ -149,6 +152,7 @@ pub(crate) fn run(
         samples,
         clamped: source.clamped(),
         saturated,
+        frames: source.frames(),
         timing,
     })
 }

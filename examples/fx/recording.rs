@@ -8,6 +8,7 @@ use fringes::io::read::{OpenOptions, StreamInfo, VoltageReader, open};
 
 use crate::args::Arguments;
 use crate::failure::{Failure, Result};
+use crate::frames::Frames;
 use crate::observation::{Chunk, Observation, SampleSource};
 
 /// A recording that is being read.
@@ -104,5 +105,9 @@ impl SampleSource for Recording {
 
     fn clamped(&self) -> u64 {
         self.clamped
+    }
+
+    fn frames(&self) -> Option<Frames> {
+        Some(self.reader.counts().into())
     }
 }

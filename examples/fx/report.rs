@@ -5,11 +5,11 @@ use std::fmt::{Display, Write as _};
 use fringes::Backend;
 
 use crate::args::Quantise;
-use crate::coherence::Baseline;
+use crate::coherence::{Baseline, label};
 use crate::locate::Located;
 use crate::observation::Observation;
 use crate::pipeline::Outcome;
-use crate::summary::{label, real_time_factor};
+use crate::summary::real_time_factor;
 use crate::tracking::Tracking;
 
 /// Baselines listed.
@@ -116,6 +116,9 @@ fn processed(table: &mut Table, backend: &Backend, quantise: Quantise, observati
     };
     table.row("correlated as", bits);
     table.row("input samples", format_args!("{} of each input, {} clamped", outcome.samples, outcome.clamped));
+    if let Some(frames) = outcome.frames {
+        table.row("frames", frames);
+    }
     let spectra = |integration: usize| cube.weight().row(integration).iter().copied().fold(0.0, f32::max);
     let last = cube.integrations().saturating_sub(1);
     table.row(

@@ -6,7 +6,8 @@ use fringes::Backend;
 use serde::Serialize;
 
 use crate::args::Arguments;
-use crate::coherence::Baseline;
+use crate::coherence::{Baseline, label};
+use crate::frames::Frames;
 use crate::locate::Located;
 use crate::observation::Observation;
 use crate::pipeline::Outcome;
@@ -38,6 +39,8 @@ pub(crate) struct Summary {
     clamped: u64,
     /// Channelised values beyond the range of the quantiser.
     saturated: u64,
+    /// Frames of a recording, read and left out; null of a simulation.
+    frames: Option<Frames>,
     /// The two inputs, the lower first, whose coherence is highest in any channel; null of a single input.
     strongest_baseline: Option<[usize; 2]>,
     strongest_baseline_label: Option<String>,
@@ -81,12 +84,6 @@ struct TimingSummary {
     correlate: f64,
 }
 
-/// Name of a pair of inputs, the lower first.
-pub(crate) fn label(names: &[String], baseline: &Baseline) -> String {
-    let name = |input: usize| names.get(input).cloned().unwrap_or_else(|| input.to_string());
-    format!("{}-{}", name(baseline.b), name(baseline.a))
-}
-
 impl Summary {
     /// Collects everything.
     pub(crate) fn new(
@@ -122,6 +119,7 @@ impl Summary {
             backend: backend.or_cpu().name(),
             clamped: outcome.clamped,
             saturated: outcome.saturated,
+            frames: outcome.frames,
             strongest_baseline: best.map(|baseline| [baseline.b, baseline.a]),
             strongest_baseline_label: best.map(|baseline| label(names, baseline)),
             max_coherence: best.map(|baseline| baseline.peak.0),

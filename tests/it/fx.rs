@@ -14,8 +14,14 @@ use serde_json::Value;
 #[path = "../../examples/fx/simulate/geometry.rs"]
 mod geometry;
 #[allow(dead_code)]
+#[path = "../../examples/fx/plots/indexed.rs"]
+mod indexed;
+#[allow(dead_code)]
 #[path = "../../examples/fx/simulate/signal.rs"]
 mod signal;
+#[allow(dead_code)]
+#[path = "../../examples/fx/plots/style.rs"]
+mod style;
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(crate::example("fx")).current_dir(folder).args(arguments).output().unwrap()
@@ -224,4 +230,114 @@ fn write_dada(path: &Path, times: usize) {
         ((state >> 25) as i8 - 64) as u8
     }));
     fs::write(path, bytes).unwrap();
+}
+
+/// A frame of a thread with 400 8-bit real samples: 2500 frames a second at 1 MS/s.
+fn vdif_frame(thread: u32, second: u32, number: u32, valid: bool) -> Vec<u8> {
+    let words = [
+        second | if valid { 0 } else { 1 << 31 },
+        number | (40 << 24),
+        ((32 + 400) / 8) | (1 << 29),
+        (thread << 16) | (7 << 26),
+        0,
+        0,
+        0,
+        0,
+    ];
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let mut state = 1 + thread + 2 * number;
+    bytes.extend((0..400).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 25) as u8
+    }));
+    bytes
+}
+
+#[test]
+fn frames_that_are_left_out_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = |numbers: &[(u32, u32, bool)]| -> Vec<u8> {
+        numbers.iter().flat_map(|&(thread, number, valid)| vdif_frame(thread, 100, number, valid)).collect()
+    };
+    let mut whole: Vec<(u32, u32, bool)> = (0..200).flat_map(|number| [(0, number, true), (1, number, true)]).collect();
+    fs::write(folder.path().join("whole.vdif"), frames(&whole)).unwrap();
+    // One is flagged invalid, one comes twice, one much too late.
+    whole[20].2 = false;
+    whole.insert(41, whole[40]);
+    let late = whole.remove(60);
+    whole.insert(380, late);
+    fs::write(folder.path().join("worse.vdif"), frames(&whole)).unwrap();
+    let rest = ["--sample-rate", "1e6", "--channels", "16", "--taps", "2"];
+    let clean = summary(folder.path(), &[&["--input", "whole.vdif"], &rest[..]].concat());
+    assert_eq!(clean["frames"]["read"], 400);
+    let left_out = |summary: &Value| {
+        ["invalid", "duplicate", "late", "unknown", "stray"].map(|kind| summary["frames"][kind].as_u64().unwrap())
+    };
+    assert_eq!(left_out(&clean), [0; 5]);
+    let worse = summary(folder.path(), &[&["--input", "worse.vdif"], &rest[..]].concat());
+    assert_eq!(left_out(&worse), [1, 1, 1, 0, 0], "{}", worse["frames"]);
+    let output = run(folder.path(), &[&["--input", "worse.vdif", "--out", "out"], &rest[..]].concat());
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("401 read, 3 left out: 1 invalid, 1 late, 1 duplicate"), "{table}");
+}
+
+#[test]
+fn a_baseline_has_one_name_in_the_table_and_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--backend", "cpu", "--duration", "0.1", "--channels", "32"];
+    let summary = summary(folder.path(), &arguments);
+    let [b, a] = [0, 1].map(|place| summary["strongest_baseline"][place].as_u64().unwrap() as usize);
+    let names = summary["input_names"].as_array().unwrap();
+    let [a, b] = [a, b].map(|input| names[input].as_str().unwrap());
+    let label = format!("{a} \u{d7} {b}*");
+    assert_eq!(summary["strongest_baseline_label"], label.as_str());
+    let table = String::from_utf8(run(folder.path(), &arguments).stdout).unwrap();
+    assert!(table.contains(&label), "{table}");
+}
+
+#[test]
+fn numbers_of_an_axis_are_round_and_its_ends_have_theirs() {
+    let names = |ends, most| -> Vec<String> { style::ticks(ends, most).into_iter().map(|(_, name)| name).collect() };
+    assert_eq!(names([1417.992, 1421.992], 4), ["1418", "1419", "1420", "1421", "1422"]);
+    assert_eq!(names([0.0003, 1.0008], 6), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+    assert_eq!(names([-180.0, 180.0], 6), ["-180", "-90", "0", "90", "180"]);
+    assert_eq!(names([1.0, -1.0], 5), ["-1.0", "-0.5", "0.0", "0.5", "1.0"]);
+}
+
+#[test]
+fn no_two_lines_of_a_legend_look_alike() {
+    let strokes: std::collections::HashSet<_> =
+        (0..12).map(|index| (format!("{:?}", style::line_colour(index)), style::line_dash(index))).collect();
+    assert_eq!(strokes.len(), 12);
+}
+
+#[test]
+fn a_dashed_line_leaves_out_what_its_pattern_says() {
+    // Dashes of 9 pixels with 5 between them, whatever points the line goes through.
+    let along = |points: &[f64]| style::Dash::Dashed.pieces(&points.iter().map(|&x| (x, 7.0)).collect::<Vec<_>>());
+    let pieces = along(&[0.0, 30.0]);
+    let ends: Vec<_> = pieces.iter().map(|piece| (piece[0].0, piece[piece.len() - 1].0)).collect();
+    assert_eq!(ends, [(0, 9), (14, 23), (28, 30)]);
+    let pieces = along(&[0.0, 3.0, 11.0, 12.0, 30.0]);
+    let ends: Vec<_> = pieces.iter().map(|piece| (piece[0].0, piece[piece.len() - 1].0)).collect();
+    assert_eq!(ends, [(0, 9), (14, 23), (28, 30)]);
+    assert_eq!(style::Dash::Solid.pieces(&[(0.0, 0.0), (5.0, 5.0)]), [[(0, 0), (5, 5)]]);
+}
+
+#[test]
+fn a_palette_keeps_frequent_colours_and_is_near_the_others() {
+    let few = [[255, 255, 255], [0, 0, 0], [255, 255, 255]];
+    let (palette, indices) = indexed::palette(&few);
+    assert_eq!(palette.len(), 2);
+    assert_eq!(indices.iter().map(|&index| palette[usize::from(index)]).collect::<Vec<_>>(), few);
+    // 64 * 64 colours of a plane, and much white: 255 boxes of 16 or 32 steps a side, of which 28 are the most apart.
+    let plane = (0..64u8).flat_map(|x| (0..64u8).map(move |y| [4 * x, 4 * y, 100]));
+    let pixels: Vec<[u8; 3]> = plane.chain(std::iter::repeat_n([255, 255, 255], 5000)).collect();
+    let (palette, indices) = indexed::palette(&pixels);
+    assert!(palette.len() <= 256);
+    for (pixel, index) in pixels.iter().zip(indices) {
+        let colour = palette[usize::from(index)];
+        let off = (0..3).map(|axis| pixel[axis].abs_diff(colour[axis])).max().unwrap();
+        assert!(off <= if pixel[2] == 255 { 0 } else { 28 }, "{pixel:?} became {colour:?}");
+    }
 }

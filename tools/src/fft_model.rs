@@ -27,9 +27,9 @@ use fringes_layout::plan::{Costs, Rates};
 /// The FRB note's model, with its numbers, with measured rates, with measured transforms.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Folder of measurement records, for where there is no GPU.
-    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/measurements"))]
-    records: PathBuf,
+    /// Folder of measurement records, for where there is no GPU. Without it: docs/measurements of the repository.
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
     /// Do not look for a GPU.
     #[arg(long)]
     no_gpu: bool,
@@ -76,11 +76,18 @@ fn work(arguments: &Arguments) -> Result<(), Failure> {
     as_published(rate);
     let findings = match device(arguments.no_gpu)? {
         Some(device) => measured(&device)?,
-        None => recorded(&arguments.records)?,
+        None => recorded(&arguments.records.clone().unwrap_or_else(records))?,
     };
     with_rates(&findings, rate)?;
     with_transforms(&findings, rate);
     Ok(())
+}
+
+/// The repository's folder of records: that of the package or of one of the folders it lies in.
+fn records() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = own.ancestors().map(|folder| folder.join("docs/measurements"));
+    folders.into_iter().find(|folder| folder.is_dir()).unwrap_or_else(|| "docs/measurements".into())
 }
 
 /// The GPU, if there is one.

@@ -24,6 +24,8 @@ mod loading;
 mod saxpy;
 mod sm_cycles;
 mod soak;
+#[path = "../../examples/fx/plots/indexed.rs"]
+mod indexed;
 #[path = "../../examples/fx/plots/style.rs"]
 #[allow(dead_code, reason = "a part of what plots share")]
 mod style;

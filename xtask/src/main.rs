@@ -8,6 +8,7 @@ mod conversions;
 mod fft;
 mod kernels;
 mod performance;
+mod pictures;
 mod rustfmt;
 mod tidy;
 
@@ -62,9 +63,15 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Writes docs/performance.md from docs/measurements/*.json.
+    /// Runs the programs that draw and writes docs/pictures from what they drew.
+    Pictures {
+        /// Run nothing; fail if the page is stale or a picture is missing, strange or large.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes docs/performance and docs/pictures/rates.svg from docs/measurements.
     Performance {
-        /// Only compare; fail if the page is stale.
+        /// Only compare; fail if a file is stale.
         #[arg(long)]
         check: bool,
     },
@@ -85,6 +92,7 @@ fn main() -> ExitCode {
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),
         Task::Fft { check } => fft::run(root, check),
+        Task::Pictures { check } => pictures::run(root, check),
         Task::Performance { check } => performance::run(root, check),
     };
     match result {

@@ -20,7 +20,7 @@ pub enum ChannelizerError {
         quantity: &'static str,
     },
     /// A parameter that must be finite, and not negative, is not.
-    #[error("{quantity}: expected a finite number of at least 0, found {actual}")]
+    #[error("{quantity}: expected a finite number of at least 0, found {actual:?}")]
     Parameter {
         /// Name of the parameter with its unit.
         quantity: &'static str,
@@ -38,7 +38,7 @@ pub enum ChannelizerError {
         actual: usize,
     },
     /// A coefficient is not finite, or too large for 32-bit floats.
-    #[error("{quantity}: expected finite 32-bit values, found {actual} at {index}")]
+    #[error("{quantity}: expected finite 32-bit values, found {actual:?} at {index}")]
     Coefficient {
         /// Name of the list.
         quantity: &'static str,
@@ -145,7 +145,7 @@ pub enum ChannelizerError {
         earliest: i64,
     },
     /// A centre frequency that is not a fraction of the sample rate.
-    #[error("centre frequency: expected -1 to 1 cycles per sample, found {actual}")]
+    #[error("centre frequency: expected -1 to 1 cycles per sample, found {actual:?}")]
     Centre {
         /// The value that came, in cycles per sample.
         actual: f64,

@@ -100,7 +100,7 @@ pub enum CorrelatorError {
         actual: u64,
     },
     /// The ADC sample rate has changed.
-    #[error("expected an ADC sample rate of {expected} Hz, found {actual} Hz")]
+    #[error("expected an ADC sample rate of {expected:?} Hz, found {actual:?} Hz")]
     SampleRate {
         /// The rate so far.
         expected: f64,

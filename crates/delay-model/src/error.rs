@@ -15,7 +15,7 @@ pub enum DelayModelError {
         index: usize,
     },
     /// A quantity that must be finite and positive is not.
-    #[error("{quantity}: expected a finite number above 0, found {actual}")]
+    #[error("{quantity}: expected a finite number above 0, found {actual:?}")]
     NotPositive {
         /// Name of the quantity with its unit.
         quantity: &'static str,
@@ -39,7 +39,7 @@ pub enum DelayModelError {
         last_start_sample: u64,
     },
     /// A value outside the range in which it has a meaning.
-    #[error("{quantity}: expected {expected}, found {actual}")]
+    #[error("{quantity}: expected {expected}, found {actual:?}")]
     OutOfRange {
         /// Name of the quantity with its unit.
         quantity: &'static str,

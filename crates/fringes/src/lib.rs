@@ -88,11 +88,19 @@
 //! # Backends and memory
 //!
 //! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
-//! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs (compute capability 8.0 and later) have
-//! the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation, correlation, delays by themselves, batched
-//! transforms and FFT beams: `auto` uses them for
-//! these, and a GPU named by [`Backend::gpu`] does that or says that it has no kernel ([`DeviceError::NotOnGpu`]). No CUDA toolkit is
-//! needed, only the driver; without one everything builds and runs on the CPU.
+//! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs of compute capability 8.0 and
+//! later run these:
+//!
+//! | on a GPU and on the CPU | on the CPU alone |
+//! |---|---|
+//! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | down-conversion ([`DownConverter`]) |
+//! | correlation, in one call and as a stream | beams by weights, detected and incoherent beams |
+//! | coarse delay, fine delay and phase by themselves | |
+//! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
+//!
+//! `auto` uses a GPU for the left column. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
+//! where it has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything
+//! builds and runs on the CPU.
 //!
 //! A backend decides for data on the host alone. Data that is on a device already ([`DeviceSamples`], [`DeviceHeaps`], [`DeviceRows`],
 //! [`DeviceVoltages`]) is worked on there, and what comes out stays there: chunks are a header and an array, and operations take them

@@ -248,3 +248,11 @@ fn files_of_another_kind_are_errors_that_name_the_file() {
     let error = open_bytes(&[], &OpenOptions::default()).err().unwrap();
     assert!(matches!(error, fringes_io::IoError::NoFiles));
 }
+
+#[test]
+fn a_mark_5b_recording_is_told_by_its_sync_word() {
+    let mut bytes = 0xABAD_DEED_u32.to_le_bytes().to_vec();
+    bytes.resize(10_016, 0x55);
+    let error = open_bytes(&[bytes], &OpenOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("Mark 5B") && error.contains("VDIF"), "{error}");
+}

@@ -69,7 +69,7 @@ pub enum TypesError {
         actual: usize,
     },
     /// A quantity that must be finite and positive is not.
-    #[error("{quantity}: expected a finite number above 0, found {actual}")]
+    #[error("{quantity}: expected a finite number above 0, found {actual:?}")]
     NotPositive {
         /// Name of the quantity with its unit.
         quantity: &'static str,
@@ -77,7 +77,7 @@ pub enum TypesError {
         actual: f64,
     },
     /// A value that must be finite is not.
-    #[error("{quantity}: expected a finite number, found {actual} at {index:?}")]
+    #[error("{quantity}: expected a finite number, found {actual}{}", place(.index))]
     NotFinite {
         /// Name of the quantity.
         quantity: &'static str,
@@ -132,4 +132,29 @@ pub enum TypesError {
         /// Polarisations found.
         actual: usize,
     },
+}
+
+/// ` at [2, 3]`, or nothing of a value that is no part of an array.
+fn place(index: &[usize]) -> String {
+    if index.is_empty() { String::new() } else { format!(" at {index:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TypesError;
+
+    #[test]
+    fn a_value_that_is_no_part_of_an_array_has_no_place() {
+        let error =
+            |index: &[usize]| TypesError::NotFinite { quantity: "gain", actual: "NaN".into(), index: index.into() };
+        assert_eq!(error(&[]).to_string(), "gain: expected a finite number, found NaN");
+        assert_eq!(error(&[2, 3]).to_string(), "gain: expected a finite number, found NaN at [2, 3]");
+    }
+
+    #[test]
+    fn long_numbers_are_told_in_few_digits() {
+        let error = |actual| TypesError::NotPositive { quantity: "rate", actual }.to_string();
+        assert_eq!(error(-1e300), "rate: expected a finite number above 0, found -1e300");
+        assert_eq!(error(-2.5), "rate: expected a finite number above 0, found -2.5");
+    }
 }

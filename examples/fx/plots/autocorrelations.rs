@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use plotters::prelude::*;
-
 use super::Figure;
-use super::style::{LABEL, Result, TICK, font, legend, line_colour, page, ticks};
+use super::plot::{Margins, Plot};
+use super::style::{Result, legend, line_colour, line_dash, page};
 
 /// Most lines that a legend names.
 const NAMED: usize = 12;
 
-/// Draws the power of every input over frequency.
+/// Draws the power of every input over frequency. Inputs without any data have no line, and the legend says so.
 pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let inputs = figure.coherence.cube.inputs();
     let (name, x, unit) = figure.frequency_axis();
@@ -20,41 +19,31 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let y = limits(decibels.iter().flatten().copied());
     let named = inputs.antennas() <= NAMED;
     let title = format!("Autocorrelations: {}", figure.label);
-    let (root, body) = page(path, (1100, 60 + 420 * inputs.pols() as u32), &title)?;
+    let (root, body) = page(path, (1120, 60 + 420 * inputs.pols() as u32), &title)?;
     for (pol, panel) in body.split_evenly((inputs.pols(), 1)).iter().enumerate() {
-        let title = format!("polarisation {}", ["x", "y"][pol % 2]);
-        let (panel, key) = panel.split_horizontally(if named { 990 } else { 1080 });
-        let mut chart = ChartBuilder::on(&panel);
-        if inputs.pols() == 2 {
-            chart.caption(title, font(LABEL));
-        }
-        let mut chart =
-            chart.margin(10).x_label_area_size(50).y_label_area_size(72).build_cartesian_2d(x[0]..x[1], y[0]..y[1])?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(BLACK.mix(0.12))
-            .x_labels(9)
-            .y_labels(7)
-            .x_desc(&name)
-            .y_desc("Power (dB of squared input units)")
-            .axis_desc_style(font(LABEL))
-            .label_style(font(TICK))
-            .x_label_formatter(&ticks(x[0], x[1]))
-            .y_label_formatter(&ticks(y[0], y[1]))
-            .draw()?;
+        let title = if inputs.pols() == 2 { ["Polarisation x", "Polarisation y"][pol % 2] } else { "" };
+        let (panel, key) = panel.split_horizontally(if named { 940 } else { 1100 });
+        let plot = Plot::new(&panel, Margins(84, 14, 34, 56), x, y);
+        plot.axes(title, [&name, "Power (dB of squared input units)"], true)?;
         let mut entries = Vec::new();
+        let mut empty: Vec<String> = Vec::new();
         for antenna in 0..inputs.antennas() {
             let Some(input) = inputs.input(antenna, pol) else { continue };
-            let colour = line_colour(antenna);
+            let name = figure.names.get(input).cloned().unwrap_or_default();
             let frequencies = figure.coherence.cube.frequencies();
             let points = decibels[input].iter().enumerate().filter(|(_, power)| power.is_finite());
-            let points = points.map(|(channel, &power)| (frequencies.channel_hz(channel) / unit, power));
-            chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?;
-            entries.push((figure.names.get(input).cloned().unwrap_or_default(), colour));
+            let points: Vec<(f64, f64)> =
+                points.map(|(channel, &power)| (frequencies.channel_hz(channel) / unit, power)).collect();
+            if points.is_empty() {
+                empty.push(name);
+                continue;
+            }
+            plot.line(&points, line_colour(antenna), 2, line_dash(antenna))?;
+            entries.push((name, line_colour(antenna), line_dash(antenna)));
         }
         if named {
-            legend(&key, 60, &entries)?;
+            legend(&key, 50, &entries)?;
+            super::note(&key, 50 + 20 * entries.len() as i32 + 14, "without data:", &empty)?;
         }
     }
     root.present()?;

@@ -29,7 +29,12 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let side = (SIDE / inputs).max(1) as i32 * inputs as i32;
     let panel = [left + side + RIGHT, ABOVE + side + left];
     let title = format!("Coherence of every pair of inputs: {}", figure.label);
-    let (root, body) = page(path, (2 * panel[0] as u32, panel[1] as u32 + 46), &title)?;
+    let (root, body) = page(path, (2 * panel[0] as u32, panel[1] as u32 + 46 + 34), &title)?;
+    let (body, below) = body.split_vertically(panel[1]);
+    let grey = "an input with itself (its coherence is 1), and pairs without data";
+    below.draw(&Rectangle::new([(left, 2), (left + 22, 20)], MISSING.filled()))?;
+    let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+    below.draw(&Text::new(grey, (left + 32, 11), &style))?;
     let (first, second) = body.split_horizontally(panel[0]);
     let noise = figure.ranked.first().map_or(f64::NAN, |baseline| baseline.noise);
     let note = format!("noise alone shows about {:.3}", noise * (std::f64::consts::PI / 4.0).sqrt());
@@ -81,6 +86,5 @@ fn matrix(
     let turned = font(LABEL).transform(FontTransform::Rotate270);
     let axis = turned.color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
     area.draw(&Text::new("Input", (12, ABOVE + side / 2), &axis))?;
-    let beside = area.clone().shrink((left + side + 24, 0), (120, ABOVE + side + 20));
-    draw_bar(&beside, [ABOVE, ABOVE + side], [0.0, top], bar, amplitude_colour)
+    draw_bar(area, left + side + 24, [ABOVE, ABOVE + side], [0.0, top], bar, amplitude_colour)
 }

@@ -6,12 +6,16 @@
 //! | `waterfalls.png` | amplitude and phase of the strongest baselines over frequency and time (several integrations) |
 //! | `spectra.png` | amplitude and phase of the strongest baselines over frequency (few integrations) |
 //! | `coherence_matrix.png` | mean and highest coherence of every pair of inputs |
+//! | `overview.png` | the phase of a baseline over frequency and time, beside the field |
 //! | `direction.png` | the field as the array sees it, the source's track and the recovered directions |
 
 mod autocorrelations;
 mod direction;
 mod heat_map;
+mod indexed;
 mod matrix;
+mod overview;
+mod plot;
 mod spectra;
 mod style;
 mod waterfalls;
@@ -21,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use direction::Field;
 use style::Result;
 
-use crate::coherence::{Baseline, Coherence};
+use crate::coherence::{Baseline, Coherence, label};
 
 /// Integrations from which on time is an axis of its own.
 const WATERFALL_INTEGRATIONS: usize = 4;
@@ -56,10 +60,9 @@ impl Figure<'_> {
         (format!("{name} ({})", unit.name), [first / unit.size, last / unit.size], unit.size)
     }
 
-    /// Name of a baseline; the star marks the input that is conjugated.
+    /// Name of a baseline.
     fn baseline_name(&self, baseline: &Baseline) -> String {
-        let name = |input: usize| self.names.get(input).cloned().unwrap_or_else(|| input.to_string());
-        format!("{} \u{d7} {}*", name(baseline.a), name(baseline.b))
+        label(self.names, baseline)
     }
 
     /// Draws every plot that the data has something to show in, and returns the files.
@@ -68,7 +71,9 @@ impl Figure<'_> {
         let mut files = Vec::new();
         let mut add = |name: &str, plot: &dyn Fn(&Path) -> Result<()>| -> Result<()> {
             let path = folder.join(name);
-            plot(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            plot(&path)
+                .and_then(|()| indexed::rewrite(&path))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             files.push(path);
             Ok(())
         };
@@ -83,7 +88,24 @@ impl Figure<'_> {
         }
         if let Some(field) = self.field {
             add("direction.png", &|path| direction::draw(field, path))?;
+            if !self.ranked.is_empty() && self.coherence.cube.integrations() >= WATERFALL_INTEGRATIONS {
+                add("overview.png", &|path| overview::draw(self, field, path))?;
+            }
         }
         Ok(files)
     }
+}
+
+/// A few words below each other, a heading and a list; nothing without a list.
+fn note(area: &style::Area<'_>, top: i32, heading: &str, names: &[String]) -> Result<()> {
+    use plotters::prelude::*;
+    use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+    let text = style::font(style::TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+    let heading = [heading.to_string()];
+    let lines = if names.is_empty() { [].iter() } else { heading.iter() };
+    for (row, line) in lines.chain(names).enumerate() {
+        area.draw(&Text::new(line.clone(), (4, top + 20 * row as i32), &text))?;
+    }
+    Ok(())
 }

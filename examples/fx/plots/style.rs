@@ -30,6 +30,83 @@ pub(crate) fn register_fonts() -> Result<()> {
     Ok(())
 }
 
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Dash {
+    /// Without gaps.
+    Solid,
+    /// Long dashes.
+    Dashed,
+    /// Short dashes.
+    Dotted,
+}
+
+impl Dash {
+    /// Pixels that are drawn and left out in turn; none for a line without gaps.
+    fn pattern(self) -> Option<[f64; 2]> {
+        match self {
+            Self::Solid => None,
+            Self::Dashed => Some([9.0, 5.0]),
+            Self::Dotted => Some([2.0, 4.0]),
+        }
+    }
+
+    /// The pieces of a line through points that are drawn.
+    pub(crate) fn pieces(self, points: &[(f64, f64)]) -> Vec<Vec<(i32, i32)>> {
+        let pixel = |(x, y): (f64, f64)| (x.round() as i32, y.round() as i32);
+        let Some(pattern) = self.pattern() else { return vec![points.iter().copied().map(pixel).collect()] };
+        let mut pieces = Vec::new();
+        let (mut drawn, mut left, mut piece) = (true, pattern[0], Vec::new());
+        for ends in points.windows(2) {
+            let (mut from, to) = (ends[0], ends[1]);
+            loop {
+                if drawn && piece.is_empty() {
+                    piece.push(pixel(from));
+                }
+                let length = (to.0 - from.0).hypot(to.1 - from.1);
+                if length < left {
+                    left -= length;
+                    break;
+                }
+                let part = if length > 0.0 { left / length } else { 1.0 };
+                from = (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1));
+                if drawn {
+                    piece.push(pixel(from));
+                    pieces.push(std::mem::take(&mut piece));
+                }
+                drawn = !drawn;
+                left = pattern[usize::from(!drawn)];
+            }
+            if drawn {
+                piece.push(pixel(to));
+            }
+        }
+        if piece.len() > 1 {
+            pieces.push(piece);
+        }
+        pieces
+    }
+}
+
+/// Draws a line through points of an area, in pixels.
+pub(crate) fn polyline(
+    area: &Area<'_>,
+    points: &[(f64, f64)],
+    colour: impl Color,
+    width: u32,
+    dash: Dash,
+) -> Result<()> {
+    for piece in dash.pieces(points) {
+        area.draw(&PathElement::new(piece, colour.stroke_width(width)))?;
+    }
+    Ok(())
+}
+
+/// The stroke of the line of an index: no two of 24 have both colour and dashes in common.
+pub(crate) fn line_dash(index: usize) -> Dash {
+    [Dash::Solid, Dash::Dashed, Dash::Dotted][(index / 4) % 3]
+}
+
 /// Eight line colours (after Okabe and Ito), then again from the start.
 pub(crate) fn line_colour(index: usize) -> RGBColor {
     const COLOURS: [RGBColor; 8] = [
@@ -39,8 +116,8 @@ pub(crate) fn line_colour(index: usize) -> RGBColor {
         RGBColor(204, 121, 167),
         RGBColor(230, 159, 0),
         RGBColor(86, 180, 233),
-        RGBColor(90, 90, 90),
-        RGBColor(200, 190, 20),
+        RGBColor(20, 20, 20),
+        RGBColor(140, 140, 140),
     ];
     COLOURS[index % COLOURS.len()]
 }
@@ -115,39 +192,37 @@ pub(crate) fn time_unit(largest_s: f64) -> Unit {
     }
 }
 
-/// Decimals that tell numbers on an axis of this length apart.
-pub(crate) fn decimals(span: f64) -> usize {
-    if span.is_finite() && span > 0.0 { (1.0 - span.log10()).ceil().clamp(0.0, 9.0) as usize } else { 1 }
-}
-
-/// Formats the numbers of an axis from `low` to `high`.
-pub(crate) fn ticks(low: f64, high: f64) -> impl Fn(&f64) -> String {
-    let decimals = decimals(high - low);
-    move |value| {
-        let text = format!("{value:.decimals$}");
-        // Rounding can leave a negative zero.
-        if text.trim_start_matches(['-', '0', '.']).is_empty() {
-            text.trim_start_matches('-').to_string()
-        } else {
-            text
-        }
-    }
-}
-
-/// Round numbers from `low` to `high` for a colour bar, about five.
-pub(crate) fn round_numbers(low: f64, high: f64) -> Vec<f64> {
+/// Round numbers from `low` to `high` and a little beyond, about `most` at most, so that an end that is nearly round
+/// has its number; each with the digits that tell it from the others.
+pub(crate) fn ticks([low, high]: [f64; 2], most: usize) -> Vec<(f64, String)> {
+    let (low, high) = (low.min(high), low.max(high));
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
-        return vec![low];
+        return vec![(low, format!("{low}"))];
     }
-    let power = 10f64.powf((span / 5.0).log10().floor());
+    let most = most.max(2) as f64;
+    let power = 10f64.powf((span / most).log10().floor());
     // 9 makes degrees fall on quarters of a turn.
-    let factors: &[f64] = if span == 360.0 { &[9.0] } else { &[1.0, 2.0, 2.5, 5.0, 10.0] };
-    let step = factors.iter().map(|factor| factor * power).find(|step| span / step <= 6.0).unwrap_or(span);
-    let first = (low / step - 1e-9).ceil() as i64;
-    let last = (high / step + 1e-9).floor() as i64;
-    (first..=last).map(|index| index as f64 * step).collect()
+    let factors: &[f64] = if span == 360.0 { &[9.0] } else { &[1.0, 2.0, 2.5, 5.0, 10.0, 20.0] };
+    let step = factors.iter().map(|factor| factor * power).find(|step| span / step <= most).unwrap_or(span);
+    let first = (low / step - BEYOND * span / step).ceil() as i64;
+    let last = (high / step + BEYOND * span / step).floor() as i64;
+    let decimals = (0..9).find(|&decimals| {
+        let unit = step * 10f64.powi(decimals);
+        (unit - unit.round()).abs() < 1e-6 * unit
+    });
+    let decimals = decimals.unwrap_or(9) as usize;
+    let text = |value: f64| {
+        let text = format!("{value:.decimals$}");
+        // Rounding can leave a negative zero.
+        let zero = text.trim_start_matches(['-', '0', '.']).is_empty();
+        if zero { text.trim_start_matches('-').to_string() } else { text }
+    };
+    (first..=last).map(|index| index as f64 * step).map(|value| (value, text(value))).collect()
 }
+
+/// The part of an axis by which a number may stand beyond its end: less than a pixel or two.
+const BEYOND: f64 = 0.004;
 
 /// A white image with a title at the top, and the area below the title.
 pub(crate) fn page<'a>(path: &'a Path, size: (u32, u32), title: &str) -> Result<(Area<'a>, Area<'a>)> {
@@ -160,12 +235,12 @@ pub(crate) fn page<'a>(path: &'a Path, size: (u32, u32), title: &str) -> Result<
 }
 
 /// Lines with their names, below each other.
-pub(crate) fn legend(area: &Area<'_>, top: i32, entries: &[(String, RGBColor)]) -> Result<()> {
+pub(crate) fn legend(area: &Area<'_>, top: i32, entries: &[(String, RGBColor, Dash)]) -> Result<()> {
     let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-    for (row, (name, colour)) in entries.iter().enumerate() {
+    for (row, (name, colour, dash)) in entries.iter().enumerate() {
         let y = top + 20 * row as i32;
-        area.draw(&PathElement::new([(4, y), (26, y)], colour.stroke_width(3)))?;
-        area.draw(&Text::new(name.clone(), (32, y), &style))?;
+        polyline(area, &[(4.0, f64::from(y)), (38.0, f64::from(y))], *colour, 3, *dash)?;
+        area.draw(&Text::new(name.clone(), (46, y), &style))?;
     }
     Ok(())
 }

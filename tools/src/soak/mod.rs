@@ -2,7 +2,7 @@
 //! of its own.
 //!
 //! ```text
-//! cargo run --release -p fringes-tools -- soak                              # 10000 dumps on the best GPU
+//! cargo run --release -p fringes-tools -- soak                            # 10000 dumps on the best GPU, or on the CPU
 //! cargo run --release -p fringes-tools -- soak --backend cpu --dumps 500
 //! cargo run --release -p fringes-tools -- soak --seed 7 --json record.json
 //! ```
@@ -13,7 +13,7 @@
 //! over spectra and pairs of inputs that know nothing of chunks, is quick.
 //!
 //! The seed is printed; the same seed gives the same streams. Exit status: 0 if every dump is as it must be, 1 if not, 2 for bad
-//! arguments, 3 if there is no GPU.
+//! arguments, 3 if a GPU is asked for and there is none.
 
 mod exact;
 mod feed;
@@ -25,18 +25,19 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crate::end::End;
 use crate::gpu_report::{Record, Row, params};
 use fringes::Backend;
-use fringes_gpu::Device;
+use fringes_gpu::{Device, GpuError};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use feed::Feeder;
 use plan::{Format, Plan};
 
-/// Compare dumps of random streams with exact sums. Exit status 0 all equal, 1 one differs, 3 no GPU.
+/// Compare dumps of random streams with exact sums. Exit status 0 all equal, 1 one differs, 3 no GPU though
+/// one was asked for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where to correlate.
-    #[arg(long, value_enum, default_value_t = Place::Gpu)]
+    /// Where to correlate. `auto` takes the best GPU, or the CPU if there is none.
+    #[arg(long, value_enum, default_value_t = Place::Auto)]
     backend: Place,
     /// Index of the GPU. Without it: what the variable FRINGES_GPU says, or else the best one.
     #[arg(long, value_name = "N")]
@@ -57,6 +58,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Place {
+    Auto,
     Gpu,
     Cpu,
 }
@@ -74,12 +76,25 @@ pub(crate) struct Counts {
     pub(crate) spectra: u64,
 }
 
+/// The GPU to work on; `None` for the CPU.
+fn device(arguments: &Arguments) -> Result<Option<Device>, End> {
+    match (arguments.backend, arguments.gpu) {
+        (Place::Cpu, _) => Ok(None),
+        (Place::Gpu | Place::Auto, Some(index)) => Ok(Some(Device::open(index)?)),
+        (Place::Gpu, None) => Ok(Some(Device::best()?)),
+        (Place::Auto, None) => match Device::best() {
+            Ok(device) => Ok(Some(device)),
+            Err(GpuError::NoDriver | GpuError::NoDevice { .. } | GpuError::ComputeCapability { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
 /// Runs the tool.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
-    let (backend, mut record) = match arguments.backend {
-        Place::Cpu => (Backend::cpu(), Record::without_gpu("cpu")),
-        Place::Gpu => {
-            let device = arguments.gpu.map_or_else(Device::best, Device::open)?;
+    let (backend, mut record) = match device(arguments)? {
+        None => (Backend::cpu(), Record::without_gpu("cpu")),
+        Some(device) => {
             let record = Record::new(&device);
             (Backend::on(device), record)
         }

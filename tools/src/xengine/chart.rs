@@ -3,25 +3,17 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::style::{Area, LABEL, Result, TICK, TITLE, font};
+use crate::style::{Area, Dash, LABEL, Result, TICK, TITLE, font, legend, polyline, ticks};
 
 /// Pixels of the legend.
-const LEGEND: u32 = 300;
-
-/// How a curve is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stroke {
-    /// A line with a dot at every point.
-    Solid,
-    /// Dashes.
-    Dashed,
-}
+const LEGEND: u32 = 330;
 
 /// A curve.
 pub(crate) struct Curve {
     pub(crate) name: String,
     pub(crate) colour: RGBColor,
-    pub(crate) stroke: Stroke,
+    /// How the line is drawn; one without gaps has a dot at every point.
+    pub(crate) dash: Dash,
     /// Points, in order.
     pub(crate) points: Vec<(f64, f64)>,
 }
@@ -61,26 +53,27 @@ impl Chart {
             [0.0, 1.06 * points().map(|(_, y)| *y).fold(1e-3, f64::max)]
         };
         let mut chart = ChartBuilder::on(&panel)
-            .caption(&self.title, font(TITLE))
+            .caption("\u{a0}", font(TITLE))
             .margin(8)
             .x_label_area_size(52)
             .y_label_area_size(84)
             .build_cartesian_2d(x[0]..x[1], y[0]..y[1])?;
         chart.configure_mesh().disable_mesh().disable_axes().draw()?;
         self.axes(chart.plotting_area(), &panel, [x, y])?;
-        for Curve { colour, stroke, points, .. } in &self.curves {
-            let places: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.log2(), height(*y))).collect();
-            match stroke {
-                Stroke::Solid => {
-                    chart.draw_series(LineSeries::new(places.iter().copied(), colour.stroke_width(2)))?;
-                    chart.draw_series(places.iter().map(|place| Circle::new(*place, 3, colour.filled())))?;
-                }
-                Stroke::Dashed => {
-                    chart.draw_series(DashedLineSeries::new(places.iter().copied(), 6, 5, colour.stroke_width(2)))?;
+        let origin = panel.get_pixel_range();
+        for Curve { colour, dash, points, .. } in &self.curves {
+            let at = |(x, y): &(f64, f64)| chart.plotting_area().map_coordinate(&(x.log2(), height(*y)));
+            let places = points.iter().map(at).map(|(x, y)| (x - origin.0.start, y - origin.1.start));
+            let places: Vec<(f64, f64)> = places.map(|(x, y)| (f64::from(x), f64::from(y))).collect();
+            polyline(&panel, &places, *colour, 2, *dash)?;
+            if *dash == Dash::Solid {
+                for (x, y) in places {
+                    panel.draw(&Circle::new((x as i32, y as i32), 3, colour.filled()))?;
                 }
             }
         }
-        self.legend(&key)
+        let entries = self.curves.iter().map(|curve| (curve.name.clone(), curve.colour, curve.dash));
+        legend(&key, 56, &entries.collect::<Vec<_>>())
     }
 
     /// Lines and numbers at powers of two, or at round numbers.
@@ -104,11 +97,9 @@ impl Chart {
             panel.draw(&Text::new(number(2f64.powi(power)), (at, low.1 + 6), text(HPos::Center, VPos::Top)))?;
         }
         let lines: Vec<(f64, String)> = if self.logarithmic {
-            let all = powers(y);
-            let step = ((all.end() - all.start()) / 10 + 1) as usize;
-            all.step_by(step).map(|power| (f64::from(power), number(2f64.powi(power)))).collect()
+            decades(y).into_iter().map(|(value, name)| (value.log2(), name)).collect()
         } else {
-            crate::style::round_numbers(y[0], y[1]).into_iter().map(|value| (value, number(value))).collect()
+            ticks(y, 6)
         };
         for (value, name) in lines {
             let (_, at) = place((x[0], value));
@@ -116,6 +107,8 @@ impl Chart {
             panel.draw(&Text::new(name, (low.0 - 8, at), text(HPos::Right, VPos::Center)))?;
         }
         panel.draw(&Rectangle::new([(low.0, high.1), (high.0, low.1)], BLACK.stroke_width(1)))?;
+        let title = font(TITLE).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
+        panel.draw(&Text::new(self.title.clone(), (i32::midpoint(low.0, high.0), high.1 - 8), &title))?;
         let name = font(LABEL).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Bottom));
         panel.draw(&Text::new(self.x.clone(), ((low.0 + high.0) / 2, low.1 + 46), &name))?;
         let turned =
@@ -123,41 +116,36 @@ impl Chart {
         panel.draw(&Text::new(self.y.clone(), (10, (low.1 + high.1) / 2), &turned))?;
         Ok(())
     }
-
-    fn legend(&self, area: &Area<'_>) -> Result<()> {
-        let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-        for (row, Curve { name, colour, stroke, .. }) in self.curves.iter().enumerate() {
-            let y = 56 + 21 * row as i32;
-            let ends: &[[i32; 2]] = match stroke {
-                Stroke::Solid => &[[4, 32]],
-                Stroke::Dashed => &[[4, 10], [15, 21], [26, 32]],
-            };
-            for [start, end] in ends {
-                area.draw(&PathElement::new([(*start, y), (*end, y)], colour.stroke_width(3)))?;
-            }
-            area.draw(&Text::new(name.clone(), (40, y), &style))?;
-        }
-        Ok(())
-    }
 }
 
-/// A number in few characters: `0.25`, `16`, `16384`.
+/// A power of two in few characters.
 fn number(value: f64) -> String {
-    match value {
-        value if value == 0.0 || value >= 10.0 => format!("{value:.0}"),
-        value if value >= 1.0 => format!("{value:.1}").trim_end_matches(".0").to_string(),
-        value if value >= 0.01 => format!("{value:.4}").trim_end_matches('0').to_string(),
-        value => format!("{value:.1e}"),
-    }
+    format!("{value:.0}")
+}
+
+/// Numbers between two powers of two: powers of ten, and twice and five times them where there are few.
+fn decades([low, high]: [f64; 2]) -> Vec<(f64, String)> {
+    let (low, high) = (2f64.powf(low), 2f64.powf(high));
+    let few = high / low < 300.0;
+    let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+    let factors: &[i32] = if few { &[1, 2, 5] } else { &[1] };
+    let all =
+        powers.flat_map(|power| factors.iter().map(move |factor| (power, f64::from(*factor) * 10f64.powi(power))));
+    let named = all.map(|(power, value)| (value, format!("{value:.*}", (-power).max(0) as usize)));
+    named.filter(|(value, _)| (low..=high).contains(value)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::decades;
 
     #[test]
-    fn numbers_are_short() {
-        let numbers = [0.0, 0.0009765625, 0.0625, 0.25, 1.0, 2.5, 16.0, 16384.0].map(number);
-        assert_eq!(numbers, ["0", "9.8e-4", "0.0625", "0.25", "1", "2.5", "16", "16384"]);
+    fn numbers_of_a_logarithmic_axis_are_round() {
+        let names = |low: f64, high: f64| -> Vec<String> {
+            decades([low.log2(), high.log2()]).into_iter().map(|(_, name)| name).collect()
+        };
+        assert_eq!(names(0.008, 25.0), ["0.01", "0.1", "1", "10"]);
+        assert_eq!(names(6.9, 113.0), ["10", "20", "50", "100"]);
+        assert_eq!(names(0.07, 3.0), ["0.1", "0.2", "0.5", "1", "2"]);
     }
 }

@@ -19,8 +19,6 @@ pub(crate) trait Engine {
     fn name(&self) -> &'static str;
     /// Stations on a side of a tile.
     fn tile_stations(&self) -> usize;
-    /// Pairs of inputs that are computed for each channel and time.
-    fn computed_pairs(&self, inputs: usize) -> usize;
     /// Bytes of voltages.
     fn row_bytes(&self, size: Size) -> usize;
     /// Bytes of visibilities.
@@ -37,6 +35,8 @@ pub(crate) trait Engine {
 pub(crate) trait Work {
     /// The stream that it runs on.
     fn stream(&self) -> &Stream;
+    /// Pairs of inputs that the kernel of this size computes for each channel and time.
+    fn computed_pairs(&self) -> usize;
     /// Queues it once.
     fn run(&mut self, output: bool) -> Result<(), Failure>;
     /// Whether the visibilities can be what they should.
@@ -135,12 +135,6 @@ impl Engine for Integers {
         64
     }
 
-    fn computed_pairs(&self, inputs: usize) -> usize {
-        // Tiles of 128 x 128, on the diagonal three quarters of them.
-        let side = inputs.div_ceil(128);
-        side * side.saturating_sub(1) / 2 * 128 * 128 + side * 3 * 64 * 64
-    }
-
     fn row_bytes(&self, size: Size) -> usize {
         size.channels * size.times.div_ceil(64) * size.inputs() * 128
     }
@@ -165,6 +159,10 @@ impl Engine for Integers {
 impl Work for IntegerWork {
     fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    fn computed_pairs(&self) -> usize {
+        self.kernels.computed_pairs(&self.task)
     }
 
     fn run(&mut self, output: bool) -> Result<(), Failure> {
@@ -213,10 +211,6 @@ impl Engine for Floats {
         32
     }
 
-    fn computed_pairs(&self, inputs: usize) -> usize {
-        self.variant.computed_pairs(inputs)
-    }
-
     fn row_bytes(&self, size: Size) -> usize {
         FloatJob::new(size.channels, size.times, size.inputs()).row_bytes()
     }
@@ -241,6 +235,10 @@ impl Engine for Floats {
 impl Work for FloatWork {
     fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    fn computed_pairs(&self) -> usize {
+        self.variant.computed_pairs(self.job.inputs)
     }
 
     fn run(&mut self, output: bool) -> Result<(), Failure> {

@@ -12,12 +12,13 @@
 //! | `integration.png` | Figure 6 | rate against channels where channels times times is fixed, with and without the output of visibilities |
 //! | `integrated.png` | Algorithm 1 | rate of the whole X-engine from pinned host memory, beside its kernel's and what the host's link allows |
 //!
-//! Stations have two polarisations. Rates are of 8 operations a product of two inputs and time:
+//! Stations have two polarisations, that is two inputs. Rates are of 8 operations a product of two inputs and time:
 //!
 //! - *useful*: the products that are needed, autocorrelations included;
 //! - *raw*: all that the kernels compute, also those above the diagonal and past the last input;
-//! - *normalised*: useful, times `2 (N + RT) / (2 N + 1)` of the paper's section 6.1 with N stations and tiles of RT stations: as if tiles on
-//!   the diagonal were computed whole. (Kernels that compute half of such tiles are slower than that says.)
+//! - *normalised*: useful, times `2 (N + RT) / (2 N + 1)` of the paper's section 6.1 with N stations and tiles of RT
+//!   stations: as if tiles on the diagonal were computed whole. (Kernels that compute half of such tiles are slower than
+//!   that says, and their curve may lie above the GPU's peak.)
 //!
 //! Everything is measured with random voltages, as medians, and written to `xengine.json`, from which `--from` draws without a GPU.
 //!

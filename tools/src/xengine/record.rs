@@ -68,6 +68,8 @@ pub(crate) struct Measured {
     pub(crate) gpu: String,
     /// Date of the measurement.
     pub(crate) date: String,
+    #[serde(default)]
+    clock_mhz: f64,
     rows: Vec<Row>,
 }
 
@@ -80,6 +82,9 @@ pub(crate) struct Row {
     params: BTreeMap<String, usize>,
     /// Median time.
     pub(crate) time_ms: f64,
+    /// What the bound of the row allows, in the row's unit.
+    #[serde(default)]
+    pub(crate) floor: Option<f64>,
 }
 
 impl Row {
@@ -109,7 +114,38 @@ impl Row {
     }
 }
 
+/// Operations of a multiprocessor and cycle: 8-bit products of tensor cores, those of TF32, and f32 arithmetic.
+/// Products and sums count one each.
+struct Units {
+    /// Part of the GPU's name.
+    gpu: &'static str,
+    multiprocessors: f64,
+    int8: f64,
+    tf32: f64,
+    f32: f64,
+}
+
+const UNITS: [Units; 2] = [
+    Units { gpu: "H200", multiprocessors: 132.0, int8: 8192.0, tf32: 2048.0, f32: 256.0 },
+    Units { gpu: "A100", multiprocessors: 108.0, int8: 4096.0, tf32: 1024.0, f32: 128.0 },
+];
+
 impl Measured {
+    /// What the GPU's units could do at its highest clock, in units of 10^12 operations, and what that is; `None` for
+    /// a GPU that is not known here.
+    pub(crate) fn peak(&self, kernel: &str) -> Option<(String, f64)> {
+        let units = UNITS.iter().find(|units| self.gpu.contains(units.gpu))?;
+        let (what, each) = match kernel {
+            kernel if kernel.starts_with("correlate_i8") => ("int8 peak", units.int8),
+            // Three products for one.
+            kernel if kernel.contains("tf32") => ("TF32 peak / 3", units.tf32 / 3.0),
+            "correlate_f32" => ("f32 peak", units.f32),
+            _ => return None,
+        };
+        let peak = units.multiprocessors * each * self.clock_mhz * 1e-6;
+        (peak > 0.0).then(|| (format!("{what} at {:.0} MHz", self.clock_mhz), peak))
+    }
+
     /// Names of kernels, in the order of the record.
     pub(crate) fn kernels(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -136,7 +172,24 @@ mod tests {
         let size = Size { stations, channels: 2, times: 100 };
         let params =
             size.params(5, computed_pairs, tile).into_iter().map(|(name, value)| (name.into(), value as usize));
-        Row { kernel: "k".into(), variant: variant::KERNEL.into(), params: params.collect(), time_ms: 1.0 }
+        Row { kernel: "k".into(), variant: variant::KERNEL.into(), params: params.collect(), time_ms: 1.0, floor: None }
+    }
+
+    #[test]
+    fn no_kernel_of_the_committed_record_computes_more_than_the_gpu_can() {
+        // The record's place does not depend on the package that this is compiled in.
+        let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = "docs/measurements/checks/2026-11-22-h200-xengine.json";
+        let path = own.ancestors().map(|folder| folder.join(file)).find(|path| path.exists()).unwrap();
+        let measured: Measured = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let kernel_rows = measured.rows.iter().filter(|row| row.variant.starts_with(variant::KERNEL));
+        let mut rows = 0;
+        for row in kernel_rows {
+            let (what, peak) = measured.peak(&row.kernel).unwrap();
+            assert!(row.raw() <= peak, "{} at {:?}: {} of {peak} ({what})", row.kernel, row.size(), row.raw());
+            rows += 1;
+        }
+        assert!(rows > 400, "{rows}");
     }
 
     #[test]

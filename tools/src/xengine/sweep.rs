@@ -106,7 +106,8 @@ impl Sweep {
         let timing = fringes_gpu::time(&stream, 0, runs, |_| work.run(output)).map_err(End::failed)?;
         work.check().map_err(End::failed)?;
         let what = if output { variant::KERNEL } else { variant::NO_OUTPUT };
-        self.add(engine, figure, size, what, timing.median_ms);
+        let computed = work.computed_pairs();
+        self.add(engine, figure, size, what, computed, timing.median_ms);
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl Sweep {
         let mut target = Buffer::<u8>::alloc(&self.device, copied)?;
         let timing = fringes_gpu::time(&stream, 1, 10, |_| target.view_mut().copy_from_pinned(&stream, &host, ..))?;
         let time_ms = timing.median_ms * bytes as f64 / copied as f64;
-        self.add(engine, 4, size, variant::TRANSFER, time_ms);
+        self.add(engine, 4, size, variant::TRANSFER, 0, time_ms);
         Ok(())
     }
 
@@ -187,9 +188,16 @@ impl Sweep {
         Ok(())
     }
 
-    fn add(&mut self, engine: &dyn Engine, figure: usize, size: Size, what: &'static str, time_ms: f64) {
+    fn add(
+        &mut self,
+        engine: &dyn Engine,
+        figure: usize,
+        size: Size,
+        what: &'static str,
+        computed: usize,
+        time_ms: f64,
+    ) {
         let transfer = what == variant::TRANSFER;
-        let computed = engine.computed_pairs(size.inputs());
         let value =
             if transfer { engine.row_bytes(size) as f64 / time_ms / 1e6 } else { size.operations() / time_ms / 1e9 };
         let (stations, tile) = (size.stations as f64, engine.tile_stations() as f64);

@@ -81,3 +81,11 @@ fn records_that_are_not_there_are_named_in_one_line() {
     let output = run(&["--rates"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+#[test]
+fn help_names_no_folder_of_the_machine_that_built_it() {
+    let output = run(&["--help"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("--records"), "{text}");
+    assert!(!text.contains(env!("CARGO_MANIFEST_DIR")), "{text}");
+}

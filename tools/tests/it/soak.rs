@@ -30,8 +30,13 @@ fn a_changed_value_is_found_and_the_stream_named() {
 }
 
 #[test]
-fn without_a_gpu_there_is_one_line_and_status_3() {
-    let output = run(&[]);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{output:?}");
+fn without_a_gpu_the_cpu_is_taken_unless_a_gpu_is_asked_for() {
+    let output = run(&["--dumps", "20", "--seed", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("cpu, "), "{output:?}");
+    for asked in [&["--backend", "gpu"][..], &["--gpu", "0"]] {
+        let output = run(asked);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{output:?}");
+    }
     assert_eq!(run(&["--dumps", "0"]).status.code(), Some(2));
 }

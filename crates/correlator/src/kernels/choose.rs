@@ -36,6 +36,15 @@ pub(super) enum Loaded {
 }
 
 impl Loaded {
+    /// Pairs of inputs whose products it computes for each channel and time.
+    pub(super) fn computed_pairs(&self, inputs: usize) -> usize {
+        match self {
+            Self::Mma(kernel, _) => kernel.variant().computed_pairs(inputs),
+            Self::Wgmma(kernel, _) => kernel.tile().computed_pairs(inputs),
+            Self::Float(variant) => variant.computed_pairs(inputs),
+        }
+    }
+
     /// Name in tables.
     fn name(&self) -> &'static str {
         match self {

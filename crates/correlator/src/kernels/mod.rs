@@ -227,6 +227,14 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.multiply(stream, work, chosen, samples.cast()?, sums.reborrow())
     }
 
+    /// Pairs of inputs whose products [`CorrelatorKernels::correlate`] computes for each channel and time of this work,
+    /// needed or not: whole tiles.
+    #[doc(hidden)]
+    pub fn computed_pairs(&self, work: &Work) -> usize {
+        let kernels = self.kernels.of(work);
+        kernels.get(self.kernels.preferred(work)).map_or(0, |kernel| kernel.computed_pairs(self.inputs().len()))
+    }
+
     /// Measures which kernel is fastest for a size, and in how many parts, unless the committed table says it; launches
     /// of that size take it from here on, in this process and in later ones on this machine. Waits for the stream;
     /// scratch sums are allocated.

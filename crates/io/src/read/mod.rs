@@ -152,6 +152,10 @@ pub fn open_sources(sources: Vec<Source>, options: &OpenOptions) -> Result<Box<d
     })
 }
 
+/// The word that every frame of a Mark 5B recording begins with, `0xABADDEED` with the lowest byte first. No
+/// VDIF frame does: it would be of a second 23 years into a half year.
+const MARK5B_SYNC: [u8; 4] = [0xED, 0xDE, 0xAD, 0xAB];
+
 /// Tells the format from the first bytes, or from the first frame of a recording that may begin inside one.
 fn recognise(source: Source, resynchronise: bool) -> Result<(Source, FileFormat), IoError> {
     let mut source = source.open()?;
@@ -162,6 +166,9 @@ fn recognise(source: Source, resynchronise: bool) -> Result<(Source, FileFormat)
         FileFormat::GuppiRaw
     } else if dada::looks_like_dada(bytes) {
         FileFormat::Dada
+    } else if bytes.starts_with(&MARK5B_SYNC) {
+        let reason = "a Mark 5B recording, by its sync word: convert it to VDIF".into();
+        return Err(IoError::UnknownFormat { path: source.path().to_owned(), reason });
     } else {
         source.seek(0)?;
         let as_vdif = match vdif::Header::read(&mut source) {

@@ -17,6 +17,8 @@ const ROW_HEIGHT: f64 = 15.0;
 const MARGIN: f64 = 16.0;
 /// Space after every eighth row.
 const GROUP_GAP: f64 = 3.0;
+/// Characters that are free between the labels of two cells beside each other, so that they are read as two.
+const BETWEEN_LABELS: usize = 2;
 /// Space between two grids.
 const BETWEEN: f64 = 56.0;
 /// Grids that are wider together are put below each other.
@@ -75,12 +77,12 @@ impl Panel {
         let longest =
             labels.iter().map(|label| width(label, SMALL_FONT)).fold(width(&grid.rows.title, SMALL_FONT), f64::max);
         let left = longest + 8.0;
-        let part = (grid.widest_label() as f64 * SMALL_FONT * CHARACTER + 6.0).max(14.0);
+        let part = ((grid.widest_label() + BETWEEN_LABELS) as f64 * SMALL_FONT * CHARACTER).max(14.0);
         let headers: Vec<String> = (0..columns).map(|column| grid.column_label(column)).collect();
         let header = headers.iter().map(|label| width(label, SMALL_FONT)).fold(0.0, f64::max);
         let cell = (part * parts as f64).max(header + 4.0);
         let part = cell / parts as f64;
-        let gap = if columns > 1 && parts > 1 { 3.0 } else { 0.0 };
+        let gap = if columns > 1 && parts > 1 { 4.0 } else { 0.0 };
         let columns_end = left + (cell + gap) * columns as f64 - gap;
 
         let mut body = String::new();

@@ -186,3 +186,17 @@ fn an_element_has_one_colour_on_both_sides_of_a_pair() {
     let different: std::collections::BTreeSet<_> = colors.values().map(|colors| &colors[0]).collect();
     assert_eq!(different.len(), 8);
 }
+
+#[test]
+fn numbers_of_cells_beside_each_other_are_two_characters_apart() {
+    // 32 registers of two halves: as the result of the largest transform lies.
+    let layout = layout("b<->n0  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r0 r1 r2 r3 r4<->n6 n7 n8 n9 n10");
+    let drawing = svg(&layout, &SvgOptions::default());
+    let mut texts: Vec<_> = texts(&drawing).into_iter().filter(|text| text.2 - text.1 > 4.0 * 8.5 * 0.6).collect();
+    texts.sort_by(|a, b| (a.3, a.1).partial_cmp(&(b.3, b.1)).unwrap());
+    let beside: Vec<_> = texts.windows(2).filter(|pair| pair[0].3 == pair[1].3).collect();
+    assert!(beside.len() > 1000, "{}", beside.len());
+    for pair in beside {
+        assert!(pair[1].1 - pair[0].2 >= 1.9 * 8.5 * 0.602, "{pair:?}");
+    }
+}
