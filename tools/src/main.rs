@@ -19,13 +19,13 @@ mod end;
 mod fft_data;
 mod fft_model;
 mod gpu_report;
+#[path = "../../examples/fx/plots/indexed.rs"]
+mod indexed;
 mod layout;
 mod loading;
 mod saxpy;
 mod sm_cycles;
 mod soak;
-#[path = "../../examples/fx/plots/indexed.rs"]
-mod indexed;
 #[path = "../../examples/fx/plots/style.rs"]
 #[allow(dead_code, reason = "a part of what plots share")]
 mod style;

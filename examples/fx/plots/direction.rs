@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::heat_map::HeatMap;
 use super::plot::Plot;
-use super::style::{Area, Dash, Result, TICK, amplitude_colour, font, page, polyline};
+use super::style::{Area, Dash, Result, TICK, amplitude_colour, font, picture, polyline};
 
 /// Colour of what is drawn over the map.
 const OVER: RGBColor = WHITE;
@@ -37,10 +37,10 @@ pub(crate) struct Field {
 
 /// Draws the map and its legend.
 pub(crate) fn draw(field: &Field, path: &Path) -> Result<()> {
-    let (root, body) = page(path, (900, 890), &field.title)?;
-    panel(field, &body, "")?;
-    root.present()?;
-    Ok(())
+    picture(path, (900, 890), &field.title, |body| {
+        panel(field, &body, "")?;
+        Ok(())
+    })
 }
 
 /// Draws the map and its legend into an area.

@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Figure;
 use super::heat_map::draw_bar;
-use super::style::{Area, LABEL, MISSING, Result, TICK, TITLE, amplitude_colour, font, page};
+use super::style::{Area, LABEL, MISSING, Result, TICK, TITLE, amplitude_colour, font, picture};
 
 /// Side of a matrix in pixels, about.
 const SIDE: usize = 560;
@@ -29,25 +29,25 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let side = (SIDE / inputs).max(1) as i32 * inputs as i32;
     let panel = [left + side + RIGHT, ABOVE + side + left];
     let title = format!("Coherence of every pair of inputs: {}", figure.label);
-    let (root, body) = page(path, (2 * panel[0] as u32, panel[1] as u32 + 46 + 34), &title)?;
-    let (body, below) = body.split_vertically(panel[1]);
-    let grey = "an input with itself (its coherence is 1), and pairs without data";
-    below.draw(&Rectangle::new([(left, 2), (left + 22, 20)], MISSING.filled()))?;
-    let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-    below.draw(&Text::new(grey, (left + 32, 11), &style))?;
-    let (first, second) = body.split_horizontally(panel[0]);
-    let noise = figure.ranked.first().map_or(f64::NAN, |baseline| baseline.noise);
-    let note = format!("noise alone shows about {:.3}", noise * (std::f64::consts::PI / 4.0).sqrt());
-    matrix(figure, &first, left, &mean, ["Mean over channels", &note, "Mean coherence amplitude"])?;
-    // The largest of n amplitudes of noise is about sqrt(ln n) times their root mean square.
-    let channels = figure.coherence.cube.channels().max(2) as f64;
-    let note = match figure.coherence.cube.integrations() {
-        1 => format!("noise alone shows about {:.3}", noise * channels.ln().sqrt()),
-        _ => "mean over integrations".into(),
-    };
-    matrix(figure, &second, left, &highest, ["Highest of any channel", &note, "Highest coherence amplitude"])?;
-    root.present()?;
-    Ok(())
+    picture(path, (2 * panel[0] as u32, panel[1] as u32 + 46 + 34), &title, |body| {
+        let (body, below) = body.split_vertically(panel[1]);
+        let grey = "an input with itself (its coherence is 1), and pairs without data";
+        below.draw(&Rectangle::new([(left, 2), (left + 22, 20)], MISSING.filled()))?;
+        let style = font(TICK).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+        below.draw(&Text::new(grey, (left + 32, 11), &style))?;
+        let (first, second) = body.split_horizontally(panel[0]);
+        let noise = figure.ranked.first().map_or(f64::NAN, |baseline| baseline.noise);
+        let note = format!("noise alone shows about {:.3}", noise * (std::f64::consts::PI / 4.0).sqrt());
+        matrix(figure, &first, left, &mean, ["Mean over channels", &note, "Mean coherence amplitude"])?;
+        // The largest of n amplitudes of noise is about sqrt(ln n) times their root mean square.
+        let channels = figure.coherence.cube.channels().max(2) as f64;
+        let note = match figure.coherence.cube.integrations() {
+            1 => format!("noise alone shows about {:.3}", noise * channels.ln().sqrt()),
+            _ => "mean over integrations".into(),
+        };
+        matrix(figure, &second, left, &highest, ["Highest of any channel", &note, "Highest coherence amplitude"])?;
+        Ok(())
+    })
 }
 
 fn matrix(

@@ -71,9 +71,7 @@ impl Figure<'_> {
         let mut files = Vec::new();
         let mut add = |name: &str, plot: &dyn Fn(&Path) -> Result<()>| -> Result<()> {
             let path = folder.join(name);
-            plot(&path)
-                .and_then(|()| indexed::rewrite(&path))
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            plot(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             files.push(path);
             Ok(())
         };

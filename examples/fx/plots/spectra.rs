@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::Figure;
 use super::plot::{Margins, Plot};
-use super::style::{Area, Dash, Result, legend, line_colour, line_dash, page};
+use super::style::{Area, Dash, Result, legend, line_colour, line_dash, picture};
 use crate::coherence::Baseline;
 
 /// Baselines shown.
@@ -22,22 +22,22 @@ pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let filled = figure.ranked.iter().filter(|baseline| baseline.noise.is_finite()).count();
     let shown = &figure.ranked[..filled.min(SHOWN)];
     let title = format!("Coherence of the strongest baselines: {}", figure.label);
-    let (root, body) = page(path, (1120, 900), &title)?;
-    let panels = body.split_evenly((2, 1));
-    let mut names: Vec<(String, RGBColor, Dash)> = shown
-        .iter()
-        .enumerate()
-        .map(|(index, baseline)| (figure.baseline_name(baseline), line_colour(index), line_dash(index)))
-        .collect();
-    let (panel, key) = panels[1].split_horizontally(WIDTH);
-    phases(figure, shown, &panel)?;
-    legend(&key, 44, &names)?;
-    let (panel, key) = panels[0].split_horizontally(WIDTH);
-    amplitudes(figure, shown, &panel)?;
-    names.push(("1/\u{221a}spectra (noise)".into(), BLACK, Dash::Dashed));
-    legend(&key, 44, &names)?;
-    root.present()?;
-    Ok(())
+    picture(path, (1120, 900), &title, |body| {
+        let panels = body.split_evenly((2, 1));
+        let mut names: Vec<(String, RGBColor, Dash)> = shown
+            .iter()
+            .enumerate()
+            .map(|(index, baseline)| (figure.baseline_name(baseline), line_colour(index), line_dash(index)))
+            .collect();
+        let (panel, key) = panels[1].split_horizontally(WIDTH);
+        phases(figure, shown, &panel)?;
+        legend(&key, 44, &names)?;
+        let (panel, key) = panels[0].split_horizontally(WIDTH);
+        amplitudes(figure, shown, &panel)?;
+        names.push(("1/\u{221a}spectra (noise)".into(), BLACK, Dash::Dashed));
+        legend(&key, 44, &names)?;
+        Ok(())
+    })
 }
 
 fn amplitudes(figure: &Figure<'_>, shown: &[&Baseline], area: &Area<'_>) -> Result<()> {

@@ -7,6 +7,8 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::indexed;
+
 /// Name under which the font is registered.
 pub(crate) const FONT: &str = "DejaVu Sans";
 /// Size of titles, in pixels.
@@ -224,14 +226,22 @@ pub(crate) fn ticks([low, high]: [f64; 2], most: usize) -> Vec<(f64, String)> {
 /// The part of an axis by which a number may stand beyond its end: less than a pixel or two.
 const BEYOND: f64 = 0.004;
 
-/// A white image with a title at the top, and the area below the title.
-pub(crate) fn page<'a>(path: &'a Path, size: (u32, u32), title: &str) -> Result<(Area<'a>, Area<'a>)> {
-    let root = BitMapBackend::new(path, size).into_drawing_area();
-    root.fill(&WHITE)?;
+/// Draws a white image with a title at the top and what `draw` draws below it, and writes it as a PNG file.
+pub(crate) fn picture(
+    path: &Path,
+    size: (u32, u32),
+    title: &str,
+    draw: impl FnOnce(Area<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut pixels = vec![255; 3 * size.0 as usize * size.1 as usize];
+    let root = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
     let (top, rest) = root.split_vertically(46);
     let style = font(TITLE + 2).color(&BLACK).pos(Pos::new(HPos::Center, VPos::Center));
     top.draw(&Text::new(title.to_string(), (size.0 as i32 / 2, 26), &style))?;
-    Ok((root, rest))
+    draw(rest)?;
+    root.present()?;
+    drop((top, root));
+    indexed::write(path, size, &pixels)
 }
 
 /// Lines with their names, below each other.

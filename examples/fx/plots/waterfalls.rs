@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 use super::Figure;
 use super::heat_map::HeatMap;
-use super::style::{Result, amplitude_colour, page, phase_colour, time_unit};
+use super::style::{Result, amplitude_colour, phase_colour, picture, time_unit};
 use crate::coherence::Baseline;
 
 /// Baselines shown.
@@ -19,37 +19,40 @@ const CELLS: [usize; 2] = [380, 300];
 pub(crate) fn draw(figure: &Figure<'_>, path: &Path) -> Result<()> {
     let shown: Vec<&Baseline> = spread(figure);
     let title = format!("Coherence of the strongest baselines that share no antenna: {}", figure.label);
-    let (root, body) = page(path, (560 * shown.len().max(2) as u32, 920), &title)?;
-    let (x_name, x, _) = figure.frequency_axis();
-    let (y_name, y) = time_axis(figure);
-    let cells: Vec<Array2<Complex<f32>>> = shown.iter().map(|baseline| cells(figure, baseline)).collect();
-    let amplitudes: Vec<Array2<f32>> = cells.iter().map(|cells| cells.map(|value| value.norm())).collect();
-    let largest = f64::from(amplitudes.iter().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f32::max));
-    let top = (largest * 20.0).ceil().max(1.0) / 20.0;
-    for (index, (panel, baseline)) in body.split_evenly((2, shown.len())).iter().zip(shown.iter().cycle()).enumerate() {
-        let column = index % shown.len();
-        let name = figure.baseline_name(baseline);
-        let (phases, title);
-        let map = if index < shown.len() {
-            HeatMap {
-                title: &format!("{name}: amplitude"),
-                values: amplitudes[column].view(),
-                x,
-                y,
-                names: [&x_name, &y_name],
-                range: [0.0, top],
-                bar: "Coherence amplitude",
-                colour: amplitude_colour,
-            }
-        } else {
-            phases = cells[column].map(|value| value.arg().to_degrees());
-            title = format!("{name}: phase");
-            phase_map(&title, phases.view(), [x, y], [&x_name, &y_name])
-        };
-        map.draw(panel)?;
-    }
-    root.present()?;
-    Ok(())
+    picture(path, (560 * shown.len().max(2) as u32, 920), &title, |body| {
+        let (x_name, x, _) = figure.frequency_axis();
+        let (y_name, y) = time_axis(figure);
+        let cells: Vec<Array2<Complex<f32>>> = shown.iter().map(|baseline| cells(figure, baseline)).collect();
+        let amplitudes: Vec<Array2<f32>> = cells.iter().map(|cells| cells.map(|value| value.norm())).collect();
+        let largest =
+            f64::from(amplitudes.iter().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f32::max));
+        let top = (largest * 20.0).ceil().max(1.0) / 20.0;
+        for (index, (panel, baseline)) in
+            body.split_evenly((2, shown.len())).iter().zip(shown.iter().cycle()).enumerate()
+        {
+            let column = index % shown.len();
+            let name = figure.baseline_name(baseline);
+            let (phases, title);
+            let map = if index < shown.len() {
+                HeatMap {
+                    title: &format!("{name}: amplitude"),
+                    values: amplitudes[column].view(),
+                    x,
+                    y,
+                    names: [&x_name, &y_name],
+                    range: [0.0, top],
+                    bar: "Coherence amplitude",
+                    colour: amplitude_colour,
+                }
+            } else {
+                phases = cells[column].map(|value| value.arg().to_degrees());
+                title = format!("{name}: phase");
+                phase_map(&title, phases.view(), [x, y], [&x_name, &y_name])
+            };
+            map.draw(panel)?;
+        }
+        Ok(())
+    })
 }
 
 /// Name and ends of the axis of time.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plotters::style::RGBColor;
 
-use crate::style::{Dash, Result, line_colour, page, register_fonts};
+use crate::style::{Dash, Result, line_colour, picture, register_fonts};
 use crate::xengine::chart::{Chart, Curve};
 use crate::xengine::record::{Measured, Row, variant};
 use crate::xengine::sweep::INTEGRATED_FIGURE;
@@ -59,13 +59,12 @@ pub(crate) fn draw(measured: &Measured, folder: &Path) -> Result<Vec<PathBuf>> {
         }
         let (name, title) = of(figure);
         let path = folder.join(name);
-        let (root, body) = page(&path, (PANEL.0, 46 + PANEL.1 * charts.len() as u32), &title)?;
-        for (chart, area) in charts.iter().zip(body.split_evenly((charts.len(), 1))) {
-            chart.draw(&area)?;
-        }
-        root.present()?;
-        drop((body, root));
-        crate::indexed::rewrite(&path)?;
+        picture(&path, (PANEL.0, 46 + PANEL.1 * charts.len() as u32), &title, |body| {
+            for (chart, area) in charts.iter().zip(body.split_evenly((charts.len(), 1))) {
+                chart.draw(&area)?;
+            }
+            Ok(())
+        })?;
         pictures.push(path);
     }
     Ok(pictures)
