@@ -39,6 +39,12 @@ enum Task {
     },
     /// House rules that no compiler checks.
     Tidy,
+    /// Checks the pages of docs/ and makes target/book of them.
+    Book {
+        /// Only check links, headings, and that every page is kept true by something.
+        #[arg(long)]
+        check: bool,
+    },
     /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
     Kernels(kernels::Options),
     /// Writes kernels-rs/tools/conversions/src/generated.rs from the list of conversions.
@@ -72,6 +78,7 @@ fn main() -> ExitCode {
         }
         Task::Ci { only, python, .. } => ci::run(root, &only, &python),
         Task::Tidy => tidy::run(root),
+        Task::Book { check } => book(root, check),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),
         Task::Fft { check } => fft::run(root, check),
@@ -84,4 +91,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the program that makes the book. It is a package of its own, so that no other task waits for mdBook to be compiled.
+fn book(root: &Path, check: bool) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(cargo);
+    command.current_dir(root).args(["run", "--quiet", "--package", "fringes-book", "--"]);
+    let status = command.args(check.then_some("--check")).status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the book is not as it must be".to_owned()) }
 }
