@@ -127,15 +127,8 @@
 mod error;
 pub mod prelude;
 
-/// Compiles and runs the programs of the user guide, which read and write files.
-#[cfg(all(doctest, feature = "io"))]
-#[doc = include_str!("../../../docs/guide.md")]
-struct Guide;
-
-/// Compiles and runs the program of the README.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages;
 
 pub use ndarray;
 

@@ -1,7 +1,7 @@
 //! Figures of the pages are those of the records.
 //!
 //! A link to a record whose text begins with a number, `[1321 useful TOPS](docs/measurements/....json)`, quotes it: the record has a value
-//! of that unit that rounds to the number. References, `[1321 useful TOPS][r]`, count as well.
+//! (or a floor, or a peer) of that unit that rounds to the number. References, `[1321 useful TOPS][r]`, count as well.
 
 use std::path::Path;
 
@@ -15,7 +15,16 @@ struct Record {
 #[derive(Deserialize)]
 struct Row {
     value: f64,
+    /// What the row's bound allows, or the peer's value, in the same unit.
+    floor: Option<f64>,
     unit: String,
+}
+
+impl Row {
+    fn has(&self, figure: f64, half: f64, unit: &str) -> bool {
+        let mut values = [Some(self.value), self.floor].into_iter().flatten();
+        self.unit == unit && values.any(|value| (value - figure).abs() <= half)
+    }
 }
 
 /// Figures of a page that its record does not have.
@@ -29,7 +38,7 @@ pub(super) fn faults(root: &Path, file: &str, text: &str) -> Vec<String> {
         let read = std::fs::read_to_string(root.join(&record)).map_err(|error| error.to_string());
         match read.and_then(|text| serde_json::from_str::<Record>(&text).map_err(|error| error.to_string())) {
             Err(error) => faults.push(format!("{file}: quotes {quoted} of {record}: {error}")),
-            Ok(rows) if rows.rows.iter().any(|row| row.unit == unit && (row.value - figure).abs() <= half) => {}
+            Ok(rows) if rows.rows.iter().any(|row| row.has(figure, half, unit)) => {}
             Ok(_) => faults.push(format!("{file}: quotes {quoted}, and {record} has no such value")),
         }
     }
