@@ -3,7 +3,7 @@
 //!
 //! The pages keep LaTeX, which is what hosts of repositories draw.
 
-use pulldown_cmark::{Event, Parser};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use pulldown_latex::config::DisplayMode;
 use pulldown_latex::{Parser as LatexParser, RenderConfig, Storage, push_mathml};
 
@@ -12,11 +12,18 @@ use crate::markdown;
 /// A page with MathML in place of its formulas, or what is wrong with one of them.
 pub(crate) fn to_mathml(page: &str) -> Result<String, String> {
     let mut text = String::with_capacity(page.len());
-    let mut from = 0;
+    let (mut from, mut in_code) = (0, false);
     for (event, range) in Parser::new_ext(page, markdown::OPTIONS).into_offset_iter() {
         let (latex, display) = match &event {
             Event::InlineMath(latex) => (latex, DisplayMode::Inline),
             Event::DisplayMath(latex) => (latex, DisplayMode::Block),
+            Event::Start(Tag::CodeBlock(_)) | Event::End(TagEnd::CodeBlock) => {
+                in_code = !in_code;
+                continue;
+            }
+            Event::Text(words) if !in_code && words.contains('$') => {
+                return Err(format!("`{words}`: a dollar that is no formula's; Markdown took the lines for something else"));
+            }
             _ => continue,
         };
         let mathml = formula(latex, display).map_err(|error| format!("`{}`: {error}", latex.trim()))?;
@@ -79,6 +86,7 @@ mod tests {
         let error = to_mathml("$\\frac{1}$").unwrap_err();
         assert!(error.contains("\\frac{1}"), "{error}");
         assert!(to_mathml("$\\unheardof$").is_err());
+        assert!(to_mathml("$$\nx\n+ y\n$$").is_err()); // a line with a plus is the item of a list
     }
 
     #[test]
