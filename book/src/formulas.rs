@@ -22,7 +22,9 @@ pub(crate) fn to_mathml(page: &str) -> Result<String, String> {
                 continue;
             }
             Event::Text(words) if !in_code && words.contains('$') => {
-                return Err(format!("`{words}`: a dollar that is no formula's; Markdown took the lines for something else"));
+                return Err(format!(
+                    "`{words}`: a dollar that is no formula's; Markdown took the lines for something else"
+                ));
             }
             _ => continue,
         };

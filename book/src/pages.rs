@@ -38,7 +38,9 @@ pub(crate) fn faults(root: &Path, pages: &[String]) -> Vec<String> {
             faults.push(format!("{page} has Rust that is not compiled; name it in {DOCTESTS}"));
         }
         if page != COMPARED && blocks().any(|rest| rest.contains("ignore")) {
-            faults.push(format!("{page} has Rust that nothing compiles; only {COMPARED} may, whose snippets are compared"));
+            faults.push(format!(
+                "{page} has Rust that nothing compiles; only {COMPARED} may, whose snippets are compared"
+            ));
         }
     }
     faults

@@ -23,7 +23,9 @@ pub(crate) fn rewritten(page: &str, text: &str, repository: Option<&str>) -> Str
                     out.push_str(&text[from..whole.start]);
                     let words = &text[inner];
                     match repository {
-                        Some(url) => out.push_str(&format!("[{words}]({}/blob/main/{path})", url.trim_end_matches('/'))),
+                        Some(url) => {
+                            out.push_str(&format!("[{words}]({}/blob/main/{path})", url.trim_end_matches('/')))
+                        }
                         None => out.push_str(words),
                     }
                     from = whole.end;

@@ -24,7 +24,10 @@ pub(super) fn faults(page: &str, members: &[Member], tracked: &[String]) -> Vec<
     let mut faults = Vec::new();
     let there = |folder: &str| folder == "." || tracked.iter().any(|file| is_within(file, folder));
     faults.extend(
-        named.keys().filter(|folder| !there(folder)).map(|folder| format!("{PAGE}: names {folder}/, which is not there")),
+        named
+            .keys()
+            .filter(|folder| !there(folder))
+            .map(|folder| format!("{PAGE}: names {folder}/, which is not there")),
     );
     faults.extend(unnamed(&named, tracked).into_iter().map(|folder| format!("{PAGE}: does not name {folder}/")));
     for member in members {

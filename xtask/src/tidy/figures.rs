@@ -68,7 +68,8 @@ fn quotations(file: &str, text: &str) -> Vec<(String, String)> {
     for (name, address) in definitions {
         let Some(record) = record(address) else { continue };
         let mark = format!("][{name}]");
-        let before = text.match_indices(&mark).filter_map(|(at, _)| text[..at].rfind('[').map(|from| &text[from + 1..at]));
+        let before =
+            text.match_indices(&mark).filter_map(|(at, _)| text[..at].rfind('[').map(|from| &text[from + 1..at]));
         found.extend(before.map(|quoted| (unwrapped(quoted), record.clone())));
     }
     found
