@@ -2,10 +2,10 @@
 //! compares with the committed table or rewrites it.
 //!
 //! ```text
-//! cargo run --release --example tune              # prints what is fastest, and what the table and the rule would have chosen
-//! cargo run --release --example tune -- --check   # status 1 if the table's choice is slower than the fastest by more than a tenth
+//! cargo run --release --example tune              # what is fastest, and what the table and the rule would choose
+//! cargo run --release --example tune -- --check   # status 1 if the table's choice is slower by more than a tenth
 //! cargo run --release --example tune -- --write   # rewrites crates/correlator/tuning/correlate.txt for this device
-//! tune --write --table correlate.txt --within 100 # where there is no cargo: rewrites a copy of the table, with what 100 seconds suffice for
+//! tune --write --table correlate.txt --within 100 # without cargo: a copy of the table, with what 100 seconds suffice for
 //! ```
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.

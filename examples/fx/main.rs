@@ -4,8 +4,9 @@
 //! lists the options and `docs/fx.md` explains them.
 //!
 //! ```text
-//! simulate | recording -> front_end -> correlation -> cube of visibilities -> coherence, locate -> plots, report, summary
+//! simulate | recording -> front_end -> correlation -> cube of visibilities
 //!     [input][time]      [channel][time][input]      [integration][channel][baseline]
+//! cube of visibilities -> coherence, locate -> plots, report, summary
 //! ```
 
 mod args;

@@ -44,7 +44,8 @@
 //! The same as a program:
 //!
 //! ```
-//! use fringes_delay_model::{AntennaArray, DelayModelError, DelayModel, DelaySegment, Geometry, SPEED_OF_LIGHT_M_PER_S};
+//! use fringes_delay_model::{AntennaArray, DelayModel, DelayModelError, DelaySegment, Geometry};
+//! use fringes_delay_model::SPEED_OF_LIGHT_M_PER_S;
 //!
 //! let (sample_rate_hz, sky_hz) = (100.03e6, 1420.1e6);
 //! let table = "# enu -30.7128 21.4438 1053.0

@@ -40,7 +40,8 @@ pub struct Factors<'a> {
 /// The rotation kernels of a format on one device. Cheap to clone.
 ///
 /// ```text
-/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+/// k = first channel + channel
 /// ```
 ///
 /// Integers are then dithered if wanted, clamped to +-127 or +-7 and rounded half to even, as

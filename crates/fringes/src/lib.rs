@@ -48,9 +48,11 @@
 //!     let step_hz = visibilities.frequencies().step_hz;
 //!     let delay_s = -turned.arg() / (2.0 * std::f64::consts::PI * LEVER as f64 * step_hz);
 //!
-//!     println!("backend {}, {} spectra, {} values saturated", backend.name(), visibilities.times(), quantised.saturated.sum());
+//!     let (spectra, saturated) = (visibilities.times(), quantised.saturated.sum());
+//!     println!("backend {}, {spectra} spectra, {saturated} values saturated", backend.name());
 //!     println!("the delay is {:.1} ns: {:.3} samples", delay_s * 1e9, delay_s * sample_rate_hz);
-//!     // Four standard deviations: sqrt((1 - 0.8^2) / (2 0.8^2 393)) rad a channel for a coherence of 0.8 in 393 spectra.
+//!     // Four standard deviations: sqrt((1 - 0.8^2) / (2 0.8^2 393)) rad a channel, for a coherence of 0.8 in 393
+//!     // spectra.
 //!     assert!((delay_s * sample_rate_hz - DELAY as f64).abs() < 0.05);
 //!     Ok(())
 //! }

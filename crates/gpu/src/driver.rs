@@ -78,7 +78,8 @@ macro_rules! driver_functions {
                 if !present() {
                     return None;
                 }
-                // SAFETY: the library is present, so that `culib` does not panic; the symbol's type is the driver's declaration.
+                // SAFETY: the library is present, so that `culib` does not panic; the symbol's type is what the driver
+                // declares.
                 unsafe { sys::culib().get::<Function>(stringify!($name).as_bytes()).ok().map(|symbol| *symbol) }
             });
             let function = function.ok_or(Failure::Missing(stringify!($name)))?;

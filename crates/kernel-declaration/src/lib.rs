@@ -17,7 +17,8 @@
 //! let kernels = KernelDeclaration::all(ptx)?;
 //! assert_eq!(kernels[0].name, "saxpy");
 //! assert_eq!(kernels[0].parameters[0].kind, ParameterKind::Scalar(Element::F32));
-//! assert_eq!(kernels[0].parameters[2].kind, ParameterKind::Buffer { element: Element::F32, access: Access::ReadWrite });
+//! let buffer = ParameterKind::Buffer { element: Element::F32, access: Access::ReadWrite };
+//! assert_eq!(kernels[0].parameters[2].kind, buffer);
 //! assert_eq!(kernels[0].bounds.threads, Some([256, 1, 1]));
 //! # Ok::<(), fringes_kernel_declaration::DeclarationError>(())
 //! ```

@@ -120,7 +120,8 @@ impl Layout {
 /// const TO: Layout = layout!("t0 t1<->n2 n1  r<->n0"); // lane bit 0 and the register bit have changed places
 /// let source = conversion(&FROM, &TO)?;
 /// assert_eq!(source.to_string(), "t0 t1<->r0 t1  r<->t0");
-/// let of = |place| (source.logical().number("t", source.apply(place)), source.logical().number("r", source.apply(place)));
+/// let number = |name, place| source.logical().number(name, source.apply(place));
+/// let of = |place| (number("t", place), number("r", place));
 /// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (0, 1), (2, 0), (2, 1)]);
 /// assert_eq!([4, 5, 6, 7].map(of), [(1, 0), (1, 1), (3, 0), (3, 1)]);
 ///

@@ -16,7 +16,8 @@ impl Layout {
     ///
     /// let product = layout!("t0 t1<->n1 n0").product(&layout!("r<->m0"))?;
     /// assert_eq!(product.to_string(), "t0 t1<->n1 n0  r<->m0");
-    /// let of = |place| (product.logical().number("n", product.apply(place)), product.logical().number("m", product.apply(place)));
+    /// let number = |name, place| product.logical().number(name, product.apply(place));
+    /// let of = |place| (number("n", place), number("m", place));
     /// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (2, 0), (1, 0), (3, 0)]);
     /// assert_eq!([4, 5, 6, 7].map(of), [(0, 1), (2, 1), (1, 1), (3, 1)]);
     /// # Ok::<(), fringes_layout_core::LayoutError>(())

@@ -49,7 +49,8 @@ pub fn coarse_phase_turns(coarse: i64, complex: bool) -> f64 {
 /// Voltages `[channel][time][input]` that are channelised already, times a gain and a phase that is linear in the channel:
 ///
 /// ```text
-/// gain[channel][input] exp(2 pi i (base[time][input] + k slope[time][input])) x[channel][time][input],   k = first_channel + channel
+/// gain[channel][input] exp(2 pi i (base[time][input] + k slope[time][input])) x[channel][time][input]
+/// k = first_channel + channel
 /// ```
 ///
 /// with `base` and `slope` in turns.

@@ -1,7 +1,8 @@
 //! Fine rotation of voltages that are channelised already, in place:
 //!
 //! ```text
-//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+//! k = first channel + channel
 //! ```
 //!
 //! A worker takes some channels of some samples, and follows the rotation of each sample through the channels by multiplication in f64.

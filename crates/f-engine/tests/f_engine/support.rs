@@ -65,7 +65,7 @@ pub(crate) fn check_same<Q: FrameSample>(
 }
 
 /// Units of 2^-24 that a GPU's spectra may be off by beyond a CPU's, relative to the largest samples and gains: samples come to the filter as 1.5 + x with
-/// |x| <= 0.5, which is up to four times as large, the step to a real transform has 6, the factor of a channel 5 and its own error of 2^-19.8.
+/// `|x| <= 0.5`, which is up to four times as large, the step to a real transform has 6, the factor of a channel 5 and its own error of 2^-19.8.
 pub(crate) fn more_units(backend: &Backend, taps: usize) -> f64 {
     if backend.device().is_none() { 0.0 } else { 3.0 * (taps as f64 + 1.0) + 6.0 + 5.0 + 2f64.powf(4.2) }
 }

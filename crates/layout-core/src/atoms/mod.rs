@@ -30,7 +30,7 @@
 //! ```
 //! use fringes_layout_core::atoms::{mma::M16N8K16_F32_F16 as MMA, place};
 //!
-//! // The high half of register 3 of lane 9 is row 2 + 8, column 2 + 1 + 8 of `A`; and a kernel that relies on it says so.
+//! // The high half of register 3 of lane 9 is row 2 + 8, column 2 + 1 + 8 of `A`; a kernel that relies on it says so.
 //! const ELEMENT: u64 = MMA.a.apply(place(&MMA.a, 1, 3, 9));
 //! const _: () = assert!(ELEMENT == 10 + 16 * 11);
 //! ```

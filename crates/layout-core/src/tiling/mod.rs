@@ -38,7 +38,8 @@ pub struct Dimension {
 /// // The correlator's input, `[channel][time / 64][input][64]` of 8-bit complex samples, for 160 inputs.
 /// let row = layout!("g0<->ReIm  g1 g2 g3 g4 g5 g6<->t0 t1 t2 t3 t4 t5");
 /// let rows = Tiling::new(row, "g")?.packed("input", 160)?.packed("time_block", 4)?.packed("channel", 16)?;
-/// assert_eq!(rows.to_string(), "channel 16 x 81920  time_block 4 x 20480  input 160 x 128  g<->ReIm t0 t1 t2 t3 t4 t5");
+/// let text = "channel 16 x 81920  time_block 4 x 20480  input 160 x 128  g<->ReIm t0 t1 t2 t3 t4 t5";
+/// assert_eq!(rows.to_string(), text);
 /// assert_eq!(rows.length(), 16 * 4 * 160 * 128);
 /// // Channel 2, time 3 * 64 + 5, input 159, imaginary part.
 /// assert_eq!(rows.address(&[2, 3, 159], 5 << 1 | 1)?, 2 * 81920 + 3 * 20480 + 159 * 128 + 11);

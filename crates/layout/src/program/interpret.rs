@@ -11,7 +11,8 @@ impl Program {
     /// `before` has one entry a register of the array, the result one an output.
     ///
     /// # Errors
-    /// [`ProgramError`]: what [`validate`](Self::validate) finds, another number of registers than [`inputs`](Self::inputs), loads of shared
+    /// [`ProgramError`]: what [`validate`](Self::validate) finds, another number of registers than
+    /// [`inputs`](Self::inputs), loads of shared
     /// memory that nothing has stored, and races: accesses of two lanes to one word, one of them a store, with no barrier between.
     pub fn run(&self, before: &[Lanes]) -> Result<Vec<Lanes>, ProgramError> {
         self.validate()?;
