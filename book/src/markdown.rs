@@ -20,6 +20,15 @@ pub(crate) fn addresses(page: &str) -> Vec<String> {
         .collect()
 }
 
+/// Words of code that are paths: with a slash, and without blanks.
+pub(crate) fn paths(page: &str) -> Vec<String> {
+    let code = Parser::new_ext(page, OPTIONS).filter_map(|event| match event {
+        Event::Code(code) => Some(code.into_string()),
+        _ => None,
+    });
+    code.filter(|code| code.contains('/') && !code.contains(' ')).collect()
+}
+
 /// Links by names that the page does not define, `[text][name]`.
 pub(crate) fn undefined(page: &str) -> Vec<String> {
     let mut names = Vec::new();

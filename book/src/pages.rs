@@ -23,8 +23,11 @@ pub(crate) fn faults(root: &Path, pages: &[String]) -> Vec<String> {
         let targets = markdown::addresses(&read(page)).into_iter();
         targets.map(|address| resolved(page, &address).to_string_lossy().into_owned()).collect()
     };
-    let (listed, kept, doctests) = (linked(SUMMARY), linked(KEPT), read(DOCTESTS));
     let mut faults = Vec::new();
+    for path in markdown::paths(&read(KEPT)).into_iter().filter(|path| !root.join(path).exists()) {
+        faults.push(format!("{KEPT}: names {path}, which is not there"));
+    }
+    let (listed, kept, doctests) = (linked(SUMMARY), linked(KEPT), read(DOCTESTS));
     for page in pages.iter().filter(|page| page.starts_with("docs/") && *page != SUMMARY) {
         if !listed.contains(page) {
             faults.push(format!("{page} is not in {SUMMARY}"));
@@ -65,6 +68,9 @@ mod tests {
         let (page, link) = ("```rust\nf();\n```\n", "[fx](fx.md)");
         let included = "include_str!(\"../../../docs/fx.md\")";
         assert_eq!(of(page, link, link, included), [""; 0]);
+        let named = format!("{link} `docs/fx.md` `crates/fringes/src`, `cargo xtask book --check`");
+        assert_eq!(of(page, link, &named, included), [""; 0]);
+        assert_eq!(of(page, link, &format!("{link} `tests/no.rs`"), included).len(), 1);
         assert_eq!(of(page, "", link, included).len(), 1);
         assert_eq!(of(page, link, "", included).len(), 1);
         assert_eq!(of(page, link, link, "").len(), 1);
