@@ -1,8 +1,11 @@
-//! Runs the F-engine over samples with delays, phases and gains, and writes what went in and what came out as npy files, for `tests/python/check_f_engine.py`.
+//! Runs the F-engine over samples with delays, phases and gains, and writes what went in and what came out as npy
+//! files, for `tests/python/check_f_engine.py`.
 //!
-//! Out, in a folder: `cases.json`, a list of cases with their parameters, and for the case number `n` `n_samples.npy` (`int16 [input][time]`, or `[input][time][2]` if samples are complex),
-//! `n_gains.npy` (`complex64 [channel][input]`), `n_floats.npy` (`complex64 [frame][antenna][channel][spectrum][pol]`), `n_integers.npy` (`int8` of the same with parts as a last dimension),
-//! `n_present.npy` (`uint8 [frame * spectra + spectrum][input]`) and `n_saturated.npy` (`uint64 [frame][input]`). No dither.
+//! Out, in a folder: `cases.json`, a list of cases with their parameters, and for the case number `n` `n_samples.npy`
+//! (`int16 [input][time]`, or `[input][time][2]` if samples are complex), `n_gains.npy` (`complex64 [channel][input]`),
+//! `n_floats.npy` (`complex64 [frame][antenna][channel][spectrum][pol]`), `n_integers.npy` (`int8` of the same with
+//! parts as a last dimension), `n_present.npy` (`uint8 [frame * spectra + spectrum][input]`) and `n_saturated.npy`
+//! (`uint64 [frame][input]`). No dither.
 //!
 //! ```text
 //! cargo run --release --example f_engine_npy -- --output folder --backend gpu

@@ -1,5 +1,5 @@
-//! The programs that need a GPU, where there is none: one line on standard error and exit status 3; and exit status 2 for arguments
-//! that mean nothing.
+//! The programs that need a GPU, where there is none: one line on standard error and exit status 3; and exit status 2
+//! for arguments that mean nothing.
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 const PROGRAMS: [&str; 5] = ["validate", "bench_gpu", "conformance", "saxpy", "tune"];
 
-/// The example programs are built beside this test: `target/<profile>/deps/<test>` and `target/<profile>/examples/<name>`.
+/// The example programs are built beside this test: `target/<profile>/deps/<test>` and
+/// `target/<profile>/examples/<name>`.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();

@@ -9,7 +9,8 @@ use fringes::io::write::npy::{read_npy, write_npy};
 use ndarray::{Array, Array1, Array2, Array3, Array4, Dimension};
 use num_complex::Complex64;
 
-/// The example programs are built beside this test: `target/<profile>/deps/<test>` and `target/<profile>/examples/<name>`.
+/// The example programs are built beside this test: `target/<profile>/deps/<test>` and
+/// `target/<profile>/examples/<name>`.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
@@ -101,8 +102,8 @@ fn a_tone_comes_out_in_its_channel_alone() {
     assert_eq!(y.dim(), (40 - taps + 1, channels, 2));
     let weights = fringes_reference::window::pfb_weights(fringes_reference::window::Window::Hamming, taps, step, 1.0);
     let expected = 100.0 / 2.0 * weights.iter().sum::<f64>();
-    // A tone in the middle of a channel is 0 in the others only as far as the weights of each branch sum to the same, so
-    // the bound is the transform of these sums at the distance of the channel, beside f32 rounding.
+    // A tone in the middle of a channel is 0 in the others only as far as the weights of each branch sum to the same,
+    // so the bound is the transform of these sums at the distance of the channel, beside f32 rounding.
     let branch: Vec<f64> = (0..step).map(|p| (0..taps).map(|t| weights[t * step + p]).sum()).collect();
     let leak = |distance: i64| {
         let terms = branch.iter().enumerate().map(|(p, sum)| {

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The example programs are built beside this test: `target/<profile>/deps/<test>` and `target/<profile>/examples/<name>`.
+/// The example programs are built beside this test: `target/<profile>/deps/<test>` and
+/// `target/<profile>/examples/<name>`.
 fn soak(arguments: &[&str]) -> Output {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();

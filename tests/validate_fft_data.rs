@@ -1,5 +1,5 @@
-//! What `validate` and `bench_gpu` expect of transforms on a GPU: spectra held against the definition, the judge against kernels in the emulator and
-//! against outputs that are wrong.
+//! What `validate` and `bench_gpu` expect of transforms on a GPU: spectra held against the definition, the judge
+//! against kernels in the emulator and against outputs that are wrong.
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
 #[path = "../examples/validate/fft_data.rs"]

@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-/// The example programs are built beside this test: `target/<profile>/deps/<test>` and `target/<profile>/examples/<name>`.
+/// The example programs are built beside this test: `target/<profile>/deps/<test>` and
+/// `target/<profile>/examples/<name>`.
 fn run(arguments: &[&str]) -> Output {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();

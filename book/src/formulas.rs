@@ -1,5 +1,5 @@
-//! Formulas of the pages, `$...$` and `$$...$$` in LaTeX, become MathML, which browsers draw by themselves: a book needs no network and
-//! no script to be read.
+//! Formulas of the pages, `$...$` and `$$...$$` in LaTeX, become MathML, which browsers draw by themselves: a book
+//! needs no network and no script to be read.
 //!
 //! The pages keep LaTeX, which is what hosts of repositories draw.
 

@@ -1,4 +1,5 @@
-//! Every link of the pages leads somewhere: files, pictures and headings exist. Addresses of other sites are not asked for.
+//! Every link of the pages leads somewhere: files, pictures and headings exist. Addresses of other sites are not asked
+//! for.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

@@ -5,9 +5,10 @@
 //! fringes-book --check    only checks them
 //! ```
 //!
-//! mdBook makes the pages (as a library, so nothing is installed); formulas become MathML before ([`formulas`]), and links to sources lead to
-//! the repository ([`sources`]). Checked are all links and headings ([`links`]), and that every page is listed, kept true by something
-//! that is named, and has its Rust compiled ([`pages`]). Run it at the workspace's root; `cargo xtask book` does.
+//! mdBook makes the pages (as a library, so nothing is installed); formulas become MathML before ([`formulas`]), and
+//! links to sources lead to the repository ([`sources`]). Checked are all links and headings ([`links`]), and that
+//! every page is listed, kept true by something that is named, and has its Rust compiled ([`pages`]). Run it at the
+//! workspace's root; `cargo xtask book` does.
 
 mod formulas;
 mod links;

@@ -1,4 +1,5 @@
-//! What every page of the book must have: a place in SUMMARY.md, a row in the table of what keeps it true, and doctests for its Rust.
+//! What every page of the book must have: a place in SUMMARY.md, a row in the table of what keeps it true, and doctests
+//! for its Rust.
 
 use std::path::Path;
 

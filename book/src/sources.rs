@@ -1,5 +1,5 @@
-//! Links from pages to what is not in docs/: sources. A book is read without them, so they lead to the repository where book.toml names
-//! one (`git-repository-url`), and are words without a link otherwise.
+//! Links from pages to what is not in docs/: sources. A book is read without them, so they lead to the repository where
+//! book.toml names one (`git-repository-url`), and are words without a link otherwise.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 

@@ -1,7 +1,7 @@
 //! FX correlator: recordings of telescope voltages, or a simulated array, to visibilities, plots and a table.
 //!
-//! `cargo run --release --example fx` simulates an array and correlates it; `--input FILE...` takes recordings; `--help`
-//! lists the options and `docs/fx.md` explains them.
+//! `cargo run --release --example fx` simulates an array and correlates it; `--input FILE...` takes recordings;
+//! `--help` lists the options and `docs/fx.md` explains them.
 //!
 //! ```text
 //! simulate | recording -> front_end -> correlation -> cube of visibilities

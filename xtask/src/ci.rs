@@ -69,8 +69,8 @@ pub(crate) fn run(root: &Path, only: &[String], python: &Path) -> Result<(), Str
 
 /// Packages the published crates and builds them from their packages.
 ///
-/// Cargo keeps what it unpacked of a package, and what it compiled, under the package's name and version, and trusts both for
-/// ever: between two releases the sources change and the version does not. So both are put away first.
+/// Cargo keeps what it unpacked of a package, and what it compiled, under the package's name and version, and trusts
+/// both for ever: between two releases the sources change and the version does not. So both are put away first.
 fn package(root: &Path) -> Result<(), String> {
     let folder = target(root).join("package-verification");
     remove(&folder)?;
@@ -95,8 +95,8 @@ fn package(root: &Path) -> Result<(), String> {
     cargo(root, &arguments, &[])
 }
 
-/// The copies of this workspace's packages that Cargo keeps from earlier runs: registries that have a path instead of a host have
-/// folders whose names begin with a dash.
+/// The copies of this workspace's packages that Cargo keeps from earlier runs: registries that have a path instead of a
+/// host have folders whose names begin with a dash.
 fn unpacked_by_path() -> Result<Vec<PathBuf>, String> {
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -131,7 +131,8 @@ fn remove(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the conversions to and from `cust`, whose build script wants a CUDA installation: a folder that looks like one will do.
+/// Checks the conversions to and from `cust`, whose build script wants a CUDA installation: a folder that looks like
+/// one will do.
 fn cust(root: &Path, _: &Path) -> Result<(), String> {
     let cuda = target(root).join("no-cuda");
     let folder = cuda.join("lib64");

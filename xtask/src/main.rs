@@ -1,7 +1,7 @@
 //! `cargo xtask TASK`: the development tasks of the workspace.
 //!
-//! Every task is run from the workspace's root and stops at the first failure with exit status 1, after one line that says
-//! what failed and, where there is one, the command that mends it.
+//! Every task is run from the workspace's root and stops at the first failure with exit status 1, after one line that
+//! says what failed and, where there is one, the command that mends it.
 
 mod ci;
 mod conversions;
@@ -45,7 +45,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
+    /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine
+    /// instructions.
     Kernels(kernels::Options),
     /// Writes kernels-rs/tools/conversions/src/generated.rs from the list of conversions.
     Conversions {
@@ -93,7 +94,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the program that makes the book. It is a package of its own, so that no other task waits for mdBook to be compiled.
+/// Runs the program that makes the book. It is a package of its own, so that no other task waits for mdBook to be
+/// compiled.
 fn book(root: &Path, check: bool) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = std::process::Command::new(cargo);

@@ -1,7 +1,7 @@
 //! docs/performance.md from the measurement records.
 //!
-//! A record is a JSON object `{"date", "machine" | "gpu", "commit", "rows": [{"kernel", "variant", "params", "value", "unit",
-//! "floor", "bound_by", "check"}]}`; the page has one table a record, newest first.
+//! A record is a JSON object `{"date", "machine" | "gpu", "commit", "rows": [{"kernel", "variant", "params", "value",
+//! "unit", "floor", "bound_by", "check"}]}`; the page has one table a record, newest first.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The pages of the book, `docs/`, whose Rust is compiled and run as doctests. `cargo xtask book --check` fails if a page with Rust is not
-//! named here.
+//! The pages of the book, `docs/`, whose Rust is compiled and run as doctests. `cargo xtask book --check` fails if a
+//! page with Rust is not named here.
 
 /// Names pages, each with a type that has it as its documentation.
 macro_rules! pages {

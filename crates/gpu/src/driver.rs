@@ -1,8 +1,8 @@
 //! The driver's functions that this crate calls, found in the driver's library when first used.
 //!
-//! `cudarc` loads the library and describes the driver's types. Its own bindings are not called: they panic where a driver
-//! lacks a function, and they return the driver's answer as a Rust enum, which a newer driver's unknown answers would make
-//! undefined behaviour. Here an answer is a number until it is known to be zero.
+//! `cudarc` loads the library and describes the driver's types. Its own bindings are not called: they panic where a
+//! driver lacks a function, and they return the driver's answer as a Rust enum, which a newer driver's unknown answers
+//! would make undefined behaviour. Here an answer is a number until it is known to be zero.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;

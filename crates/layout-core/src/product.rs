@@ -23,8 +23,8 @@ impl Layout {
     /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     ///
-    /// A factor `w0<->0` makes two warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place. Bits of one stem on both
-    /// sides want other numbers first: see [`renumber_physical`](Self::renumber_physical).
+    /// A factor `w0<->0` makes two warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place.
+    /// Bits of one stem on both sides want other numbers first: see [`renumber_physical`](Self::renumber_physical).
     ///
     /// # Errors
     /// [`LayoutError::Twice`] if they share a physical or a logical bit, [`LayoutError::TooMany`].
@@ -42,8 +42,8 @@ impl Layout {
         Ok(Self::from_parts(physical, logical, Matrix::of(&columns, physical.len()), offset))
     }
 
-    /// What is left of a layout when a factor is taken out: the layout with which `factor` has this one as its [`product`](Self::product), but for
-    /// the order of bits.
+    /// What is left of a layout when a factor is taken out: the layout with which `factor` has this one as its
+    /// [`product`](Self::product), but for the order of bits.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -56,8 +56,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] if the factor has a bit that this layout has not. [`LayoutError::NotAFactor`] names the physical bit
-    /// whose column differs, or the logical bit of the offset.
+    /// [`LayoutError::Missing`] if the factor has a bit that this layout has not. [`LayoutError::NotAFactor`] names the
+    /// physical bit whose column differs, or the logical bit of the offset.
     pub const fn divide(&self, factor: &Self) -> Result<Self, LayoutError> {
         let (mut taken, mut own, mut bit) = (0u64, 0u64, 0);
         let (mut elements, mut places) = ([0; MAX_BITS], [0; MAX_BITS]);
@@ -115,7 +115,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// As [`divide`](Self::divide); [`LayoutError::NotAFactor`] also names a bit of the factor that does not lie where the product puts it.
+    /// As [`divide`](Self::divide); [`LayoutError::NotAFactor`] also names a bit of the factor that does not lie where
+    /// the product puts it.
     pub const fn divide_left(&self, factor: &Self) -> Result<Self, LayoutError> {
         let quotient = ok!(self.divide(factor));
         ok!(self.require_at(factor, 0, 0));

@@ -14,7 +14,8 @@ const TRACK: RGBColor = WHITE;
 /// Colour of recovered directions.
 const RECOVERED: RGBColor = RGBColor(230, 85, 13);
 
-/// A map of the field and what is known of the source in it. Directions are direction cosines `(l, m)` to the phase centre.
+/// A map of the field and what is known of the source in it. Directions are direction cosines `(l, m)` to the phase
+/// centre.
 pub(crate) struct Field {
     /// Mean coherence towards each direction `[m][l]`.
     pub(crate) image: Array2<f32>,

@@ -1,9 +1,9 @@
 //! `cargo xtask kernels`: kernel crates to the PTX that the repository carries, and the checks of it.
 //!
-//! Beside the PTX of a crate lie two files. `manifest.json` says what each PTX was made from and by what, and what it needs;
-//! `sass.json` what `ptxas` makes of it: registers and machine instructions of every kernel. With `--check` nothing is written, and
-//! everything must be as those files say. What the hashes in those files prove is not built or assembled again, unless
-//! `--full`.
+//! Beside the PTX of a crate lie two files. `manifest.json` says what each PTX was made from and by what, and what it
+//! needs; `sass.json` what `ptxas` makes of it: registers and machine instructions of every kernel. With `--check`
+//! nothing is written, and everything must be as those files say. What the hashes in those files prove is not built or
+//! assembled again, unless `--full`.
 
 mod assemble;
 mod check;

@@ -1,7 +1,8 @@
 //! Holds docs/architecture.md to the tree.
 //!
-//! The page's tables name folders in their first column, as `` `crates/types/` ``; where the second column is a number, the folder is a
-//! package's and the number its floor. A package depends on packages of lower floors, and a published one on published ones.
+//! The page's tables name folders in their first column, as `` `crates/types/` ``; where the second column is a number,
+//! the folder is a package's and the number its floor. A package depends on packages of lower floors, and a published
+//! one on published ones.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! Lines of prose end where code does, at 120 columns. rustfmt wraps neither comments nor what macros are called with, and nothing
-//! wraps Markdown.
+//! Lines of prose end where code does, at 120 columns. rustfmt wraps neither comments nor what macros are called with,
+//! and nothing wraps Markdown.
 //!
-//! Held are comments of Rust files and the Markdown files. Not held are rows of tables, whose cells cannot be wrapped, lines that are one
-//! word behind their mark (an address), and in Markdown what programs print (blocks of `text`).
+//! Held are comments of Rust files and the Markdown files. Not held are rows of tables, whose cells cannot be wrapped,
+//! lines that are one word behind their mark (an address), and in Markdown what programs print (blocks of `text`).
 
 /// Columns of a line, as rustfmt.toml has it.
 const COLUMNS: usize = 120;

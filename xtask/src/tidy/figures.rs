@@ -1,7 +1,8 @@
 //! Figures of the pages are those of the records.
 //!
-//! A link to a record whose text begins with a number, `[1321 useful TOPS](docs/measurements/....json)`, quotes it: the record has a value
-//! (or a floor, or a peer) of that unit that rounds to the number. References, `[1321 useful TOPS][r]`, count as well.
+//! A link to a record whose text begins with a number, `[1321 useful TOPS](docs/measurements/....json)`, quotes it: the
+//! record has a value (or a floor, or a peer) of that unit that rounds to the number. References, `[1321 useful
+//! TOPS][r]`, count as well.
 
 use std::path::Path;
 

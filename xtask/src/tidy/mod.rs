@@ -1,8 +1,8 @@
 //! House rules that neither rustc nor clippy checks.
 //!
 //! - every Rust file opens with a `//!` paragraph that says what it holds;
-//! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory only through
-//!   `fringes-device`: no `asm!` and no raw pointer in them;
+//! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory
+//!   only through `fringes-device`: no `asm!` and no raw pointer in them;
 //! - comments and pages keep to the width of the code, 120 columns, which rustfmt does not see to ([`columns`]);
 //! - docs/architecture.md names the folders that are there, and crates depend on lower floors alone ([`architecture`]);
 //! - figures that pages quote of a record are in it ([`figures`]);
