@@ -7,12 +7,12 @@
 //! r = Rr r' + Rt t'        t = Tr r' + Tt t'
 //! ```
 //!
-//! The outputs are renamed by the lane (`r1 = r' + G t'`), each of them is shuffled (`t = A t' + Tr r1`, `A = Tt + Tr
-//! G`), and the inputs are renamed by the lane (`r = C r1 + F t`, `C = Rr + F Tr`). That is the conversion if `C G = Rt
-//! + F Tt`. The renamings cost one select a register and rank of `F` and `G`; the shuffles are by XOR, and those with
-//! `Tr r1 = 0` nothing, if `A = 1`. If the conversion is invertible, there is an `F` of rank `k`, the dimension of the
-//! kernel of `Rr`, that makes `C` invertible: one that takes the kernel's images under `Tr` to what the image of `Rr`
-//! lacks. All those are tried.
+//! The outputs are renamed by the lane (`r1 = r' + G t'`), each of them is shuffled (`t = A t' + Tr r1`,
+//! `A = Tt + Tr G`), and the inputs are renamed by the lane (`r = C r1 + F t`, `C = Rr + F Tr`). That is the conversion
+//! if `C G = Rt + F Tt`. The renamings cost one select a register and rank of `F` and `G`; the shuffles are by XOR, and
+//! those with `Tr r1 = 0` nothing, if `A = 1`. If the conversion is invertible, there is an `F` of rank `k`, the
+//! dimension of the kernel of `Rr`, that makes `C` invertible: one that takes the kernel's images under `Tr` to what
+//! the image of `Rr` lacks. All those are tried.
 
 use crate::program::{Builder, LaneFlag, LaneMap, Register, Selector, moves};
 
