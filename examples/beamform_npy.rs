@@ -1,7 +1,7 @@
 //! Forms tied-array beams from 8-bit voltages of an npy file: weighted sums over the inputs.
 //!
-//! In: `int8 [channel][time][input][2]`, real part first, and weights `complex64 [beam][channel][input]`, used as they are.
-//! Out: `complex64 [channel][time][beam]`, `sum over inputs of weight * voltage`.
+//! In: `int8 [channel][time][input][2]`, real part first, and weights `complex64 [beam][channel][input]`, used as they
+//! are. Out: `complex64 [channel][time][beam]`, `sum over inputs of weight * voltage`.
 //!
 //! ```text
 //! cargo run --release --example beamform_npy -- --input x.npy --weights w.npy --output y.npy

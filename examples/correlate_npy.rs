@@ -41,7 +41,8 @@ struct Arguments {
 enum Order {
     /// Packed lower triangle: inputs a >= b at a (a + 1) / 2 + b.
     Triangle,
-    /// Antennas ant1 <= ant2 at 4 (ant2 (ant2 + 1) / 2 + ant1), products aa ba ab bb (ant1's letter first); needs --pols 2.
+    /// Antennas ant1 <= ant2 at 4 (ant2 (ant2 + 1) / 2 + ant1), products aa ba ab bb (ant1's letter first); needs
+    /// --pols 2.
     AntennaPairs,
     /// Inputs a and b at a n + b.
     Full,

@@ -1,7 +1,8 @@
 //! Shifts a frequency of an npy file's samples to 0 Hz, filters and decimates.
 //!
 //! In: `int16` or `float32` (real) or `complex64` `[input][time]`, and a filter `float32` or `float64` `[tap]`.
-//! Out: `complex64 [input][time]`, `y_j = sum_k h_k x_(S j + k) exp(-2 pi i c (S j + k))` for centre `c` and decimation `S`.
+//! Out: `complex64 [input][time]`, `y_j = sum_k h_k x_(S j + k) exp(-2 pi i c (S j + k))` for centre `c` and decimation
+//! `S`.
 //!
 //! ```text
 //! cargo run --release --example down_convert_npy -- --input x.npy --output y.npy \

@@ -1,8 +1,9 @@
 //! Turns the samples of an npy file into quantised, delayed channels: the F-engine in one pass.
 //!
-//! In: `int16 [input][time]` of an ADC, inputs of one antenna next to each other, and perhaps delays, `float64 [input]` in samples.
-//! Out: `int8 [frame][antenna][channel][spectrum][pol][2]`, the real part first; the first frame begins with the first stamp that
-//! all its samples exist for, which is printed. Spectra that are incomplete are zero; their number is printed as well.
+//! In: `int16 [input][time]` of an ADC, inputs of one antenna next to each other, and perhaps delays, `float64 [input]`
+//! in samples. Out: `int8 [frame][antenna][channel][spectrum][pol][2]`, the real part first; the first frame begins
+//! with the first stamp that all its samples exist for, which is printed. Spectra that are incomplete are zero; their
+//! number is printed as well.
 //!
 //! ```text
 //! cargo run --release --example f_engine_npy -- --input x.npy --output y.npy --channels 1024 --gain 0.05

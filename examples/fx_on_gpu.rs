@@ -5,7 +5,8 @@
 //!                                        └──────────── device memory, one stream ────────┘
 //! ```
 //!
-//! `cargo run --release --example fx_on_gpu` takes the best GPU, or the CPU where there is none; `-- --backend cpu` takes the CPU.
+//! `cargo run --release --example fx_on_gpu` takes the best GPU, or the CPU where there is none; `-- --backend cpu`
+//! takes the CPU.
 
 mod common;
 

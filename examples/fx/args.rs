@@ -30,11 +30,12 @@ pub(crate) struct Arguments {
     /// Which part of a recording is which antenna and polarisation, e.g. 0:0x,1:0y,2:1x,3:1y (see docs/fx.md).
     #[arg(long, requires = "input")]
     pub(crate) map: Option<InputMap>,
-    /// Antenna positions: lines `name x y z` below `# enu LATITUDE LONGITUDE HEIGHT` or `# itrf`, in metres and degrees.
+    /// Antenna positions: lines `name x y z` below `# enu LATITUDE LONGITUDE HEIGHT` or `# itrf`, in metres and
+    /// degrees.
     #[arg(long, value_name = "FILE")]
     pub(crate) array: Option<PathBuf>,
-    /// Phase centre whose fringes are stopped: RA,Dec (hh:mm:ss,dd:mm:ss or degrees), ha:HOURANGLE,dec:DEC (at the start of
-    /// the run) or azel:AZIMUTH,ELEVATION.
+    /// Phase centre whose fringes are stopped: RA,Dec (hh:mm:ss,dd:mm:ss or degrees), ha:HOURANGLE,dec:DEC (at the
+    /// start of the run) or azel:AZIMUTH,ELEVATION.
     #[arg(long, value_parser = source)]
     pub(crate) source: Option<Source>,
     /// Where to run.
@@ -74,7 +75,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Width of the filter bank's pass band in channels. One tap has no room for a filter: it is a bare window by default.
+    /// Width of the filter bank's pass band in channels. One tap has no room for a filter: it is a bare window by
+    /// default.
     pub(crate) fn cutoff(&self) -> f64 {
         self.w_cutoff.unwrap_or(if self.taps == 1 { 0.0 } else { 1.0 })
     }

@@ -1,8 +1,8 @@
 //! Coherence of the baselines of a run: `V_ab / sqrt(V_aa V_bb)`, and what can be said of a baseline in one number.
 //!
-//! A baseline whose inputs have nothing in common still shows an amplitude, about `1 / sqrt(spectra)` of an integration: the
-//! noise level that every mean is to be compared with. Channels at 0 Hz of the sampled band are left out: the offset of an ADC
-//! is the same in every spectrum, and would look like a strong source.
+//! A baseline whose inputs have nothing in common still shows an amplitude, about `1 / sqrt(spectra)` of an
+//! integration: the noise level that every mean is to be compared with. Channels at 0 Hz of the sampled band are left
+//! out: the offset of an ADC is the same in every spectrum, and would look like a strong source.
 
 use fringes::io::write::VisibilityCube;
 use ndarray::Array2;
@@ -22,12 +22,13 @@ pub(crate) struct Baseline {
     pub(crate) b: usize,
     /// Mean of the coherence's amplitude over channels and integrations.
     pub(crate) mean: f64,
-    /// Amplitude of the correlation coefficient at zero lag: all channels and integrations summed before the amplitude is
-    /// taken.
+    /// Amplitude of the correlation coefficient at zero lag: all channels and integrations summed before the amplitude
+    /// is taken.
     pub(crate) zero_lag: f64,
     /// Largest mean over integrations of the coherence's amplitude, and the channel that has it.
     pub(crate) peak: (f64, usize),
-    /// Amplitude of a channel's coherence to be expected of noise alone, `1 / sqrt(spectra)`; infinite without any spectra.
+    /// Amplitude of a channel's coherence to be expected of noise alone, `1 / sqrt(spectra)`; infinite without any
+    /// spectra.
     pub(crate) noise: f64,
 }
 
@@ -40,8 +41,8 @@ pub(crate) struct Coherence<'a> {
 }
 
 impl Coherence<'_> {
-    /// Coherence `[channel]` of a pair in one integration; `None` where data is missing, an input has no power, or the channel
-    /// is left out.
+    /// Coherence `[channel]` of a pair in one integration; `None` where data is missing, an input has no power, or the
+    /// channel is left out.
     pub(crate) fn spectrum(&self, integration: usize, a: usize, b: usize) -> Vec<Option<Complex<f32>>> {
         let visibilities = self.cube.data();
         let valid = self.cube.weight()[(integration, triangle(a, b))] > 0.0;
@@ -126,7 +127,8 @@ impl Coherence<'_> {
         }
     }
 
-    /// A value of each baseline as a symmetric matrix `[input][input]` with NaN on the diagonal and where there is no data.
+    /// A value of each baseline as a symmetric matrix `[input][input]` with NaN on the diagonal and where there is no
+    /// data.
     pub(crate) fn matrix(&self, baselines: &[&Baseline], value: impl Fn(&Baseline) -> f64) -> Array2<f32> {
         let inputs = self.cube.inputs().len();
         let mut matrix = Array2::from_elem((inputs, inputs), f32::NAN);

@@ -51,7 +51,8 @@ pub(crate) fn correlation(
     channels: usize,
     schedule: DumpSchedule,
 ) -> Result<Box<dyn Correlation>> {
-    // Root mean squares: 8 bits clip beyond 5 standard deviations; 2.9 levels lose least of Gaussian noise in 15 levels.
+    // Root mean squares: 8 bits clip beyond 5 standard deviations; 2.9 levels lose least of Gaussian noise in 15
+    // levels.
     Ok(match quantise {
         Quantise::Int8 => {
             Box::new(QuantisedCorrelation::<Complex<i8>>::new(backend, inputs, channels, schedule, 24.0)?)

@@ -1,9 +1,9 @@
 //! Where a point source is, from the phases of all baselines of an integration.
 //!
 //! After the fringes of the phase centre are stopped, a source at direction cosines `(l, m)` leaves the phase
-//! `2 pi f / c (u l + v m + w (n - 1))` on a baseline, with `(u, v, w)` the difference of the positions of the first and the
-//! second (conjugated) antenna. The search takes that phase out for every point of a grid and adds up all baselines; it then
-//! follows the highest sum to its top by Newton's method.
+//! `2 pi f / c (u l + v m + w (n - 1))` on a baseline, with `(u, v, w)` the difference of the positions of the first
+//! and the second (conjugated) antenna. The search takes that phase out for every point of a grid and adds up all
+//! baselines; it then follows the highest sum to its top by Newton's method.
 
 use ndarray::Array2;
 use num_complex::Complex;
@@ -67,8 +67,8 @@ pub(crate) fn longest_baseline_m(positions: &[[f64; 3]]) -> f64 {
 }
 
 impl Fringes {
-    /// Coherence of pairs of equal polarisation in one integration, for antennas at `uvw_m` `[antenna]`. `half_width` is the
-    /// largest direction cosine that will be asked for: it decides how finely the band is cut.
+    /// Coherence of pairs of equal polarisation in one integration, for antennas at `uvw_m` `[antenna]`. `half_width`
+    /// is the largest direction cosine that will be asked for: it decides how finely the band is cut.
     pub(crate) fn new(coherence: &Coherence<'_>, integration: usize, uvw_m: Vec<[f64; 3]>, half_width: f64) -> Self {
         let cube = coherence.cube;
         let (inputs, frequencies, channels) = (cube.inputs(), cube.frequencies(), cube.channels());
@@ -114,8 +114,8 @@ impl Fringes {
         Self { wavenumbers, uvw_m, pairs, counts, count: self.count }
     }
 
-    /// Mean coherence left when the phases of a source at `(l, m)` are taken out: its real part is 1 for a noiseless source
-    /// there.
+    /// Mean coherence left when the phases of a source at `(l, m)` are taken out: its real part is 1 for a noiseless
+    /// source there.
     fn power(&self, [l, m]: [f64; 2]) -> f64 {
         let sky = [l, m, (1.0 - l * l - m * m).max(0.0).sqrt() - 1.0];
         let mut sum = 0.0;

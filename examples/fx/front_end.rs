@@ -1,5 +1,5 @@
-//! Samples in, channelised voltages out: a filter bank for each recorded channel, or nothing where the recording has been
-//! through one and is taken as it is.
+//! Samples in, channelised voltages out: a filter bank for each recorded channel, or nothing where the recording has
+//! been through one and is taken as it is.
 
 use fringes::{Backend, Channelizer, ChannelizerStream, Complex, Frequencies, Voltages, Window};
 use ndarray::{ArrayView3, Axis, concatenate};
@@ -101,8 +101,8 @@ impl FrontEnd {
         self.frequencies
     }
 
-    /// Whether a channel is at 0 Hz of the samples, or next to it, where the offset of an ADC lies; `[channel]`. Nothing of
-    /// banks of fewer than eight channels.
+    /// Whether a channel is at 0 Hz of the samples, or next to it, where the offset of an ADC lies; `[channel]`.
+    /// Nothing of banks of fewer than eight channels.
     pub(crate) fn offset_channels(&self) -> Vec<bool> {
         let zero = if self.complex { self.each / 2 } else { 0 };
         (0..self.channels).map(|channel| self.each >= 8 && (channel % self.each).abs_diff(zero) <= 1).collect()

@@ -7,8 +7,8 @@ use crate::failure::Result;
 
 /// Gains `[channel][input]`, fixed from the first spectra that have power on; until then 1.
 ///
-/// A gain is fixed before the first value other than zero passes, so every sum of products was made with one gain for each of
-/// its inputs, and dividing it out afterwards is exact.
+/// A gain is fixed before the first value other than zero passes, so every sum of products was made with one gain for
+/// each of its inputs, and dividing it out afterwards is exact.
 pub(crate) struct AutoGains {
     /// Root mean square of the real and imaginary parts that the quantiser shall see.
     target: f64,

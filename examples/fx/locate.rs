@@ -59,7 +59,8 @@ impl Located {
     }
 }
 
-/// Looks for one point source in every integration; `None` without positions, a phase centre, sky frequencies or baselines.
+/// Looks for one point source in every integration; `None` without positions, a phase centre, sky frequencies or
+/// baselines.
 pub(crate) fn locate(
     coherence: &Coherence<'_>,
     observation: &Observation,

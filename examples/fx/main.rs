@@ -1,11 +1,12 @@
 //! FX correlator: recordings of telescope voltages, or a simulated array, to visibilities, plots and a table.
 //!
-//! `cargo run --release --example fx` simulates an array and correlates it; `--input FILE...` takes recordings; `--help`
-//! lists the options and `docs/fx.md` explains them.
+//! `cargo run --release --example fx` simulates an array and correlates it; `--input FILE...` takes recordings;
+//! `--help` lists the options and `docs/fx.md` explains them.
 //!
 //! ```text
-//! simulate | recording -> front_end -> correlation -> cube of visibilities -> coherence, locate -> plots, report, summary
+//! simulate | recording -> front_end -> correlation -> cube of visibilities
 //!     [input][time]      [channel][time][input]      [integration][channel][baseline]
+//! cube of visibilities -> coherence, locate -> plots, report, summary
 //! ```
 
 mod args;

@@ -5,8 +5,8 @@
 //! cargo +nightly fuzz run read_vdif -- -max_total_time=600 -rss_limit_mb=512
 //! ```
 //!
-//! The first two bytes of an input say where it is cut into two files, little-endian; at 0 or past the end it is one file.
-//! `guppi.dict` and `dada.dict` are dictionaries (`-dict=fuzz/guppi.dict`).
+//! The first two bytes of an input say where it is cut into two files, little-endian; at 0 or past the end it is one
+//! file. `guppi.dict` and `dada.dict` are dictionaries (`-dict=fuzz/guppi.dict`).
 
 use std::io::Cursor;
 

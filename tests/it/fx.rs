@@ -1,5 +1,5 @@
-//! The example `fx` as a user runs it: a simulated array whose source is found again, and one line with exit status 2 for what
-//! is wrong. The simulator's own parts are tested here too.
+//! The example `fx` as a user runs it: a simulated array whose source is found again, and one line with exit status 2
+//! for what is wrong. The simulator's own parts are tested here too.
 
 use std::fs;
 use std::path::Path;
@@ -59,8 +59,8 @@ fn a_simulated_source_is_found_where_it_is() {
     // 0.1 s are 4 integrations of 781 spectra (25 ms), and the source is in all of them.
     assert_eq!(summary["integrations"], 4);
     assert_eq!(summary["recovered_directions_deg"].as_array().unwrap().len(), 4);
-    // The beam is 0.08 degrees wide and the source 15 times above the noise of all baselines and channels: a hundredth of
-    // the beam is ten times the error that leaves. A wrong sign anywhere puts the source half a degree off.
+    // The beam is 0.08 degrees wide and the source 15 times above the noise of all baselines and channels: a hundredth
+    // of the beam is ten times the error that leaves. A wrong sign anywhere puts the source half a degree off.
     let error = summary["source_direction_error_deg"].as_f64().unwrap();
     assert!(error < 0.001, "{error}");
     // The source's coherence is 0.25 for a receiver of average noise, which differs by 12% in amplitude, and is in two
@@ -131,7 +131,8 @@ fn floats_and_bits_see_the_same_coherence() {
         baselines.iter().find(pair).unwrap()["mean_coherence"].as_f64().unwrap()
     };
     let exact = of("none");
-    // Rounding adds noise of 1/12 to parts with a mean square of 24^2 and 2.9^2: 0.014% and 1%; clipping at 7 adds less.
+    // Rounding adds noise of 1/12 to parts with a mean square of 24^2 and 2.9^2: 0.014% and 1%; clipping at 7 adds
+    // less.
     assert!((of("8") / exact - 1.0).abs() < 0.002);
     assert!((of("4") / exact - 1.0).abs() < 0.03);
 }

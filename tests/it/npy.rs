@@ -91,8 +91,8 @@ fn a_tone_comes_out_in_its_channel_alone() {
     assert_eq!(y.dim(), (40 - taps + 1, channels, 2));
     let weights = fringes_reference::window::pfb_weights(fringes_reference::window::Window::Hamming, taps, step, 1.0);
     let expected = 100.0 / 2.0 * weights.iter().sum::<f64>();
-    // A tone in the middle of a channel is 0 in the others only as far as the weights of each branch sum to the same, so
-    // the bound is the transform of these sums at the distance of the channel, beside f32 rounding.
+    // A tone in the middle of a channel is 0 in the others only as far as the weights of each branch sum to the same,
+    // so the bound is the transform of these sums at the distance of the channel, beside f32 rounding.
     let branch: Vec<f64> = (0..step).map(|p| (0..taps).map(|t| weights[t * step + p]).sum()).collect();
     let leak = |distance: i64| {
         let terms = branch.iter().enumerate().map(|(p, sum)| {

@@ -1,5 +1,5 @@
-//! Runs the F-engine over cases of its own with delays, phases and gains, and writes what went in and what came out as npy
-//! files, for `tests/python/check_f_engine.py`.
+//! Runs the F-engine over cases of its own with delays, phases and gains, and writes what went in and what came out as
+//! npy files, for `tests/python/check_f_engine.py`.
 //!
 //! Out, in a folder: `cases.json`, a list of cases with their parameters, and for the case number `n`:
 //!

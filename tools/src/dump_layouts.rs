@@ -1,7 +1,9 @@
-//! Prints layouts and what the library makes of them as one JSON object, for `tests/python/check_layout.py` to work out again.
+//! Prints layouts and what the library makes of them as one JSON object, for `tests/python/check_layout.py` to work out
+//! again.
 //!
-//! A layout is `{"text", "physical", "logical", "columns", "offset", "table"}`: its text form, the names of its bits (lowest first), what
-//! each physical bit flips, what place 0 holds, and what every place holds. Random layouts are the same in every run.
+//! A layout is `{"text", "physical", "logical", "columns", "offset", "table"}`: its text form, the names of its bits
+//! (lowest first), what each physical bit flips, what place 0 holds, and what every place holds. Random layouts are the
+//! same in every run.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- dump-layouts > layouts.json

@@ -1,7 +1,7 @@
 //! Writes the samples of a recording to an npy file, for anyone who wants to look at them with numpy.
 //!
-//! Out: `float32` or `complex64`, `[channel][input][time]`, missing samples zero; on stdout one JSON object that says what
-//! the recording is. The whole recording is held in memory: this is for pieces of recordings.
+//! Out: `float32` or `complex64`, `[channel][input][time]`, missing samples zero; on stdout one JSON object that says
+//! what the recording is. The whole recording is held in memory: this is for pieces of recordings.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- dump-samples recording.vdif --output samples.npy --presence presence.npy

@@ -117,8 +117,8 @@ pub(crate) fn spectra<S: Sample, O: FftOutput>(plan: &Fft<S, O>, samples: &[S]) 
     spectra
 }
 
-/// The transform of a power of two of values in place, halving it again and again; `roots` are the first half of the roots of unity. Held to
-/// `fringes_reference::dft` by the tests.
+/// The transform of a power of two of values in place, halving it again and again; `roots` are the first half of the
+/// roots of unity. Held to `fringes_reference::dft` by the tests.
 fn transform(values: &mut [C64], roots: &[C64]) {
     let length = values.len();
     let bits = length.trailing_zeros();
@@ -164,7 +164,8 @@ impl Error {
         Self { rms: (squares / powers).sqrt(), largest: largest / rms, count }
     }
 
-    /// Whether the rms is within a bound on rms errors, but for what the rms of so few numbers scatters by; and every error within six times the bound.
+    /// Whether the rms is within a bound on rms errors, but for what the rms of so few numbers scatters by; and every
+    /// error within six times the bound.
     pub(crate) fn within(&self, bound: f64) -> Result<(), String> {
         let rms_bound = bound * (1.0 + 4.0 / (2.0 * self.count as f64).sqrt());
         // NaN is within nothing.

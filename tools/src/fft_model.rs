@@ -5,12 +5,13 @@
 //! cargo run --release -p fringes-tools -- fft-model --records docs/measurements
 //! ```
 //!
-//! First with the note's own numbers for an A40 and L40S; then with the instructions that the note's transform executes here, priced at the rates
-//! measured on a GPU; then with what microkernels of this repository were measured to take from registers to registers. Where there is a GPU, both
-//! are measured now; otherwise they are read from the newest measurement record that has them, which is named.
+//! First with the note's own numbers for an A40 and L40S; then with the instructions that the note's transform executes
+//! here, priced at the rates measured on a GPU; then with what microkernels of this repository were measured to take
+//! from registers to registers. Where there is a GPU, both are measured now; otherwise they are read from the newest
+//! measurement record that has them, which is named.
 //!
-//! Load is the part of the GPU that is busy: (SM-cycles a transform) x (transforms a second) / (SM-cycles a second that the GPU has). CHIME needs 4 cylinders x 2
-//! polarisations x 16 channels in 2.56 microseconds, 5e7 transforms a second.
+//! Load is the part of the GPU that is busy: (SM-cycles a transform) x (transforms a second) / (SM-cycles a second that
+//! the GPU has). CHIME needs 4 cylinders x 2 polarisations x 16 channels in 2.56 microseconds, 5e7 transforms a second.
 //!
 //! Exit status: 0, 1 if a record cannot be read or the GPU fails, 2 for bad arguments.
 //!

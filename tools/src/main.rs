@@ -41,8 +41,8 @@ use end::End;
 
 /// Measure and check Fringes.
 ///
-/// `fringes-tools TOOL --help` tells a tool's options. Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments or
-/// files, 3 if there is no GPU.
+/// `fringes-tools TOOL --help` tells a tool's options. Exit status: 0, 1 if a check fails or the GPU does, 2 for bad
+/// arguments or files, 3 if there is no GPU.
 #[derive(Debug, Parser)]
 #[command(name = "fringes-tools", version, disable_help_subcommand = true)]
 struct Arguments {

@@ -1,4 +1,5 @@
-//! SM-cycles: of a warp instruction, and of an FFT microkernel from registers to registers. What `bench_gpu` and `fft_model` share.
+//! SM-cycles: of a warp instruction, and of an FFT microkernel from registers to registers. What `bench_gpu` and
+//! `fft_model` share.
 #![allow(dead_code)] // each program uses a part
 
 use fringes::fft::internals::phase_table;
@@ -39,7 +40,8 @@ pub(crate) const PRICED: [(&str, &str); 10] = [
     ("rate_mma_k16", "mma.m16n8k16 f16"),
 ];
 
-/// The cost table whose instructions are these numbers of SM-cycles, in the order of [`PRICED`]; matrices cost what their words do.
+/// The cost table whose instructions are these numbers of SM-cycles, in the order of [`PRICED`]; matrices cost what
+/// their words do.
 pub(crate) fn table([select, permute, logic, half2, barrier, shuffle, store, load, k8, k16]: [f64; 10]) -> Rates {
     Rates {
         select,
@@ -207,7 +209,8 @@ impl Cycles {
         kernel.launch_safe(stream, &config, args![&*phases, cycles, values, STEPS])
     }
 
-    /// SM-cycles of a transform in the last run with so many warps an SM: from the first block's beginning to the last one's end.
+    /// SM-cycles of a transform in the last run with so many warps an SM: from the first block's beginning to the last
+    /// one's end.
     pub(crate) fn of_transform(&self, stream: &Stream, warps: u32) -> Result<f64, GpuError> {
         let records = self.cycles.to_vec(stream)?;
         let records = &records[..RECORD * (warps / WARPS * self.multiprocessors) as usize];

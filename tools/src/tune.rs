@@ -1,11 +1,11 @@
-//! Measures every kernel of the correlator that may be best, and every number of parts that time may be divided in, at many sizes, and
-//! compares with the committed table or rewrites it.
+//! Measures every kernel of the correlator that may be best, and every number of parts that time may be divided in, at
+//! many sizes, and compares with the committed table or rewrites it.
 //!
 //! ```text
-//! cargo run --release -p fringes-tools -- tune              # prints what is fastest, and what the table and the rule would have chosen
-//! cargo run --release -p fringes-tools -- tune --check   # status 1 if the table's choice is slower than the fastest by more than a tenth
-//! cargo run --release -p fringes-tools -- tune --write   # rewrites crates/correlator/tuning/correlate.txt for this device
-//! tune --write --table correlate.txt --within 100 # where there is no cargo: rewrites a copy of the table, with what 100 seconds suffice for
+//! cargo run --release -p fringes-tools -- tune              # what is fastest, and what table and rule would choose
+//! cargo run --release -p fringes-tools -- tune --check      # status 1 if the table's choice is slower by a tenth
+//! cargo run --release -p fringes-tools -- tune --write      # rewrites crates/correlator/tuning/correlate.txt
+//! fringes-tools tune --write --table copy.txt --within 100  # where there is no cargo: a copy, within 100 seconds
 //! ```
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.

@@ -1,7 +1,7 @@
 //! `cargo xtask TASK`: the development tasks of the workspace.
 //!
-//! Every task is run from the workspace's root and stops at the first failure with exit status 1, after one line that says
-//! what failed and, where there is one, the command that mends it.
+//! Every task is run from the workspace's root and stops at the first failure with exit status 1, after one line that
+//! says what failed and, where there is one, the command that mends it.
 
 mod ci;
 mod conversions;
@@ -49,7 +49,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine instructions.
+    /// Checks the pages of docs/ and makes target/book of them.
+    Book {
+        /// Only check links, headings, and that every page is kept true by something.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Builds the kernels into the PTX that the repository carries, with its manifest and its count of machine
+    /// instructions.
     Kernels(kernels::Options),
     /// Writes kernels-rs/tools/conversions/src/generated.rs from the list of conversions.
     Conversions {
@@ -89,6 +96,7 @@ fn main() -> ExitCode {
         Task::Ci { only, python, full, .. } => ci::run(root, &only, &python, full),
         Task::Api { check } => ci::api(root, check),
         Task::Tidy => tidy::run(root),
+        Task::Book { check } => book(root, check),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Conversions { check } => conversions::run(root, check),
         Task::Fft { check } => fft::run(root, check),
@@ -102,4 +110,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs the program that makes the book. It is a package of its own, so that no other task waits for mdBook to be
+/// compiled.
+fn book(root: &Path, check: bool) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(cargo);
+    command.current_dir(root).args(["run", "--quiet", "--package", "fringes-book", "--"]);
+    let status = command.args(check.then_some("--check")).status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the book is not as it must be".to_owned()) }
 }

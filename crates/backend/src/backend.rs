@@ -14,12 +14,12 @@ use crate::DeviceError;
 /// | [`Backend::auto`] | GPU if there is one, else CPU | CPU |
 /// | [`Backend::gpu`] | that GPU | [`DeviceError::NotOnGpu`] |
 ///
-/// A program that is built without the feature `gpu` has no kernels: there [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error
-/// ([`DeviceError::Unavailable`]). If just some of its crates are built so, their operations on a GPU are an error
-/// ([`fringes_gpu::GpuError::NoPtx`]).
+/// A program that is built without the feature `gpu` has no kernels: there [`Backend::auto`] is the CPU, and
+/// [`Backend::gpu`] an error ([`DeviceError::Unavailable`]). If just some of its crates are built so, their operations
+/// on a GPU are an error ([`fringes_gpu::GpuError::NoPtx`]).
 ///
-/// Which operations have kernels is said in their documentation. What runs is chosen before the work starts; an error of a GPU is
-/// returned, never answered with the CPU.
+/// Which operations have kernels is said in their documentation. What runs is chosen before the work starts; an error
+/// of a GPU is returned, never answered with the CPU.
 #[derive(Debug, Clone)]
 pub struct Backend {
     place: Place,
@@ -35,11 +35,11 @@ enum Place {
 }
 
 impl Backend {
-    /// The best GPU of this machine ([`Device::best`]) for operations that have kernels, the CPU for all others and where there is
-    /// no GPU. Chosen once a process; [`Backend::name`] says what it is.
+    /// The best GPU of this machine ([`Device::best`]) for operations that have kernels, the CPU for all others and
+    /// where there is no GPU. Chosen once a process; [`Backend::name`] says what it is.
     ///
-    /// A GPU that is there and cannot be used is reported through `tracing` as a warning, and the CPU is chosen. Without the feature
-    /// `gpu` it is the CPU, and no driver is asked.
+    /// A GPU that is there and cannot be used is reported through `tracing` as a warning, and the CPU is chosen.
+    /// Without the feature `gpu` it is the CPU, and no driver is asked.
     pub fn auto() -> Self {
         if !cfg!(feature = "gpu") {
             return Self::cpu();
@@ -65,8 +65,8 @@ impl Backend {
     /// GPU number `index`, in the driver's order.
     ///
     /// # Errors
-    /// [`DeviceError::Unavailable`] without a driver, without such a GPU, and in a program that is built without the feature `gpu`;
-    /// [`DeviceError::Gpu`] if it cannot be used.
+    /// [`DeviceError::Unavailable`] without a driver, without such a GPU, and in a program that is built without the
+    /// feature `gpu`; [`DeviceError::Gpu`] if it cannot be used.
     pub fn gpu(index: usize) -> Result<Self, DeviceError> {
         let unavailable = |reason: String| DeviceError::Unavailable { requested: format!("gpu {index}"), reason };
         if !cfg!(feature = "gpu") {
@@ -83,7 +83,8 @@ impl Backend {
         Self { place: Place::Gpu(device), memory_limit_bytes: None }
     }
 
-    /// This backend with the CPU for operations that have no kernel, where it is a GPU: as [`Backend::auto`], on this GPU.
+    /// This backend with the CPU for operations that have no kernel, where it is a GPU: as [`Backend::auto`], on this
+    /// GPU.
     pub fn or_cpu(&self) -> Self {
         let place = match &self.place {
             Place::Gpu(device) => Place::Auto(device.clone()),
@@ -148,7 +149,8 @@ impl Backend {
     /// Checks a step's workspace against the limit, for an operation that has no GPU kernel.
     ///
     /// # Errors
-    /// [`DeviceError::NotOnGpu`] if this backend is a GPU and nothing else, [`DeviceError::MemoryLimit`] if the step needs more.
+    /// [`DeviceError::NotOnGpu`] if this backend is a GPU and nothing else, [`DeviceError::MemoryLimit`] if the step
+    /// needs more.
     pub fn check_cpu(&self, operation: &'static str, needed: u64) -> Result<(), DeviceError> {
         self.gpu_for(operation, false)?;
         self.check_memory(operation, needed)

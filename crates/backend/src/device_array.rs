@@ -17,13 +17,14 @@ use crate::DeviceError;
 /// | of other software, by its address | [`DeviceArray::from_foreign`] |
 ///
 /// # Order
-/// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for that one (on the
-/// device), and the memory goes back to its pool only when the operation is done with it. Without a stream, what comes is there already;
-/// a pool's memory is to be said with the stream that it was taken for, since it goes back in that stream's order.
+/// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for
+/// that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
+/// stream, what comes is there already; a pool's memory is to be said with the stream that it was taken for, since it
+/// goes back in that stream's order.
 ///
 /// # Foreign memory
-/// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory that was freed, is
-/// another device's or ends early is an error before anything is launched.
+/// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory
+/// that was freed, is another device's or ends early is an error before anything is launched.
 #[derive(Debug)]
 pub struct DeviceArray<'a, T: Pod> {
     // Dropped before the memory: what still reads it is waited for (on the device) before a pool has it back.
@@ -119,11 +120,12 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         }
     }
 
-    /// The elements for work on `stream`, which waits (on the device) for what writes them. [`DeviceArray::reads_queued`] is called when
-    /// the work is queued.
+    /// The elements for work on `stream`, which waits (on the device) for what writes them.
+    /// [`DeviceArray::reads_queued`] is called when the work is queued.
     ///
     /// # Errors
-    /// [`DeviceError::WrongDevice`] if the stream is another device's; [`DeviceError::Gpu`] for foreign memory that is not there any more.
+    /// [`DeviceError::WrongDevice`] if the stream is another device's; [`DeviceError::Gpu`] for foreign memory that is
+    /// not there any more.
     pub fn read_on(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
         let (view, device) = (self.view(), self.device());
         if !device.is_same(stream.device()) {

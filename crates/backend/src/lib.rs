@@ -8,8 +8,9 @@
 //! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
-//! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations take chunks
-//! wherever they lie, and what they give lies where their input lay. A [`Backend`] decides for chunks in host memory alone.
+//! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations
+//! take chunks wherever they lie, and what they give lies where their input lay. A [`Backend`] decides for chunks in
+//! host memory alone.
 
 mod backend;
 mod device_array;

@@ -20,8 +20,8 @@ const WEIGHTS_LIMIT: usize = 1 << 30;
 ///
 /// `X[k](t) = exp(-2 pi i b_k t / step) sum_p exp(-2 pi i b_k p / step) sum_j w[j step + p] x[t + j step + p]`
 ///
-/// - **Real** samples: `step = 2 N` for `N` channels, `b_k = k`; channel `k` is centred at `k f_s / (2 N)` and the Nyquist
-///   bin is dropped.
+/// - **Real** samples: `step = 2 N` for `N` channels, `b_k = k`; channel `k` is centred at `k f_s / (2 N)` and the
+///   Nyquist bin is dropped.
 /// - **Complex** samples: `step = N`, `b_k = k - floor(N / 2)`; channel `k` is centred at `b_k f_s / N`.
 /// - `stride = step / ratio`; a ratio of 1 is critically sampled. The leading factor refers phases to absolute time: a
 ///   tone in the middle of a channel has the same phase in every spectrum, oversampled or not.
@@ -89,9 +89,10 @@ impl ChannelizerBuilder {
     /// # Errors
     /// - [`ChannelizerError::Zero`] without channels or taps;
     /// - [`TypesError::TooLarge`] for more than 2^30 weights, and where there is no memory for the plan's tables;
-    /// - [`ChannelizerError::Parameter`] for a cutoff that is not finite and at least 0, or a Kaiser beta outside 0..=700;
-    /// - [`ChannelizerError::Length`] and [`ChannelizerError::Coefficient`] for the wrong number of weights, or one that
-    ///   is no finite f32; [`ChannelizerError::NoWeight`] for a window that vanishes everywhere;
+    /// - [`ChannelizerError::Parameter`] for a cutoff that is not finite and at least 0, or a Kaiser beta outside
+    ///   0..=700;
+    /// - [`ChannelizerError::Length`] and [`ChannelizerError::Coefficient`] for the wrong number of weights, or one
+    ///   that is no finite f32; [`ChannelizerError::NoWeight`] for a window that vanishes everywhere;
     /// - [`ChannelizerError::Oversampling`] for a ratio below 1 or one that gives no whole number of samples.
     pub fn build(mut self) -> Result<Channelizer, ChannelizerError> {
         for (quantity, value) in [("channels", self.channels), ("taps", self.taps)] {

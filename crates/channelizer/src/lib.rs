@@ -3,12 +3,13 @@
 //! Samples `[input][time]` become voltages `[channel][time][input]`, channels in ascending frequency:
 //!
 //! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
-//!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay_model::DelayModel) an input;
+//!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay_model::DelayModel) an
+//!   input;
 //! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
 //! - [`quantise`] scales voltages by [`Gains`](fringes_types::Gains) and rounds them to 8 or 4 bits.
 //!
-//! All of it in one pass, to frames that a correlator takes, is the F-engine: the crate `fringes-f-engine`. Coarse shifts and fine rotations by
-//! themselves are in `fringes-delay`.
+//! All of it in one pass, to frames that a correlator takes, is the F-engine: the crate `fringes-f-engine`. Coarse
+//! shifts and fine rotations by themselves are in `fringes-delay`.
 //!
 //! # Streams
 //! [`ChannelizerStream`], [`DownConverterStream`] and the F-engine take a recording in chunks, with the same words:

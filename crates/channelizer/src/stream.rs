@@ -23,9 +23,9 @@ const OPERATION: &str = "channelize";
 /// Output spectra are stamped with multiples of the plan's stride on the absolute sample counter, beginning with the
 /// first whose samples exist for every input. The spectrum stamped `t` of an input with delay `d` is that of
 /// [`Channelizer`] with the window starting at sample `t - rint(d(t))`, its phase still referred to `t`, turned by
-/// [`DelayValue::channel_phase_turns`](fringes_delay_model::DelayValue::channel_phase_turns): the spectrum of the delayed
-/// signal, referred to the middle of the band. Without delays it is [`crate::channelize()`] of the whole stream (from a
-/// multiple of the stride on); chunks of any size give the same bits, but for phases on a GPU,
+/// [`DelayValue::channel_phase_turns`](fringes_delay_model::DelayValue::channel_phase_turns): the spectrum of the
+/// delayed signal, referred to the middle of the band. Without delays it is [`crate::channelize()`] of the whole stream
+/// (from a multiple of the stride on); chunks of any size give the same bits, but for phases on a GPU,
 /// as of the F-engine.
 ///
 /// # Missing data

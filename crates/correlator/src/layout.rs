@@ -17,8 +17,8 @@
 //! | f16 (`Complex<f16>`) | 4 | 32 | 8 |
 //! | f32 (`Complex<f32>`) | 8 | 16 | 4 |
 //!
-//! Where a sample lies, for example of 8 bits, one channel, 100 times, two antennas of two polarisations; each in samples from the start of
-//! the array, for input 3 (antenna 1, polarisation 1) at time 70:
+//! Where a sample lies, for example of 8 bits, one channel, 100 times, two antennas of two polarisations; each in
+//! samples from the start of the array, for input 3 (antenna 1, polarisation 1) at time 70:
 //!
 //! | layout | index |
 //! |---|---|
@@ -222,10 +222,12 @@ fn elements<V>(rows: &mut Array4<V>) -> &mut [V] {
 /// Where `presence` (`[time][input]`) is false a sample is zero.
 ///
 /// # Layout
-/// Standard layout, of `[channel][time][input]` or of `[time][channel][input]`, is read as it is; other strides are copied first.
+/// Standard layout, of `[channel][time][input]` or of `[time][channel][input]`, is read as it is; other strides are
+/// copied first.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] if the flags have another shape, [`TypesError::TooLarge`] where the rows are larger than memory can be.
+/// [`TypesError::Dimension`] if the flags have another shape, [`TypesError::TooLarge`] where the rows are larger than
+/// memory can be.
 pub fn pack<V: VoltageSample>(
     voltages: ArrayView3<'_, V>,
     presence: Option<ArrayView2<'_, bool>>,
@@ -297,13 +299,15 @@ pub fn pack_heaps<V: VoltageSample>(
     Ok(rows)
 }
 
-/// Packs the first `times` times of the Tensor-Core Correlator's runs `[channel][time / k][antenna][pol][k]` into rows, on the CPU.
+/// Packs the first `times` times of the Tensor-Core Correlator's runs `[channel][time / k][antenna][pol][k]` into rows,
+/// on the CPU.
 ///
-/// Where `presence` (`[time][input]`) is false a sample is zero. `nibbles` says where 4+4-bit samples have their real part.
+/// Where `presence` (`[time][input]`) is false a sample is zero. `nibbles` says where 4+4-bit samples have their real
+/// part.
 ///
 /// # Errors
-/// As [`pack`]; [`TypesError::Pols`] if there are not 1 or 2 polarisations, [`TypesError::Dimension`] if the last dimension is not [`run_times`],
-/// [`CorrelatorError::TimeRange`] if the runs have fewer times.
+/// As [`pack`]; [`TypesError::Pols`] if there are not 1 or 2 polarisations, [`TypesError::Dimension`] if the last
+/// dimension is not [`run_times`], [`CorrelatorError::TimeRange`] if the runs have fewer times.
 pub fn pack_tcc<V: VoltageSample>(
     runs: ArrayView5<'_, V>,
     times: usize,
@@ -333,7 +337,8 @@ pub fn pack_tcc<V: VoltageSample>(
 /// The first `times` times of rows `[channel][time / R][input][R]`, as voltages `[channel][time][input]`, on the CPU.
 ///
 /// # Errors
-/// [`TypesError::Dimension`] if the last dimension is not [`row_times`], [`CorrelatorError::TimeRange`] unless `times` ends in the last block.
+/// [`TypesError::Dimension`] if the last dimension is not [`row_times`], [`CorrelatorError::TimeRange`] unless `times`
+/// ends in the last block.
 pub fn unpack<V: VoltageSample>(rows: ArrayView4<'_, V>, times: usize) -> Result<Array3<V>, CorrelatorError> {
     let (channels, blocks, inputs, actual) = rows.dim();
     let expected = row_times::<V>();

@@ -28,7 +28,8 @@
 //!
 //! // Two antennas, one channel, 64 spectra; antenna 1 sees the signal a quarter turn later.
 //! let inputs = Inputs::single_pol(2)?;
-//! let data = Array3::from_shape_fn((1, 64, 2), |(_, _, input)| [Complex::new(100i8, 0), Complex::new(0, -100)][input]);
+//! let signals = [Complex::new(100i8, 0), Complex::new(0, -100)];
+//! let data = Array3::from_shape_fn((1, 64, 2), |(_, _, input)| signals[input]);
 //! let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 2048, sample_rate_hz: 1e9 };
 //! let voltages = Voltages::new(data, inputs)?.with_clock(clock)?;
 //!

@@ -4,8 +4,8 @@ use fringes_types::TypesError;
 
 use crate::{CorrelatorError, MAX_SPECTRA};
 
-/// Lengths of dumps: an F-engine sends heaps of `spectra_per_heap` spectra, a batch is one heap from every antenna, a dump
-/// sums `heaps_per_dump` batches. Timestamps are ADC samples:
+/// Lengths of dumps: an F-engine sends heaps of `spectra_per_heap` spectra, a batch is one heap from every antenna, a
+/// dump sums `heaps_per_dump` batches. Timestamps are ADC samples:
 ///
 /// ```text
 /// heap_timestamp_step  = spectra_per_heap * samples_between_spectra
@@ -13,9 +13,9 @@ use crate::{CorrelatorError, MAX_SPECTRA};
 /// accumulation_seconds = timestamp_difference / adc_sample_rate
 /// ```
 ///
-/// Dumps are aligned: dump `d` is stamped `d * timestamp_difference` and holds the spectra stamped from there up to, and not
-/// including, `(d + 1) * timestamp_difference`. Every dump covers `spectra_per_heap * heaps_per_dump` spectra, whatever the
-/// offset of their stamps.
+/// Dumps are aligned: dump `d` is stamped `d * timestamp_difference` and holds the spectra stamped from there up to,
+/// and not including, `(d + 1) * timestamp_difference`. Every dump covers `spectra_per_heap * heaps_per_dump` spectra,
+/// whatever the offset of their stamps.
 ///
 /// ```
 /// use fringes_correlator::DumpSchedule;
@@ -27,8 +27,8 @@ use crate::{CorrelatorError, MAX_SPECTRA};
 /// # Ok::<(), fringes_correlator::CorrelatorError>(())
 /// ```
 ///
-/// Source: "Correlation", section "Accumulations, Dumps and Output Data", of the katgpucbf manual; its accumulation time
-/// multiplies by the sample rate where it must divide.
+/// Source: "Correlation", section "Accumulations, Dumps and Output Data", of the katgpucbf manual; its accumulation
+/// time multiplies by the sample rate where it must divide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DumpSchedule {
     samples_between_spectra: u64,
@@ -124,7 +124,8 @@ impl DumpSchedule {
         self.timestamp_difference() as f64 / adc_sample_rate_hz
     }
 
-    /// Stamp of the dump that a spectrum with this stamp belongs to: the last whole multiple of the timestamp difference.
+    /// Stamp of the dump that a spectrum with this stamp belongs to: the last whole multiple of the timestamp
+    /// difference.
     pub fn dump_timestamp(&self, stamp: u64) -> u64 {
         stamp - stamp % self.timestamp_difference()
     }

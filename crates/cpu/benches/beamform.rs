@@ -1,4 +1,5 @@
-//! Beamforming of 128 inputs, 16 channels, 4096 times: 64 tied-array or incoherent beams, or 4 lines of 32 feeds padded to 64.
+//! Beamforming of 128 inputs, 16 channels, 4096 times: 64 tied-array or incoherent beams, or 4 lines of 32 feeds padded
+//! to 64.
 //!
 //! The throughput is in voltages. The same case in NumPy is `x[channel] @ w[:, channel].T` with complex64 arrays.
 

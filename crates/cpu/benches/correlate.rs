@@ -1,5 +1,5 @@
-//! Correlation of 128 inputs, 64 channels, 4096 spectra in each format (divide by 64 for one channel), and the same 8-bit
-//! voltages on every instruction set of the machine. Elements are complex multiply-adds of the lower triangle.
+//! Correlation of 128 inputs, 64 channels, 4096 spectra in each format (divide by 64 for one channel), and the same
+//! 8-bit voltages on every instruction set of the machine. Elements are complex multiply-adds of the lower triangle.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fringes_cpu::correlator::{InstructionSet, accumulate_with};

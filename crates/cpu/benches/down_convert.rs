@@ -1,7 +1,7 @@
 //! Down-conversion of 128 taps, every eighth sample kept: two inputs, real and complex, three formats.
 //!
-//! The throughput is in input samples. The same case in SciPy is `upfirdn(filter, x * mixer, down=8)` with float32 taps and a
-//! complex64 mixed signal.
+//! The throughput is in input samples. The same case in SciPy is `upfirdn(filter, x * mixer, down=8)` with float32 taps
+//! and a complex64 mixed signal.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The F-engine: 10-bit samples to 8-bit frames with dither, 16 taps, two polarisations; its parts beside it, without dither, as floats, and the
-//! filter bank alone. Elements are input samples.
+//! The F-engine: 10-bit samples to 8-bit frames with dither, 16 taps, two polarisations; its parts beside it, without
+//! dither, as floats, and the filter bank alone. Elements are input samples.
 
 use std::sync::atomic::AtomicU64;
 

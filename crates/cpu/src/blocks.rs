@@ -1,5 +1,5 @@
-//! Units of work: cutting a standard-layout array `[channel][time][x]` into a few times of one channel each, and how many
-//! may be in progress at a time.
+//! Units of work: cutting a standard-layout array `[channel][time][x]` into a few times of one channel each, and how
+//! many may be in progress at a time.
 
 /// A unit of work: times `first_time ..` of one channel, and its part of the output, `[time][x]`.
 pub(crate) struct TimeBlock<'a, T> {
@@ -25,8 +25,8 @@ pub(crate) fn time_blocks<T>(out: &mut [T], times: usize, row: usize, block: usi
         .collect()
 }
 
-/// How many units of work of `unit_bytes` of scratch may be in progress at a time: one a thread, or as many as fit `limit`
-/// bytes. 0 if not one fits.
+/// How many units of work of `unit_bytes` of scratch may be in progress at a time: one a thread, or as many as fit
+/// `limit` bytes. 0 if not one fits.
 pub fn parallel_units(limit: Option<u64>, unit_bytes: u64) -> usize {
     let threads = rayon::current_num_threads();
     match limit.map(|limit| limit.checked_div(unit_bytes)) {

@@ -1,8 +1,8 @@
 //! The CPU backend: the operations of `fringes-reference`, fast, with rayon and rustfft.
 //!
 //! Modules have the same names and meanings as the reference's; each states its error bound against it. Integer
-//! correlation is exact. Functions here trust their caller on shapes (they are called by the typed crates, which check);
-//! a wrong shape panics rather than giving a wrong answer.
+//! correlation is exact. Functions here trust their caller on shapes (they are called by the typed crates, which
+//! check); a wrong shape panics rather than giving a wrong answer.
 
 pub mod beamformer;
 pub mod blocks;

@@ -1,8 +1,8 @@
 //! Large zeroed vectors whose pages are taken in parallel, and few of them.
 //!
 //! An output of tens of megabytes in pages of 4 KiB costs thousands of page faults: three quarters of the time of FFT
-//! beams, a quarter of that of tied-array beams. The vector here comes from the system zeroed and untouched, so that the
-//! threads that fill it take its pages; on Linux its pages may be of 2 MiB (`madvise`).
+//! beams, a quarter of that of tied-array beams. The vector here comes from the system zeroed and untouched, so that
+//! the threads that fill it take its pages; on Linux its pages may be of 2 MiB (`madvise`).
 
 use bytemuck::Zeroable;
 
@@ -40,8 +40,8 @@ fn advise_large_pages<T>(values: &mut [T]) {
     if length == 0 {
         return;
     }
-    // SAFETY: `skip + length <= bytes`, so the range lies within the slice, which is borrowed mutably. The advice changes
-    // neither contents nor access; if it is refused, the pages stay as they are.
+    // SAFETY: `skip + length <= bytes`, so the range lies within the slice, which is borrowed mutably. The advice
+    // changes neither contents nor access; if it is refused, the pages stay as they are.
     #[allow(unsafe_code)]
     unsafe {
         libc::madvise(values.as_mut_ptr().cast::<u8>().add(skip).cast(), length, libc::MADV_HUGEPAGE);

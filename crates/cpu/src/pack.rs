@@ -7,12 +7,12 @@
 //! | [`pack_runs`] | `[channel][time / k][input][k]` | rows |
 //! | [`unpack`] | rows | `[channel][time][input]` |
 //!
-//! Rows are `[channel][time / R][input][R]`, `R = 128 / size_of::<V>()`; times past the end and absent samples are zero. What a row holds is the
-//! reference's `pack::rows`, bit for bit.
+//! Rows are `[channel][time / R][input][R]`, `R = 128 / size_of::<V>()`; times past the end and absent samples are
+//! zero. What a row holds is the reference's `pack::rows`, bit for bit.
 //!
 //! # Layout
-//! The transposes go through a block of time by as many inputs as fill a cache line, so that every line that is read is used whole while it is in
-//! the first cache.
+//! The transposes go through a block of time by as many inputs as fill a cache line, so that every line that is read is
+//! used whole while it is in the first cache.
 
 use std::ops::Range;
 
@@ -101,7 +101,8 @@ fn assert_rows<V>(rows: &[V], channels: usize, times: usize, inputs: usize) {
     assert_eq!(rows.len(), channels * times.div_ceil(row) * inputs * row, "samples of the rows");
 }
 
-/// Times `range` of voltages into rows. `present [time][input]`, of all times of the voltages, is true where a sample is present.
+/// Times `range` of voltages into rows. `present [time][input]`, of all times of the voltages, is true where a sample
+/// is present.
 ///
 /// # Panics
 /// If the samples, the flags or the rows are not as many as the sizes say.
@@ -167,7 +168,8 @@ pub fn pack_heaps<V: Pod + Send + Sync>(heaps: &Heaps<'_, V>, range: Range<usize
     });
 }
 
-/// Times `range` of runs into rows. `present [time][input]`, of all times up to the end of the range, is true where a sample is present.
+/// Times `range` of runs into rows. `present [time][input]`, of all times up to the end of the range, is true where a
+/// sample is present.
 ///
 /// # Panics
 /// If the samples, the flags or the rows are not as many as the sizes say.

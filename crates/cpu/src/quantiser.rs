@@ -1,7 +1,7 @@
 //! Gain and quantisation of voltages `[channel][time][input]`, as `fringes_reference::quantiser`.
 //!
-//! The product of gain and voltage is taken in f64 by the reference's formula, so the integers and the counts of saturated
-//! values equal the reference's on every input, without a margin at rounding ties.
+//! The product of gain and voltage is taken in f64 by the reference's formula, so the integers and the counts of
+//! saturated values equal the reference's on every input, without a margin at rounding ties.
 
 use bytemuck::Zeroable;
 use fringes_types::Complex4;
@@ -98,8 +98,8 @@ fn partial_spectrum<Q: QuantisedValue>(
 /// Times that one unit of work covers.
 const BLOCK_TIMES: usize = 64;
 
-/// Applies gains `[channel][input]` to voltages `[channel][time][input]` and quantises; also counts the saturated complex
-/// values of each input. `presence` is `[time][input]`; missing voltages give 0 and do not count.
+/// Applies gains `[channel][input]` to voltages `[channel][time][input]` and quantises; also counts the saturated
+/// complex values of each input. `presence` is `[time][input]`; missing voltages give 0 and do not count.
 ///
 /// # Precision
 /// Exact: equal to the reference on every input.

@@ -1,12 +1,13 @@
-//! How far a model is from straight lines: what says where the coarse delay does not change, and where phases are on a line, without a value for every
-//! spectrum.
+//! How far a model is from straight lines: what says where the coarse delay does not change, and where phases are on a
+//! line, without a value for every spectrum.
 //!
 //! A function whose second derivative is at most `m` in magnitude is within `m h^2 / 8` of its chord over a length `h`.
 
 use crate::segment::{Prepared, horner};
 use crate::{DelayModel, DelayValue, Section};
 
-/// How far a model's values between two times are from the chord through its values at these times, at most, rounding included.
+/// How far a model's values between two times are from the chord through its values at these times, at most, rounding
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bend {
     /// Of the delay, in samples.
@@ -57,16 +58,19 @@ impl Prepared {
 }
 
 impl DelayModel {
-    /// How far delay and phase of the times from `first` to `last` are from their chord at most; `None` if a segment begins between them.
+    /// How far delay and phase of the times from `first` to `last` are from their chord at most; `None` if a segment
+    /// begins between them.
     pub fn bend(&self, first: u64, last: u64) -> Option<Bend> {
         let index = self.index_at(first);
         let segment = self.prepared(index)?;
         (self.index_at(last) == index).then(|| segment.bend(first, last))
     }
 
-    /// The sections of [`DelayModel::plan`], [`DelayPlan::sections`](crate::DelayPlan::sections): neighbouring spectra with one coarse delay.
+    /// The sections of [`DelayModel::plan`], [`DelayPlan::sections`](crate::DelayPlan::sections): neighbouring spectra
+    /// with one coarse delay.
     ///
-    /// A value for every spectrum is computed only where the coarse delay changes, or where it cannot be known that it does not.
+    /// A value for every spectrum is computed only where the coarse delay changes, or where it cannot be known that it
+    /// does not.
     pub fn sections(&self, first: u64, stride: u64, count: usize) -> Vec<Section> {
         // Stamps beyond 2^64 - 1 are left out.
         let most = (u64::MAX - first).checked_div(stride).unwrap_or(u64::MAX);

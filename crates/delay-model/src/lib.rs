@@ -15,20 +15,20 @@
 //!
 //! `r` is an antenna's position, `s` the unit vector toward the source, `f` the frequency on the sky.
 //!
-//! - An antenna nearer to the source receives the wave earlier: `x_a(t) = e(t + r_a . s / c)`, with `e` the field at the
-//!   site.
-//! - Delaying aligns: `d_a = r_a . s / c + offset`, so that `x_a(t - d_a) = e(t - offset)` for all antennas. The offset is one
-//!   constant for the array that keeps every delay from being negative.
+//! - An antenna nearer to the source receives the wave earlier: `x_a(t) = e(t + r_a . s / c)`, with `e` the field at
+//!   the site.
+//! - Delaying aligns: `d_a = r_a . s / c + offset`, so that `x_a(t - d_a) = e(t - offset)` for all antennas. The offset
+//!   is one constant for the array that keeps every delay from being negative.
 //! - `d(t)` is the delay of the sample that comes *out* at time `t`: that sample came in at `t - d(t)`.
-//! - `coarse = rint(d)` (ties to even) moves the window of samples, `fine = d - coarse` turns the channels; together they turn
-//!   a channel by `-d` times its frequency relative to the middle of the band.
-//! - What remains is the phase of the middle of the band: the model's own phase term. `-f d` turns stop the fringe, with `f`
-//!   the sky frequency there ([`DelaySegment::with_fringe_stopping`]).
-//! - `V_ab = sum x_a conj(x_b)`. Before fringe stopping, a source in the direction of `w` has the phase
-//!   `+f (w_a - w_b) / c` turns; after it, none.
+//! - `coarse = rint(d)` (ties to even) moves the window of samples, `fine = d - coarse` turns the channels; together
+//!   they turn a channel by `-d` times its frequency relative to the middle of the band.
+//! - What remains is the phase of the middle of the band: the model's own phase term. `-f d` turns stop the fringe,
+//!   with `f` the sky frequency there ([`DelaySegment::with_fringe_stopping`]).
+//! - `V_ab = sum x_a conj(x_b)`. Before fringe stopping, a source in the direction of `w` has the phase `+f (w_a - w_b)
+//!   / c` turns; after it, none.
 //!
-//! For example, antenna `b` at the site, antenna `a` one light microsecond to the east of it, a source on the horizon in the
-//! east, 100.03 million samples a second, 1420.1 MHz:
+//! For example, antenna `b` at the site, antenna `a` one light microsecond to the east of it, a source on the horizon
+//! in the east, 100.03 million samples a second, 1420.1 MHz:
 //!
 //! | | `a` | `b` |
 //! |---|---|---|
@@ -44,7 +44,8 @@
 //! The same as a program:
 //!
 //! ```
-//! use fringes_delay_model::{AntennaArray, DelayModelError, DelayModel, DelaySegment, Geometry, SPEED_OF_LIGHT_M_PER_S};
+//! use fringes_delay_model::{AntennaArray, DelayModel, DelayModelError, DelaySegment, Geometry};
+//! use fringes_delay_model::SPEED_OF_LIGHT_M_PER_S;
 //!
 //! let (sample_rate_hz, sky_hz) = (100.03e6, 1420.1e6);
 //! let table = "# enu -30.7128 21.4438 1053.0

@@ -6,8 +6,8 @@ use crate::{DelayModelError, DelaySegment, DelayValue};
 /// Piecewise polynomial delay and phase of one input, with updates queued ahead of time.
 ///
 /// At output sample `t` the segment with the last `start_sample <= t` holds. Before the first segment, the first
-/// segment's polynomials are evaluated backwards in time; a model that shall be 0 there is [`DelayModel::zero`] with the
-/// segment pushed onto it. `d(t)` is the delay of the sample that comes *out* at time `t`.
+/// segment's polynomials are evaluated backwards in time; a model that shall be 0 there is [`DelayModel::zero`] with
+/// the segment pushed onto it. `d(t)` is the delay of the sample that comes *out* at time `t`.
 ///
 /// # Precision
 /// `t - start_sample` is an integer difference, taken before anything becomes f64, so the counter's size costs nothing.

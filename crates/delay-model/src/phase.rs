@@ -4,7 +4,8 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::{DelayValue, turns};
 
-/// A phase that is linear in the channel: `base + k slope` turns in channel `k`, both in units of `2^-64` turns, modulo a turn.
+/// A phase that is linear in the channel: `base + k slope` turns in channel `k`, both in units of `2^-64` turns, modulo
+/// a turn.
 ///
 /// | turns | bits |
 /// |---|---|
@@ -12,8 +13,8 @@ use crate::{DelayValue, turns};
 /// | -0.25 or 0.75 | `0xc000_0000_0000_0000` |
 ///
 /// # Precision
-/// Sums of it are exact. A base and a slope that are rounded to the nearest are off by `2^-65` turns each, so that channel 65535 is by less
-/// than `2^-49`. (In 32 bits the slope alone would make that `2^-17` turns, 5e-5 radians.)
+/// Sums of it are exact. A base and a slope that are rounded to the nearest are off by `2^-65` turns each, so that
+/// channel 65535 is by less than `2^-49`. (In 32 bits the slope alone would make that `2^-17` turns, 5e-5 radians.)
 ///
 /// # Layout
 /// Two `u64`, base first: what the kernels of fine rotation take.
@@ -40,18 +41,19 @@ impl ChannelPhase {
 }
 
 impl DelayValue {
-    /// [`DelayValue::channel_phase_turns`] of all channels: for spectra whose windows, or samples, were moved by the coarse delay.
+    /// [`DelayValue::channel_phase_turns`] of all channels: for spectra whose windows, or samples, were moved by the
+    /// coarse delay.
     ///
     /// # Precision
-    /// Within `2^-48` turns of the formula in up to 65536 channels: `2^-52` of the f64 arithmetic of base and slope, the slope's times the channels,
-    /// and `2^-49` of [`ChannelPhase`].
+    /// Within `2^-48` turns of the formula in up to 65536 channels: `2^-52` of the f64 arithmetic of base and slope,
+    /// the slope's times the channels, and `2^-49` of [`ChannelPhase`].
     pub fn channel_phase(&self, channels: usize, complex: bool) -> ChannelPhase {
         let coarse = if complex { 0.0 } else { self.coarse.rem_euclid(4) as f64 / 4.0 };
         self.linear(self.fine, coarse, channels, complex)
     }
 
-    /// The phase that delays spectra by the whole delay, `coarse + fine` samples, about the middle of the band: for spectra that were made
-    /// without it.
+    /// The phase that delays spectra by the whole delay, `coarse + fine` samples, about the middle of the band: for
+    /// spectra that were made without it.
     ///
     /// ```text
     /// real samples     -(coarse + fine) (k - N/2) / (2N) + phase

@@ -77,8 +77,8 @@ impl DelaySegment {
     /// `f` is the sky frequency at the middle of the band over the sample rate (turns per sample of delay).
     ///
     /// # Precision
-    /// Each coefficient is one product rounded to f64: the phase at the start is off by at most `2^-53 |f d|` turns, e.g.
-    /// 1e-10 turns for a delay of a million turns.
+    /// Each coefficient is one product rounded to f64: the phase at the start is off by at most `2^-53 |f d|` turns,
+    /// e.g. 1e-10 turns for a delay of a million turns.
     ///
     /// # Errors
     /// [`DelayModelError::NotPositive`] for the sample rate, [`DelayModelError::NotFinite`] for the frequency.

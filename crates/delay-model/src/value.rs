@@ -49,8 +49,8 @@ impl DelayValue {
     /// ```
     ///
     /// With this, the whole delay `d` turns a channel by `-d` times its frequency relative to the middle of the band
-    /// (1/4 cycle per sample for real samples, 0 for complex ones), plus the phase. The term `coarse / 4` takes back what
-    /// the coarse delay did to the middle of a real band.
+    /// (1/4 cycle per sample for real samples, 0 for complex ones), plus the phase. The term `coarse / 4` takes back
+    /// what the coarse delay did to the middle of a real band.
     ///
     /// # Precision
     /// The result is reduced to `[-0.5, 0.5)` and off by at most `2^-52` turns.

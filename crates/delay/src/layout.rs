@@ -19,8 +19,9 @@ pub(super) fn product(array: &'static str, sizes: &[usize]) -> Result<usize, Del
 /// Rows of samples `[input][time]`, before and after a shift.
 ///
 /// # Layout
-/// A row is a stream of bits, the most significant bit of each byte first; so are packed samples of 2 to 16 bits, and whole bytes of wider ones
-/// move in the same way. Rows begin at whole bytes, `from_stride` and `to_stride` bytes apart.
+/// A row is a stream of bits, the most significant bit of each byte first; so are packed samples of 2 to 16 bits, and
+/// whole bytes of wider ones move in the same way. Rows begin at whole bytes, `from_stride` and `to_stride` bytes
+/// apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ShiftShape {
     /// Inputs.
@@ -106,7 +107,8 @@ pub enum RotationLayout {
         /// Inputs.
         inputs: usize,
     },
-    /// Heaps `[batch][antenna][channel][spectrum][pol]`; time is `batch * spectra + spectrum`, input `antenna * pols + pol`.
+    /// Heaps `[batch][antenna][channel][spectrum][pol]`; time is `batch * spectra + spectrum`, input `antenna * pols +
+    /// pol`.
     Heaps {
         /// Batches.
         batches: usize,

@@ -1,4 +1,5 @@
-//! Delays: [models and geometry](fringes_delay_model), coarse shift of samples, and fine rotation of voltages that are channelised already.
+//! Delays: [models and geometry](fringes_delay_model), coarse shift of samples, and fine rotation of voltages that are
+//! channelised already.
 //!
 //! | what | one call, wherever the data lies | buffers of a device, in the order of a stream |
 //! |---|---|---|
@@ -6,8 +7,8 @@
 //! | voltages times gains and phases, quantised | [`rotate()`] | [`RotateKernels`] |
 //! | phases of delay models | [`channel_phases`] | |
 //!
-//! Models, positions, sources and tracks are those of the crate [`fringes_delay_model`], which needs no driver; all of them are here as well.
-//! A channelizer and an F-engine apply delays themselves; these are for data that others made.
+//! Models, positions, sources and tracks are those of the crate [`fringes_delay_model`], which needs no driver; all of
+//! them are here as well. A channelizer and an F-engine apply delays themselves; these are for data that others made.
 //!
 //! ```
 //! use fringes_delay::{DelayModel, FineRotation, Windows, channel_phases, rotate};

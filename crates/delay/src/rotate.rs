@@ -140,7 +140,8 @@ mod sealed {
 /// Multiplies voltages that are channelised already by gains and phases:
 ///
 /// ```text
-/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+/// k = first channel + channel
 /// ```
 ///
 /// Integers are then dithered if wanted, clamped and rounded half to even, and those beyond the limit counted, as by

@@ -27,33 +27,37 @@ struct Layouts {
 pub struct Factors<'a> {
     /// `[time][input]`.
     pub phases: BufferView<'a, ChannelPhase>,
-    /// Gains `[channel][input]`, or 1 everywhere. They are not looked at: one that is not finite gives values that count as saturated.
+    /// Gains `[channel][input]`, or 1 everywhere. They are not looked at: one that is not finite gives values that
+    /// count as saturated.
     pub gains: Option<BufferView<'a, Complex<f32>>>,
     /// Number of the first channel, in the phases and the dither.
     pub first_channel: usize,
     /// Seed of the dither, and number of the spectrum at time 0. Formats of floats take none.
     pub dither: Option<(u64, u64)>,
-    /// `[input]`: the number of complex values beyond the limit is added. May be empty: then nothing is counted, as for floats.
+    /// `[input]`: the number of complex values beyond the limit is added. May be empty: then nothing is counted, as
+    /// for floats.
     pub saturated: BufferViewMut<'a, u64>,
 }
 
 /// The rotation kernels of a format on one device. Cheap to clone.
 ///
 /// ```text
-/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+/// y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+/// k = first channel + channel
 /// ```
 ///
 /// Integers are then dithered if wanted, clamped to +-127 or +-7 and rounded half to even, as
-/// the channelizer's `quantise` does. Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before
-/// anything is queued.
+/// the channelizer's `quantise` does. Every operation is queued on a stream and returns at once; nothing is allocated.
+/// Sizes are checked before anything is queued.
 ///
-/// Voltages move several at a time where the inputs are a multiple of 4 (of 2 for f32), heaps where `spectra * pols` is one of 8 (4 for f16, 2 for f32),
-/// rows always, and samples and gains lie at multiples of 16 bytes. Others move one by one.
+/// Voltages move several at a time where the inputs are a multiple of 4 (of 2 for f32), heaps where `spectra * pols` is
+/// one of 8 (4 for f16, 2 for f32), rows always, and samples and gains lie at multiples of 16 bytes. Others move one by
+/// one.
 ///
 /// # Precision
-/// A factor is within `(9 + n (3.5 + 7 |d|)) u` of the gain's magnitude, `u = 2^-24`, `d = exp(2 pi i slope) - 1`, `n = 31` for integers and 15
-/// for floats: within 1e-5 for slopes of up to 1/16 turn a channel. Integers are those of the exact product except where it is as close, times its
-/// magnitude, to a rounding tie.
+/// A factor is within `(9 + n (3.5 + 7 |d|)) u` of the gain's magnitude, `u = 2^-24`, `d = exp(2 pi i slope) - 1`, `n =
+/// 31` for integers and 15 for floats: within 1e-5 for slopes of up to 1/16 turn a channel. Integers are those of the
+/// exact product except where it is as close, times its magnitude, to a rounding tie.
 #[derive(Debug, Clone)]
 pub struct RotateKernels<V> {
     rounded: Layouts,
@@ -61,7 +65,8 @@ pub struct RotateKernels<V> {
     format: PhantomData<V>,
 }
 
-/// Runs of the wide kernels: samples of a run of voltages and runs of a thread, samples of a run of heaps and rows, channels of a thread.
+/// Runs of the wide kernels: samples of a run of voltages and runs of a thread, samples of a run of heaps and rows,
+/// channels of a thread.
 const fn runs(format: SampleFormat) -> [usize; 4] {
     let format = match format {
         SampleFormat::Int4 => Format::I4,
@@ -93,10 +98,12 @@ impl<V: FrameSample> RotateKernels<V> {
     /// Rotates voltages from one buffer to another.
     ///
     /// # Errors
-    /// [`TypesError::Pols`](fringes_types::TypesError::Pols) unless heaps have 1 or 2 polarisations, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is
-    /// too short, [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their size, or phases and rows of 16 bytes,
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu)
-    /// with what the driver says.
+    /// [`TypesError::Pols`](fringes_types::TypesError::Pols) unless heaps have 1 or 2 polarisations,
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their
+    /// size, or phases and rows of 16 bytes, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for
+    /// sizes that the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the
+    /// driver says.
     pub fn rotate(
         &self,
         stream: &Stream,

@@ -14,12 +14,14 @@ const MOST_TIMES: usize = fringes_kernel_abi::delay::MOST_SHIFT_TIMES as usize;
 /// Bytes of a tile of the kernel that moves 16 bytes at a time, and of the one that moves single bytes.
 const TILES: [usize; 2] = fringes_kernel_abi::delay::SHIFT_TILES;
 
-/// The shift kernels on one device: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample. Cheap to clone.
+/// The shift kernels on one device: `y[input][n] = x[input][n - coarse[input]]`, zero where `x` has no sample. Cheap to
+/// clone.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is queued.
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued.
 ///
-/// Rows of `y` at multiples of 16 bytes are written at the memory's rate, whatever the samples' width and the delays, and wherever rows of `x` begin, if
-/// both buffers do at multiples of 16 bytes. Others are moved byte by byte.
+/// Rows of `y` at multiples of 16 bytes are written at the memory's rate, whatever the samples' width and the delays,
+/// and wherever rows of `x` begin, if both buffers do at multiples of 16 bytes. Others are moved byte by byte.
 ///
 /// # Precision
 /// Exact.
@@ -39,12 +41,13 @@ impl ShiftKernels {
         Ok(Self { pieces: Stepping::load(&module, "shift")?, bytes: Stepping::load(&module, "shift_any")? })
     }
 
-    /// Shifts rows of samples; `coarse` is `[input]`, in samples. Bytes between the rows of `y` are left as they are; bits of a row's last byte
-    /// behind its last sample become 0.
+    /// Shifts rows of samples; `coarse` is `[input]`, in samples. Bytes between the rows of `y` are left as they are;
+    /// bits of a row's last byte behind its last sample become 0.
     ///
     /// # Errors
-    /// [`DelayError::SampleBits`] unless samples have 1 to 64 bits, [`DelayError::RowStride`] where rows of `y` would overlap,
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count,
+    /// [`DelayError::SampleBits`] unless samples have 1 to 64 bits, [`DelayError::RowStride`] where rows of `y` would
+    /// overlap, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count,
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn shift(
         &self,

@@ -51,8 +51,8 @@ impl FEngineBuilder {
         self
     }
 
-    /// Adds dither to what becomes integers: numbers uniform in (-1/2, 1/2) that depend on `seed`, input, spectrum and channel alone (see
-    /// [`FEngine`]).
+    /// Adds dither to what becomes integers: numbers uniform in (-1/2, 1/2) that depend on `seed`, input, spectrum and
+    /// channel alone (see [`FEngine`]).
     pub fn dither(mut self, seed: u64) -> Self {
         self.dither = Some(seed);
         self
@@ -64,8 +64,10 @@ impl FEngineBuilder {
         self
     }
 
-    /// The largest coarse delay, either way, and by how much the start of a window may fall behind the latest one, both in samples: see
-    /// [`ChannelizerStream::with_delay_limits`](fringes_channelizer::ChannelizerStream::with_delay_limits). The defaults are 2^24 and 2^16.
+    /// The largest coarse delay, either way, and by how much the start of a window may fall behind the latest one, both
+    /// in samples: see
+    /// [`ChannelizerStream::with_delay_limits`](fringes_channelizer::ChannelizerStream::with_delay_limits). The
+    /// defaults are 2^24 and 2^16.
     pub fn delay_limits(mut self, max_delay_samples: u64, max_growth_samples: u64) -> Self {
         self.delay_limits = Some((max_delay_samples, max_growth_samples));
         self
@@ -100,7 +102,8 @@ impl FEngineBuilder {
     /// - [`ChannelizerError::Zero`] for frames without spectra, [`ChannelizerError::ChannelRange`];
     /// - [`TypesError::Dimension`] for gains or delay models of other channels or inputs;
     /// - [`TypesError::TooLarge`] for frames that cannot be held, or are more than 2^52 samples apart;
-    /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel for the plan;
+    /// - [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) if the backend is a GPU and has no kernel
+    ///   for the plan;
     /// - [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the backend's limit is below the
     ///   `smallest_step_bytes` of [`FEngineBuilder::memory`], on a GPU at the latest with the first chunk, whose format
     ///   counts there; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.

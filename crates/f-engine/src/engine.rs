@@ -20,32 +20,35 @@ use fringes_channelizer::SampleInput;
 
 /// An F-engine: takes samples chunk by chunk and gives quantised, delayed channels in frames.
 ///
-/// Samples `[input][time]`, packed ([`PackedSamples`](fringes_types::PackedSamples)) or typed ([`Samples`](fringes_types::Samples)), become
-/// frames `[frame][antenna][channel][spectrum][pol]` ([`Heaps`](fringes_types::Heaps)) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
-/// `Complex<f32>`, or rows of the correlator ([`FEngineBuilder::build_rows`]). The spectrum stamped `t`, a whole multiple of the plan's stride, of an input with delay `d`:
+/// Samples `[input][time]`, packed ([`PackedSamples`](fringes_types::PackedSamples)) or typed
+/// ([`Samples`](fringes_types::Samples)), become frames `[frame][antenna][channel][spectrum][pol]`
+/// ([`Heaps`](fringes_types::Heaps)) of `Complex<i8>`, [`Complex4`](fringes_types::Complex4), `Complex<f16>` or
+/// `Complex<f32>`, or rows of the correlator ([`FEngineBuilder::build_rows`]). The spectrum stamped `t`, a whole
+/// multiple of the plan's stride, of an input with delay `d`:
 ///
-/// 1. the window starts at sample `t - rint(d(t))`, the spectrum is that of [`Channelizer`], its phase referred to `t`, turned by
-///    [`DelayValue::channel_phase_turns`](fringes_delay_model::DelayValue::channel_phase_turns);
+/// 1. the window starts at sample `t - rint(d(t))`, the spectrum is that of [`Channelizer`], its phase referred to `t`,
+///    turned by [`DelayValue::channel_phase_turns`](fringes_delay_model::DelayValue::channel_phase_turns);
 /// 2. `v = gain[channel][input] X[channel]`;
-/// 3. integers, with dither: `v` plus two numbers of (-1/2, 1/2). Philox4x32-10 with the counter `(s low, s high, input, 0)`,
-///    `s = t / stride`, and the key `(seed low, seed high)` gives `a, b`, its first two words. With `k` the channel's number within the plan
-///    and `fold(x)` the two halves of a product of 64 bits, one exclusive-or the other,
-///    `h = (k 0x9E3779B9 + a) mod 2^32; h = fold(h 0x21f0aaad) ^ b; h = fold(h 0xd35a2d97)`; the real part's number is
-///    `(h mod 65536 + 1/2) / 65536 - 1/2`, the imaginary part's that of `h >> 16`. They depend on seed, input, spectrum and channel alone,
-///    so that any chunk can be computed again identically;
-/// 4. integers: clamped to +-127 or +-7, rounded half to even; a value with a part beyond the limit (or NaN, which gives 0) before rounding
-///    counts as saturated, once. Floats are rounded to their format.
+/// 3. integers, with dither: `v` plus two numbers of (-1/2, 1/2). Philox4x32-10 with the counter `(s low, s high,
+///    input, 0)`, `s = t / stride`, and the key `(seed low, seed high)` gives `a, b`, its first two words. With `k` the
+///    channel's number within the plan and `fold(x)` the two halves of a product of 64 bits, one exclusive-or the
+///    other, `h = (k 0x9E3779B9 + a) mod 2^32; h = fold(h 0x21f0aaad) ^ b; h = fold(h 0xd35a2d97)`; the real part's
+///    number is `(h mod 65536 + 1/2) / 65536 - 1/2`, the imaginary part's that of `h >> 16`. They depend on seed,
+///    input, spectrum and channel alone, so that any chunk can be computed again identically;
+/// 4. integers: clamped to +-127 or +-7, rounded half to even; a value with a part beyond the limit (or NaN, which
+///    gives 0) before rounding counts as saturated, once. Floats are rounded to their format.
 ///
 /// # Frames
-/// A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame` strides, so that the correlator's
-/// batches align. The first frame is the first for which every input's samples exist. Frames are filled across chunks and steps of the
-/// delays at whatever cadence results: chunks of any size give the same bits, but for phases on a GPU (see there).
+/// A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame` strides, so
+/// that the correlator's batches align. The first frame is the first for which every input's samples exist. Frames are
+/// filled across chunks and steps of the delays at whatever cadence results: chunks of any size give the same bits, but
+/// for phases on a GPU (see there).
 ///
 /// # Missing data
-/// A spectrum is absent for an input if a sample of its window is flagged missing, or lies before the first of the stream: its values are 0
-/// and do not count. A frame is absent for an antenna if one of its spectra is absent for one of its inputs. If a chunk starts after the
-/// end of the one before it, no spectrum is made across the gap: the frame that was begun is closed, the rest of it absent, and the stream
-/// begins anew with the next frame whose samples exist.
+/// A spectrum is absent for an input if a sample of its window is flagged missing, or lies before the first of the
+/// stream: its values are 0 and do not count. A frame is absent for an antenna if one of its spectra is absent for one
+/// of its inputs. If a chunk starts after the end of the one before it, no spectrum is made across the gap: the frame
+/// that was begun is closed, the rest of it absent, and the stream begins anew with the next frame whose samples exist.
 ///
 /// ```
 /// use fringes_channelizer::Channelizer;
@@ -75,27 +78,33 @@ use fringes_channelizer::SampleInput;
 /// ```
 ///
 /// # Precision
-/// Voltages are those of [`channelize`](fringes_channelizer::channelize()), within its bound of the exact ones; where a spectrum is turned, `(2 + 2 sqrt 5) 2^-24` of its
-/// 2-norm is added. Product and dither are in f64 on the CPU, so integers differ from those of exact voltages only where a part is nearer to a
-/// rounding tie than the voltage's error times the gain.
+/// Voltages are those of [`channelize`](fringes_channelizer::channelize()), within its bound of the exact ones; where a
+/// spectrum is turned, `(2 + 2 sqrt 5) 2^-24` of its 2-norm is added. Product and dither are in f64 on the CPU, so
+/// integers differ from those of exact voltages only where a part is nearer to a rounding tie than the voltage's error
+/// times the gain.
 ///
-/// On a GPU, with `u = 2^-24` and `A` the sum of the magnitudes of weights times samples of a window, a value is within `u g A` times
-/// `4 (taps + 1) + sum_r (3 + 3 log2 r) + 11 + 2^4.2` of the exact one, `g` the gain's magnitude and `r` the radices of the transform's passes (at most 16):
-/// samples come to the filter with an offset, the step to a real transform has 6, products with the factor 5, and the factor of a channel is within `2^-19.8`.
-/// That is of the general kernels. With [`TwoPassKernels`](fringes_channelizer::internals::TwoPassKernels)'s, a filtered sample of `B` bits is within `(taps + 4 m + 3) 2^-22 2^(B - 1)` times the sum of the
-/// magnitudes of its weights, `m` a sixteenth of the taps rounded up, whatever the samples are, and the rest as there.
-/// Product and dither are in f32 there, and within `2^-15` of their exact sum.
+/// On a GPU, with `u = 2^-24` and `A` the sum of the magnitudes of weights times samples of a window, a value is within
+/// `u g A` times `4 (taps + 1) + sum_r (3 + 3 log2 r) + 11 + 2^4.2` of the exact one, `g` the gain's magnitude and `r`
+/// the radices of the transform's passes (at most 16): samples come to the filter with an offset, the step to a real
+/// transform has 6, products with the factor 5, and the factor of a channel is within `2^-19.8`. That is of the general
+/// kernels. With [`TwoPassKernels`](fringes_channelizer::internals::TwoPassKernels)'s, a filtered sample of `B` bits is
+/// within `(taps + 4 m + 3) 2^-22 2^(B - 1)` times the sum of the magnitudes of its weights, `m` a sixteenth of the
+/// taps rounded up, whatever the samples are, and the rest as there. Product and dither are in f32 there, and within
+/// `2^-15` of their exact sum.
 ///
 /// # On a GPU
-/// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from 256 to 65536 channels of real 8-bit or packed
-/// 10-bit samples, critically sampled, with up to 32 taps, faster ones. [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the
-/// samples' format. Samples go there as they are, and those that coming windows need stay there.
-/// Phases of neighbouring spectra are on lines, within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,
-/// and integers where they are as near to a tie; without, chunks of any size give the same bits. Frames of chunks in device memory stay there.
+/// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
+/// 256 to 65536 channels of real 8-bit or packed 10-bit samples, critically sampled, with up to 32 taps, faster ones.
+/// [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the samples' format. Samples go
+/// there as they are, and those that coming windows need stay there. Phases of neighbouring spectra are on lines,
+/// within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,
+/// and integers where they are as near to a tie; without, chunks of any size give the same bits. Frames of chunks in
+/// device memory stay there.
 ///
-/// A push is one launch. Spectra are made 64 at a time where the faster kernels make them, and rows at a time; fewer wait as samples for the next chunk, or for
-/// [`FEngine::flush`], unless they complete a frame: no frame comes later for it. [`FEngine::next_stamp`] says which spectrum is made next: the first that gains
-/// or delays that are set now count for.
+/// A push is one launch. Spectra are made 64 at a time where the faster kernels make them, and rows at a time; fewer
+/// wait as samples for the next chunk, or for [`FEngine::flush`], unless they complete a frame: no frame comes later
+/// for it. [`FEngine::next_stamp`] says which spectrum is made next: the first that gains or delays that are set now
+/// count for.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver.
@@ -157,7 +166,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
     ///
     /// # Errors
-    /// [`DeviceError::NotOnGpu`] if the F-engine runs on the CPU, [`DeviceError::WrongDevice`] for another device's stream.
+    /// [`DeviceError::NotOnGpu`] if the F-engine runs on the CPU, [`DeviceError::WrongDevice`] for another device's
+    /// stream.
     pub fn on(mut self, stream: &Stream) -> Result<Self, ChannelizerError> {
         self.gpu()?.set_stream(stream)?;
         Ok(self)
@@ -258,8 +268,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         }
     }
 
-    /// Forgets all samples and the frame that is not complete: the next chunk begins the stream anew, with any sample counter, format, rate
-    /// and centre frequency.
+    /// Forgets all samples and the frame that is not complete: the next chunk begins the stream anew, with any sample
+    /// counter, format, rate and centre frequency.
     pub fn reset(&mut self) {
         self.timeline.reset();
         self.format = None;
@@ -270,21 +280,23 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         }
     }
 
-    /// Takes a chunk and gives the frames that are complete with it: in host memory, with statistics of the samples, of a chunk in host
-    /// memory; in device memory of one that lies there.
+    /// Takes a chunk and gives the frames that are complete with it: in host memory, with statistics of the samples, of
+    /// a chunk in host memory; in device memory of one that lies there.
     ///
-    /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk in device memory
-    /// everything is queued on the F-engine's stream ([`FEngine::on`]), and nothing waits: the chunk must stay as it is until the stream
-    /// has come there, which a [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for frames comes
+    /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk
+    /// in device memory everything is queued on the F-engine's stream ([`FEngine::on`]), and nothing waits: the
+    /// chunk must stay as it is until the stream has come there, which a
+    /// [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for frames comes
     /// from a pool of the F-engine: nothing is allocated once the sizes have come.
     ///
     /// # Errors
-    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or centre changed,
-    /// [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts before the end of the last one,
-    /// [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
+    /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or
+    /// centre changed, [`ChannelizerError::Counter`], [`ChannelizerError::OutOfOrder`] for a chunk that starts
+    /// before the end of the last one, [`ChannelizerError::DelayTooLarge`], [`ChannelizerError::DelayJump`],
     /// [`DeviceError::MemoryLimit`], [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge);
-    /// [`DeviceError::NotOnGpu`] for a chunk in device memory if the F-engine runs on the CPU, [`DeviceError::WrongDevice`] if it runs on
-    /// another device; [`DeviceError::Gpu`] with what the driver says: the stream is to be [reset](FEngine::reset) then.
+    /// [`DeviceError::NotOnGpu`] for a chunk in device memory if the F-engine runs on the CPU,
+    /// [`DeviceError::WrongDevice`] if it runs on another device; [`DeviceError::Gpu`] with what the driver says:
+    /// the stream is to be [reset](FEngine::reset) then.
     #[allow(clippy::type_complexity, reason = "what comes out in either memory, told in the signature")]
     pub fn push<C: SampleInput + ?Sized>(
         &mut self,
@@ -294,8 +306,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         chunk.give_to(Push(self))
     }
 
-    /// The frame that is not complete, in host memory, the rest of it absent; `None` if there is none. The stream goes on with the next
-    /// frame.
+    /// The frame that is not complete, in host memory, the rest of it absent; `None` if there is none. The stream goes
+    /// on with the next frame.
     ///
     /// # Errors
     /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge) if there is no memory for another frame.
@@ -371,7 +383,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
                 let work = taken.work(&self.settings, &self.timeline);
                 let prepared = engine.prepare(&self.backend, &work)?;
                 let (data, saturated) = engine.run(prepared, &work, chunk);
-                // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were checked.
+                // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were
+                // checked.
                 let headers = self.headers(&taken);
                 let mut frames = Vec::new();
                 if let Some(header) = headers.given {
@@ -560,8 +573,8 @@ fn device_frames<Q: FrameSample, L: FrameLayout>(
     Ok(header.frames_of(voltages, DeviceArray::from(saturated).written_on(stream)))
 }
 
-/// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the rest of it absent;
-/// the result has exactly one piece.
+/// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the
+/// rest of it absent; the result has exactly one piece.
 ///
 /// ```
 /// use fringes_channelizer::Channelizer;
@@ -582,7 +595,8 @@ fn device_frames<Q: FrameSample, L: FrameLayout>(
 /// ```
 ///
 /// # Errors
-/// As [`FEngineBuilder::build`] and [`FEngine::push`]; [`ChannelizerError::TooShort`] if the chunk does not hold the first spectrum of a frame.
+/// As [`FEngineBuilder::build`] and [`FEngine::push`]; [`ChannelizerError::TooShort`] if the chunk does not hold the
+/// first spectrum of a frame.
 pub fn f_engine<Q: FrameSample>(
     backend: &Backend,
     chunk: &dyn SampleChunk,

@@ -12,7 +12,8 @@ use fringes_channelizer::ChannelizerError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapFrames;
 
-/// Frames one after the other in the correlator's rows of 128 bytes, `[channel][frame x spectrum / R][input][R]`: [`Rows`].
+/// Frames one after the other in the correlator's rows of 128 bytes, `[channel][frame x spectrum / R][input][R]`:
+/// [`Rows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowFrames;
 

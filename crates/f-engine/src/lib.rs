@@ -1,16 +1,18 @@
 //! The F-engine: samples to quantised, delayed channels in frames, in one pass.
 //!
-//! [`FEngine`] does all that an F-engine does: packed or typed samples `[input][time]` become quantised, delayed channels in frames
-//! `[frame][antenna][channel][spectrum][pol]`, or the correlator's rows; [`f_engine()`] does it to one array. The plan is a
-//! [`Channelizer`](fringes_channelizer::Channelizer), delays are [models](fringes_delay_model::DelayModel), and what is wrong with a plan, samples or
-//! gains is a [`ChannelizerError`](fringes_channelizer::ChannelizerError).
+//! [`FEngine`] does all that an F-engine does: packed or typed samples `[input][time]` become quantised, delayed
+//! channels in frames `[frame][antenna][channel][spectrum][pol]`, or the correlator's rows; [`f_engine()`] does it to
+//! one array. The plan is a [`Channelizer`](fringes_channelizer::Channelizer), delays are
+//! [models](fringes_delay_model::DelayModel), and what is wrong with a plan, samples or gains is a
+//! [`ChannelizerError`](fringes_channelizer::ChannelizerError).
 //!
 //! # Streams
-//! An F-engine has the methods of all streams: see [`fringes_channelizer`]. It alone has [`FEngine::flush`], which gives the frame that was begun,
-//! the rest of it absent; the stream goes on behind it.
+//! An F-engine has the methods of all streams: see [`fringes_channelizer`]. It alone has [`FEngine::flush`], which
+//! gives the frame that was begun, the rest of it absent; the stream goes on behind it.
 //!
 //! # Modules
-//! Which spectra a chunk completes, where they go, and how a GPU makes them is the channelizer's, whose stream does the same.
+//! Which spectra a chunk completes, where they go, and how a GPU makes them is the channelizer's, whose stream does the
+//! same.
 //!
 //! ```text
 //! builder   what is computed                        FEngineBuilder

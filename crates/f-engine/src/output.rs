@@ -8,13 +8,13 @@ use ndarray::Array2;
 use super::{FrameLayout, FrameSample, HeapFrames, RowFrames};
 use fringes_channelizer::ChannelizerError;
 
-/// Consecutive frames. `C` is the chunk of their values ([`Heaps`](fringes_types::Heaps) or [`Rows`](fringes_types::Rows)), `S` the array of
-/// the counts; both lie where the samples lay.
+/// Consecutive frames. `C` is the chunk of their values ([`Heaps`](fringes_types::Heaps) or
+/// [`Rows`](fringes_types::Rows)), `S` the array of the counts; both lie where the samples lay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frames<C, S = Array2<u64>> {
-    /// The values as the correlator takes them, with clock and frequencies. Spectra that were not made are 0. Of heaps, a frame is marked
-    /// absent for an antenna if a spectrum of it is absent for an input of the antenna; the spectra that are there keep their values. Of
-    /// rows, spectra are marked one by one.
+    /// The values as the correlator takes them, with clock and frequencies. Spectra that were not made are 0. Of
+    /// heaps, a frame is marked absent for an antenna if a spectrum of it is absent for an input of the antenna;
+    /// the spectra that are there keep their values. Of rows, spectra are marked one by one.
     pub voltages: C,
     /// Flags `[frame * spectra_per_frame + spectrum][input]`, true where the spectrum was made. The others are 0.
     pub spectra_present: Array2<bool>,
@@ -45,15 +45,16 @@ impl<V: VoltageSample, A, S> Frames<Rows<V, A>, S> {
 
 /// Frames in device memory, their counts as 32-bit numbers: what a chunk of samples there gives.
 ///
-/// Values and counts are there in the order of the F-engine's stream; axes and flags are known at once. Dropped on the host, the memory is
-/// used again by what that stream gets later.
+/// Values and counts are there in the order of the F-engine's stream; axes and flags are known at once. Dropped on the
+/// host, the memory is used again by what that stream gets later.
 pub type DeviceFrames<C> = Frames<C, DeviceArray<'static, u32>>;
 
 impl<Q: FrameSample> DeviceFrames<DeviceHeaps<'static, Q>> {
     /// The frames in host memory, when they are there.
     ///
     /// # Errors
-    /// [`ChannelizerError::Types`] if there is no memory for them, [`ChannelizerError::Device`] with what the driver says.
+    /// [`ChannelizerError::Types`] if there is no memory for them, [`ChannelizerError::Device`] with what the driver
+    /// says.
     pub fn to_host(&self) -> Result<Frames<Heaps<Q>>, ChannelizerError> {
         self.to_host_as::<Q, HeapFrames>()
     }
@@ -90,8 +91,8 @@ impl<C> DeviceFrames<C> {
 /// What a chunk of samples gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channelized<F> {
-    /// The frames that are complete: usually none or one piece. After a gap in the samples there may be two: the frame that the gap cut
-    /// off, and frames from where the stream begins anew.
+    /// The frames that are complete: usually none or one piece. After a gap in the samples there may be two: the frame
+    /// that the gap cut off, and frames from where the stream begins anew.
     pub frames: Vec<F>,
     /// Statistics of the chunk's samples, one an input; none of a chunk in device memory.
     pub statistics: Vec<InputStatistics>,

@@ -48,9 +48,11 @@
 //!     let step_hz = visibilities.frequencies().step_hz;
 //!     let delay_s = -turned.arg() / (2.0 * std::f64::consts::PI * LEVER as f64 * step_hz);
 //!
-//!     println!("backend {}, {} spectra, {} values saturated", backend.name(), visibilities.times(), quantised.saturated.sum());
+//!     let (spectra, saturated) = (visibilities.times(), quantised.saturated.sum());
+//!     println!("backend {}, {spectra} spectra, {saturated} values saturated", backend.name());
 //!     println!("the delay is {:.1} ns: {:.3} samples", delay_s * 1e9, delay_s * sample_rate_hz);
-//!     // Four standard deviations: sqrt((1 - 0.8^2) / (2 0.8^2 393)) rad a channel for a coherence of 0.8 in 393 spectra.
+//!     // Four standard deviations: sqrt((1 - 0.8^2) / (2 0.8^2 393)) rad a channel, for a coherence of 0.8 in 393
+//!     // spectra.
 //!     assert!((delay_s * sample_rate_hz - DELAY as f64).abs() < 0.05);
 //!     Ok(())
 //! }
@@ -72,24 +74,24 @@
 //! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`],
 //! [`IntegratorSet`] and [`BeamformerStream`]; delay models are in [`delay`], files in [`io`].
 //!
-//! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early and
-//! says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error, and all
-//! of them convert into [`Error`].
+//! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
+//! and says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error,
+//! and all of them convert into [`Error`].
 //!
 //! # Conventions
 //!
-//! - `input = antenna * pols + pol` ([`Inputs`]); channels ascend in frequency; the forward transform is
-//!   `exp(-2 pi i k n / N)`, not normalised.
+//! - `input = antenna * pols + pol` ([`Inputs`]); channels ascend in frequency; the forward transform is `exp(-2 pi i k
+//!   n / N)`, not normalised.
 //! - `V[a][b]` conjugates `b`. An antenna that hears a source later by `d` seconds has the phase `-2 pi f d`.
-//! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows how many
-//!   spectra it has ([`Visibilities::valid_samples`]).
+//! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows
+//!   how many spectra it has ([`Visibilities::valid_samples`]).
 //! - The most negative value of 4-bit and 8-bit voltages is not a sample, and [`Voltages::new`] refuses it.
 //!
 //! # Backends and memory
 //!
-//! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what that
-//! was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs of compute capability 8.0 and
-//! later run these:
+//! A [`Backend`] says where operations run: [`Backend::auto`] takes the best there is, and [`Backend::name`] says what
+//! that was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs of compute capability
+//! 8.0 and later run these:
 //!
 //! | on a GPU and on the CPU | on the CPU alone |
 //! |---|---|
@@ -102,15 +104,15 @@
 //! where it has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything
 //! builds and runs on the CPU.
 //!
-//! A backend decides for data on the host alone. Data that is on a device already ([`DeviceSamples`], [`DeviceHeaps`], [`DeviceRows`],
-//! [`DeviceVoltages`]) is worked on there, and what comes out stays there: chunks are a header and an array, and operations take them
-//! wherever the array lies.
+//! A backend decides for data on the host alone. Data that is on a device already ([`DeviceSamples`], [`DeviceHeaps`],
+//! [`DeviceRows`], [`DeviceVoltages`]) is worked on there, and what comes out stays there: chunks are a header and an
+//! array, and operations take them wherever the array lies.
 //!
 //! What a call needs can be asked before, as a [`MemoryNeed`]: [`Channelizer::memory`], [`DownConverter::memory`],
 //! [`Quantised::memory`], [`Correlator::memory`], [`BeamSet::memory`]; streams say what they hold as well, as
 //! [`ChannelizerStream::memory`]. The workspace, what is taken beside input
-//! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that stay
-//! below the limit, with the same result. Only a limit below the smallest step is an error.
+//! and output, can be limited: with [`Backend::with_memory_limit`], operations split their work by time into steps that
+//! stay below the limit, with the same result. Only a limit below the smallest step is an error.
 //!
 //! ```
 //! use fringes::prelude::*;
@@ -125,25 +127,20 @@
 //!
 //! # Features
 //!
-//! - `gpu` (default): the kernels of all operations, as PTX inside the program. Without it a program is for CPUs: [`Backend::auto`] is the
-//!   CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate that loads the driver at run time stays linked.
-//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and UVFITS.
+//! - `gpu` (default): the kernels of all operations, as PTX inside the program. Without it a program is for CPUs:
+//!   [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate
+//!   that loads the driver at run time stays linked.
+//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and
+//!   UVFITS.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
-//! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the variable
-//!   `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
+//! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
+//!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
 
 mod error;
 pub mod prelude;
 
-/// Compiles and runs the programs of the user guide, which read and write files.
-#[cfg(all(doctest, feature = "io"))]
-#[doc = include_str!("../../../docs/guide.md")]
-struct Guide;
-
-/// Compiles and runs the program of the README.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages;
 
 pub use ndarray;
 

@@ -47,8 +47,8 @@ elements!(i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i6
 
 /// An argument of a launch. It borrows what it names until the launch is queued.
 ///
-/// Made with `From` of scalars, of `&Buffer` and [`BufferView`] (to be read), of `&mut Buffer` and [`BufferViewMut`] (to be
-/// written), of `&TensorView` and `&TensorMap`; [`args!`](crate::args) makes a list of them.
+/// Made with `From` of scalars, of `&Buffer` and [`BufferView`] (to be read), of `&mut Buffer` and [`BufferViewMut`]
+/// (to be written), of `&TensorView` and `&TensorMap`; [`args!`](crate::args) makes a list of them.
 #[derive(Debug, Clone)]
 pub struct Argument<'a> {
     pub(crate) kind: ParameterKind,

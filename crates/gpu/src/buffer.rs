@@ -12,9 +12,9 @@ use crate::{BufferView, BufferViewMut, Device, GpuError, Stream};
 
 /// Device memory that holds elements of one type.
 ///
-/// A new buffer's content is whatever was there: every bit pattern is a value of `T`. Work on a buffer from several streams is
-/// ordered by the caller, with events; a missing one makes wrong numbers, and nothing worse, because freeing memory waits for
-/// the device. `Buffer` is `Send` and `Sync`.
+/// A new buffer's content is whatever was there: every bit pattern is a value of `T`. Work on a buffer from several
+/// streams is ordered by the caller, with events; a missing one makes wrong numbers, and nothing worse, because freeing
+/// memory waits for the device. `Buffer` is `Send` and `Sync`.
 pub struct Buffer<T> {
     memory: Memory,
     length: usize,
@@ -252,7 +252,8 @@ impl Drop for Memory {
             Origin::Pool(place) => place.give_back(self.address, self.bytes),
             Origin::Driver => match self.device.context.enter() {
                 Err(error) => tracing::error!("freeing {} bytes of device memory: {error}", self.bytes),
-                // SAFETY: the memory came from the driver and has no other name; freeing it waits for work that uses it.
+                // SAFETY: the memory came from the driver and has no other name; freeing it waits for work that uses
+                // it.
                 Ok(_entered) => driver::report(unsafe { driver::cuMemFree_v2(self.address) }, "freeing device memory"),
             },
         }

@@ -34,8 +34,8 @@ impl<T: Pod> BufferView<'_, T> {
     /// Copies all elements to host memory, after what `stream` was given before, and waits for it.
     ///
     /// # Errors
-    /// [`GpuError::Length`] where `to` has another length, before anything is written; [`GpuError::WrongDevice`] for a stream of
-    /// another context; a failure of earlier work of the stream.
+    /// [`GpuError::Length`] where `to` has another length, before anything is written; [`GpuError::WrongDevice`] for a
+    /// stream of another context; a failure of earlier work of the stream.
     pub fn copy_to_slice(&self, stream: &Stream, to: &mut [T]) -> Result<(), GpuError> {
         const WHAT: &str = "copying to host memory";
         expect_length(WHAT, self.len(), to.len())?;
@@ -45,7 +45,8 @@ impl<T: Pod> BufferView<'_, T> {
             return stream.synchronize();
         }
         let entered = stream.device().context.enter()?;
-        // SAFETY: `to` has as many bytes as the view, is borrowed uniquely until the stream is done, and every bit pattern is a `T`.
+        // SAFETY: `to` has as many bytes as the view, is borrowed uniquely until the stream is done, and every bit
+        // pattern is a `T`.
         unsafe { driver::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), self.address(), self.bytes(), stream.raw()) }
             .doing(WHAT)?;
         drop(entered);
@@ -62,8 +63,8 @@ impl<T: Pod> BufferView<'_, T> {
         Ok(elements)
     }
 
-    /// Copies all elements to `range` of a pinned buffer, in the order of `stream`. Returns at once; the pinned buffer waits
-    /// for the copy before it lets its content be read.
+    /// Copies all elements to `range` of a pinned buffer, in the order of `stream`. Returns at once; the pinned buffer
+    /// waits for the copy before it lets its content be read.
     ///
     /// # Errors
     /// [`GpuError::Range`] and [`GpuError::Length`] where the range does not fit, before anything is written;
@@ -94,8 +95,8 @@ impl<T: Pod> BufferViewMut<'_, T> {
     /// Copies all elements from host memory, after what `stream` was given before, and waits for it.
     ///
     /// # Errors
-    /// [`GpuError::Length`] where `from` has another length, before anything is overwritten; [`GpuError::WrongDevice`] for a
-    /// stream of another context; a failure of earlier work of the stream.
+    /// [`GpuError::Length`] where `from` has another length, before anything is overwritten; [`GpuError::WrongDevice`]
+    /// for a stream of another context; a failure of earlier work of the stream.
     pub fn copy_from_slice(&mut self, stream: &Stream, from: &[T]) -> Result<(), GpuError> {
         const WHAT: &str = "copying from host memory";
         expect_length(WHAT, self.len(), from.len())?;
@@ -112,8 +113,8 @@ impl<T: Pod> BufferViewMut<'_, T> {
         stream.synchronize()
     }
 
-    /// Copies all elements from `range` of a pinned buffer, in the order of `stream`. Returns at once; the pinned buffer waits
-    /// for the copy before it lets its content be changed.
+    /// Copies all elements from `range` of a pinned buffer, in the order of `stream`. Returns at once; the pinned
+    /// buffer waits for the copy before it lets its content be changed.
     ///
     /// # Errors
     /// [`GpuError::Range`] and [`GpuError::Length`] where the range does not fit, before anything is overwritten;
@@ -156,12 +157,12 @@ impl<T: Pod> BufferViewMut<'_, T> {
         unsafe { driver::cuMemcpyDtoDAsync_v2(self.address(), from.address(), self.bytes(), stream.raw()) }.doing(WHAT)
     }
 
-    /// Copies `rows` rows of `width` elements that begin `from_pitch` elements apart to rows that begin `to_pitch` elements apart, in the
-    /// order of `stream`. Returns at once.
+    /// Copies `rows` rows of `width` elements that begin `from_pitch` elements apart to rows that begin `to_pitch`
+    /// elements apart, in the order of `stream`. Returns at once.
     ///
     /// # Errors
-    /// [`GpuError::Length`] where rows do not fit a view or overlap, before anything is overwritten; [`GpuError::WrongDevice`]; what the
-    /// driver answers.
+    /// [`GpuError::Length`] where rows do not fit a view or overlap, before anything is overwritten;
+    /// [`GpuError::WrongDevice`]; what the driver answers.
     pub fn copy_rows_from(
         &mut self,
         stream: &Stream,
@@ -212,12 +213,13 @@ impl<T: Pod> BufferViewMut<'_, T> {
         unsafe { driver::cuMemcpy2DAsync_v2(&raw const copy, stream.raw()) }.doing(WHAT)
     }
 
-    /// Copies `rows` rows of `width` elements that begin `pitch` elements apart in a pinned buffer, the first at `start`, one after the
-    /// other, in the order of `stream`. Returns at once; the pinned buffer waits for the copy before it lets its content be changed.
+    /// Copies `rows` rows of `width` elements that begin `pitch` elements apart in a pinned buffer, the first at
+    /// `start`, one after the other, in the order of `stream`. Returns at once; the pinned buffer waits for the
+    /// copy before it lets its content be changed.
     ///
     /// # Errors
-    /// [`GpuError::Length`] where the view has not exactly `rows x width` elements, or rows do not fit the pinned buffer or overlap, before
-    /// anything is overwritten; [`GpuError::WrongDevice`]; what the driver answers.
+    /// [`GpuError::Length`] where the view has not exactly `rows x width` elements, or rows do not fit the pinned
+    /// buffer or overlap, before anything is overwritten; [`GpuError::WrongDevice`]; what the driver answers.
     pub fn copy_rows_from_pinned(
         &mut self,
         stream: &Stream,
@@ -263,8 +265,8 @@ impl<T: Pod> BufferViewMut<'_, T> {
                 WidthInBytes: bytes(width),
                 Height: rows,
             };
-            // SAFETY: all rows are inside the pinned buffer, which keeps its memory until the copy is done, and inside the view, which is
-            // device memory; freeing it waits for the copy.
+            // SAFETY: all rows are inside the pinned buffer, which keeps its memory until the copy is done, and inside
+            // the view, which is device memory; freeing it waits for the copy.
             unsafe { driver::cuMemcpy2DAsync_v2(&raw const copy, stream.raw()) }.doing(WHAT)
         })
     }
@@ -310,8 +312,8 @@ impl<T: Pod> BufferViewMut<'_, T> {
         let _entered = stream.device().context.enter()?;
         for (index, word) in bytes.chunks_exact(width).take(words).enumerate() {
             let address = self.address() + (index * width) as u64;
-            // One word of each element: rows of one word, as far apart as elements; or a plain fill, where a word is an element.
-            // SAFETY: the words are inside the view, whose memory is freed only after the fill.
+            // One word of each element: rows of one word, as far apart as elements; or a plain fill, where a word is an
+            // element. SAFETY: the words are inside the view, whose memory is freed only after the fill.
             unsafe {
                 match (word, width == size) {
                     (&[a, b, c, d], true) => {

@@ -16,8 +16,8 @@ use bytemuck::Pod;
 use crate::{BufferView, BufferViewMut, Device, GpuError, Stream};
 
 impl Device {
-    /// The device of a context of `cudarc`. Both use the device's primary context, each with a reference of its own, so that either may
-    /// be dropped first.
+    /// The device of a context of `cudarc`. Both use the device's primary context, each with a reference of its own, so
+    /// that either may be dropped first.
     ///
     /// # Errors
     /// As [`Device::open`].

@@ -9,8 +9,8 @@
 //! | `DeviceBuffer` | [`Buffer`] | [`Buffer::from_cust`], borrowed: [`BufferView::from_cust`], [`BufferViewMut::from_cust`] |
 //! | [`Buffer`] | `DeviceBuffer` | [`Buffer::into_cust`] |
 //!
-//! `cust` has no way to make its `Stream` of an existing one; [`Stream::shared_with_cust`] makes a stream that both know. The
-//! crate links to the driver's library, so that with this feature a program needs it when it is built.
+//! `cust` has no way to make its `Stream` of an existing one; [`Stream::shared_with_cust`] makes a stream that both
+//! know. The crate links to the driver's library, so that with this feature a program needs it when it is built.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -51,8 +51,9 @@ fn expect_context(device: &Device, address: u64) -> Result<(), GpuError> {
 }
 
 impl Device {
-    /// The device of a context of `cust`. Both use the device's primary context, each with a reference of its own, so that
-    /// either may be dropped first. For a context of `cust::context::legacy` there is [`Device::from_raw_context`].
+    /// The device of a context of `cust`. Both use the device's primary context, each with a reference of its own, so
+    /// that either may be dropped first. For a context of `cust::context::legacy` there is
+    /// [`Device::from_raw_context`].
     ///
     /// # Errors
     /// As [`Device::open`]; [`GpuError::WrongDevice`] where the context is not the device's primary one.
@@ -152,8 +153,8 @@ impl<T: Pod + DeviceCopy> Buffer<T> {
     /// A buffer of `cust` with the memory of this one.
     ///
     /// # Errors
-    /// [`GpuError::Value`] where this buffer's memory is a pool's or other software's: that cannot be given away. The buffer is
-    /// dropped then.
+    /// [`GpuError::Value`] where this buffer's memory is a pool's or other software's: that cannot be given away. The
+    /// buffer is dropped then.
     pub fn into_cust(self) -> Result<DeviceBuffer<T>, GpuError> {
         let length = self.len();
         let address = self.into_driver_memory()?;

@@ -17,9 +17,9 @@ pub const DEVICE_VARIABLE: &str = "FRINGES_GPU";
 
 /// A GPU that work can be sent to.
 ///
-/// A clone is another name for the same device: both share the context and the kernels loaded in it, and so do two devices
-/// opened by the same index. `Device` is `Send` and `Sync`; any thread may use it without preparation, and a call leaves the
-/// thread's current context as it was.
+/// A clone is another name for the same device: both share the context and the kernels loaded in it, and so do two
+/// devices opened by the same index. `Device` is `Send` and `Sync`; any thread may use it without preparation, and a
+/// call leaves the thread's current context as it was.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub(crate) context: Arc<Context>,
@@ -88,8 +88,8 @@ impl Device {
         Ok(Self { context })
     }
 
-    /// The device that the environment variable `FRINGES_GPU` names by its index; without it, the one of the highest compute
-    /// capability, of these the one with the most multiprocessors, of these the first.
+    /// The device that the environment variable `FRINGES_GPU` names by its index; without it, the one of the highest
+    /// compute capability, of these the one with the most multiprocessors, of these the first.
     ///
     /// # Errors
     /// As [`Device::open`]; [`GpuError::Environment`] where the variable is no index.

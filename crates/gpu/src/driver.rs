@@ -1,8 +1,8 @@
 //! The driver's functions that this crate calls, found in the driver's library when first used.
 //!
-//! `cudarc` loads the library and describes the driver's types. Its own bindings are not called: they panic where a driver
-//! lacks a function, and they return the driver's answer as a Rust enum, which a newer driver's unknown answers would make
-//! undefined behaviour. Here an answer is a number until it is known to be zero.
+//! `cudarc` loads the library and describes the driver's types. Its own bindings are not called: they panic where a
+//! driver lacks a function, and they return the driver's answer as a Rust enum, which a newer driver's unknown answers
+//! would make undefined behaviour. Here an answer is a number until it is known to be zero.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
@@ -78,7 +78,8 @@ macro_rules! driver_functions {
                 if !present() {
                     return None;
                 }
-                // SAFETY: the library is present, so that `culib` does not panic; the symbol's type is the driver's declaration.
+                // SAFETY: the library is present, so that `culib` does not panic; the symbol's type is what the driver
+                // declares.
                 unsafe { sys::culib().get::<Function>(stringify!($name).as_bytes()).ok().map(|symbol| *symbol) }
             });
             let function = function.ok_or(Failure::Missing(stringify!($name)))?;

@@ -4,9 +4,9 @@ use fringes_kernel_declaration::{DeclarationError, InflateError};
 
 /// Any failure of this crate.
 ///
-/// Errors say what was expected and what came. A failure inside asynchronous work (a kernel that reads outside its memory, say)
-/// is returned by the first call that meets it, at the latest by the next synchronisation; after such a failure the driver
-/// answers every later call on the same context with it.
+/// Errors say what was expected and what came. A failure inside asynchronous work (a kernel that reads outside its
+/// memory, say) is returned by the first call that meets it, at the latest by the next synchronisation; after such a
+/// failure the driver answers every later call on the same context with it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {

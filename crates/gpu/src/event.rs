@@ -76,11 +76,12 @@ impl Event {
         }
     }
 
-    /// Milliseconds from `start` to this event, both of which are waited for. The driver's resolution is about 0.5 microseconds.
+    /// Milliseconds from `start` to this event, both of which are waited for. The driver's resolution is about 0.5
+    /// microseconds.
     ///
     /// # Errors
-    /// [`GpuError::WrongDevice`] for an event of another context; what the driver answers where one was not recorded; a failure
-    /// of asynchronous work.
+    /// [`GpuError::WrongDevice`] for an event of another context; what the driver answers where one was not recorded; a
+    /// failure of asynchronous work.
     pub fn elapsed_ms(&self, start: &Self) -> Result<f64, GpuError> {
         self.device.context.expect_same(&start.device.context, "the start event")?;
         start.synchronize()?;

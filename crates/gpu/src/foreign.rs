@@ -18,12 +18,14 @@ const DEVICE_MEMORY: u32 = 2;
 const INVALID_VALUE: u32 = 1;
 
 impl Device {
-    /// Asks the driver whether `bytes` bytes from `address` on are memory of this device, all of one allocation that is still there: what
-    /// is known of memory that other software owns before anything is launched on it. Takes about a microsecond.
+    /// Asks the driver whether `bytes` bytes from `address` on are memory of this device, all of one allocation that is
+    /// still there: what is known of memory that other software owns before anything is launched on it. Takes about
+    /// a microsecond.
     ///
     /// # Errors
     /// [`GpuError::NotDeviceMemory`] for an address that no allocation has (any more) or that lies on the host,
-    /// [`GpuError::WrongDevice`] for another device's, [`GpuError::Length`] if the allocation ends earlier; what the driver answers.
+    /// [`GpuError::WrongDevice`] for another device's, [`GpuError::Length`] if the allocation ends earlier; what the
+    /// driver answers.
     pub fn check_memory(&self, address: u64, bytes: usize) -> Result<(), GpuError> {
         const DOING: &str = "asking about other software's memory";
         if bytes == 0 {

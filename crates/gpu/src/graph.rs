@@ -19,14 +19,15 @@ pub struct Graph {
 impl Graph {
     /// Captures what `work` queues on `stream`, in place of doing it.
     ///
-    /// While capturing, this thread must not allocate or free device memory or wait for the device; the driver answers with an
-    /// error. Launches, device copies and fills, and copies from and to pinned buffers are captured. The default stream cannot
-    /// be captured.
+    /// While capturing, this thread must not allocate or free device memory or wait for the device; the driver answers
+    /// with an error. Launches, device copies and fills, and copies from and to pinned buffers are captured. The
+    /// default stream cannot be captured.
     ///
     /// # Errors
     /// What `work` returns, and what the driver answers to work that cannot be captured.
     pub fn capture<E: From<GpuError>>(stream: &Stream, work: impl FnOnce(&Stream) -> Result<(), E>) -> Result<Self, E> {
-        /// Calls of this thread that would break the order of the captured work are refused (`CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`).
+        /// Calls of this thread that would break the order of the captured work are refused
+        /// (`CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`).
         const THREAD_LOCAL: u32 = 1;
         let device = stream.device();
         let entered = device.context.enter()?;
@@ -67,8 +68,8 @@ impl Graph {
     /// [`GpuError::WrongDevice`] for a stream of another context; what the driver answers.
     ///
     /// # Safety
-    /// - All buffers, pinned buffers and modules that the captured work uses live until this launch is done, and pinned buffers
-    ///   are not read or changed by the host meanwhile;
+    /// - All buffers, pinned buffers and modules that the captured work uses live until this launch is done, and pinned
+    ///   buffers are not read or changed by the host meanwhile;
     /// - for every captured kernel, the conditions of [`Kernel::launch`](crate::Kernel::launch) hold again.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<(), GpuError> {
         self.device.context.expect_same(&stream.device().context, "the stream")?;

@@ -61,7 +61,8 @@ pub struct LaunchLimits {
 }
 
 impl LaunchLimits {
-    /// What every device allows that the kernels run on (compute capability 8.0 and higher): to plan launches without one.
+    /// What every device allows that the kernels run on (compute capability 8.0 and higher): to plan launches without
+    /// one.
     pub const LOWEST: Self = Self {
         threads_per_block: 1024,
         block: [1024, 1024, 64],

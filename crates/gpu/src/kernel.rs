@@ -42,8 +42,8 @@ impl Module {
     /// A kernel by its name.
     ///
     /// # Errors
-    /// [`GpuError::NoKernel`] where the module declares none of that name, [`GpuError::Entry`] where the PTX entry's parameters
-    /// are not the declared ones (checked from driver 12.4 on), and what the driver answers.
+    /// [`GpuError::NoKernel`] where the module declares none of that name, [`GpuError::Entry`] where the PTX entry's
+    /// parameters are not the declared ones (checked from driver 12.4 on), and what the driver answers.
     pub fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
         let mut known = self.loaded.declarations.iter().zip(&self.loaded.parameters);
         let (declaration, &parameters) = known.find(|(known, _)| known.name == name).ok_or_else(|| {
@@ -185,13 +185,13 @@ impl Kernel {
     /// ```
     ///
     /// # Errors
-    /// [`GpuError::ArgumentCount`], [`GpuError::Argument`], [`GpuError::Geometry`] and [`GpuError::WrongDevice`] before anything
-    /// is queued; what the driver answers. A failure of the kernel itself comes with a later call.
+    /// [`GpuError::ArgumentCount`], [`GpuError::Argument`], [`GpuError::Geometry`] and [`GpuError::WrongDevice`] before
+    /// anything is queued; what the driver answers. A failure of the kernel itself comes with a later call.
     ///
     /// # Safety
     /// - The kernel's own `# Safety` section holds for these arguments and this geometry;
-    /// - nothing on another stream, no other process and no other device writes what the kernel reads, or reads what it writes,
-    ///   until the kernel is done, unless the kernel is made for it;
+    /// - nothing on another stream, no other process and no other device writes what the kernel reads, or reads what it
+    ///   writes, until the kernel is done, unless the kernel is made for it;
     /// - memory that a tensor map names lives until the kernel is done.
     pub unsafe fn launch(
         &self,
@@ -251,8 +251,8 @@ impl Kernel {
             // SAFETY: the function belongs to a loaded module.
             unsafe { driver::cuFuncSetAttribute(self.raw.0, allowed, 1) }.doing_with(doing)?;
         }
-        // SAFETY: `parameters` has a pointer to a value of the declared size for each parameter of the entry; the driver copies
-        // the values before it returns. The caller answers for what the kernel does.
+        // SAFETY: `parameters` has a pointer to a value of the declared size for each parameter of the entry; the
+        // driver copies the values before it returns. The caller answers for what the kernel does.
         unsafe { driver::cuLaunchKernelEx(&raw, self.raw.0, parameters.as_mut_ptr(), std::ptr::null_mut()) }
             .doing_with(doing)
     }

@@ -72,11 +72,12 @@ impl LaunchConfig {
 
 /// Checks a launch against what the kernel declares, what it was compiled to and what the device allows.
 ///
-/// [`Kernel::launch`](crate::Kernel::launch) does this itself; alone it needs no GPU. A view that is to be written may be given
-/// where the kernel only reads.
+/// [`Kernel::launch`](crate::Kernel::launch) does this itself; alone it needs no GPU. A view that is to be written may
+/// be given where the kernel only reads.
 ///
 /// # Errors
-/// [`GpuError::ArgumentCount`], [`GpuError::Argument`] and [`GpuError::Geometry`], with what was expected and what came.
+/// [`GpuError::ArgumentCount`], [`GpuError::Argument`] and [`GpuError::Geometry`], with what was expected and what
+/// came.
 pub fn check_launch(
     declaration: &KernelDeclaration,
     attributes: &KernelAttributes,

@@ -1,7 +1,7 @@
 //! GPUs from Rust: devices, streams, typed buffers, kernels whose launches are checked, timing, graphs.
 //!
-//! The only crate of Fringes that calls the NVIDIA driver. It builds, links and starts on a machine without one, and then says
-//! so with [`GpuError::NoDriver`].
+//! The only crate of Fringes that calls the NVIDIA driver. It builds, links and starts on a machine without one, and
+//! then says so with [`GpuError::NoDriver`].
 //!
 //! | what | where |
 //! |---|---|
@@ -37,19 +37,19 @@
 //! ```
 //!
 //! # Order
-//! Calls that take a stream and do not say that they wait return at once; their work is done in the order of the stream. Work on
-//! different streams is ordered by events ([`Stream::wait`]). Where such an order is missing, numbers can be wrong, but memory
-//! of the host is safe: device memory is freed only when the device is done with it, and pinned memory is not shown while the
-//! device may write it.
+//! Calls that take a stream and do not say that they wait return at once; their work is done in the order of the
+//! stream. Work on different streams is ordered by events ([`Stream::wait`]). Where such an order is missing, numbers
+//! can be wrong, but memory of the host is safe: device memory is freed only when the device is done with it, and
+//! pinned memory is not shown while the device may write it.
 //!
 //! # Errors
-//! Every failure is a [`GpuError`]. What fails on the device is returned by the next call that meets it, at the latest by the
-//! next synchronisation. Where nothing can be returned, in a `Drop`, it is reported through `tracing::error!`, and the next
-//! call on the device returns it too.
+//! Every failure is a [`GpuError`]. What fails on the device is returned by the next call that meets it, at the latest
+//! by the next synchronisation. Where nothing can be returned, in a `Drop`, it is reported through `tracing::error!`,
+//! and the next call on the device returns it too.
 //!
 //! # Threads
-//! Every type is `Send` and `Sync`. A call makes its device's context current for its duration only, so that it does not
-//! disturb other CUDA software on the thread.
+//! Every type is `Send` and `Sync`. A call makes its device's context current for its duration only, so that it does
+//! not disturb other CUDA software on the thread.
 
 mod argument;
 mod buffer;

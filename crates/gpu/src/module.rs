@@ -15,8 +15,8 @@ use crate::{Device, GpuError, PtxSet, PtxTarget, PtxText};
 
 /// A PTX text that is loaded on a device, with the kernels that it declares.
 ///
-/// The driver compiles a text once and keeps the result on disk; this crate keeps it loaded as long as the device's context, so
-/// that loading the same text again costs nothing. `Module` is `Send` and `Sync`, and its clones are cheap.
+/// The driver compiles a text once and keeps the result on disk; this crate keeps it loaded as long as the device's
+/// context, so that loading the same text again costs nothing. `Module` is `Send` and `Sync`, and its clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Module {
     pub(crate) device: Device,
@@ -46,8 +46,8 @@ impl Device {
     /// Loads the text of a set that is best for this device. What is loaded already is found without reading the text.
     ///
     /// # Errors
-    /// [`GpuError::NoPtx`] for a set without any text, [`GpuError::Compile`] with the compiler's log, [`GpuError::Declaration`], and
-    /// what the driver answers.
+    /// [`GpuError::NoPtx`] for a set without any text, [`GpuError::Compile`] with the compiler's log,
+    /// [`GpuError::Declaration`], and what the driver answers.
     pub fn load(&self, set: &PtxSet) -> Result<Module, GpuError> {
         set.check()?;
         self.load_stored(set.choose(self.info().compute_capability).1)
@@ -81,7 +81,8 @@ impl Device {
     /// As [`Device::load`].
     ///
     /// # Safety
-    /// What the text declares of its kernels is true: their parameters, and that those declared `safe` stay inside their views.
+    /// What the text declares of its kernels is true: their parameters, and that those declared `safe` stay inside
+    /// their views.
     pub unsafe fn load_ptx(&self, ptx: &str) -> Result<Module, GpuError> {
         self.load_once(TextKey::Loaded(ptx.into()), || Ok(Cow::Borrowed(ptx)))
     }
@@ -167,7 +168,8 @@ fn compile(device: &Device, ptx: Cow<'_, str>, target: &str) -> Result<sys::CUmo
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES)];
     let mut module: sys::CUmodule = std::ptr::null_mut();
     let _entered = device.context.enter()?;
-    // SAFETY: the text ends with zero, there are two options with a value each, and the log has the bytes that it is said to have.
+    // SAFETY: the text ends with zero, there are two options with a value each, and the log has the bytes that it is
+    // said to have.
     let answer = unsafe {
         driver::cuModuleLoadDataEx(
             &raw mut module,

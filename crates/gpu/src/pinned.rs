@@ -11,8 +11,8 @@ use crate::{Device, Event, GpuError, Stream};
 
 /// Host memory that the device can reach.
 ///
-/// It remembers the copies that use it: reading it waits for the device's writes, changing or dropping it for all. So a copy can
-/// return at once without leaving a trap. `PinnedBuffer` is `Send` and `Sync`.
+/// It remembers the copies that use it: reading it waits for the device's writes, changing or dropping it for all. So a
+/// copy can return at once without leaving a trap. `PinnedBuffer` is `Send` and `Sync`.
 pub struct PinnedBuffer<T> {
     device: Device,
     memory: NonNull<T>,

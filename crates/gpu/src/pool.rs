@@ -11,10 +11,11 @@ use crate::{Buffer, Device, Event, GpuError, Stream};
 
 /// Device memory that is used again, in the order of streams.
 ///
-/// A buffer is taken for a stream. When it is dropped, its memory is free for work that this stream gets later; another stream
-/// that takes it waits (on the device) for what the first was given before. A buffer that was used on other streams too must be
-/// ordered back to its own before it is dropped. Once every size has come, nothing is allocated any more: [`PoolStatistics`]
-/// tells. `BufferPool` is `Send` and `Sync`; clones are the same pool. Memory goes back to the driver with the last clone.
+/// A buffer is taken for a stream. When it is dropped, its memory is free for work that this stream gets later; another
+/// stream that takes it waits (on the device) for what the first was given before. A buffer that was used on other
+/// streams too must be ordered back to its own before it is dropped. Once every size has come, nothing is allocated any
+/// more: [`PoolStatistics`] tells. `BufferPool` is `Send` and `Sync`; clones are the same pool. Memory goes back to the
+/// driver with the last clone.
 #[derive(Debug, Clone)]
 pub struct BufferPool {
     shared: Arc<Shared>,
@@ -84,8 +85,8 @@ impl BufferPool {
     /// Memory for `length` elements, with whatever it holds, for work on `stream`.
     ///
     /// # Errors
-    /// [`GpuError::OutOfMemory`] where the memory is not there even after the free pieces were given back to the driver;
-    /// [`GpuError::TooLarge`], [`GpuError::WrongDevice`], and what the driver answers.
+    /// [`GpuError::OutOfMemory`] where the memory is not there even after the free pieces were given back to the
+    /// driver; [`GpuError::TooLarge`], [`GpuError::WrongDevice`], and what the driver answers.
     pub fn take<T: Pod>(&self, stream: &Stream, length: usize) -> Result<Buffer<T>, GpuError> {
         let device = &self.shared.device;
         device.context.expect_same(&stream.device().context, "the stream")?;

@@ -116,10 +116,11 @@ impl std::fmt::Debug for PtxText {
 
 /// The PTX texts of one set of kernels.
 ///
-/// They are code of the program, as a library that is linked: what they declare of their kernels is taken as true. For a text
-/// that comes at run time there is [`Device::load_ptx`](crate::Device::load_ptx).
+/// They are code of the program, as a library that is linked: what they declare of their kernels is taken as true. For
+/// a text that comes at run time there is [`Device::load_ptx`](crate::Device::load_ptx).
 ///
-/// Make a set a `static`. What is loaded is known by its place in the program: a `const` may get a place wherever it is used, and is loaded for each.
+/// Make a set a `static`. What is loaded is known by its place in the program: a `const` may get a place wherever it is
+/// used, and is loaded for each.
 ///
 /// ```
 /// use fringes_gpu::{PtxSet, PtxTarget};
@@ -179,8 +180,8 @@ impl PtxSet {
         if self.is_empty() { Err(GpuError::NoPtx) } else { Ok(()) }
     }
 
-    /// The best text for a compute capability. Where a set has a text for 9.0 alone it is that one, which no other device loads. A
-    /// set that [is empty](Self::is_empty) gives an empty text, which no device loads.
+    /// The best text for a compute capability. Where a set has a text for 9.0 alone it is that one, which no other
+    /// device loads. A set that [is empty](Self::is_empty) gives an empty text, which no device loads.
     #[must_use]
     pub fn choose(&self, compute_capability: (u32, u32)) -> (PtxTarget, PtxText) {
         match (self.sm_80, self.sm_90a) {

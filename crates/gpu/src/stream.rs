@@ -11,8 +11,8 @@ use crate::{Device, Event, GpuError};
 
 /// A queue of work on a device. Work of one stream is done in order; work of two is ordered only by events.
 ///
-/// A clone is another name for the same queue. `Stream` is `Send` and `Sync`: any thread may add to it. Dropping the last clone
-/// of a stream of one's own lets its work finish.
+/// A clone is another name for the same queue. `Stream` is `Send` and `Sync`: any thread may add to it. Dropping the
+/// last clone of a stream of one's own lets its work finish.
 #[derive(Debug, Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
@@ -62,7 +62,8 @@ impl Stream {
     /// A stream that other software made. It is not destroyed here.
     ///
     /// # Errors
-    /// [`GpuError::WrongDevice`] where the stream belongs to another context; what the driver answers to an invalid one.
+    /// [`GpuError::WrongDevice`] where the stream belongs to another context; what the driver answers to an invalid
+    /// one.
     ///
     /// # Safety
     /// - `raw` is a valid `CUstream`;

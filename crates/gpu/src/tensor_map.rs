@@ -246,7 +246,8 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// A tensor map of the memory of `view`. Keeping the memory alive while kernels use the map is a condition of their launch.
+    /// A tensor map of the memory of `view`. Keeping the memory alive while kernels use the map is a condition of their
+    /// launch.
     ///
     /// # Errors
     /// [`GpuError::TensorMap`] as by [`TensorLayout::check`]; [`GpuError::ComputeCapability`] below 9.0;
@@ -272,7 +273,8 @@ impl TensorMap {
         let mut raw = sys::CUtensorMap { opaque: [0; 16] };
         let steps = [1u32; 5];
         let _entered = view.device().context.enter()?;
-        // SAFETY: each array has as many numbers as the driver reads for this rank (`check`), and `raw` is writable and aligned.
+        // SAFETY: each array has as many numbers as the driver reads for this rank (`check`), and `raw` is writable and
+        // aligned.
         unsafe {
             driver::cuTensorMapEncodeTiled(
                 &raw mut raw,

@@ -29,11 +29,11 @@ impl Timing {
     }
 }
 
-/// Times work that `work` queues on `stream`, each run between two events of its own: first `warmup` runs that do not count,
-/// then `runs` that do.
+/// Times work that `work` queues on `stream`, each run between two events of its own: first `warmup` runs that do not
+/// count, then `runs` that do.
 ///
-/// `work` gets the number of the run, counted from the first warm-up on, to rotate its buffers by. It must not wait for the
-/// device; the runs follow each other without a pause.
+/// `work` gets the number of the run, counted from the first warm-up on, to rotate its buffers by. It must not wait for
+/// the device; the runs follow each other without a pause.
 ///
 /// # Errors
 /// What `work` returns; [`GpuError::Value`] for no runs; a failure of the work itself.

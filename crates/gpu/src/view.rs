@@ -112,7 +112,8 @@ impl<'a, T: Pod> BufferView<'a, T> {
     /// The same bytes as other elements: complex numbers as pairs, half floats as `u16`, rows of samples as `u32`.
     ///
     /// # Errors
-    /// [`GpuError::Alignment`] where the address does not fit them, [`GpuError::Cast`] where the bytes are no whole number of them.
+    /// [`GpuError::Alignment`] where the address does not fit them, [`GpuError::Cast`] where the bytes are no whole
+    /// number of them.
     pub fn cast<U: Pod>(&self) -> Result<BufferView<'a, U>, GpuError> {
         let length = cast_length::<U>(self.address, self.bytes())?;
         Ok(BufferView::new(self.device, self.address, length))

@@ -4,11 +4,11 @@ use std::fmt;
 
 /// What PTX is built for: the `.target` of the file.
 ///
-/// PTX for a plain architecture runs on it and on every later one, through the driver's own compiler. PTX for an architecture
-/// with the suffix `a` runs on that one alone, and has its special instructions.
+/// PTX for a plain architecture runs on it and on every later one, through the driver's own compiler. PTX for an
+/// architecture with the suffix `a` runs on that one alone, and has its special instructions.
 ///
-/// While a kernel crate is compiled, the rustc cfg `fringes_sm_80` (`fringes_sm_90a`, ...) is set for it and for everything that
-/// it depends on, so that a kernel can exist for one architecture only.
+/// While a kernel crate is compiled, the rustc cfg `fringes_sm_80` (`fringes_sm_90a`, ...) is set for it and for
+/// everything that it depends on, so that a kernel can exist for one architecture only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Arch {
@@ -131,7 +131,8 @@ pub enum PtxIsa {
     V9_0,
 }
 
-/// Version of PTX, the CUDA release that brought it, and that release's first Linux driver, from the release notes of each.
+/// Version of PTX, the CUDA release that brought it, and that release's first Linux driver, from the release notes of
+/// each.
 const VERSIONS: [(PtxIsa, &str, &str, &str); 19] = [
     (PtxIsa::V7_0, "7.0", "11.0", "450.36"),
     (PtxIsa::V7_1, "7.1", "11.1", "455.23"),

@@ -70,7 +70,8 @@ const COMMAND: [&str; 8] =
     ["rustc", "--release", "--lib", "--crate-type", "cdylib", "-Zbuild-std=core", "--target", TARGET];
 
 impl CudaBuilder {
-    /// A builder for the kernel crate in `folder`, relative to the current folder (in a build script: the package's own).
+    /// A builder for the kernel crate in `folder`, relative to the current folder (in a build script: the package's
+    /// own).
     pub fn new(folder: impl AsRef<Path>) -> Self {
         Self {
             folder: folder.as_ref().into(),
@@ -92,7 +93,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Version of PTX to write; the architecture's [default](Arch::default_isa) unless set. A newer one needs a newer driver.
+    /// Version of PTX to write; the architecture's [default](Arch::default_isa) unless set. A newer one needs a newer
+    /// driver.
     pub fn isa(mut self, isa: PtxIsa) -> Self {
         self.isa = Some(isa);
         self
@@ -104,8 +106,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Folder for what the compiler leaves. Builds for one architecture that share it compile `core` once. Unless set it is inside
-    /// `OUT_DIR` in a build script (the outer cargo has locked its own), and otherwise `kernels` in cargo's target folder.
+    /// Folder for what the compiler leaves. Builds for one architecture that share it compile `core` once. Unless set
+    /// it is inside `OUT_DIR` in a build script (the outer cargo has locked its own), and otherwise `kernels` in
+    /// cargo's target folder.
     pub fn target_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.target_dir = Some(path.as_ref().into());
         self
@@ -135,8 +138,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Prints `cargo::rerun-if-changed` for every source and `rerun-if-env-changed` for the variables that choose the compiler. On in a
-    /// build script unless set.
+    /// Prints `cargo::rerun-if-changed` for every source and `rerun-if-env-changed` for the variables that choose the
+    /// compiler. On in a build script unless set.
     pub fn emit_rerun_if_changed(mut self, emit: bool) -> Self {
         self.rerun_if_changed = emit;
         self
@@ -286,7 +289,8 @@ fn inner(toolchain: &Toolchain) -> Command {
     command
 }
 
-/// A compiler's output without its notes on the choice of the PTX version, which it calls an unstable feature in every build.
+/// A compiler's output without its notes on the choice of the PTX version, which it calls an unstable feature in every
+/// build.
 fn without_feature_notes(output: &str) -> String {
     let note = |paragraph: &&str| !paragraph.contains("unstable feature specified for `-Ctarget-feature`");
     output.split("\n\n").filter(note).collect::<Vec<_>>().join("\n\n")

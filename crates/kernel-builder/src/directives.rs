@@ -1,7 +1,7 @@
 //! Launch bounds as directives of PTX entries, and no comments.
 //!
-//! rustc has no attribute for launch bounds. The declarations that `kernel!` leaves in the PTX say them, and [`write`] puts them
-//! where CUDA's own compiler would:
+//! rustc has no attribute for launch bounds. The declarations that `kernel!` leaves in the PTX say them, and [`write`]
+//! puts them where CUDA's own compiler would:
 //!
 //! ```text
 //! //@kernel saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) threads=256 min_blocks=2
@@ -17,19 +17,21 @@
 //! Lines that are comments go: LLVM writes two around every inline instruction, a fifth of all bytes. `ptxas` reads
 //! past them, so the machine code is the same.
 //!
-//! On the way it holds entries and declarations against each other: every entry has one declaration with parameters of the same
-//! sizes, and every declaration an entry.
+//! On the way it holds entries and declarations against each other: every entry has one declaration with parameters of
+//! the same sizes, and every declaration an entry.
 
 use fringes_kernel_declaration::{KernelDeclaration, PREFIX, ParameterKind};
 
 use crate::{Arch, BuildError};
 
-/// Version of what this module writes. It is part of a source hash, so that PTX is built anew when the directives change.
+/// Version of what this module writes. It is part of a source hash, so that PTX is built anew when the directives
+/// change.
 pub(crate) const VERSION: u32 = 2;
 
 const ENTRY: &str = ".visible .entry ";
 
-/// Writes the directives of every kernel into `ptx`, and returns the text and the kernels, in the order of their declarations.
+/// Writes the directives of every kernel into `ptx`, and returns the text and the kernels, in the order of their
+/// declarations.
 pub(crate) fn write(ptx: &str, arch: Arch) -> Result<(String, Vec<KernelDeclaration>), BuildError> {
     let kernels = KernelDeclaration::all(ptx)?;
     for (index, kernel) in kernels.iter().enumerate() {

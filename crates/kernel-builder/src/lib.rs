@@ -1,8 +1,8 @@
 //! Builds GPU kernels written in Rust into PTX, with rustc's own NVPTX backend.
 //!
 //! The shape is that of rust-cuda's `cuda_builder`; what is behind it is an ordinary rustc that has the target
-//! `nvptx64-nvidia-cuda` and the sources of `core` ([`Toolchain`] says where it is looked for). No CUDA installation is needed, and
-//! no LLVM beside rustc's.
+//! `nvptx64-nvidia-cuda` and the sources of `core` ([`Toolchain`] says where it is looked for). No CUDA installation is
+//! needed, and no LLVM beside rustc's.
 //!
 //! In a build script:
 //!
@@ -23,8 +23,8 @@
 //!
 //! The same sources and the same compiler give the same PTX, byte for byte, on every machine.
 //!
-//! [`Assembler`] and [`Disassembler`] run `ptxas` and `nvdisasm` for those who want to know what becomes of the PTX: registers, spills
-//! and machine instructions. They are not needed to build.
+//! [`Assembler`] and [`Disassembler`] run `ptxas` and `nvdisasm` for those who want to know what becomes of the PTX:
+//! registers, spills and machine instructions. They are not needed to build.
 
 mod arch;
 mod assembler;

@@ -183,8 +183,8 @@ impl Sources {
         })
     }
 
-    /// Files that the PTX is made from, with the names that the hash knows them by: `Cargo.toml`, `build.rs` and everything under
-    /// `src` of each package.
+    /// Files that the PTX is made from, with the names that the hash knows them by: `Cargo.toml`, `build.rs` and
+    /// everything under `src` of each package.
     ///
     /// # Errors
     /// [`BuildError::File`] for what cannot be read.

@@ -1,10 +1,12 @@
-//! Small kernel crates, built with the compiler of kernels that is installed. Without one, and outside CI, there is nothing to run.
+//! Small kernel crates, built with the compiler of kernels that is installed. Without one, and outside CI, there is
+//! nothing to run.
 
 use std::path::{Path, PathBuf};
 
 use fringes_kernel_builder::{Arch, BuildError, Built, CudaBuilder, Toolchain};
 
-/// A kernel crate's first lines. It stands alone: `fringes-device` is built on the builder's text format, not the other way round.
+/// A kernel crate's first lines. It stands alone: `fringes-device` is built on the builder's text format, not the other
+/// way round.
 const OPENING: &str = "//! Kernels of a test.\n#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]\n\
     #[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n";
 
@@ -13,7 +15,8 @@ const SCALE: &str = "core::arch::global_asm!(\"//@kernel scale(x: u64, n: u32) t
     #[inline(never)]\nunsafe fn factor(x: *mut f32, n: u32) -> f32 { let (mut s, mut i) = (0.0, 0); while i < n { s += *x.add(i as usize) * s; i += 3; } s }\n\
     #[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn scale(x: *mut f32, n: u32) { *x = factor(x, n) * factor(x, n + 1); }\n";
 
-/// The folder of a kernel crate with this source. Its place is the same in every run, so that `core` is compiled in the first alone.
+/// The folder of a kernel crate with this source. Its place is the same in every run, so that `core` is compiled in the
+/// first alone.
 fn package(place: &str, source: &str) -> std::io::Result<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-compiler").join(place).join("scale");
     std::fs::create_dir_all(folder.join("src"))?;

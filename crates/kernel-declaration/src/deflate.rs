@@ -38,7 +38,8 @@ pub fn inflate(bytes: &[u8]) -> Result<String, InflateError> {
 
 /// Compresses every `.ptx` file below a folder of the package, for its build script: `ptx/a/b.ptx` becomes
 /// `ptx/a/b.ptx.z` in
-/// `OUT_DIR`, where `include_bytes!(concat!(env!("OUT_DIR"), "/ptx/a/b.ptx.z"))` finds it. It runs anew when the folder changes.
+/// `OUT_DIR`, where `include_bytes!(concat!(env!("OUT_DIR"), "/ptx/a/b.ptx.z"))` finds it. It runs anew when the folder
+/// changes.
 ///
 /// # Errors
 /// What the file system answers, with the file; [`std::io::ErrorKind::NotFound`] outside of a build script.

@@ -6,9 +6,9 @@
 //! //@kernel saxpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) threads=256 min_blocks=2
 //! ```
 //!
-//! Three readers use it. The kernel builder turns the bounds into directives of the PTX entry; the host checks every launch
-//! against the parameters; the emulator checks the launch in the same way. So there is one declaration, beside the kernel, and
-//! a PTX file needs no second file to be launched safely.
+//! Three readers use it. The kernel builder turns the bounds into directives of the PTX entry; the host checks every
+//! launch against the parameters; the emulator checks the launch in the same way. So there is one declaration, beside
+//! the kernel, and a PTX file needs no second file to be launched safely.
 //!
 //! ```
 //! use fringes_kernel_declaration::{Access, Element, KernelDeclaration, ParameterKind};
@@ -17,7 +17,8 @@
 //! let kernels = KernelDeclaration::all(ptx)?;
 //! assert_eq!(kernels[0].name, "saxpy");
 //! assert_eq!(kernels[0].parameters[0].kind, ParameterKind::Scalar(Element::F32));
-//! assert_eq!(kernels[0].parameters[2].kind, ParameterKind::Buffer { element: Element::F32, access: Access::ReadWrite });
+//! let buffer = ParameterKind::Buffer { element: Element::F32, access: Access::ReadWrite };
+//! assert_eq!(kernels[0].parameters[2].kind, buffer);
 //! assert_eq!(kernels[0].bounds.threads, Some([256, 1, 1]));
 //! # Ok::<(), fringes_kernel_declaration::DeclarationError>(())
 //! ```
@@ -49,7 +50,8 @@ pub struct KernelDeclaration {
     pub parameters: Vec<Parameter>,
     /// Bounds that the kernel is compiled for.
     pub bounds: LaunchBounds,
-    /// Whether the kernel stays inside its views for any arguments (the word `safe` at the end): it checks what it relies on itself.
+    /// Whether the kernel stays inside its views for any arguments (the word `safe` at the end): it checks what it
+    /// relies on itself.
     pub safe: bool,
 }
 

@@ -8,7 +8,8 @@ impl Layout {
         Self::from_parts(space, space, Matrix::identity(space.len()), 0)
     }
 
-    /// Whether two layouts are the same map: the same physical and logical bits, in any order, and the same element in every place.
+    /// Whether two layouts are the same map: the same physical and logical bits, in any order, and the same element in
+    /// every place.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -36,12 +37,13 @@ impl Layout {
         elements.apply(self.offset()) == other.offset()
     }
 
-    /// First this layout, then `outer`: a place of `self` to what `outer` holds at the element of `self`, `outer(self(p))`.
+    /// First this layout, then `outer`: a place of `self` to what `outer` holds at the element of `self`,
+    /// `outer(self(p))`.
     ///
     /// The logical bits of `self` are the physical bits of `outer`, matched by name, in any order.
     ///
-    /// Lanes and registers hold a matrix of 2 rows and 4 columns, and another layout says at which address each element lies; the
-    /// composition says to which address each lane writes each register:
+    /// Lanes and registers hold a matrix of 2 rows and 4 columns, and another layout says at which address each element
+    /// lies; the composition says to which address each lane writes each register:
     ///
     /// | | t = 0 | 1 | 2 | 3 |
     /// |---|---|---|---|---|
@@ -63,8 +65,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] if a logical bit of `self` is no physical bit of `outer`, [`LayoutError::Unexpected`] if `outer` has a
-    /// physical bit more.
+    /// [`LayoutError::Missing`] if a logical bit of `self` is no physical bit of `outer`, [`LayoutError::Unexpected`]
+    /// if `outer` has a physical bit more.
     pub const fn compose(&self, outer: &Self) -> Result<Self, LayoutError> {
         let names = ok!(self.logical().matched(outer.physical()));
         let matrix = outer.matrix().multiply(&names.multiply(&self.matrix()));

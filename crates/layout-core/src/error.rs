@@ -73,7 +73,8 @@ pub enum LayoutError {
         /// Bits that there should be.
         expected: usize,
     },
-    /// Two physical places hold the same element where they must not: this physical bit can be flipped together with lower ones and nothing changes.
+    /// Two physical places hold the same element where they must not: this physical bit can be flipped together with
+    /// lower ones and nothing changes.
     NotInjective {
         /// The physical bit.
         bit: Name,
@@ -83,7 +84,8 @@ pub enum LayoutError {
         /// The logical bit.
         bit: Name,
     },
-    /// Elements that are asked for are held by no place: in this logical bit, the first of them, no place agrees with them.
+    /// Elements that are asked for are held by no place: in this logical bit, the first of them, no place agrees with
+    /// them.
     NotHeld {
         /// The logical bit.
         bit: Name,

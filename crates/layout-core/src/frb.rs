@@ -1,8 +1,9 @@
-//! The register assignments of the FRB beamformer's first transform, 256 inputs to 512 outputs, zero-padded, in one warp.
+//! The register assignments of the FRB beamformer's first transform, 256 inputs to 512 outputs, zero-padded, in one
+//! warp.
 //!
-//! `Y_q = sum over n of exp(2 pi i q n / 512) X_n`, `0 <= n < 256`, `0 <= q < 512`, in f16, as five steps X -> Z1 -> Z2 -> Z3 -> Z4 -> Y: three
-//! contractions on tensor cores with two element-wise products between them. A primed array is the one before a conversion. Numbers in
-//! brackets are the equations of the source.
+//! `Y_q = sum over n of exp(2 pi i q n / 512) X_n`, `0 <= n < 256`, `0 <= q < 512`, in f16, as five steps X -> Z1 -> Z2
+//! -> Z3 -> Z4 -> Y: three contractions on tensor cores with two element-wise products between them. A primed array is
+//! the one before a conversion. Numbers in brackets are the equations of the source.
 //!
 //! Source: K. Smith, "Note on CHIME FRB beamforming", 2024.
 

@@ -32,7 +32,8 @@ impl Layout {
 
     /// A place of every element of a surjective layout, the lowest of those that hold it: `self(inverse(x)) = x`.
     ///
-    /// The lowest place is the one in which every physical bit that lower ones can stand in for (see [`kernel`](Self::kernel)) is 0.
+    /// The lowest place is the one in which every physical bit that lower ones can stand in for (see
+    /// [`kernel`](Self::kernel)) is 0.
     ///
     /// | lane `t` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | | element `n` | 0 | 1 | 2 | 3 |
     /// |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -58,8 +59,8 @@ impl Layout {
 
     /// The place of every element that an injective layout holds: `inverse(self(p)) = p`.
     ///
-    /// It reads the lowest logical bits that tell the elements held apart and ignores the others, so that an element that nobody
-    /// holds goes to the place of the one that agrees with it in the bits read.
+    /// It reads the lowest logical bits that tell the elements held apart and ignores the others, so that an element
+    /// that nobody holds goes to the place of the one that agrees with it in the bits read.
     ///
     /// | lane `t` | 0 | 1 | | element `n` | 0 | 1 | 2 | 3 |
     /// |---|---|---|---|---|---|---|---|---|
@@ -80,8 +81,8 @@ impl Layout {
         Ok(self.generalized_inverse())
     }
 
-    /// The [right inverse](Self::right_inverse) of a surjective layout, the [left inverse](Self::left_inverse) of an injective one, the
-    /// inverse where it is both.
+    /// The [right inverse](Self::right_inverse) of a surjective layout, the [left inverse](Self::left_inverse) of an
+    /// injective one, the inverse where it is both.
     ///
     /// # Errors
     /// [`LayoutError::NotSurjective`] if it is neither.
@@ -96,13 +97,14 @@ impl Layout {
     }
 }
 
-/// Where a program that changes layout `from` to layout `to` finds its data: for each place of `to`, a place of `from` that holds the
-/// same element, `from(conversion(p)) = to(p)`.
+/// Where a program that changes layout `from` to layout `to` finds its data: for each place of `to`, a place of `from`
+/// that holds the same element, `from(conversion(p)) = to(p)`.
 ///
-/// Logical bits are matched by name, in any order. The physical spaces may differ, and `to` may hold elements twice. Where `from` holds
-/// an element in several places, they differ in *free* bits, those that lower bits can stand in for (see [`Layout::kernel`]):
-/// of these places, the conversion takes the one whose free bits equal the destination's bits of the same name, and are 0 where `to` has no
-/// such bit. So data that each lane holds is not fetched from another lane.
+/// Logical bits are matched by name, in any order. The physical spaces may differ, and `to` may hold elements twice.
+/// Where `from` holds an element in several places, they differ in *free* bits, those that lower bits can stand in for
+/// (see [`Layout::kernel`]): of these places, the conversion takes the one whose free bits equal the destination's bits
+/// of the same name, and are 0 where `to` has no such bit. So data that each lane holds is not fetched from another
+/// lane.
 ///
 /// | | t = 0 | 1 | 2 | 3 |
 /// |---|---|---|---|---|
@@ -120,7 +122,8 @@ impl Layout {
 /// const TO: Layout = layout!("t0 t1<->n2 n1  r<->n0"); // lane bit 0 and the register bit have changed places
 /// let source = conversion(&FROM, &TO)?;
 /// assert_eq!(source.to_string(), "t0 t1<->r0 t1  r<->t0");
-/// let of = |place| (source.logical().number("t", source.apply(place)), source.logical().number("r", source.apply(place)));
+/// let number = |name, place| source.logical().number(name, source.apply(place));
+/// let of = |place| (number("t", place), number("r", place));
 /// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (0, 1), (2, 0), (2, 1)]);
 /// assert_eq!([4, 5, 6, 7].map(of), [(1, 0), (1, 1), (3, 0), (3, 1)]);
 ///
@@ -131,8 +134,9 @@ impl Layout {
 /// ```
 ///
 /// # Errors
-/// [`LayoutError::Missing`] if a logical bit of `to` is not in `from`, [`LayoutError::Unexpected`] if `from` has one more (choose a part of it
-/// with [`Layout::restrict_logical`]), [`LayoutError::NotHeld`] if `from` does not hold what `to` wants.
+/// [`LayoutError::Missing`] if a logical bit of `to` is not in `from`, [`LayoutError::Unexpected`] if `from` has one
+/// more (choose a part of it with [`Layout::restrict_logical`]), [`LayoutError::NotHeld`] if `from` does not hold what
+/// `to` wants.
 pub const fn conversion(from: &Layout, to: &Layout) -> Result<Layout, LayoutError> {
     let names = ok!(to.logical().matched(from.logical()));
     let echelon = from.matrix().reduce();

@@ -4,8 +4,9 @@ use crate::{LayoutError, MAX_BITS, Matrix, Name, Space};
 
 /// Which element of an array each physical place holds.
 ///
-/// A place is a number whose bits are the named bits of [`physical`](Self::physical); an element is one whose bits are those of
-/// [`logical`](Self::logical). Place `p` holds element `offset ^ XOR of column(i) over the bits i that are set in p`.
+/// A place is a number whose bits are the named bits of [`physical`](Self::physical); an element is one whose bits are
+/// those of [`logical`](Self::logical). Place `p` holds element `offset ^ XOR of column(i) over the bits i that are set
+/// in p`.
 ///
 /// Equality compares the spaces in order, the columns and the offset; [`same_map`](Self::same_map) compares by name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,8 +21,8 @@ impl Layout {
     /// A layout from its columns: `columns[i]` is what flipping physical bit `i` flips in the logical index.
     ///
     /// # Errors
-    /// [`LayoutError::Count`] if there are not as many columns as physical bits, [`LayoutError::TooMany`] if a column has bits beyond the
-    /// logical space.
+    /// [`LayoutError::Count`] if there are not as many columns as physical bits, [`LayoutError::TooMany`] if a column
+    /// has bits beyond the logical space.
     pub const fn from_columns(physical: Space, logical: Space, columns: &[u64]) -> Result<Self, LayoutError> {
         if columns.len() != physical.len() {
             return Err(LayoutError::Count { actual: columns.len(), expected: physical.len() });
@@ -41,7 +42,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A layout from parts that fit: no column and no offset has bits beyond the logical space, and columns beyond the physical are 0.
+    /// A layout from parts that fit: no column and no offset has bits beyond the logical space, and columns beyond the
+    /// physical are 0.
     pub(crate) const fn from_parts(physical: Space, logical: Space, matrix: Matrix, offset: u64) -> Self {
         Self { physical, logical, columns: matrix.array(), offset }
     }

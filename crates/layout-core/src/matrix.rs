@@ -80,7 +80,8 @@ impl Matrix {
         self.columns
     }
 
-    /// The product with a vector: the sum of the columns whose bit is set. Bits of `vector` beyond the columns are ignored.
+    /// The product with a vector: the sum of the columns whose bit is set. Bits of `vector` beyond the columns are
+    /// ignored.
     pub const fn apply(&self, vector: u64) -> u64 {
         let (mut sum, mut at) = (0, 0);
         while at < self.width {
@@ -90,7 +91,8 @@ impl Matrix {
         sum
     }
 
-    /// The product `self * inner`: first `inner`, then `self`. Rows of `inner` beyond the columns of `self` are ignored.
+    /// The product `self * inner`: first `inner`, then `self`. Rows of `inner` beyond the columns of `self` are
+    /// ignored.
     pub const fn multiply(&self, inner: &Self) -> Self {
         let mut product = Self::new();
         while product.width < inner.width {
@@ -155,8 +157,8 @@ impl Matrix {
         self.reduce().rank
     }
 
-    /// A basis of the vectors that [`apply`](Self::apply) takes to 0: one for each column that is a sum of columns before it, that
-    /// column's bit being its highest.
+    /// A basis of the vectors that [`apply`](Self::apply) takes to 0: one for each column that is a sum of columns
+    /// before it, that column's bit being its highest.
     pub const fn kernel(&self) -> Self {
         self.reduce().kernel
     }
@@ -199,11 +201,11 @@ impl core::fmt::Debug for Matrix {
     }
 }
 
-/// The columns of a matrix in reduced form: a basis of what they span, in which each vector has a pivot row (its lowest 1) that is 0 in
-/// all others, and each vector as a sum of columns.
+/// The columns of a matrix in reduced form: a basis of what they span, in which each vector has a pivot row (its lowest
+/// 1) that is 0 in all others, and each vector as a sum of columns.
 ///
-/// Columns are taken in order, so that the sums use only columns that are independent of those before them; the others are
-/// [`free`](Self::free). The pivots are the lowest rows that tell the vectors of the span apart.
+/// Columns are taken in order, so that the sums use only columns that are independent of those before them; the others
+/// are [`free`](Self::free). The pivots are the lowest rows that tell the vectors of the span apart.
 #[derive(Clone, Copy)]
 pub struct Echelon {
     basis: [u64; MAX_BITS],
@@ -225,7 +227,8 @@ impl Echelon {
         self.free
     }
 
-    /// For each free column, lowest first, the sum of columns that is 0: the free column's bit and those of independent columns before it.
+    /// For each free column, lowest first, the sum of columns that is 0: the free column's bit and those of independent
+    /// columns before it.
     pub const fn kernel(&self) -> Matrix {
         self.kernel
     }
@@ -245,8 +248,8 @@ impl Echelon {
         mask
     }
 
-    /// A vector without what the columns can make of it, and the sum of columns that makes the difference. The first is 0 if and only
-    /// if the vector is in the span; then the second is the lowest solution, 0 in the free columns.
+    /// A vector without what the columns can make of it, and the sum of columns that makes the difference. The first is
+    /// 0 if and only if the vector is in the span; then the second is the lowest solution, 0 in the free columns.
     pub const fn reduce(&self, vector: u64) -> (u64, u64) {
         let (mut residue, mut combination, mut at) = (vector, 0, 0);
         while at < self.rank {
@@ -259,8 +262,8 @@ impl Echelon {
         (residue, combination)
     }
 
-    /// A generalised inverse with `height` columns: it reads the pivot rows of a vector, ignores the others, and gives the lowest `x` whose
-    /// image agrees in them. The inverse where there is one.
+    /// A generalised inverse with `height` columns: it reads the pivot rows of a vector, ignores the others, and gives
+    /// the lowest `x` whose image agrees in them. The inverse where there is one.
     pub const fn inverse(&self, height: usize) -> Matrix {
         let mut inverse = Matrix::new();
         while inverse.width < height && inverse.width < MAX_BITS {

@@ -16,14 +16,15 @@ impl Layout {
     ///
     /// let product = layout!("t0 t1<->n1 n0").product(&layout!("r<->m0"))?;
     /// assert_eq!(product.to_string(), "t0 t1<->n1 n0  r<->m0");
-    /// let of = |place| (product.logical().number("n", product.apply(place)), product.logical().number("m", product.apply(place)));
+    /// let number = |name, place| product.logical().number(name, product.apply(place));
+    /// let of = |place| (number("n", place), number("m", place));
     /// assert_eq!([0, 1, 2, 3].map(of), [(0, 0), (2, 0), (1, 0), (3, 0)]);
     /// assert_eq!([4, 5, 6, 7].map(of), [(0, 1), (2, 1), (1, 1), (3, 1)]);
     /// # Ok::<(), fringes_layout_core::LayoutError>(())
     /// ```
     ///
-    /// A factor `w0<->0` makes two warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place. Bits of one stem on both
-    /// sides want other numbers first: see [`renumber_physical`](Self::renumber_physical).
+    /// A factor `w0<->0` makes two warps hold the same, a factor `0<->n5` adds a logical bit that is 0 in every place.
+    /// Bits of one stem on both sides want other numbers first: see [`renumber_physical`](Self::renumber_physical).
     ///
     /// # Errors
     /// [`LayoutError::Twice`] if they share a physical or a logical bit, [`LayoutError::TooMany`].
@@ -41,8 +42,8 @@ impl Layout {
         Ok(Self::from_parts(physical, logical, Matrix::of(&columns, physical.len()), offset))
     }
 
-    /// What is left of a layout when a factor is taken out: the layout with which `factor` has this one as its [`product`](Self::product), but for
-    /// the order of bits.
+    /// What is left of a layout when a factor is taken out: the layout with which `factor` has this one as its
+    /// [`product`](Self::product), but for the order of bits.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -55,8 +56,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] if the factor has a bit that this layout has not. [`LayoutError::NotAFactor`] names the physical bit
-    /// whose column differs, or the logical bit of the offset.
+    /// [`LayoutError::Missing`] if the factor has a bit that this layout has not. [`LayoutError::NotAFactor`] names the
+    /// physical bit whose column differs, or the logical bit of the offset.
     pub const fn divide(&self, factor: &Self) -> Result<Self, LayoutError> {
         let (mut taken, mut own, mut bit) = (0u64, 0u64, 0);
         let (mut elements, mut places) = ([0; MAX_BITS], [0; MAX_BITS]);
@@ -114,7 +115,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// As [`divide`](Self::divide); [`LayoutError::NotAFactor`] also names a bit of the factor that does not lie where the product puts it.
+    /// As [`divide`](Self::divide); [`LayoutError::NotAFactor`] also names a bit of the factor that does not lie where
+    /// the product puts it.
     pub const fn divide_left(&self, factor: &Self) -> Result<Self, LayoutError> {
         let quotient = ok!(self.divide(factor));
         ok!(self.require_at(factor, 0, 0));

@@ -8,7 +8,8 @@ impl Layout {
         self.matrix().rank()
     }
 
-    /// What the elements held differ by: a basis, reduced, of the flips of logical bits that some change of place makes.
+    /// What the elements held differ by: a basis, reduced, of the flips of logical bits that some change of place
+    /// makes.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -88,8 +89,8 @@ impl Layout {
         }
     }
 
-    /// The changes of place that change nothing: a basis of the masks of physical bits that may be flipped together. The highest bit of each
-    /// is *free*: the lower ones can stand in for it.
+    /// The changes of place that change nothing: a basis of the masks of physical bits that may be flipped together.
+    /// The highest bit of each is *free*: the lower ones can stand in for it.
     ///
     /// | | t = 0 | 1 | 2 | 3 |
     /// |---|---|---|---|---|
@@ -128,9 +129,9 @@ impl Layout {
         self.logical().select(!reached)
     }
 
-    /// How many of the lowest logical bits are held, in order, by the lowest bits of the given physical stems: the first stem's bits by
-    /// rising number, then the second's, and so on. Where the logical index is an address, 2 to this many elements can be moved as one vector,
-    /// which is aligned in every place.
+    /// How many of the lowest logical bits are held, in order, by the lowest bits of the given physical stems: the
+    /// first stem's bits by rising number, then the second's, and so on. Where the logical index is an address, 2
+    /// to this many elements can be moved as one vector, which is aligned in every place.
     ///
     /// No other physical bit and no offset may change the bits counted.
     ///
@@ -162,9 +163,9 @@ impl Layout {
         min(count, (self.offset() | self.changed_outside(own)).trailing_zeros() as usize)
     }
 
-    /// As [`contiguous_bits`](Self::contiguous_bits), with the bits of the stems in any order, in sums with each other, and with an offset: how many
-    /// of the lowest logical bits the stems' bits reach by themselves. A program may number its registers as it likes, so this is the
-    /// width of a vector of registers.
+    /// As [`contiguous_bits`](Self::contiguous_bits), with the bits of the stems in any order, in sums with each other,
+    /// and with an offset: how many of the lowest logical bits the stems' bits reach by themselves. A program may
+    /// number its registers as it likes, so this is the width of a vector of registers.
     pub const fn contiguous_bits_in_any_order(&self, stems: &[&str]) -> usize {
         let (mut own, mut at) = (0, 0);
         while at < stems.len() {

@@ -6,7 +6,8 @@ impl Layout {
     /// The layout with one physical bit renamed.
     ///
     /// # Errors
-    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no bit `old`, [`LayoutError::Twice`] if `new` is taken.
+    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no bit `old`, [`LayoutError::Twice`] if `new` is
+    /// taken.
     pub const fn rename_physical(&self, old: &str, new: &str) -> Result<Self, LayoutError> {
         Ok(self.with_spaces(ok!(self.physical().renamed(old, new)), *self.logical()))
     }
@@ -19,7 +20,8 @@ impl Layout {
         Ok(self.with_spaces(*self.physical(), ok!(self.logical().renamed(old, new))))
     }
 
-    /// The layout with the numbered physical bits of a stem renamed: number `i` of `old` becomes number `i + first` of `new`.
+    /// The layout with the numbered physical bits of a stem renamed: number `i` of `old` becomes number `i + first` of
+    /// `new`.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -34,7 +36,8 @@ impl Layout {
         Ok(self.with_spaces(ok!(renumbered(self.physical(), old, new, first)), *self.logical()))
     }
 
-    /// The layout with the numbered logical bits of a stem renamed: number `i` of `old` becomes number `i + first` of `new`.
+    /// The layout with the numbered logical bits of a stem renamed: number `i` of `old` becomes number `i + first` of
+    /// `new`.
     ///
     /// # Errors
     /// As [`renumber_physical`](Self::renumber_physical).

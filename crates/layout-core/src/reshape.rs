@@ -14,7 +14,8 @@ impl Layout {
         Ok(Self::from_parts(physical, logical, Matrix::identity(physical.len()), 0))
     }
 
-    /// An array in memory, addressed by the bits of one stem: the dimensions with their numbers of bits, the fastest first.
+    /// An array in memory, addressed by the bits of one stem: the dimensions with their numbers of bits, the fastest
+    /// first.
     ///
     /// `address = col + 2^2 row`:
     ///
@@ -36,7 +37,8 @@ impl Layout {
         Self::in_order(ok!(Space::numbered(stem, logical.len())), logical)
     }
 
-    /// The layout with its physical bits called, from the lowest on, by the names of another space: to split an index or to join its parts.
+    /// The layout with its physical bits called, from the lowest on, by the names of another space: to split an index
+    /// or to join its parts.
     ///
     /// # Errors
     /// [`LayoutError::Count`] if there are not as many.
@@ -47,7 +49,8 @@ impl Layout {
         Ok(self.with_spaces(*names, *self.logical()))
     }
 
-    /// The layout with its logical bits called, from the lowest on, by the names of another space: to split an index or to join its parts.
+    /// The layout with its logical bits called, from the lowest on, by the names of another space: to split an index or
+    /// to join its parts.
     ///
     /// ```
     /// use fringes_layout_core::{Space, layout};

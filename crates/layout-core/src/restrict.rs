@@ -4,8 +4,8 @@ use crate::matrix::gather;
 use crate::{Layout, LayoutError, MAX_BITS, Matrix, Space, error::ok};
 
 impl Layout {
-    /// The places in which the named physical bits have the given values, as a layout without these bits: bit `i` of `values` is that of
-    /// `bits[i]`.
+    /// The places in which the named physical bits have the given values, as a layout without these bits: bit `i` of
+    /// `values` is that of `bits[i]`.
     ///
     /// | n | t = 0 | 1 | 2 | 3 | | with t0 = 1: | t1 = 0 | 1 |
     /// |---|---|---|---|---|---|---|---|---|
@@ -22,7 +22,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed twice.
+    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed
+    /// twice.
     pub const fn restrict_physical(&self, bits: &[&str], values: u64) -> Result<Self, LayoutError> {
         let dropped = ok!(self.physical().mask_of(bits));
         let (mut offset, mut at) = (self.offset(), 0);
@@ -36,11 +37,11 @@ impl Layout {
         Ok(self.without_places(dropped, &self.matrix().array(), offset))
     }
 
-    /// The places that hold the elements in which the named logical bits have the given values, as a layout without these logical
-    /// bits: bit `i` of `values` is that of `bits[i]`.
+    /// The places that hold the elements in which the named logical bits have the given values, as a layout without
+    /// these logical bits: bit `i` of `values` is that of `bits[i]`.
     ///
-    /// Each bit fixed costs a physical bit, which follows from the others: the highest that changes the logical bit. A logical bit that is the
-    /// same in all places costs none.
+    /// Each bit fixed costs a physical bit, which follows from the others: the highest that changes the logical bit. A
+    /// logical bit that is the same in all places costs none.
     ///
     /// | n | t = 0 | 1 | 2 | 3 | | with n0 = 1: | t = 0 | 1 | 2 | 3 |
     /// |---|---|---|---|---|---|---|---|---|---|---|
@@ -60,8 +61,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed twice,
-    /// [`LayoutError::NotHeld`] if no place holds such an element.
+    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed
+    /// twice, [`LayoutError::NotHeld`] if no place holds such an element.
     pub const fn restrict_logical(&self, bits: &[&str], values: u64) -> Result<Self, LayoutError> {
         let fixed = ok!(self.logical().mask_of(bits));
         let (mut columns, mut offset, mut dropped) = (self.matrix().array(), self.offset(), 0u64);
@@ -80,7 +81,8 @@ impl Layout {
                 None if wrong => return Err(LayoutError::NotHeld { bit: self.logical().get(bit) }),
                 None => {}
                 Some(pivot) => {
-                    // The pivot's bit is the sum of the others that change the logical bit, flipped where the offset is wrong.
+                    // The pivot's bit is the sum of the others that change the logical bit, flipped where the offset is
+                    // wrong.
                     let column = columns[pivot];
                     place = 0;
                     while place < self.physical().len() {
@@ -101,7 +103,8 @@ impl Layout {
         Ok(rest.with_elements(self.logical().select(!fixed), !fixed))
     }
 
-    /// The layout with only the named logical bits, in the order named: places whose elements differ in other bits alone hold the same.
+    /// The layout with only the named logical bits, in the order named: places whose elements differ in other bits
+    /// alone hold the same.
     ///
     /// ```
     /// use fringes_layout_core::layout;
@@ -113,7 +116,8 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed twice.
+    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if one is listed
+    /// twice.
     pub const fn project(&self, keep: &[&str]) -> Result<Self, LayoutError> {
         let mask = ok!(self.logical().mask_of(keep));
         let kept = self.with_elements(self.logical().select(mask), mask);

@@ -188,8 +188,9 @@ impl Space {
         space
     }
 
-    /// The index whose bits of these stems spell these numbers, all other bits being 0: bit `i` of a number goes to the bit numbered `i`
-    /// of its stem (bit 0 to a bit without a number); bits of a number that the space has not are ignored.
+    /// The index whose bits of these stems spell these numbers, all other bits being 0: bit `i` of a number goes to the
+    /// bit numbered `i` of its stem (bit 0 to a bit without a number); bits of a number that the space has not are
+    /// ignored.
     ///
     /// For `t0 t1 t2 t3 t4 r0 r1`, `index(&[("t", 3), ("r", 2)])` is lane 3 and register 2, `0b10_00011`.
     pub const fn index(&self, numbers: &[(&str, u64)]) -> u64 {
@@ -222,10 +223,12 @@ impl Space {
         number
     }
 
-    /// The matrix that takes an index into this space to the index into another in which bits of the same name are the same.
+    /// The matrix that takes an index into this space to the index into another in which bits of the same name are the
+    /// same.
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] if a bit is not in the other space, [`LayoutError::Unexpected`] if the other space has a bit more.
+    /// [`LayoutError::Missing`] if a bit is not in the other space, [`LayoutError::Unexpected`] if the other space has
+    /// a bit more.
     pub const fn matched(&self, other: &Self) -> Result<Matrix, LayoutError> {
         let (mut columns, mut at) = ([0; MAX_BITS], 0);
         while at < self.len() {
@@ -248,7 +251,8 @@ impl Space {
     /// The space with one bit renamed.
     ///
     /// # Errors
-    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if the new name is taken.
+    /// [`LayoutError::Name`], [`LayoutError::Missing`] if there is no such bit, [`LayoutError::Twice`] if the new name
+    /// is taken.
     pub const fn renamed(mut self, old: &str, new: &str) -> Result<Self, LayoutError> {
         let at = ok!(self.find(old));
         let bit = ok!(Name::new(new));

@@ -1,4 +1,5 @@
-//! XOR swizzles of shared memory: address bits that are flipped by higher ones, so that accesses across rows meet different banks.
+//! XOR swizzles of shared memory: address bits that are flipped by higher ones, so that accesses across rows meet
+//! different banks.
 
 use crate::{Layout, LayoutError, MAX_BITS, Name, Space};
 
@@ -6,7 +7,8 @@ use crate::{Layout, LayoutError, MAX_BITS, Name, Space};
 ///
 /// It is its own inverse. With `shift >= bits` the flipping bits are themselves left alone, which is what makes it so.
 ///
-/// The hardware's modes for tensor copies and wgmma operands, on a buffer that begins at a multiple of 1024, 512 or 256 bytes:
+/// The hardware's modes for tensor copies and wgmma operands, on a buffer that begins at a multiple of 1024, 512 or 256
+/// bytes:
 ///
 /// | Mode | Pattern repeats after | Address bits | Flipped by |
 /// |---|---|---|---|
@@ -74,11 +76,12 @@ impl Swizzle {
         address ^ (address >> self.shift & mask)
     }
 
-    /// The swizzle as a layout of `address_bits` bits: physical `s0 s1 ...` hold logical `a0 a1 ...`, the address before it was swizzled.
+    /// The swizzle as a layout of `address_bits` bits: physical `s0 s1 ...` hold logical `a0 a1 ...`, the address
+    /// before it was swizzled.
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] names an address bit that the swizzle needs and `address_bits` leaves out, [`LayoutError::TooMany`] beyond
-    /// 48 bits.
+    /// [`LayoutError::Missing`] names an address bit that the swizzle needs and `address_bits` leaves out,
+    /// [`LayoutError::TooMany`] beyond 48 bits.
     pub const fn layout(&self, address_bits: usize) -> Result<Layout, LayoutError> {
         let (mut physical, mut logical, mut columns) = (Space::new(), Space::new(), [0; MAX_BITS]);
         if address_bits > MAX_BITS {
@@ -105,7 +108,8 @@ impl Swizzle {
     /// Address bits are those named `s` and a number; the layout may have other bits beside them.
     ///
     /// # Errors
-    /// [`LayoutError::Missing`] names an address bit to be flipped that the layout lacks while it has the one that flips it.
+    /// [`LayoutError::Missing`] names an address bit to be flipped that the layout lacks while it has the one that
+    /// flips it.
     pub const fn of(&self, memory: &Layout) -> Result<Layout, LayoutError> {
         let mut columns = [0; MAX_BITS];
         let mut at = 0;

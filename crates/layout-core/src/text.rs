@@ -11,7 +11,8 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Goes to the next thing that is no white space; whether a group ends here: at two spaces, a line's end, a comma or a semicolon.
+    /// Goes to the next thing that is no white space; whether a group ends here: at two spaces, a line's end, a comma
+    /// or a semicolon.
     const fn skip_space(&mut self) -> bool {
         let (from, mut ends) = (self.at, false);
         loop {
@@ -178,16 +179,18 @@ impl Parsed {
 impl Layout {
     /// The layout that a text spells.
     ///
-    /// The text is groups of `physical<->logical`, as many on each side, in the same order, with two spaces, a comma, a semicolon or a
-    /// line's end between groups. A physical name without a number is number 0 of
-    /// its stem, and one that stands alone before several logical ones is as many numbered ones: `r<->n2 n1` is `r0 r1<->n2 n1`. A full
-    /// stop behind it keeps a name without a number: `ReIm.<->b0`.
-    /// A logical side may be a sum, `n7^n3`, or `0` for a physical bit that changes nothing (a broadcast). `0<->n5` lists a logical bit that no
-    /// place reaches, and `+ n3^n1` at the end is what place 0 holds. Spaces between names may be left out where a number
-    /// ends a name. Physical bits get the order of the text (lowest first), logical ones the order of their first mention.
+    /// The text is groups of `physical<->logical`, as many on each side, in the same order, with two spaces, a comma, a
+    /// semicolon or a line's end between groups. A physical name without a number is number 0 of
+    /// its stem, and one that stands alone before several logical ones is as many numbered ones: `r<->n2 n1` is `r0
+    /// r1<->n2 n1`. A full stop behind it keeps a name without a number: `ReIm.<->b0`.
+    /// A logical side may be a sum, `n7^n3`, or `0` for a physical bit that changes nothing (a broadcast). `0<->n5`
+    /// lists a logical bit that no place reaches, and `+ n3^n1` at the end is what place 0 holds. Spaces between
+    /// names may be left out where a number ends a name. Physical bits get the order of the text (lowest first),
+    /// logical ones the order of their first mention.
     ///
     /// # Errors
-    /// [`LayoutError::Text`], [`LayoutError::Name`], [`LayoutError::Sides`], [`LayoutError::Twice`] or [`LayoutError::TooMany`].
+    /// [`LayoutError::Text`], [`LayoutError::Name`], [`LayoutError::Sides`], [`LayoutError::Twice`] or
+    /// [`LayoutError::TooMany`].
     pub const fn parse(text: &str) -> Result<Self, LayoutError> {
         let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
         let mut parsed = Parsed { physical: Space::new(), logical: Space::new(), columns: [0; MAX_BITS], offset: 0 };
@@ -210,7 +213,8 @@ impl Layout {
     }
 }
 
-/// A constant layout from its [text form](crate::Layout::parse); a fault in the text is a compile-time error that says what is wrong.
+/// A constant layout from its [text form](crate::Layout::parse); a fault in the text is a compile-time error that says
+/// what is wrong.
 #[macro_export]
 macro_rules! layout {
     ($text:expr) => {

@@ -7,8 +7,8 @@
 //! | FFT | `sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]`, `n` the feed | `[channel][time][beam]`, complex |
 //!
 //! Weights are used as given, not conjugated. For FFT beams, the antennas are `lines` lines of `feeds` feeds, antenna
-//! `= line * feeds + n`, each line zero-padded from `feeds` to `padded`; every polarisation and line gives `padded` beams,
-//! and the beam is `(line * pols + pol) * padded + q`.
+//! `= line * feeds + n`, each line zero-padded from `feeds` to `padded`; every polarisation and line gives `padded`
+//! beams, and the beam is `(line * pols + pol) * padded + q`.
 
 use std::f64::consts::TAU;
 
@@ -115,7 +115,8 @@ mod tests {
         (terms as f64 + 16.0) * f64::EPSILON * 2.0 * terms as f64
     }
 
-    /// As [`bound`], with phases up to `2 pi terms` radians that carry four roundings each, on both sides of a comparison.
+    /// As [`bound`], with phases up to `2 pi terms` radians that carry four roundings each, on both sides of a
+    /// comparison.
     fn phase_bound(terms: usize) -> f64 {
         bound(terms) + 8.0 * f64::EPSILON * TAU * (terms * terms) as f64
     }

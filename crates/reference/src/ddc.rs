@@ -5,9 +5,9 @@
 //!
 //! `y_j = e^(2 pi i (f (n0 + S j) + b)) sum_k x[S j + k] h_k e^(2 pi i f k)`,
 //!
-//! where `n0` is the absolute sample counter of `x[0]`. The mixer is a function of absolute time: the same sample gets the
-//! same phase in whichever chunk it arrives. There are `(n - K) / S + 1` outputs (rounded down), none if `n < K`. A tone
-//! at frequency `-f` lands on DC.
+//! where `n0` is the absolute sample counter of `x[0]`. The mixer is a function of absolute time: the same sample gets
+//! the same phase in whichever chunk it arrives. There are `(n - K) / S + 1` outputs (rounded down), none if `n < K`. A
+//! tone at frequency `-f` lands on DC.
 
 use std::f64::consts::TAU;
 
@@ -34,7 +34,8 @@ pub fn mixer_turns(frequency: f64, sample: u64) -> f64 {
     (turns >> 75) as f64 * 2f64.powi(-53)
 }
 
-/// Number of outputs of `samples` samples: `(samples - taps) / decimation + 1`, or 0 if there are fewer samples than taps.
+/// Number of outputs of `samples` samples: `(samples - taps) / decimation + 1`, or 0 if there are fewer samples than
+/// taps.
 ///
 /// # Panics
 /// If `decimation` is 0.

@@ -1,15 +1,15 @@
 //! Delay of channelised samples: whole samples in the choice of the window, the rest as a phase over the channels.
 //!
-//! A delay `d` (samples) makes `y(t) = x(t - d)`. It is split into `coarse = rint(d)` and `fine = d - coarse`. The spectrum
-//! at output time `t` is that of the window that starts at `t - coarse`, its phase referred to `t`, turned by
+//! A delay `d` (samples) makes `y(t) = x(t - d)`. It is split into `coarse = rint(d)` and `fine = d - coarse`. The
+//! spectrum at output time `t` is that of the window that starts at `t - coarse`, its phase referred to `t`, turned by
 //!
 //! - real samples: `-fine (k - N/2) / (2 N) + (coarse mod 4) / 4 + phase` turns in channel `k` of `N`,
 //! - complex samples: `-fine (k - floor(N/2)) / N + phase` turns.
 //!
-//! Together with the coarse part's own phase that is `-d (f_k - f_mid) + phase` with `f_k` in cycles a sample and `f_mid`
-//! the middle of the band (1/4 for real samples, 0 for complex ones): delay about the band centre, continuous where
-//! `coarse` steps. Adding `-d f_mid` to the phase gives the delay of the samples themselves; adding `-d f_sky` stops the
-//! fringe of a band whose middle is at `f_sky` on the sky.
+//! Together with the coarse part's own phase that is `-d (f_k - f_mid) + phase` with `f_k` in cycles a sample and
+//! `f_mid` the middle of the band (1/4 for real samples, 0 for complex ones): delay about the band centre, continuous
+//! where `coarse` steps. Adding `-d f_mid` to the phase gives the delay of the samples themselves; adding `-d f_sky`
+//! stops the fringe of a band whose middle is at `f_sky` on the sky.
 
 use std::f64::consts::TAU;
 
@@ -46,10 +46,12 @@ pub fn coarse_phase_turns(coarse: i64, complex: bool) -> f64 {
     if complex { 0.0 } else { coarse.rem_euclid(4) as f64 / 4.0 }
 }
 
-/// Voltages `[channel][time][input]` that are channelised already, times a gain and a phase that is linear in the channel:
+/// Voltages `[channel][time][input]` that are channelised already, times a gain and a phase that is linear in the
+/// channel:
 ///
 /// ```text
-/// gain[channel][input] exp(2 pi i (base[time][input] + k slope[time][input])) x[channel][time][input],   k = first_channel + channel
+/// gain[channel][input] exp(2 pi i (base[time][input] + k slope[time][input])) x[channel][time][input]
+/// k = first_channel + channel
 /// ```
 ///
 /// with `base` and `slope` in turns.
@@ -206,9 +208,9 @@ mod tests {
         for delay in [0.3, -1.6, 4.0] {
             let turns = fringe_turns(&spectra(delay), &undelayed);
             // Channel k is at k / (2 N) cycles a sample: the fringe turns by -delay / (2 N) a channel. What a channel
-            // measures is the phase at the mean frequency of its 300 / 16 tones, off its middle by 0.29 / sqrt(19) = 0.066
-            // channels rms. The slope over 16 channels (sum of squared distances 340) is then off by 0.066 / sqrt(340) =
-            // 0.4% rms. Five times that is allowed.
+            // measures is the phase at the mean frequency of its 300 / 16 tones, off its middle by 0.29 / sqrt(19) =
+            // 0.066 channels rms. The slope over 16 channels (sum of squared distances 340) is then off by
+            // 0.066 / sqrt(340) = 0.4% rms. Five times that is allowed.
             let found = -slope(&turns) * step as f64;
             assert!((found - delay).abs() < 0.02 * delay.abs(), "{found} {delay}");
         }
@@ -252,7 +254,8 @@ mod tests {
                     } else {
                         late_window(|t| C64::new(source.real(t), 0.0), &weights, channel as f64 / step as f64, at)
                     };
-                    // 300 tones, weights of sum of squares 1 over up to 128 samples, rounding of phases of up to 100 turns.
+                    // 300 tones, weights of sum of squares 1 over up to 128 samples, rounding of phases of up to 100
+                    // turns.
                     let bound = 300.0 * 128f64.sqrt() * 100.0 * TAU * 2f64.powi(-52);
                     assert!((value - expected).norm() < bound, "{channels} {complex} {delay} {channel}");
                 }

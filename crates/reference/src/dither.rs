@@ -1,9 +1,10 @@
 //! Dither of the quantiser: numbers of (-1/2, 1/2) that depend on seed, spectrum, input and channel alone.
 //!
-//! [`philox`] is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). Its key is the seed, its
-//! counter `(spectrum low, spectrum high, input, 0)`; the first two words `a`, `b` of its output make the numbers of all channels of the
-//! spectrum: [`hash`] mixes them with the channel's number, the low half of the result is the real part's and the high half the imaginary
-//! part's. An integer `n` of 16 bits stands for `(n + 1/2) / 65536 - 1/2`: 65536 values, symmetric about 0.
+//! [`philox`] is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//! Its key is the seed, its counter `(spectrum low, spectrum high, input, 0)`; the first two words `a`, `b` of its
+//! output make the numbers of all channels of the spectrum: [`hash`] mixes them with the channel's number, the low half
+//! of the result is the real part's and the high half the imaginary part's. An integer `n` of 16 bits stands for `(n +
+//! 1/2) / 65536 - 1/2`: 65536 values, symmetric about 0.
 
 use num_complex::Complex64 as C64;
 
@@ -20,7 +21,8 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     [c0, c1, c2, c3]
 }
 
-/// 32 bits for a channel of a spectrum with the words `a` and `b`: of products of 64 bits, both halves, all other arithmetic modulo 2^32.
+/// 32 bits for a channel of a spectrum with the words `a` and `b`: of products of 64 bits, both halves, all other
+/// arithmetic modulo 2^32.
 pub fn hash(a: u32, b: u32, channel: u32) -> u32 {
     let folded = |a: u32, b: u32| {
         let product = u64::from(a) * u64::from(b);
@@ -75,8 +77,8 @@ mod tests {
         for part in [|value: &C64| value.re, |value: &C64| value.im] {
             let parts: Vec<f64> = values.iter().map(part).collect();
             assert!(parts.iter().all(|part| part.abs() < 0.5));
-            // Five standard deviations of the mean (1 / sqrt 12n), of the variance (1/12, of it 1 / sqrt 180n) and of the fourth
-            // moment (1/80, of it 1 / sqrt 3600n), and of the counts of 64 bins.
+            // Five standard deviations of the mean (1 / sqrt 12n), of the variance (1/12, of it 1 / sqrt 180n) and of
+            // the fourth moment (1/80, of it 1 / sqrt 3600n), and of the counts of 64 bins.
             let mean = parts.iter().sum::<f64>() / n;
             assert!(mean.abs() < 5.0 / (12.0 * n).sqrt(), "{mean}");
             let variance = parts.iter().map(|x| x * x).sum::<f64>() / n;

@@ -1,7 +1,7 @@
 //! Dumps: which spectra are summed together, what a dump is stamped, and how sums become 32 bits.
 //!
-//! An F-engine sends *heaps* of [`Schedule::spectra_per_heap`] spectra; heaps of all antennas with the same timestamp are
-//! a *batch*; a dump sums `heaps_per_dump` batches. Timestamps are ADC samples:
+//! An F-engine sends *heaps* of [`Schedule::spectra_per_heap`] spectra; heaps of all antennas with the same timestamp
+//! are a *batch*; a dump sums `heaps_per_dump` batches. Timestamps are ADC samples:
 //!
 //! ```text
 //! heap_timestamp_step  = spectra_per_heap * samples_between_spectra
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Dump `d` is stamped `d * timestamp_difference` and holds the spectra whose stamps `s` satisfy
-//! `d * timestamp_difference <= s < (d + 1) * timestamp_difference`. For `samples_between_spectra` 4, `spectra_per_heap` 2,
-//! `heaps_per_dump` 3 (`timestamp_difference` 24), a stream that starts at spectrum 20:
+//! `d * timestamp_difference <= s < (d + 1) * timestamp_difference`. For `samples_between_spectra` 4,
+//! `spectra_per_heap` 2, `heaps_per_dump` 3 (`timestamp_difference` 24), a stream that starts at spectrum 20:
 //!
 //! | stamp of the spectrum | 20 | 24 | 28 | 32 | ... | 44 | 48 | ... |
 //! |---|---|---|---|---|---|---|---|---|
@@ -126,8 +126,8 @@ pub fn clamp_32(sum: Complex<i64>) -> (Complex<i32>, bool) {
 
 /// A dump in 32 bits and the number of visibilities that were clamped, one per complex value.
 ///
-/// With `covered_spectra`, a baseline with fewer valid spectra than that holds [`MISSING_MARK`] in every channel, and its
-/// values are not counted as clamped.
+/// With `covered_spectra`, a baseline with fewer valid spectra than that holds [`MISSING_MARK`] in every channel, and
+/// its values are not counted as clamped.
 pub fn to_32_bits(dump: &Dump, covered_spectra: Option<u64>) -> (Array2<Complex<i32>>, u64) {
     let mut saturated = 0;
     let data = Array2::from_shape_fn(dump.sums.dim(), |(channel, baseline)| {

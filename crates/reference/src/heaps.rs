@@ -1,7 +1,8 @@
-//! Heaps: voltages `[batch][antenna][channel][spectrum][pol]` as F-engines send them, and what they are as `[channel][time][input]`.
+//! Heaps: voltages `[batch][antenna][channel][spectrum][pol]` as F-engines send them, and what they are as
+//! `[channel][time][input]`.
 //!
-//! Spectrum `s` of batch `b` is time `b * spectra + s`; polarisation `p` of antenna `a` is input `a * pols + p`. A heap is present or
-//! absent as a whole, in all of its spectra, channels and polarisations.
+//! Spectrum `s` of batch `b` is time `b * spectra + s`; polarisation `p` of antenna `a` is input `a * pols + p`. A heap
+//! is present or absent as a whole, in all of its spectra, channels and polarisations.
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayView5};
 
@@ -29,8 +30,8 @@ mod tests {
 
     #[test]
     fn a_tone_in_every_heap_is_one_tone_in_time() {
-        // x(t) = exp(i w t) with antenna 1 a quarter turn ahead: V_ab over all batches is T exp(i (p_a - p_b)), which it is not if
-        // times or inputs are exchanged.
+        // x(t) = exp(i w t) with antenna 1 a quarter turn ahead: V_ab over all batches is T exp(i (p_a - p_b)), which
+        // it is not if times or inputs are exchanged.
         let (batches, spectra) = (3, 7);
         let phase = |antenna: usize, pol: usize| [[0.0, 0.4], [1.5, -0.9]][antenna][pol];
         let heaps = Array5::from_shape_fn((batches, 2, 1, spectra, 2), |(batch, antenna, _, spectrum, pol)| {

@@ -8,8 +8,8 @@
 //! | runs | `[channel][time / k][antenna][pol][k]` | the Tensor-Core Correlator (libtcc); a run of `k` samples is 32 bytes |
 //! | spectra | `[time][channel][antenna][pol]` | xGPU |
 //!
-//! with `input = antenna * pols + pol` and `time = batch * spectra + spectrum`. For two inputs, five times, `R` = 4 and one channel, a sample named by its
-//! input and time:
+//! with `input = antenna * pols + pol` and `time = batch * spectra + spectrum`. For two inputs, five times, `R` = 4 and
+//! one channel, a sample named by its input and time:
 //!
 //! ```text
 //! voltages   0t0 1t0 0t1 1t1 0t2 1t2 0t3 1t3 0t4 1t4
@@ -18,8 +18,8 @@
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
 
-/// Rows of voltages: `rows[channel][time / R][input][time % R] = voltages[channel][time][input]`, zero past the last time and where the
-/// sample is absent (`present [time][input]`).
+/// Rows of voltages: `rows[channel][time / R][input][time % R] = voltages[channel][time][input]`, zero past the last
+/// time and where the sample is absent (`present [time][input]`).
 pub fn rows<V: Copy + Default>(
     voltages: ArrayView3<'_, V>,
     present: Option<ArrayView2<'_, bool>>,

@@ -1,7 +1,7 @@
 //! Packed ADC samples: two's complement of 2 to 16 bits, big-endian, no padding between samples.
 //!
-//! Sample `i` of `b` bits is bits `i b .. (i + 1) b` of the buffer, counted from the most significant bit of byte 0. Its first bit is worth
-//! `-2^(b-1)`, the next `2^(b-2)`, and so on to 1.
+//! Sample `i` of `b` bits is bits `i b .. (i + 1) b` of the buffer, counted from the most significant bit of byte 0.
+//! Its first bit is worth `-2^(b-1)`, the next `2^(b-2)`, and so on to 1.
 
 /// Sample `index` of packed samples of `bits` bits.
 ///

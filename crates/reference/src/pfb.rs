@@ -2,8 +2,8 @@
 //!
 //! `taps * step` weights `w` over samples `x` give filtered blocks
 //! `z[s][p] = sum_t w[t step + p] x[off + (s + t) step + p]`, whose DFT over `p` is the spectrum. Real samples:
-//! `step = 2 N`, channels are bins `0 .. N` (the Nyquist bin `N` is dropped). Complex samples: `step = N`, and channel `k`
-//! is the bin of frequency `k - floor(N / 2)`: ascending, 0 Hz in the middle.
+//! `step = 2 N`, channels are bins `0 .. N` (the Nyquist bin `N` is dropped). Complex samples: `step = N`, and channel
+//! `k` is the bin of frequency `k - floor(N / 2)`: ascending, 0 Hz in the middle.
 //!
 //! Phases are referred to absolute time: the spectrum stamped with sample counter `a` is multiplied by
 //! `exp(-2 pi i b a / step)` for bin `b`. A tone at `nu` cycles a sample then gives, in every spectrum and bin,
@@ -248,8 +248,8 @@ mod tests {
             let x = noise(2 * channels, 4);
             let weights = pfb_weights(Window::Rect, 1, 2 * channels, 0.0);
             let spectra = channelize_real(row(&x), &weights, channels, 2 * channels, 0);
-            // Channel 0 counts once, the others twice for their negative frequencies, the Nyquist bin is the alternating
-            // sum.
+            // Channel 0 counts once, the others twice for their negative frequencies, the Nyquist bin is the
+            // alternating sum.
             let twice = 2.0 * spectra.iter().map(C64::norm_sqr).sum::<f64>() - spectra[(0, 0, 0)].norm_sqr();
             let nyquist: f64 =
                 x.iter().zip(&weights).enumerate().map(|(i, (x, w))| if i % 2 == 0 { x * w } else { -x * w }).sum();

@@ -1,8 +1,8 @@
 //! Quantisation of channelised voltages to integers: gain, clamp, then round half to even.
 //!
-//! The limit is symmetric: 127 for 8 bits, 7 for 4 bits, so that the most negative integer never comes out. A complex value
-//! saturates if its real part, its imaginary part or both lie beyond the limit *before* rounding; it counts once. A NaN
-//! gives 0 and counts as saturated.
+//! The limit is symmetric: 127 for 8 bits, 7 for 4 bits, so that the most negative integer never comes out. A complex
+//! value saturates if its real part, its imaginary part or both lie beyond the limit *before* rounding; it counts once.
+//! A NaN gives 0 and counts as saturated.
 
 use ndarray::{Array1, Array3, ArrayView2, ArrayView3};
 use num_complex::Complex;

@@ -26,8 +26,8 @@ pub enum BaselineOrder {
     /// MeerKAT's: antenna pairs with four polarisation products `aa, ba, ab, bb`.
     ///
     /// The first letter is the polarisation of `ant1`, the second of `ant2 >= ant1`, and `ant2` is conjugated:
-    /// product `p + 2 q` is `sum x_(ant1,p) conj(x_(ant2,q))`. An autocorrelation carries both `ab` and `ba`, so the map
-    /// from the triangle is not one-to-one.
+    /// product `p + 2 q` is `sum x_(ant1,p) conj(x_(ant2,q))`. An autocorrelation carries both `ab` and `ba`, so the
+    /// map from the triangle is not one-to-one.
     AntennaPairs,
     /// All pairs, redundant ones included.
     Full,

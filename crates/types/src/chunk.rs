@@ -44,7 +44,8 @@ impl ChunkFormat {
         }
     }
 
-    /// Lowest and highest value of an integer format, at which a digitiser clips: -512 and 511 of 10 bits. `None` for floats.
+    /// Lowest and highest value of an integer format, at which a digitiser clips: -512 and 511 of 10 bits. `None` for
+    /// floats.
     pub fn codes(self) -> Option<(f32, f32)> {
         let bits = match self {
             Self::Packed { bits } => bits,

@@ -9,9 +9,9 @@ use crate::{Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesErr
 
 /// A chunk of heaps `[batch][antenna][channel][spectrum][pol]` of one of the formats of [`VoltageSample`].
 ///
-/// A heap is what one antenna's F-engine sends at once: some spectra of all channels and both polarisations. Heaps of all antennas with
-/// the same timestamp are a batch, and a chunk is some consecutive batches. For two antennas of two polarisations, one channel and
-/// heaps of three spectra, a batch is
+/// A heap is what one antenna's F-engine sends at once: some spectra of all channels and both polarisations. Heaps of
+/// all antennas with the same timestamp are a batch, and a chunk is some consecutive batches. For two antennas of two
+/// polarisations, one channel and heaps of three spectra, a batch is
 ///
 /// | position | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 |
 /// |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -23,8 +23,8 @@ use crate::{Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesErr
 /// [`Heaps::from_received`] takes the flags with the data and asks nothing of heaps that did not come.
 ///
 /// # Layout
-/// Any `ndarray` layout is taken; standard (row-major) layout is fastest, and the only one that goes to a GPU without a copy.
-/// `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in pinned or device memory
+/// Any `ndarray` layout is taken; standard (row-major) layout is fastest, and the only one that goes to a GPU without a
+/// copy. `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in pinned or device memory
 /// ([`Heaps::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heaps<V: VoltageSample, A = Array5<V>> {
@@ -42,8 +42,8 @@ impl<V: VoltageSample> Heaps<V> {
     /// Heaps with default axes, all present. The array says how many antennas and polarisations there are.
     ///
     /// # Errors
-    /// [`TypesError::Empty`] without antennas, channels or spectra, [`TypesError::Pols`] if there are not 1 or 2 polarisations,
-    /// [`TypesError::MostNegative`] for an illegal integer value.
+    /// [`TypesError::Empty`] without antennas, channels or spectra, [`TypesError::Pols`] if there are not 1 or 2
+    /// polarisations, [`TypesError::MostNegative`] for an illegal integer value.
     pub fn new(data: Array5<V>) -> Result<Self, TypesError> {
         let heaps = Self::from_checked(data)?;
         let illegal = heaps.data.indexed_iter().find(|(_, value)| !value.is_sample());
@@ -75,7 +75,8 @@ impl<V: VoltageSample> Heaps<V> {
         Ok(heaps)
     }
 
-    /// As [`Heaps::new`] for data whose values are legal by construction, such as a quantiser's output: checks the shape only.
+    /// As [`Heaps::new`] for data whose values are legal by construction, such as a quantiser's output: checks the
+    /// shape only.
     ///
     /// # Errors
     /// As [`Heaps::new`], but for the values.
@@ -96,8 +97,8 @@ impl<V: VoltageSample> Heaps<V> {
 }
 
 impl<V: VoltageSample, A: LinearArray<V>> Heaps<V, A> {
-    /// Heaps in memory of any kind, in standard layout, with default axes, all present. Values are not looked at: integers are within
-    /// +-127 or +-7, as a quantiser gives them.
+    /// Heaps in memory of any kind, in standard layout, with default axes, all present. Values are not looked at:
+    /// integers are within +-127 or +-7, as a quantiser gives them.
     ///
     /// # Errors
     /// [`TypesError::Elements`] unless the array has exactly `batches x antennas x channels x spectra x pols` elements,
@@ -228,7 +229,8 @@ impl<V: VoltageSample, A> Heaps<V, A> {
 }
 
 impl<V: VoltageSample> Heaps<V> {
-    /// The same voltages as `[channel][time][input]`, `time = batch * spectra_per_heap + spectrum`, for the operations that take those.
+    /// The same voltages as `[channel][time][input]`, `time = batch * spectra_per_heap + spectrum`, for the operations
+    /// that take those.
     pub fn to_voltages(&self) -> Voltages<V> {
         let (pols, spectra) = (self.inputs.pols(), self.spectra_per_heap());
         let shape = (self.channels(), self.times(), self.inputs.len());

@@ -13,8 +13,8 @@ impl Inputs {
     /// `antennas` antennas with `pols` polarisations (1 or 2) each.
     ///
     /// # Errors
-    /// [`TypesError::Empty`] without antennas, [`TypesError::Pols`] if `pols` is not 1 or 2, [`TypesError::TooLarge`] if
-    /// the number of inputs overflows.
+    /// [`TypesError::Empty`] without antennas, [`TypesError::Pols`] if `pols` is not 1 or 2, [`TypesError::TooLarge`]
+    /// if the number of inputs overflows.
     pub fn new(antennas: usize, pols: usize) -> Result<Self, TypesError> {
         if antennas == 0 {
             return Err(TypesError::Empty { array: "inputs", dimension: crate::Dimension::Antenna });

@@ -16,12 +16,13 @@
 //! An *input* is one polarisation of one antenna, numbered `input = antenna * pols + pol` ([`Inputs`]). Dimensions are
 //! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
 //!
-//! Each is a header (axes, clock, presence) and an array. The array is an `ndarray` one, or a [`LinearArray`] in memory of another
-//! kind: of the GPU crates in pinned or in device memory. Operations take either, and what they give lies where their input lay.
+//! Each is a header (axes, clock, presence) and an array. The array is an `ndarray` one, or a [`LinearArray`] in memory
+//! of another kind: of the GPU crates in pinned or in device memory. Operations take either, and what they give lies
+//! where their input lay.
 //!
-//! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data is
-//! a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid samples of each
-//! baseline.
+//! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data
+//! is a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid
+//! samples of each baseline.
 
 mod axes;
 pub mod baseline;

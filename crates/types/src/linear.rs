@@ -2,8 +2,8 @@
 
 use crate::TypesError;
 
-/// Elements of one type, one after another, in memory of any kind: what a chunk's header describes where the chunk does not lie in an
-/// `ndarray` array. `Vec` is one; arrays in pinned and in device memory are others.
+/// Elements of one type, one after another, in memory of any kind: what a chunk's header describes where the chunk does
+/// not lie in an `ndarray` array. `Vec` is one; arrays in pinned and in device memory are others.
 pub trait LinearArray<T> {
     /// Number of elements.
     fn len(&self) -> usize;

@@ -1,6 +1,7 @@
 //! Packed ADC samples: two's complement of 2 to 16 bits, big-endian, no padding between samples.
 //!
-//! Sample `i` of `b` bits occupies bits `i b .. (i + 1) b` of the buffer, counted from the most significant bit of byte 0.
+//! Sample `i` of `b` bits occupies bits `i b .. (i + 1) b` of the buffer, counted from the most significant bit of byte
+//! 0.
 
 use crate::TypesError;
 

@@ -8,8 +8,8 @@ use crate::{Inputs, SamplePresence, Samples, TypesError, pack_samples, unpack_sa
 
 /// Real samples of 2 to 16 bits, two's complement, big-endian, without padding between them.
 ///
-/// Each input is a row of `ceil(times bits / 8)` bytes. Sample 0 of a chunk begins at the most significant bit of byte 0; what is left of
-/// the last byte does not matter. Five samples of 10 bits:
+/// Each input is a row of `ceil(times bits / 8)` bytes. Sample 0 of a chunk begins at the most significant bit of byte
+/// 0; what is left of the last byte does not matter. Five samples of 10 bits:
 ///
 /// | byte | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 /// |---|---|---|---|---|---|---|---|
@@ -28,7 +28,8 @@ use crate::{Inputs, SamplePresence, Samples, TypesError, pack_samples, unpack_sa
 /// ```
 ///
 /// # Layout
-/// Any `ndarray` layout is taken; bytes contiguous within a row are fastest, standard layout is what a GPU takes without a copy.
+/// Any `ndarray` layout is taken; bytes contiguous within a row are fastest, standard layout is what a GPU takes
+/// without a copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackedSamples {
     data: Array2<u8>,
@@ -40,8 +41,8 @@ impl PackedSamples {
     /// `times` samples of `bits` bits of each input in rows `[input][byte]`, at 1 Hz from sample 0, all present.
     ///
     /// # Errors
-    /// [`TypesError::PackedBits`] unless `bits` is 2 to 16, [`TypesError::Dimension`] if the number of rows is not `inputs.len()`,
-    /// [`TypesError::PackedLength`] if a row is not exactly as long as the samples need.
+    /// [`TypesError::PackedBits`] unless `bits` is 2 to 16, [`TypesError::Dimension`] if the number of rows is not
+    /// `inputs.len()`, [`TypesError::PackedLength`] if a row is not exactly as long as the samples need.
     pub fn new(data: Array2<u8>, bits: u32, times: usize, inputs: Inputs) -> Result<Self, TypesError> {
         let expected = bytes_for(times, bits)?;
         let axes = SampleAxes::new("packed samples", data.nrows(), times, inputs)?;
@@ -54,7 +55,8 @@ impl PackedSamples {
     /// Packs samples `[input][time]`.
     ///
     /// # Errors
-    /// As [`PackedSamples::new`], and [`TypesError::PackedValue`] for a value that does not fit; its index is that in its row.
+    /// As [`PackedSamples::new`], and [`TypesError::PackedValue`] for a value that does not fit; its index is that in
+    /// its row.
     pub fn pack(samples: ArrayView2<'_, i16>, bits: u32, inputs: Inputs) -> Result<Self, TypesError> {
         let bytes = bytes_for(samples.ncols(), bits)?;
         let mut data = Vec::with_capacity(samples.nrows().saturating_mul(bytes));
@@ -100,8 +102,8 @@ impl PackedSamples {
         self
     }
 
-    /// Sets the sky frequency in Hz of the middle of the band, a quarter of the sample rate (upper sideband). Without it, channel
-    /// frequencies are baseband offsets.
+    /// Sets the sky frequency in Hz of the middle of the band, a quarter of the sample rate (upper sideband). Without
+    /// it, channel frequencies are baseband offsets.
     ///
     /// # Errors
     /// [`TypesError::NotFinite`] if it is not finite.

@@ -28,19 +28,20 @@ pub const fn row_times(format: SampleFormat) -> usize {
     abi::times(sample_bytes)
 }
 
-/// A chunk of voltages in rows of 128 bytes, `[channel][time / R][input][R]`, `R` = [`row_times`]: what an F-engine gives to a correlator
-/// on the same device. For 8-bit samples (R = 64), two inputs and 100 times, a channel is
+/// A chunk of voltages in rows of 128 bytes, `[channel][time / R][input][R]`, `R` = [`row_times`]: what an F-engine
+/// gives to a correlator on the same device. For 8-bit samples (R = 64), two inputs and 100 times, a channel is
 ///
 /// | row | 0 | 1 | 2 | 3 |
 /// |---|---|---|---|---|
 /// | times | 0..64 | 0..64 | 64..100, then zeros | 64..100, then zeros |
 /// | input | 0 | 1 | 0 | 1 |
 ///
-/// Whoever makes rows writes 0 for times behind the last one, and for voltages that are absent: flags say what counts, not what is read.
+/// Whoever makes rows writes 0 for times behind the last one, and for voltages that are absent: flags say what counts,
+/// not what is read.
 ///
 /// # Layout
-/// On the host any `ndarray` layout is taken; `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in pinned or
-/// device memory ([`Rows::from_array`]).
+/// On the host any `ndarray` layout is taken; `A` is the array: an `ndarray` one, or a [`LinearArray`] in standard
+/// layout in pinned or device memory ([`Rows::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows<V: VoltageSample, A = Array4<V>> {
     data: A,
@@ -60,9 +61,9 @@ impl<V: VoltageSample> Rows<V> {
     /// Rows `[channel][time / R][input][R]` of `times` times with default axes, all present.
     ///
     /// # Errors
-    /// [`TypesError::Empty`] without channels, [`TypesError::Dimension`] if the array is not `ceil(times / R)` rows of `R` of each of the
-    /// inputs, [`TypesError::MostNegative`] for an illegal integer value, [`TypesError::NotZero`] for a value behind the last time that
-    /// is not 0.
+    /// [`TypesError::Empty`] without channels, [`TypesError::Dimension`] if the array is not `ceil(times / R)` rows of
+    /// `R` of each of the inputs, [`TypesError::MostNegative`] for an illegal integer value,
+    /// [`TypesError::NotZero`] for a value behind the last time that is not 0.
     pub fn new(data: Array4<V>, times: usize, inputs: Inputs) -> Result<Self, TypesError> {
         let (channels, rows, actual_inputs, row) = data.dim();
         let array = "rows";
@@ -126,8 +127,8 @@ impl<V: VoltageSample> Rows<V> {
 }
 
 impl<V: VoltageSample, A: LinearArray<V>> Rows<V, A> {
-    /// Rows in memory of any kind, in standard layout, with default axes, all present. Values are not looked at: integers are within
-    /// +-127 or +-7, and those behind the last time are 0.
+    /// Rows in memory of any kind, in standard layout, with default axes, all present. Values are not looked at:
+    /// integers are within +-127 or +-7, and those behind the last time are 0.
     ///
     /// # Errors
     /// [`TypesError::Elements`] unless the array has exactly `channels x ceil(times / R) x inputs x R` elements,
@@ -178,7 +179,8 @@ impl<V: VoltageSample, A> Rows<V, A> {
         Ok(self)
     }
 
-    /// Sets presence flags `[time][input]`, true where the voltage is present (in all channels). Absent voltages are 0 in the array.
+    /// Sets presence flags `[time][input]`, true where the voltage is present (in all channels). Absent voltages are 0
+    /// in the array.
     ///
     /// # Errors
     /// [`TypesError::Dimension`] if their shape differs from the data's.

@@ -7,10 +7,10 @@ use crate::{ChunkFormat, Inputs, LinearArray, SampleFormat, SamplePresence, Type
 /// [`PackedSamples`](crate::PackedSamples) are on the host.
 ///
 /// # Layout
-/// A row is an input's samples without padding, as `PackedSamples` (big-endian bits) and `Samples` (little-endian numbers) have them. It
-/// begins [`SampleRows::row_bytes`] bytes after the one before, of typed samples a whole number of values. The first one begins with the
-/// array of 4-byte words, and [`SampleRows::PADDING_WORDS`] words follow the last one: kernels may read them, what they hold does not
-/// matter.
+/// A row is an input's samples without padding, as `PackedSamples` (big-endian bits) and `Samples` (little-endian
+/// numbers) have them. It begins [`SampleRows::row_bytes`] bytes after the one before, of typed samples a whole number
+/// of values. The first one begins with the array of 4-byte words, and [`SampleRows::PADDING_WORDS`] words follow the
+/// last one: kernels may read them, what they hold does not matter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRows<A> {
     words: A,
@@ -26,8 +26,8 @@ impl<A: LinearArray<u32>> SampleRows<A> {
     /// `times` samples of each input in rows `row_bytes` apart, at 1 Hz from sample 0, all present.
     ///
     /// # Errors
-    /// [`TypesError::PackedBits`] for packed samples that are not of 2 to 16 bits, [`TypesError::RowStride`] for rows that overlap or cut
-    /// values, [`TypesError::TooLarge`], [`TypesError::Elements`] if the array is too short.
+    /// [`TypesError::PackedBits`] for packed samples that are not of 2 to 16 bits, [`TypesError::RowStride`] for rows
+    /// that overlap or cut values, [`TypesError::TooLarge`], [`TypesError::Elements`] if the array is too short.
     pub fn new(
         words: A,
         row_bytes: usize,

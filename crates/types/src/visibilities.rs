@@ -10,7 +10,8 @@ use crate::{Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, LinearAr
 
 /// Sums of voltage products over some time, `[channel][baseline]`, with the number of valid samples of each baseline.
 ///
-/// `D` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in device memory ([`Visibilities::from_array`]).
+/// `D` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in device memory
+/// ([`Visibilities::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visibilities<A: Accumulator, D = Array2<A>> {
     data: D,
@@ -29,9 +30,9 @@ impl<A: Accumulator> Visibilities<A> {
     /// inputs.
     ///
     /// # Errors
-    /// [`TypesError::Dimension`] if an array does not have the number of baselines of `order`, [`TypesError::OrderPols`]
-    /// if the order cannot hold the inputs, [`TypesError::NotPositive`] for a bad clock, [`TypesError::NotFinite`] for
-    /// frequencies that are not finite.
+    /// [`TypesError::Dimension`] if an array does not have the number of baselines of `order`,
+    /// [`TypesError::OrderPols`] if the order cannot hold the inputs, [`TypesError::NotPositive`] for a bad clock,
+    /// [`TypesError::NotFinite`] for frequencies that are not finite.
     pub fn new(
         data: Array2<A>,
         inputs: Inputs,
@@ -54,7 +55,8 @@ impl<A: Accumulator> Visibilities<A> {
         Self::of_channels(data, channels, inputs, order, valid_samples, times, frequencies, clock)
     }
 
-    /// The sums of this integration and another one, part by part, and of their valid samples; everything else is this one's.
+    /// The sums of this integration and another one, part by part, and of their valid samples; everything else is this
+    /// one's.
     ///
     /// # Precision
     /// Exact for integers (no legal run reaches 2^63); one rounding of `2^-53` a part for floats.
@@ -88,7 +90,8 @@ impl<A: Accumulator> Visibilities<A> {
 }
 
 impl<A: Accumulator, D: LinearArray<A>> Visibilities<A, D> {
-    /// Visibilities `[channel][baseline]` in memory of any kind, in standard layout, as [`Visibilities::new`] takes them.
+    /// Visibilities `[channel][baseline]` in memory of any kind, in standard layout, as [`Visibilities::new`] takes
+    /// them.
     ///
     /// # Errors
     /// As [`Visibilities::new`]; [`TypesError::Elements`] unless the array has exactly `channels x baselines` elements.

@@ -13,8 +13,8 @@ use crate::{Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesErr
 /// [`Voltages::from_received`] takes the flags with the data and asks nothing of what is absent.
 ///
 /// # Layout
-/// Any `ndarray` layout is taken; standard (row-major) layout is fastest. `A` is the array: an `ndarray` one, or a [`LinearArray`] in
-/// standard layout in pinned or device memory ([`Voltages::from_array`]).
+/// Any `ndarray` layout is taken; standard (row-major) layout is fastest. `A` is the array: an `ndarray` one, or a
+/// [`LinearArray`] in standard layout in pinned or device memory ([`Voltages::from_array`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Voltages<V: VoltageSample, A = Array3<V>> {
     data: A,
@@ -102,12 +102,12 @@ impl<V: VoltageSample> Voltages<V> {
 }
 
 impl<V: VoltageSample, A: LinearArray<V>> Voltages<V, A> {
-    /// Voltages in memory of any kind, in standard layout, with default axes, all present. Values are not looked at: integers are within
-    /// +-127 or +-7, as a quantiser gives them.
+    /// Voltages in memory of any kind, in standard layout, with default axes, all present. Values are not looked at:
+    /// integers are within +-127 or +-7, as a quantiser gives them.
     ///
     /// # Errors
-    /// [`TypesError::Elements`] unless the array has exactly `channels x times x inputs` elements, [`TypesError::Empty`] without
-    /// channels.
+    /// [`TypesError::Elements`] unless the array has exactly `channels x times x inputs` elements,
+    /// [`TypesError::Empty`] without channels.
     pub fn from_array(data: A, channels: usize, times: usize, inputs: Inputs) -> Result<Self, TypesError> {
         check_elements("voltages", &[channels, times, inputs.len()], data.len())?;
         Self::of_shape(data, channels, times, inputs)
@@ -123,7 +123,8 @@ impl<V: VoltageSample, A> Voltages<V, A> {
         Ok(Self { data, channels, times, sample, inputs, frequencies, clock, presence: None })
     }
 
-    /// The same voltages in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
+    /// The same voltages in another array of the same shape, in standard layout: a copy elsewhere, which its caller
+    /// made.
     ///
     /// # Errors
     /// [`TypesError::Elements`] if the number of elements differs.

@@ -36,7 +36,8 @@ pub(crate) struct Figure<'a> {
     pub(crate) coherence: &'a Coherence<'a>,
     /// Names of the inputs, short enough for an axis.
     pub(crate) names: &'a [String],
-    /// Whether frequencies are on the sky; offsets from the bottom (real samples) or middle of the recorded band if not.
+    /// Whether frequencies are on the sky; offsets from the bottom (real samples) or middle of the recorded band if
+    /// not.
     pub(crate) sky: bool,
     /// Baselines in falling order of coherence.
     pub(crate) ranked: &'a [&'a Baseline],

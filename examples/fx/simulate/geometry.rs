@@ -1,8 +1,8 @@
-//! Where the simulated source is and when its wave arrives: a few lines of spherical trigonometry of their own, so that the
-//! directions which the signal path recovers are compared with something that shares no code with it.
+//! Where the simulated source is and when its wave arrives: a few lines of spherical trigonometry of their own, so that
+//! the directions which the signal path recovers are compared with something that shares no code with it.
 //!
-//! Positions are east, north, up (ENU) in metres. Directions are unit vectors in the same frame, or direction cosines `(l, m)`
-//! towards east and north on the sky, relative to the phase centre.
+//! Positions are east, north, up (ENU) in metres. Directions are unit vectors in the same frame, or direction cosines
+//! `(l, m)` towards east and north on the sky, relative to the phase centre.
 
 /// Speed of light in vacuum in m/s.
 pub(crate) const LIGHT_M_PER_S: f64 = 299_792_458.0;

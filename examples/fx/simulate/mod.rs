@@ -1,9 +1,9 @@
 //! A simulated array: what each antenna's ADC would record of one drifting point source and its own receiver's noise.
 //!
-//! Every chunk is `[input][time]` of 10-bit samples that went through the packed form in which ADCs send them. The source is
-//! unpolarised: its two polarisations are independent noise. The wave reaches antenna `r` earlier than the origin by `r . s / c`
-//! ([`geometry`]); the copy that it receives is the envelope at that time ([`signal`]), turned by the phase which the sky
-//! frequency gained. No code of the signal path is used for either.
+//! Every chunk is `[input][time]` of 10-bit samples that went through the packed form in which ADCs send them. The
+//! source is unpolarised: its two polarisations are independent noise. The wave reaches antenna `r` earlier than the
+//! origin by `r . s / c` ([`geometry`]); the copy that it receives is the envelope at that time ([`signal`]), turned by
+//! the phase which the sky frequency gained. No code of the signal path is used for either.
 
 pub(crate) mod geometry;
 pub(crate) mod signal;
@@ -144,7 +144,8 @@ fn receive(
         let sample: f32 = StandardNormal.sample(rng);
         *volt = (gain * noise) as f32 * sample;
     }
-    // The source's power is in SOURCE_BAND of the band, the noise's in all of it; the real part has half the mean square.
+    // The source's power is in SOURCE_BAND of the band, the noise's in all of it; the real part has half the mean
+    // square.
     let power = SOURCE_BAND * scenario.coherence / (1.0 - scenario.coherence);
     let band = Band { sample_rate_hz: scenario.sample_rate_hz, centre_hz: scenario.centre_hz };
     let position = scenario.positions_m[antenna];

@@ -1,9 +1,9 @@
 //! Noise signals: the source's complex envelope and its copy at an antenna, delayed by any fraction of a sample.
 //!
-//! The envelope `E(t)` is relative to the middle of the band, one complex value a sample. It occupies a part of the band, so a
-//! short windowed-sinc interpolator finds its value between samples to better than 60 dB. An antenna that the wave reaches
-//! `tau` seconds early receives `Re(E(t + tau) e^(2 pi i f_c (t + tau)))`; mixed down so that the band's middle `f_c` lands on a
-//! quarter of the sample rate, sample `t` is `Re(E(t + tau fs) e^(2 pi i f_c tau) i^t)`.
+//! The envelope `E(t)` is relative to the middle of the band, one complex value a sample. It occupies a part of the
+//! band, so a short windowed-sinc interpolator finds its value between samples to better than 60 dB. An antenna that
+//! the wave reaches `tau` seconds early receives `Re(E(t + tau) e^(2 pi i f_c (t + tau)))`; mixed down so that the
+//! band's middle `f_c` lands on a quarter of the sample rate, sample `t` is `Re(E(t + tau fs) e^(2 pi i f_c tau) i^t)`.
 
 use std::f64::consts::{PI, TAU};
 
@@ -81,7 +81,8 @@ impl Envelope {
         }
     }
 
-    /// Adds to `out` the voltages of an antenna that the wave reaches `advance(t)` seconds early, from sample `first` on.
+    /// Adds to `out` the voltages of an antenna that the wave reaches `advance(t)` seconds early, from sample `first`
+    /// on.
     pub(crate) fn add_received(
         &self,
         out: &mut [f32],

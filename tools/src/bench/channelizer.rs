@@ -124,7 +124,8 @@ impl Case {
         format!("{BITS} bits to {format}{}, {} taps{rows}", if self.dither { ", dither" } else { "" }, self.taps)
     }
 
-    /// A spectrum of an input as the reference has it (channels, rotation, gain, dither), with a transform by halves in place of the sums over all samples.
+    /// A spectrum of an input as the reference has it (channels, rotation, gain, dither), with a transform by halves in
+    /// place of the sums over all samples.
     fn expected(&self, plan: &Channelizer, x: &[f64], stamp: u64, delay: (f64, f64), input: usize) -> Vec<Complex64> {
         let filtered: Vec<_> = pfb_fir(x, plan.weights(), plan.step(), 0, 1).iter().map(|&z| z.into()).collect();
         let mut spectrum = transform(&filtered);

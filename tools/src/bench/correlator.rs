@@ -180,7 +180,8 @@ fn wide(byte: u8) -> i64 {
     i64::from(byte as i8)
 }
 
-/// Pairs of inputs that the warps compute: 64 x 32 each, eight to a tile, but for those above the diagonal or past the last input.
+/// Pairs of inputs that the warps compute: 64 x 32 each, eight to a tile, but for those above the diagonal or past the
+/// last input.
 fn computed_pairs(inputs: usize) -> usize {
     let side = tile::INPUTS as usize;
     let mut warps = 0;

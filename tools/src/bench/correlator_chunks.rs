@@ -8,9 +8,9 @@
 //!
 //! `correlate_link`: the rate at which `correlate()` takes voltages, from pageable memory (an `ndarray` array) and from
 //! pinned memory, with its dump: what counts are the voltages' bytes alone, over the time of the whole call, in which
-//! the sums are added up, copied back and stored in fresh memory. The floor is the link, measured before and after each by copies of the same pinned
-//! memory. `first` and `second` are calls for 64 inputs, one channel and 64 spectra; the first one loads the kernels
-//! (`--only correlate_link` measures it before anything else is loaded).
+//! the sums are added up, copied back and stored in fresh memory. The floor is the link, measured before and after each
+//! by copies of the same pinned memory. `first` and `second` are calls for 64 inputs, one channel and 64 spectra; the
+//! first one loads the kernels (`--only correlate_link` measures it before anything else is loaded).
 
 use std::time::Instant;
 

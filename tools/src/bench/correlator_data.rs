@@ -1,4 +1,5 @@
-//! What stands around the correlation kernels: every layout into rows, and parts of sums into every order. Both are bound by bytes.
+//! What stands around the correlation kernels: every layout into rows, and parts of sums into every order. Both are
+//! bound by bytes.
 
 use bytemuck::Pod;
 use fringes::correlator::kernels::{Clamp, PackKernels, ReduceKernels, Reduction};

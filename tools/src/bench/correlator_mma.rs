@@ -1,7 +1,7 @@
 //! The correlation kernels for sm_80 (`mma.sync`), every variant of every format and order beside the others: a sweep.
 //!
-//! `mma_rows` and `mma_heaps` overwrite sums, `mma_rows_add` and `mma_heaps_add` add to them. A line is a variant and a number of parts; the
-//! one that the table takes is marked.
+//! `mma_rows` and `mma_heaps` overwrite sums, `mma_rows_add` and `mma_heaps_add` add to them. A line is a variant and a
+//! number of parts; the one that the table takes is marked.
 
 use fringes::correlator::internals::mma::{Format, MmaKernel, Order};
 use fringes_gpu::{Argument, Buffer, BufferView, KernelElement, Stream};

@@ -1,4 +1,5 @@
-//! What the correlation kernels of integers and f16 are timed on: random samples in every order, and checks of some sums.
+//! What the correlation kernels of integers and f16 are timed on: random samples in every order, and checks of some
+//! sums.
 
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes_gpu::{Buffer, GpuError, KernelElement, Stream};
@@ -100,8 +101,9 @@ impl Case {
         8.0 * (self.channels * self.baselines()) as f64 * self.times as f64
     }
 
-    /// Compares visibilities of the last channel with sums of `bytes` on the host: integers are equal, f16 within what sums in f32 on tensor cores
-    /// may be off (`fringes_device::tensor_core::error_bound`, of two products a time and up to 16 zeros where a run of times begins or ends).
+    /// Compares visibilities of the last channel with sums of `bytes` on the host: integers are equal, f16 within what
+    /// sums in f32 on tensor cores may be off (`fringes_device::tensor_core::error_bound`, of two products a time
+    /// and up to 16 zeros where a run of times begins or ends).
     pub(crate) fn check<P: Part>(
         &self,
         stream: &Stream,

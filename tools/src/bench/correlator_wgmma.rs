@@ -1,9 +1,10 @@
-//! The correlation kernels for sm_90a (TMA and `wgmma`), every tile that takes the inputs; the one that is taken is marked.
+//! The correlation kernels for sm_90a (TMA and `wgmma`), every tile that takes the inputs; the one that is taken is
+//! marked.
 //!
 //! Rates are useful: 8 operations for each baseline (`a >= b`) and time. The variant also says
 //! - `raw`: what the tensor cores multiply, needed or not ([`Tile::computed_pairs`]);
-//! - `norm`: what the xGPU paper calls normalised, the rate of the same time if tiles on the diagonal were computed whole: useful times
-//!   `2 (N + RT) / (2 N + 1)` for `N` stations, tiles of `RT` stations a side.
+//! - `norm`: what the xGPU paper calls normalised, the rate of the same time if tiles on the diagonal were computed
+//!   whole: useful times `2 (N + RT) / (2 N + 1)` for `N` stations, tiles of `RT` stations a side.
 
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{Tile, WgmmaJob, WgmmaKernel, WgmmaSamples};

@@ -1,5 +1,5 @@
-//! FFT beams from device memory to device memory, with gains, beside what their bytes take at the copy bandwidth: CHIME's
-//! four cylinders of 256 dual-polarisation feeds at 16 frequencies, and lines of other lengths.
+//! FFT beams from device memory to device memory, with gains, beside what their bytes take at the copy bandwidth:
+//! CHIME's four cylinders of 256 dual-polarisation feeds at 16 frequencies, and lines of other lengths.
 
 use fringes::beamformer::internals::{FeedLines, has_kernel};
 use fringes::beamformer::{BeamOutput, FftBeamKernels, FftBeams};

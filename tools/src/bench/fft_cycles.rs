@@ -1,4 +1,5 @@
-//! SM-cycles of FFT microkernels from registers to registers, beside what their instructions cost by the rates that this GPU has in the same minute.
+//! SM-cycles of FFT microkernels from registers to registers, beside what their instructions cost by the rates that
+//! this GPU has in the same minute.
 
 use fringes_kernels_tools_ceilings::rates;
 use fringes_kernels_tools_fft_timed::TIMED;

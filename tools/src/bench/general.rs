@@ -1,6 +1,8 @@
-//! The F-engine beside the fast kernels' cases: other numbers of channels, oversampled plans, complex samples, other formats and more taps, by the general kernels.
+//! The F-engine beside the fast kernels' cases: other numbers of channels, oversampled plans, complex samples, other
+//! formats and more taps, by the general kernels.
 //!
-//! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex samples a sample is both of its parts.
+//! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex
+//! samples a sample is both of its parts.
 
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, OnePassKernels, Place, TwoPassKernels};
 use fringes::delay::DelayValue;
@@ -182,7 +184,8 @@ impl Data {
 
     /// The gain that brings the samples to the standard deviation of outputs, and turns each channel otherwise.
     fn gain(&self, input: usize, channel: usize) -> Complex64 {
-        // Integers fill their range evenly; a spectrum's parts have half of its power, which a complex sample's parts have together.
+        // Integers fill their range evenly; a spectrum's parts have half of its power, which a complex sample's parts
+        // have together.
         let of_sample = match self.format {
             ChunkFormat::Typed { format: SampleFormat::Float16, .. } => 0.76,
             format => f64::from(1u32 << (format.sample_bits() / (1 + u32::from(format.is_complex())))) / 12f64.sqrt(),
@@ -191,7 +194,8 @@ impl Data {
         Complex64::from_polar(SIGMA / of_part * (1.0 + 0.1 * (channel % 3) as f64), (channel % 11 + input) as f64)
     }
 
-    /// Times a case and gives its rate; with `fast`, rates of numbers of channels, says what part of the nearest one's it is.
+    /// Times a case and gives its rate; with `fast`, rates of numbers of channels, says what part of the nearest one's
+    /// it is.
     fn run(
         &self,
         bench: &mut Bench,

@@ -1,9 +1,11 @@
-//! F-engine and X-engine on one GPU: 10-bit samples to the correlator's rows, and those to sums of products, kernels alone and launched
-//! by hand. The public streams are beside them in [`streams`](crate::bench::streams).
+//! F-engine and X-engine on one GPU: 10-bit samples to the correlator's rows, and those to sums of products, kernels
+//! alone and launched by hand. The public streams are beside them in [`streams`](crate::bench::streams).
 //!
-//! The F-engine writes rows `[channel][block][input][64]`, so that nothing lies between it and the X-engine's `wgmma` kernels. Sums are added to, in 64 bits, as in integrations that are longer
-//! than a chunk. The rate says how many antennas of two polarisations have as many samples in a second: if it is at least the number of antennas of the case, they are kept up with.
-//! Up to 16 antennas the samples come from pinned host memory as well, by the public streams ([`instrument_link`](crate::bench::instrument_link)).
+//! The F-engine writes rows `[channel][block][input][64]`, so that nothing lies between it and the X-engine's `wgmma`
+//! kernels. Sums are added to, in 64 bits, as in integrations that are longer than a chunk. The rate says how many
+//! antennas of two polarisations have as many samples in a second: if it is at least the number of antennas of the
+//! case, they are kept up with. Up to 16 antennas the samples come from pinned host memory as well, by the public
+//! streams ([`instrument_link`](crate::bench::instrument_link)).
 
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};

@@ -1,14 +1,14 @@
-//! The whole instrument from pinned host memory, by the public streams: samples go to the device while those before them become voltages
-//! and sums of products.
+//! The whole instrument from pinned host memory, by the public streams: samples go to the device while those before
+//! them become voltages and sums of products.
 //!
 //! ```text
 //! copies    samples 0 | samples 1 | samples 2 | ...
 //! kernels             | F 0 | X 0 | F 1 | X 1 | ...
 //! ```
 //!
-//! Samples have three buffers on the device, each with a stream for its copies, which it says: `FEngine::push` waits for that on the device,
-//! and the next copy to a buffer, and to that one alone, for what reads it. Visibilities stay on the device. The host waits at the end alone. Chunks begin at
-//! other places of the host's memory.
+//! Samples have three buffers on the device, each with a stream for its copies, which it says: `FEngine::push` waits
+//! for that on the device, and the next copy to a buffer, and to that one alone, for what reads it. Visibilities stay
+//! on the device. The host waits at the end alone. Chunks begin at other places of the host's memory.
 
 use std::time::Instant;
 
@@ -140,8 +140,8 @@ impl Engines {
 }
 
 impl Link {
-    /// Pushes a run's chunks and waits for them, `one_by_one` or at the end: milliseconds from the first copy to the last sum, and the sums
-    /// of the checked channel.
+    /// Pushes a run's chunks and waits for them, `one_by_one` or at the end: milliseconds from the first copy to the
+    /// last sum, and the sums of the checked channel.
     fn push_all(&mut self, engines: &mut Engines, one_by_one: bool) -> Result<(f64, Sums), End> {
         let Engines { engine, integrator } = engines;
         engine.reset();

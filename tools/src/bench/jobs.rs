@@ -1,4 +1,5 @@
-//! What launches of the F-engine's kernels share: delays of the inputs, jobs in device memory, places of frames `[frame][channel][spectrum][input]`.
+//! What launches of the F-engine's kernels share: delays of the inputs, jobs in device memory, places of frames
+//! `[frame][channel][spectrum][input]`.
 
 use fringes::channelizer::internals::{Job, Place};
 use fringes::delay::{DelayModel, DelaySegment, DelayValue};

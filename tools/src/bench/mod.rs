@@ -5,17 +5,18 @@
 //! cargo run --release -p fringes-tools -- bench --only correlate_i8 --json record.json
 //! ```
 //!
-//! First the ceilings are measured: copy bandwidth, 8-bit `mma.sync` from registers, the link from pinned host memory. From them each
-//! kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or the products that it
-//! computes (useful or not) at the rate of the instruction, whichever takes longer.
+//! First the ceilings are measured: copy bandwidth, 8-bit `mma.sync` from registers, the link from pinned host memory.
+//! From them each kernel gets its *floor*, the highest rate that its bound allows: its bytes at the copy bandwidth, or
+//! the products that it computes (useful or not) at the rate of the instruction, whichever takes longer.
 //!
-//! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions` what some conversions
-//! take, and `fft_cycles` what FFT microkernels take from registers to registers.
-//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with the samples'
-//! way from pinned host memory beside them: how many antennas one GPU keeps up with.
+//! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions`
+//! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers.
+//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine
+//! one after the other, and with the samples' way from pinned host memory beside them: how many antennas one GPU keeps
+//! up with.
 //!
-//! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with exact ones.
-//! Times are medians; `spread` is the longest less the shortest, relative to the median.
+//! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with
+//! exact ones. Times are medians; `spread` is the longest less the shortest, relative to the median.
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
 

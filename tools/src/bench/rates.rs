@@ -1,4 +1,5 @@
-//! SM-cycles a warp instruction, the cost table of layout conversions; and SM-cycles a conversion, beside what the table says.
+//! SM-cycles a warp instruction, the cost table of layout conversions; and SM-cycles a conversion, beside what the
+//! table says.
 
 use fringes_gpu::{Buffer, Kernel, LaunchConfig, PtxSet, Timing, args};
 use fringes_kernels_tools_ceilings::rates;
@@ -123,7 +124,8 @@ fn conversions(bench: &mut Bench, hopper: bool) -> Result<(), End> {
     Ok(())
 }
 
-/// The sum of what a conversion's instructions cost on an H200, and the largest part of one pipe (or a quarter cycle an instruction).
+/// The sum of what a conversion's instructions cost on an H200, and the largest part of one pipe (or a quarter cycle an
+/// instruction).
 fn predicted(conversion: &Conversion) -> (f64, f64) {
     let counts = conversion.counts;
     let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);

@@ -1,11 +1,12 @@
-//! F-engine and instrument through the public streams, on chunks in device memory: what a user calls, beside the kernels alone.
+//! F-engine and instrument through the public streams, on chunks in device memory: what a user calls, beside the
+//! kernels alone.
 //!
 //! ```text
 //! DeviceSamples ── FEngine::push ──> DeviceFrames ── Integrator::push ──> dumps on the device
 //! ```
 //!
-//! Everything is queued on one stream and nothing waits. Chunks follow each other without a gap, so that each push has a seam: samples held of
-//! the chunk before, and a frame that the chunk before began.
+//! Everything is queued on one stream and nothing waits. Chunks follow each other without a gap, so that each push has
+//! a seam: samples held of the chunk before, and a frame that the chunk before began.
 
 use fringes::correlator::{DumpSchedule, Integrator};
 use fringes::delay::{DelayModel, DelaySegment};

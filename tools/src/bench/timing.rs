@@ -69,8 +69,9 @@ impl Bench {
         fringes_gpu::time(&self.stream, warmup, self.runs, work)
     }
 
-    /// Times several kinds of work in turn, one run of each after the other, so that clocks and heat are alike to all of them. The first
-    /// of a round is another one each time. Warmed up together for three tenths of a second, after which the power's limit holds.
+    /// Times several kinds of work in turn, one run of each after the other, so that clocks and heat are alike to all
+    /// of them. The first of a round is another one each time. Warmed up together for three tenths of a second,
+    /// after which the power's limit holds.
     pub(crate) fn time_in_turn<E: From<GpuError>>(
         &self,
         kinds: usize,

@@ -4,8 +4,9 @@
 //! cargo run --release -p fringes-tools -- conformance [--gpu N] [--case NAME]... [--rounds N] [--json PATH]
 //! ```
 //!
-//! One line a case and PTX text; under a failed one the first wrong word with its inputs. The JSON record holds up to 20 wrong words
-//! of each case, so that a twin can be mended where there is no GPU. Exit status 0 if all pass, 1 if not, 3 without a GPU.
+//! One line a case and PTX text; under a failed one the first wrong word with its inputs. The JSON record holds up to
+//! 20 wrong words of each case, so that a twin can be mended where there is no GPU. Exit status 0 if all pass, 1 if
+//! not, 3 without a GPU.
 
 mod record;
 mod supervise;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::conformance::record::Outcome;
 use crate::conformance::{Arguments, Failure};
 
-/// Starts one process on `jobs` (target and name of the case) and reports outcomes until it ends, all done or not. A case at which
-/// it dies or falls silent is reported as failed.
+/// Starts one process on `jobs` (target and name of the case) and reports outcomes until it ends, all done or not. A
+/// case at which it dies or falls silent is reported as failed.
 pub(crate) fn one_process(
     jobs: &[(String, String)],
     arguments: &Arguments,

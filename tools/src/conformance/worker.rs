@@ -1,7 +1,7 @@
 //! The process that works on the GPU: runs cases named on standard input, writes one JSON line each.
 //!
-//! A kernel that fails takes the device's whole context with it, and one that hangs never ends. So the GPU is used by a process of its
-//! own, which ends with the first failure, and which its parent ends when it is silent for too long.
+//! A kernel that fails takes the device's whole context with it, and one that hangs never ends. So the GPU is used by a
+//! process of its own, which ends with the first failure, and which its parent ends when it is silent for too long.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, Write as _};

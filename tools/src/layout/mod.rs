@@ -1,4 +1,5 @@
-//! Register assignments of the FRB beamformer's transform: verified, converted by planned programs, and solved for anew.
+//! Register assignments of the FRB beamformer's transform: verified, converted by planned programs, and solved for
+//! anew.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- layout
@@ -7,11 +8,12 @@
 //! cargo run --release -p fringes-tools -- layout --transform 256,512 --ends memory
 //! ```
 //!
-//! Prints the verification of the published assignment for 256 inputs and 512 outputs, the planner's programs for its two conversions with
-//! instruction counts, costs and lower bounds, and the assignment that the solver finds for a transform (512 inputs and 1024 outputs unless another
-//! one is asked for), in the notation of the source. With `--ends memory` the first and the last array are such that each access moves whole
-//! sectors, the factors are the cheapest of all, and a line for a table follows. `--no-split` computes all of each product by tensor cores.
-//! `--svg` draws the layouts.
+//! Prints the verification of the published assignment for 256 inputs and 512 outputs, the planner's programs for its
+//! two conversions with instruction counts, costs and lower bounds, and the assignment that the solver finds for a
+//! transform (512 inputs and 1024 outputs unless another one is asked for), in the notation of the source. With `--ends
+//! memory` the first and the last array are such that each access moves whole sectors, the factors are the cheapest of
+//! all, and a line for a table follows. `--no-split` computes all of each product by tensor cores. `--svg` draws the
+//! layouts.
 //!
 //! Exit status: 0, 1 if a claim does not hold or nothing is found, 2 for bad arguments.
 
@@ -207,8 +209,8 @@ fn solved(arguments: &Arguments, costs: &Costs) -> Result<Solution, Failure> {
     Ok(solution)
 }
 
-/// The transform and its solution as a line of a table: factors, instructions, cost, registers of matrices and phases, and the kinds of places of
-/// the lowest bits at both ends.
+/// The transform and its solution as a line of a table: factors, instructions, cost, registers of matrices and phases,
+/// and the kinds of places of the lowest bits at both ends.
 fn row(fft: &Fft, solution: &Solution) -> String {
     let totals = &solution.totals;
     let sizes: Vec<String> = fft.factors.iter().map(|factor| factor.sums.len().to_string()).collect();

@@ -126,7 +126,8 @@ fn products(order: BaselineOrder, antennas: usize, inputs: usize) -> Vec<(usize,
         BaselineOrder::AntennaPairs => {
             for high in 0..antennas {
                 for low in 0..=high {
-                    // aa, ba, ab, bb: the first letter is the lower antenna's polarisation, and the higher antenna is conjugated.
+                    // aa, ba, ab, bb: the first letter is the lower antenna's polarisation, and the higher antenna is
+                    // conjugated.
                     products.extend([(0, 0), (1, 0), (0, 1), (1, 1)].map(|(p, q)| (2 * low + p, 2 * high + q)));
                 }
             }

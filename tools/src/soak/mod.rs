@@ -1,5 +1,5 @@
-//! Feeds random streams to the integrators of the correlator for as many dumps as are asked for, and compares every dump with an exact sum
-//! of its own.
+//! Feeds random streams to the integrators of the correlator for as many dumps as are asked for, and compares every
+//! dump with an exact sum of its own.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- soak                            # 10000 dumps on the best GPU, or on the CPU
@@ -7,13 +7,14 @@
 //! cargo run --release -p fringes-tools -- soak --seed 7 --json record.json
 //! ```
 //!
-//! Streams differ in everything that a stream can differ in: format, antennas, polarisations, channels, lengths of heaps and dumps, how
-//! many lengths at once, order of baselines, 64 or 32 bits, marked or not, start, chunks of heaps or of voltages, of any size, gaps,
-//! absent heaps, absent voltages. Some are loud and long enough to saturate 32 bits. Arrays are small, so that the sum on the host, plain loops
-//! over spectra and pairs of inputs that know nothing of chunks, is quick.
+//! Streams differ in everything that a stream can differ in: format, antennas, polarisations, channels, lengths of
+//! heaps and dumps, how many lengths at once, order of baselines, 64 or 32 bits, marked or not, start, chunks of heaps
+//! or of voltages, of any size, gaps, absent heaps, absent voltages. Some are loud and long enough to saturate 32 bits.
+//! Arrays are small, so that the sum on the host, plain loops over spectra and pairs of inputs that know nothing of
+//! chunks, is quick.
 //!
-//! The seed is printed; the same seed gives the same streams. Exit status: 0 if every dump is as it must be, 1 if not, 2 for bad
-//! arguments, 3 if a GPU is asked for and there is none.
+//! The seed is printed; the same seed gives the same streams. Exit status: 0 if every dump is as it must be, 1 if not,
+//! 2 for bad arguments, 3 if a GPU is asked for and there is none.
 
 mod exact;
 mod feed;

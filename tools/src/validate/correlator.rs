@@ -1,6 +1,7 @@
 //! The 8-bit correlation of rows, at every kind of edge.
 //!
-//! It gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by itself. Every output is poisoned before.
+//! It gets rows made by definition on the host, with rubbish in the times past the end, so that it is judged by itself.
+//! Every output is poisoned before.
 
 use fringes::correlator::internals::{MAX_LAUNCH_TIMES, Shape};
 use fringes::correlator::kernels::{CorrelatorKernels, Work};

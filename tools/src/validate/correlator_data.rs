@@ -1,7 +1,7 @@
 //! The pack kernels of every layout and format, and the reductions into every order, at ordinary and awkward sizes.
 //!
-//! Rows are compared with those of the reference, reductions with sums in plain loops. Every output is poisoned before, and must be poisoned
-//! still behind its end.
+//! Rows are compared with those of the reference, reductions with sums in plain loops. Every output is poisoned before,
+//! and must be poisoned still behind its end.
 
 use bytemuck::Pod;
 use fringes::correlator::MISSING_MARK;

@@ -1,4 +1,5 @@
-//! The correlation kernels of 32-bit floats: every kind of edge, parts of the time, and their errors and bias over many times.
+//! The correlation kernels of 32-bit floats: every kind of edge, parts of the time, and their errors and bias over many
+//! times.
 //!
 //! Rows are made by definition on the host, NaN in all times that do not count. Every output is poisoned before.
 

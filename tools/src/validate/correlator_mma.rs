@@ -1,4 +1,5 @@
-//! The correlation kernels for sm_80 (`mma.sync`) of 4-bit, 8-bit and f16 samples: every variant, of rows and of heaps, at random sizes.
+//! The correlation kernels for sm_80 (`mma.sync`) of 4-bit, 8-bit and f16 samples: every variant, of rows and of heaps,
+//! at random sizes.
 
 use fringes::correlator::internals::mma::{Format, MmaKernel, Order, Variant};
 use fringes_gpu::{Argument, Buffer, KernelElement};

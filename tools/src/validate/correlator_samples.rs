@@ -1,11 +1,14 @@
-//! What the correlation kernels of integers and f16 are run on: random samples in every order, their sums, and what the sums may be.
+//! What the correlation kernels of integers and f16 are run on: random samples in every order, their sums, and what the
+//! sums may be.
 //!
-//! Memory that must not count is NaN of f16 (and something else than zero of integers). Sums that are added to start large and different.
+//! Memory that must not count is NaN of f16 (and something else than zero of integers). Sums that are added to start
+//! large and different.
 //!
 //! # Precision
-//! Integers: equal. f16: what [`error_bound`] says of sums in f32 on tensor cores, of two products a time for each part. Instructions take 8 or 16
-//! times, so that a run of times (a part of the times, or of a batch) may have up to 14 zeros at its ends, which are counted too. The
-//! products' magnitudes are at most `|x_a| |x_b|` a time, for the real part and for the imaginary one.
+//! Integers: equal. f16: what [`error_bound`] says of sums in f32 on tensor cores, of two products a time for each
+//! part. Instructions take 8 or 16 times, so that a run of times (a part of the times, or of a batch) may have up to 14
+//! zeros at its ends, which are counted too. The products' magnitudes are at most `|x_a| |x_b|` a time, for the real
+//! part and for the imaginary one.
 
 use std::ops::Range;
 
@@ -144,7 +147,8 @@ impl Samples {
         (samples, bytes)
     }
 
-    /// Where steps of up to `step` times begin and end, counted from the first time that counts. Steps end where rows or batches do.
+    /// Where steps of up to `step` times begin and end, counted from the first time that counts. Steps end where rows
+    /// or batches do.
     ///
     /// Kernels that have no heads begin steps at multiples of `step`; with `aligned` unset the first one is whole.
     pub(crate) fn steps(&self, step: usize, aligned: bool) -> Vec<usize> {

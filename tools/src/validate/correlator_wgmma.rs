@@ -1,7 +1,8 @@
-//! The correlation kernels for sm_90a (TMA and `wgmma`) of 4-bit, 8-bit and f16 samples: every tile that takes the inputs, of rows and of heaps, at
-//! random sizes, and what they refuse.
+//! The correlation kernels for sm_90a (TMA and `wgmma`) of 4-bit, 8-bit and f16 samples: every tile that takes the
+//! inputs, of rows and of heaps, at random sizes, and what they refuse.
 //!
-//! See [`correlator_samples`](crate::validate::correlator_samples) for what lies around the samples, and for how far sums of f16 may be off.
+//! See [`correlator_samples`](crate::validate::correlator_samples) for what lies around the samples, and for how far
+//! sums of f16 may be off.
 
 use fringes::CorrelatorError;
 use fringes::backend::DeviceError;

@@ -80,7 +80,8 @@ pub(crate) fn rows(shape: Shape, voltages: ArrayView3<'_, Complex<i8>>, past: u8
 /// Most products for which the reference's loops are fast enough.
 const REFERENCE_PRODUCTS: usize = 4_000_000;
 
-/// Exact sums `[channel][baseline]`, and where they come from: the reference's loops where that is quick, else the CPU backend.
+/// Exact sums `[channel][baseline]`, and where they come from: the reference's loops where that is quick, else the CPU
+/// backend.
 pub(crate) fn sums<V: Voltage>(
     shape: Shape,
     voltages: ArrayView3<'_, V>,

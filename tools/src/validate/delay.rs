@@ -1,7 +1,9 @@
-//! Coarse shifts of samples of every width, and fine rotations of every format and layout, at ordinary and awkward sizes.
+//! Coarse shifts of samples of every width, and fine rotations of every format and layout, at ordinary and awkward
+//! sizes.
 //!
-//! Shifts are compared with the CPU backend's, which are exact; rotations with the reference's formula in f64 within the kernels' bound, integers exactly but
-//! for ties within it. Every output is poisoned before, and must be poisoned still behind its end.
+//! Shifts are compared with the CPU backend's, which are exact; rotations with the reference's formula in f64 within
+//! the kernels' bound, integers exactly but for ties within it. Every output is poisoned before, and must be poisoned
+//! still behind its end.
 
 use std::error::Error;
 

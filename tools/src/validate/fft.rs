@@ -1,6 +1,8 @@
-//! The kernels of transforms: every size, format of samples and outputs, sign and awkward numbers of transforms, against spectra in f64.
+//! The kernels of transforms: every size, format of samples and outputs, sign and awkward numbers of transforms,
+//! against spectra in f64.
 //!
-//! Kernels are loaded through `fringes::fft`. Outputs are poisoned before, and there is room after the last one that must stay as it was.
+//! Kernels are loaded through `fringes::fft`. Outputs are poisoned before, and there is room after the last one that
+//! must stay as it was.
 
 use fringes::backend::DeviceError;
 use std::error::Error as AnyError;
@@ -188,7 +190,8 @@ fn impulses<S: Sample, O: Output>(session: &mut Session, plan: Fft<S, O>, output
     })
 }
 
-/// A million transforms, in which some samples come again and again: the first outputs against spectra, all others against the first, bit for bit.
+/// A million transforms, in which some samples come again and again: the first outputs against spectra, all others
+/// against the first, bit for bit.
 fn million<S: Sample, O: Output>(session: &mut Session, plan: Fft<S, O>, variant: &str) -> Result<(), End> {
     if !session.wants(name(plan.size())) {
         return Ok(());
@@ -305,7 +308,8 @@ fn refusals(session: &mut Session, size: Size) -> Result<(), End> {
     })
 }
 
-/// The one-call form, with a small memory and with arrays that are not in standard layout, against the stream-ordered one, bit for bit.
+/// The one-call form, with a small memory and with arrays that are not in standard layout, against the stream-ordered
+/// one, bit for bit.
 fn one_call(session: &mut Session, size: Size) -> Result<(), End> {
     const TRANSFORMS: usize = 1001;
     session.case(name(size), "4-bit, f16, +, one call", sizes(TRANSFORMS), |session| {

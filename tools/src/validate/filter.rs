@@ -1,4 +1,5 @@
-//! The polyphase filter by itself, against the reference in f64 within the kernels' bound: any number of taps, bits and channels, samples from any bit on, blocks of any number of spectra.
+//! The polyphase filter by itself, against the reference in f64 within the kernels' bound: any number of taps, bits and
+//! channels, samples from any bit on, blocks of any number of spectra.
 
 use std::error::Error;
 

@@ -1,5 +1,5 @@
-//! Memory of other software: what is there is correlated where it lies; what was freed, ends early, begins at an odd address, lies on
-//! the host or on another device is a typed error before anything is launched.
+//! Memory of other software: what is there is correlated where it lies; what was freed, ends early, begins at an odd
+//! address, lies on the host or on another device is a typed error before anything is launched.
 
 use fringes::backend::{Backend, DeviceArray, DeviceError};
 use fringes::beamformer::{BeamformerError, BeamformerStream, FftBeams};
@@ -52,8 +52,8 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
 /// Elements at an address, as software that has nothing but the address says it.
 #[allow(unsafe_code, reason = "other software's memory is known by its address alone")]
 fn at<T: bytemuck::Pod>(device: &Device, address: u64, length: usize) -> Result<BufferView<'_, T>, GpuError> {
-    // SAFETY: where the memory is what is said, it lives until the device is done with it, since every user here waits; where it is not,
-    // no work is given it: that is what is checked here.
+    // SAFETY: where the memory is what is said, it lives until the device is done with it, since every user here waits;
+    // where it is not, no work is given it: that is what is checked here.
     unsafe { BufferView::from_raw(device, address, length) }
 }
 

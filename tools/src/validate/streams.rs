@@ -1,7 +1,8 @@
-//! The X-engine's stream API on the GPU against the same calls on the CPU: heaps, floats, dumps in 32 bits, several lengths at once.
+//! The X-engine's stream API on the GPU against the same calls on the CPU: heaps, floats, dumps in 32 bits, several
+//! lengths at once.
 //!
-//! Float voltages are whole numbers whose sums stay below 2^24, so that every sum is exact on both; other float voltages are held to the
-//! bound that `Correlator` states.
+//! Float voltages are whole numbers whose sums stay below 2^24, so that every sum is exact on both; other float
+//! voltages are held to the bound that `Correlator` states.
 
 use fringes::backend::{ToHost, UploadError};
 use fringes::correlator::{Dump, DumpSchedule, Integrator, IntegratorSet, MissingData};
@@ -146,7 +147,8 @@ fn floats<V: VoltageSample<Accumulator = Complex<f64>>>(
         let start = std::time::Instant::now();
         let actual = correlate(&Backend::on(session.device.clone()), &voltages, order)?;
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
-        // The GPU's bound and the CPU's. In three times tf32 no product of f32 is exact, but nearer than one of f16 sums.
+        // The GPU's bound and the CPU's. In three times tf32 no product of f32 is exact, but nearer than one of f16
+        // sums.
         let gpu = 6.0 * (times.min(8192) as f64 + 16.0) * 2f64.powi(-23);
         let cpu = 129.0 * 2f64.powi(-24) * 1.001;
         let mut worst = 0f64;

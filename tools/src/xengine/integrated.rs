@@ -1,5 +1,6 @@
-//! The whole X-engine from pinned host memory (the paper's Algorithm 1), by the public stream: rows in pinned memory are pushed to an
-//! [`Integrator`], whose dumps of 32 bits stay on the device and are copied to pinned memory while the next integration begins.
+//! The whole X-engine from pinned host memory (the paper's Algorithm 1), by the public stream: rows in pinned memory
+//! are pushed to an [`Integrator`], whose dumps of 32 bits stay on the device and are copied to pinned memory while the
+//! next integration begins.
 //!
 //! ```text
 //! copies in    rows 0 | rows 1 | rows 2 | ...
@@ -23,7 +24,8 @@ use crate::end::End;
 use crate::xengine::engine::{Failure, legal_bytes};
 use crate::xengine::record::Size;
 
-/// Chunks of rows of an integration: 65536 times where a chunk has 1024, as telescopes integrate tens of thousands of spectra at least.
+/// Chunks of rows of an integration: 65536 times where a chunk has 1024, as telescopes integrate tens of thousands of
+/// spectra at least.
 pub(crate) const CHUNKS: usize = 64;
 
 /// Integrations that follow each other in a run.
@@ -98,7 +100,8 @@ impl Integrated {
         Ok(2 * chunk <= HOST_BYTES && needed as f64 <= 0.8 * self.device.memory()?.free_bytes as f64)
     }
 
-    /// Measures a size: medians of a few runs, of which one visibility of the last is compared with its sum on the host.
+    /// Measures a size: medians of a few runs, of which one visibility of the last is compared with its sum on the
+    /// host.
     pub(crate) fn measure(&self, size: Size, runs: usize) -> Result<Times, End> {
         let shape = Shape::new(size.channels, size.times, size.inputs());
         let shape = shape.ok_or_else(|| End::failed(format!("no launch has this size: {size:?}")))?;
@@ -151,7 +154,8 @@ impl Integrated {
         Ok((copy.median_ms, kernel.median_ms))
     }
 
-    /// Pushes some integrations and waits for them; milliseconds from the first push to the last visibility on the host.
+    /// Pushes some integrations and waits for them; milliseconds from the first push to the last visibility on the
+    /// host.
     fn run(&self, size: Size, chunks: &mut [Option<Chunk>], out: &mut Out) -> Result<f64, Failure> {
         let inputs = Inputs::new(size.stations, 2).map_err(Failure::of)?;
         let schedule = DumpSchedule::new(1, size.times as u64, CHUNKS as u64)?;

@@ -1,4 +1,5 @@
-//! The figures of the paper on the cross-correlation X-engine (Clark, La Plante and Greenhill, 2012) for the GPU at hand.
+//! The figures of the paper on the cross-correlation X-engine (Clark, La Plante and Greenhill, 2012) for the GPU at
+//! hand.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- xengine --out figures
@@ -17,10 +18,11 @@
 //! - *useful*: the products that are needed, autocorrelations included;
 //! - *raw*: all that the kernels compute, also those above the diagonal and past the last input;
 //! - *normalised*: useful, times `2 (N + RT) / (2 N + 1)` of the paper's section 6.1 with N stations and tiles of RT
-//!   stations: as if tiles on the diagonal were computed whole. (Kernels that compute half of such tiles are slower than
-//!   that says, and their curve may lie above the GPU's peak.)
+//!   stations: as if tiles on the diagonal were computed whole. (Kernels that compute half of such tiles are slower
+//!   than that says, and their curve may lie above the GPU's peak.)
 //!
-//! Everything is measured with random voltages, as medians, and written to `xengine.json`, from which `--from` draws without a GPU.
+//! Everything is measured with random voltages, as medians, and written to `xengine.json`, from which `--from` draws
+//! without a GPU.
 //!
 //! Exit status: 0, 1 where something fails, 2 for bad arguments, 3 if there is no GPU.
 

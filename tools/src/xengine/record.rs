@@ -47,7 +47,8 @@ impl Size {
         8.0 * (self.channels * self.baselines()) as f64 * self.times as f64
     }
 
-    /// The row's `params`, with the figure of the paper, the pairs of inputs that are computed, and the stations on a tile's side.
+    /// The row's `params`, with the figure of the paper, the pairs of inputs that are computed, and the stations on a
+    /// tile's side.
     pub(crate) fn params(self, figure: usize, computed_pairs: usize, tile: usize) -> Params {
         let Self { stations, channels, times } = self;
         params([

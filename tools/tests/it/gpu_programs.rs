@@ -1,5 +1,5 @@
-//! The tools that need a GPU, where there is none: one line on standard error and exit status 3; and exit status 2 for arguments
-//! that mean nothing.
+//! The tools that need a GPU, where there is none: one line on standard error and exit status 3; and exit status 2 for
+//! arguments that mean nothing.
 
 use std::process::Output;
 

@@ -1,4 +1,5 @@
-//! docs/kernels.md shows code that is compiled and tested: every Rust snippet is, letter for letter, in the file that it names.
+//! docs/kernels.md shows code that is compiled and tested: every Rust snippet is, letter for letter, in the file that
+//! it names.
 #![allow(clippy::panic)] // helper functions of tests
 
 use std::path::Path;

@@ -14,7 +14,8 @@ fn it_verifies_plans_solves_and_draws() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().filter(|line| line.starts_with("holds  ")).count(), 9);
     assert!(!text.contains("FAILS"));
-    // The published transposes under the published costs, and the assignment's price: 160 and half a cycle for each of 48 selects.
+    // The published transposes under the published costs, and the assignment's price: 160 and half a cycle for each of
+    // 48 selects.
     assert!(text.contains("16 permutes, 16 shuffles, 48 selects; 64.00 SM-cycles"), "{text}");
     let price = text.lines().find(|line| line.starts_with("the published assignment")).unwrap();
     assert!(price.contains(" 184.00 SM-cycles"), "{price}");

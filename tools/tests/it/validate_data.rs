@@ -1,4 +1,5 @@
-//! What `validate` expects of a GPU, held against the kernels in the emulator: the judge is tested where there is no GPU.
+//! What `validate` expects of a GPU, held against the kernels in the emulator: the judge is tested where there is no
+//! GPU.
 
 #[path = "../../src/validate/data.rs"]
 mod data;
@@ -44,7 +45,8 @@ fn expected_sums_are_what_the_correlation_kernel_writes() {
 
 #[test]
 fn both_sources_of_exact_sums_agree() {
-    // Just above what the reference's loops are used for: the CPU backend answers, and the reference is asked for two channels of it.
+    // Just above what the reference's loops are used for: the CPU backend answers, and the reference is asked for two
+    // channels of it.
     let shape = Shape::new(5, 1000, 40).unwrap();
     let (voltages, flags) = (data::voltages::<Complex4>(shape, 3), data::flags(shape, 4));
     let (sums, source) = data::sums(shape, voltages.view(), Some(flags.view()));

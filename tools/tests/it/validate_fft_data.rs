@@ -1,5 +1,5 @@
-//! What `validate` and `bench_gpu` expect of transforms on a GPU: spectra held against the definition, the judge against kernels in the emulator and
-//! against outputs that are wrong.
+//! What `validate` and `bench_gpu` expect of transforms on a GPU: spectra held against the definition, the judge
+//! against kernels in the emulator and against outputs that are wrong.
 
 #[path = "../../src/fft_data.rs"]
 mod fft_data;

@@ -1,8 +1,9 @@
-//! Listings of the public items of the published crates, `docs/api/<crate>.txt`: what a release promises, so that a change of it is a
-//! line of a diff. Read from rustdoc's pages, whose names and anchors are addresses and therefore stable.
+//! Listings of the public items of the published crates, `docs/api/<crate>.txt`: what a release promises, so that a
+//! change of it is a line of a diff. Read from rustdoc's pages, whose names and anchors are addresses and therefore
+//! stable.
 //!
-//! A line is `kind path`, and for what has one, its signature. Signatures are as rustdoc of one compiler prints them: with another
-//! compiler, kinds and paths alone are compared.
+//! A line is `kind path`, and for what has one, its signature. Signatures are as rustdoc of one compiler prints them:
+//! with another compiler, kinds and paths alone are compared.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

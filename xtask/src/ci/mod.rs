@@ -1,8 +1,8 @@
 //! The steps of CI, each a command line that a developer can run by hand.
 //!
-//! Steps run one after the other, but the cross-checks against Python packages: those need one processor and nothing that later
-//! steps build, so they run beside them, and what they print comes when they end. Each step has a budget of seconds on two
-//! processors, from a fresh clone. Budgets are reported and decide nothing.
+//! Steps run one after the other, but the cross-checks against Python packages: those need one processor and nothing
+//! that later steps build, so they run beside them, and what they print comes when they end. Each step has a budget of
+//! seconds on two processors, from a fresh clone. Budgets are reported and decide nothing.
 
 mod api;
 mod cross_checks;
@@ -55,6 +55,7 @@ const STEPS: &[Step] = &[
         runner.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])
     }),
     step("doc", 60, |runner| runner.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])),
+    step("book", 60, |runner| runner.cargo(&["run", "--quiet", "--package", "fringes-book"], &[])),
     step("api", 5, |runner| api::run(runner, true)),
     step("without_gpu", 90, |runner| {
         runner.cargo(&["test", "--package", "fringes", "--no-default-features", "--lib", "--tests"], &[])

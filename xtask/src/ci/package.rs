@@ -6,8 +6,9 @@ use super::runner::Runner;
 
 /// Packages the published crates and builds them from their packages.
 ///
-/// Cargo keeps what it unpacked of a package, and what it compiled, under the package's name and version, and trusts both for ever:
-/// between two releases the sources change and the version does not. So what is ours is put away first; what comes from others stays.
+/// Cargo keeps what it unpacked of a package, and what it compiled, under the package's name and version, and trusts
+/// both for ever: between two releases the sources change and the version does not. So what is ours is put away first;
+/// what comes from others stays.
 pub(crate) fn run(runner: &Runner) -> Result<(), String> {
     let folder = runner.target().join("package-verification");
     for kept in ["package", "debug/.fingerprint", "debug/build", "debug/deps", "debug/incremental"] {
@@ -20,13 +21,14 @@ pub(crate) fn run(runner: &Runner) -> Result<(), String> {
     }
     let folder = folder.to_string_lossy();
     let mut arguments = vec!["package", "--workspace", "--allow-dirty", "--quiet", "--target-dir", &folder];
-    for never_published in ["fringes-examples", "fringes-tools", "xtask", "fringes-kernels-*"] {
+    for never_published in ["fringes-book", "fringes-examples", "fringes-tools", "xtask", "fringes-kernels-*"] {
         arguments.extend(["--exclude", never_published]);
     }
     runner.cargo(&arguments, &[("CARGO_PROFILE_DEV_DEBUG", "0")])
 }
 
-/// Checks the conversions to and from `cust`, whose build script wants a CUDA installation: a folder that looks like one will do.
+/// Checks the conversions to and from `cust`, whose build script wants a CUDA installation: a folder that looks like
+/// one will do.
 pub(crate) fn cust(runner: &Runner) -> Result<(), String> {
     let cuda = runner.target().join("no-cuda");
     let folder = cuda.join("lib64");
@@ -35,8 +37,8 @@ pub(crate) fn cust(runner: &Runner) -> Result<(), String> {
     runner.cargo(&arguments, &[("CUDA_LIBRARY_PATH", &cuda.to_string_lossy())])
 }
 
-/// The copies of this workspace's packages that Cargo keeps from earlier runs: registries that have a path instead of a host have
-/// folders whose names begin with a dash.
+/// The copies of this workspace's packages that Cargo keeps from earlier runs: registries that have a path instead of a
+/// host have folders whose names begin with a dash.
 fn unpacked_by_path() -> Result<Vec<PathBuf>, String> {
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)

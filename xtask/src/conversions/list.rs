@@ -132,8 +132,8 @@ const WORDS: Options = Options { shared: true, matrix: false, exhaustive: false 
 /// Neither shared memory nor `movmatrix`.
 const SHUFFLES: Options = Options { shared: false, matrix: false, exhaustive: false };
 
-/// Conversions whose programs are written out, so that every kind of instruction is run: name, what it is, layout before, layout afterwards,
-/// recipe.
+/// Conversions whose programs are written out, so that every kind of instruction is run: name, what it is, layout
+/// before, layout afterwards, recipe.
 const WRITTEN: &[(&str, &str, &str, &str, Recipe)] = &[
     (
         "z3_primed_to_z3_by_transposes",

@@ -1,7 +1,8 @@
 //! `cargo xtask conversions`: Rust files from lists of conversions.
 //!
-//! Each conversion becomes a function, written by `fringes_layout::program`. In kernels-rs/tools/conversions it also gets a kernel of one warp a
-//! block that runs it, and a row of the table that tests and `validate` go through; kernels-rs/fft/microkernel/src/note has the functions alone.
+//! Each conversion becomes a function, written by `fringes_layout::program`. In kernels-rs/tools/conversions it also
+//! gets a kernel of one warp a block that runs it, and a row of the table that tests and `validate` go through;
+//! kernels-rs/fft/microkernel/src/note has the functions alone.
 
 mod list;
 mod note;

@@ -57,8 +57,8 @@ const WRITTEN: [(&str, &str, Recipe); 3] = [
         "Z3' to Z3 through shared memory on every GPU: a local transpose gives a lane rows of 8 elements for `ldmatrix`.",
         |builder, mut x| {
             local_transpose(builder, &mut x, 1, 0); // b<->n2  r<->q0 n1 n0 ReIm
-            // A row is q0 to q5 and ReIm, n0 to n2 along it. Of the rows q1 q2 q3 that lanes store together, and of those q3 q4 q5 of a
-            // matrix, no two are in the same banks.
+            // A row is q0 to q5 and ReIm, n0 to n2 along it. Of the rows q1 q2 q3 that lanes store together, and of
+            // those q3 q4 q5 of a matrix, no two are in the same banks.
             for parts in [0, 1, 8, 9] {
                 let offset = 512 * (parts % 2) + 1024 * (parts / 8);
                 let row = [0, 2, 4, 6].map(|n| x[(n + parts) as usize]);
@@ -80,8 +80,8 @@ const WRITTEN: [(&str, &str, Recipe); 3] = [
         "z3_by_matrices",
         "Z3' to Z3 through shared memory by matrices: real and imaginary parts together, in neighbouring registers.",
         |builder, x| {
-            // A row is n0 to n2, q0 to q2 and ReIm, q3 to q5 along it. Of the rows of a matrix, whether by q or by n, no two are in the same
-            // banks.
+            // A row is n0 to n2, q0 to q2 and ReIm, q3 to q5 along it. Of the rows of a matrix, whether by q or by n,
+            // no two are in the same banks.
             for n in [0, 2, 4, 6] {
                 let row = LaneMap { columns: [128 | 16, 256 | 32, 512 | 64, 1024, 16], offset: 16 * n };
                 let n = n as usize;

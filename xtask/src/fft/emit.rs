@@ -70,7 +70,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A conversion that names registers otherwise, or exchanges the bit inside the registers with one of their numbers.
+    /// A conversion that names registers otherwise, or exchanges the bit inside the registers with one of their
+    /// numbers.
     fn convert(&mut self, at: usize, counts: &Counts, from: &str, to: &str) -> Result<(), String> {
         let layouts = [at, at + 1].map(|at| &self.solution.arrays[at].layout);
         let [before, after] = layouts.map(register_names);

@@ -1,7 +1,8 @@
 //! `cargo xtask fft`: microkernels from the solver's assignments.
 //!
-//! For each size the solver's assignment becomes a file of kernels-rs/fft/microkernel/src/generated with the device code, and a row of crates/fft/src/generated.rs with
-//! the layouts of the phases, from which the host computes their table.
+//! For each size the solver's assignment becomes a file of kernels-rs/fft/microkernel/src/generated with the device
+//! code, and a row of crates/fft/src/generated.rs with the layouts of the phases, from which the host computes their
+//! table.
 
 mod access;
 mod emit;

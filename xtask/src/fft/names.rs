@@ -30,7 +30,8 @@ pub(crate) fn registers(layout: &Layout) -> usize {
     1 << layout.physical().iter().filter(|name| name.stem() == "r").count()
 }
 
-/// The register of `to` (names of its register bits) that has the values of register `register` of `from`; bits that `to` lacks are left out.
+/// The register of `to` (names of its register bits) that has the values of register `register` of `from`; bits that
+/// `to` lacks are left out.
 pub(crate) fn translated(register: usize, from: &[Name], to: &[Name]) -> usize {
     to.iter().enumerate().fold(0, |found, (bit, name)| {
         let at = from.iter().position(|other| other == name);

@@ -50,8 +50,9 @@ impl Size {
         format!("Fft{}To{}", 1 << self.input_bits, 1 << self.output_bits)
     }
 
-    /// The assignment: both parts of a number in one register at either end, the lowest bit of the index in the register's number, the next ones in
-    /// the lane's, so that accesses are of whole sectors: three at the input, for 8-bit samples, two at the output.
+    /// The assignment: both parts of a number in one register at either end, the lowest bit of the index in the
+    /// register's number, the next ones in the lane's, so that accesses are of whole sectors: three at the input,
+    /// for 8-bit samples, two at the output.
     pub(crate) fn solution(&self) -> Result<Solution, String> {
         let end = |stem: &str, lanes: usize| -> Result<Boundary, String> {
             let name = |text: &str| Name::new(text).map_err(|error| error.to_string());

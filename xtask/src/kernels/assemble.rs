@@ -46,7 +46,8 @@ impl Tools {
         (self.ptxas.version(), self.nvdisasm.version())
     }
 
-    /// Assembles PTX that was built for `arch`, and fails on spills, stack frames and what `ptxas` calls a loss of performance.
+    /// Assembles PTX that was built for `arch`, and fails on spills, stack frames and what `ptxas` calls a loss of
+    /// performance.
     pub(super) fn assemble(&self, ptx: &Path, arch: Arch) -> Result<Assembled, String> {
         let targets = targets(arch);
         let results: Vec<_> = std::thread::scope(|scope| {

@@ -29,8 +29,23 @@ impl Origin {
     }
 }
 
+/// How many PTX texts hashes answered for.
+#[derive(Debug, Default)]
+pub(super) struct Proven {
+    /// Not built again: sources, options and PTX are those of the manifest.
+    pub(super) built: usize,
+    /// Not assembled again: PTX, tools and result are those that were written down.
+    pub(super) assembled: usize,
+}
+
 /// Everything that is wrong with a crate's PTX. An error is what stops the check itself.
-pub(super) fn check(context: &Context, each: &KernelCrate, required: bool, full: bool) -> Result<Vec<String>, String> {
+pub(super) fn check(
+    context: &Context,
+    each: &KernelCrate,
+    required: bool,
+    full: bool,
+    proven: &mut Proven,
+) -> Result<Vec<String>, String> {
     let folder = context.root.join(&each.destination);
     let (manifest, golden) = (Manifest::read(&folder)?, Golden::read(&folder)?);
     let source = context.source_hash(each)?;
@@ -46,13 +61,13 @@ pub(super) fn check(context: &Context, each: &KernelCrate, required: bool, full:
         let shown = shown.display();
         let origin = origin(arch);
         if !full && origin.is_of(record) && record.output_sha256 == output_hash(&ptx) {
-            println!("{shown}: not built again: sources, options and PTX are those of {}", Manifest::NAME);
+            proven.built += 1;
         } else {
             faults.extend(rebuild(context, each, arch, record, &origin, required));
         }
         match &context.tools {
             Ok(tools) if !full && golden.proves(tools.versions(), &file, &ptx, arch) => {
-                println!("{shown}: not assembled again: {} has the proof of PTX, tools and result", Golden::NAME);
+                proven.assembled += 1;
                 fresh.keep(&golden, &file);
             }
             Ok(tools) => match scratch(context, &folder.join(&file)).and_then(|copy| tools.assemble(&copy, arch)) {

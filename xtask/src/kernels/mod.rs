@@ -1,9 +1,9 @@
 //! `cargo xtask kernels`: kernel crates to the PTX that the repository carries, and the checks of it.
 //!
-//! Beside the PTX of a crate lie two files. `manifest.json` says what each PTX was made from and by what, and what it needs;
-//! `sass.json` what `ptxas` makes of it: registers and machine instructions of every kernel. With `--check` nothing is written, and
-//! everything must be as those files say. What the hashes in those files prove is not built or assembled again, unless
-//! `--full`.
+//! Beside the PTX of a crate lie two files. `manifest.json` says what each PTX was made from and by what, and what it
+//! needs; `sass.json` what `ptxas` makes of it: registers and machine instructions of every kernel. With `--check`
+//! nothing is written, and everything must be as those files say. What the hashes in those files prove is not built or
+//! assembled again, unless `--full`.
 
 mod assemble;
 mod check;
@@ -62,9 +62,14 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
     let required = options.require_compiler || std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     let mut faults = Vec::new();
     if options.check {
+        let mut proven = check::Proven::default();
         for each in crates.iter().filter(chosen) {
-            faults.extend(check::check(&context, each, required, options.full)?);
+            faults.extend(check::check(&context, each, required, options.full, &mut proven)?);
         }
+        println!(
+            "{} PTX texts not built again and {} not assembled again: hashes of manifest.json and sass.json prove them",
+            proven.built, proven.assembled
+        );
         faults.extend(check::left_over(&context.root, &crates));
         faults.extend(texts::check(&context.root, &crates)?);
     } else {

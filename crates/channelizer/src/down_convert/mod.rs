@@ -1,7 +1,7 @@
 //! Narrowband down-conversion: samples `[input][time]` to a complex, decimated band `[input][time]`.
 //!
-//! Outputs lie on the grid of the run, not of the call: output `j` is a function of absolute samples `S j .. S j + K`, for `K`
-//! taps and decimation `S`. A recording gives the same outputs however it is cut into chunks.
+//! Outputs lie on the grid of the run, not of the call: output `j` is a function of absolute samples `S j .. S j + K`,
+//! for `K` taps and decimation `S`. A recording gives the same outputs however it is cut into chunks.
 
 mod stream;
 
@@ -18,12 +18,14 @@ use crate::sample_input::{SampleInput, SampleOperation};
 
 /// A plan of a down-conversion: the centre of the wanted band, a low-pass filter, and a decimation.
 ///
-/// For a centre of `c` cycles per sample, a decimation `S`, a filter `h` of `K` taps and a phase of `b` turns, output `j` is
+/// For a centre of `c` cycles per sample, a decimation `S`, a filter `h` of `K` taps and a phase of `b` turns, output
+/// `j` is
 ///
 /// `y_j = e^(2 pi i (b - c S j)) sum_k x[S j + k] h_k e^(-2 pi i c k)`, `k` from 0 to `K - 1`,
 ///
-/// where `j` and the index of `x` count from sample 0 of the run. A tone at `c` comes out at DC, with the filter's gain at 0
-/// (half of it for real samples, whose other half is the image at `-c`). With `f = -c`, this is the usual mixer `f`.
+/// where `j` and the index of `x` count from sample 0 of the run. A tone at `c` comes out at DC, with the filter's gain
+/// at 0 (half of it for real samples, whose other half is the image at `-c`). With `f = -c`, this is the usual mixer
+/// `f`.
 #[derive(Debug, Clone)]
 pub struct DownConverter {
     centre_cycles_per_sample: f64,
@@ -34,11 +36,12 @@ pub struct DownConverter {
 }
 
 impl DownConverter {
-    /// A plan that moves `centre_cycles_per_sample` to DC, filters with `filter` and keeps every `decimation`-th sample.
+    /// A plan that moves `centre_cycles_per_sample` to DC, filters with `filter` and keeps every `decimation`-th
+    /// sample.
     ///
     /// # Errors
-    /// [`ChannelizerError::Centre`] for a centre outside -1..=1, [`ChannelizerError::Zero`] for a decimation of 0 or an empty
-    /// filter, [`ChannelizerError::Coefficient`] for a tap that is not finite as `f32`.
+    /// [`ChannelizerError::Centre`] for a centre outside -1..=1, [`ChannelizerError::Zero`] for a decimation of 0 or an
+    /// empty filter, [`ChannelizerError::Coefficient`] for a tap that is not finite as `f32`.
     pub fn new(centre_cycles_per_sample: f64, decimation: usize, filter: Vec<f64>) -> Result<Self, ChannelizerError> {
         if !(-1.0..=1.0).contains(&centre_cycles_per_sample) {
             return Err(ChannelizerError::Centre { actual: centre_cycles_per_sample });
@@ -135,10 +138,11 @@ impl DownConverter {
 
 /// Down-converts samples `[input][time]` of any format to `Complex<f32>` samples `[input][output]`.
 ///
-/// The outputs are those of [`DownConverter`]'s formula whose samples `S j .. S j + K` are all in `samples`. The result's
-/// `first_sample` is `j` of its first output, counted in outputs from sample 0 of the run: output `j` begins at sample `S j`. Its
-/// sample rate is that of the input over `S`; its centre frequency, where the input has one, is the sky frequency that lands on
-/// DC. An output is marked present if all samples that it is made of are; missing ones are 0.
+/// The outputs are those of [`DownConverter`]'s formula whose samples `S j .. S j + K` are all in `samples`. The
+/// result's `first_sample` is `j` of its first output, counted in outputs from sample 0 of the run: output `j` begins
+/// at sample `S j`. Its sample rate is that of the input over `S`; its centre frequency, where the input has one, is
+/// the sky frequency that lands on DC. An output is marked present if all samples that it is made of are; missing ones
+/// are 0.
 ///
 /// ```
 /// use fringes_channelizer::{DownConverter, down_convert};
@@ -165,12 +169,12 @@ impl DownConverter {
 ///
 /// # Precision
 /// As [`fringes_cpu::ddc::down_convert_into`]: with `n = ceil(K / 8)` for real and `ceil(K / 4)` for complex samples,
-/// `|y - y_reference| <= (1.5 n + 8) 2^-24 sum_k |x_k| |h_k|`. The mixer's phase is exact at any sample counter: the centre counts as
-/// the exact value of its `f64`, and its product with the counter is reduced in 128-bit fixed point.
+/// `|y - y_reference| <= (1.5 n + 8) 2^-24 sum_k |x_k| |h_k|`. The mixer's phase is exact at any sample counter: the
+/// centre counts as the exact value of its `f64`, and its product with the counter is reduced in 128-bit fixed point.
 ///
 /// # Errors
-/// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the sample
-/// counter overflows, [`DeviceError::MemoryLimit`] if the scratch of one output exceeds the backend's limit,
+/// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the
+/// sample counter overflows, [`DeviceError::MemoryLimit`] if the scratch of one output exceeds the backend's limit,
 /// [`DeviceError::NotOnGpu`] for samples in device memory: there is no kernel yet.
 pub fn down_convert<C: SampleInput + ?Sized>(
     backend: &Backend,

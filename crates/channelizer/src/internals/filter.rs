@@ -19,8 +19,8 @@ const MOST_COLUMNS: usize = abi::MOST_COLUMNS as usize;
 const BITS: std::ops::RangeInclusive<u32> = abi::LEAST_BITS..=abi::MOST_BITS;
 /// Most passes of a block.
 const MOST_PASSES: usize = 256;
-/// Most passes of a block of few taps where rows are several strips: blocks that run together then write to fewer parts of the memory, which gains more than the history costs that is
-/// read again (`bench_gpu --only filter`, *by*).
+/// Most passes of a block of few taps where rows are several strips: blocks that run together then write to fewer parts
+/// of the memory, which gains more than the history costs that is read again (`bench_gpu --only filter`, *by*).
 const FEW_PASSES: usize = 8;
 /// Passes that a block's beginning takes as long as: its weights and first rows come.
 const BEGINNING: usize = 2;
@@ -39,8 +39,9 @@ impl FilterShape {
     /// That of a plan's filter of packed samples of `bits` bits.
     ///
     /// # Errors
-    /// [`ChannelizerError::SampleKind`] for a plan of complex samples, [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for: samples of 2 to 11 bits, a
-    /// critically sampled plan of up to 32 taps whose channels are a multiple of 64, at most 524288.
+    /// [`ChannelizerError::SampleKind`] for a plan of complex samples,
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for: samples of 2 to
+    /// 11 bits, a critically sampled plan of up to 32 taps whose channels are a multiple of 64, at most 524288.
     pub fn new(plan: &Channelizer, bits: u32) -> Result<Self, ChannelizerError> {
         let no_kernel = |expected, actual| Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }));
         plan.check_kind(false)?;
@@ -90,10 +91,12 @@ impl FilterShape {
         if spectra == 0 { 0 } else { (spectra.saturating_add(self.taps - 1)).saturating_mul(self.columns) }
     }
 
-    /// Weights `[tap][column]`, scaled as the kernel's samples ask for, with zeros for taps that the plan has not; pairs of columns.
+    /// Weights `[tap][column]`, scaled as the kernel's samples ask for, with zeros for taps that the plan has not;
+    /// pairs of columns.
     ///
     /// # Errors
-    /// [`ChannelizerError::Coefficient`] for a weight that becomes no finite f32, [`ChannelizerError::Length`] if they are not the plan's.
+    /// [`ChannelizerError::Coefficient`] for a weight that becomes no finite f32, [`ChannelizerError::Length`] if they
+    /// are not the plan's.
     pub fn weights(&self, weights: &[f64]) -> Result<Vec<[f32; 2]>, ChannelizerError> {
         let expected = self.taps * self.columns;
         if weights.len() != expected {
@@ -109,9 +112,11 @@ impl FilterShape {
         Ok(pairs)
     }
 
-    /// Spectra of a block of a launch, on a device of so many multiprocessors: with their history, a whole number of passes.
+    /// Spectra of a block of a launch, on a device of so many multiprocessors: with their history, a whole number of
+    /// passes.
     ///
-    /// Blocks that are resident together take as long as one, so of all numbers of passes it is that which has the least sum over such waves of blocks.
+    /// Blocks that are resident together take as long as one, so of all numbers of passes it is that which has the
+    /// least sum over such waves of blocks.
     pub fn section(&self, spectra: usize, inputs: usize, multiprocessors: usize) -> usize {
         let ((most_taps, resident), rows) = (self.kernel, self.rows());
         let of_passes = |passes: usize| passes * rows - (most_taps - 1);
@@ -129,7 +134,8 @@ impl FilterShape {
     /// A launch of blocks of `section` spectra.
     ///
     /// # Errors
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^31 blocks or 2^32 spectra or inputs, [`ChannelizerError::Zero`] for a section of none.
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^31 blocks or 2^32 spectra or inputs,
+    /// [`ChannelizerError::Zero`] for a section of none.
     pub fn launch(&self, spectra: usize, inputs: usize, section: usize) -> Result<LaunchConfig, ChannelizerError> {
         if section == 0 {
             return Err(ChannelizerError::Zero { quantity: "spectra of a section" });
@@ -154,13 +160,15 @@ impl FilterShape {
     }
 }
 
-/// A plan's polyphase filter on one device: `out[input][s][p] = sum_t w[t][p] x[input][(s + t) step + p]`, `p < step`, for packed real samples of 2 to 11 bits (8: bytes), up to 32 taps and
-/// channels that are a multiple of 64, critically sampled.
+/// A plan's polyphase filter on one device: `out[input][s][p] = sum_t w[t][p] x[input][(s + t) step + p]`, `p < step`,
+/// for packed real samples of 2 to 11 bits (8: bytes), up to 32 taps and channels that are a multiple of 64, critically
+/// sampled.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated.
 ///
 /// # Precision
-/// Samples are exact, weights and sums f32: with `u = 2^-24`, errors are at most `u (taps + 1) sum_t |w[t][p] x[t][p]|` to first order in `u`.
+/// Samples are exact, weights and sums f32: with `u = 2^-24`, errors are at most `u (taps + 1) sum_t |w[t][p] x[t][p]|`
+/// to first order in `u`.
 #[derive(Debug)]
 pub struct FilterKernels {
     shape: FilterShape,
@@ -171,7 +179,8 @@ pub struct FilterKernels {
 }
 
 impl FilterKernels {
-    /// Loads the kernel and sends the weights, and waits for that; the first time on a machine the driver compiles the kernels.
+    /// Loads the kernel and sends the weights, and waits for that; the first time on a machine the driver compiles the
+    /// kernels.
     ///
     /// # Errors
     /// As [`FilterShape::new`] and [`FilterShape::weights`], and [`ChannelizerError::Types`] with what the driver says.
@@ -206,14 +215,18 @@ impl FilterKernels {
         &self.kernel
     }
 
-    /// Filters `spectra` spectra of each input to `out[input][spectrum][column]`. `samples` are packed samples as words, whole pieces of 16 bytes that begin at a multiple of
-    /// 16 bytes; input `i` begins with bit `starts[i]` of them (the highest bit of the first byte is bit 0), wherever that is, and has [`FilterShape::samples`] samples.
+    /// Filters `spectra` spectra of each input to `out[input][spectrum][column]`. `samples` are packed samples as
+    /// words, whole pieces of 16 bytes that begin at a multiple of 16 bytes; input `i` begins with bit `starts[i]`
+    /// of them (the highest bit of the first byte is bit 0), wherever that is, and has [`FilterShape::samples`]
+    /// samples.
     ///
     /// An input that does not keep to the samples ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) for an output that is too short, or samples that one input does not fit into, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that
-    /// the kernel cannot count, [`ChannelizerError::Types`] for buffers at other addresses (`out`: multiples of 8), and with what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) for an output that is too short, or samples that
+    /// one input does not fit into, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that
+    /// the kernel cannot count, [`ChannelizerError::Types`] for buffers at other addresses (`out`: multiples of 8), and
+    /// with what the driver says.
     pub fn launch(
         &self,
         stream: &Stream,

@@ -4,8 +4,8 @@ use fringes_gpu::{BufferView, BufferViewMut, GpuError};
 
 pub use fringes_kernel_abi::f_engine::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT};
 
-/// Samples that jobs of a launch read: packed, as words, with at least [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job
-/// needs.
+/// Samples that jobs of a launch read: packed, as words, with at least
+/// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// The chunk.

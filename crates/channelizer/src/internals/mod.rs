@@ -1,5 +1,6 @@
-//! What `fringes-f-engine` takes of this crate: the timeline of spectra, samples held between chunks, and on a GPU tables of a plan, jobs of a
-//! launch, and the kernels. For that crate, tests and measuring programs; not part of the API.
+//! What `fringes-f-engine` takes of this crate: the timeline of spectra, samples held between chunks, and on a GPU
+//! tables of a plan, jobs of a launch, and the kernels. For that crate, tests and measuring programs; not part of the
+//! API.
 //!
 //! | kernels | of |
 //! |---|---|
@@ -7,7 +8,8 @@
 //! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
 //! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
-//! How they work and what they are bound by is said in their crates, `kernels-rs/f-engine/two-pass`, `kernels-rs/f-engine/one-pass` and `kernels-rs/f-engine/filter`.
+//! How they work and what they are bound by is said in their crates, `kernels-rs/f-engine/two-pass`,
+//! `kernels-rs/f-engine/one-pass` and `kernels-rs/f-engine/filter`.
 
 pub mod chunk;
 mod filter;

@@ -1,4 +1,5 @@
-//! A plan's general kernel on a device: any number of channels `2^a 3^b 5^c` whose spectrum fits into shared memory, any format.
+//! A plan's general kernel on a device: any number of channels `2^a 3^b 5^c` whose spectrum fits into shared memory,
+//! any format.
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{
@@ -56,8 +57,8 @@ pub fn most_spectra(plan: &Channelizer) -> usize {
     (SHARED_BYTES / 8 / plan.channels().max(1)).clamp(1, MOST_SLOTS)
 }
 
-/// A plan's general kernel, weights and tables on one device, for all numbers of channels and formats that [`TwoPassKernels`](super::TwoPassKernels)
-/// has no kernel for.
+/// A plan's general kernel, weights and tables on one device, for all numbers of channels and formats that
+/// [`TwoPassKernels`](super::TwoPassKernels) has no kernel for.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated.
 #[derive(Debug)]
@@ -78,12 +79,14 @@ pub struct OnePassKernels {
 }
 
 impl OnePassKernels {
-    /// Loads the kernel for samples of a format and voltages of another and sends the tables, and waits for that; the first time on a machine the driver
-    /// compiles the kernel. `gain` is called with input and channel.
+    /// Loads the kernel for samples of a format and voltages of another and sends the tables, and waits for that; the
+    /// first time on a machine the driver compiles the kernel. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for, [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the
-    /// reverse, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with what the driver says.
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
+    /// [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the
+    /// reverse, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, [`ChannelizerError::Types`] with
+    /// what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
@@ -145,8 +148,8 @@ impl OnePassKernels {
     /// Runs jobs, as [`TwoPassKernels::launch`](super::TwoPassKernels::launch).
     ///
     /// # Errors
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`, [`ChannelizerError::Types`] if `T` is not the format's element, and with
-    /// what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`,
+    /// [`ChannelizerError::Types`] if `T` is not the format's element, and with what the driver says.
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,

@@ -1,7 +1,8 @@
-//! Tables of a plan as the general kernels of the F-engine read them, computed in f64: any number of channels `N = 2^a 3^b 5^c`.
+//! Tables of a plan as the general kernels of the F-engine read them, computed in f64: any number of channels `N = 2^a
+//! 3^b 5^c`.
 //!
-//! A spectrum is a transform of `N` complex points in passes of radices `r1, r2, ..., rm`. It ends with its digits reversed: position
-//! `s1 N/r1 + s2 N/(r1 r2) + ...` has bin `s1 + r1 s2 + r1 r2 s3 + ...`.
+//! A spectrum is a transform of `N` complex points in passes of radices `r1, r2, ..., rm`. It ends with its digits
+//! reversed: position `s1 N/r1 + s2 N/(r1 r2) + ...` has bin `s1 + r1 s2 + r1 r2 s3 + ...`.
 
 use std::f64::consts::TAU;
 
@@ -38,9 +39,11 @@ fn pair(value: Complex64) -> [f32; 2] {
 }
 
 impl Passes {
-    /// The passes for a number of channels; `None` if it has a factor other than 2, 3 and 5 or is beyond [`MOST_POINTS`].
+    /// The passes for a number of channels; `None` if it has a factor other than 2, 3 and 5 or is beyond
+    /// [`MOST_POINTS`].
     ///
-    /// Twos are taken by sixteens, what remains of them by 8, 4 or 2; of 32 and 64 come 8 by 4 and 8 by 8, of 2 by 16^n come 8, 4 and sixteens.
+    /// Twos are taken by sixteens, what remains of them by 8, 4 or 2; of 32 and 64 come 8 by 4 and 8 by 8, of 2 by 16^n
+    /// come 8, 4 and sixteens.
     pub fn new(channels: usize, complex: bool) -> Option<Self> {
         if channels == 0 || channels > MOST_POINTS {
             return None;
@@ -110,8 +113,8 @@ impl Passes {
         self.bins().iter().map(|bin| ((bin + middle) % self.points) as u32).collect()
     }
 
-    /// Twiddles of all passes but the first, in pairs: `[q - 1][block]`, of radix 16 the factors of its butterflies, `[4][block]` pairs. Each pass begins
-    /// with a pair.
+    /// Twiddles of all passes but the first, in pairs: `[q - 1][block]`, of radix 16 the factors of its butterflies,
+    /// `[4][block]` pairs. Each pass begins with a pair.
     pub fn twiddles(&self) -> Vec<[f32; 4]> {
         let mut table = Vec::with_capacity(self.points);
         let mut blocks = 1;
@@ -151,8 +154,8 @@ impl Passes {
         pairs.filter(|&(position, partner, _)| position <= partner).collect()
     }
 
-    /// Pairs of channels of real samples, `N / 2 + 1` entries: both positions in halves of a word, channel, `exp(-pi i k / N)` as bits of f32.
-    /// The positions of channels 0 and `N / 2` are equal. Empty of complex samples.
+    /// Pairs of channels of real samples, `N / 2 + 1` entries: both positions in halves of a word, channel, `exp(-pi i
+    /// k / N)` as bits of f32. The positions of channels 0 and `N / 2` are equal. Empty of complex samples.
     pub fn pairs(&self) -> Vec<[u32; 4]> {
         if self.complex {
             return Vec::new();
@@ -164,7 +167,8 @@ impl Passes {
         self.pairs_in_order().iter().map(entry).collect()
     }
 
-    /// Gains of an input: of real samples halves of those of channels `k` and `N - k` of each pair, of complex ones those of each position.
+    /// Gains of an input: of real samples halves of those of channels `k` and `N - k` of each pair, of complex ones
+    /// those of each position.
     pub fn gains(&self, gain: impl Fn(usize) -> Complex64) -> Vec<[f32; 2]> {
         if self.complex {
             return self.channels().iter().map(|&channel| pair(gain(channel as usize))).collect();
@@ -175,9 +179,11 @@ impl Passes {
         self.pairs_in_order().iter().flat_map(both).collect()
     }
 
-    /// Weights `[tap][group]` of four columns, from those of the plan, `taps` times the step; `bits` of integers, 0 of floats.
+    /// Weights `[tap][group]` of four columns, from those of the plan, `taps` times the step; `bits` of integers, 0 of
+    /// floats.
     ///
-    /// A spectrum has `2 N` columns: samples, or real and imaginary parts by turns. Integers come to the filter divided by `2^bits`.
+    /// A spectrum has `2 N` columns: samples, or real and imaginary parts by turns. Integers come to the filter divided
+    /// by `2^bits`.
     pub fn weights(&self, weights: &[f64], bits: u32) -> Vec<[f32; 4]> {
         let scale = 2f64.powi(bits as i32);
         let (step, parts) = if self.complex { (self.points, 2) } else { (2 * self.points, 1) };

@@ -95,8 +95,9 @@ impl SampleKernels {
         })
     }
 
-    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings jobs, and zeroes counts. The bytes `range` of
-    /// pinned memory have `rows` spans as [`Span::words`] gives them, and behind them the jobs. No span writes a word that another one reads.
+    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings jobs,
+    /// and zeroes counts. The bytes `range` of pinned memory have `rows` spans as [`Span::words`] gives them, and
+    /// behind them the jobs. No span writes a word that another one reads.
     pub fn begin(
         &self,
         stream: &Stream,

@@ -7,7 +7,8 @@
 //! rows       transform over n2, all the rest  a block has rows k1 and R - k1 of some slots of a group
 //! ```
 //!
-//! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels points are in a workspace `[group][n2][k1][slot]`.
+//! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels
+//! points are in a workspace `[group][n2][k1][slot]`.
 
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{self as abi, columns, fused, rows};
@@ -23,7 +24,8 @@ pub const SLOTS: usize = JOBS * SPECTRA;
 
 /// Points `n2` of a block of the first kernel.
 const STRIP: usize = columns::STRIP as usize;
-/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200, beside samples and output.
+/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
+/// beside samples and output.
 const WORKSPACE_BYTES: usize = 32 << 20;
 /// Bytes of the places of the fused kernel, at most.
 const PLACES_BYTES: usize = 40 << 20;
@@ -125,15 +127,17 @@ impl Shape {
 
     /// How the fused kernel proceeds on a device of so many multiprocessors.
     ///
-    /// The second pass follows the first one by about one block of the first for each multiprocessor, and the workspace has places for twice as many groups, as far as they go: on an H200 with 1024 channels,
-    /// a quarter less takes 5 % longer, and a third more no less.
+    /// The second pass follows the first one by about one block of the first for each multiprocessor, and the workspace
+    /// has places for twice as many groups, as far as they go: on an H200 with 1024 channels, a quarter less takes
+    /// 5 % longer, and a third more no less.
     pub fn pipeline(&self, multiprocessors: usize) -> Pipeline {
         let lag = (multiprocessors + multiprocessors / 8).div_ceil(self.rows() / STRIP).max(1);
         let places = (2 * lag).clamp(2, self.most_places());
         Pipeline { lag: lag.min(places / 2), places }
     }
 
-    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets, of three of which one is of the first kernel.
+    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets, of
+    /// three of which one is of the first kernel.
     pub fn fused(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
         let rows = self.rows() as u32;
         let tickets = fused::tickets(rows, groups as u64, lag as u64);

@@ -20,8 +20,9 @@ fn root(x: f64) -> [f32; 2] {
     [cos as f32, -sin as f32]
 }
 
-/// The factors of the butterflies of `points` points, 2, 4, 8 or 16, whose point `n` is multiplied by `e(n x)`: of each distance `d` from half the points to 1, `w^d e(i d / points)`
-/// with `w = e(x)`, for the first half of the transforms' points `i`, of which there is at least one.
+/// The factors of the butterflies of `points` points, 2, 4, 8 or 16, whose point `n` is multiplied by `e(n x)`: of each
+/// distance `d` from half the points to 1, `w^d e(i d / points)` with `w = e(x)`, for the first half of the transforms'
+/// points `i`, of which there is at least one.
 fn twiddles(points: usize, x: f64) -> Vec<[f32; 2]> {
     let mut all = Vec::new();
     let mut distance = points / 2;
@@ -46,7 +47,8 @@ pub fn first(shape: &Shape) -> Vec<[f32; 4]> {
     (0..radix).flat_map(|k| pairs(k as f64 / (16 * radix) as f64)).collect()
 }
 
-/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R`: `w = e(k / (256 R))`. Else a single entry that is not read.
+/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R`: `w = e(k / (256 R))`. Else a
+/// single entry that is not read.
 pub fn middle(shape: &Shape) -> Vec<[f32; 4]> {
     if !shape.has_middle() {
         return vec![[0.0; 4]];
@@ -74,11 +76,12 @@ pub fn gain_scale(exponent: i32) -> f64 {
 
 /// Weights of taps as the first kernel reads them.
 ///
-/// Of a column and a place `d`, `high(d)` is a word of two f16, the weights of taps `d` (in the low half) and `d + 1`, 0 where there is no such tap; `low(d)` is what is left of them, as
-/// two f16.
+/// Of a column and a place `d`, `high(d)` is a word of two f16, the weights of taps `d` (in the low half) and `d + 1`,
+/// 0 where there is no such tap; `low(d)` is what is left of them, as two f16.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weights {
-    /// `[column][q][e % 2][e / 2]`, `q < m` and `e < 16`: `high(d), high(d + 8), low(d), low(d + 8)` with `d = 16 q + e - 7`.
+    /// `[column][q][e % 2][e / 2]`, `q < m` and `e < 16`: `high(d), high(d + 8), low(d), low(d + 8)` with `d = 16 q +
+    /// e - 7`.
     pub pairs: Vec<[u32; 4]>,
     /// `[column][e % 2][e / 2]`, `e < 16`: `high(d), low(d)` with `d = 16 m + e - 7`.
     pub tails: Vec<[u32; 2]>,

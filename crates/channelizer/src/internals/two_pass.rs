@@ -41,8 +41,9 @@ impl FrameFormat {
     }
 }
 
-/// Where values lie in the output, in elements: channel `c` and spectrum `t` (see [`Job::time`](crate::internals::Job::time)) at
-/// `place + (c - first_channel) channel_stride + (t / period) period_stride + (t % period) time_stride`.
+/// Where values lie in the output, in elements: channel `c` and spectrum `t` (see
+/// [`Job::time`](crate::internals::Job::time)) at `place + (c - first_channel) channel_stride + (t / period)
+/// period_stride + (t % period) time_stride`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// First channel that is put out.
@@ -61,8 +62,8 @@ pub struct Place {
 
 /// Jobs on a device.
 ///
-/// Jobs `2 g` and `2 g + 1` are computed together, and their values written together: best are the polarisations of an antenna, for the same spectra. A last job of an odd number
-/// is alone, and takes the time of two.
+/// Jobs `2 g` and `2 g + 1` are computed together, and their values written together: best are the polarisations of an
+/// antenna, for the same spectra. A last job of an odd number is alone, and takes the time of two.
 #[derive(Debug, Clone, Copy)]
 pub struct JobTable<'a> {
     /// The jobs as [`Job::words`](crate::internals::Job::words) gives them, in pieces of 16 bytes.
@@ -71,11 +72,13 @@ pub struct JobTable<'a> {
     pub count: usize,
 }
 
-/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps.
+/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples
+/// of 8 or 10 bits, critically sampled, with up to 32 taps.
 ///
-/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the
-/// object, so its launches run one after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
-/// launched on is ordered with it.
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
+/// workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the object, so its launches run one after
+/// the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the
+/// stream that it is launched on is ordered with it.
 #[derive(Debug)]
 pub struct TwoPassKernels {
     shape: Shape,
@@ -113,12 +116,14 @@ fn sixteens(taps: usize) -> usize {
 }
 
 impl TwoPassKernels {
-    /// Loads the kernels for packed samples of `bits` bits and sends the tables, and waits for that; the first time on a machine the driver compiles the
-    /// kernels. `gain` is called with input and channel.
+    /// Loads the kernels for packed samples of `bits` bits and sends the tables, and waits for that; the first time on
+    /// a machine the driver compiles the kernels. `gain` is called with input and channel.
     ///
     /// # Errors
-    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for, [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`] with what the driver says.
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
+    /// [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`]
+    /// with what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
@@ -187,8 +192,8 @@ impl TwoPassKernels {
         })
     }
 
-    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is that of the spectrum's number, so
-    /// that values have the same bits wherever jobs begin.
+    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
+    /// that of the spectrum's number, so that values have the same bits wherever jobs begin.
     pub fn spectra_of_job(&self, spectrum: u64) -> usize {
         SPECTRA - (spectrum % BLOCK) as usize
     }
@@ -198,7 +203,8 @@ impl TwoPassKernels {
         self.inputs
     }
 
-    /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no kernel for any samples.
+    /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
+    /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let shape = check(plan, BITS[0], u32::MAX).ok()?;
         let channels = shape.channels() as u64;
@@ -213,14 +219,16 @@ impl TwoPassKernels {
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
-    /// Runs jobs. `samples` are packed samples as words, with at least [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated values are added to
-    /// `saturated`. With a seed, integer formats are dithered.
+    /// Runs jobs. `samples` are packed samples as words, with at least
+    /// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated
+    /// values are added to `saturated`. With a seed, integer formats are dithered.
     ///
     /// A job that does not keep to the buffers ends the launch with an error of the driver.
     ///
     /// # Errors
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if `T` is not the format's
-    /// element, and with what the driver says.
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if
+    /// `T` is not the format's element, and with what the driver says.
     pub fn launch<T: KernelElement>(
         &self,
         stream: &Stream,
@@ -234,8 +242,8 @@ impl TwoPassKernels {
         self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
     }
 
-    /// [`TwoPassKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or those that come next
-    /// ([`Job::flags`](super::Job::flags)).
+    /// [`TwoPassKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or
+    /// those that come next ([`Job::flags`](super::Job::flags)).
     ///
     /// # Errors
     /// As there.

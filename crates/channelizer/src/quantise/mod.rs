@@ -179,11 +179,11 @@ impl QuantiseInput for DeviceVoltages<'_, Complex<f32>> {
 /// the CPU and on a GPU.
 ///
 /// # Errors
-/// [`TypesError::Dimension`](fringes_types::TypesError::Dimension) if the gains have other channels or inputs than the voltages,
-/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the smallest step of [`Quantised::memory`]
-/// exceeds the backend's limit, [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) for voltages on
-/// a device that is not the backend's, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver
-/// says.
+/// [`TypesError::Dimension`](fringes_types::TypesError::Dimension) if the gains have other channels or inputs than the
+/// voltages, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if the smallest step of
+/// [`Quantised::memory`] exceeds the backend's limit,
+/// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) for voltages on a device that is not the
+/// backend's, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 pub fn quantise<Q: QuantisedSample, C: QuantiseInput>(
     backend: &Backend,
     voltages: &C,

@@ -90,8 +90,8 @@ pub struct Work<'a> {
     pub batch: Batch,
 }
 
-/// Flags `[spectrum][input]` of the frames that a batch gives away, and those of the frame that stays open, of which `open` has those of the
-/// spectra filled so far.
+/// Flags `[spectrum][input]` of the frames that a batch gives away, and those of the frame that stays open, of which
+/// `open` has those of the spectra filled so far.
 pub fn flags(batch: &Batch, present: ArrayView2<'_, bool>, open: ArrayView2<'_, bool>) -> (Array2<bool>, Array2<bool>) {
     let (given, spf, inputs) = (batch.frames * batch.spectra_per_frame, batch.spectra_per_frame, present.ncols());
     let (held, made) = (batch.filled.min(given), batch.spectra.min(given.saturating_sub(batch.filled)));

@@ -1,8 +1,8 @@
-//! Buffers and launches of a stream's spectra on a GPU: chunks of samples `[input][time]`, packed as they came, become frames as [`Order`](super::Order) has
-//! them.
+//! Buffers and launches of a stream's spectra on a GPU: chunks of samples `[input][time]`, packed as they came, become
+//! frames as [`Order`](super::Order) has them.
 //!
-//! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is held between chunks grows when it
-//! has to.
+//! Everything is queued on one stream and nothing waits. Memory of frames, tables and chunks comes from a pool; what is
+//! held between chunks grows when it has to.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -241,7 +241,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(sums.into_iter().enumerate().map(of).collect())
     }
 
-    /// Takes what a chunk needs, or what is left of those before. What is held, and the frame that is not complete, stay as they are.
+    /// Takes what a chunk needs, or what is left of those before. What is held, and the frame that is not complete,
+    /// stay as they are.
     pub fn prepare(
         &mut self,
         work: &Work<'_>,
@@ -325,7 +326,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(())
     }
 
-    /// Queues a chunk's spectra and takes the chunk in; without one, the spectra that are left. Gives the frames that are complete.
+    /// Queues a chunk's spectra and takes the chunk in; without one, the spectra that are left. Gives the frames that
+    /// are complete.
     pub fn run(
         &mut self,
         prepared: Prepared<Q>,

@@ -6,8 +6,8 @@
 //! spectra of a chunk                    . . . . . . . . . . . . . .
 //! ```
 //!
-//! Spectra behind the last complete frame go where the first frame of the next chunk will be: nothing is copied as long as chunks complete as many frames as
-//! expected.
+//! Spectra behind the last complete frame go where the first frame of the next chunk will be: nothing is copied as long
+//! as chunks complete as many frames as expected.
 
 use fringes_cpu::f_engine::FrameSample;
 use fringes_gpu::{Buffer, BufferPool, BufferViewMut, Stream};
@@ -106,7 +106,8 @@ impl<Q: FrameSample> Need<Q> {
         let mut ahead = ahead.filter(|_| batch.filled > 0);
         let old_order = ahead.as_ref().map(|ahead| work.settings.order(work.timeline.inputs, ahead.frames));
         let zeros = self.zeros;
-        // Of new buffers, whose counts are zeros or become so; with what there is already, if they have the frame that it is of.
+        // Of new buffers, whose counts are zeros or become so; with what there is already, if they have the frame that
+        // it is of.
         let fill = |queued: &mut Queued<Q>, order: &Order, old: Option<&Ahead<Q>>| -> Result<(), ChannelizerError> {
             let (values, saturated) = queued;
             if zeros {

@@ -25,7 +25,8 @@ const PARALLEL: usize = 1 << 7;
 /// A chunk's jobs, of one launch, before it is known where what is held lies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Jobs {
-    /// Those that read the chunk are complete; of the others, `first_bit` is the sample, counted from the chunk's first one.
+    /// Those that read the chunk are complete; of the others, `first_bit` is the sample, counted from the chunk's
+    /// first one.
     jobs: Vec<Job>,
     /// Samples of the window of a spectrum, and from one to the next.
     window: i64,
@@ -58,8 +59,8 @@ impl Jobs {
         Self { jobs: jobs.concat(), window: plan.window_samples() as i64, stride: plan.stride() as i64 }
     }
 
-    /// The sample after the last one that jobs of each input read of what is held and what is behind it, counted from the chunk's first one; 0 if there are
-    /// none.
+    /// The sample after the last one that jobs of each input read of what is held and what is behind it, counted from
+    /// the chunk's first one; 0 if there are none.
     pub(super) fn read(&self, inputs: usize) -> Vec<i64> {
         let mut read = vec![0; inputs];
         for job in self.jobs.iter().filter(|job| job.flags & HELD != 0) {

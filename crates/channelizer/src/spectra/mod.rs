@@ -1,4 +1,5 @@
-//! The spectra of a stream: which of a chunk go where, and how a GPU makes them. The F-engine's frames, and a channelizer's voltages as frames of their own.
+//! The spectra of a stream: which of a chunk go where, and how a GPU makes them. The F-engine's frames, and a
+//! channelizer's voltages as frames of their own.
 //!
 //! ```text
 //! batch     which spectra of a chunk go into which frame     shared by all backends, as is the crate's timeline

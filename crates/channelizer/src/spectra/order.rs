@@ -55,7 +55,8 @@ impl Order {
         }
     }
 
-    /// Element of the first channel of spectrum 0 of the period that a frame's spectrum of an input is in, and the spectrum's number within the period.
+    /// Element of the first channel of spectrum 0 of the period that a frame's spectrum of an input is in, and the
+    /// spectrum's number within the period.
     pub(super) fn at(&self, frame: usize, spectrum: usize, input: usize) -> (u64, u32) {
         let (first, time) = match self.row {
             None => {
@@ -70,8 +71,8 @@ impl Order {
         (first as u64, time as u32)
     }
 
-    /// The pieces of memory in which the first `filled` spectra of the first frame lie, of rows whole ones: how many elements each has, from piece to piece,
-    /// and how many pieces there are.
+    /// The pieces of memory in which the first `filled` spectra of the first frame lie, of rows whole ones: how many
+    /// elements each has, from piece to piece, and how many pieces there are.
     pub(super) fn head(&self, filled: usize) -> (usize, usize, usize) {
         match self.row {
             None => (filled * self.pols, self.spectra * self.pols, self.antennas * self.channels.1),

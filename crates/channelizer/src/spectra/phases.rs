@@ -23,8 +23,9 @@ pub(super) struct Line {
 impl Line {
     /// The line that begins with a stamp, through as many of `spectra` spectra of one coarse delay as are near to it.
     ///
-    /// The line goes through the first spectrum and the last, and how many whole turns are between them is what the second one says. Others are as near as the
-    /// [bend](DelayModel::bend) of the model says: a sample of delay turns no channel by more than a quarter, of a complex band half a turn.
+    /// The line goes through the first spectrum and the last, and how many whole turns are between them is what the
+    /// second one says. Others are as near as the [bend](DelayModel::bend) of the model says: a sample of delay
+    /// turns no channel by more than a quarter, of a complex band half a turn.
     pub(super) fn of(model: &DelayModel, plan: &Channelizer, stamp: u64, spectra: usize) -> Self {
         let (channels, complex, stride) = (plan.channels(), plan.is_complex(), plan.stride() as u64);
         let at = |spectrum: usize| {

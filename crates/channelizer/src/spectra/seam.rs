@@ -7,9 +7,10 @@
 //! next                              |  held  |         what the next chunk needs, in the other buffer
 //! ```
 //!
-//! So samples that are in device memory are read from there once, and what is copied is as long as what is held, however long the chunk. What is held ends
-//! with a word, so that the head of a chunk begins with one: up to a word's samples more than needed are held. Those before the first that was there are of no
-//! meaning; they come from the pad, which has room for them.
+//! So samples that are in device memory are read from there once, and what is copied is as long as what is held,
+//! however long the chunk. What is held ends with a word, so that the head of a chunk begins with one: up to a word's
+//! samples more than needed are held. Those before the first that was there are of no meaning; they come from the pad,
+//! which has room for them.
 
 use crate::internals::samples::Span;
 
@@ -100,7 +101,8 @@ impl Seam {
         self.first.iter().map(|first| (self.end - first) as u64).sum()
     }
 
-    /// What a chunk that follows makes of it: samples from `keep` on are held. Jobs read the rows up to sample `read`, of each input.
+    /// What a chunk that follows makes of it: samples from `keep` on are held. Jobs read the rows up to sample `read`,
+    /// of each input.
     pub(super) fn step(&self, chunk: ChunkRows, keep: &[i64], read: &[i64]) -> Step {
         let (end, word) = (chunk.end(), samples_of_words(chunk.sample_bits));
         let head: Vec<u64> = read.iter().map(|&read| (read.min(end) - chunk.first).max(0) as u64).collect();

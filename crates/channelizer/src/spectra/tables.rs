@@ -1,7 +1,8 @@
 //! What a chunk's launches read beside samples: jobs and spans, on their way to the device.
 //!
 //! ```text
-//! pinned memory    | span | span | ... | job | job | ...      48 bytes a span, 80 a job, read by the launch that begins a chunk
+//! pinned memory    | span | span | ... | job | job | ...      48 bytes a span, 80 a job; read by the launch
+//!                                                             that begins a chunk
 //! device memory    | job | job | ...                          written by it, read by the spectra's
 //! ```
 

@@ -358,8 +358,8 @@ mod tests {
                 let turns = job.phase.wrapping_add(job.slope.wrapping_mul(channel as u64)) as f64 / 2f64.powi(64);
                 let angle = std::f64::consts::TAU * turns;
                 let turned = bare * Complex::new(angle.cos() as f32, angle.sin() as f32);
-                // Both are within `u ((taps + 1) + 7 log2 M) sqrt(M) ||a||` of the exact ones, 8.5e-4 for 24 samples a step,
-                // 3 taps and samples of magnitude 45: `||a|| <= sqrt(taps) 45`.
+                // Both are within `u ((taps + 1) + 7 log2 M) sqrt(M) ||a||` of the exact ones, 8.5e-4 for 24 samples a
+                // step, 3 taps and samples of magnitude 45: `||a|| <= sqrt(taps) 45`.
                 let error = (turned - expected[(channel, time, input)]).norm();
                 assert!(error < 2.0 * 8.5e-4, "{channel} {time} {input}: {error}");
             }

@@ -1,4 +1,5 @@
-//! Which spectra a stream of chunks makes of which samples: the one place that knows about delays, gaps, stamps and missing samples.
+//! Which spectra a stream of chunks makes of which samples: the one place that knows about delays, gaps, stamps and
+//! missing samples.
 //!
 //! ```text
 //! absolute samples    | held from the last chunks | chunk                    |
@@ -6,8 +7,8 @@
 //! input 1, delay 900  [---- window of spectrum t -----]            starts at t - 900
 //! ```
 //!
-//! [`Timeline::advance`] says what a chunk completes and changes nothing; [`Timeline::commit`] takes it, once that has been computed. Who
-//! computes it holds of each input the samples from [`Advance::keep`] on.
+//! [`Timeline::advance`] says what a chunk completes and changes nothing; [`Timeline::commit`] takes it, once that has
+//! been computed. Who computes it holds of each input the samples from [`Advance::keep`] on.
 
 mod ready;
 mod together;
@@ -385,8 +386,8 @@ impl Timeline {
         ranges.into_iter().map(move |range| fixed.saturating_add((range.end() - least).unsigned_abs()))
     }
 
-    /// A window and a stride, and what is left for a later chunk: samples of an input that a stream holds without delays
-    /// and growth, at most one of them too many.
+    /// A window and a stride, and what is left for a later chunk: samples of an input that a stream holds without
+    /// delays and growth, at most one of them too many.
     pub fn least_history(&self) -> u64 {
         let later = (self.together.part.max(1) as u64 - 1).saturating_mul(self.plan.stride() as u64);
         (self.plan.window_samples() as u64).saturating_add(self.plan.stride() as u64).saturating_add(later)
@@ -447,8 +448,8 @@ impl Timeline {
         }
     }
 
-    /// The position of a stream that begins with sample `origin`: the first multiple of the alignment, not before that after the last
-    /// spectrum, at which no input's window starts before `origin`.
+    /// The position of a stream that begins with sample `origin`: the first multiple of the alignment, not before that
+    /// after the last spectrum, at which no input's window starts before `origin`.
     ///
     /// The delays are asked for at the origin first, and only as far from it as they can matter: polynomials may be
     /// good near the stream alone. Rates of up to half a sample a sample are assumed before the origin.

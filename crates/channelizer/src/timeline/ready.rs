@@ -1,4 +1,5 @@
-//! How many spectra are complete with some samples, and the coarse delays of their windows: sections `[input][section]`, each some consecutive spectra.
+//! How many spectra are complete with some samples, and the coarse delays of their windows: sections
+//! `[input][section]`, each some consecutive spectra.
 
 use fringes_delay_model::Section;
 use rayon::prelude::*;
@@ -12,7 +13,8 @@ const PARALLEL: usize = 16;
 const MOST_AT_ONCE: usize = 1 << 20;
 
 impl Timeline {
-    /// The spectra that `times` more samples complete: how many are made now, the sections of their delays, and the position after them.
+    /// The spectra that `times` more samples complete: how many are made now, the sections of their delays, and the
+    /// position after them.
     pub(super) fn ready(
         &self,
         mut position: Position,

@@ -1,7 +1,7 @@
 //! Which spectra are made together, and which wait for a later chunk.
 
-/// Which spectra are taken together: the first of a frame, then the next, and at last those up to its end. Those that are not complete are
-/// made with a later chunk.
+/// Which spectra are taken together: the first of a frame, then the next, and at last those up to its end. Those that
+/// are not complete are made with a later chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Together {
     /// Spectra of a frame.

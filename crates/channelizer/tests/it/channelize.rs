@@ -98,7 +98,8 @@ fn white_noise_has_its_variance_in_every_channel() {
     for (channel, row) in voltages.data().outer_iter().enumerate() {
         let power = row.iter().map(|value| f64::from(value.norm_sqr())).sum::<f64>() / voltages.times() as f64;
         // Uniform noise in -1..1 has variance 1/3. The mean of n exponential (in channel 0: chi-squared) powers has the
-        // relative deviation sqrt(1/n) (sqrt(2/n)), neighbouring spectra of 8 overlapping taps being nearly independent.
+        // relative deviation sqrt(1/n) (sqrt(2/n)), neighbouring spectra of 8 overlapping taps being nearly
+        // independent.
         let deviation = (if channel == 0 { 2.0 } else { 1.0f64 } / voltages.times() as f64).sqrt();
         assert!((power * 3.0 - 1.0).abs() < 5.0 * deviation, "{channel}: {power}");
     }

@@ -347,10 +347,10 @@ fn delaying_an_early_source_keeps_its_fringe_flat_across_steps_of_the_coarse_del
             }
         }
         for (channel, sum) in sums.iter().enumerate() {
-            // A tone off the channel's middle by up to a channel, 1 / (2 N) cycles a sample, keeps a phase of that times
-            // the fine delay. (Without the phase for the coarse step all channels would step by 1/4 turn; without the
-            // fine delay's the outer ones would be off by up to 1/8.) The delay's drift over the window, 8 steps, and
-            // f32's rounding are far below.
+            // A tone off the channel's middle by up to a channel, 1 / (2 N) cycles a sample, keeps a phase of that
+            // times the fine delay. (Without the phase for the coarse step all channels would step by 1/4
+            // turn; without the fine delay's the outer ones would be off by up to 1/8.) The delay's drift
+            // over the window, 8 steps, and f32's rounding are far below.
             let bound = worst / step as f64 + 8.0 * step as f64 * rate / 2.0 + 1e-5;
             assert!((sum.arg() / TAU).abs() < bound, "{from} {channel}: {} > {bound}", sum.arg() / TAU);
         }

@@ -77,8 +77,8 @@ pub struct Cutting {
     pub slots: usize,
 }
 
-/// Most bytes of a piece that is copied from where it lies in pinned memory: each has a pause on the link, and there is no
-/// copy by the host to wait for.
+/// Most bytes of a piece that is copied from where it lies in pinned memory: each has a pause on the link, and there is
+/// no copy by the host to wait for.
 pub(crate) const PINNED_PIECE_BYTES: u64 = 2 * PIECE_BYTES;
 
 /// Sizes of pieces of so many channels and granules within a limit of memory; `None` if no piece fits it. `whole` asks

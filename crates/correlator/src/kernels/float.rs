@@ -1,7 +1,7 @@
 //! The kernels of 32-bit floats: which there are, their launches, and what they compute.
 //!
-//! Rows are `[channel][time / 16][input][16]` complex f32, sums `[part][channel][baseline]`: f32 pairs that are overwritten, or f64 pairs
-//! that are added to.
+//! Rows are `[channel][time / 16][input][16]` complex f32, sums `[part][channel][baseline]`: f32 pairs that are
+//! overwritten, or f64 pairs that are added to.
 //!
 //! | variant | products | runs on |
 //! |---|---|---|
@@ -10,7 +10,8 @@
 //! | [`Variant::Wgmma`] | three times tf32, `wgmma` | compute capability 9.0 |
 //!
 //! # Precision
-//! For noise of `T` times, in units of `2^-24 sqrt(V_aa V_bb)`, with `B = ceil(T / 1024)` (without the `+ B` for f64 sums):
+//! For noise of `T` times, in units of `2^-24 sqrt(V_aa V_bb)`, with `B = ceil(T / 1024)` (without the `+ B` for f64
+//! sums):
 //!
 //! | variant | standard deviation at most | bias of autocorrelations at most |
 //! |---|---|---|
@@ -184,7 +185,8 @@ impl FloatJob {
         8.0 * (self.channels * variant.computed_pairs(self.inputs)) as f64 * self.times as f64
     }
 
-    /// Standard deviation of sums of noise, relative to `sqrt(V_aa V_bb)`, at most: of f64 sums if `adding`, else of f32 ones.
+    /// Standard deviation of sums of noise, relative to `sqrt(V_aa V_bb)`, at most: of f64 sums if `adding`, else of
+    /// f32 ones.
     pub fn deviation(&self, variant: Variant, adding: bool) -> f64 {
         let flushes = self.times.div_ceil(FLUSH_TIMES).max(1) as f64;
         let times = self.times.min(FLUSH_TIMES) as f64;
@@ -274,9 +276,11 @@ impl FloatKernels {
     /// Correlates rows into sums `[part][channel][baseline]`, overwriting them.
     ///
     /// # Errors
-    /// [`CorrelatorError::TimeRange`] for times that the rows do not have, [`CorrelatorError::DeviceShape`] for sizes that no launch can
-    /// have, [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit,
-    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says (a variant that the target does not have among it).
+    /// [`CorrelatorError::TimeRange`] for times that the rows do not have, [`CorrelatorError::DeviceShape`] for sizes
+    /// that no launch can have, [`DeviceError::Length`](fringes_backend::DeviceError::Length) and
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit,
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says (a variant that the target
+    /// does not have among it).
     pub fn correlate(
         &self,
         stream: &Stream,
@@ -292,7 +296,8 @@ impl FloatKernels {
         launch(self.kernel(variant, false)?, stream, variant, job, arguments)
     }
 
-    /// Multiplies as [`FloatKernels::correlate`] does and writes nothing: what the products alone take. `sums` are not touched.
+    /// Multiplies as [`FloatKernels::correlate`] does and writes nothing: what the products alone take. `sums` are not
+    /// touched.
     ///
     /// # Errors
     /// As [`FloatKernels::correlate`].
@@ -329,8 +334,8 @@ impl FloatKernels {
         launch(self.kernel(variant, true)?, stream, variant, job, arguments)
     }
 
-    /// As [`FloatKernels::accumulate`] with [`Variant::Wgmma`], but sums of the tensor cores are promoted every `interval` rows of time
-    /// instead of every row: to measure the bias of their sums.
+    /// As [`FloatKernels::accumulate`] with [`Variant::Wgmma`], but sums of the tensor cores are promoted every
+    /// `interval` rows of time instead of every row: to measure the bias of their sums.
     ///
     /// # Errors
     /// As [`FloatKernels::correlate`].

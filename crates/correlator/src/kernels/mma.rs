@@ -1,4 +1,5 @@
-//! The kernels of integers and f16 that every device from sm_80 on runs (`mma.sync`): which there are, their launches, which is taken.
+//! The kernels of integers and f16 that every device from sm_80 on runs (`mma.sync`): which there are, their launches,
+//! which is taken.
 //!
 //! Sums are `[part][channel][baseline]`: i32 or f32 pairs that are overwritten, i64 or f64 pairs that are added to.
 //!
@@ -252,12 +253,12 @@ impl MmaKernel {
         }
     }
 
-    /// The launch: the grid is (tiles x parts, y, z) with `y z >= channels`, and no block is without work but where `z` does not divide
-    /// the channels.
+    /// The launch: the grid is (tiles x parts, y, z) with `y z >= channels`, and no block is without work but where `z`
+    /// does not divide the channels.
     ///
     /// # Errors
-    /// [`CorrelatorError::DeviceShape`] of what no grid can have: no or more than 65535 parts, no or more than 2^24 channels, more inputs than the
-    /// kernel takes.
+    /// [`CorrelatorError::DeviceShape`] of what no grid can have: no or more than 65535 parts, no or more than 2^24
+    /// channels, more inputs than the kernel takes.
     pub fn launch(self, channels: usize, inputs: usize, parts: usize) -> Result<LaunchConfig, CorrelatorError> {
         let blocks = self.variant.tiles(inputs).checked_mul(parts).and_then(|blocks| i32::try_from(blocks).ok());
         let fits = (1..=MAX_PARTS).contains(&parts)
@@ -281,8 +282,8 @@ impl MmaKernel {
         }
     }
 
-    /// Parts that the time is divided over so that blocks fill so many SMs, each of at least eight steps (`steps` in all: rows of a channel and
-    /// input, or batches times 256-byte steps of a batch).
+    /// Parts that the time is divided over so that blocks fill so many SMs, each of at least eight steps (`steps` in
+    /// all: rows of a channel and input, or batches times 256-byte steps of a batch).
     pub fn parts(self, multiprocessors: usize, channels: usize, inputs: usize, steps: usize) -> usize {
         let blocks = (self.variant.tiles(inputs) * channels).max(1);
         let places = multiprocessors * self.resident();

@@ -82,13 +82,15 @@ impl Formatted {
 
 /// The pack kernels on one device: voltages in any [layout](crate::layout), format and size into rows. Cheap to clone.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is queued. Rows begin with the
-/// first time of the range that is asked for; times of the last row past its end become zero.
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued. Rows begin with the first time of the range that is asked for; times of the last row past its end become
+/// zero.
 ///
-/// Sizes and addresses that are multiples of 16 bytes move at the memory's rate: for voltages and xGPU's spectra `inputs` times the size of a sample
-/// (and flags at a multiple of as many bytes as 16 bytes have samples), for heaps `spectra * pols` and `first time * pols` times it, for the
-/// Tensor-Core Correlator's runs a first time that is a multiple of `k`, and no flags. Voltages and spectra of other sizes without flags move in the same
-/// pieces, each cut out of two; all others move sample by sample.
+/// Sizes and addresses that are multiples of 16 bytes move at the memory's rate: for voltages and xGPU's spectra
+/// `inputs` times the size of a sample (and flags at a multiple of as many bytes as 16 bytes have samples), for heaps
+/// `spectra * pols` and `first time * pols` times it, for the Tensor-Core Correlator's runs a first time that is a
+/// multiple of `k`, and no flags. Voltages and spectra of other sizes without flags move in the same pieces, each cut
+/// out of two; all others move sample by sample.
 #[derive(Debug, Clone)]
 pub struct PackKernels {
     formats: [Formatted; 4],
@@ -128,9 +130,11 @@ impl PackKernels {
     /// Where `present` (`[time][input]`, of all times) is zero a voltage counts as zero.
     ///
     /// # Errors
-    /// [`CorrelatorError::TimeRange`] if the range lies outside, [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
-    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their size or rows of 16 bytes,
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    /// [`CorrelatorError::TimeRange`] if the range lies outside,
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if a buffer is too short,
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) if samples are not at multiples of their
+    /// size or rows of 16 bytes, [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that
+    /// the kernels cannot count, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn pack<V: VoltageSample>(
         &self,
         stream: &Stream,
@@ -158,7 +162,8 @@ impl PackKernels {
         self.strided(stream, shape, strides, range, voltages, present, rows)
     }
 
-    /// Packs times `range` of xGPU's spectra `[time][channel][antenna][pol]` into rows. `shape.inputs` is antennas times polarisations.
+    /// Packs times `range` of xGPU's spectra `[time][channel][antenna][pol]` into rows. `shape.inputs` is antennas
+    /// times polarisations.
     ///
     /// # Errors
     /// As [`PackKernels::pack`].
@@ -210,12 +215,14 @@ impl PackKernels {
         )
     }
 
-    /// Packs times `range` of heaps `[batch][antenna][channel][spectrum][pol]` into rows; `time = batch * spectra + spectrum`.
+    /// Packs times `range` of heaps `[batch][antenna][channel][spectrum][pol]` into rows; `time = batch * spectra +
+    /// spectrum`.
     ///
     /// Where `present` (`[batch][antenna]`) is zero a heap's samples count as zero.
     ///
     /// # Errors
-    /// As [`PackKernels::pack`], and [`TypesError::Pols`](fringes_types::TypesError::Pols) if there are not 1 or 2 polarisations.
+    /// As [`PackKernels::pack`], and [`TypesError::Pols`](fringes_types::TypesError::Pols) if there are not 1 or 2
+    /// polarisations.
     pub fn pack_heaps<V: VoltageSample>(
         &self,
         stream: &Stream,

@@ -66,7 +66,8 @@ impl Reduction {
 
     /// What the kernel of the order takes: parts, channels, and baselines, antennas or inputs.
     ///
-    /// Triangles of which nothing but the number of sums matters are one channel with that many baselines, so that every block is full.
+    /// Triangles of which nothing but the number of sums matters are one channel with that many baselines, so that
+    /// every block is full.
     fn numbers(&self, flat: bool) -> Result<[u32; 3], CorrelatorError> {
         let triangle = self.inputs.triangle_len();
         let side = match self.order {
@@ -127,7 +128,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A part of a sum that is added up over parts as it is: `i64` (exact, modulo 2^64) or `f64` (in the order of the parts).
+/// A part of a sum that is added up over parts as it is: `i64` (exact, modulo 2^64) or `f64` (in the order of the
+/// parts).
 pub trait DeviceSum: sealed::Sealed + Copy {
     /// Which kernels.
     #[doc(hidden)]
@@ -163,15 +165,18 @@ sums! {
 /// What becomes of sums that are clamped to 32 bits.
 #[derive(Debug)]
 pub struct Clamp<'a> {
-    /// Flags `[baseline]`, packed lower triangle: baselines where it is not zero hold [`MISSING_MARK`](crate::MISSING_MARK) in every channel.
+    /// Flags `[baseline]`, packed lower triangle: baselines where it is not zero hold
+    /// [`MISSING_MARK`](crate::MISSING_MARK) in every channel.
     pub missing: Option<BufferView<'a, u8>>,
-    /// One number, to which the number of visibilities that did not fit is added: one per complex value that comes out, marked ones not counted.
+    /// One number, to which the number of visibilities that did not fit is added: one per complex value that comes
+    /// out, marked ones not counted.
     pub saturated: BufferViewMut<'a, u64>,
 }
 
 /// The reduction kernels on one device: sums of parts, in any order, clamped or as they are. Cheap to clone.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is queued.
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued.
 ///
 /// # Precision
 /// Integers are exact. Floats are added in the order of the parts, each addition rounded to nearest.
@@ -206,12 +211,15 @@ impl ReduceKernels {
         })
     }
 
-    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted; with one part, the same sums in that order.
+    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted; with one part, the same sums in
+    /// that order.
     ///
     /// # Errors
-    /// [`CorrelatorError::NoParts`]; [`TypesError::OrderPols`](fringes_types::TypesError::OrderPols) for antenna pairs of one polarisation;
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) (sums at multiples of their size) for a buffer;
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot count; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    /// [`CorrelatorError::NoParts`]; [`TypesError::OrderPols`](fringes_types::TypesError::OrderPols) for antenna pairs
+    /// of one polarisation; [`DeviceError::Length`](fringes_backend::DeviceError::Length) and
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) (sums at multiples of their size) for a
+    /// buffer; [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for sizes that the kernels cannot
+    /// count; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn reduce<T: DeviceSum>(
         &self,
         stream: &Stream,
@@ -233,8 +241,8 @@ impl ReduceKernels {
         Ok(kernel.launch_safe(stream, &config, args![parts, out, number, channels, side])?)
     }
 
-    /// Writes the sum of the parts in 32 bits: each part of a complex value clamped to `+-(2^31 - 1)`, what did not fit counted, baselines that
-    /// miss data marked if wanted.
+    /// Writes the sum of the parts in 32 bits: each part of a complex value clamped to `+-(2^31 - 1)`, what did not fit
+    /// counted, baselines that miss data marked if wanted.
     ///
     /// # Errors
     /// As [`ReduceKernels::reduce`].
@@ -266,11 +274,12 @@ impl ReduceKernels {
         Ok(kernel.launch_safe(stream, &config, args![parts, out, missing, saturated, number, channels, side])?)
     }
 
-    /// Writes a triangle of `i32` or `f32` sums, `[channel][baseline]`, in the order that is wanted. `reduction.parts` is 1: adding up parts
-    /// of so few bits is for [`ReduceKernels::add_parts`].
+    /// Writes a triangle of `i32` or `f32` sums, `[channel][baseline]`, in the order that is wanted. `reduction.parts`
+    /// is 1: adding up parts of so few bits is for [`ReduceKernels::add_parts`].
     ///
     /// # Errors
-    /// As [`ReduceKernels::reduce`], and [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for more than one part.
+    /// As [`ReduceKernels::reduce`], and [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for more
+    /// than one part.
     pub fn reorder<T: NarrowSum>(
         &self,
         stream: &Stream,
@@ -311,8 +320,8 @@ impl ReduceKernels {
         Ok(stepping.kernel.launch_safe(stream, &config, args![triangle, out, channels, side])?)
     }
 
-    /// Adds parts `[part][channel][baseline]` of `i32` or `f32` sums to `i64` or `f64` sums `[channel][baseline]`, triangles both.
-    /// `reduction.order` does not matter.
+    /// Adds parts `[part][channel][baseline]` of `i32` or `f32` sums to `i64` or `f64` sums `[channel][baseline]`,
+    /// triangles both. `reduction.order` does not matter.
     ///
     /// # Errors
     /// As [`ReduceKernels::reduce`].

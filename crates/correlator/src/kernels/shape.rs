@@ -27,7 +27,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A shape, if the kernels can take it: 1 to 2^24 channels, 1 to 4194240 times (65535 blocks of 64), 1 to 2^15 inputs.
+    /// A shape, if the kernels can take it: 1 to 2^24 channels, 1 to 4194240 times (65535 blocks of 64), 1 to 2^15
+    /// inputs.
     pub fn new(channels: usize, times: usize, inputs: usize) -> Option<Self> {
         let fits = (1..=1 << 24).contains(&channels)
             && (1..=GRID_YZ * ROW_TIMES).contains(&times)

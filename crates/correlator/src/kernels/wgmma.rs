@@ -1,4 +1,5 @@
-//! The kernels of integers and f16 for compute capability 9.0 (TMA and `wgmma`): which there are, their launches, which is taken.
+//! The kernels of integers and f16 for compute capability 9.0 (TMA and `wgmma`): which there are, their launches, which
+//! is taken.
 //!
 //! | tile | inputs | blocks of an SM |
 //! |---|---|---|
@@ -8,8 +9,9 @@
 //!
 //! Blocks are persistent: a launch has as many as run at once, and they share out the jobs (tile, channel, part).
 //!
-//! The copy engine reads rows, and heaps of one or two polarisations, where they lie. It asks for 16-byte multiples: heaps whose spectra do not fill them, and
-//! ranges of times that begin in between, are left to the kernels of [`mma`](super::mma).
+//! The copy engine reads rows, and heaps of one or two polarisations, where they lie. It asks for 16-byte multiples:
+//! heaps whose spectra do not fill them, and ranges of times that begin in between, are left to the kernels of
+//! [`mma`](super::mma).
 
 use fringes_backend::{DeviceError, Expect};
 use fringes_gpu::{
@@ -94,8 +96,8 @@ impl Tile {
         }
     }
 
-    /// How far blocks change places from one round of jobs to the next, so that each gets tiles of all kinds: tuned on an H200, see
-    /// `bench_gpu --only correlate_wgmma`.
+    /// How far blocks change places from one round of jobs to the next, so that each gets tiles of all kinds: tuned on
+    /// an H200, see `bench_gpu --only correlate_wgmma`.
     fn rotation(self, inputs: usize, blocks: usize) -> usize {
         match self.tiles(inputs) {
             1 => 0,
@@ -150,7 +152,8 @@ impl WgmmaKernel {
         self.tile
     }
 
-    /// Name of the entry that overwrites sums, or of the one that `adds` to them. Heaps of one polarisation are read by the kernels of rows.
+    /// Name of the entry that overwrites sums, or of the one that `adds` to them. Heaps of one polarisation are read by
+    /// the kernels of rows.
     pub fn name(self, adds: bool) -> String {
         let tile = match self.tile {
             Tile::Small => "small_",
@@ -169,7 +172,8 @@ impl WgmmaKernel {
     /// Loads the entry that overwrites sums, or the one that `adds` to them.
     ///
     /// # Errors
-    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says; on devices that do not run it, that.
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says; on devices that do not run
+    /// it, that.
     pub fn load(self, device: &Device, adds: bool) -> Result<Kernel, CorrelatorError> {
         Ok(device.load_target(self.ptx(), PtxTarget::Sm90a)?.kernel(&self.name(adds))?)
     }
@@ -355,11 +359,14 @@ impl WgmmaJob {
         .with_swizzle(if inner == 64 { Swizzle::Bytes64 } else { Swizzle::Bytes128 })
     }
 
-    /// Queues the kernel `entry`, which [`WgmmaKernel::load`] gave, on samples whose length is checked, to overwrite or add to `sums`.
+    /// Queues the kernel `entry`, which [`WgmmaKernel::load`] gave, on samples whose length is checked, to overwrite or
+    /// add to `sums`.
     ///
     /// # Errors
-    /// [`CorrelatorError::DeviceShape`] for what [`WgmmaJob::fits`] says no to, for more parts than steps and for sizes that no launch can have;
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) and [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit; [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    /// [`CorrelatorError::DeviceShape`] for what [`WgmmaJob::fits`] says no to, for more parts than steps and for sizes
+    /// that no launch can have; [`DeviceError::Length`](fringes_backend::DeviceError::Length) and
+    /// [`DeviceError::Alignment`](fringes_backend::DeviceError::Alignment) for buffers that do not fit;
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
     pub fn launch<T: fringes_gpu::KernelElement>(
         &self,
         stream: &Stream,
@@ -372,7 +379,8 @@ impl WgmmaJob {
         self.queue(stream, kernel, entry, samples, sums, length)
     }
 
-    /// Multiplies as [`WgmmaJob::launch`] does and writes nothing: what the products alone take. `sums` are not touched.
+    /// Multiplies as [`WgmmaJob::launch`] does and writes nothing: what the products alone take. `sums` are not
+    /// touched.
     ///
     /// # Errors
     /// As [`WgmmaJob::launch`], and [`CorrelatorError::Adds`] for a kernel that adds to its sums.

@@ -1,4 +1,5 @@
-//! Heaps against the reference: any batch ranges, presence and gaps, dump boundaries inside chunks, every format, misuse.
+//! Heaps against the reference: any batch ranges, presence and gaps, dump boundaries inside chunks, every format,
+//! misuse.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
 use fringes_backend::{Backend, DeviceError};

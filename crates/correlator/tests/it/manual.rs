@@ -1,4 +1,5 @@
-//! Statements of the katgpucbf manual, page "Correlation", with its own numbers. What its missing data does is in `heaps.rs` and `integrate.rs`.
+//! Statements of the katgpucbf manual, page "Correlation", with its own numbers. What its missing data does is in
+//! `heaps.rs` and `integrate.rs`.
 #![allow(clippy::unwrap_used)] // a failed check in a helper ends the test
 
 use fringes_backend::Backend;

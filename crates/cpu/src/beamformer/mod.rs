@@ -1,9 +1,9 @@
 //! Beams from voltages `[channel][time][input]`, as `fringes_reference::beamformer`, in f32.
 //!
-//! Tied-array beams are a matrix product for each channel, `[time][input] x [input][beam]`, done by the `gemm` crate a block
-//! of [`BLOCK_TIMES`] times at a time; voltages that are not `Complex<f32>`, or that are partly missing, are converted into
-//! a scratch block first. Incoherent beams are the same product of powers and gains. FFT beams are padded transforms by
-//! `rustfft`.
+//! Tied-array beams are a matrix product for each channel, `[time][input] x [input][beam]`, done by the `gemm` crate a
+//! block of [`BLOCK_TIMES`] times at a time; voltages that are not `Complex<f32>`, or that are partly missing, are
+//! converted into a scratch block first. Incoherent beams are the same product of powers and gains. FFT beams are
+//! padded transforms by `rustfft`.
 //!
 //! Missing voltages count as zero. The result does not depend on the number of units of work in progress at a time.
 

@@ -96,8 +96,8 @@ fn presence_of<'a, T>(
     flags.iter().any(|&present| !present).then_some(flags)
 }
 
-/// Bytes of scratch of one unit of work of [`tied_array`]: a converted block, and the matrix product's own copies of its
-/// factors.
+/// Bytes of scratch of one unit of work of [`tied_array`]: a converted block, and the matrix product's own copies of
+/// its factors.
 pub fn tied_array_scratch_bytes(inputs: usize, beams: usize) -> u64 {
     product_scratch_bytes::<C32>(inputs, beams)
 }
@@ -114,15 +114,15 @@ fn product_scratch_bytes<T>(inputs: usize, beams: usize) -> u64 {
     rows.saturating_mul(inputs as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-/// Writes tied-array beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with weights `[beam][channel][input]`;
-/// `presence` is `[time][input]`.
+/// Writes tied-array beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with weights
+/// `[beam][channel][input]`; `presence` is `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
 ///
 /// # Precision
-/// With `u = 2^-24`, `|y - y_reference| <= 1.5 (2 inputs + 2) u sum_input |w| |x|`: each part is a sum of `2 inputs` products
-/// in an order that the machine decides (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), and there
-/// are two parts.
+/// With `u = 2^-24`, `|y - y_reference| <= 1.5 (2 inputs + 2) u sum_input |w| |x|`: each part is a sum of `2 inputs`
+/// products in an order that the machine decides (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1),
+/// and there are two parts.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -172,14 +172,14 @@ pub fn tied_array<V: VoltageSample>(
     Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
 }
 
-/// Writes incoherent beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with gains `[beam][input]`; `presence` is
-/// `[time][input]`.
+/// Writes incoherent beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with gains
+/// `[beam][input]`; `presence` is `[time][input]`.
 ///
 /// At most `parallel` units of work are in progress at a time.
 ///
 /// # Precision
-/// `|y - y_reference| <= (inputs + 3) u sum_input |g| |x|^2`, `u = 2^-24`: a sum of `inputs` products in any order, of powers
-/// with two roundings each.
+/// `|y - y_reference| <= (inputs + 3) u sum_input |g| |x|^2`, `u = 2^-24`: a sum of `inputs` products in any order, of
+/// powers with two roundings each.
 ///
 /// # Panics
 /// If the shapes do not fit.

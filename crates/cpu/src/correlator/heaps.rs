@@ -1,7 +1,9 @@
-//! Correlation of heaps `[batch][antenna][channel][spectrum][pol]`: copied to `[channel][time][input]` in pieces, and summed.
+//! Correlation of heaps `[batch][antenna][channel][spectrum][pol]`: copied to `[channel][time][input]` in pieces, and
+//! summed.
 //!
-//! A piece is whole batches of at most 8192 spectra together (at least one batch) and as many channels as the memory limit allows, so
-//! that neither threads nor the limit change where float sums are cut. Absent heaps become zeros on the way.
+//! A piece is whole batches of at most 8192 spectra together (at least one batch) and as many channels as the memory
+//! limit allows, so that neither threads nor the limit change where float sums are cut. Absent heaps become zeros on
+//! the way.
 
 use fringes_types::VoltageSample;
 use ndarray::parallel::prelude::*;
@@ -15,9 +17,10 @@ const PIECE_BYTES: u64 = 64 << 20;
 
 /// Adds `sum_t x_a(t) conj(x_b(t))` of heaps to `sums`.
 ///
-/// Shapes: `heaps [batch][antenna][channel][spectrum][pol]`, `presence [batch][antenna]`, `sums [channel][baseline]`, of inputs
-/// `antenna * pols + pol`. Absent heaps count as zero, whatever the array holds. With `memory_limit_bytes`, temporary memory stays below
-/// it (or at the smallest that is possible, see [`heaps_workspace`]); the result is the same.
+/// Shapes: `heaps [batch][antenna][channel][spectrum][pol]`, `presence [batch][antenna]`, `sums [channel][baseline]`,
+/// of inputs `antenna * pols + pol`. Absent heaps count as zero, whatever the array holds. With `memory_limit_bytes`,
+/// temporary memory stays below it (or at the smallest that is possible, see [`heaps_workspace`]); the result is the
+/// same.
 ///
 /// # Precision
 /// As [`accumulate`], each piece of whole batches of at most 8192 spectra together being a call of its own.
@@ -92,8 +95,8 @@ pub fn heaps_workspace<V: VoltageSample>(channels: usize, batches: usize, spectr
     }
 }
 
-/// Adds to `counts [baseline]` (packed lower triangle of inputs `antenna * pols + pol`) the spectra of heaps of `spectra` spectra at which
-/// both inputs are present. `presence` is `[batch][antenna]`.
+/// Adds to `counts [baseline]` (packed lower triangle of inputs `antenna * pols + pol`) the spectra of heaps of
+/// `spectra` spectra at which both inputs are present. `presence` is `[batch][antenna]`.
 ///
 /// # Panics
 /// If `counts` does not have one element for every pair of inputs.

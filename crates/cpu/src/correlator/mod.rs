@@ -9,8 +9,8 @@
 //!
 //! # Layout
 //! Work is split into jobs of one channel and one *segment* of 8192 spectra. A job goes through its segment in
-//! blocks of some hundred spectra: it packs a block so that what one step of the inner loop reads lies together (`pack`),
-//! and multiplies 6 inputs `b` with 8 inputs `a` at a time (a *tile*), keeping the 96 sums in registers:
+//! blocks of some hundred spectra: it packs a block so that what one step of the inner loop reads lies together
+//! (`pack`), and multiplies 6 inputs `b` with 8 inputs `a` at a time (a *tile*), keeping the 96 sums in registers:
 //!
 //! ```text
 //! wide   [panel of 8 inputs a][step][re, im variant][8 inputs]     one vector register per variant
@@ -18,23 +18,23 @@
 //! tiles  [panel][group][6 inputs b][re, im][8 inputs a]            only groups that reach the lower triangle
 //! ```
 //!
-//! The wide side holds each input twice, as `(re, im)` for the real part and as `(im, -re)` for the imaginary part of the
-//! product, so that both are plain dot products of pairs with `(re_b, im_b)`. Integer tiles are i32 for one segment, which
-//! provably cannot overflow, then i64; float tiles are f32 for 64 spectra, then f64.
+//! The wide side holds each input twice, as `(re, im)` for the real part and as `(im, -re)` for the imaginary part of
+//! the product, so that both are plain dot products of pairs with `(re_b, im_b)`. Integer tiles are i32 for one
+//! segment, which provably cannot overflow, then i64; float tiles are f32 for 64 spectra, then f64.
 //!
 //! # Precision
 //! Integers: exact, every value of the format included, and equal on every instruction set.
 //!
 //! Floats: with `u = 2^-24` and `S` segments, each part of `V[a][b]` is within
 //! `(129 u / (1 - 129 u) + (128 + S) 2^-53) sum_t |x_a(t)| |x_b(t)|` of the exact sum, which for any call of below 10^7
-//! spectra is `7.7e-6 sqrt(V_aa V_bb)` or less. Derivation: a part of 64 spectra is a sum of 128 products in one f32, no
-//! product passes through more than 129 roundings, and `|re_a re_b| + |im_a im_b| <= |x_a| |x_b|`; the f64 sums pass through
-//! 128 + S additions. That is the worst case: for independent noise roundings average, and the RMS error is at most
-//! `128 u sqrt(T / 128)` standard deviations of one product. Both hold while no product or sum of a run leaves the normal
-//! range of f32 (parts of 0 or of magnitude `2^-60` to `2^60`).
+//! spectra is `7.7e-6 sqrt(V_aa V_bb)` or less. Derivation: a part of 64 spectra is a sum of 128 products in one f32,
+//! no product passes through more than 129 roundings, and `|re_a re_b| + |im_a im_b| <= |x_a| |x_b|`; the f64 sums pass
+//! through 128 + S additions. That is the worst case: for independent noise roundings average, and the RMS error is at
+//! most `128 u sqrt(T / 128)` standard deviations of one product. Both hold while no product or sum of a run leaves the
+//! normal range of f32 (parts of 0 or of magnitude `2^-60` to `2^60`).
 //!
-//! Results do not depend on the number of threads or on the memory limit; those of floats do on the instruction set (with
-//! FMA or without) and on where calls are cut.
+//! Results do not depend on the number of threads or on the memory limit; those of floats do on the instruction set
+//! (with FMA or without) and on where calls are cut.
 
 mod engine;
 mod float;
@@ -54,9 +54,9 @@ pub use simd::InstructionSet;
 
 /// Adds `sum_t x_a(t) conj(x_b(t))` to `sums`, with the best instruction set of this machine.
 ///
-/// Shapes: `voltages [channel][time][input]`, `presence [time][input]`, `sums [channel][baseline]`. Inputs that are absent
-/// at a time count as zero there, whatever the voltages hold. With `memory_limit_bytes`, temporary memory stays below it
-/// (or at the smallest that is possible, see [`workspace`]); the result is the same.
+/// Shapes: `voltages [channel][time][input]`, `presence [time][input]`, `sums [channel][baseline]`. Inputs that are
+/// absent at a time count as zero there, whatever the voltages hold. With `memory_limit_bytes`, temporary memory stays
+/// below it (or at the smallest that is possible, see [`workspace`]); the result is the same.
 ///
 /// # Precision
 /// See the [module](self).

@@ -301,9 +301,9 @@ fn the_bound_is_nearly_reached_where_small_products_follow_a_large_one() {
 #[test]
 fn float_noise_sums_are_closer_than_the_worst_case() {
     // Roundings of noise are independent: a part of a run's sum after j products has a variance of about j/2 x (2 for
-    // the autocorrelation's bias: excluded here), each rounding a standard error below u times its size, so a run of 128
-    // products is off by less than u sqrt(sum_j j) = 128 u / sqrt 2 in units of a product's standard deviation; T/64 runs
-    // add as a random walk. Seen over many baselines, the RMS stays below that.
+    // the autocorrelation's bias: excluded here), each rounding a standard error below u times its size, so a run of
+    // 128 products is off by less than u sqrt(sum_j j) = 128 u / sqrt 2 in units of a product's standard deviation;
+    // T/64 runs add as a random walk. Seen over many baselines, the RMS stays below that.
     let (times, inputs) = (4096, 24);
     let voltages = gaussian((1, times, inputs), 9);
     let wide = voltages.mapv(|x| Complex::new(f64::from(x.re), f64::from(x.im)));

@@ -3,9 +3,9 @@
 //! For outputs `j`, with `v[j step ..]` the values from `j step` on:
 //! `re_j = sum_i a[i] v[j step + i]`, `im_j = sum_i b[i] v[j step + i]`.
 //!
-//! One algorithm, compiled twice: for the target's base instruction set, and on x86-64 for AVX2 with fused multiply-add,
-//! chosen at run time. A dot product is eight partial sums, `lane[l] = sum_m a[8 m + l] v[j step + 8 m + l]`, added as
-//! `((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7))`, whichever outputs are worked on together.
+//! One algorithm, compiled twice: for the target's base instruction set, and on x86-64 for AVX2 with fused
+//! multiply-add, chosen at run time. A dot product is eight partial sums, `lane[l] = sum_m a[8 m + l] v[j step + 8 m +
+//! l]`, added as `((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7))`, whichever outputs are worked on together.
 
 use num_complex::Complex;
 

@@ -11,8 +11,8 @@
 //! | real | `x0 x1 x2 ..` | `re c0, re c1, ..` | `im c0, im c1, ..` |
 //! | complex | `re x0, im x0, re x1, im x1, ..` | `re c0, -im c0, re c1, -im c1, ..` | `im c0, re c0, im c1, re c1, ..` |
 //!
-//! Each dot product is [`LANES`] partial sums, one for each position modulo [`LANES`], added in a fixed tree. The phases
-//! come from a 128-bit fixed-point product, so no age of the run loses any of them.
+//! Each dot product is [`LANES`] partial sums, one for each position modulo [`LANES`], added in a fixed tree. The
+//! phases come from a 128-bit fixed-point product, so no age of the run loses any of them.
 
 mod kernel;
 
@@ -101,7 +101,8 @@ impl DownConversion {
         self.taps
     }
 
-    /// Bytes of scratch of one unit of work of `outputs` outputs, where samples must be copied to contiguous `f32` values.
+    /// Bytes of scratch of one unit of work of `outputs` outputs, where samples must be copied to contiguous `f32`
+    /// values.
     pub fn scratch_bytes(&self, complex: bool, outputs: usize) -> u64 {
         let steps = (outputs as u64).saturating_sub(1).saturating_mul(self.decimation as u64);
         steps.saturating_add(self.taps as u64).saturating_mul(if complex { 8 } else { 4 })
@@ -185,9 +186,9 @@ pub struct Split {
 ///
 /// # Precision
 /// With `n = ceil(taps / 8)` for real and `ceil(taps / 4)` for complex samples and `u = 2^-24`,
-/// `|y - y_reference| <= (1.5 n + 8) u sum_k |x_k| |h_k|`: `n + 4` roundings on the way through a partial sum and the tree
-/// (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), in each of two parts, and one of the result.
-/// Phases are f64, relative error below `2^-50`.
+/// `|y - y_reference| <= (1.5 n + 8) u sum_k |x_k| |h_k|`: `n + 4` roundings on the way through a partial sum and the
+/// tree (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), in each of two parts, and one of the
+/// result. Phases are f64, relative error below `2^-50`.
 ///
 /// # Panics
 /// If the shapes do not fit, there are too few samples, or the rows of `out` are not contiguous.

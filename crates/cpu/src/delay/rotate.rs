@@ -1,14 +1,16 @@
 //! Fine rotation of voltages that are channelised already, in place:
 //!
 //! ```text
-//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input],   k = first channel + channel
+//! y[channel][time][input] = gain[channel][input] exp(2 pi i (base + k slope)) x[channel][time][input]
+//! k = first channel + channel
 //! ```
 //!
-//! A worker takes some channels of some samples, and follows the rotation of each sample through the channels by multiplication in f64.
+//! A worker takes some channels of some samples, and follows the rotation of each sample through the channels by
+//! multiplication in f64.
 //!
 //! # Precision
-//! Factors are within `4e-14` of the reference's, products and the sum with the dither are taken in f64: integers equal the reference's except within
-//! as much, times the product's size, of a rounding tie.
+//! Factors are within `4e-14` of the reference's, products and the sum with the dither are taken in f64: integers equal
+//! the reference's except within as much, times the product's size, of a rounding tie.
 
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +69,8 @@ pub fn rotate_scratch_bytes() -> u64 {
     (SAMPLES * sample * rayon::current_num_threads()) as u64
 }
 
-/// Multiplies voltages of `channels` channels and quantises them; how many values of each input were beyond the format's limit.
+/// Multiplies voltages of `channels` channels and quantises them; how many values of each input were beyond the
+/// format's limit.
 ///
 /// # Panics
 /// If the number of voltages or the gains' shape does not fit.

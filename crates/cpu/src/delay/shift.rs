@@ -37,7 +37,8 @@ pub fn coarse_shift<T: Zeroable + Copy + Send + Sync>(
     Array2::from_shape_vec((coarse.len(), times), shifted).expect("rows of as many samples")
 }
 
-/// As [`coarse_shift`], of rows `[input][byte]` of `from_times` packed samples of `bits` bits; bits behind the last sample are 0.
+/// As [`coarse_shift`], of rows `[input][byte]` of `from_times` packed samples of `bits` bits; bits behind the last
+/// sample are 0.
 ///
 /// # Panics
 /// If there is not one delay a row, or rows are too short.

@@ -1,4 +1,5 @@
-//! Dither of the quantiser, as `fringes_reference::dither`: Philox4x32-10 once a spectrum, and a mix of 32 bits for each channel.
+//! Dither of the quantiser, as `fringes_reference::dither`: Philox4x32-10 once a spectrum, and a mix of 32 bits for
+//! each channel.
 
 /// What the dithers of a spectrum's channels are made of.
 #[derive(Debug, Clone, Copy)]

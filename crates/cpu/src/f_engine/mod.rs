@@ -1,16 +1,17 @@
 //! The F-engine: spectra of the filter bank, multiplied by gains, dithered, quantised and written to frames
-//! `[frame][antenna][channel][spectrum][pol]`, block by block while they are in the cache; as `fringes_reference::f_engine`.
+//! `[frame][antenna][channel][spectrum][pol]`, block by block while they are in the cache; as
+//! `fringes_reference::f_engine`.
 //!
 //! ```text
 //! rows of a block (pfb)                 quantised rows                     frame, antenna 0
-//! time 0 input 0:  channel 0 1 2 ...    time 0 input 0:  channel 0 1 ..    channel 0: (t0 p0) (t0 p1) (t1 p0) (t1 p1) ...
+//! time 0 input 0:  channel 0 1 2 ...    time 0 input 0:  channel 0 1 ..    channel 0: (t0 p0) (t0 p1) (t1 p0) ...
 //! time 0 input 1:  channel 0 1 2 ...    time 0 input 1:  channel 0 1 ..    channel 1: ...
 //! time 1 input 0:  ...                  ...                                one run of consecutive addresses a channel
 //! ```
 //!
 //! # Precision
-//! The product of gain and voltage, and the sum with the dither, are taken in f64 by the reference's formula: of the same f32 voltages,
-//! integers and counts of saturated values equal the reference's without a margin at rounding ties.
+//! The product of gain and voltage, and the sum with the dither, are taken in f64 by the reference's formula: of the
+//! same f32 voltages, integers and counts of saturated values equal the reference's without a margin at rounding ties.
 
 pub(crate) mod dither;
 mod statistics;
@@ -59,13 +60,14 @@ pub struct FramePart<'a, Q> {
 /// Where a block goes: `[antenna][channel][spectrum][pol]`, and the counts of its inputs.
 type Place<'a, Q> = (ArrayViewMut4<'a, Q>, &'a [AtomicU64]);
 
-/// Bytes that a worker needs beside the filter bank's for each spectrum of an input: its quantised row of `channels` channels.
+/// Bytes that a worker needs beside the filter bank's for each spectrum of an input: its quantised row of `channels`
+/// channels.
 pub fn row_bytes<Q>(channels: usize) -> u64 {
     (row_stride::<Q>(channels) as u64).saturating_mul(size_of::<Q>() as u64)
 }
 
-/// Values from one quantised row to the next: half a cache line more than a multiple of one, so that the rows of a channel do not fall on
-/// the same cache sets.
+/// Values from one quantised row to the next: half a cache line more than a multiple of one, so that the rows of a
+/// channel do not fall on the same cache sets.
 fn row_stride<Q>(channels: usize) -> usize {
     let line = 64 / size_of::<Q>().max(1);
     channels.div_ceil(line).saturating_mul(line).saturating_add(line / 2)

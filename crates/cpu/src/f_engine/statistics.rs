@@ -37,8 +37,8 @@ const BLOCK: usize = 4096;
 /// Statistics of each input.
 ///
 /// # Precision
-/// Counts are exact. Sums of squares are in f64: exact for integer samples as long as they are below 2^53, and otherwise within
-/// `(samples + 1) 2^-53` of the sum. They do not depend on the number of threads.
+/// Counts are exact. Sums of squares are in f64: exact for integer samples as long as they are below 2^53, and
+/// otherwise within `(samples + 1) 2^-53` of the sum. They do not depend on the number of threads.
 pub fn statistics(chunk: &dyn SampleChunk) -> Vec<InputStatistics> {
     let (source, format) = (ChunkSource::new(chunk.view()), chunk.format());
     let width = 1 + usize::from(format.is_complex());

@@ -57,7 +57,8 @@ mod sealed {
     impl Sealed for Complex<f32> {}
 }
 
-/// The formats of frames: `Complex<i8>` (parts of -127 to 127), [`Complex4`] (-7 to 7), `Complex<f16>` and `Complex<f32>`.
+/// The formats of frames: `Complex<i8>` (parts of -127 to 127), [`Complex4`] (-7 to 7), `Complex<f16>` and
+/// `Complex<f32>`.
 ///
 /// Nothing else can implement it.
 pub trait FrameSample: VoltageSample + FrameValue + sealed::Sealed {}
@@ -67,7 +68,8 @@ impl FrameSample for Complex4 {}
 impl FrameSample for Complex<f16> {}
 impl FrameSample for Complex<f32> {}
 
-/// Values `out[k] = gains[k] * voltages[k]`, with the dither of channel `first + k`; gives the number of those that saturate.
+/// Values `out[k] = gains[k] * voltages[k]`, with the dither of channel `first + k`; gives the number of those that
+/// saturate.
 pub(super) fn quantise<Q: FrameValue>(
     voltages: &[Complex<f32>],
     gains: &[Complex<f32>],

@@ -1,6 +1,7 @@
 //! The work of a call: blocks of spectra, taken by workers one after the other, filtered, transformed and written.
 //!
-//! What becomes of a block's spectra is the caller's: [`Pfb::run`] hands over their [`Rows`] while they are in the cache.
+//! What becomes of a block's spectra is the caller's: [`Pfb::run`] hands over their [`Rows`] while they are in the
+//! cache.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -47,8 +48,9 @@ impl Rows<'_> {
 }
 
 impl Pfb {
-    /// Computes spectra block by block: `spectrum(time, input)` says which samples of `source` each takes, and `write` gets the rows of
-    /// each block with its output and the worker's `scratch`. The values do not depend on the blocks, bit for bit.
+    /// Computes spectra block by block: `spectrum(time, input)` says which samples of `source` each takes, and `write`
+    /// gets the rows of each block with its output and the worker's `scratch`. The values do not depend on the
+    /// blocks, bit for bit.
     ///
     /// # Panics
     /// If a block is larger than the split says.
@@ -91,8 +93,8 @@ impl Pfb {
         }
     }
 
-    /// Channelizes into `out[channel][time][input]`: `spectrum(time, input)` says which samples of `source` each spectrum
-    /// takes. The result does not depend on `split`, bit for bit.
+    /// Channelizes into `out[channel][time][input]`: `spectrum(time, input)` says which samples of `source` each
+    /// spectrum takes. The result does not depend on `split`, bit for bit.
     ///
     /// # Panics
     /// If `out` does not have the plan's channels.

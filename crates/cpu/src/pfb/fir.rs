@@ -2,8 +2,8 @@
 //!
 //! Spectrum `s` filtered is `z_s[p] = sum_t w[t step + p] x[start_s + t step + p]`. Write the samples as rows of `step`
 //! from some base on, and spectra whose starts differ from the base by whole rows become
-//! `z_s[p] = sum_t w[t][p] x[row_s + t][p]`: a filter down each column. A *tile* is [`TILE`] columns of all the rows that
-//! a few spectra need:
+//! `z_s[p] = sum_t w[t][p] x[row_s + t][p]`: a filter down each column. A *tile* is [`TILE`] columns of all the rows
+//! that a few spectra need:
 //!
 //! ```text
 //!                    TILE columns, p = first ..
@@ -13,8 +13,8 @@
 //! row last+taps-1    x  x  x  x  ...
 //! ```
 //!
-//! Each output adds its taps in the order 0, 1, ..., whatever the tile or its neighbours, so results do not depend on how
-//! spectra are grouped.
+//! Each output adds its taps in the order 0, 1, ..., whatever the tile or its neighbours, so results do not depend on
+//! how spectra are grouped.
 
 use super::simd::has_avx2_fma;
 use super::source::SampleSource;
@@ -23,7 +23,8 @@ use super::source::SampleSource;
 const LANES: usize = 16;
 /// f32 columns of a tile: long enough that rows are read from memory in runs worth prefetching.
 const TILE: usize = 512;
-/// Groups of lanes in a row of a tile, one more than are used, so that the rows of a column are on different cache sets.
+/// Groups of lanes in a row of a tile, one more than are used, so that the rows of a column are on different cache
+/// sets.
 const LANE_GROUPS: usize = TILE / LANES + 1;
 /// Spectra that the kernel works on together, so that a weight loaded serves several.
 pub(super) const GROUP: usize = 4;

@@ -1,9 +1,10 @@
 //! Polyphase filter bank: FIR, DFT, rotation and transposition, block by block.
 //!
 //! Spectrum `t` of an input is
-//! `X[k] = r_k exp(-2 pi i b_k a / step) sum_p exp(-2 pi i b_k p / step) sum_j w[j step + p] x[start + j step + p]`, with
-//! `b_k` the DFT bin of channel `k`, `a` the spectrum's *shift* (its output sample counter modulo `step`, which refers its
-//! phase to absolute time) and `r_k` its [`Rotation`]. [`SpectrumInput`] holds start, shift and rotation of one spectrum.
+//! `X[k] = r_k exp(-2 pi i b_k a / step) sum_p exp(-2 pi i b_k p / step) sum_j w[j step + p] x[start + j step + p]`,
+//! with `b_k` the DFT bin of channel `k`, `a` the spectrum's *shift* (its output sample counter modulo `step`, which
+//! refers its phase to absolute time) and `r_k` its [`Rotation`]. [`SpectrumInput`] holds start, shift and rotation of
+//! one spectrum.
 //!
 //! Work is cut into blocks of some spectra of some inputs. A block is filtered, transformed row by row and
 //! transposed into the output while it is still in the L2 cache:
@@ -53,15 +54,16 @@ pub use window::{Window, fill_pfb_weights, pfb_weights};
 /// `|| X - X_ref || <= u ((taps + 1) + 7 P log2(M)) sqrt(M) || a ||`
 ///
 /// in the 2-norm over its channels, with an additional `(2 + 2 sqrt 5) u || X_ref ||` if it is rotated. The terms: each
-/// weight is rounded once and each of `taps` additions rounds once (fused or not: `taps + 1` in total to first order); each
-/// of `log2 M` radix-2 stages of an FFT with twiddles rounded to f32 adds `u + 4 sqrt 2 u < 7 u` (Higham, Accuracy and
-/// Stability of Numerical Algorithms, 24.1). `P = 1` for `M` without prime factors above 31. Otherwise the transform is a
-/// convolution by three transforms of up to `4 M`, whose intermediate values have up to 2.4 times the norm of the result:
-/// `P = 10 > 3 x 2.4 (log2(M) + 2) / log2(M)` for `M >= 37`.
+/// weight is rounded once and each of `taps` additions rounds once (fused or not: `taps + 1` in total to first order);
+/// each of `log2 M` radix-2 stages of an FFT with twiddles rounded to f32 adds `u + 4 sqrt 2 u < 7 u` (Higham, Accuracy
+/// and Stability of Numerical Algorithms, 24.1). `P = 1` for `M` without prime factors above 31. Otherwise the
+/// transform is a convolution by three transforms of up to `4 M`, whose intermediate values have up to 2.4 times the
+/// norm of the result: `P = 10 > 3 x 2.4 (log2(M) + 2) / log2(M)` for `M >= 37`.
 ///
-/// That is the worst case. Roundings that are independent, each of variance `u^2 / 3`, add up to an rms error of at most
-/// `u sqrt((taps + 1) / 3 + log2(M)) sqrt(M) || a ||` over many spectra (a radix-2 stage: half of the values multiplied,
-/// `2/3 + 1/3` for the product and its twiddle, all of them added, `1/3`; 5/6 in all, less for higher radices).
+/// That is the worst case. Roundings that are independent, each of variance `u^2 / 3`, add up to an rms error of at
+/// most `u sqrt((taps + 1) / 3 + log2(M)) sqrt(M) || a ||` over many spectra (a radix-2 stage: half of the values
+/// multiplied, `2/3 + 1/3` for the product and its twiddle, all of them added, `1/3`; 5/6 in all, less for higher
+/// radices).
 #[derive(Debug, Clone)]
 pub struct Pfb {
     channels: usize,
@@ -141,8 +143,8 @@ impl Pfb {
         self.complex
     }
 
-    /// Complex values from one row of a block to the next: whole lanes of the FIR kernel, and never a power of two, so that
-    /// the rows of a block do not fall on the same cache sets.
+    /// Complex values from one row of a block to the next: whole lanes of the FIR kernel, and never a power of two, so
+    /// that the rows of a block do not fall on the same cache sets.
     fn row_stride(&self) -> usize {
         self.channels.next_multiple_of(8) + 8
     }

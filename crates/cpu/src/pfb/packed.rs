@@ -7,8 +7,8 @@
 //!                 00000000 00111111 11112222 22222233 33333333 ...
 //! ```
 //!
-//! A sample is within the four bytes from its first one on: they are loaded as a big-endian word, shifted left until the sample's sign is
-//! the word's, and right again.
+//! A sample is within the four bytes from its first one on: they are loaded as a big-endian word, shifted left until
+//! the sample's sign is the word's, and right again.
 
 use ndarray::ArrayView2;
 

@@ -22,8 +22,9 @@ const BLOCK_INPUTS: usize = 8;
 const BLOCK_TIMES: (usize, usize) = (16, 512);
 
 impl Split {
-    /// The split that is fastest within `limit` bytes of workspace: blocks that fit the cache, fewer workers and smaller
-    /// blocks if that is too much. The result may exceed the limit only where [`Split::smallest_bytes`] does.
+    /// The split that is fastest within `limit` bytes of workspace: blocks that fit the cache, fewer workers and
+    /// smaller blocks if that is too much. The result may exceed the limit only where [`Split::smallest_bytes`]
+    /// does.
     pub fn choose(pfb: &Pfb, times: usize, inputs: usize, limit: Option<u64>) -> Self {
         Self::choose_with(pfb, times, inputs, limit, 0)
     }

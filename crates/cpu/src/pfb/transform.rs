@@ -2,8 +2,9 @@
 //!
 //! Complex input of `N` samples gives `N` bins; channel `k`, ascending in frequency, is bin `(k + ceil(N / 2)) mod N`.
 //!
-//! Real input of `2 N` samples gives bins `0 ..= N`, of which the last (Nyquist) is dropped: channel `k` is bin `k`. Even
-//! and odd samples are taken for the real and imaginary parts of `N` complex ones, whose transform `Z` is that of both:
+//! Real input of `2 N` samples gives bins `0 ..= N`, of which the last (Nyquist) is dropped: channel `k` is bin `k`.
+//! Even and odd samples are taken for the real and imaginary parts of `N` complex ones, whose transform `Z` is that of
+//! both:
 //!
 //! ```text
 //! E_k = (Z_k + conj Z_(N-k)) / 2          transform of the even samples

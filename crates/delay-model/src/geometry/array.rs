@@ -38,8 +38,8 @@ impl Positions {
 /// m001     1.121  -171.762  8.471    # as is the rest of a line after a #
 /// ```
 ///
-/// A comment before the antennas that starts with `enu` or `itrf` says what the numbers are. Latitude and longitude are in
-/// degrees, the height in metres; fields are separated by spaces, tabs or commas.
+/// A comment before the antennas that starts with `enu` or `itrf` says what the numbers are. Latitude and longitude are
+/// in degrees, the height in metres; fields are separated by spaces, tabs or commas.
 ///
 /// | header | x y z |
 /// |---|---|
@@ -57,8 +57,8 @@ pub struct AntennaArray {
 impl AntennaArray {
     /// An array of at least one antenna.
     ///
-    /// `site` is the origin of ENU positions. Without it they have directions relative to each other but no place on the
-    /// Earth. For ITRF positions without a site, the mean position is used.
+    /// `site` is the origin of ENU positions. Without it they have directions relative to each other but no place on
+    /// the Earth. For ITRF positions without a site, the mean position is used.
     ///
     /// # Errors
     /// [`DelayModelError::NoAntennas`]; [`DelayModelError::Length`] if there are not as many names as positions;
@@ -165,8 +165,8 @@ impl AntennaArray {
         }
     }
 
-    /// Positions minus the site's in ITRF axes. Local positions are only rotated, so that they lose no digits to the size
-    /// of the Earth.
+    /// Positions minus the site's in ITRF axes. Local positions are only rotated, so that they lose no digits to the
+    /// size of the Earth.
     pub(crate) fn offsets(&self) -> Result<Vec<[f64; 3]>, DelayModelError> {
         let site = self.require_site()?;
         match &self.positions {

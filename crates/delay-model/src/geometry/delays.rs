@@ -30,8 +30,8 @@ pub struct Geometry {
 pub struct GeometricDelays {
     /// `r_a . s / c + offset_seconds`, never negative, by antenna.
     pub seconds: Vec<f64>,
-    /// What was added to every antenna's delay: the light time from the site to the farthest antenna. It does not change
-    /// with time or direction, and cancels in every product of two antennas.
+    /// What was added to every antenna's delay: the light time from the site to the farthest antenna. It does not
+    /// change with time or direction, and cancels in every product of two antennas.
     pub offset_seconds: f64,
 }
 
@@ -106,8 +106,9 @@ impl Geometry {
         Ok(GeometricDelays { seconds: self.positions.iter().map(delay).collect(), offset_seconds: self.offset_seconds })
     }
 
-    /// Rates of the geometric delays in seconds per second: `dd_a/dt = r_a . ds/dt / c`, where the source moves with the
-    /// Earth's rotation. (The changes of aberration, precession and nutation, at most `1.5e-10` rad/s, are left out.)
+    /// Rates of the geometric delays in seconds per second: `dd_a/dt = r_a . ds/dt / c`, where the source moves with
+    /// the Earth's rotation. (The changes of aberration, precession and nutation, at most `1.5e-10` rad/s, are left
+    /// out.)
     ///
     /// # Errors
     /// As [`Pointing::direction`].
@@ -126,8 +127,8 @@ impl Geometry {
     /// 100 km.
     ///
     /// # Precision
-    /// During `d` the source moves with the Earth's rotation alone; the change of its aberration meanwhile, left out, is worth
-    /// `1.5e-10 d |r| / c`: 1e-22 s for an array of a kilometre, 1e-17 s for one of 100 km.
+    /// During `d` the source moves with the Earth's rotation alone; the change of its aberration meanwhile, left out,
+    /// is worth `1.5e-10 d |r| / c`: 1e-22 s for an array of a kilometre, 1e-17 s for one of 100 km.
     ///
     /// # Errors
     /// As [`Pointing::direction`].
@@ -169,8 +170,8 @@ impl Geometry {
         Ok(self.positions.iter().map(stop).collect())
     }
 
-    /// `[u, v, w]` of every antenna in metres: `u` toward the east of the sky, `v` toward the north, `w` toward the source
-    /// (see [`Direction::uvw_axes`]). The offset of the delays is not in them.
+    /// `[u, v, w]` of every antenna in metres: `u` toward the east of the sky, `v` toward the north, `w` toward the
+    /// source (see [`Direction::uvw_axes`]). The offset of the delays is not in them.
     ///
     /// Before fringe stopping, a source at the phase centre gives `V_ab` the phase `+2 pi f (w_a - w_b) / c`.
     ///

@@ -22,8 +22,8 @@ pub(crate) const MJD_ZERO: f64 = 2_400_000.5;
 
 /// An instant in UTC: a modified Julian day and the seconds since its midnight.
 ///
-/// Days have 86400 s, those that end with a leap second 86401 s. Keeping day and seconds apart keeps an instant to 1e-11 s.
-/// It is shown as ISO 8601 with microseconds, e.g. `2016-12-31T23:59:60.500000Z`, and read from such text.
+/// Days have 86400 s, those that end with a leap second 86401 s. Keeping day and seconds apart keeps an instant to
+/// 1e-11 s. It is shown as ISO 8601 with microseconds, e.g. `2016-12-31T23:59:60.500000Z`, and read from such text.
 ///
 /// The fields are free: a file may hold any day. [`Epoch::check`] says whether the Earth's place is known on it, and
 /// what needs that checks it.

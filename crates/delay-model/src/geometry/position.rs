@@ -89,8 +89,8 @@ impl Site {
     /// Going back with [`Site::itrf`] gives the position to 1e-8 m on and near the ground.
     ///
     /// # Errors
-    /// [`DelayModelError::NotFinite`]; [`DelayModelError::OutOfRange`] for a position less than 1 km from the centre of the Earth,
-    /// where latitude and height have no meaning, or further than ten Earth radii.
+    /// [`DelayModelError::NotFinite`]; [`DelayModelError::OutOfRange`] for a position less than 1 km from the centre of
+    /// the Earth, where latitude and height have no meaning, or further than ten Earth radii.
     pub fn from_itrf(position: Itrf) -> Result<Self, DelayModelError> {
         position.check(0)?;
         let distance = dot(position.vector(), position.vector()).sqrt();
@@ -106,8 +106,8 @@ impl Site {
         Ok(Self { latitude_rad, longitude_rad, height_m })
     }
 
-    /// Checks that the latitude is within 90 degrees, the longitude within 360 degrees and the height between the centre
-    /// of the Earth and ten Earth radii.
+    /// Checks that the latitude is within 90 degrees, the longitude within 360 degrees and the height between the
+    /// centre of the Earth and ten Earth radii.
     ///
     /// # Errors
     /// [`DelayModelError::OutOfRange`], also for values that are not finite.

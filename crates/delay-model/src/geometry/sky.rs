@@ -28,8 +28,8 @@ const NORTH_STEP_RAD: f64 = 1e-5;
 
 /// What astronomy cannot predict about the Earth's rotation; published by the IERS.
 ///
-/// Left at zero, directions are off by up to 13.5 arcseconds (UT1 - UTC stays below 0.9 s) along the Earth's rotation and
-/// 0.6 arcseconds by polar motion.
+/// Left at zero, directions are off by up to 13.5 arcseconds (UT1 - UTC stays below 0.9 s) along the Earth's rotation
+/// and 0.6 arcseconds by polar motion.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct EarthOrientation {
     /// UT1 - UTC in seconds.
@@ -51,9 +51,9 @@ impl EarthOrientation {
 /// A source seen from a site, as a function of the SI seconds since an epoch.
 ///
 /// # Precision
-/// With the published [`EarthOrientation`], directions are good to about 1 milliarcsecond (5e-9 rad): the IERS's celestial
-/// pole offsets (0.3 mas) and deflection by planets are left out, as are refraction, proper motion and parallax. Against an
-/// independent program with the same models the directions agree to 1e-10 rad.
+/// With the published [`EarthOrientation`], directions are good to about 1 milliarcsecond (5e-9 rad): the IERS's
+/// celestial pole offsets (0.3 mas) and deflection by planets are left out, as are refraction, proper motion and
+/// parallax. Against an independent program with the same models the directions agree to 1e-10 rad.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pointing {
     site: Site,
@@ -143,8 +143,8 @@ impl Pointing {
         if matches!(self.source, Source::AzEl { .. }) { 0.0 } else { EARTH_ROTATION_RAD_PER_S }
     }
 
-    /// Two-part Julian dates of TT and UT1, `seconds` SI seconds after the epoch. Leap seconds do not disturb them, because
-    /// they are counted from the epoch. The seconds stay in a part of their own.
+    /// Two-part Julian dates of TT and UT1, `seconds` SI seconds after the epoch. Leap seconds do not disturb them,
+    /// because they are counted from the epoch. The seconds stay in a part of their own.
     fn dates(&self, seconds: f64) -> ([f64; 2], [f64; 2]) {
         let day = MJD_ZERO + self.epoch.mjd_day as f64;
         let since_midnight = self.epoch.seconds + seconds;
@@ -166,7 +166,8 @@ impl Pointing {
     /// The direction of the source, `seconds` SI seconds after the epoch.
     ///
     /// # Errors
-    /// [`DelayModelError::NotFinite`] for the seconds; [`DelayModelError::OutOfRange`] if they lead out of the years 1900 to 2100.
+    /// [`DelayModelError::NotFinite`] for the seconds; [`DelayModelError::OutOfRange`] if they lead out of the years
+    /// 1900 to 2100.
     pub fn direction(&self, seconds: f64) -> Result<Direction, DelayModelError> {
         check_finite("seconds since the epoch", seconds, 0)?;
         let (toward, north) = match self.source {

@@ -38,22 +38,22 @@ pub struct DelayTrack {
 }
 
 impl Geometry {
-    /// Fits delay polynomials to [`Geometry::output_delays`] over consecutive intervals of `interval_samples`, starting at
-    /// `samples.start` and covering `samples`. Each polynomial interpolates the delay at the Chebyshev nodes of its
-    /// interval.
+    /// Fits delay polynomials to [`Geometry::output_delays`] over consecutive intervals of `interval_samples`, starting
+    /// at `samples.start` and covering `samples`. Each polynomial interpolates the delay at the Chebyshev nodes of
+    /// its interval.
     ///
     /// # Precision
-    /// With `h` the interval in seconds, `n` the degree, `w` the Earth's rotation rate and `A` the largest `|r| / c` in the
-    /// plane of the equator, the polynomials are within
+    /// With `h` the interval in seconds, `n` the degree, `w` the Earth's rotation rate and `A` the largest `|r| / c` in
+    /// the plane of the equator, the polynomials are within
     ///
     /// ```text
     /// 1.01 A w^(n+1) 2 (h/4)^(n+1) / (n+1)!  +  2^-53 (2048 A + 64 D + 12 w A T)     seconds
     /// ```
     ///
     /// of the delays ([`DelayTrack::error_bound_seconds`]): the interpolation error, with 1% for aberration and for
-    /// the output time, and rounding, with `D` the largest delay and `T` the largest time since the epoch plus a day. (The
-    /// first rounding term is that of the Earth's rotation angle: 100 turns beyond the whole days since 2000, three times for
-    /// the interpolation.)
+    /// the output time, and rounding, with `D` the largest delay and `T` the largest time since the epoch plus a day.
+    /// (The first rounding term is that of the Earth's rotation angle: 100 turns beyond the whole days since 2000,
+    /// three times for the interpolation.)
     ///
     /// | `A c` | interval | degree | bound |
     /// |---|---|---|---|
@@ -187,7 +187,8 @@ fn chebyshev_nodes(degree: usize) -> Vec<f64> {
     (0..=degree).map(|i| 0.5 - 0.5 * (std::f64::consts::PI * (i as f64 + 0.5) / count).cos()).collect()
 }
 
-/// Monomial coefficients of the polynomial through `(nodes[i], values[i])`: Newton's divided differences, then expanded.
+/// Monomial coefficients of the polynomial through `(nodes[i], values[i])`: Newton's divided differences, then
+/// expanded.
 fn interpolate(nodes: &[f64], mut values: Vec<f64>) -> Vec<f64> {
     let count = nodes.len();
     for order in 1..count {

@@ -80,8 +80,9 @@ fn uvw_agree_with_pyuvdata_to_the_error_of_its_position_angle() {
         let epoch = Epoch { mjd_day: day as i64, seconds };
         let geometry = Geometry::new(&array, Source::RaDec { ra_rad, dec_rad }, epoch).unwrap();
         let found = geometry.uvw(0.0).unwrap()[0];
-        // w has no position angle in it. pyuvdata finds the angle of north at the lower end of a step of 1e-7 rad instead of
-        // its middle, up to 1e-7 tan(dec) off, with roundings of right ascension (1e-15) over the step.
+        // w has no position angle in it. pyuvdata finds the angle of north at the lower end of a step of 1e-7 rad
+        // instead of its middle, up to 1e-7 tan(dec) off, with roundings of right ascension (1e-15) over the
+        // step.
         let rotation = 1e-7 * dec_rad.tan().abs() + 3e-8;
         for (index, tolerance) in [rotation, rotation, 1e-10].into_iter().enumerate() {
             let (found, expected) = (found[index], row[7 + index]);
@@ -105,8 +106,8 @@ fn the_printed_example_of_the_sofa_manual_comes_out() {
     let pointing = Pointing::new(site, source, epoch).unwrap().with_orientation(orientation).unwrap();
     let direction = pointing.direction(0.0).unwrap();
 
-    // The manual's right ascension counts from the CIO: the local Earth rotation angle minus the hour angle. The local angle
-    // is where the meridian of the site, tilted by polar motion, meets the equator of the celestial pole.
+    // The manual's right ascension counts from the CIO: the local Earth rotation angle minus the hour angle. The local
+    // angle is where the meridian of the site, tilted by polar motion, meets the equator of the celestial pole.
     let ut1_days = (epoch.mjd_day as f64 - 51_544.5) + (epoch.seconds + orientation.dut1_seconds) / 86_400.0;
     let rotation = std::f64::consts::TAU * (0.779_057_273_264 + 1.002_737_811_911_354_6 * ut1_days).rem_euclid(1.0);
     let tio = -47e-6 * ARCSEC * ut1_days / 36_525.0; // s'
@@ -118,8 +119,8 @@ fn the_printed_example_of_the_sofa_manual_comes_out() {
     let right_ascension = y.atan2(x) - direction.hour_angle_rad();
     let printed_ra = (14.0 + 34.0 / 60.0 + 20.257_028_7 / 3600.0_f64) * 15.0;
     let printed_dec = -(12.0 + 34.0 / 60.0 + 36.141_207 / 3600.0_f64);
-    // The manual applies diurnal aberration (1.5e-6) to a direction that has annual aberration (1e-4); here both velocities
-    // are added first. The two ways differ by up to their product, the printed digits by 1e-11.
+    // The manual applies diurnal aberration (1.5e-6) to a direction that has annual aberration (1e-4); here both
+    // velocities are added first. The two ways differ by up to their product, the printed digits by 1e-11.
     let tolerance = 1e-4 * 1.55e-6;
     assert!(apart(right_ascension, printed_ra.to_radians()) < tolerance);
     assert!(apart(direction.declination_rad(), printed_dec.to_radians()) < tolerance);

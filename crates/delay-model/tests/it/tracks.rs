@@ -1,5 +1,5 @@
-//! From antennas and a source to a wavefront that is aligned: delay tracks against the geometry they were fitted to, and a
-//! simulated source whose tones every antenna must show in the same phase.
+//! From antennas and a source to a wavefront that is aligned: delay tracks against the geometry they were fitted to,
+//! and a simulated source whose tones every antenna must show in the same phase.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -168,8 +168,8 @@ fn output_delays_are_those_of_the_sample_that_came_in_earlier() {
     let mut difference = 0.0_f64;
     for (antenna, &delay) in output.iter().enumerate() {
         let earlier = geometry.geometric_delays(at - delay).unwrap().seconds[antenna];
-        // at - delay is rounded to 1e-12 s, on which the delay depends with 2.4e-8; the rest is the bound of the documentation
-        // with d of up to 1 ms and |r| / c of up to 0.5 ms.
+        // at - delay is rounded to 1e-12 s, on which the delay depends with 2.4e-8; the rest is the bound of the
+        // documentation with d of up to 1 ms and |r| / c of up to 0.5 ms.
         assert!((earlier - delay).abs() < 1e-19 + 1.5e-10 * 1e-3 * 0.5e-3, "{earlier:e} {delay:e}");
         difference = difference.max((geometry.geometric_delays(at).unwrap().seconds[antenna] - delay).abs());
     }
@@ -214,8 +214,8 @@ fn tracks_that_cannot_be_made_are_errors() {
     assert_eq!(AntennaArray::from_itrf(vec![]), Err(DelayModelError::NoAntennas));
 }
 
-/// Phase in turns, without whole turns that all antennas share, of a tone at the centre of channel `k` in the sample that
-/// an antenna takes at `sample`: a plane wave from the direction of the source, mixed to baseband.
+/// Phase in turns, without whole turns that all antennas share, of a tone at the centre of channel `k` in the sample
+/// that an antenna takes at `sample`: a plane wave from the direction of the source, mixed to baseband.
 fn received_turns(
     geometry: &Geometry,
     clock: SampleClock,
@@ -265,8 +265,8 @@ fn delaying_by_the_model_aligns_the_wavefront_of_a_simulated_source() {
                             + value.channel_phase_turns(channel as usize, channels as usize, complex)
                     })
                     .collect();
-                // The sample is one of a whole number: half a sample of 5 ns at a fringe rate of 0.34 Hz (1.7e-9 turns),
-                // and 4700 turns of delay in f64 (1e-12), at phase rates of 64 bits.
+                // The sample is one of a whole number: half a sample of 5 ns at a fringe rate of 0.34 Hz (1.7e-9
+                // turns), and 4700 turns of delay in f64 (1e-12), at phase rates of 64 bits.
                 for (antenna, phase) in phases.iter().enumerate() {
                     let error = apart(*phase, phases[0]);
                     assert!(error < 4e-9, "{source} {complex} channel {channel} antenna {antenna}: {error:e} turns");

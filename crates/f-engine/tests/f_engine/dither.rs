@@ -37,7 +37,8 @@ fn the_mean_of_dithered_values_is_the_value_and_the_variance_that_of_the_two_int
         for level in [0.25f32, 0.5, 10.1, -3.7, 100.0] {
             let f = f64::from(level) - f64::from(level).floor();
             let (mean, variance) = moments(&constant(&backend, level, Some(7), spectra), spectra);
-            // Between two integers the variance is f (1 - f); five standard deviations of a mean of 40000, and of a variance.
+            // Between two integers the variance is f (1 - f); five standard deviations of a mean of 40000, and of a
+            // variance.
             let expected = f * (1.0 - f);
             assert!((mean - f64::from(level)).abs() < 5.0 * (expected / 40_000.0).sqrt() + 1e-4, "{level}: {mean}");
             assert!(

@@ -108,7 +108,8 @@ fn a_delay_that_shrinks_in_a_gap_does_not_bring_a_closed_frame_back() {
     for backend in backends() {
         let mut engine = case.engine::<Complex<f32>>(&backend);
         assert_eq!(stamps(&engine.push(&*case.chunk(&samples, 0, 1300)).unwrap().frames), [(0, 1)]);
-        // 900 samples early, the frame at 512 has its samples behind the gap; but three of its spectra have been made already.
+        // 900 samples early, the frame at 512 has its samples behind the gap; but three of its spectra have been made
+        // already.
         for delay in engine.delays_mut() {
             *delay = DelayModel::constant(-900.0, 0.0).unwrap();
         }
@@ -138,7 +139,8 @@ fn flush_in_the_middle_goes_on_with_the_next_frame() {
 
 #[test]
 fn the_first_frame_is_the_first_whose_samples_every_input_has() {
-    // Input 1 is delayed by 700 samples: its window of the frame at 1024 starts at 324, that at 512 before the first sample.
+    // Input 1 is delayed by 700 samples: its window of the frame at 1024 starts at 324, that at 512 before the first
+    // sample.
     let case = Case {
         first: 100,
         length: 4000,

@@ -1,4 +1,5 @@
-//! What an F-engine does to signals that are known in closed form: response, spurious-free range, delays, phases, noise.
+//! What an F-engine does to signals that are known in closed form: response, spurious-free range, delays, phases,
+//! noise.
 //!
 //! On a GPU 10-bit samples of 256 channels and more go through the fast kernels, all others through the general ones.
 //! `cargo test -p fringes-f-engine --test f_engine -- --include-ignored physics` asks for a GPU.
@@ -102,8 +103,8 @@ fn a_tone_at_every_offset_gives_the_response_of_the_weights_transform() {
             assert!(bound < 1e-4 * middle);
         }
     }
-    // What the response is, by full width: -3 dB at 0.946 channels, -6 dB at 1.000; the first null is at 1.2, the lobe behind it at -44 dB, and
-    // at 1.30, on its way to the second null, the response is -52 dB.
+    // What the response is, by full width: -3 dB at 0.946 channels, -6 dB at 1.000; the first null is at 1.2, the lobe
+    // behind it at -44 dB, and at 1.30, on its way to the second null, the response is -52 dB.
     let response =
         |full_width: f64| decibel(transform_of_weights(plan.weights(), full_width / 2.0 * width).norm() / middle);
     for (full_width, expected) in [(0.9458, -3.0), (1.0, -6.02), (1.25, -44.0), (1.3, -51.9), (1.304, -53.5)] {
@@ -119,7 +120,8 @@ fn a_digitised_tone_has_that_response_but_for_its_rounding() {
     let width = 1.0 / (2 * channels) as f64;
     let amplitude = 500.0;
     let middle = transform_of_weights(plan.weights(), 0.0).norm();
-    // Rounding errors are even over one level, with a variance of 1/12: half of their sum's is in either part. Six deviations of a part, in both.
+    // Rounding errors are even over one level, with a variance of 1/12: half of their sum's is in either part. Six
+    // deviations of a part, in both.
     let squares: f64 = plan.weights().iter().map(|w| w * w).sum();
     for backend in strict_backends() {
         let bound = 6.0 * (squares / 12.0 / 2.0).sqrt() * 2f64.sqrt() + amplitude * bound(&backend, &plan);
@@ -144,8 +146,8 @@ fn a_digitised_tone_has_that_response_but_for_its_rounding() {
     }
 }
 
-/// Powers of the channels of a tone in the middle of the band's upper half, a third of a channel beside a channel's middle, of the
-/// strongest to that of the strongest two or more channels away, in decibel.
+/// Powers of the channels of a tone in the middle of the band's upper half, a third of a channel beside a channel's
+/// middle, of the strongest to that of the strongest two or more channels away, in decibel.
 fn spurious_free<Q: FrameSample>(backend: &Backend, chunk: &dyn SampleChunk, plan: &Channelizer, gain: f32) -> f64 {
     let frames =
         frames_of::<Q>(backend, chunk, plan, |builder| builder.dither(11).gains(Gains::uniform(gain).unwrap()));

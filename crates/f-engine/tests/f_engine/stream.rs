@@ -218,7 +218,8 @@ fn without_gains_float_frames_are_the_channelizer_streams_voltages() {
         if backend.device().is_none() {
             assert_eq!(found.data(), expected);
         } else {
-            // Of channels of the samples' variance none is larger than this: weights of sum of squares 1 and 512 samples.
+            // Of channels of the samples' variance none is larger than this: weights of sum of squares 1 and 512
+            // samples.
             let largest = case.half() * 512f64.sqrt();
             let bound = U * (more_units(&backend, case.taps) + 2.0 * (5.0 + 7.0 * 7.0)) * largest;
             assert!(found.data().iter().zip(&expected).all(|(a, b)| f64::from((a - b).norm()) <= bound));

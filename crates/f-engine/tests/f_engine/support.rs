@@ -29,8 +29,9 @@ pub(crate) fn strict_backends() -> Vec<Backend> {
     [Backend::cpu()].into_iter().chain(gpu).collect()
 }
 
-/// The same frames: every bit, but on a GPU with delays. There phases of neighbouring spectra are on lines, which depend on where chunks are cut, within
-/// 2^-28 turns each: floats then agree to 4 pi 2^-28 of the largest value, with the rounding of f32 or f16 on top, and integers but for ties.
+/// The same frames: every bit, but on a GPU with delays. There phases of neighbouring spectra are on lines, which
+/// depend on where chunks are cut, within 2^-28 turns each: floats then agree to 4 pi 2^-28 of the largest value, with
+/// the rounding of f32 or f16 on top, and integers but for ties.
 pub(crate) fn check_same<Q: FrameSample>(
     backend: &Backend,
     case: &Case,
@@ -64,8 +65,9 @@ pub(crate) fn check_same<Q: FrameSample>(
     }
 }
 
-/// Units of 2^-24 that a GPU's spectra may be off by beyond a CPU's, relative to the largest samples and gains: samples come to the filter as 1.5 + x with
-/// |x| <= 0.5, which is up to four times as large, the step to a real transform has 6, the factor of a channel 5 and its own error of 2^-19.8.
+/// Units of 2^-24 that a GPU's spectra may be off by beyond a CPU's, relative to the largest samples and gains: samples
+/// come to the filter as 1.5 + x with `|x| <= 0.5`, which is up to four times as large, the step to a real transform
+/// has 6, the factor of a channel 5 and its own error of 2^-19.8.
 pub(crate) fn more_units(backend: &Backend, taps: usize) -> f64 {
     if backend.device().is_none() { 0.0 } else { 3.0 * (taps as f64 + 1.0) + 6.0 + 5.0 + 2f64.powf(4.2) }
 }
@@ -146,7 +148,8 @@ impl Case {
         f64::from(1u32 << (self.bits - 1))
     }
 
-    /// Gains around those that make the standard deviation of a channel's values `sigma`: samples have a third of the range.
+    /// Gains around those that make the standard deviation of a channel's values `sigma`: samples have a third of the
+    /// range.
     pub(crate) fn gains(&self) -> Array2<Complex<f32>> {
         // The power of a channel is the samples' variance; a part has half of it.
         let samples = self.half() / 3.0 * if self.complex { 2f64.sqrt() } else { 1.0 };
@@ -223,7 +226,8 @@ impl Case {
         f_engine(backend, &*self.chunk(&samples, 0, self.length), self.builder()).unwrap()
     }
 
-    /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the statistics.
+    /// All frames of chunks of the given lengths, repeated, and of a flush, as one piece; and the sums of the
+    /// statistics.
     pub(crate) fn streamed<Q: FrameSample>(
         &self,
         backend: &Backend,

@@ -122,7 +122,8 @@ fn a_tone_comes_out_at_its_frequency_and_padding_interpolates() {
             let spectra = plan::<_, Spectra>(size).with_sign(sign).transform(&Backend::cpu(), samples.view()).unwrap();
             let (inputs, outputs) = (size.inputs() as f64, size.outputs() as f64);
             for q in 0..size.outputs() {
-                // The sum of a geometric series: inputs at the tone, zero a whole turn of the input away, sin ratios between.
+                // The sum of a geometric series: inputs at the tone, zero a whole turn of the input away, sin ratios
+                // between.
                 let half_turn = TAU * (q as f64 - bin as f64) / outputs / 2.0;
                 let magnitude = if q == bin { inputs } else { ((inputs * half_turn).sin() / half_turn.sin()).abs() };
                 // Each sample is rounded to f16 by at most 2^-12 in each part.

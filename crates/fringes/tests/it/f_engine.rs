@@ -34,8 +34,8 @@ fn noise(length: usize, seed: u64) -> Vec<f32> {
     (0..length).map(|_| (0..12).map(|_| random.random::<f32>()).sum::<f32>() - 6.0).collect()
 }
 
-/// White noise at times `n - delay`, `n = 0 .. length`: interpolated by a windowed sinc of 128 samples, good to 1e-4 from 0.03 to 0.47 cycles a
-/// sample. `source` has 256 samples more than are asked for, and the delay is 0 to 64.
+/// White noise at times `n - delay`, `n = 0 .. length`: interpolated by a windowed sinc of 128 samples, good to 1e-4
+/// from 0.03 to 0.47 cycles a sample. `source` has 256 samples more than are asked for, and the delay is 0 to 64.
 fn delayed(source: &[f32], delay: f64, length: usize) -> Vec<f32> {
     let (whole, part) = (delay.floor() as usize, delay - delay.floor());
     let weights: Vec<f32> = (0..128)
@@ -55,8 +55,8 @@ fn delayed(source: &[f32], delay: f64, length: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Packed 10-bit samples of two antennas that hear one source `delays` samples late, each with noise of its own of 0.14 of the source's
-/// amplitude: a signal-to-noise ratio of 17 dB.
+/// Packed 10-bit samples of two antennas that hear one source `delays` samples late, each with noise of its own of 0.14
+/// of the source's amplitude: a signal-to-noise ratio of 17 dB.
 fn samples(delays: [f64; 2], length: usize) -> Array2<i16> {
     let source = noise(length + 256, 1);
     let antennas = [delayed(&source, delays[0], length), delayed(&source, delays[1], length)];
@@ -110,8 +110,9 @@ fn delay_of(visibilities: &Visibilities<Complex<i64>>) -> f64 {
 
 #[test]
 fn a_sources_delay_is_recovered_to_a_thousandth_of_a_sample() {
-    // At 17 dB the coherence is c = 0.98; a channel's phase over T = 3968 spectra has a standard deviation of sqrt((1 - c^2) / (2 c^2 T)) =
-    // 2.3e-3 rad, the slope over 230 channels gives the delay to 1.9e-4 samples. 2.1 million samples of each antenna.
+    // At 17 dB the coherence is c = 0.98; a channel's phase over T = 3968 spectra has a standard deviation of sqrt((1 -
+    // c^2) / (2 c^2 T)) = 2.3e-3 rad, the slope over 230 channels gives the delay to 1.9e-4 samples. 2.1 million
+    // samples of each antenna.
     let length = 64 * SPECTRA_PER_FRAME * STEP;
     for delay in [5.3, 30.75] {
         let data = samples([0.0, delay], length);

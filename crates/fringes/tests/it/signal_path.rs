@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const CHANNELS: usize = 64;
 const STEP: usize = 2 * CHANNELS;
 
-/// Real samples of a source that antenna `a` hears `delays[a]` samples late: tones of random frequency and phase, so that a
-/// delay by any fraction of a sample is exact.
+/// Real samples of a source that antenna `a` hears `delays[a]` samples late: tones of random frequency and phase, so
+/// that a delay by any fraction of a sample is exact.
 fn source(delays: &[f64], samples: usize) -> Array2<f32> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let tones: Vec<[f64; 2]> =
@@ -43,22 +43,22 @@ fn visibilities(data: Array2<f32>, models: Vec<DelayModel>) -> Result<Visibiliti
 
 #[test]
 fn delaying_the_early_antenna_and_turning_the_band_centre_stops_the_fringe() {
-    // Antenna 1 hears the source 5.25 samples late, so antenna 0 is delayed by as much. The channelizer delays relative to
-    // the band centre, a quarter of the sample rate; the phase term does the rest, -delay / 4 turns.
+    // Antenna 1 hears the source 5.25 samples late, so antenna 0 is delayed by as much. The channelizer delays relative
+    // to the band centre, a quarter of the sample rate; the phase term does the rest, -delay / 4 turns.
     let delay = 5.25;
     let data = source(&[0.0, delay], 200 * STEP);
     let models = vec![DelayModel::constant(delay, -delay / 4.0).unwrap(), DelayModel::zero()];
     let stopped = visibilities(data.clone(), models).unwrap();
     let unstopped = visibilities(data, vec![DelayModel::zero(), DelayModel::zero()]).unwrap();
-    // The fine delay is one phase a channel: a tone at the edge of its channel's neighbour, 1.5 channels away, is wrong by
-    // 2 pi fine 1.5 / STEP.
+    // The fine delay is one phase a channel: a tone at the edge of its channel's neighbour, 1.5 channels away, is wrong
+    // by 2 pi fine 1.5 / STEP.
     let bound = TAU * 0.25 * 1.5 / STEP as f64;
     for channel in 4..60 {
         let phase = stopped.get(channel, 1, 0).unwrap().arg();
         assert!(phase.abs() < bound, "channel {channel}: phase {phase} rad, bound {bound}");
         assert!(stopped.coherence(channel, 1, 0).unwrap().norm() > bound.cos(), "channel {channel}");
-        // Without delay the fringe turns by -2 pi f d. A channel's tones are up to 1.5 channels from its middle, and the
-        // windows of the two antennas see the source shifted by d of their 8 STEP samples.
+        // Without delay the fringe turns by -2 pi f d. A channel's tones are up to 1.5 channels from its middle, and
+        // the windows of the two antennas see the source shifted by d of their 8 STEP samples.
         let expected = -TAU * delay * channel as f64 / STEP as f64;
         let turned = unstopped.get(channel, 1, 0).unwrap() * Complex::cis(-expected);
         let bound = TAU * delay * 1.5 / STEP as f64 + delay / STEP as f64;

@@ -1,7 +1,7 @@
 //! Checks this crate on the GPU that it finds: `cargo run --release -p fringes-gpu --example self_check`.
 //!
-//! Every line is a claim. Exits with 0 when all hold, with 1 when one does not, and with 3 where there is no GPU. The last check
-//! makes a kernel fail on purpose; `--without-fault` leaves it out, for tools that watch for such failures.
+//! Every line is a claim. Exits with 0 when all hold, with 1 when one does not, and with 3 where there is no GPU. The
+//! last check makes a kernel fail on purpose; `--without-fault` leaves it out, for tools that watch for such failures.
 
 mod launches;
 mod memory;

@@ -33,7 +33,8 @@ fn times(bench: &Bench) -> Outcome {
     holds("the end is not reached yet", !end.is_done()?)?;
     let elapsed = end.elapsed_ms(&start)?;
     holds("the end is reached", end.is_done()?)?;
-    // The kernel reads the timer after the first event and before the second; the timer moves in steps of at most 1.1 ms.
+    // The kernel reads the timer after the first event and before the second; the timer moves in steps of at most 1.1
+    // ms.
     holds(&format!("{elapsed} ms is at least 20 less a step"), elapsed >= 18.9)?;
     Ok(Some(format!("{elapsed:.3} ms for a kernel of 20 ms")))
 }
@@ -85,7 +86,8 @@ fn graph(bench: &Bench) -> Outcome {
     equal("nodes", graph.nodes(), 2)?;
     equal("nothing is done while capturing", y.to_vec(stream)?, vec![0.0; 1000])?;
     for _ in 0..3 {
-        // SAFETY: the buffers, the pinned buffer and the module live, and the host does not touch the pinned buffer meanwhile.
+        // SAFETY: the buffers, the pinned buffer and the module live, and the host does not touch the pinned buffer
+        // meanwhile.
         unsafe { graph.launch(stream)? };
     }
     equal("three launches", y.to_vec(stream)?, vec![6.0; 1000])?;

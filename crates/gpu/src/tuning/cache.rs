@@ -17,7 +17,8 @@ const LARGEST: u64 = 4 << 20;
 
 /// Choices that were measured, in one file for a device, a driver and the sources of kernels.
 ///
-/// Whatever is wrong with the file, or with writing it, is reported through `tracing` and otherwise as if there were none.
+/// Whatever is wrong with the file, or with writing it, is reported through `tracing` and otherwise as if there were
+/// none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
     path: PathBuf,
@@ -26,8 +27,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache of a device for kernels whose sources have this hash ([`source_hash`](super::source_hash)), in the folder that the
-    /// environment says; `None` if there is to be none.
+    /// The cache of a device for kernels whose sources have this hash ([`source_hash`](super::source_hash)), in the
+    /// folder that the environment says; `None` if there is to be none.
     #[must_use]
     pub fn open(device: &DeviceKey, source_hash: &str) -> Option<Self> {
         folder::folder().map(|folder| Self::inside(&folder, device, source_hash))
@@ -60,8 +61,8 @@ impl Cache {
 
     /// Keeps a choice for a kernel and the class of sizes, in place of an earlier one.
     ///
-    /// The file is replaced at once, so that no reader sees half of it. Of two programs that write at the same moment one may be
-    /// forgotten: it will be measured again.
+    /// The file is replaced at once, so that no reader sees half of it. Of two programs that write at the same moment
+    /// one may be forgotten: it will be measured again.
     pub fn keep(&self, kernel: &str, sizes: &Sizes, choice: &Choice, note: &str) {
         let (sizes, kernel) = (sizes.classes(), kernel.to_owned());
         let mut entries = self.entries();

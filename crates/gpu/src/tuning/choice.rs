@@ -67,8 +67,8 @@ impl Sizes {
         Self(self.0.iter().map(|(name, &size)| (name.clone(), size_class(size))).collect())
     }
 
-    /// How far other sizes are: the sum of factors' logarithms to base 2. `None` if their names are not the same or one of them is further
-    /// than by a factor of 2.
+    /// How far other sizes are: the sum of factors' logarithms to base 2. `None` if their names are not the same or one
+    /// of them is further than by a factor of 2.
     pub(super) fn distance(&self, other: &Self) -> Option<f64> {
         if !self.0.keys().eq(other.0.keys()) {
             return None;
@@ -86,8 +86,8 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// The class of a size: the next power of two, or three quarters of it (1, 2, 3, 4, 6, 8, 12, 16, ...). Sizes of a class, which are
-/// less than a factor of 1.5 apart, are treated alike.
+/// The class of a size: the next power of two, or three quarters of it (1, 2, 3, 4, 6, 8, 12, 16, ...). Sizes of a
+/// class, which are less than a factor of 1.5 apart, are treated alike.
 #[must_use]
 pub fn size_class(size: u64) -> u64 {
     let power = size.max(1).checked_next_power_of_two().unwrap_or(1 << 63);

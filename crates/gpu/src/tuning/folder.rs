@@ -11,7 +11,8 @@ pub(super) fn folder() -> Option<PathBuf> {
     folder_of(|variable| std::env::var_os(variable))
 }
 
-/// `FRINGES_CACHE`, or else `fringes` in `XDG_CACHE_HOME` or `~/.cache`. Relative paths of XDG do not count, as its specification says.
+/// `FRINGES_CACHE`, or else `fringes` in `XDG_CACHE_HOME` or `~/.cache`. Relative paths of XDG do not count, as its
+/// specification says.
 fn folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     if let Some(folder) = variable(CACHE_VARIABLE) {

@@ -28,9 +28,9 @@
 //! ```
 //!
 //! # Files
-//! The cache is in the folder that the variable `FRINGES_CACHE` names, or else in `$XDG_CACHE_HOME/fringes` or `~/.cache/fringes`;
-//! `FRINGES_CACHE=off` keeps nothing on disk. It can be deleted at any time. A file that cannot be read, or holds anything else, counts
-//! as empty: nothing about it is an error.
+//! The cache is in the folder that the variable `FRINGES_CACHE` names, or else in `$XDG_CACHE_HOME/fringes` or
+//! `~/.cache/fringes`; `FRINGES_CACHE=off` keeps nothing on disk. It can be deleted at any time. A file that cannot be
+//! read, or holds anything else, counts as empty: nothing about it is an error.
 
 mod cache;
 mod choice;

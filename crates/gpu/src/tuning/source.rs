@@ -1,7 +1,7 @@
 //! Which source kernels were made from.
 
-/// A short name of the sources that a PTX manifest tells (`"source_sha256": "..."`, once for each text): another one as soon as any of
-/// them changes, so that what was measured with other kernels is not found.
+/// A short name of the sources that a PTX manifest tells (`"source_sha256": "..."`, once for each text): another one as
+/// soon as any of them changes, so that what was measured with other kernels is not found.
 #[must_use]
 pub fn source_hash(manifests: &[&str]) -> String {
     // FNV-1a: no secret is kept by it.

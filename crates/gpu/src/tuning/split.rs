@@ -3,12 +3,14 @@
 /// Most parts that time is cut into: each needs an accumulator of its own, which is written and read once more.
 const MOST_PARTS: usize = 64;
 
-/// In how many parts, each with an accumulator of its own, to sum time so that few jobs fill a device, where nothing is measured.
+/// In how many parts, each with an accumulator of its own, to sum time so that few jobs fill a device, where nothing is
+/// measured.
 ///
-/// `jobs` blocks have `steps` steps of time each, and `slots` blocks run at once (multiprocessors x blocks of one). With `p` parts there are
-/// `jobs p` blocks of `steps / p` steps, which run in `ceil(jobs p / slots)` rounds; the time is that of the rounds, in steps:
-/// `ceil(jobs p / slots) ceil(steps / p)`. To this a part adds `overhead_steps`, what it costs to begin and to write a sum.
-/// The number of parts with the least time is taken, and the smallest of those that are within 1 / 32 of it.
+/// `jobs` blocks have `steps` steps of time each, and `slots` blocks run at once (multiprocessors x blocks of one).
+/// With `p` parts there are `jobs p` blocks of `steps / p` steps, which run in `ceil(jobs p / slots)` rounds; the time
+/// is that of the rounds, in steps: `ceil(jobs p / slots) ceil(steps / p)`. To this a part adds `overhead_steps`, what
+/// it costs to begin and to write a sum. The number of parts with the least time is taken, and the smallest of those
+/// that are within 1 / 32 of it.
 ///
 /// ```
 /// use fringes_gpu::tuning::time_parts;

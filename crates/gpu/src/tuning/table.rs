@@ -47,8 +47,8 @@ impl Table {
         Ok(Self { sections: text::read(text, Err)? })
     }
 
-    /// Reads a table whose lines that cannot be read are reported through `tracing` and left out, as a program wants that has nothing
-    /// better; a test holds the committed text to [`Table::parse`].
+    /// Reads a table whose lines that cannot be read are reported through `tracing` and left out, as a program wants
+    /// that has nothing better; a test holds the committed text to [`Table::parse`].
     #[must_use]
     pub fn parse_or_skip(text: &str) -> Self {
         let warn = |error: TableError| {
@@ -64,8 +64,8 @@ impl Table {
         &self.sections
     }
 
-    /// The choice for the nearest sizes: each within a factor of 2, the sum of the factors' logarithms least, and the first of equal ones.
-    /// From sections of this device, or else of others of its compute capability.
+    /// The choice for the nearest sizes: each within a factor of 2, the sum of the factors' logarithms least, and the
+    /// first of equal ones. From sections of this device, or else of others of its compute capability.
     #[must_use]
     pub fn find(&self, device: &DeviceKey, kernel: &str, sizes: &Sizes) -> Option<&Choice> {
         let of = |exact: bool| {
@@ -79,7 +79,8 @@ impl Table {
         of(true).or_else(|| of(false))
     }
 
-    /// Puts entries in place of all of a device's for these kernels, keeping other devices' and other kernels' as they are.
+    /// Puts entries in place of all of a device's for these kernels, keeping other devices' and other kernels' as they
+    /// are.
     pub fn replace(&mut self, device: &DeviceKey, kernels: &[&str], entries: Vec<Entry>) {
         let same = |section: &&mut Section| {
             section.name == device.name && section.compute_capability == device.compute_capability

@@ -25,8 +25,8 @@ pub enum Origin {
 
 /// Chooses the fastest of some candidates: from the committed table, from what was measured before, or by measuring.
 ///
-/// A choice that the table or the cache has counts only if it is one of the candidates, so that neither can ask for what a kernel does not
-/// have. `Tuner` is `Send` and `Sync`; while one thread measures, others wait.
+/// A choice that the table or the cache has counts only if it is one of the candidates, so that neither can ask for
+/// what a kernel does not have. `Tuner` is `Send` and `Sync`; while one thread measures, others wait.
 #[derive(Debug)]
 pub struct Tuner {
     device: DeviceKey,

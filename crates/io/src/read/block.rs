@@ -149,8 +149,9 @@ pub struct FrameCounts {
     pub late: u64,
     /// Frames of a thread that the first frames of the recording do not announce; they are left out.
     pub unknown: u64,
-    /// Frames further in the future than [`OpenOptions::longest_gap_seconds`](super::OpenOptions::longest_gap_seconds);
-    /// they are left out, and many in a row are an error.
+    /// Frames further in the future than
+    /// [`OpenOptions::longest_gap_seconds`](super::OpenOptions::longest_gap_seconds); they are left out, and many
+    /// in a row are an error.
     pub stray: u64,
     /// Places where reading went on at the next good header
     /// ([`OpenOptions::resynchronise`](super::OpenOptions::resynchronise)).

@@ -27,8 +27,8 @@ impl Integers {
         }
     }
 
-    /// Puts rows into a block. Item `i` of row `t` goes to `starts[i] + time + t`; `sample` is the number of row 0 in the
-    /// recording. Returns how many samples were clamped.
+    /// Puts rows into a block. Item `i` of row `t` goes to `starts[i] + time + t`; `sample` is the number of row 0 in
+    /// the recording. Returns how many samples were clamped.
     pub(crate) fn put_rows(
         self,
         bytes: &[u8],

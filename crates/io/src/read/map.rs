@@ -1,7 +1,7 @@
 //! Which part of a recording is which input: from `(stream, recorded channel)` to `(antenna, pol, channel)`.
 //!
-//! A *stream* is what a format numbers apart: a thread of VDIF, a polarisation of an antenna in GUPPI raw, a polarisation
-//! in PSRDADA.
+//! A *stream* is what a format numbers apart: a thread of VDIF, a polarisation of an antenna in GUPPI raw, a
+//! polarisation in PSRDADA.
 
 use std::fmt;
 use std::str::FromStr;

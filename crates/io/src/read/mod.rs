@@ -16,8 +16,8 @@
 
 //! # Inputs
 //!
-//! What a format numbers apart is a *stream*: a thread of VDIF, a polarisation of an antenna in GUPPI raw, a polarisation
-//! in PSRDADA. Without a map:
+//! What a format numbers apart is a *stream*: a thread of VDIF, a polarisation of an antenna in GUPPI raw, a
+//! polarisation in PSRDADA. Without a map:
 //!
 //! | format | stream number | antenna | polarisation | channels |
 //! |---|---|---|---|---|
@@ -60,10 +60,10 @@
 //! The most negative value of 4 and 8 bits is no sample in Fringes: it is given as -7 or -127 and counted in
 //! [`Block::clamped`]. Other widths keep theirs, as no integer format of Fringes has them.
 //!
-//! Channels ascend in sky frequency. Where a recording's band runs downward (GUPPI raw with negative OBSBW, PSRDADA with
-//! negative BW), the channels are reversed, complex samples conjugated and real samples negated at odd sample numbers, so
-//! that phases and fine channels have the sign that an upper sideband has; [`StreamInfo::inverted`] says so. VDIF does not
-//! say which sideband it is.
+//! Channels ascend in sky frequency. Where a recording's band runs downward (GUPPI raw with negative OBSBW, PSRDADA
+//! with negative BW), the channels are reversed, complex samples conjugated and real samples negated at odd sample
+//! numbers, so that phases and fine channels have the sign that an upper sideband has; [`StreamInfo::inverted`] says
+//! so. VDIF does not say which sideband it is.
 //!
 //! # Missing and damaged data
 //!
@@ -127,8 +127,8 @@ pub trait VoltageReader {
 /// Opens a recording of one or several files, in the order of time.
 ///
 /// # Errors
-/// [`IoError`] for files that cannot be opened, are of no known format, or have a damaged first header; for an input map
-/// that does not fit.
+/// [`IoError`] for files that cannot be opened, are of no known format, or have a damaged first header; for an input
+/// map that does not fit.
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn VoltageReader>, IoError> {
     open_sources(paths.iter().map(Source::file).collect(), options)
 }

@@ -35,24 +35,25 @@ pub struct OpenOptions {
     pub mapping: Option<InputMap>,
     /// Sample rate of one channel in Hz, instead of what the files say.
     pub sample_rate_hz: Option<f64>,
-    /// Sky frequency in Hz of the middle of the channels that blocks hold, instead of what the files say. Channels keep
-    /// the distance that the files give, or else touch each other.
+    /// Sky frequency in Hz of the middle of the channels that blocks hold, instead of what the files say. Channels
+    /// keep the distance that the files give, or else touch each other.
     pub centre_frequency_hz: Option<f64>,
-    /// Order of channels and polarisations of PSRDADA files, instead of what their `ORDER` says (TPF if it is missing).
+    /// Order of channels and polarisations of PSRDADA files, instead of what their `ORDER` says (TPF if it is
+    /// missing).
     pub dada_order: Option<DadaOrder>,
-    /// Whether reading goes on at the next good VDIF header where headers are damaged, bytes are lost, or a file begins
-    /// or ends inside a frame (false by default: these are errors). See
+    /// Whether reading goes on at the next good VDIF header where headers are damaged, bytes are lost, or a file
+    /// begins or ends inside a frame (false by default: these are errors). See
     /// [Missing and damaged data](super#missing-and-damaged-data).
     pub resynchronise: bool,
-    /// Whether the recorded channels are those of a filter bank, instead of the rule of the format: GUPPI raw and PSRDADA
-    /// of several channels are channelised, VDIF is not.
+    /// Whether the recorded channels are those of a filter bank, instead of the rule of the format: GUPPI raw and
+    /// PSRDADA of several channels are channelised, VDIF is not.
     pub channelised: Option<bool>,
     /// The longest hole in the recording that is filled with zeros, in seconds (60 by default).
     pub longest_gap_seconds: f64,
     /// How many frame durations a VDIF frame may come late (32 by default).
     pub reorder_frames: usize,
-    /// The most memory that the samples of one block may take, in bytes (256 MiB by default); a call that asks for more
-    /// samples gets fewer.
+    /// The most memory that the samples of one block may take, in bytes (256 MiB by default); a call that asks for
+    /// more samples gets fewer.
     pub block_bytes: usize,
 }
 

@@ -4,8 +4,8 @@ use super::{GlobalCost, LANES, SharedCost, Width};
 
 /// One load or store of a warp: the byte address of each active lane.
 ///
-/// Widths are at most 16 bytes and addresses multiples of the width, or the hardware refuses the access; [`misaligned`](Self::misaligned)
-/// finds a lane that breaks this.
+/// Widths are at most 16 bytes and addresses multiples of the width, or the hardware refuses the access;
+/// [`misaligned`](Self::misaligned) finds a lane that breaks this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneAddresses {
     addresses: [u64; LANES],
@@ -62,8 +62,8 @@ impl LaneAddresses {
         self.phases(self.width.phase_bits(), true)
     }
 
-    /// Wavefronts of an `ldmatrix` or `stmatrix`: the active lanes give the addresses of rows of 16 bytes, eight lanes a matrix. The
-    /// request's width does not matter.
+    /// Wavefronts of an `ldmatrix` or `stmatrix`: the active lanes give the addresses of rows of 16 bytes, eight lanes
+    /// a matrix. The request's width does not matter.
     pub const fn matrices(&self) -> SharedCost {
         let rows = Self { width: Width::B16, ..*self };
         let (mut matrices, mut matrix) = (0, 0);

@@ -1,7 +1,8 @@
 //! What an access of a warp to memory costs: vector width, shared-memory wavefronts, sectors of global memory.
 //!
-//! A warp's load or store is one [`Request`]: each lane gives a byte address and takes [`Width`] bytes there. When the addresses come from
-//! layouts they are a linear map of the lane's bits, and so the costs follow from ranks of a small matrix, in `const`:
+//! A warp's load or store is one [`Request`]: each lane gives a byte address and takes [`Width`] bytes there. When the
+//! addresses come from layouts they are a linear map of the lane's bits, and so the costs follow from ranks of a small
+//! matrix, in `const`:
 //!
 //! ```
 //! use fringes_layout_core::access::{Transfer, Width};
@@ -19,11 +20,13 @@
 //! # Ok::<(), fringes_layout_core::access::AccessError>(())
 //! ```
 //!
-//! Rules of shared memory: 32 banks of 4 bytes, each of which gives one word a wavefront to all lanes that want it. Accesses of up to 4 bytes
-//! are served for a whole warp, those of 8 bytes by half-warps and those of 16 bytes by quarter-warps; `ldmatrix` and `stmatrix` take one
-//! matrix (8 rows of 16 bytes) at a time. Global memory is moved in sectors of 32 bytes.
+//! Rules of shared memory: 32 banks of 4 bytes, each of which gives one word a wavefront to all lanes that want it.
+//! Accesses of up to 4 bytes are served for a whole warp, those of 8 bytes by half-warps and those of 16 bytes by
+//! quarter-warps; `ldmatrix` and `stmatrix` take one matrix (8 rows of 16 bytes) at a time. Global memory is moved in
+//! sectors of 32 bytes.
 //!
-//! Addresses that no linear map gives (padded rows, `n` that is no power of two) are [`LaneAddresses`], counted lane by lane.
+//! Addresses that no linear map gives (padded rows, `n` that is no power of two) are [`LaneAddresses`], counted lane by
+//! lane.
 
 mod error;
 mod lanes;

@@ -13,7 +13,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request from its columns (what flipping bit `i` of the lane index flips in the byte address) and lane 0's address.
+    /// A request from its columns (what flipping bit `i` of the lane index flips in the byte address) and lane 0's
+    /// address.
     ///
     /// # Errors
     /// [`AccessError::BitAlignment`] or [`AccessError::BaseAlignment`] if an address is no multiple of the width.
@@ -66,8 +67,9 @@ impl Request {
 
     /// Wavefronts of shared memory.
     ///
-    /// In each phase the lanes' words are `2^w` distinct ones in `2^b` banks, where `w` is the rank of the map from lane and word bits to the
-    /// word address, and `b` that of the map to the bank bits; every bank that is hit has `2^(w - b)` of them.
+    /// In each phase the lanes' words are `2^w` distinct ones in `2^b` banks, where `w` is the rank of the map from
+    /// lane and word bits to the word address, and `b` that of the map to the bank bits; every bank that is hit has
+    /// `2^(w - b)` of them.
     pub const fn shared(&self) -> SharedCost {
         let phase_bits = self.width.phase_bits();
         let words = self.rank(phase_bits, 2, u64::MAX);
@@ -93,8 +95,8 @@ impl Request {
         GlobalCost { sectors: 1 << sectors, ideal: (1u32 << bytes).div_ceil(32) }
     }
 
-    /// Wavefronts of an `ldmatrix` or `stmatrix` of 1, 2 or 4 matrices, `2^matrix_bits`: lane `8 m + i` gives the address of row `i` of
-    /// matrix `m`, and a matrix is a phase.
+    /// Wavefronts of an `ldmatrix` or `stmatrix` of 1, 2 or 4 matrices, `2^matrix_bits`: lane `8 m + i` gives the
+    /// address of row `i` of matrix `m`, and a matrix is a phase.
     ///
     /// # Errors
     /// [`AccessError::Width`] if the request is not of 16 bytes (a row), [`AccessError::TooMany`] beyond four matrices.
@@ -109,7 +111,8 @@ impl Request {
         Ok(SharedCost { wavefronts: degree << matrix_bits, ideal: 1 << matrix_bits, degree })
     }
 
-    /// Rank of the map from the lowest `lane_bits` of the lane index and the bits inside the access to `address >> shift & mask`.
+    /// Rank of the map from the lowest `lane_bits` of the lane index and the bits inside the access to `address >>
+    /// shift & mask`.
     const fn rank(&self, lane_bits: usize, shift: usize, mask: u64) -> usize {
         let mut vectors = [0; 9];
         let (mut count, mut bit) = (0, 0);

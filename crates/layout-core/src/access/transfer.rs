@@ -4,11 +4,12 @@ use super::error::{layout_ok, ok};
 use super::{AccessError, GlobalCost, Request, SharedCost, Width};
 use crate::{Layout, MAX_BITS, Matrix, Name, Space};
 
-/// The byte address of every place in the registers of a warp: what a load or store between a register layout and a memory layout does.
+/// The byte address of every place in the registers of a warp: what a load or store between a register layout and a
+/// memory layout does.
 ///
-/// A place's bits are those of the register layout: `b` (position in a register), `r` (register), `t` (lane), and others such as `w`
-/// (warp), which move the addresses of a whole warp and change neither costs nor widths, except that they must keep accesses aligned.
-/// Elements are of 4, 2 or 1 bytes for 0, 1 or 2 bits `b`.
+/// A place's bits are those of the register layout: `b` (position in a register), `r` (register), `t` (lane), and
+/// others such as `w` (warp), which move the addresses of a whole warp and change neither costs nor widths, except that
+/// they must keep accesses aligned. Elements are of 4, 2 or 1 bytes for 0, 1 or 2 bits `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// Places -> address bits; bit `i` of the logical index is address bit `i`.
@@ -20,13 +21,14 @@ pub struct Transfer {
 impl Transfer {
     /// The transfer between registers and the memory whose byte-address bits are named `stem` and a number: `s` or `g`.
     ///
-    /// Address bits that the memory layout does not name are zero (those inside an element may be left out, or hold 0), as are those of
-    /// combinations of bits that hold the same element again. Bits of other stems in the memory layout (`w`, say) are those of the registers.
+    /// Address bits that the memory layout does not name are zero (those inside an element may be left out, or hold 0),
+    /// as are those of combinations of bits that hold the same element again. Bits of other stems in the memory
+    /// layout (`w`, say) are those of the registers.
     ///
     /// # Errors
-    /// [`AccessError::NotHeld`] names a logical bit of the registers that no address reaches, [`AccessError::Unexpected`] a memory bit
-    /// of another stem that the registers lack or an address bit inside an element that holds something, [`AccessError::TooMany`] more
-    /// than two bits `b`.
+    /// [`AccessError::NotHeld`] names a logical bit of the registers that no address reaches,
+    /// [`AccessError::Unexpected`] a memory bit of another stem that the registers lack or an address bit inside an
+    /// element that holds something, [`AccessError::TooMany`] more than two bits `b`.
     pub const fn new(registers: &Layout, memory: &Layout, stem: &str) -> Result<Self, AccessError> {
         let mut addressed = [0; MAX_BITS];
         let address_bits = memory.physical().stem_mask(stem);
@@ -70,11 +72,12 @@ impl Transfer {
         Self::finish(*registers.physical(), stem, columns, offset)
     }
 
-    /// The transfer of an address map: a layout from places (`b`, `r`, `t`, ...) to byte-address bits, which are named `stem` and their number.
+    /// The transfer of an address map: a layout from places (`b`, `r`, `t`, ...) to byte-address bits, which are named
+    /// `stem` and their number.
     ///
     /// # Errors
-    /// [`AccessError::Unexpected`] names a logical bit of another stem, [`AccessError::TooMany`] an address bit beyond 47 or more than two
-    /// bits `b`.
+    /// [`AccessError::Unexpected`] names a logical bit of another stem, [`AccessError::TooMany`] an address bit beyond
+    /// 47 or more than two bits `b`.
     pub const fn from_address_map(map: &Layout, stem: &str) -> Result<Self, AccessError> {
         let logical = map.logical();
         let address_bits = logical.stem_mask(stem);
@@ -144,12 +147,14 @@ impl Transfer {
         Width::ALL[at]
     }
 
-    /// Whether accesses of this width are possible: the elements of a lane that they cover are neighbours in memory, in the right order within
-    /// a register, and each access lies at a multiple of its width. Which registers form a vector is free.
+    /// Whether accesses of this width are possible: the elements of a lane that they cover are neighbours in memory, in
+    /// the right order within a register, and each access lies at a multiple of its width. Which registers form a
+    /// vector is free.
     ///
     /// # Errors
-    /// [`AccessError::Width`] if an element is wider, [`AccessError::BitAlignment`] or [`AccessError::BaseAlignment`] names what makes an
-    /// access lie across, [`AccessError::NotContiguous`] the address bit that no bit inside a lane moves alone.
+    /// [`AccessError::Width`] if an element is wider, [`AccessError::BitAlignment`] or [`AccessError::BaseAlignment`]
+    /// names what makes an access lie across, [`AccessError::NotContiguous`] the address bit that no bit inside a
+    /// lane moves alone.
     pub const fn check(&self, width: Width) -> Result<(), AccessError> {
         if width.bits() < self.element {
             return Err(AccessError::Width { actual: width.bytes(), expected: 1 << self.element });
@@ -188,8 +193,9 @@ impl Transfer {
         Ok(())
     }
 
-    /// The registers of a vector: masks on the register index (bit `i` is `r` number `i`) that move the address by 4 and by 8 bytes. Register
-    /// `i`'s vector of four is `i`, `i ^ m0`, `i ^ m1` and `i ^ m0 ^ m1`, in the order of their addresses.
+    /// The registers of a vector: masks on the register index (bit `i` is `r` number `i`) that move the address by 4
+    /// and by 8 bytes. Register `i`'s vector of four is `i`, `i ^ m0`, `i ^ m1` and `i ^ m0 ^ m1`, in the order of
+    /// their addresses.
     ///
     /// # Errors
     /// As [`check`](Self::check) for `width`; narrower accesses than 8 bytes have no masks (0).
@@ -205,8 +211,9 @@ impl Transfer {
         Ok(masks)
     }
 
-    /// The request of each instruction of this width, for the register with the lowest address of the vector that holds register 0. The
-    /// other instructions' addresses differ from these by an XOR of all lanes' alike, which changes no cost.
+    /// The request of each instruction of this width, for the register with the lowest address of the vector that holds
+    /// register 0. The other instructions' addresses differ from these by an XOR of all lanes' alike, which changes
+    /// no cost.
     ///
     /// # Errors
     /// As [`check`](Self::check).

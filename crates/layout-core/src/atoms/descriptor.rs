@@ -1,8 +1,8 @@
 //! Matrices in shared memory as `wgmma` reads them, and the 64-bit descriptors that say where they lie.
 //!
-//! A matrix lies in *atoms* of 8 rows of 16, 32, 64 or 128 bytes. In an atom of more than 16 bytes a row, the 16-byte chunks of a row are
-//! permuted by its number, so that eight rows of one chunk, which `ldmatrix` and the tensor cores read at once, and one row, which
-//! copies write at once, both touch all 32 banks:
+//! A matrix lies in *atoms* of 8 rows of 16, 32, 64 or 128 bytes. In an atom of more than 16 bytes a row, the 16-byte
+//! chunks of a row are permuted by its number, so that eight rows of one chunk, which `ldmatrix` and the tensor cores
+//! read at once, and one row, which copies write at once, both touch all 32 banks:
 //!
 //! ```text
 //! 128 bytes, chunk c of row r at         64 bytes                        32 bytes            16 bytes
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! # Layout
-//! Of addresses (`s0` the lowest bit of the byte's address, counted from a multiple of the atom's size) to elements, for 8-bit elements
-//! that are contiguous along K ("K-major": `col` is `j`, `row` is `i` of `A`, `k` of `B`):
+//! Of addresses (`s0` the lowest bit of the byte's address, counted from a multiple of the atom's size) to elements,
+//! for 8-bit elements that are contiguous along K ("K-major": `col` is `j`, `row` is `i` of `A`, `k` of `B`):
 //!
 //! | swizzle | atom, rows x columns | bits |
 //! |---|---|---|
@@ -24,11 +24,12 @@
 //! | 64 bytes | 8 x 64 | `s<->col0 col1 col2 col3 col4 col5 row0 row1^col4 row2^col5` |
 //! | 128 bytes | 8 x 128 | `s<->col0 col1 col2 col3 col4 col5 col6 row0^col4 row1^col5 row2^col6` |
 //!
-//! Elements of 16 bits have `byte0` for `s0`, of 32 bits `byte0 byte1`, and fewer bits `col`. Matrices that are contiguous along M or N
-//! ("MN-major", 16-bit elements only) are the same with `row` and `col` exchanged: 8 columns of up to 64 rows.
+//! Elements of 16 bits have `byte0` for `s0`, of 32 bits `byte0 byte1`, and fewer bits `col`. Matrices that are
+//! contiguous along M or N ("MN-major", 16-bit elements only) are the same with `row` and `col` exchanged: 8 columns of
+//! up to 64 rows.
 //!
-//! Source: PTX ISA, "Shared Memory Matrix Layout" of wgmma, its parts "Leading Dimension Byte Offset", "Stride Dimension Byte Offset",
-//! "Canonical Layouts" and "Matrix Descriptor Format".
+//! Source: PTX ISA, "Shared Memory Matrix Layout" of wgmma, its parts "Leading Dimension Byte Offset", "Stride
+//! Dimension Byte Offset", "Canonical Layouts" and "Matrix Descriptor Format".
 
 use crate::error::ok;
 use crate::{Layout, LayoutError, Space};
@@ -101,7 +102,8 @@ pub struct Operand {
 impl Operand {
     /// A factor with elements of `bits` bits (8, 16, 32), and the distances of its descriptor in bytes.
     ///
-    /// None for other widths, for M- or N-major elements that are not of 16 bits, and for distances that are no multiples of an atom.
+    /// None for other widths, for M- or N-major elements that are not of 16 bits, and for distances that are no
+    /// multiples of an atom.
     pub const fn new(major: Major, swizzle: Swizzle, bits: u32, leading: u32, stride: u32) -> Option<Self> {
         let element = match bits {
             8 => 0,
@@ -151,9 +153,11 @@ impl Operand {
         memory.with_logical_order(&ok!(ok!(rows.concat(&columns)).concat(&bytes)))
     }
 
-    /// Where the element of this row and column starts, in bytes from the start of the factor (a multiple of an atom's bytes).
+    /// Where the element of this row and column starts, in bytes from the start of the factor (a multiple of an atom's
+    /// bytes).
     ///
-    /// None past the end of what one descriptor reaches (K-major swizzled rows end after their 32, 64 or 128 bytes) and beyond 2^32.
+    /// None past the end of what one descriptor reaches (K-major swizzled rows end after their 32, 64 or 128 bytes) and
+    /// beyond 2^32.
     pub const fn offset(&self, row: u32, column: u32) -> Option<u32> {
         let line = self.swizzle.row_bytes();
         let per_line = line >> self.element;
@@ -208,17 +212,19 @@ pub struct Fields {
 /// # Layout
 /// For a matrix whose rows of `A` (columns of `B`) are contiguous in K ("K-major"; the only order for 8-bit and tf32):
 ///
-/// - Swizzled by `S` = 128, 64 or 32 bytes: groups of 8 rows of `S` bytes each, `8 S` bytes in all, permuted by [`Swizzle::apply`].
-///   `stride` is the distance from one group of 8 rows to the next, `leading` is not used. The address is a multiple of `8 S`; a
-///   product further along K, within the `S` bytes, takes the same descriptor [`advanced`](Self::advance) by `K` elements' bytes.
-/// - Not swizzled: blocks of 8 rows of 16 bytes, 128 contiguous bytes. `leading` is the distance between blocks that follow each
-///   other in K, `stride` between those that follow in rows. The address is a multiple of 16.
+/// - Swizzled by `S` = 128, 64 or 32 bytes: groups of 8 rows of `S` bytes each, `8 S` bytes in all, permuted by
+///   [`Swizzle::apply`]. `stride` is the distance from one group of 8 rows to the next, `leading` is not used. The
+///   address is a multiple of `8 S`; a product further along K, within the `S` bytes, takes the same descriptor
+///   [`advanced`](Self::advance) by `K` elements' bytes.
+/// - Not swizzled: blocks of 8 rows of 16 bytes, 128 contiguous bytes. `leading` is the distance between blocks that
+///   follow each other in K, `stride` between those that follow in rows. The address is a multiple of 16.
 ///
 /// For one that is contiguous in M or N ("MN-major", 16-bit elements):
 ///
-/// - Swizzled: groups of 8 columns (K) of `S` bytes each. `stride` is the distance to the next 8 columns, `leading` that to the next
-///   `S` bytes along M or N.
-/// - Not swizzled: blocks of 8 columns of 16 bytes; `leading` is the distance to the next 8 columns, `stride` that to the next 16 bytes.
+/// - Swizzled: groups of 8 columns (K) of `S` bytes each. `stride` is the distance to the next 8 columns, `leading`
+///   that to the next `S` bytes along M or N.
+/// - Not swizzled: blocks of 8 columns of 16 bytes; `leading` is the distance to the next 8 columns, `stride` that to
+///   the next 16 bytes.
 ///
 /// [`Operand`] gives all of these element by element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,8 @@
-//! What `ldmatrix`, `stmatrix` and `movmatrix` move: matrices of 8 rows of 16 bytes, one register of each lane a matrix.
+//! What `ldmatrix`, `stmatrix` and `movmatrix` move: matrices of 8 rows of 16 bytes, one register of each lane a
+//! matrix.
 //!
-//! With elements of 16 bits, row `row2 row1 row0` and column `col2 col1 col0` of matrix `matrix1 matrix0` lie in the registers
+//! With elements of 16 bits, row `row2 row1 row0` and column `col2 col1 col0` of matrix `matrix1 matrix0` lie in the
+//! registers
 //!
 //! ```text
 //! plain        b<->col0  r<->matrix0 matrix1  t0 t1 t2 t3 t4<->col1 col2 row0 row1 row2
@@ -20,8 +22,8 @@
 //!
 //! Addresses of lanes that the last lines map to rows a second time are not used.
 //!
-//! Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix", "Warp-level
-//! matrix transpose instruction: movmatrix".
+//! Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix",
+//! "Warp-level matrix transpose instruction: movmatrix".
 
 use super::fragment;
 use crate::Layout;

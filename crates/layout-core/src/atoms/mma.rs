@@ -1,10 +1,11 @@
 //! Fragments of `mma.sync`: `D = A B + C` with `A` of 16 x K, `B` of K x 8, `C` and `D` of 16 x 8.
 //!
-//! Rows of `A` and of `C` are `i`, columns of `A` and rows of `B` are `j`, columns of `B` and of `C` are `k`: the product sums over `j`.
-//! (PTX calls the three extents M, K and N.)
+//! Rows of `A` and of `C` are `i`, columns of `A` and rows of `B` are `j`, columns of `B` and of `C` are `k`: the
+//! product sums over `j`. (PTX calls the three extents M, K and N.)
 //!
 //! # Layout
-//! In all shapes a group of four lanes, `t2 t3 t4`, has a row of `A` and `C` or a column of `B`, and `t0 t1` go along the other side:
+//! In all shapes a group of four lanes, `t2 t3 t4`, has a row of `A` and `C` or a column of `B`, and `t0 t1` go along
+//! the other side:
 //!
 //! | factors | K | `A`, 16 x K | `B`, K x 8 |
 //! |---|---|---|---|
@@ -32,8 +33,9 @@
 //! row 8                 0:2   0:3   1:2   1:3   2:2   2:3   3:2   3:3
 //! ```
 //!
-//! Source: PTX ISA, "Matrix Fragments for mma.m16n8k4", "... k8", "... k16 with floating point type", "... k16 with integer type",
-//! "... k32", "... k64"; equations (39) to (44) of the note on CHIME's FRB beamforming are the 16-bit ones with 16-bit sums.
+//! Source: PTX ISA, "Matrix Fragments for mma.m16n8k4", "... k8", "... k16 with floating point type", "... k16 with
+//! integer type", "... k32", "... k64"; equations (39) to (44) of the note on CHIME's FRB beamforming are the 16-bit
+//! ones with 16-bit sums.
 
 use super::{Element, fragment, registers};
 use crate::Layout;

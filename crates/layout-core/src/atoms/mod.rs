@@ -1,8 +1,9 @@
 //! Fragments of matrices in the registers of a warp, and matrices in shared memory, as layouts.
 //!
-//! A tensor-core instruction spreads a small matrix, a *fragment*, over the registers of a warp. The PTX ISA gives for each fragment a
-//! picture and formulas for row and column; in bits each of them is one line. The first operand of `mma.m16n8k16` with 16-bit elements
-//! has 16 rows `i = i3 i2 i1 i0` and 16 columns `j = j3 j2 j1 j0`. A lane holds four registers of two elements, and
+//! A tensor-core instruction spreads a small matrix, a *fragment*, over the registers of a warp. The PTX ISA gives for
+//! each fragment a picture and formulas for row and column; in bits each of them is one line. The first operand of
+//! `mma.m16n8k16` with 16-bit elements has 16 rows `i = i3 i2 i1 i0` and 16 columns `j = j3 j2 j1 j0`. A lane holds
+//! four registers of two elements, and
 //!
 //! ```text
 //! b<->j0  r<->i3 j3  t0 t1 t2 t3 t4<->j1 j2 i0 i1 i2
@@ -23,14 +24,14 @@
 //! | [`descriptor`] | operands of `wgmma` in shared memory, swizzles, descriptors |
 //!
 //! # Layout
-//! Physical bits come in the order `b` (place inside a 32-bit register, `b0` lowest), `r` (register), `t` (lane), `w` (warp of a
-//! warpgroup), so that [`place`] gives the place of any element. Logical bits are those of the rows, lowest first, then those of the
-//! columns: an element's index is `row + rows * column`.
+//! Physical bits come in the order `b` (place inside a 32-bit register, `b0` lowest), `r` (register), `t` (lane), `w`
+//! (warp of a warpgroup), so that [`place`] gives the place of any element. Logical bits are those of the rows, lowest
+//! first, then those of the columns: an element's index is `row + rows * column`.
 //!
 //! ```
 //! use fringes_layout_core::atoms::{mma::M16N8K16_F32_F16 as MMA, place};
 //!
-//! // The high half of register 3 of lane 9 is row 2 + 8, column 2 + 1 + 8 of `A`; and a kernel that relies on it says so.
+//! // The high half of register 3 of lane 9 is row 2 + 8, column 2 + 1 + 8 of `A`; a kernel that relies on it says so.
 //! const ELEMENT: u64 = MMA.a.apply(place(&MMA.a, 1, 3, 9));
 //! const _: () = assert!(ELEMENT == 10 + 16 * 11);
 //! ```
@@ -107,8 +108,8 @@ pub const fn registers(fragment: &Layout) -> usize {
     1 << bits(fragment, "r")
 }
 
-/// The place of element `element` (0 in the lowest bits) of register `register` of lane `lane` in a fragment of this module; lanes 32 to
-/// 127 are those of the other warps of a warpgroup.
+/// The place of element `element` (0 in the lowest bits) of register `register` of lane `lane` in a fragment of this
+/// module; lanes 32 to 127 are those of the other warps of a warpgroup.
 pub const fn place(fragment: &Layout, element: usize, register: usize, lane: usize) -> u64 {
     let elements = bits(fragment, "b");
     (element | register << elements | lane << (elements + bits(fragment, "r"))) as u64

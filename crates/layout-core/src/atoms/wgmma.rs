@@ -1,11 +1,13 @@
-//! Fragments of `wgmma.mma_async`: `D = A B + D` with `A` of 64 x K, `B` of K x N, `D` of 64 x N, over the four warps of a warpgroup.
+//! Fragments of `wgmma.mma_async`: `D = A B + D` with `A` of 64 x K, `B` of K x N, `D` of 64 x N, over the four warps
+//! of a warpgroup.
 //!
-//! `B`, and `A` unless it is in registers, lie in shared memory as [`descriptor`](super::descriptor) says. Bits are named as in
-//! [`mma`](super::mma): rows `i`, the sum `j`, columns `k`; `w` is the warp of the warpgroup.
+//! `B`, and `A` unless it is in registers, lie in shared memory as [`descriptor`](super::descriptor) says. Bits are
+//! named as in [`mma`](super::mma): rows `i`, the sum `j`, columns `k`; `w` is the warp of the warpgroup.
 //!
 //! # Layout
-//! Each warp has 16 rows, and in them the layout of `mma.sync`. `D` is tiles of 8 columns, one after another in the registers; N, a
-//! multiple of 8 up to 256, need not be a power of two, so that only the tile is a layout and [`Accumulator`] counts tiles:
+//! Each warp has 16 rows, and in them the layout of `mma.sync`. `D` is tiles of 8 columns, one after another in the
+//! registers; N, a multiple of 8 up to 256, need not be a power of two, so that only the tile is a layout and
+//! [`Accumulator`] counts tiles:
 //!
 //! | | bits |
 //! |---|---|

@@ -28,9 +28,9 @@ pub struct Dimension {
 
 /// A layout repeated along outer dimensions of any extent and stride.
 ///
-/// The address of the outer indices `i` and an inner place is `sum over dimensions of i * stride`, plus the number that the place's bits of
-/// one stem spell: `s` or `g` (bytes), or `r` (registers). Dimensions are added from the inside out and named from the outside in, as in
-/// `[channel][time][input]`.
+/// The address of the outer indices `i` and an inner place is `sum over dimensions of i * stride`, plus the number that
+/// the place's bits of one stem spell: `s` or `g` (bytes), or `r` (registers). Dimensions are added from the inside out
+/// and named from the outside in, as in `[channel][time][input]`.
 ///
 /// ```
 /// use fringes_layout_core::{Tiling, layout};
@@ -38,7 +38,8 @@ pub struct Dimension {
 /// // The correlator's input, `[channel][time / 64][input][64]` of 8-bit complex samples, for 160 inputs.
 /// let row = layout!("g0<->ReIm  g1 g2 g3 g4 g5 g6<->t0 t1 t2 t3 t4 t5");
 /// let rows = Tiling::new(row, "g")?.packed("input", 160)?.packed("time_block", 4)?.packed("channel", 16)?;
-/// assert_eq!(rows.to_string(), "channel 16 x 81920  time_block 4 x 20480  input 160 x 128  g<->ReIm t0 t1 t2 t3 t4 t5");
+/// let text = "channel 16 x 81920  time_block 4 x 20480  input 160 x 128  g<->ReIm t0 t1 t2 t3 t4 t5";
+/// assert_eq!(rows.to_string(), text);
 /// assert_eq!(rows.length(), 16 * 4 * 160 * 128);
 /// // Channel 2, time 3 * 64 + 5, input 159, imaginary part.
 /// assert_eq!(rows.address(&[2, 3, 159], 5 << 1 | 1)?, 2 * 81920 + 3 * 20480 + 159 * 128 + 11);
@@ -80,10 +81,12 @@ impl Place {
 }
 
 impl Tiling {
-    /// A layout with no outer dimension yet. The numbers of its physical bits of this stem are their places in an address.
+    /// A layout with no outer dimension yet. The numbers of its physical bits of this stem are their places in an
+    /// address.
     ///
     /// # Errors
-    /// [`TilingError::Layout`] with [`LayoutError::Name`] if the stem is none, or [`LayoutError::TooMany`] if an address bit is beyond 47.
+    /// [`TilingError::Layout`] with [`LayoutError::Name`] if the stem is none, or [`LayoutError::TooMany`] if an
+    /// address bit is beyond 47.
     pub const fn new(inner: Layout, stem: &str) -> Result<Self, TilingError> {
         let stem_bit = match Name::numbered(stem, 0) {
             Ok(name) => name,
@@ -130,8 +133,8 @@ impl Tiling {
     /// The tiling repeated `extent` times, `stride` apart.
     ///
     /// # Errors
-    /// [`TilingError::Layout`] with [`LayoutError::Name`] if the name is none, or one of [`TilingError::Twice`], [`TilingError::Empty`],
-    /// [`TilingError::Overlap`], [`TilingError::TooLong`], [`TilingError::Dimensions`].
+    /// [`TilingError::Layout`] with [`LayoutError::Name`] if the name is none, or one of [`TilingError::Twice`],
+    /// [`TilingError::Empty`], [`TilingError::Overlap`], [`TilingError::TooLong`], [`TilingError::Dimensions`].
     pub const fn strided(mut self, name: &str, extent: u64, stride: u64) -> Result<Self, TilingError> {
         let dimension = match Name::new(name) {
             Ok(name) => name,
@@ -221,8 +224,8 @@ impl Tiling {
     /// The lowest address of an element of the inner layout, whose places are all addresses.
     ///
     /// # Errors
-    /// As [`address`](Self::address), and [`TilingError::Layout`] with [`LayoutError::NotHeld`] if no place holds the element,
-    /// or with [`LayoutError::Unexpected`] if the inner layout has a bit that is in no address.
+    /// As [`address`](Self::address), and [`TilingError::Layout`] with [`LayoutError::NotHeld`] if no place holds the
+    /// element, or with [`LayoutError::Unexpected`] if the inner layout has a bit that is in no address.
     pub const fn address_of(&self, indices: &[u64], element: u64) -> Result<u64, TilingError> {
         let physical = self.inner.physical();
         let others = !self.address_bits & (physical.size() - 1);
@@ -276,8 +279,8 @@ impl Tiling {
         if rest == self.number(found.place) | found.byte { Some(found) } else { None }
     }
 
-    /// A request of a warp, from what each lane accesses: outer indices (the first [`dimensions`](Self::dimensions) of the array) and inner
-    /// place, or nothing.
+    /// A request of a warp, from what each lane accesses: outer indices (the first [`dimensions`](Self::dimensions) of
+    /// the array) and inner place, or nothing.
     ///
     /// # Errors
     /// As [`address`](Self::address).

@@ -1,4 +1,5 @@
-//! Costs of accesses from ranks against counts lane by lane, widths against a search through the addresses, and examples worked by hand.
+//! Costs of accesses from ranks against counts lane by lane, widths against a search through the addresses, and
+//! examples worked by hand.
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
 use std::collections::BTreeMap;
@@ -81,7 +82,8 @@ fn address_map(random: &mut Random) -> Layout {
     Layout::from_columns(names, addresses, &columns).unwrap().with_offset(offset).unwrap()
 }
 
-/// The registers of each vector, in the order of addresses, that a lane's accesses of `width` bytes would have: nothing if they are impossible.
+/// The registers of each vector, in the order of addresses, that a lane's accesses of `width` bytes would have: nothing
+/// if they are impossible.
 fn vectors_of_lane(
     map: &Layout,
     bytes: usize,

@@ -20,7 +20,8 @@ fn each_lane_holds_two_elements_of_a_row_and_gives_the_row_of_its_number() {
                     assert_eq!(split(element), expected, "{}, lane {lane}, register {register}", form.name);
                 }
             }
-            // Addresses: threads 0-7 those of the first matrix, 8-15 of the second, 16-23 of the third, 24-31 of the fourth.
+            // Addresses: threads 0-7 those of the first matrix, 8-15 of the second, 16-23 of the third, 24-31 of the
+            // fourth.
             let given = form.rows.apply(lane as u64) as usize;
             assert_eq!(given, lane % (8 * n), "{}, lane {lane}", form.name);
         }
@@ -50,7 +51,8 @@ fn transposing_exchanges_rows_and_columns() {
     assert_eq!(matrix::MOVMATRIX.source, matrix::MATRIX);
 }
 
-/// What a form moves, of matrices that are parts of a factor: rows and columns renamed, and the matrix bits to what they count.
+/// What a form moves, of matrices that are parts of a factor: rows and columns renamed, and the matrix bits to what
+/// they count.
 fn moved(form: &MatrixMove, row: &str, column: &str, matrices: &[&str]) -> Layout {
     let rows = form.registers.renumber_logical("row", row, 0);
     let mut layout = rows.and_then(|rows| rows.renumber_logical("col", column, 0)).expect("rows and columns");

@@ -4,8 +4,8 @@ use fringes_layout_core::atoms::mma::{self, MMAS, Mma};
 use fringes_layout_core::atoms::{bits, place, registers};
 use fringes_layout_core::{Layout, Space};
 
-/// Row and column of element `i` of a fragment, elements counted from the lowest bits of the first register up, as the ISA's sections
-/// "Matrix Fragments for mma" have it: of `groupID = laneid >> 2` and `threadID_in_group = laneid % 4`.
+/// Row and column of element `i` of a fragment, elements counted from the lowest bits of the first register up, as the
+/// ISA's sections "Matrix Fragments for mma" have it: of `groupID = laneid >> 2` and `threadID_in_group = laneid % 4`.
 type Formula = fn(i: usize, group: usize, thread: usize) -> (usize, usize);
 
 /// `A` of this K and element width.

@@ -177,8 +177,9 @@ fn compare(assignment: &Assignment, y: &Registers) -> Result<String, String> {
             .sum();
         worst = worst.max((value - sum).abs());
     }
-    // The values are at most 1, so the magnitudes in a sum add up to 256 sqrt(2). Each term is rounded at most 512 times here; in the registers 8 + 16 + 16
-    // times by the contractions, 3 times by each of the two products; the 5 phases of each way are right to 4 roundings.
+    // The values are at most 1, so the magnitudes in a sum add up to 256 sqrt(2). Each term is rounded at most 512
+    // times here; in the registers 8 + 16 + 16 times by the contractions, 3 times by each of the two products; the
+    // 5 phases of each way are right to 4 roundings.
     let bound = 256.0 * 2f64.sqrt() * (512.0 + 40.0 + 6.0 + 2.0 * 5.0 * 4.0) * 2f64.powi(-53);
     let found = format!("largest difference from the sum itself {worst:.1e}, bound {bound:.1e}");
     if worst <= bound { Ok(found) } else { Err(found) }
@@ -202,8 +203,8 @@ fn shared(one: (Pairs, &Layout), other: (Pairs, &Layout), clear: Option<&str>) -
     }
 }
 
-/// The packed matrix: a register holds real and imaginary part of a phase. For the real part of the result the high half changes its sign, for
-/// the imaginary part the halves change places.
+/// The packed matrix: a register holds real and imaginary part of a phase. For the real part of the result the high
+/// half changes its sign, for the imaginary part the halves change places.
 fn unpacks(assignment: &Assignment) -> Result<String, String> {
     let (packed, matrix) = (&assignment.e_x_z1_packed, &assignment.e_x_z1);
     let held = phases::contents(phases::X_Z1, packed);

@@ -1,5 +1,5 @@
-//! The verification of the FRB beamformer's [register assignments](crate::frb::ASSIGNMENT): everything that their source says of them, claim
-//! by claim, for every element.
+//! The verification of the FRB beamformer's [register assignments](crate::frb::ASSIGNMENT): everything that their
+//! source says of them, claim by claim, for every element.
 //!
 //! | claim | how it is verified |
 //! |---|---|

@@ -44,7 +44,8 @@ pub(super) fn part(turns: f64, imaginary: bool) -> f64 {
     if imaginary { angle.sin() } else { angle.cos() }
 }
 
-/// The element of a complex matrix as a real one: row and column of `((Re, -Im), (Im, Re))` by `ReIm_out` and `ReIm_in`.
+/// The element of a complex matrix as a real one: row and column of `((Re, -Im), (Im, Re))` by `ReIm_out` and
+/// `ReIm_in`.
 pub(super) fn of_matrix(turns: f64, out: bool, input: bool) -> f64 {
     match (out, input) {
         (false, false) | (true, true) => part(turns, false),

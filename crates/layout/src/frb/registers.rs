@@ -1,5 +1,6 @@
-//! Arrays in the registers of a warp, place by place, and the three things that a transform does with them. Everything is looked up from the layouts for
-//! every element on its own, so that nothing here can share a mistake with a planner or a solver.
+//! Arrays in the registers of a warp, place by place, and the three things that a transform does with them. Everything
+//! is looked up from the layouts for every element on its own, so that nothing here can share a mistake with a planner
+//! or a solver.
 
 use crate::atoms::mma::Mma;
 use crate::{Layout, Name, Space, conversion};
@@ -52,7 +53,8 @@ struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// Register bits of the fragment with index `i` or `j` are those of the array that hold one of the bits given for it.
+    /// Register bits of the fragment with index `i` or `j` are those of the array that hold one of the bits given for
+    /// it.
     fn new(array: &'a Layout, atom: &'a Layout, roles: &[(&str, &[&str])]) -> Result<Self, String> {
         let mut taken = Vec::new();
         for (at, register) in atom.physical().iter().enumerate().filter(|(_, name)| name.stem() == "r") {
@@ -96,7 +98,8 @@ pub(super) struct Contraction<'a> {
 }
 
 impl Contraction<'_> {
-    /// Runs the products on the data; how many there are. Every element of every product is checked to be the one that the definition has.
+    /// Runs the products on the data; how many there are. Every element of every product is checked to be the one that
+    /// the definition has.
     pub(super) fn run(&self, data: &Registers, result: Layout) -> Result<(Registers, u32), String> {
         let (sums, creates) = (self.sums, self.creates);
         let in_matrix = |bits: &[&str], suffix| -> Result<Vec<String>, String> {

@@ -1,8 +1,9 @@
 //! Pictures of layouts, as text and as SVG: a grid of places, and in each the element that it holds.
 //!
-//! What the grid is depends on the physical bits. Registers: a row a lane (`t`, and `w`, `k` above it), a column a register (`r`), cells
-//! divided by `b`. Memory (`s`, `g`): a row 128 bytes, a column a bank, cells divided by the bytes of a word. Other spaces, the inverse of a
-//! fragment say, are drawn with the stems that [`TextOptions::rows`] and [`TextOptions::columns`] name.
+//! What the grid is depends on the physical bits. Registers: a row a lane (`t`, and `w`, `k` above it), a column a
+//! register (`r`), cells divided by `b`. Memory (`s`, `g`): a row 128 bytes, a column a bank, cells divided by the
+//! bytes of a word. Other spaces, the inverse of a fragment say, are drawn with the stems that [`TextOptions::rows`]
+//! and [`TextOptions::columns`] name.
 //!
 //! ```
 //! use fringes_layout::layout;
@@ -38,7 +39,8 @@ pub use text::{text, text_pair};
 /// How a cell shows its element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Labels {
-    /// The number that the bits of each logical stem spell, in the order of the logical space: `12,1` for `n` and `ReIm`.
+    /// The number that the bits of each logical stem spell, in the order of the logical space: `12,1` for `n` and
+    /// `ReIm`.
     #[default]
     Values,
     /// The same with names: `n12 ReIm1`.
@@ -75,7 +77,8 @@ pub struct SvgOptions<'a> {
     pub text: TextOptions<'a>,
     /// A line above the layout's text form.
     pub title: &'a str,
-    /// Logical bits whose values colour the cells, at most [`MOST_COLOR_BITS`]; the highest three of the largest logical stem if there is none.
+    /// Logical bits whose values colour the cells, at most [`MOST_COLOR_BITS`]; the highest three of the largest
+    /// logical stem if there is none.
     pub color_by: &'a [&'a str],
 }
 

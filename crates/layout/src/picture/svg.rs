@@ -26,7 +26,8 @@ const WIDEST_PAIR: f64 = 1300.0;
 /// Width of a character of a monospaced font, in font sizes, with some to spare.
 const CHARACTER: f64 = 0.61;
 
-/// A layout drawn as a grid: the title, the layout's text form, the cells coloured by some logical bits, and a legend of the colours.
+/// A layout drawn as a grid: the title, the layout's text form, the cells coloured by some logical bits, and a legend
+/// of the colours.
 pub fn svg(layout: &Layout, options: &SvgOptions<'_>) -> String {
     let coloring = Coloring::new(&[layout], options.color_by);
     let panel = Panel::new("", layout, layout, &coloring, options);

@@ -5,7 +5,8 @@ use fringes_layout_core::Layout;
 use super::TextOptions;
 use super::grid::Grid;
 
-/// A layout as a table: its text form, then a line for every row of the grid. Parts of a cell are separated by `|`, cells by spaces.
+/// A layout as a table: its text form, then a line for every row of the grid. Parts of a cell are separated by `|`,
+/// cells by spaces.
 pub fn text(layout: &Layout, options: &TextOptions<'_>) -> String {
     lines(layout, layout, options).into_iter().map(|line| line + "\n").collect()
 }

@@ -1,4 +1,5 @@
-//! Arrangements: which index bit is in which place of a warp's registers, where every place is one bit of the array's index.
+//! Arrangements: which index bit is in which place of a warp's registers, where every place is one bit of the array's
+//! index.
 //!
 //! ```text
 //! slot          0 .. parts   then 5   then the rest
@@ -6,8 +7,8 @@
 //! holds         a number 0..15 for a bit of the index
 //! ```
 //!
-//! The order of the registers is a matter of naming them and costs nothing, so the register bits are a set: two assignments that
-//! differ only in it are the same arrangement.
+//! The order of the registers is a matter of naming them and costs nothing, so the register bits are a set: two
+//! assignments that differ only in it are the same arrangement.
 
 use std::fmt;
 
@@ -89,7 +90,8 @@ impl Arrangement {
         Self(self.0 ^ change << (4 * one) ^ change << (4 * other)).sorted(shape)
     }
 
-    /// The arrangement with the bits of three slots moved on: what was in `a` is in `b`, what was in `b` in `c`, in `c` in `a`.
+    /// The arrangement with the bits of three slots moved on: what was in `a` is in `b`, what was in `b` in `c`, in `c`
+    /// in `a`.
     pub fn cycled(&self, a: usize, b: usize, c: usize, shape: Shape) -> Self {
         let clear = self.0 & !(0xf << (4 * a) | 0xf << (4 * b) | 0xf << (4 * c));
         let put = |bit: Bit, slot: usize| u64::from(bit) << (4 * slot);

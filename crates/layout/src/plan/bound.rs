@@ -1,24 +1,30 @@
 //! Lower bounds on the cost of a conversion by any program of a warp: not only by the planner's moves.
 //!
-//! A program consists of selects, permutes, shuffles, `movmatrix`, and stores and loads of shared memory (`st.shared`, `ld.shared`,
-//! `stmatrix`, `ldmatrix`), each of which writes registers of `P = 32 * 2^parts` elements. `R` is the number of registers.
+//! A program consists of selects, permutes, shuffles, `movmatrix`, and stores and loads of shared memory (`st.shared`,
+//! `ld.shared`, `stmatrix`, `ldmatrix`), each of which writes registers of `P = 32 * 2^parts` elements. `R` is the
+//! number of registers.
 //!
-//! **Shuffles.** Data of other lanes comes into a lane by shuffles, `movmatrix` and loads only, one register (`2^parts` elements) at a time. So their number is at least that of the
-//! elements that some lane must get from others, over `2^parts`, for every lane ([`Needs::shuffles`]); and shuffles, `movmatrix` and stores move all elements that change their lane,
-//! over `P` ([`Needs::moved`]).
+//! **Shuffles.** Data of other lanes comes into a lane by shuffles, `movmatrix` and loads only, one register (`2^parts`
+//! elements) at a time. So their number is at least that of the elements that some lane must get from others, over
+//! `2^parts`, for every lane ([`Needs::shuffles`]); and shuffles, `movmatrix` and stores move all elements that change
+//! their lane, over `P` ([`Needs::moved`]).
 //!
-//! **Registers that are put together.** Follow each output back through shuffles and `movmatrix`, which have one source, to the instruction that put it together. In an invertible conversion
-//! the outputs have no element in common and fill a register each, so these are different instructions. If each output draws from `2^k > 1`
-//! inputs, they are selects, permutes or loads: `R` in all ([`Needs::mixed`]).
+//! **Registers that are put together.** Follow each output back through shuffles and `movmatrix`, which have one
+//! source, to the instruction that put it together. In an invertible conversion the outputs have no element in common
+//! and fill a register each, so these are different instructions. If each output draws from `2^k > 1` inputs, they are
+//! selects, permutes or loads: `R` in all ([`Needs::mixed`]).
 //!
-//! **Selects and permutes.** Follow the elements of an invertible conversion through a program. Let `x` be the number of them in a register that
-//! belong to the same output, and the potential the sum of `x log2 x` over all registers and outputs. A select or permute
-//! takes `a` elements of one register and `b` of another for each output: `(a+b) log2 (a+b) - a log2 a - b log2 b <= a + b`, and what is left
-//! behind has no more potential than before. So each raises the potential by `P` at most. A shuffle has one source and raises nothing; a load raises it by `P log2 P` at most.
-//! In the beginning each input holds `P / 2^k` elements of each of `2^k` outputs: the potential is `R P (log2 P - k)`; in the end it is
-//! `R P log2 P`. So there are `R k` selects and permutes ([`Needs::operations`]), fewer by `log2 P` for each load. (This is Floyd's argument on permuting records between pages, with registers for pages.)
+//! **Selects and permutes.** Follow the elements of an invertible conversion through a program. Let `x` be the number
+//! of them in a register that belong to the same output, and the potential the sum of `x log2 x` over all registers and
+//! outputs. A select or permute takes `a` elements of one register and `b` of another for each output: `(a+b) log2
+//! (a+b) - a log2 a - b log2 b <= a + b`, and what is left behind has no more potential than before. So each raises the
+//! potential by `P` at most. A shuffle has one source and raises nothing; a load raises it by `P log2 P` at most.
+//! In the beginning each input holds `P / 2^k` elements of each of `2^k` outputs: the potential is `R P (log2 P - k)`;
+//! in the end it is `R P log2 P`. So there are `R k` selects and permutes ([`Needs::operations`]), fewer by `log2 P`
+//! for each load. (This is Floyd's argument on permuting records between pages, with registers for pages.)
 //!
-//! All of these hold at once. For programs with shared memory the number of loads and stores is free: the bound is the least over it.
+//! All of these hold at once. For programs with shared memory the number of loads and stores is free: the bound is the
+//! least over it.
 
 use std::collections::HashSet;
 
@@ -63,7 +69,8 @@ pub(super) fn bound(
         loads * load + stores * store + shuffles * shuffle + operations * operation
     };
     let registers = at(0.0, 0.0).max(needs.turned * rates.permute.min(rates.move_matrix));
-    // The cost is convex and piecewise linear in loads and stores: least where two of the lines meet at which a piece ends.
+    // The cost is convex and piecewise linear in loads and stores: least where two of the lines meet at which a piece
+    // ends.
     let ends =
         [0.0, needs.operations / capacity, needs.mixed, ((needs.operations - needs.mixed) / (capacity - 1.0)).max(0.0)];
     let apart = needs.shuffles - needs.moved;

@@ -2,8 +2,8 @@
 
 use crate::program::Counts;
 
-/// SM-cycles that one warp instruction occupies its pipe, per kind. A warp instruction of throughput 32 lanes a cycle and SM costs 1;
-/// one that a GPU does not have costs infinitely much, and no plan uses it.
+/// SM-cycles that one warp instruction occupies its pipe, per kind. A warp instruction of throughput 32 lanes a cycle
+/// and SM costs 1; one that a GPU does not have costs infinitely much, and no plan uses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// `selp`.
@@ -44,9 +44,9 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The FRB note's table for an A40 and L40S: permutes and half2 operations 0.5, shuffles 2, MMAs 2 and 4. The note gives no rate for selects
-    /// (taken as a permute's), `movmatrix` (a shuffle's) and shared memory (one word a lane and cycle, as the hardware's documentation has it);
-    /// these chips have no `stmatrix`.
+    /// The FRB note's table for an A40 and L40S: permutes and half2 operations 0.5, shuffles 2, MMAs 2 and 4. The note
+    /// gives no rate for selects (taken as a permute's), `movmatrix` (a shuffle's) and shared memory (one word a
+    /// lane and cycle, as the hardware's documentation has it); these chips have no `stmatrix`.
     pub const NOTE: Self = Self {
         name: "A40/L40S, as the FRB note has it",
         rates: Rates {
@@ -66,8 +66,9 @@ impl Costs {
         },
     };
 
-    /// Measured on an H200 at 1980 MHz, 16 warps an SM, instructions of the same kind back to back, without bank conflicts: `bench_gpu --only rates`, record in
-    /// docs/measurements. A `movmatrix` takes no longer than a shuffle, and `stmatrix` and `ldmatrix` no longer than the words that they move.
+    /// Measured on an H200 at 1980 MHz, 16 warps an SM, instructions of the same kind back to back, without bank
+    /// conflicts: `bench_gpu --only rates`, record in docs/measurements. A `movmatrix` takes no longer than a
+    /// shuffle, and `stmatrix` and `ldmatrix` no longer than the words that they move.
     pub const H200: Self = Self {
         name: "H200, measured",
         rates: Rates {

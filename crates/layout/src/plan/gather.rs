@@ -1,4 +1,5 @@
-//! The conversion that there always is: each register is put together from the registers that its lanes want, shuffled whole.
+//! The conversion that there always is: each register is put together from the registers that its lanes want, shuffled
+//! whole.
 
 use crate::program::{Builder, LaneFlag, LaneMap, Register, Selector};
 
@@ -8,10 +9,11 @@ use super::model::Model;
 use super::moves::Move;
 use super::planner::Candidate;
 
-/// For each part of an output register the lanes' source lanes, one shuffle for each register that any lane wants, selects between those, and permutes.
+/// For each part of an output register the lanes' source lanes, one shuffle for each register that any lane wants,
+/// selects between those, and permutes.
 ///
-/// Two parts may be fetched the other way round where a flag of the lane is set, so that a lane's own register needs no shuffle:
-/// each flag is tried.
+/// Two parts may be fetched the other way round where a flag of the lane is set, so that a lane's own register needs no
+/// shuffle: each flag is tried.
 pub(super) fn gather(model: &Model, costs: &Costs) -> Option<Candidate> {
     let flags = if model.before.parts == 1 { 1u8 << LANE_BITS } else { 1 };
     (0..flags)
@@ -29,7 +31,8 @@ fn gather_crossed(model: &Model, cross: LaneFlag, costs: &Costs) -> Candidate {
     let own: [usize; LANE_BITS] = std::array::from_fn(|lane| model.columns[parts + lane] as usize);
     let crossed: [usize; LANE_BITS] =
         std::array::from_fn(|lane| own[lane] ^ if cross.mask >> lane & 1 == 1 { model.columns[0] as usize } else { 0 });
-    // Which lanes want another register, as a sum of flags times changes of the register's index; which want another part.
+    // Which lanes want another register, as a sum of flags times changes of the register's index; which want another
+    // part.
     let flags = rank_one(&crossed.map(register_of));
     let turned: Vec<(LaneFlag, usize)> = rank_one(&own.map(|column| column & part_mask));
     let mut builder = Builder::new(before.register_count());
@@ -109,7 +112,8 @@ fn bytewise(source: impl Fn(usize) -> usize) -> u16 {
     (0..4).fold(0, |selector, byte| selector | (source(byte) as u16) << (4 * byte))
 }
 
-/// A linear map of the lanes as a sum of flags times vectors, as few as there can be: the flags are functions of the lane, the vectors independent.
+/// A linear map of the lanes as a sum of flags times vectors, as few as there can be: the flags are functions of the
+/// lane, the vectors independent.
 pub(super) fn rank_one(columns: &[usize; LANE_BITS]) -> Vec<(LaneFlag, usize)> {
     // A basis of the columns; each flag takes the lane bits whose column has the vector in it.
     let mut basis: Vec<usize> = Vec::new();

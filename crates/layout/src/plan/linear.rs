@@ -1,4 +1,5 @@
-//! Conversions that are no permutations of bits: lane-dependent renamings of registers around one shuffle of each register.
+//! Conversions that are no permutations of bits: lane-dependent renamings of registers around one shuffle of each
+//! register.
 //!
 //! Register `r'` of lane `t'` wants register `r` of lane `t`, where
 //!
@@ -6,11 +7,12 @@
 //! r = Rr r' + Rt t'        t = Tr r' + Tt t'
 //! ```
 //!
-//! The outputs are renamed by the lane (`r1 = r' + G t'`), each of them is shuffled (`t = A t' + Tr r1`, `A = Tt + Tr G`), and the inputs are
-//! renamed by the lane (`r = C r1 + F t`, `C = Rr + F Tr`). That is the conversion if `C G = Rt + F Tt`. The renamings cost one select a register and rank
-//! of `F` and `G`; the shuffles are by XOR, and those with `Tr r1 = 0` nothing, if `A = 1`.
-//! If the conversion is invertible, there is an `F` of rank `k`, the dimension of the kernel of `Rr`, that makes `C` invertible: one that takes the
-//! kernel's images under `Tr` to what the image of `Rr` lacks. All those are tried.
+//! The outputs are renamed by the lane (`r1 = r' + G t'`), each of them is shuffled (`t = A t' + Tr r1`,
+//! `A = Tt + Tr G`), and the inputs are renamed by the lane (`r = C r1 + F t`, `C = Rr + F Tr`). That is the conversion
+//! if `C G = Rt + F Tt`. The renamings cost one select a register and rank of `F` and `G`; the shuffles are by XOR, and
+//! those with `Tr r1 = 0` nothing, if `A = 1`. If the conversion is invertible, there is an `F` of rank `k`, the
+//! dimension of the kernel of `Rr`, that makes `C` invertible: one that takes the kernel's images under `Tr` to what
+//! the image of `Rr` lacks. All those are tried.
 
 use crate::program::{Builder, LaneFlag, LaneMap, Register, Selector, moves};
 
@@ -210,7 +212,8 @@ enum Extra {
     After(usize, usize),
 }
 
-/// The cheapest layer of renamings and shuffles, with one warp transpose before or after it and local transposes at both ends if that is cheaper or needed.
+/// The cheapest layer of renamings and shuffles, with one warp transpose before or after it and local transposes at
+/// both ends if that is cheaper or needed.
 pub(super) fn linear(model: &Model, costs: &Costs) -> Option<Candidate> {
     let (before, after) = (model.before, model.after);
     let mut best: Option<Candidate> = None;
@@ -250,7 +253,8 @@ pub(super) fn linear(model: &Model, costs: &Costs) -> Option<Candidate> {
     best
 }
 
-/// What is added to a part's index: for each register of the place afterwards a constant, and a sum of flags of the lane.
+/// What is added to a part's index: for each register of the place afterwards a constant, and a sum of flags of the
+/// lane.
 struct Parts {
     registers: Vec<usize>,
     lanes: Vec<(LaneFlag, usize)>,

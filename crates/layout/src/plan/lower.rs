@@ -194,8 +194,8 @@ impl Lowering {
     }
 }
 
-/// The lane from which each lane gets a register: bits that stay in the lanes are followed to their slots, and in the slot of a bit that leaves stands the
-/// one that enters with it.
+/// The lane from which each lane gets a register: bits that stay in the lanes are followed to their slots, and in the
+/// slot of a bit that leaves stands the one that enters with it.
 fn lane_map(from: Arrangement, to: Arrangement, shape: Shape, pairs: &[(Bit, Bit)]) -> LaneMap {
     let (before, after) = (from.lanes(shape), to.lanes(shape));
     let mut map = LaneMap { columns: [0; LANE_BITS], offset: 0 };

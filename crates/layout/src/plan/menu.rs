@@ -27,8 +27,8 @@ impl Step {
     }
 }
 
-/// Bits of a few slots in another order: slot `i` gets what slot `order[i]` held. The slots are the parts, then a lane bit if the
-/// move has one, then a register bit if it has one.
+/// Bits of a few slots in another order: slot `i` gets what slot `order[i]` held. The slots are the parts, then a lane
+/// bit if the move has one, then a register bit if it has one.
 #[derive(Debug, Clone)]
 struct Pattern {
     order: Vec<usize>,
@@ -45,7 +45,8 @@ struct Pattern {
 pub(super) struct Menu {
     shape: Shape,
     patterns: Vec<Pattern>,
-    /// Cost of exchanging `m` lane bits around one shuffle, in place and permuting lanes; infinite where single exchanges are as cheap.
+    /// Cost of exchanging `m` lane bits around one shuffle, in place and permuting lanes; infinite where single
+    /// exchanges are as cheap.
     together: [(f64, f64); LANE_BITS + 1],
     /// Cost of `movmatrix`.
     pub(super) move_matrix: f64,
@@ -149,7 +150,8 @@ impl Menu {
         });
     }
 
-    /// Calls `found` with every set of lane bits, as an arrangement in some order of the lanes, that a move leads to that permutes the lanes.
+    /// Calls `found` with every set of lane bits, as an arrangement in some order of the lanes, that a move leads to
+    /// that permutes the lanes.
     pub(super) fn each_permuting(&self, from: Arrangement, found: &mut dyn FnMut(Arrangement, f64)) {
         found(from, self.lanes);
         self.each_pattern(from, &mut |to, pattern| {
@@ -184,10 +186,11 @@ impl Menu {
     }
 }
 
-/// All arrangements that one move leads to and in which no lane bit changes its slot for another, except by `movmatrix`.
+/// All arrangements that one move leads to and in which no lane bit changes its slot for another, except by
+/// `movmatrix`.
 ///
-/// Left out are the moves that permute lanes ([`permuting`](super::permuting)), which a path needs once at most, and the way through shared memory, which
-/// leads anywhere.
+/// Left out are the moves that permute lanes ([`permuting`](super::permuting)), which a path needs once at most, and
+/// the way through shared memory, which leads anywhere.
 pub fn neighbours(from: Arrangement, shape: Shape, costs: &Costs, found: &mut Vec<Neighbour>) {
     found.clear();
     Menu::new(shape, costs, true).each(from, &mut |to, step, cost| found.push((to, step.between(from, to), cost)));
@@ -213,7 +216,8 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Calls `found` with the arrangements in which two to `most` lane bits have changed places with register bits, and how many.
+/// Calls `found` with the arrangements in which two to `most` lane bits have changed places with register bits, and how
+/// many.
 fn for_each_together(from: Arrangement, shape: Shape, most: usize, found: &mut dyn FnMut(Arrangement, usize)) {
     struct Walk<'a> {
         shape: Shape,

@@ -23,14 +23,17 @@
 //! | both, without an offset, that mix four bits of places at most | with [`Options::exhaustive`]: sequences of layers and `movmatrix`, searched exactly |
 //! | both | through shared memory, with up to two local transposes |
 //!
-//! What is known of the result ([`Optimality`]). *Proven*: its cost is the lower bound for all programs. *In the move set*: no sequence of moves, and no way through
-//! shared memory that the table lists, is cheaper. *Exhaustive*: no program of layers is (below). *Best found*: none of these. By exhaustive search over instructions (`tests/plan_proof.rs`): on two lanes no program of selects, permutes
-//! and shuffles is cheaper than the plan for any linear map of one or two registers of whole elements or of one or two registers of halves (6, 6
-//! and 168 maps); on four lanes with two registers no program of three instructions is cheaper for any permutation of bits.
+//! What is known of the result ([`Optimality`]). *Proven*: its cost is the lower bound for all programs. *In the move
+//! set*: no sequence of moves, and no way through shared memory that the table lists, is cheaper. *Exhaustive*: no
+//! program of layers is (below). *Best found*: none of these. By exhaustive search over instructions
+//! (`tests/plan_proof.rs`): on two lanes no program of selects, permutes and shuffles is cheaper than the plan for any
+//! linear map of one or two registers of whole elements or of one or two registers of halves (6, 6 and 168 maps); on
+//! four lanes with two registers no program of three instructions is cheaper for any permutation of bits.
 //!
-//! For every linear map of arrays with 4 bits of places, without shared memory, the plan has been compared with an exhaustive search over layers of selects or
-//! permutes around shuffles, gathers and `movmatrix` (`tests/plan_matrices.rs`); it may be dearer.
-//! Over all maps, up to the names of registers (for [`Costs::NOTE`] and [`Costs::H200`]):
+//! For every linear map of arrays with 4 bits of places, without shared memory, the plan has been compared with an
+//! exhaustive search over layers of selects or permutes around shuffles, gathers and `movmatrix`
+//! (`tests/plan_matrices.rs`); it may be dearer. Over all maps, up to the names of registers (for [`Costs::NOTE`] and
+//! [`Costs::H200`]):
 //!
 //! | bits | maps | plan dearer for | of them permutations of bits | all plans together dearer by | one plan at most |
 //! |---|---|---|---|---|---|
@@ -43,22 +46,27 @@
 //! So sums in which `b` takes part are the planner's weak point. For permutations of bits the plan is dearer by
 //! 10.1 % at most, and mostly by less than 1 %.
 //!
-//! [`Options::exhaustive`] has the planner do that search itself, for arrays of any size, where a conversion mixes four bits of places at most, at most one of them
-//! a `b`: bits that stay where they are and that no other bit depends on are not mixed, whatever the registers are called before and afterwards. The plan then costs
-//! no more than any sequence, on these bits (filled up to four), of
+//! [`Options::exhaustive`] has the planner do that search itself, for arrays of any size, where a conversion mixes four
+//! bits of places at most, at most one of them a `b`: bits that stay where they are and that no other bit depends on
+//! are not mixed, whatever the registers are called before and afterwards. The plan then costs no more than any
+//! sequence, on these bits (filled up to four), of
 //!
-//! 1. layers: registers packed by at most one select or permute of two each, shuffled by affine maps of the lanes, and outputs put together by at most one of two each;
+//! 1. layers: registers packed by at most one select or permute of two each, shuffled by affine maps of the lanes, and
+//!    outputs put together by at most one of two each;
 //! 2. gathers: outputs put together by one select or permute of two inputs, shuffled whole;
-//! 3. `movmatrix` of all registers, where the elements have 16 bits (or the upper part is mixed) and `t2`, which it would take to `b`, is not mixed.
+//! 3. `movmatrix` of all registers, where the elements have 16 bits (or the upper part is mixed) and `t2`, which it
+//!    would take to `b`, is not mixed.
 //!
-//! It is not the default because its tables take time when first needed, and are then kept: with optimisation, on one core, about 1.1 s where two of the four bits are
-//! lanes and one is `b`, 0.6 s with three lane bits and `b`, 0.4 s with one, and 0.1 s or less without lanes or without `b`.
+//! It is not the default because its tables take time when first needed, and are then kept: with optimisation, on one
+//! core, about 1.1 s where two of the four bits are lanes and one is `b`, 0.6 s with three lane bits and `b`, 0.4 s
+//! with one, and 0.1 s or less without lanes or without `b`.
 //!
 //! Not proven: that the moves
-//! are enough for larger arrays, that lanes which a conversion leaves alone cannot help, and programs that send only a part of an array
-//! through shared memory (the lower bound holds for those too).
+//! are enough for larger arrays, that lanes which a conversion leaves alone cannot help, and programs that send only a
+//! part of an array through shared memory (the lower bound holds for those too).
 //!
-//! A program through shared memory has one barrier, between its stores and its loads. Where it runs again on the same memory, another is needed before it.
+//! A program through shared memory has one barrier, between its stores and its loads. Where it runs again on the same
+//! memory, another is needed before it.
 
 mod arrangement;
 mod bound;
@@ -96,8 +104,9 @@ pub struct Options {
     pub shared: bool,
     /// Whether `movmatrix`, `ldmatrix` and `stmatrix` may be used.
     pub matrix: bool,
-    /// Whether conversions that mix four bits of places at most, at most one of them a `b`, are also searched exhaustively.
-    /// The tables for that are computed when first needed, in up to about a second for each kind of mixed bits and cost table, and kept.
+    /// Whether conversions that mix four bits of places at most, at most one of them a `b`, are also searched
+    /// exhaustively. The tables for that are computed when first needed, in up to about a second for each kind of
+    /// mixed bits and cost table, and kept.
     pub exhaustive: bool,
 }
 
@@ -114,8 +123,8 @@ pub enum Optimality {
     Proven,
     /// The cheapest sequence of the planner's moves.
     InMoveSet,
-    /// No program of layers of selects or permutes around shuffles, of gathers and of `movmatrix` on the mixed bits is cheaper
-    /// ([`Options::exhaustive`]).
+    /// No program of layers of selects or permutes around shuffles, of gathers and of `movmatrix` on the mixed bits is
+    /// cheaper ([`Options::exhaustive`]).
     Exhaustive,
     /// The best that was found.
     BestFound,

@@ -1,6 +1,8 @@
-//! A conversion as a map of places: from which place of the registers before each place of the registers afterwards gets its element.
+//! A conversion as a map of places: from which place of the registers before each place of the registers afterwards
+//! gets its element.
 //!
-//! A place is a number: its lowest bits are the part inside the register, then five bits of the lane, then the register.
+//! A place is a number: its lowest bits are the part inside the register, then five bits of the lane, then the
+//! register.
 
 use fringes_layout_core::{Layout, Matrix, Name, Space};
 
@@ -10,7 +12,8 @@ use super::error::PlanError;
 /// Most bits of a place.
 pub(super) const MAX_PLACE: usize = 16;
 
-/// Where each place gets its element from: place `p` from `offset ^ XOR of columns[i] over the bits i that are set in p`.
+/// Where each place gets its element from: place `p` from `offset ^ XOR of columns[i] over the bits i that are set in
+/// p`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Model {
     /// The registers before.
@@ -120,7 +123,8 @@ impl Model {
                     (None, None) => PlanError::NoWay,
                 });
             };
-            // Of several places with the element, one that moves little: the same lane bit, then the same part, then few bits.
+            // Of several places with the element, one that moves little: the same lane bit, then the same part, then
+            // few bits.
             let lanes = |place: u64| place >> before.shape.parts & 0x1f;
             let own = lanes(if at < before.shape.first_register() { 1 << at } else { 0 });
             let part = if at < before.shape.parts { 1u64 << at } else { 0 };

@@ -13,15 +13,16 @@ use super::pair::{Group, Pair};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Move {
-    /// Parts change places with each other and with one register bit at most: `R` permutes (`b <-> r`: the local transpose).
+    /// Parts change places with each other and with one register bit at most: `R` permutes (`b <-> r`: the local
+    /// transpose).
     Local {
         /// Before.
         from: Arrangement,
         /// Afterwards.
         to: Arrangement,
     },
-    /// One lane bit changes its content with a register bit, with a part, or with both in a cycle: for a pair of registers
-    /// one shuffle of what leaves the lane, and
+    /// One lane bit changes its content with a register bit, with a part, or with both in a cycle: for a pair of
+    /// registers one shuffle of what leaves the lane, and
     ///
     /// | cycle | selects | permutes |
     /// |---|---|---|
@@ -40,8 +41,8 @@ pub enum Move {
         /// Whether whole registers are shuffled.
         whole: bool,
     },
-    /// Two or more lane bits change places with register bits around one shuffle: `R` selects for each bit before it and after
-    /// it, `R (1 - 2^-m)` shuffles for `m` bits, `R` if lane bits change their slots too.
+    /// Two or more lane bits change places with register bits around one shuffle: `R` selects for each bit before it
+    /// and after it, `R (1 - 2^-m)` shuffles for `m` bits, `R` if lane bits change their slots too.
     Together {
         /// Before.
         from: Arrangement,
@@ -69,7 +70,8 @@ pub enum Move {
         /// Which `r`.
         register: usize,
     },
-    /// A lane bit changes places with a register bit, in terms of places: half of the registers shuffled, three selects a pair.
+    /// A lane bit changes places with a register bit, in terms of places: half of the registers shuffled, three selects
+    /// a pair.
     WarpTranspose {
         /// Which `t`.
         lane: usize,
@@ -148,7 +150,8 @@ impl Move {
         }
     }
 
-    /// Instructions of a move between arrangements; none for a move that there is not, and for those whose count only their program tells.
+    /// Instructions of a move between arrangements; none for a move that there is not, and for those whose count only
+    /// their program tells.
     pub fn counts(&self, shape: Shape) -> Option<Counts> {
         let registers = shape.register_count() as u32;
         let none = Counts::default();
@@ -286,7 +289,8 @@ pub(super) fn permutes_lanes(from: Arrangement, to: Arrangement, shape: Shape) -
     (0..LANE_BITS).any(|lane| before[lane] != after[lane] && after.contains(&before[lane]))
 }
 
-/// The cheapest move between two arrangements that may also permute lanes: a lane permutation, or an exchange whose shuffles permute them.
+/// The cheapest move between two arrangements that may also permute lanes: a lane permutation, or an exchange whose
+/// shuffles permute them.
 pub fn permuting(from: Arrangement, to: Arrangement, shape: Shape, costs: &Costs) -> Option<(Move, f64)> {
     let parts = |of: Arrangement| of.parts(shape);
     let step = match entering(from, to, shape).len() {

@@ -1,8 +1,8 @@
 //! A pair of registers between which and one lane bit bits change places: its instructions, worked out byte by byte.
 //!
-//! A lane holds the registers `in0` and `in1` and wants `out0` and `out1`. Half of what it has stays in the lane, half goes to the
-//! lane whose index differs in one bit. What goes is packed into one register (`send`) and shuffled; what stays is used where it is, or is
-//! packed too (`kept`) where an output needs bytes of three registers.
+//! A lane holds the registers `in0` and `in1` and wants `out0` and `out1`. Half of what it has stays in the lane, half
+//! goes to the lane whose index differs in one bit. What goes is packed into one register (`send`) and shuffled; what
+//! stays is used where it is, or is packed too (`kept`) where an output needs bytes of three registers.
 
 use crate::program::{Builder, LaneFlag, Register, Selector};
 
@@ -103,16 +103,18 @@ impl Operation {
 }
 
 impl Pair {
-    /// The instructions between two arrangements that differ in the parts, one lane bit (in whatever slot) and one register bit.
+    /// The instructions between two arrangements that differ in the parts, one lane bit (in whatever slot) and one
+    /// register bit.
     ///
-    /// `pack_kept` packs what stays in every case, for shuffles that permute lanes; `whole` shuffles both inputs as they are.
+    /// `pack_kept` packs what stays in every case, for shuffles that permute lanes; `whole` shuffles both inputs as
+    /// they are.
     pub(super) fn new(group: &Group, shape: Shape, pack_kept: bool, whole: bool) -> Option<Self> {
         let source = |flag, register, part| group.source(flag, register, part, shape);
         Self::from_sources(source, shape.parts, pack_kept, whole)
     }
 
-    /// The instructions for any exchange in which half of each lane's data stays: `source(lane, register, part)` is the lane, and the register and
-    /// part, that hold before what the place holds afterwards.
+    /// The instructions for any exchange in which half of each lane's data stays: `source(lane, register, part)` is the
+    /// lane, and the register and part, that hold before what the place holds afterwards.
     pub(super) fn from_sources(
         source: impl Fn(usize, usize, usize) -> (usize, Place),
         part_bits: usize,
@@ -214,8 +216,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The group in which two arrangements differ, if exactly one lane bit changes its content. Without a register bit that changes, the pairs are those
-    /// of the lowest register bit.
+    /// The group in which two arrangements differ, if exactly one lane bit changes its content. Without a register bit
+    /// that changes, the pairs are those of the lowest register bit.
     pub(super) fn new(before: Arrangement, after: Arrangement, shape: Shape) -> Option<Self> {
         let missing = |of: &[Bit], others: &[Bit]| -> Vec<Bit> {
             of.iter().filter(|bit| !others.contains(bit)).copied().collect()

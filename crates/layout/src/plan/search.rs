@@ -1,14 +1,16 @@
 //! The cheapest sequence of moves between two arrangements.
 //!
-//! A permutation of the lanes commutes with all moves in place (in which no lane bit changes its slot for another) but for the names of the slots, and it can be put into
-//! any shuffle of a sequence. So a sequence has one move at most that permutes lanes, and if it has one, only the *set* of bits in the lanes matters
-//! before and after it: the slots follow from the start up to it and from the end back to it. That leaves few states (1260 for 16-bit elements
-//! in 16 registers). Sequences without such a move are searched in full, by A*: each lane slot with a wrong bit costs at least
-//! the cheapest way for a bit to enter the lanes.
+//! A permutation of the lanes commutes with all moves in place (in which no lane bit changes its slot for another) but
+//! for the names of the slots, and it can be put into any shuffle of a sequence. So a sequence has one move at most
+//! that permutes lanes, and if it has one, only the *set* of bits in the lanes matters before and after it: the slots
+//! follow from the start up to it and from the end back to it. That leaves few states (1260 for 16-bit elements
+//! in 16 registers). Sequences without such a move are searched in full, by A*: each lane slot with a wrong bit costs
+//! at least the cheapest way for a bit to enter the lanes.
 //!
-//! `movmatrix` permutes lanes too, but only in its one way. Sequences with both `movmatrix` and a permuting move are left out, unless `movmatrix`
-//! is the first move or the last. It is the exchange of `b` with a lane bit in place and a permutation of the lanes: where that
-//! exchange costs no more, nothing is lost, because the permuting move can do the permutation as well.
+//! `movmatrix` permutes lanes too, but only in its one way. Sequences with both `movmatrix` and a permuting move are
+//! left out, unless `movmatrix` is the first move or the last. It is the exchange of `b` with a lane bit in place and a
+//! permutation of the lanes: where that exchange costs no more, nothing is lost, because the permuting move can do the
+//! permutation as well.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -22,10 +24,12 @@ use super::moves::{Move, entering, permuting};
 /// A path of moves and what it costs.
 pub type Path = (Vec<Move>, f64);
 
-/// The cheapest sequence of register moves between two arrangements that costs less than `limit`: none if there is none.
+/// The cheapest sequence of register moves between two arrangements that costs less than `limit`: none if there is
+/// none.
 ///
-/// `matrix` allows `movmatrix`. Every sequence of the moves of [`neighbours`](super::neighbours) is considered, with at most one lane-permuting
-/// move ([`permuting`]) in it; with both that and `movmatrix` only if `movmatrix` is the first or the last move.
+/// `matrix` allows `movmatrix`. Every sequence of the moves of [`neighbours`](super::neighbours) is considered, with at
+/// most one lane-permuting move ([`permuting`]) in it; with both that and `movmatrix` only if `movmatrix` is the first
+/// or the last move.
 pub fn cheapest(
     from: Arrangement,
     to: Arrangement,

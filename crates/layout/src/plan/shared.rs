@@ -10,7 +10,8 @@ use super::moves::{Access, Move};
 use super::planner::Candidate;
 use super::swizzle::{Demand, Memory, sum};
 
-/// One side of the round trip: what each bit of a place in the registers is in the array's index (for which the places before serve).
+/// One side of the round trip: what each bit of a place in the registers is in the array's index (for which the places
+/// before serve).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Side {
     parts: Vec<u32>,
@@ -98,7 +99,8 @@ impl Side {
         ways
     }
 
-    /// The address that each lane gives for the registers whose other bits are `rest`: none if the instruction cannot use it.
+    /// The address that each lane gives for the registers whose other bits are `rest`: none if the instruction cannot
+    /// use it.
     fn address(&self, way: &Way, memory: &Memory, rest: u32, offset: u32) -> Option<LaneMap> {
         let at = |vector: u32| memory.address(vector);
         let (columns, aligned) = match way.access {
@@ -121,7 +123,8 @@ impl Side {
         words.chain(beside).all(|(vector, address)| memory.address(vector) == address)
     }
 
-    /// Calls `access` with every group of registers that one instruction takes (those whose other bits are 0 in the group) and its address.
+    /// Calls `access` with every group of registers that one instruction takes (those whose other bits are 0 in the
+    /// group) and its address.
     fn each_group(
         &self,
         way: &Way,

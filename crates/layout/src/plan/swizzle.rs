@@ -1,11 +1,12 @@
 //! The synthesis of a memory layout without bank conflicts.
 //!
-//! A store's phase (32 lanes of one word, 16 of two, 8 of four, or 8 rows of a matrix) touches 128 bytes, and so does a load's. It is free of
-//! conflicts if the five bank bits of the address tell all its words apart, that is, if they are independent on the vectors that the
-//! phase's lanes and the word's position span: a space `A` for the store, `B` for the load, of the same dimension. Two subspaces
-//! of the same dimension have a common complement `C`; bank bits that vanish on `C` and nowhere else on `A` or `B` serve both. With `a_i` and `b_i`
-//! completing bases of `A` and `B` from one of their intersection, `C` is spanned by the `a_i + b_i` and what is in neither: each bank
-//! bit beyond the intersection is the XOR of one bit of the store's lanes and one of the load's.
+//! A store's phase (32 lanes of one word, 16 of two, 8 of four, or 8 rows of a matrix) touches 128 bytes, and so does a
+//! load's. It is free of conflicts if the five bank bits of the address tell all its words apart, that is, if they are
+//! independent on the vectors that the phase's lanes and the word's position span: a space `A` for the store, `B` for
+//! the load, of the same dimension. Two subspaces of the same dimension have a common complement `C`; bank bits that
+//! vanish on `C` and nowhere else on `A` or `B` serve both. With `a_i` and `b_i` completing bases of `A` and `B` from
+//! one of their intersection, `C` is spanned by the `a_i + b_i` and what is in neither: each bank bit beyond the
+//! intersection is the XOR of one bit of the store's lanes and one of the load's.
 
 use fringes_layout_core::Matrix;
 
@@ -35,7 +36,8 @@ impl Memory {
         set.fold(0, |sum, (_, address)| sum ^ address)
     }
 
-    /// A layout of `1 << bits` elements that serves both sides without conflicts: none if they ask for different words side by side.
+    /// A layout of `1 << bits` elements that serves both sides without conflicts: none if they ask for different words
+    /// side by side.
     pub(super) fn new(store: &Demand, load: &Demand, bits: usize) -> Option<Self> {
         let (longer, shorter) = if store.side_by_side.len() >= load.side_by_side.len() {
             (&store.side_by_side, &load.side_by_side)

@@ -6,9 +6,10 @@ use super::{Instruction, LaneFlag, LaneMap, Program, Register, Selector};
 
 /// Makes a [`Program`] instruction by instruction.
 ///
-/// Each method gives the register that holds its result. That is not always a new one: an instruction that was given before is not
-/// repeated, moves that change nothing are left out, and chains of permutes, of shuffles, of selects by one flag, and pairs of `movmatrix` become one
-/// instruction where one does. [`finish`](Self::finish) drops what no output needs. A program never gets longer by any of this.
+/// Each method gives the register that holds its result. That is not always a new one: an instruction that was given
+/// before is not repeated, moves that change nothing are left out, and chains of permutes, of shuffles, of selects by
+/// one flag, and pairs of `movmatrix` become one instruction where one does. [`finish`](Self::finish) drops what no
+/// output needs. A program never gets longer by any of this.
 ///
 /// Operands must be registers that this builder gave; [`Program::validate`] tells if they are not.
 #[derive(Debug, Clone)]

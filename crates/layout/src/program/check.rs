@@ -90,9 +90,11 @@ pub enum Mismatch {
 }
 
 impl Program {
-    /// Runs the program on an array that `from` describes, and compares every place of every lane with what `to` says it must hold.
+    /// Runs the program on an array that `from` describes, and compares every place of every lane with what `to` says
+    /// it must hold.
     ///
-    /// Every element is filled with its own number; where that has more bits than an element, the program runs once for each part of them.
+    /// Every element is filled with its own number; where that has more bits than an element, the program runs once for
+    /// each part of them.
     ///
     /// # Errors
     /// [`Mismatch`], naming the first place that holds the wrong element.

@@ -6,7 +6,8 @@ use crate::access::{LaneAddresses, SharedCost, Width};
 
 use super::{Counts, Instruction, LaneFlag, Program, Selector};
 
-/// Values of a lane that a program needs and that do not depend on the array: computed once, held in registers or predicates.
+/// Values of a lane that a program needs and that do not depend on the array: computed once, held in registers or
+/// predicates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Setup {
     /// Predicates: distinct flags of selects.
@@ -22,10 +23,11 @@ pub struct Setup {
 impl Program {
     /// Instructions of the program, by kind.
     ///
-    /// An access to shared memory at `L(lane) ^ c`, where `L` is the linear part of its address, costs no operation on addresses if `c` has
-    /// no bit in which two values of `L` differ: then `L ^ c = L + c`, the register that holds `L` with an immediate offset. Otherwise the bits
-    /// that do overlap, `o`, take one XOR, `(L ^ o) + (c ^ o)`. [`Counts::address`] is the number of distinct `(L, o)` with `o` not 0: an address
-    /// once computed serves every access that differs in the immediate offset only. `L` itself, and `shared memory's start + L`, belong to
+    /// An access to shared memory at `L(lane) ^ c`, where `L` is the linear part of its address, costs no operation on
+    /// addresses if `c` has no bit in which two values of `L` differ: then `L ^ c = L + c`, the register that holds
+    /// `L` with an immediate offset. Otherwise the bits that do overlap, `o`, take one XOR, `(L ^ o) + (c ^ o)`.
+    /// [`Counts::address`] is the number of distinct `(L, o)` with `o` not 0: an address once computed serves every
+    /// access that differs in the immediate offset only. `L` itself, and `shared memory's start + L`, belong to
     /// [`setup`](Self::setup).
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -112,8 +114,8 @@ impl Program {
         sum
     }
 
-    /// Bytes of which the start of the warp's shared memory must be a multiple, a power of two: 4, 8 or 16 for the width of the
-    /// accesses, and more where an address is XORed above that. 1 if there is no access.
+    /// Bytes of which the start of the warp's shared memory must be a multiple, a power of two: 4, 8 or 16 for the
+    /// width of the accesses, and more where an address is XORed above that. 1 if there is no access.
     pub fn alignment(&self) -> u32 {
         let widths = self.instructions.iter().map(|instruction| match instruction {
             Instruction::StoreShared { values, .. } => 4 * values.len() as u32,

@@ -24,11 +24,12 @@ pub struct Emission<'a> {
 }
 
 impl Program {
-    /// A Rust function that executes the program: `fn NAME(x: [u32; R]) -> [u32; S]`, with a parameter `shared: Shared<u32>` where it uses shared
-    /// memory, `unsafe` where its lanes execute instructions together.
+    /// A Rust function that executes the program: `fn NAME(x: [u32; R]) -> [u32; S]`, with a parameter `shared:
+    /// Shared<u32>` where it uses shared memory, `unsafe` where its lanes execute instructions together.
     ///
-    /// It calls what [`paths`](Self::paths) names. The crate lets `unsafe fn` call unsafe functions without a block, as crates of kernels do.
-    /// The source is formatted as `rustfmt` does with `max_width = 120` and `use_small_heuristics = "Max"`.
+    /// It calls what [`paths`](Self::paths) names. The crate lets `unsafe fn` call unsafe functions without a block, as
+    /// crates of kernels do. The source is formatted as `rustfmt` does with `max_width = 120` and
+    /// `use_small_heuristics = "Max"`.
     ///
     /// # Errors
     /// [`ProgramError`] if the program is not [valid](Self::validate).

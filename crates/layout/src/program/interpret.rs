@@ -11,8 +11,10 @@ impl Program {
     /// `before` has one entry a register of the array, the result one an output.
     ///
     /// # Errors
-    /// [`ProgramError`]: what [`validate`](Self::validate) finds, another number of registers than [`inputs`](Self::inputs), loads of shared
-    /// memory that nothing has stored, and races: accesses of two lanes to one word, one of them a store, with no barrier between.
+    /// [`ProgramError`]: what [`validate`](Self::validate) finds, another number of registers than
+    /// [`inputs`](Self::inputs), loads of shared
+    /// memory that nothing has stored, and races: accesses of two lanes to one word, one of them a store, with no
+    /// barrier between.
     pub fn run(&self, before: &[Lanes]) -> Result<Vec<Lanes>, ProgramError> {
         self.validate()?;
         if before.len() != self.inputs {
@@ -113,7 +115,8 @@ fn permute(a: u32, b: u32, selector: u16) -> u32 {
     (0..4).fold(0, |d, i| d | byte(i) << (8 * i))
 }
 
-/// Rows and columns of an 8 x 8 matrix of 16-bit elements exchanged: lane `l` holds row `l / 4`, columns `2 (l % 4)` and the next.
+/// Rows and columns of an 8 x 8 matrix of 16-bit elements exchanged: lane `l` holds row `l / 4`, columns `2 (l % 4)`
+/// and the next.
 fn transpose(a: &Lanes) -> Lanes {
     let element = |row: usize, column: usize| a[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
     std::array::from_fn(|lane| {

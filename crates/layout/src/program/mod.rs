@@ -1,8 +1,8 @@
 //! Programs: the instructions of a conversion, on virtual registers of 32 bits, the same for every lane of a warp.
 //!
-//! A [`Builder`] makes a program, the functions of [`moves`] lower whole moves into one. [`Program::counts`] and [`Program::setup`]
-//! say what it costs, [`Program::run`] executes it, [`Program::check`] compares it with the definition of the conversion, and
-//! [`Program::emit`] writes it as Rust.
+//! A [`Builder`] makes a program, the functions of [`moves`] lower whole moves into one. [`Program::counts`] and
+//! [`Program::setup`] say what it costs, [`Program::run`] executes it, [`Program::check`] compares it with the
+//! definition of the conversion, and [`Program::emit`] writes it as Rust.
 //!
 //! The note's last conversion, a local transpose (two permutes for each of eight pairs of registers):
 //!

@@ -1,11 +1,12 @@
 //! Moves of index bits, lowered into instructions: what the planner puts programs together from.
 //!
-//! Each takes the registers that hold an array, in order of the register index, and leaves there those that hold the array afterwards.
-//! Pairs of registers that a move needs and that are not there are left alone.
+//! Each takes the registers that hold an array, in order of the register index, and leaves there those that hold the
+//! array afterwards. Pairs of registers that a move needs and that are not there are left alone.
 
 use super::{Builder, LaneFlag, LaneMap, Register, Selector};
 
-/// The bit of the byte index inside a register that `b<bit>` is, where elements have `32 >> bits` bits: none if it divides bytes.
+/// The bit of the byte index inside a register that `b<bit>` is, where elements have `32 >> bits` bits: none if it
+/// divides bytes.
 pub fn byte_bit(bits: usize, bit: usize) -> Option<u32> {
     // b<bits - 1> is the half, byte bit 1.
     let below_half = bits.checked_sub(1)?.checked_sub(bit)?;
@@ -17,7 +18,8 @@ pub fn byte_bit(bits: usize, bit: usize) -> Option<u32> {
 /// 2 permutes a pair of registers.
 pub fn local_transpose(builder: &mut Builder, registers: &mut [Register], byte_bit: u32, r: u32) {
     let bit = 1u16 << byte_bit;
-    // Byte i of the lower register comes from the byte with the bit cleared, of the register that the bit names; of the upper, with the bit set.
+    // Byte i of the lower register comes from the byte with the bit cleared, of the register that the bit names; of the
+    // upper, with the bit set.
     let selector = |upper: u16| {
         let byte = |i: u16| i & !bit | (upper * bit) | if i & bit == 0 { 0 } else { 4 };
         Selector::Constant((0..4).fold(0, |packed, i| packed | byte(i) << (4 * i)))
@@ -37,9 +39,9 @@ pub fn warp_transpose(builder: &mut Builder, registers: &mut [Register], lane: u
     warp_exchange(builder, registers, LaneFlag { mask }, mask, r);
 }
 
-/// Exchanges, in pairs of registers that differ in bit `r` of their index, what the flag divides: lanes with the flag clear keep the
-/// lower register and get as their upper one the lower register of lane `lane ^ lanes`; lanes with the flag set keep the upper one and get as
-/// their lower one the upper register of that lane.
+/// Exchanges, in pairs of registers that differ in bit `r` of their index, what the flag divides: lanes with the flag
+/// clear keep the lower register and get as their upper one the lower register of lane `lane ^ lanes`; lanes with the
+/// flag set keep the upper one and get as their lower one the upper register of that lane.
 ///
 /// The flag must differ between `lane` and `lane ^ lanes`. 1 select, 1 shuffle and 2 selects a pair of registers.
 pub fn warp_exchange(builder: &mut Builder, registers: &mut [Register], flag: LaneFlag, lanes: u8, r: u32) {
@@ -83,7 +85,8 @@ pub fn lane_map(builder: &mut Builder, registers: &mut [Register], source: LaneM
     }
 }
 
-/// Transposes the 8 x 8 matrix of 16-bit elements in each register: `b`, `t0`, `t1` change places with `t2`, `t3`, `t4`.
+/// Transposes the 8 x 8 matrix of 16-bit elements in each register: `b`, `t0`, `t1` change places with `t2`, `t3`,
+/// `t4`.
 ///
 /// 1 `movmatrix` a register.
 pub fn movmatrix(builder: &mut Builder, registers: &mut [Register]) {

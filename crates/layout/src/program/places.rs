@@ -19,8 +19,8 @@ impl Places {
     /// The places of `layout`, elements numbered by the logical bits of `numbering`.
     ///
     /// # Errors
-    /// [`Mismatch::Physical`] for a bit other than `b0` to `b4`, `t0` to `t4` and `r0` to `r15`, [`Mismatch::Logical`] for one that only one of the
-    /// layouts has.
+    /// [`Mismatch::Physical`] for a bit other than `b0` to `b4`, `t0` to `t4` and `r0` to `r15`, [`Mismatch::Logical`]
+    /// for one that only one of the layouts has.
     pub fn new(layout: &Layout, numbering: &Layout) -> Result<Self, Mismatch> {
         let only =
             |one: &Layout, other: &Layout| one.logical().iter().find(|bit| other.logical().position(bit).is_none());

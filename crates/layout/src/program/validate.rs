@@ -3,8 +3,9 @@
 use super::{Instruction, LaneFlag, Program, ProgramError, Selector};
 
 impl Program {
-    /// Checks that every register is written once and before it is read, that flags, selectors and source lanes exist, and that accesses to
-    /// shared memory are aligned and inside it. What depends on the order of accesses, the run checks.
+    /// Checks that every register is written once and before it is read, that flags, selectors and source lanes exist,
+    /// and that accesses to shared memory are aligned and inside it. What depends on the order of accesses, the run
+    /// checks.
     ///
     /// # Errors
     /// [`ProgramError`], naming the instruction.

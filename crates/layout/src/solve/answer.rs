@@ -5,7 +5,8 @@ use super::path::Path;
 use super::search::Search;
 use super::{Problem, Solution, SolveError, Totals};
 
-/// The first limit on the cost, as a multiple of the bound: from there its excess grows by half until something is found.
+/// The first limit on the cost, as a multiple of the bound: from there its excess grows by half until something is
+/// found.
 const FIRST_LIMIT: f64 = 1.15;
 /// Above this multiple of the bound there is no limit.
 const LAST_LIMIT: f64 = 8.0;
@@ -67,7 +68,8 @@ pub(super) fn answer(problem: &Problem, prepared: &Prepared, ceiling: f64) -> Re
             totals.add(operation, &problem.costs);
         }
         let registers = (path.data_registers, path.registers.iter().sum());
-        // Where both are the same, they are sums of the same costs in different orders, and may differ in the last digit.
+        // Where both are the same, they are sums of the same costs in different orders, and may differ in the last
+        // digit.
         let bound = if (bound - totals.cost()).abs() < 1e-9 { totals.cost() } else { bound };
         let solution = Solution {
             arrays: path.arrays,
@@ -89,8 +91,8 @@ pub(super) fn answer(problem: &Problem, prepared: &Prepared, ceiling: f64) -> Re
 
 /// The cheapest assignment with at most this many registers in all, and at most this many of matrices and phases.
 ///
-/// Best first over limits for each step: where the cheapest assignment under some limits takes too many registers in all, any
-/// assignment that does not must have fewer for at least one of its steps.
+/// Best first over limits for each step: where the cheapest assignment under some limits takes too many registers in
+/// all, any assignment that does not must have fewer for at least one of its steps.
 fn limited(
     (all, phases): (Option<usize>, Option<usize>),
     steps: usize,

@@ -1,18 +1,20 @@
 //! A lower bound on conversions that knows nothing of the moves.
 //!
-//! Only which bit is inside the registers and which bits are in lanes is looked at, not their order. Between two such arrangements
-//! of `R` registers with `w` lane bits leaving the lanes:
+//! Only which bit is inside the registers and which bits are in lanes is looked at, not their order. Between two such
+//! arrangements of `R` registers with `w` lane bits leaving the lanes:
 //!
-//! - of the elements that a lane needs, it holds itself no more than one in `2^w`. The others come from other lanes, and a shuffle brings
-//!   a lane one register: at least `R (1 - 2^-w)` shuffles (or words through shared memory, or matrices moved by `movmatrix`);
-//! - if the bits inside the registers change, the elements of each register after were in several registers before, and a register whose
-//!   elements come from several is made by a permute: at least `R` of them (or matrices moved by an instruction that transposes). Where an
-//!   instruction does both, both are counted once;
+//! - of the elements that a lane needs, it holds itself no more than one in `2^w`. The others come from other lanes,
+//!   and a shuffle brings a lane one register: at least `R (1 - 2^-w)` shuffles (or words through shared memory, or
+//!   matrices moved by `movmatrix`);
+//! - if the bits inside the registers change, the elements of each register after were in several registers before, and
+//!   a register whose elements come from several is made by a permute: at least `R` of them (or matrices moved by an
+//!   instruction that transposes). Where an instruction does both, both are counted once;
 //! - selects, address calculations and barriers are not counted;
-//! - a product with an identity matrix exchanges one register bit with the bits at other places, so each can save one lane bit, two with
-//!   the change inside the registers, and costs what its instructions cost.
+//! - a product with an identity matrix exchanges one register bit with the bits at other places, so each can save one
+//!   lane bit, two with the change inside the registers, and costs what its instructions cost.
 //!
-//! The bound of a chain is the cheapest path where each conversion costs this much. The steps cost what they do in the search.
+//! The bound of a chain is the cheapest path where each conversion costs this much. The steps cost what they do in the
+//! search.
 
 use std::collections::HashMap;
 
@@ -96,7 +98,8 @@ impl<'a> Relaxation<'a> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The bound on a conversion in which so many lane bits leave the lanes and the bits inside registers change or not.
+    /// The bound on a conversion in which so many lane bits leave the lanes and the bits inside registers change or
+    /// not.
     fn conversion(&self, left: u32, inside: bool, registers: usize) -> f64 {
         if left == 0 && !inside {
             return 0.0;

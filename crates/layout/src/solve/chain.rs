@@ -21,8 +21,8 @@ pub struct Chain {
     pub name: String,
     /// Its index bits.
     pub inputs: Vec<Name>,
-    /// The bit that tells the real from the imaginary part, if the values are complex. A contraction that sums and creates it has a complex
-    /// matrix.
+    /// The bit that tells the real from the imaginary part, if the values are complex. A contraction that sums and
+    /// creates it has a complex matrix.
     pub complex: Option<Name>,
     /// The operations.
     pub steps: Vec<Step>,
@@ -33,7 +33,8 @@ pub struct Chain {
 pub enum Step {
     /// `result[created, kept] = sum over summed of matrix[created, summed, depends] * array[summed, kept]`.
     ///
-    /// A bit may be summed and created, as `ReIm` is in a complex product; then it is `ReIm_in` and `ReIm_out` of the matrix.
+    /// A bit may be summed and created, as `ReIm` is in a complex product; then it is `ReIm_in` and `ReIm_out` of the
+    /// matrix.
     Contract {
         /// Name of the result.
         name: String,
@@ -43,8 +44,9 @@ pub enum Step {
         creates: Vec<Name>,
         /// Bits kept by the step on which the matrix depends.
         depends: Vec<Name>,
-        /// A summed bit `n` and a created bit `q` of which the matrix depends on `q` by the sign `(-1)^(q n)` only. A solution may then
-        /// compute the half with `q = 0` and find the other from it: with `S` the terms of `n = 0` and `Z` all terms, it is `2 S - Z`.
+        /// A summed bit `n` and a created bit `q` of which the matrix depends on `q` by the sign `(-1)^(q n)` only. A
+        /// solution may then compute the half with `q = 0` and find the other from it: with `S` the terms of
+        /// `n = 0` and `Z` all terms, it is `2 S - Z`.
         split: Option<(Name, Name)>,
     },
     /// `result[all] = factor[depends] * array[all]`.
@@ -90,7 +92,8 @@ impl Chain {
         Ok(self)
     }
 
-    /// The chain with a [contraction](Step::Contract) at its end. The real-or-imaginary bit is added to the sums and to what is created.
+    /// The chain with a [contraction](Step::Contract) at its end. The real-or-imaginary bit is added to the sums and to
+    /// what is created.
     ///
     /// # Errors
     /// [`SolveError::Layout`] if a text is no name.
@@ -108,11 +111,12 @@ impl Chain {
         Ok(self)
     }
 
-    /// The chain with this summed and this created bit of its last contraction as its [split](Step::Contract::split): the caller says that
-    /// the matrix depends on the created bit by that sign only.
+    /// The chain with this summed and this created bit of its last contraction as its [split](Step::Contract::split):
+    /// the caller says that the matrix depends on the created bit by that sign only.
     ///
     /// # Errors
-    /// [`SolveError::Layout`] if a text is no name. That the contraction sums and creates the bits is checked by [`arrays`](Self::arrays).
+    /// [`SolveError::Layout`] if a text is no name. That the contraction sums and creates the bits is checked by
+    /// [`arrays`](Self::arrays).
     pub fn with_split(mut self, summed: &str, created: &str) -> Result<Self, SolveError> {
         let pair = (Name::new(summed)?, Name::new(created)?);
         let contraction = self.steps.iter_mut().rev().find_map(|step| match step {
@@ -139,7 +143,8 @@ impl Chain {
     /// Checks the chain and returns the index bits of each array, the first one and one after each step.
     ///
     /// # Errors
-    /// [`SolveError::Missing`], [`SolveError::Exists`], [`SolveError::Twice`] or [`SolveError::Split`], with step and bit.
+    /// [`SolveError::Missing`], [`SolveError::Exists`], [`SolveError::Twice`] or [`SolveError::Split`], with step and
+    /// bit.
     pub fn arrays(&self) -> Result<Vec<Vec<Name>>, SolveError> {
         let twice = |step: &str, bits: &[Name]| match (1..bits.len()).find(|&at| bits[..at].contains(&bits[at])) {
             Some(at) => Err(SolveError::Twice { step: step.into(), bit: bits[at] }),

@@ -1,7 +1,8 @@
 //! Conversions within one layer: Dijkstra's algorithm.
 //!
-//! A move that permutes lanes leads from an arrangement to all orders of the lanes at one price. It goes through a node that stands for
-//! all orders: from the first, cheapest order of each set of lane bits to the nodes of other sets, and from a node to its orders.
+//! A move that permutes lanes leads from an arrangement to all orders of the lanes at one price. It goes through a node
+//! that stands for all orders: from the first, cheapest order of each set of lane bits to the nodes of other sets, and
+//! from a node to its orders.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -58,7 +59,8 @@ pub(super) struct Converted {
 
 /// Costs of all arrangements of a layer, given what those cost that the step before reaches.
 ///
-/// `remaining` is a bound on what is left to pay from an arrangement; where the sum is above `limit`, it is not followed.
+/// `remaining` is a bound on what is left to pay from an arrangement; where the sum is above `limit`, it is not
+/// followed.
 pub(super) fn convert(
     layer: &Layer,
     moves: &Moves,

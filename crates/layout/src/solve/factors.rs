@@ -10,8 +10,9 @@ use crate::plan::LANE_BITS;
 /// Most input bits that a factor of [`best`] sums.
 const MOST_SUMMED: usize = 5;
 
-/// The transform of `2^input_bits` to `2^output_bits` points whose solution is the cheapest, over all ways to sum the input bits in factors of
-/// one to five bits each. `problem` says everything but the chain. Of equal costs the one with fewer registers of matrices and phases is taken.
+/// The transform of `2^input_bits` to `2^output_bits` points whose solution is the cheapest, over all ways to sum the
+/// input bits in factors of one to five bits each. `problem` says everything but the chain. Of equal costs the one with
+/// fewer registers of matrices and phases is taken.
 ///
 /// ```
 /// use fringes_layout::plan::Costs;
@@ -70,8 +71,8 @@ fn compositions(of: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// What a chain costs at least, whatever its layouts: no instruction sums, creates or keeps more bits than its fragments have places for,
-/// and each register is multiplied twice.
+/// What a chain costs at least, whatever its layouts: no instruction sums, creates or keeps more bits than its
+/// fragments have places for, and each register is multiplied twice.
 fn floor(problem: &Problem) -> Result<f64, SolveError> {
     let (arrays, roles) = (problem.chain.arrays()?, roles(problem)?);
     let inside = roles.iter().map(|role| element_bits(&role.mma.c)).max().unwrap_or(0) + LANE_BITS;

@@ -11,8 +11,8 @@ pub struct Factor {
     pub sums: Vec<usize>,
     /// Numbers of the output bits `q` that are created.
     pub creates: Vec<usize>,
-    /// Numbers of the input bits, summed later, whose phases with these output bits are part of the matrix. The others are a product element
-    /// by element afterwards.
+    /// Numbers of the input bits, summed later, whose phases with these output bits are part of the matrix. The others
+    /// are a product element by element afterwards.
     pub in_matrix: Vec<usize>,
 }
 
@@ -25,8 +25,9 @@ impl Factor {
 
 /// `Y[q] = sum over n < 2^input_bits of exp(2 pi i q n / 2^output_bits) X[n]`, as a chain of products.
 ///
-/// In bits the phase is a product over pairs: `E(q_j, n_k) = exp(2 pi i q_j n_k 2^(j+k) / 2^output_bits)`, which is 1 for
-/// `j + k >= output_bits`. Each other pair has to be multiplied once, after (or while) `q_j` is created and before (or while) `n_k` is summed.
+/// In bits the phase is a product over pairs: `E(q_j, n_k) = exp(2 pi i q_j n_k 2^(j+k) / 2^output_bits)`, which is 1
+/// for `j + k >= output_bits`. Each other pair has to be multiplied once, after (or while) `q_j` is created and before
+/// (or while) `n_k` is summed.
 ///
 /// | factor | sums | creates | matrix | then |
 /// |---|---|---|---|---|
@@ -50,7 +51,8 @@ enum Part<'a> {
 }
 
 impl Fft {
-    /// A transform in factors of three input bits, the first one of what remains, each of which creates as many output bits as it must.
+    /// A transform in factors of three input bits, the first one of what remains, each of which creates as many output
+    /// bits as it must.
     pub fn new(input_bits: usize, output_bits: usize) -> Self {
         let first = if input_bits.is_multiple_of(3) { 3 } else { input_bits % 3 };
         let mut sizes = vec![first.min(input_bits)];
@@ -58,8 +60,8 @@ impl Fft {
         Self::with_sizes(input_bits, output_bits, &sizes)
     }
 
-    /// A transform whose factors sum this many input bits each, from the highest down, and create as many output bits, from the lowest up,
-    /// as the pairs need; the last creates the rest.
+    /// A transform whose factors sum this many input bits each, from the highest down, and create as many output bits,
+    /// from the lowest up, as the pairs need; the last creates the rest.
     pub fn with_sizes(input_bits: usize, output_bits: usize, sizes: &[usize]) -> Self {
         let (mut left, mut created) = (input_bits, 0);
         let mut factors = Vec::new();
@@ -103,8 +105,8 @@ impl Fft {
             .collect()
     }
 
-    /// The summed and the created bit at which a factor can be split: `E(q_j, n_k) = -1`, and every other phase of `q_j` in the factor's
-    /// matrix is 1.
+    /// The summed and the created bit at which a factor can be split: `E(q_j, n_k) = -1`, and every other phase of
+    /// `q_j` in the factor's matrix is 1.
     fn split(&self, factor: usize) -> Option<(usize, usize)> {
         let this = &self.factors[factor];
         let in_matrix = || this.in_matrix.iter().filter(|&&bit| self.later(factor).any(|of| of == bit));
@@ -120,8 +122,8 @@ impl Fft {
     /// The chain, on bits `n0 ...`, `q0 ...` and `ReIm`: from `X` over `Z1`, `Z2` ... to `Y`.
     ///
     /// # Errors
-    /// [`SolveError::Phase`] if a pair can be applied nowhere, [`SolveError::Missing`], [`SolveError::Exists`] or [`SolveError::Twice`] if
-    /// the factors do not sum and create each bit once.
+    /// [`SolveError::Phase`] if a pair can be applied nowhere, [`SolveError::Missing`], [`SolveError::Exists`] or
+    /// [`SolveError::Twice`] if the factors do not sum and create each bit once.
     pub fn chain(&self) -> Result<Chain, SolveError> {
         let n = |bit| Name::numbered("n", bit);
         let q = |bit| Name::numbered("q", bit);
@@ -204,8 +206,8 @@ impl Fft {
         None
     }
 
-    /// Element of the matrix or of the phases of step `step` of the [chain](Self::chain), where `bit` gives the value of each index bit:
-    /// `ReIm_in` and `ReIm_out` for a matrix, `ReIm` for phases.
+    /// Element of the matrix or of the phases of step `step` of the [chain](Self::chain), where `bit` gives the value
+    /// of each index bit: `ReIm_in` and `ReIm_out` for a matrix, `ReIm` for phases.
     pub fn element(&self, step: usize, bit: &dyn Fn(&str) -> bool) -> f64 {
         let Some((index, part)) = self.part(step) else { return 0.0 };
         let phases = self.phases(index);

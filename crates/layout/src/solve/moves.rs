@@ -1,8 +1,9 @@
 //! Single conversions: what may happen to an arrangement between two steps, and what it costs.
 //!
-//! The moves are the planner's ([`plan::neighbours`](crate::plan::neighbours)), worked out once for each number of registers as changes of places, and
-//! products with an identity matrix. Left out are those of the planner's moves that exchange several lane bits around one shuffle, which are
-//! seldom cheaper than one after the other, and the way through shared memory, of which only the planner knows the cost.
+//! The moves are the planner's ([`plan::neighbours`](crate::plan::neighbours)), worked out once for each number of
+//! registers as changes of places, and products with an identity matrix. Left out are those of the planner's moves that
+//! exchange several lane bits around one shuffle, which are seldom cheaper than one after the other, and the way
+//! through shared memory, of which only the planner knows the cost.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ use super::state::{PLACES, Tuple};
 
 /// One way to change an arrangement, with a given number of registers.
 ///
-/// `source[p]` is where the bit that goes to place `p` comes from: a place, or `places + i` for the `i`-th lowest of the register bits.
+/// `source[p]` is where the bit that goes to place `p` comes from: a place, or `places + i` for the `i`-th lowest of
+/// the register bits.
 #[derive(Debug, Clone)]
 pub(super) struct Move {
     pub(super) source: Tuple,
@@ -25,8 +27,8 @@ pub(super) struct Move {
     family: Family,
 }
 
-/// Moves of one price that lead from each of some arrangements to all of the same arrangements. Only the first of these, the cheapest,
-/// has to be looked at.
+/// Moves of one price that lead from each of some arrangements to all of the same arrangements. Only the first of
+/// these, the cheapest, has to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Family {
     /// A move of its own.

@@ -76,7 +76,8 @@ fn identity(search: &Search<'_>, layer: &Layer, from: &Tuple, to: &Tuple, role: 
     let mut carried: Vec<u8> = of.contract.iter().map(|&place| from[place]).collect();
     let rest = layer.codec.rest(from);
     let new: Vec<u8> = of.new.iter().map(|&place| to[place]).collect();
-    // What comes to a created place and was at no summed one was in the fragment's register bit; if there is none, any kept there will do.
+    // What comes to a created place and was at no summed one was in the fragment's register bit; if there is none, any
+    // kept there will do.
     let slots: Vec<u8> = if of.contract_slots == 0 {
         Vec::new()
     } else {

@@ -44,7 +44,8 @@ pub enum Boundary {
     Free,
     /// Everything, the order of registers included.
     Fixed(Layout),
-    /// Some places: each physical bit of this layout holds that logical bit (for registers: that bit is at some register bit).
+    /// Some places: each physical bit of this layout holds that logical bit (for registers: that bit is at some
+    /// register bit).
     Partial(Layout),
     /// Some bits: each is at a place of this kind. Nothing is said of the others.
     Among(Vec<(Name, Where)>),
@@ -53,8 +54,9 @@ pub enum Boundary {
 }
 
 impl Boundary {
-    /// Complex values of 32 bits as memory has them, read or written in whole sectors of 32 bytes: the parts inside registers, and the bits of
-    /// the index of a sector's eight values, the lowest of the bits `stem0 stem1 stem2 ...`, in lanes, or lowest in one or two register bits.
+    /// Complex values of 32 bits as memory has them, read or written in whole sectors of 32 bytes: the parts inside
+    /// registers, and the bits of the index of a sector's eight values, the lowest of the bits `stem0 stem1 stem2
+    /// ...`, in lanes, or lowest in one or two register bits.
     ///
     /// # Errors
     /// [`SolveError::Layout`] if the stem is no name.
@@ -72,21 +74,24 @@ impl Boundary {
 /// Ways of doing things that a search may use or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowed {
-    /// A product may carry bits that it neither sums nor creates through its matrix, which then is block-diagonal: zeros are multiplied, but
-    /// the bits come out at other places. Without it only padding uses what a contraction leaves free.
+    /// A product may carry bits that it neither sums nor creates through its matrix, which then is block-diagonal:
+    /// zeros are multiplied, but the bits come out at other places. Without it only padding uses what a
+    /// contraction leaves free.
     pub carry: bool,
-    /// Conversions may be products with an identity matrix. Exact for finite values (an infinity or NaN spreads to the values that share a
-    /// product with it).
+    /// Conversions may be products with an identity matrix. Exact for finite values (an infinity or NaN spreads to the
+    /// values that share a product with it).
     pub identity: bool,
-    /// The data may be the first operand of a product, with the matrix as the second, and not only the other way round.
+    /// The data may be the first operand of a product, with the matrix as the second, and not only the other way
+    /// round.
     pub data_first: bool,
-    /// Complex matrices are stored once for both parts of the result where their places allow it, as in equation (29) of the note, and unpacked
-    /// at each use at a price.
+    /// Complex matrices are stored once for both parts of the result where their places allow it, as in equation (29)
+    /// of the note, and unpacked at each use at a price.
     pub packed: bool,
-    /// Contractions may be [split](super::Split) where the chain says that they can: half of a result comes from half2 operations.
+    /// Contractions may be [split](super::Split) where the chain says that they can: half of a result comes from half2
+    /// operations.
     pub split: bool,
-    /// The real and the imaginary part are in different registers wherever a complex product element by element is. Without it they may be
-    /// inside a register or in two lanes, at the price of an instruction a register.
+    /// The real and the imaginary part are in different registers wherever a complex product element by element is.
+    /// Without it they may be inside a register or in two lanes, at the price of an instruction a register.
     pub parts_in_registers: bool,
 }
 

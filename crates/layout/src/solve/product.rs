@@ -38,7 +38,8 @@ pub(super) struct Choice {
     pub(super) carried: u32,
     /// Summed bits in registers over which is accumulated.
     pub(super) accumulated: u32,
-    /// Bits after that are created or carried, in the order of the created places (or none), then slots, then repetitions.
+    /// Bits after that are created or carried, in the order of the created places (or none), then slots, then
+    /// repetitions.
     pub(super) new: Vec<u8>,
     /// The summed and the created bit of a split, which are among `accumulated` and not among `new`.
     pub(super) split: Option<(u8, u8)>,
@@ -103,7 +104,8 @@ impl Contraction {
         let rest = rest & real;
         let summed = self.sums & rest;
         let apart = split.map_or(0, |(summed, _)| 1u32 << summed);
-        // A fragment's register bit holds a summed bit if there is one (which one makes no difference), else a carried one, else nothing.
+        // A fragment's register bit holds a summed bit if there is one (which one makes no difference), else a carried
+        // one, else nothing.
         let mut options: Vec<Vec<u8>> = vec![Vec::new()];
         for slot in 0..role.contract_slots {
             let mut longer = Vec::new();
@@ -204,8 +206,8 @@ impl Contraction {
         }
     }
 
-    /// Stores a complex matrix once for both parts of the result, if the part of the result is a register bit and that of the data is one or is
-    /// inside a register.
+    /// Stores a complex matrix once for both parts of the result, if the part of the result is a register bit and that
+    /// of the data is one or is inside a register.
     fn pack(&self, role: &Role, tuple: &Tuple, order: &[u8], choice: &mut Choice) {
         let Some((before, after)) = self.complex else { return };
         if order.contains(&after) {

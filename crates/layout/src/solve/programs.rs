@@ -7,8 +7,8 @@ use super::{Operation, Solution};
 impl Solution {
     /// The planner's programs for the conversions, each with the number of the array from which it leads to the next.
     ///
-    /// A program costs no more than the solution counts for its conversion, and less where the planner knows moves that the search leaves out: several
-    /// lane bits around one shuffle and, if `options` allow it, shared memory.
+    /// A program costs no more than the solution counts for its conversion, and less where the planner knows moves that
+    /// the search leaves out: several lane bits around one shuffle and, if `options` allow it, shared memory.
     ///
     /// # Errors
     /// [`PlanError`], as [`plan`] has it.

@@ -6,9 +6,9 @@
 //!        conversions            conversions                       conversions
 //! ```
 //!
-//! Within a layer conversions are edges (Dijkstra's algorithm, from all arrangements that the step before reaches); a step is a set of edges from
-//! one layer to the next. All costs are at least 0 and the layers follow one another, so the cheapest path is the optimum over everything that the
-//! moves and the atoms can do.
+//! Within a layer conversions are edges (Dijkstra's algorithm, from all arrangements that the step before reaches); a
+//! step is a set of edges from one layer to the next. All costs are at least 0 and the layers follow one another, so
+//! the cheapest path is the optimum over everything that the moves and the atoms can do.
 
 use crate::plan::Costs;
 
@@ -321,8 +321,8 @@ fn unordered(role: &Role, tuple: &Tuple) -> Tuple {
     tuple
 }
 
-/// What a product element by element needs in an arrangement: two operations a register, and where the real and the imaginary part are not in
-/// two registers, one instruction a register that brings the other part.
+/// What a product element by element needs in an arrangement: two operations a register, and where the real and the
+/// imaginary part are not in two registers, one instruction a register that brings the other part.
 pub(super) fn multiplication(layer: &Layer, tuple: &Tuple, depends: u32, complex: Option<u8>) -> Multiplication {
     let elements = layer.codec.places - 5;
     let registers = 1u32 << layer.registers(tuple);

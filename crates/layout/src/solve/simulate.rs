@@ -8,8 +8,8 @@ use super::role::element_bits;
 use super::solution::{Multiply, Operation, Product, Solution};
 use super::{CheckError, Operand};
 
-/// The elements of a step's matrix or factors: step, and the value of each index bit by name (`ReIm_in` and `ReIm_out` for bits that are summed and
-/// created).
+/// The elements of a step's matrix or factors: step, and the value of each index bit by name (`ReIm_in` and `ReIm_out`
+/// for bits that are summed and created).
 pub type Values<'a> = dyn Fn(usize, &dyn Fn(&str) -> bool) -> f64 + 'a;
 
 /// The elements of an array, by the value of each index bit.
@@ -130,7 +130,8 @@ impl Product {
 }
 
 impl Multiply {
-    /// The register of the factors that belongs to an element of the data, and whether the element is an imaginary part.
+    /// The register of the factors that belongs to an element of the data, and whether the element is an imaginary
+    /// part.
     pub(super) fn register(&self, index: u64, data: &Layout) -> usize {
         let mut register = 0;
         for at in 0..self.factors.physical().len() {
@@ -202,11 +203,12 @@ pub(super) fn sources(from: &Layout, to: &Layout) -> Result<Vec<usize>, CheckErr
 }
 
 impl Solution {
-    /// The result of the chain, computed by the solution's instructions: fragments are taken from and put into the registers of 32 lanes as the atoms'
-    /// tables say, and conversions move each element to the place that its layout says.
+    /// The result of the chain, computed by the solution's instructions: fragments are taken from and put into the
+    /// registers of 32 lanes as the atoms' tables say, and conversions move each element to the place that its
+    /// layout says.
     ///
-    /// `input` gives the elements of the first array and `values` those of matrices and factors, both by the values of index bits. The result is in
-    /// the order of the last array's places.
+    /// `input` gives the elements of the first array and `values` those of matrices and factors, both by the values of
+    /// index bits. The result is in the order of the last array's places.
     ///
     /// # Errors
     /// [`CheckError::Lost`] if a conversion needs what is not there.

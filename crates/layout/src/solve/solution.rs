@@ -33,9 +33,9 @@ pub struct Call {
 
 /// A sum of which the instructions compute one half of the result, and half2 operations the other.
 ///
-/// The matrix depends on the created bit `q` by the sign `(-1)^(q n)` only, with `n` the summed bit. The calls compute the registers with
-/// `q = 0`, those of one result one after the other. After the first half of these, the terms with `n = 0`, the accumulator is `S`; after
-/// all it is `Z`, and the register with `q = 1` is `2 S - Z`.
+/// The matrix depends on the created bit `q` by the sign `(-1)^(q n)` only, with `n` the summed bit. The calls compute
+/// the registers with `q = 0`, those of one result one after the other. After the first half of these, the terms with
+/// `n = 0`, the accumulator is `S`; after all it is `Z`, and the register with `q = 1` is `2 S - Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
     /// The summed bit: in the data a register bit, which no place of the fragment holds.
@@ -57,8 +57,8 @@ pub struct Product {
     pub cycles: f64,
     /// Which of its operands the data are.
     pub operand: Operand,
-    /// Layout of the matrix. A bit that is summed and created, or carried through, is there as `ReIm_in` and `ReIm_out`; where `pad` bits are set
-    /// the matrix is zero.
+    /// Layout of the matrix. A bit that is summed and created, or carried through, is there as `ReIm_in` and
+    /// `ReIm_out`; where `pad` bits are set the matrix is zero.
     pub matrix: Layout,
     /// Bits that are neither summed nor created: the matrix is zero unless `n_in2` and `n_out2` agree.
     pub carried: Vec<Name>,

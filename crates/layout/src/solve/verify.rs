@@ -164,7 +164,8 @@ impl Product {
         Ok(())
     }
 
-    /// Whether an element of the data, one of the matrix and one of the result belong together: the number of the term, or the bit in which they differ.
+    /// Whether an element of the data, one of the matrix and one of the result belong together: the number of the term,
+    /// or the bit in which they differ.
     fn agree(&self, from: &Layout, to: &Layout, data: u64, matrix: u64, result: u64) -> Result<u64, Name> {
         let of_matrix = |name: Name, mark: &str| {
             let exact = bit_of(&self.matrix, matrix, name.as_str());
@@ -223,8 +224,9 @@ impl Multiply {
 }
 
 impl Solution {
-    /// Checks every step by brute force against the tables of the atoms: for each instruction, each row, column and term, that data, matrix and
-    /// result have the same bits, and that each element of a result gets each term of its sum once.
+    /// Checks every step by brute force against the tables of the atoms: for each instruction, each row, column and
+    /// term, that data, matrix and result have the same bits, and that each element of a result gets each term of
+    /// its sum once.
     ///
     /// # Errors
     /// [`CheckError`], with the first thing that is wrong.

@@ -35,7 +35,8 @@ fn exchanging_two_bits_of_any_array_is_found() {
     for (name, array) in arrays {
         let mut changed = ASSIGNMENT;
         let layout = array(&mut changed);
-        // The contents of the half and of the highest lane bit change places: no order of registers or of summed bits undoes that.
+        // The contents of the half and of the highest lane bit change places: no order of registers or of summed bits
+        // undoes that.
         let (half, lane) = (layout.logical().get(0), layout.logical().get(5));
         let exchanged = layout
             .rename_logical(half.as_str(), "spare")

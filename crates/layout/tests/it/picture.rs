@@ -1,4 +1,5 @@
-//! Pictures show what layouts say: every cell of the text against the layout, and the SVG's boxes apart from each other.
+//! Pictures show what layouts say: every cell of the text against the layout, and the SVG's boxes apart from each
+//! other.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 

@@ -50,7 +50,8 @@ fn through_shared_memory_the_notes_transpose_is_cheaper_than_in_registers() {
 
 #[test]
 fn the_cost_table_decides_between_shuffles_and_selects() {
-    // Three lane bits for three register bits: three warp transposes have 12 shuffles and 36 selects, one shuffle of what moves has 7 and
+    // Three lane bits for three register bits: three warp transposes have 12 shuffles and 36 selects, one shuffle of
+    // what moves has 7 and
     // 48. Where a shuffle costs four selects the second is cheaper, where it costs two the first.
     let from = layout!("t0 t1 t2 t3 t4<->a b c d e  r<->x y z");
     let to = layout!("t0 t1 t2 t3 t4<->x y z d e  r<->a b c");

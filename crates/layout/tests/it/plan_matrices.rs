@@ -1,9 +1,10 @@
 //! Plans of every linear map of small arrays, without and with the exhaustive search.
 //!
-//! The arrays have 4 bits of places in all: `b`, lanes `t0`, `t1`, ..., and registers; the other lane bits keep what they hold. A map is an invertible
-//! 4 x 4 matrix over F2 (there are 20160), which gives for each place the place before from which it gets its element; maps that differ in the
-//! names of registers alone count once. `plan()` runs every program that it returns on every element, so each cost here is that of a program
-//! that converts; what these tests hold are the figures in the documentation of `plan`, the lower bounds, and what any least cost must satisfy.
+//! The arrays have 4 bits of places in all: `b`, lanes `t0`, `t1`, ..., and registers; the other lane bits keep what
+//! they hold. A map is an invertible 4 x 4 matrix over F2 (there are 20160), which gives for each place the place
+//! before from which it gets its element; maps that differ in the names of registers alone count once. `plan()` runs
+//! every program that it returns on every element, so each cost here is that of a program that converts; what these
+//! tests hold are the figures in the documentation of `plan`, the lower bounds, and what any least cost must satisfy.
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
 use std::collections::HashSet;
@@ -71,7 +72,8 @@ struct Array {
 }
 
 impl Array {
-    /// The layout that holds a map's places in these bits, with the registers in another order: by the columns of `order`.
+    /// The layout that holds a map's places in these bits, with the registers in another order: by the columns of
+    /// `order`.
     fn layout(&self, shape: Shape, map: &Matrix, order: &Matrix) -> Layout {
         let named = |stem: &str, at: usize| Name::numbered(stem, at).unwrap();
         let mut mixed: Vec<Name> = (0..shape.parts).map(|_| named("b", self.part)).collect();
@@ -114,7 +116,8 @@ fn compare(shape: Shape, costs: &Costs) -> Comparison {
     let (mut plans, mut leasts, mut most, mut dearer) = (0.0, 0.0, 1.0f64, [0, 0]);
     for map in &maps {
         let [plain, best] = [REGISTERS, EXHAUSTIVE].map(|options| shape.plan(map, costs, &options));
-        // What the search found is a program, so no bound is above it, and no plan that it beats is called the best there is.
+        // What the search found is a program, so no bound is above it, and no plan that it beats is called the best
+        // there is.
         assert!(plain.bound.registers <= best.cost + 1e-6, "{map:?}: bound {}, {}", plain.bound.registers, best.cost);
         assert!(best.cost <= plain.cost, "{map:?}: {}, {}", best.cost, plain.cost);
         let dear = plain.cost > best.cost + 1e-6;
@@ -192,7 +195,8 @@ fn one_map_after_another_never_costs_less_than_both_at_once_and_lanes_have_no_or
     }
 }
 
-/// Plans of random maps of four bits in an array of 16 registers, in random orders of registers, beside the least for the four bits alone.
+/// Plans of random maps of four bits in an array of 16 registers, in random orders of registers, beside the least for
+/// the four bits alone.
 fn in_sixteen_registers(array: &Array, shape: Shape, test: impl Fn(&Plan, &Plan, f64)) {
     let all = matrices();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);

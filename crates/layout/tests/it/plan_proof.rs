@@ -1,8 +1,9 @@
 //! Proofs by exhaustion on small machines, instruction by instruction, and on small graphs of moves.
 //!
-//! The machines have 2 or 4 lanes. Their instructions are more than the real ones: a permute takes any part of either operand, differently
-//! in each lane; a shuffle reads any lane from any lane. So what no program of theirs can do, none of selects, permutes and shuffles of so many
-//! lanes can. What is proven is proven for warps of that size: that other lanes cannot help is not.
+//! The machines have 2 or 4 lanes. Their instructions are more than the real ones: a permute takes any part of either
+//! operand, differently in each lane; a shuffle reads any lane from any lane. So what no program of theirs can do, none
+//! of selects, permutes and shuffles of so many lanes can. What is proven is proven for warps of that size: that other
+//! lanes cannot help is not.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, outside the test functions themselves
 
@@ -147,8 +148,8 @@ fn layout(parts: usize, lanes: usize, registers: usize, columns: &[u64]) -> Layo
     Layout::from_columns(physical, logical, &all).unwrap()
 }
 
-/// For invertible maps of a small machine: of how many no program at all is cheaper than the plan, and those for which one of at most `length` instructions
-/// is, with the two costs.
+/// For invertible maps of a small machine: of how many no program at all is cheaper than the plan, and those for which
+/// one of at most `length` instructions is, with the two costs.
 fn compare(
     (parts, lanes, registers): (usize, usize, usize),
     maps: &[Vec<u64>],

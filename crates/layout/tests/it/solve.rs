@@ -1,4 +1,5 @@
-//! The solver on the transform of the FRB note: at least as cheap as the note's assignment, consistent, and computing the transform.
+//! The solver on the transform of the FRB note: at least as cheap as the note's assignment, consistent, and computing
+//! the transform.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
 
 use crate::transform;

@@ -1,5 +1,5 @@
-//! Contractions whose matrix depends on a created bit by a sign only: half of the result comes from half2 operations. And ends of which only the
-//! kinds of places are known.
+//! Contractions whose matrix depends on a created bit by a sign only: half of the result comes from half2 operations.
+//! And ends of which only the kinds of places are known.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside the test functions themselves
 
 use crate::transform;

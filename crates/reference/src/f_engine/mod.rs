@@ -1,17 +1,20 @@
-//! The F-engine: samples `[input][time]` to quantised, delayed channels in frames `[frame][antenna][channel][spectrum][pol]`.
+//! The F-engine: samples `[input][time]` to quantised, delayed channels in frames
+//! `[frame][antenna][channel][spectrum][pol]`.
 //!
 //! The spectrum stamped `t` (a whole multiple of the stride) of an input with delay `d` and phase `p` is
 //!
-//! 1. that of the window that starts at `t - coarse`, its phase referred to `t` ([`pfb`](crate::pfb)), turned for `fine`, `coarse` and
-//!    `p` ([`delay`](crate::delay)), `coarse = rint(d)`, `fine = d - coarse`;
+//! 1. that of the window that starts at `t - coarse`, its phase referred to `t` ([`pfb`](crate::pfb)), turned for
+//!    `fine`, `coarse` and `p` ([`delay`](crate::delay)), `coarse = rint(d)`, `fine = d - coarse`;
 //! 2. times `gain[channel][input]`;
 //! 3. plus [`dither`](crate::dither) of spectrum `t / stride`, if it is on;
-//! 4. clamped and rounded half to even, if there is a limit; a value with a part beyond the limit (or NaN) before that counts as saturated.
+//! 4. clamped and rounded half to even, if there is a limit; a value with a part beyond the limit (or NaN) before that
+//!    counts as saturated.
 //!
-//! A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame * stride`. The first frame is the
-//! first for whose first spectrum every input has the samples from the window's start on; spectra follow for as long as every input has
-//! its window. A spectrum with a missing sample in its window is absent for that input: its values are 0 and do not count. A frame is absent
-//! for an antenna if one of its spectra is for one of its inputs.
+//! A frame is `spectra_per_frame` spectra, the first stamped with a whole multiple of `spectra_per_frame * stride`. The
+//! first frame is the first for whose first spectrum every input has the samples from the window's start on; spectra
+//! follow for as long as every input has its window. A spectrum with a missing sample in its window is absent for that
+//! input: its values are 0 and do not count. A frame is absent for an antenna if one of its spectra is for one of its
+//! inputs.
 
 use std::ops::Range;
 
@@ -53,7 +56,8 @@ pub struct FEngine<'a> {
 pub struct Frames {
     /// Stamp of the first spectrum.
     pub first_stamp: u64,
-    /// Values `[frame][antenna][channel][spectrum][pol]` after gain and dither, before clamp and rounding; 0 where absent.
+    /// Values `[frame][antenna][channel][spectrum][pol]` after gain and dither, before clamp and rounding; 0 where
+    /// absent.
     pub values: Array5<C64>,
     /// Flags `[frame * spectra_per_frame + spectrum][input]`.
     pub spectra_present: Array2<bool>,
@@ -92,8 +96,9 @@ impl FEngine<'_> {
         values
     }
 
-    /// All frames of samples `[input][time]` that begin at sample `first_sample`; the last may be partial. `present` has the samples' shape.
-    /// `delay(stamp, input)` is the delay in samples and the phase in turns, the delay between -2^16 and 2^16.
+    /// All frames of samples `[input][time]` that begin at sample `first_sample`; the last may be partial. `present`
+    /// has the samples' shape. `delay(stamp, input)` is the delay in samples and the phase in turns, the delay
+    /// between -2^16 and 2^16.
     ///
     /// # Panics
     /// If the sizes do not fit.
@@ -163,8 +168,8 @@ impl FEngine<'_> {
     }
 }
 
-/// Number, sum of squares and number of clipped of the samples of one input that are present. A sample is clipped if a part is one of
-/// `codes`, the lowest and the highest value.
+/// Number, sum of squares and number of clipped of the samples of one input that are present. A sample is clipped if a
+/// part is one of `codes`, the lowest and the highest value.
 pub fn statistics(samples: &[C64], present: &[bool], codes: Option<(f64, f64)>) -> (u64, f64, u64) {
     let (mut count, mut squares, mut clipped) = (0, 0.0, 0);
     for (sample, _) in samples.iter().zip(present).filter(|&(_, &present)| present) {

@@ -112,7 +112,8 @@ impl Case {
         if self.format.is_complex() { 2.0 } else { 1.0 }
     }
 
-    /// Gains `[channel][input]` around those that make the standard deviation `sigma`: samples have a third of the range.
+    /// Gains `[channel][input]` around those that make the standard deviation `sigma`: samples have a third of the
+    /// range.
     pub(crate) fn gains(&self) -> Array2<Complex<f32>> {
         let samples = (self.half() / 3.0).max(0.5_f64.min(self.half())) * self.parts().sqrt();
         let gain = self.sigma * 2f64.sqrt() / samples;

@@ -1,4 +1,5 @@
-//! What frames are compared with: float frames of the CPU backend, which its tests hold to the reference within 1e-6 of full scale.
+//! What frames are compared with: float frames of the CPU backend, which its tests hold to the reference within 1e-6 of
+//! full scale.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,8 @@ use super::case::{Case, Fault};
 /// Values this near to a rounding tie, or to the limit, may go to either side.
 pub(crate) const TIE: f64 = 5e-3;
 
-/// Spectra by their stamps: values `[channel][input]` and flags `[input]`, and the saturated values of whole frames by the stamp of the first spectrum.
+/// Spectra by their stamps: values `[channel][input]` and flags `[input]`, and the saturated values of whole frames by
+/// the stamp of the first spectrum.
 pub(crate) struct Spectra {
     values: HashMap<u64, (Vec<C64>, Vec<bool>)>,
     frames: Vec<(u64, Vec<u64>)>,
@@ -100,7 +102,8 @@ pub(crate) fn floats(case: &Case, expected: &Spectra, found: &Spectra, rounding:
     Ok(largest)
 }
 
-/// Integers are those of the floats with gain and dither, but at ties; gives how many were at one, and checks the counts of saturated values.
+/// Integers are those of the floats with gain and dither, but at ties; gives how many were at one, and checks the
+/// counts of saturated values.
 pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spectra) -> Result<usize, Fault> {
     let inputs = case.inputs.0 * case.inputs.1;
     let stride = case.plan()?.stride() as u64;
@@ -143,7 +146,8 @@ pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spec
     Ok(at_ties)
 }
 
-/// Two streams have the same values: every bit, or, with delays, floats within 2^-20 of the largest (f16: but for their last bit) and integers but for a few.
+/// Two streams have the same values: every bit, or, with delays, floats within 2^-20 of the largest (f16: but for their
+/// last bit) and integers but for a few.
 pub(crate) fn same<Q: FrameSample>(
     case: &Case,
     expected: &Channelized<Frames<Heaps<Q>>>,

@@ -1,4 +1,5 @@
-//! 32768 channels against the reference's filter, rotation and dither in f64, with a transform by halves in place of its sums over all samples.
+//! 32768 channels against the reference's filter, rotation and dither in f64, with a transform by halves in place of
+//! its sums over all samples.
 
 use fringes::{Backend, Complex, FrameSample, Frames, Heaps};
 use fringes_reference::delay::{rotate, split};

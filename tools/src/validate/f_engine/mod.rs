@@ -1,8 +1,9 @@
-//! The F-engine on the GPU: every depth and format of samples with every number of taps and channels, streams in odd chunks, delays that step, ranges,
-//! oversampling, missing samples and gaps.
+//! The F-engine on the GPU: every depth and format of samples with every number of taps and channels, streams in odd
+//! chunks, delays that step, ranges, oversampling, missing samples and gaps.
 //!
-//! Floats are compared with the CPU backend's, within 1e-5 of full scale; integers with what those give, exactly but within 5e-3 of a rounding tie, and
-//! counts of saturated values exactly but within 5e-3 of the limit. Every case goes through the GPU twice, in other chunks.
+//! Floats are compared with the CPU backend's, within 1e-5 of full scale; integers with what those give, exactly but
+//! within 5e-3 of a rounding tie, and counts of saturated values exactly but within 5e-3 of the limit. Every case goes
+//! through the GPU twice, in other chunks.
 
 pub(crate) mod case;
 mod check;

@@ -6,8 +6,8 @@
 //! | 16-bit | 1 spectrum | `re_a, im_a` | `im_a, -re_a` | `re_b, im_b` |
 //! | 8-bit | 2 spectra | `re_a + 128, im_a + 128` unsigned, twice | `im_a + 128, 127 - re_a`, twice | `re_b, im_b` signed, twice |
 //!
-//! The 8-bit sums are too large by `128 (sum re_b + sum im_b)` and `128 sum re_b + 127 sum im_b`, which the packing counts
-//! and the end of a segment takes off. No value of 8 bits overflows anywhere, -128 included.
+//! The 8-bit sums are too large by `128 (sum re_b + sum im_b)` and `128 sum re_b + 127 sum im_b`, which the packing
+//! counts and the end of a segment takes off. No value of 8 bits overflows anywhere, -128 included.
 
 use fringes_types::{Complex4, SampleFormat, VoltageSample};
 use ndarray::ArrayView1;

@@ -171,8 +171,8 @@ fn pack_vnni(
         let Wide([re, im]) = panel;
         let (row0, row1) = (words(row0), words(row1));
         for lane in 0..LANES {
-            // Bytes re, im, re, im of two spectra, little-endian. Flipping the top bit of x gives x + 128 as an unsigned
-            // byte; flipping all others gives 127 - x.
+            // Bytes re, im, re, im of two spectra, little-endian. Flipping the top bit of x gives x + 128 as an
+            // unsigned byte; flipping all others gives 127 - x.
             let bytes = u32::from(row0[lane]) | (u32::from(row1[lane]) << 16);
             let swapped = ((bytes & 0x00ff_00ff) << 8) | ((bytes >> 8) & 0x00ff_00ff);
             re[lane] = bytes ^ 0x8080_8080;

@@ -71,7 +71,8 @@ pub(crate) fn half_rounding(magnitude: f64) -> f64 {
     (magnitude * 2f64.powi(-11)).max(2f64.powi(-25))
 }
 
-/// Bound on any output's error before it is rounded: `7 log2(outputs) u sqrt(outputs) ||2^k x||` holds for the root of the sum of their squares.
+/// Bound on any output's error before it is rounded: `7 log2(outputs) u sqrt(outputs) ||2^k x||` holds for the root of
+/// the sum of their squares.
 pub(crate) fn f32_bound(outputs: usize, norm: f64) -> f64 {
     7.0 * (outputs as f64).log2() * 2f64.powi(-24) * (outputs as f64).sqrt() * norm
 }

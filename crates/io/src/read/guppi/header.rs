@@ -2,7 +2,8 @@
 //!
 //! With `DIRECTIO = 1` the header is filled up to a multiple of 512 bytes.
 //!
-//! Source: the GUPPI raw data format as GUPPI, PUPPI, VEGAS and the Breakthrough Listen and hashpipe recorders write it.
+//! Source: the GUPPI raw data format as GUPPI, PUPPI, VEGAS and the Breakthrough Listen and hashpipe recorders write
+//! it.
 
 use crate::IoError;
 use crate::read::source::OpenSource;
@@ -28,8 +29,8 @@ pub(crate) fn looks_like_cards(bytes: &[u8]) -> bool {
 /// Reads the cards where the source stands, and stays at the first byte behind the header. `None` at the end.
 ///
 /// # Errors
-/// [`IoError::Truncated`] if the source ends inside the header, [`IoError::Field`] for a card that is not text or a header
-/// without an end.
+/// [`IoError::Truncated`] if the source ends inside the header, [`IoError::Field`] for a card that is not text or a
+/// header without an end.
 pub(super) fn read_cards(source: &mut OpenSource) -> Result<Option<TextHeader>, IoError> {
     let start = source.position();
     if source.remaining() == 0 {

@@ -9,8 +9,8 @@
 //! | 4 | | extended data version, EDV (8), its data (24) |
 //! | 5..8 | | extended data |
 //!
-//! EDV 1, 3 and 4 have the sample rate in word 4 (bit 23: unit, 1 MHz or 1 kHz; bits 0..23: the number) and 0xACABFEED in
-//! word 5. The number counts complex samples; real sampling is twice as fast.
+//! EDV 1, 3 and 4 have the sample rate in word 4 (bit 23: unit, 1 MHz or 1 kHz; bits 0..23: the number) and 0xACABFEED
+//! in word 5. The number counts complex samples; real sampling is twice as fast.
 //!
 //! Source: VDIF specification, release 1.1.1 (2014), and its registered extensions 1, 3, 4 and 0xab.
 

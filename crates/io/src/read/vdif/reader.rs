@@ -1,7 +1,7 @@
 //! Frames to blocks: a window of frame durations in which frames may come in any order.
 //!
-//! A *slot* is one frame duration, with one frame of every stream. Slots are handed on in the order of time, each when it
-//! is full or when a frame has come that is a window's length newer.
+//! A *slot* is one frame duration, with one frame of every stream. Slots are handed on in the order of time, each when
+//! it is full or when a frame has come that is a window's length newer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

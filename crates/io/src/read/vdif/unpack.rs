@@ -1,7 +1,7 @@
 //! From the bits of a frame to numbers.
 //!
-//! A frame's payload is little-endian 32-bit words, filled from the lowest bit; values do not cross words. Values follow
-//! each other as `[time][channel][part]`, where a complex sample has two parts, real first.
+//! A frame's payload is little-endian 32-bit words, filled from the lowest bit; values do not cross words. Values
+//! follow each other as `[time][channel][part]`, where a complex sample has two parts, real first.
 //!
 //! | bits | values |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | 4, 8 | offset binary, `v - 2^(bits-1)`; the most negative is clamped |
 //! | 3, 5..7, 9..16 | offset binary, `v - 2^(bits-1)` |
 //!
-//! Mark 5B data: one bit is the sign (1 is negative), of two bits the lower one is the sign (1 is positive) and the upper
-//! one the magnitude where both agree.
+//! Mark 5B data: one bit is the sign (1 is negative), of two bits the lower one is the sign (1 is positive) and the
+//! upper one the magnitude where both agree.
 
 use fringes_types::Complex;
 
@@ -79,8 +79,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Unpacks the `count` samples from number `from` on into `out`, in which channel `c` begins at `starts[c]`. Returns how
-/// many samples were clamped.
+/// Unpacks the `count` samples from number `from` on into `out`, in which channel `c` begins at `starts[c]`. Returns
+/// how many samples were clamped.
 pub(crate) fn unpack_real(
     payload: &[u8],
     layout: &Layout,

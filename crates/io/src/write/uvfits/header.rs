@@ -44,7 +44,8 @@ pub struct UvfitsHeader {
     pub phase_centre_dec_rad: f64,
     /// Modified Julian day (UTC) of the observation's start; times in the file count from its midnight.
     pub reference_mjd_day: i64,
-    /// UT1 - UTC in seconds, 0 if it is not known: the error is then at most 0.9 s, 13.5 arc seconds of Earth rotation.
+    /// UT1 - UTC in seconds, 0 if it is not known: the error is then at most 0.9 s, 13.5 arc seconds of Earth
+    /// rotation.
     pub ut1_minus_utc_s: f64,
 }
 

@@ -10,10 +10,10 @@
 //!
 //! # Signs
 //! A group holds `V = sum x_(ant1) conj(x_(ant2))`, the conjugate of the packed lower triangle's `V[ant2][ant1]`, and
-//! `(UU, VV, WW) = (r_(ant1) - r_(ant2)) / c`, where `r` is the antenna's place along east, north and the phase centre as
-//! seen there. With `x_a(t) = s(t + w_a / c)`, a source that is `(l, m)` from the phase centre has the phase
-//! `+2 pi f (UU l + VV m + WW (sqrt(1 - l^2 - m^2) - 1))` in data that are stopped on the phase centre. pyuvdata negates
-//! both on reading, and then finds its own `uvw = r_(ant2) - r_(ant1)`.
+//! `(UU, VV, WW) = (r_(ant1) - r_(ant2)) / c`, where `r` is the antenna's place along east, north and the phase centre
+//! as seen there. With `x_a(t) = s(t + w_a / c)`, a source that is `(l, m)` from the phase centre has the phase
+//! `+2 pi f (UU l + VV m + WW (sqrt(1 - l^2 - m^2) - 1))` in data that are stopped on the phase centre. pyuvdata
+//! negates both on reading, and then finds its own `uvw = r_(ant2) - r_(ant1)`.
 //!
 //! # Polarisations
 //! Products XX, YY, XY, YX (Stokes codes -5 to -8; XX alone for one polarisation), the first letter of `ant1`:
@@ -25,8 +25,8 @@
 //!
 //! # From visibilities
 //! [`UvfitsHeader::new`] takes the antennas and the phase centre from an array and a
-//! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take times and
-//! `(UU, VV, WW)` from it.
+//! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take
+//! times and `(UU, VV, WW)` from it.
 //!
 //! ```
 //! use fringes_delay_model::{AntennaArray, Geometry};

@@ -67,7 +67,8 @@ fn all_65536_matrices_are_judged_and_inverted_as_their_tables_say() {
                 assert!(matches!(error, LayoutError::NotSurjective { .. }), "{error}");
             }
         }
-        // Its conversion from a layout that holds each element once finds it, and to such a layout only if it holds everything.
+        // Its conversion from a layout that holds each element once finds it, and to such a layout only if it holds
+        // everything.
         let other = Layout::identity(logical);
         assert_eq!(values(&conversion(&other, &layout).unwrap()), held);
         assert_eq!(conversion(&layout, &other).is_ok(), different == SIZE);

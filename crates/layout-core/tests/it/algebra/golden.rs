@@ -1,11 +1,13 @@
-//! Values that others publish: the documentation and test vectors of Triton's linear layouts, and the documentation of CuTe.
+//! Values that others publish: the documentation and test vectors of Triton's linear layouts, and the documentation of
+//! CuTe.
 //!
-//! Triton writes a layout as the values at the powers of two of each input, `in: {{out1, out2}, ...}`; CuTe as `shape:stride`, from
-//! coordinates to addresses.
+//! Triton writes a layout as the values at the powers of two of each input, `in: {{out1, out2}, ...}`; CuTe as
+//! `shape:stride`, from coordinates to addresses.
 
 use fringes_layout_core::{Layout, Matrix, Space, conversion};
 
-/// The layout from inputs to outputs of these stems and numbers of bits, with Triton's bases in the order of the inputs.
+/// The layout from inputs to outputs of these stems and numbers of bits, with Triton's bases in the order of the
+/// inputs.
 fn triton(inputs: &[(&str, usize)], outputs: &[(&str, usize)], bases: &[&[u64]]) -> Layout {
     let space = |dimensions: &[(&str, usize)]| {
         dimensions.iter().fold(Space::new(), |space, (stem, bits)| space.with_numbered(stem, *bits).unwrap())

@@ -13,7 +13,8 @@ fn rows(layout: &Layout) -> Vec<(u64, u64)> {
     rows.map(|(place, element)| (index(layout.physical(), &place), index(layout.logical(), &element))).collect()
 }
 
-/// Whether 2^count elements in a row, aligned, lie in order in the lowest `count` of these physical bits, in every place.
+/// Whether 2^count elements in a row, aligned, lie in order in the lowest `count` of these physical bits, in every
+/// place.
 fn is_vector(layout: &Layout, stems: &[u64], count: usize) -> bool {
     let mask = stems[..count].iter().fold(0, |mask, bit| mask | bit);
     rows(layout).into_iter().filter(|(place, _)| place & mask == 0).all(|(place, element)| {
@@ -25,7 +26,8 @@ fn is_vector(layout: &Layout, stems: &[u64], count: usize) -> bool {
     })
 }
 
-/// Whether the bits of a mask alone hold aligned groups of 2^count elements, at places in the group that depend on the mask's bits only.
+/// Whether the bits of a mask alone hold aligned groups of 2^count elements, at places in the group that depend on the
+/// mask's bits only.
 fn is_gathered(layout: &Layout, mask: u64, count: usize) -> bool {
     let rows = rows(layout);
     rows.iter().all(|&(place, element)| {

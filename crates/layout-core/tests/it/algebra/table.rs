@@ -1,4 +1,5 @@
-//! The brute-force model: a layout as a table of every place and its element, by the bits' names, and layouts made at random.
+//! The brute-force model: a layout as a table of every place and its element, by the bits' names, and layouts made at
+//! random.
 
 use std::collections::BTreeMap;
 

@@ -76,7 +76,8 @@ impl Price {
     }
 }
 
-/// Where an instruction's operand is from: a packed register, an input, or one of them shuffled by lane map `t -> A t ^ offset`.
+/// Where an instruction's operand is from: a packed register, an input, or one of them shuffled by lane map `t -> A t ^
+/// offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operand {
     Input(u8),
@@ -257,7 +258,8 @@ impl Machine {
         Layer { packed, outputs, price }
     }
 
-    /// The program that puts each output together from whole inputs, shuffled by lane maps with the linear part of `lanes`.
+    /// The program that puts each output together from whole inputs, shuffled by lane maps with the linear part of
+    /// `lanes`.
     pub(super) fn gather(&self, map: &Matrix, lanes: &Matrix) -> Layer {
         let bytes = |register: u8| -> Bytes {
             let byte = |part, lane| {

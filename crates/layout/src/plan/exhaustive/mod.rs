@@ -1,20 +1,25 @@
-//! Conversions that mix four bits of places at most: the cheapest of all programs made of these steps, by exhaustive search.
+//! Conversions that mix four bits of places at most: the cheapest of all programs made of these steps, by exhaustive
+//! search.
 //!
-//! 1. *Layers*: each register is packed by at most one select or permute of two inputs; each of these is shuffled by an affine map of the lanes, or is left
-//!    where it is; each output is put together by at most one select or permute of two of these. Copies cost nothing. What is packed only to be put together
-//!    again is left out where the output can take it from the inputs, and where it is cheaper the inputs are shuffled whole.
-//! 2. *Gathers*: each output is put together by at most one select or permute of two inputs, each shuffled whole by an affine map of the lanes with the
-//!    same linear part.
-//! 3. *movmatrix* of all registers, if the part is the half (`b`, or `b1` of 8-bit elements) and `t2`, which would take its place, is not mixed.
+//! 1. *Layers*: each register is packed by at most one select or permute of two inputs; each of these is shuffled by an
+//!    affine map of the lanes, or is left where it is; each output is put together by at most one select or permute of
+//!    two of these. Copies cost nothing. What is packed only to be put together again is left out where the output can
+//!    take it from the inputs, and where it is cheaper the inputs are shuffled whole.
+//! 2. *Gathers*: each output is put together by at most one select or permute of two inputs, each shuffled whole by an
+//!    affine map of the lanes with the same linear part.
+//! 3. *movmatrix* of all registers, if the part is the half (`b`, or `b1` of 8-bit elements) and `t2`, which would take
+//!    its place, is not mixed.
 //!
-//! Selects and permutes depend on one flag of the lane. Where their rates differ and there is a part, the search takes the dearer for both.
+//! Selects and permutes depend on one flag of the lane. Where their rates differ and there is a part, the search takes
+//! the dearer for both.
 //!
 //! # Which bits are mixed
 //!
-//! A part or lane bit is not mixed if a place gets its element from the same one and no other bit of the place matters to it. Registers are
-//! renamed freely before and afterwards, so what counts for them is a decomposition: with `B` the lanes and parts, `D` the registers
-//! from which a register gets its elements, a space `U` of registers with `B U = 0` is left alone if `D U` and the registers from which the lanes and parts draw have only
-//! 0 in common. The largest such `U` is taken, and the program of the other registers is repeated for each register of `U`. With fewer
+//! A part or lane bit is not mixed if a place gets its element from the same one and no other bit of the place matters
+//! to it. Registers are renamed freely before and afterwards, so what counts for them is a decomposition: with `B` the
+//! lanes and parts, `D` the registers from which a register gets its elements, a space `U` of registers with `B U = 0`
+//! is left alone if `D U` and the registers from which the lanes and parts draw have only 0 in common. The largest such
+//! `U` is taken, and the program of the other registers is repeated for each register of `U`. With fewer
 //! than four mixed bits, a part, registers of `U` and lane bits that are not mixed are added.
 
 mod emit;

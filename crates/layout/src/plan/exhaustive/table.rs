@@ -1,4 +1,5 @@
-//! The cheapest way to every map of a machine: Dijkstra's algorithm over all matrices, up to the names of registers, which cost nothing.
+//! The cheapest way to every map of a machine: Dijkstra's algorithm over all matrices, up to the names of registers,
+//! which cost nothing.
 //!
 //! Tables are made when they are first asked for and kept.
 

@@ -130,8 +130,8 @@ fn a_round_trip_through_shared_memory_reverses_the_lane_bits() {
 
 #[test]
 fn bank_conflicts_are_counted() {
-    // 16 bytes a lane in order: 4 wavefronts. With the bits of the lane reversed, the 8 lanes of a quarter are 64 bytes apart:
-    // 4 of them want each of the banks that they use.
+    // 16 bytes a lane in order: 4 wavefronts. With the bits of the lane reversed, the 8 lanes of a quarter are 64 bytes
+    // apart: 4 of them want each of the banks that they use.
     let cost = round_trip(true, 0).shared_cost();
     assert_eq!((cost.wavefronts, cost.ideal, cost.degree), (4 + 16, 8, 4));
 }

@@ -1,12 +1,18 @@
 //! House rules that neither rustc nor clippy checks.
 //!
 //! - every Rust file opens with a `//!` paragraph that says what it holds;
-//! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory only through
-//!   `fringes-device`: no `asm!` and no raw pointer in them;
-//! - comments of kernels keep to the width of the code, 120 columns, which rustfmt does not see to;
+//! - a crate that is compiled for GPUs says `no_std` for them in its first line, and kernels reach hardware and memory
+//!   only through `fringes-device`: no `asm!` and no raw pointer in them;
+//! - comments and pages keep to the width of the code, 120 columns, which rustfmt does not see to ([`columns`]);
+//! - docs/architecture.md names the folders that are there, and crates depend on lower floors alone ([`architecture`]);
+//! - figures that pages quote of a record are in it ([`figures`]);
 //! - no file names a path of somebody's machine or a package registry's host;
 //! - every published crate has the licences' texts, which are the workspace's;
 //! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
+
+mod architecture;
+mod columns;
+mod figures;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,14 +22,16 @@ use serde::Deserialize;
 /// Runs every rule and reports all that fail.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut faults = Vec::new();
-    for file in tracked_files(root)? {
-        let Ok(bytes) = std::fs::read(root.join(&file)) else { continue };
+    let files = tracked_files(root)?;
+    for file in &files {
+        let Ok(bytes) = std::fs::read(root.join(file)) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         if file.ends_with(".rs") && !text.starts_with("//!") && !text.starts_with("#!") {
             faults.push(format!("{file}: does not open with a `//!` paragraph"));
         }
-        faults.extend(device_code(&file, &text));
-        faults.extend(long_comments(&file, &text));
+        faults.extend(device_code(file, &text));
+        faults.extend(columns::faults(file, &text));
+        faults.extend(figures::faults(root, file, &text));
         if !file.ends_with("Cargo.lock") {
             faults.extend(forbidden(&text).map(|(line, what)| format!("{file}:{line}: names {what}")));
         }
@@ -35,6 +43,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         }
     }
     faults.extend(newer_dependencies(&metadata)?);
+    let page = std::fs::read_to_string(root.join(architecture::PAGE)).unwrap_or_default();
+    faults.extend(architecture::faults(&page, &members(root, &metadata), &files));
     if faults.is_empty() { Ok(()) } else { Err(format!("{} faults\n{}", faults.len(), faults.join("\n"))) }
 }
 
@@ -69,23 +79,6 @@ fn device_code(file: &str, text: &str) -> Vec<String> {
     }
     faults
 }
-
-/// Columns of a line, as rustfmt.toml has it.
-const COLUMNS: usize = 120;
-
-/// Comments that are wider than the code. rustfmt wraps neither them nor what macros are called with.
-fn long_comments(file: &str, text: &str) -> Vec<String> {
-    if !file.ends_with(".rs") || !HELD_TO_COLUMNS.iter().any(|folder| file.starts_with(folder)) {
-        return Vec::new();
-    }
-    let columns = text.lines().map(|line| if line.trim_start().starts_with("//") { line.chars().count() } else { 0 });
-    let long = columns.enumerate().filter(|(_, columns)| *columns > COLUMNS);
-    long.map(|(index, columns)| format!("{file}:{}: a comment of {columns} columns; {COLUMNS} are allowed", index + 1))
-        .collect()
-}
-
-/// Folders whose comments are held to [`COLUMNS`].
-const HELD_TO_COLUMNS: [&str; 2] = ["kernels-rs/", "crates/kernel-abi/"];
 
 /// Lines with a machine's path or a registry's host. The words are put together here so that this file passes.
 fn forbidden(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
@@ -123,6 +116,14 @@ struct Package {
     version: String,
     rust_version: Option<String>,
     publish: Option<Vec<String>>,
+    dependencies: Vec<Declared>,
+}
+
+/// A dependency as a manifest declares it.
+#[derive(Deserialize)]
+struct Declared {
+    kind: Option<String>,
+    path: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -152,6 +153,26 @@ fn metadata(root: &Path) -> Result<Metadata, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let text = output(Command::new(cargo).current_dir(root).args(["metadata", "--format-version", "1"]))?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// The workspace's packages, and what of the workspace each is built with.
+fn members(root: &Path, metadata: &Metadata) -> Vec<architecture::Member> {
+    let folder = |path: &Path| match path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned() {
+        empty if empty.is_empty() => ".".to_owned(),
+        folder => folder,
+    };
+    let own = metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id));
+    own.map(|package| architecture::Member {
+        folder: package.manifest_path.parent().map(folder).unwrap_or_default(),
+        published: package.publish.is_none(),
+        dependencies: package
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
+            .filter_map(|dependency| dependency.path.as_deref().map(folder))
+            .collect(),
+    })
+    .collect()
 }
 
 /// Licences that a published crate lacks, or has other texts of than the workspace.
@@ -240,16 +261,5 @@ mod tests {
         let faults = device_code("kernels-rs/tools/saxpy/src/inner.rs", text);
         assert!(faults[0].contains("inner.rs:2: `*const`") && faults[1].contains("inner.rs:3: `asm!`"), "{faults:?}");
         assert_eq!(device_code("kernels-rs/device/src/inner.rs", text).len(), 0);
-    }
-
-    #[test]
-    fn comments_of_kernels_end_where_code_does() {
-        let text = |columns: usize| format!("//! Fits.\n    // {}\n", "x".repeat(columns - 7));
-        assert_eq!(long_comments("kernels-rs/saxpy/src/lib.rs", &text(120)), [""; 0]);
-        let faults = long_comments("kernels-rs/saxpy/src/lib.rs", &text(121));
-        assert_eq!(faults, ["kernels-rs/saxpy/src/lib.rs:2: a comment of 121 columns; 120 are allowed"]);
-        assert_eq!(long_comments("docs/kernels.md", &text(200)), [""; 0]);
-        let code = format!("let x = \"{}\";", "x".repeat(200));
-        assert_eq!(long_comments("kernels-rs/saxpy/src/lib.rs", &code), [""; 0]);
     }
 }

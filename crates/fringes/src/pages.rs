@@ -1,0 +1,36 @@
+//! The pages of the book, `docs/`, whose Rust is compiled and run as doctests. `cargo xtask book --check` fails if a
+//! page with Rust is not named here.
+
+/// Names pages, each with a type that has it as its documentation.
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        $(#[doc = include_str!($path)] struct $name;)*
+    };
+}
+
+pages! {
+    Readme: "../../../README.md",
+    Tutorial: "../../../docs/tutorial.md",
+    Data: "../../../docs/data.md",
+    Channelize: "../../../docs/operations/channelize.md",
+    FEngine: "../../../docs/operations/f-engine.md",
+    DownConvert: "../../../docs/operations/down-convert.md",
+    Quantise: "../../../docs/operations/quantise.md",
+    Delay: "../../../docs/operations/delay.md",
+    Correlate: "../../../docs/operations/correlate.md",
+    Beamform: "../../../docs/operations/beamform.md",
+    Fft: "../../../docs/operations/fft.md",
+    MissingData: "../../../docs/missing-data.md",
+    DeviceData: "../../../docs/device-data.md",
+    Backends: "../../../docs/backends.md",
+    Errors: "../../../docs/errors.md",
+    ComingFrom: "../../../docs/coming-from.md",
+}
+
+/// The pages that read and write recordings.
+#[cfg(feature = "io")]
+mod with_files {
+    pages! {
+        Recordings: "../../../docs/recordings.md",
+    }
+}
