@@ -5,7 +5,7 @@
 //! kernels. Sums are added to, in 64 bits, as in integrations that are longer than a chunk. The rate says how many
 //! antennas of two polarisations have as many samples in a second: if it is at least the number of antennas of the
 //! case, they are kept up with. Up to 16 antennas the samples come from pinned host memory as well, by the public
-//! streams ([`instrument_link`](crate::bench::instrument_link)).
+//! streams ([`instrument_link`]).
 
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};

@@ -58,7 +58,14 @@ pub(crate) fn run(runner: &Runner, check: bool) -> Result<(), String> {
             difference(&before, text).map(|line| format!("docs/api/{file}: {line}"))
         })
         .collect();
-    if faults.is_empty() { Ok(()) } else { Err(format!("{}; run `cargo xtask api`", faults.join("\n"))) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{}\nrun `cargo xtask api` if the change is meant; pages of items that are gone stay in target/doc until it is removed",
+            faults.join("\n")
+        ))
+    }
 }
 
 /// The first line that one of two listings has alone.

@@ -274,7 +274,7 @@ fn large_plans_of_a_small_process() {
 #[test]
 fn plans_whose_tables_cannot_be_allocated_are_errors() {
     let program = std::env::current_exe().unwrap();
-    let command = "ulimit -v 1000000 && exec \"$0\" --exact large_plans_of_a_small_process --ignored";
+    let command = "ulimit -v 1000000 && exec \"$0\" --exact channelize::large_plans_of_a_small_process --ignored";
     let output = std::process::Command::new("sh").arg("-c").arg(command).arg(program).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
