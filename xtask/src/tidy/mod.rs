@@ -7,7 +7,7 @@
 //! - docs/architecture.md names the folders that are there, and crates depend on lower floors alone ([`architecture`]);
 //! - figures that pages quote of a record are in it ([`figures`]);
 //! - no file names a path of somebody's machine or a package registry's host;
-//! - every published crate has the licences' texts, which are the workspace's;
+//! - every published crate has the licences' texts, which are the workspace's, a description and a README;
 //! - no published crate depends on a crate that needs a newer Rust than the workspace promises.
 
 mod architecture;
@@ -40,6 +40,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     for package in metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id)) {
         if let Some(folder) = package.manifest_path.parent().filter(|_| package.publish.is_none()) {
             faults.extend(without_licences(root, folder));
+            faults.extend(unready(package, folder));
         }
     }
     faults.extend(newer_dependencies(&metadata)?);
@@ -115,6 +116,12 @@ struct Package {
     name: String,
     version: String,
     rust_version: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    documentation: Option<String>,
+    #[serde(default)]
+    readme: Option<PathBuf>,
     publish: Option<Vec<String>>,
     dependencies: Vec<Declared>,
 }
@@ -186,6 +193,24 @@ fn without_licences(root: &Path, folder: &Path) -> Vec<String> {
     texts.filter(other).map(|name| format!("{shown}/{name} is not the workspace's text; link it to that")).collect()
 }
 
+/// What a published crate lacks for its page: a description, the address of its documentation, a README of its name.
+fn unready(package: &Package, folder: &Path) -> Vec<String> {
+    let name = &package.name;
+    let mut lacks = Vec::new();
+    if package.description.is_none() {
+        lacks.push(format!("{name} has no description"));
+    }
+    if package.documentation.as_deref() != Some(&format!("https://docs.rs/{name}")) {
+        lacks.push(format!("{name}: `documentation` is not https://docs.rs/{name}"));
+    }
+    let readme = package.readme.as_ref().and_then(|file| std::fs::read_to_string(folder.join(file)).ok());
+    let title = readme.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+    if !title.trim_start_matches("# ").eq_ignore_ascii_case(name) {
+        lacks.push(format!("{name}: its README is missing or opens with `{title}`, not with `# {name}`"));
+    }
+    lacks
+}
+
 /// Normal dependencies of published crates that ask for a newer Rust than the workspace does.
 fn newer_dependencies(metadata: &Metadata) -> Result<Vec<String>, String> {
     let package = |id: &str| metadata.packages.iter().find(|package| package.id == id);
@@ -233,6 +258,22 @@ fn output(command: &mut Command) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crate_that_cannot_be_published_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let package = |readme: &str| {
+            let text = r#"{"id": "", "manifest_path": "", "name": "some", "version": "0.1.0", "description": "It.",
+                "documentation": "https://docs.rs/some", "readme": "README.md", "dependencies": []}"#;
+            std::fs::write(root.path().join("README.md"), readme).unwrap();
+            serde_json::from_str::<Package>(text).unwrap()
+        };
+        assert_eq!(unready(&package("# some\n"), root.path()), [""; 0]);
+        assert_eq!(unready(&package("# Some\n"), root.path()), [""; 0]);
+        assert!(unready(&package("# other\n"), root.path())[0].contains("not with `# some`"));
+        let bare = Package { description: None, documentation: None, readme: None, ..package("") };
+        assert_eq!(unready(&bare, root.path()).len(), 3);
+    }
 
     #[test]
     fn a_crate_without_the_licences_texts_is_named() {
