@@ -31,6 +31,7 @@ mod soak;
 mod style;
 mod tune;
 mod validate;
+mod whole;
 mod write_uvfits;
 mod xengine;
 

@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::Counts;
 use crate::soak::exact::{Exact, Expected, Pair};
 use crate::soak::plan::{Format, Plan};
+use crate::whole::Whole;
 
 /// Feeds one stream.
 pub(crate) struct Feeder<'a> {
@@ -18,40 +19,6 @@ pub(crate) struct Feeder<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) counts: &'a mut Counts,
     pub(crate) plant_fault: Option<u64>,
-}
-
-/// A voltage of whole numbers, small enough that float sums are exact: below 2^24 for as long as a stream is.
-trait Voltage: VoltageSample {
-    const LARGEST: i8;
-    fn of(re: i8, im: i8) -> Self;
-}
-
-impl Voltage for Complex4 {
-    const LARGEST: i8 = 7;
-    fn of(re: i8, im: i8) -> Self {
-        Self(((re as u8) << 4) | (im as u8 & 0x0f))
-    }
-}
-
-impl Voltage for Complex<i8> {
-    const LARGEST: i8 = 127;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(re, im)
-    }
-}
-
-impl Voltage for Complex<f16> {
-    const LARGEST: i8 = 15;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(f16::from(re), f16::from(im))
-    }
-}
-
-impl Voltage for Complex<f32> {
-    const LARGEST: i8 = 15;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(re.into(), im.into())
-    }
 }
 
 /// One length, or several.
@@ -130,7 +97,7 @@ impl Feeder<'_> {
 
     fn integers<V>(&mut self, random: &mut Xoshiro256PlusPlus) -> Result<(), String>
     where
-        V: Voltage + VoltageSample<Accumulator = Complex<i64>>,
+        V: Whole + VoltageSample<Accumulator = Complex<i64>>,
     {
         let Some(missing) = self.plan.in_32_bits else { return self.wide::<V>(random) };
         let machine = match self.machine::<V>()? {
@@ -140,12 +107,12 @@ impl Feeder<'_> {
         self.feed(machine, random)
     }
 
-    fn wide<V: Voltage>(&mut self, random: &mut Xoshiro256PlusPlus) -> Result<(), String> {
+    fn wide<V: Whole>(&mut self, random: &mut Xoshiro256PlusPlus) -> Result<(), String> {
         let machine = self.machine::<V>()?;
         self.feed(machine, random)
     }
 
-    fn machine<V: Voltage>(&self) -> Result<Machine<V, Visibilities<V::Accumulator>>, String> {
+    fn machine<V: Whole>(&self) -> Result<Machine<V, Visibilities<V::Accumulator>>, String> {
         let Plan { inputs, channels, order, schedules, .. } = self.plan;
         let machine = if let [schedule] = schedules[..] {
             let integrator = Integrator::new(self.backend, schedule, *inputs, *channels);
@@ -157,7 +124,7 @@ impl Feeder<'_> {
         machine.map_err(|error| error.to_string())
     }
 
-    fn feed<V: Voltage, D: Dump<V> + Seen>(
+    fn feed<V: Whole, D: Dump<V> + Seen>(
         &mut self,
         mut machine: Machine<V, D>,
         random: &mut Xoshiro256PlusPlus,
@@ -233,7 +200,7 @@ impl Feeder<'_> {
     }
 
     /// Random parts, or the largest.
-    fn parts<V: Voltage>(&self, random: &mut Xoshiro256PlusPlus) -> (i8, i8) {
+    fn parts<V: Whole>(&self, random: &mut Xoshiro256PlusPlus) -> (i8, i8) {
         if self.plan.loud {
             // Of one sign for a whole stream: products add up.
             return (V::LARGEST, -V::LARGEST);
@@ -245,7 +212,7 @@ impl Feeder<'_> {
         (part(word & 0xffff), part(word >> 16))
     }
 
-    fn heaps<V: Voltage>(
+    fn heaps<V: Whole>(
         &self,
         stamp: u64,
         batches: usize,
@@ -277,7 +244,7 @@ impl Feeder<'_> {
         heaps.map_err(|error| error.to_string())
     }
 
-    fn voltages<V: Voltage>(
+    fn voltages<V: Whole>(
         &self,
         stamp: u64,
         times: usize,

@@ -16,7 +16,8 @@ use fringes_gpu::Buffer;
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session, compare};
-use crate::validate::streams::{Whole, heaps};
+use crate::validate::streams::heaps;
+use crate::whole::Whole;
 
 type Failure = Box<dyn std::error::Error>;
 

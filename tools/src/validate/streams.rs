@@ -17,40 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session, compare};
-
-/// Voltages of whole numbers.
-pub(crate) trait Whole: VoltageSample {
-    const LARGEST: i8;
-    fn of(re: i8, im: i8) -> Self;
-}
-
-impl Whole for Complex4 {
-    const LARGEST: i8 = 7;
-    fn of(re: i8, im: i8) -> Self {
-        Self(((re as u8) << 4) | (im as u8 & 0x0f))
-    }
-}
-
-impl Whole for Complex<i8> {
-    const LARGEST: i8 = 127;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(re, im)
-    }
-}
-
-impl Whole for Complex<f16> {
-    const LARGEST: i8 = 15;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(re.into(), im.into())
-    }
-}
-
-impl Whole for Complex<f32> {
-    const LARGEST: i8 = 15;
-    fn of(re: i8, im: i8) -> Self {
-        Self::new(re.into(), im.into())
-    }
-}
+use crate::whole::Whole;
 
 /// Random heaps; absent ones hold numbers as well.
 pub(crate) fn heaps<V: Whole>(shape: [usize; 5], first_sample: u64, seed: u64) -> Result<Heaps<V>, fringes::Error> {
