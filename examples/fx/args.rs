@@ -12,7 +12,19 @@ use fringes::io::read::{FileFormat, InputMap};
 ///
 /// Without --input, eight antennas with two polarisations are simulated while a source drifts through their field.
 #[derive(Parser, Debug)]
-#[command(name = "fx", version, allow_negative_numbers = true)]
+#[command(
+    name = "fx",
+    version,
+    allow_negative_numbers = true,
+    after_long_help = "Examples:
+  fx                                                         simulate eight antennas for a second
+  fx --duration 4 --channels 1024 --quantise none            longer, finer, without quantisation
+  fx --input recording.vdif --channels 256                   a recording
+  fx --input a.raw b.raw --array antennas.txt --source 05:34:31.95,22:00:52.2
+                                                             files of one recording, fringes stopped, UVFITS written
+  fx --input tart.vdif --channels 256 --taps 1 --window rect --integration all --json
+                                                             a plain FFT, one integration, the summary as JSON"
+)]
 pub(crate) struct Arguments {
     /// Recordings (VDIF, GUPPI raw or PSRDADA), in the order of time.
     #[arg(long, value_name = "FILE", num_args = 1..)]
