@@ -6,10 +6,10 @@ use std::process::Command;
 use super::package::remove;
 use super::runner::Runner;
 
-/// Builds the programs that the checks run.
+/// Builds the programs that the checks run. The whole workspace is named, as for the tests: packages by themselves would
+/// have other features, and everything would be compiled again.
 pub(crate) fn build(runner: &Runner) -> Result<(), String> {
-    runner.cargo(&["build", "--quiet", "--package", "fringes-examples", "--examples"], &[])?;
-    runner.cargo(&["build", "--quiet", "--package", "fringes-tools"], &[])
+    runner.cargo(&["build", "--quiet", "--workspace", "--examples", "--bins"], &[])
 }
 
 /// The folder of built examples.

@@ -1,4 +1,5 @@
 //! Samples of every format, and the transform by its definition.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use fringes_fft::{Fft, FftOutput, FftSample, Size};
 use fringes_reference::dft::dft;

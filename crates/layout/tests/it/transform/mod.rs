@@ -1,4 +1,5 @@
 //! Solutions of transforms against the definition.
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::collections::HashMap;
 use std::f64::consts::TAU;
