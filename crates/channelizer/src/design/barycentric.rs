@@ -13,6 +13,32 @@ impl Barycentric {
         Self { points, values, weights }
     }
 
+    /// Its points, and its values there.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().copied().zip(self.values.iter().copied())
+    }
+
+    /// Position of the point with the largest weight.
+    pub(super) fn heaviest(&self) -> usize {
+        let weight = |&i: &usize| self.weights[i].abs();
+        (0..self.weights.len()).max_by(|a, b| weight(a).total_cmp(&weight(b))).unwrap_or(0)
+    }
+
+    /// The polynomial through all points but one.
+    pub(super) fn without(mut self, index: usize) -> Self {
+        let left_out = self.points.remove(index);
+        self.values.remove(index);
+        self.weights.remove(index);
+        let rest = self.weights.iter_mut().zip(&self.points);
+        rest.for_each(|(weight, &point)| *weight *= point - left_out);
+        self
+    }
+
+    /// The polynomial through other values at the same points.
+    pub(super) fn with_values(self, values: Vec<f64>) -> Self {
+        Self { values, ..self }
+    }
+
     /// Its value.
     pub(super) fn at(&self, x: f64) -> f64 {
         let (mut above, mut below) = (0.0, 0.0);

@@ -43,24 +43,61 @@ impl Grid {
 
     /// What the polynomial is multiplied with to have the gain.
     pub(super) fn factor(&self, x: f64) -> f64 {
-        if self.even { (0.5 * (1.0 + x)).sqrt() } else { 1.0 }
+        factor(self.even, x)
     }
 
-    /// `count` points of it, spread over all of it.
+    /// `count` points, evenly over the bands' frequencies as if there were no gaps; the ends of the grid among them.
     pub(super) fn spread(&self, count: usize) -> Vec<Point> {
-        let all: usize = self.bands.iter().map(|(_, points)| points.len()).sum();
-        let at = |index: usize| {
-            let mut index = index;
-            for (band, (_, points)) in self.bands.iter().enumerate() {
-                match points.get(index) {
-                    Some(&x) => return Some(Point { x, band }),
-                    None => index -= points.len(),
-                }
+        let width = |band: &Band| band.to() - band.from();
+        let all: f64 = self.bands.iter().map(|(band, _)| width(band)).sum();
+        let at = |i: usize| {
+            let mut along = all * i as f64 / (count - 1).max(1) as f64;
+            let mut position = 0;
+            while position + 1 < self.bands.len() && along > width(&self.bands[position].0) {
+                along -= width(&self.bands[position].0);
+                position += 1;
             }
-            None
+            self.point(position, self.bands[position].0.from() + along)
         };
-        (0..count).filter_map(|i| at(i * (all - 1) / (count - 1).max(1))).collect()
+        (0..count).map(at).collect()
     }
+
+    /// `count` points, as many of each band as `reference` has in proportion, and spread within it as those are.
+    pub(super) fn scaled(&self, reference: &[Point], count: usize) -> Vec<Point> {
+        let mut points = Vec::with_capacity(count);
+        let mut before = 0;
+        for position in 0..self.bands.len() {
+            let old: Vec<f64> = reference.iter().filter(|p| p.band == position).map(|p| p.x.acos() / TAU).collect();
+            before += old.len();
+            let new = (before * count / reference.len()).saturating_sub(points.len());
+            let (from, to) = (self.bands[position].0.from(), self.bands[position].0.to());
+            points.extend((0..new).map(|i| {
+                let part = (i as f64 + 0.5) / new as f64;
+                // A band with one point says nothing of how they are spread.
+                if old.len() < 2 {
+                    return self.point(position, from + part * (to - from));
+                }
+                let along = i as f64 * (old.len() - 1) as f64 / (new - 1).max(1) as f64;
+                let index = (along as usize).min(old.len() - 2);
+                let frequency = old[index] + (along - index as f64) * (old[index + 1] - old[index]);
+                self.point(position, frequency)
+            }));
+        }
+        points
+    }
+
+    /// A point of a band at a frequency; within the grid, which may end before the band at half the sample rate.
+    fn point(&self, band: usize, frequency: f64) -> Point {
+        let x = (TAU * frequency).cos();
+        let points = &self.bands[band].1;
+        let (most, least) = (points.first().copied().unwrap_or(x), points.last().copied().unwrap_or(x));
+        Point { x: x.min(most).max(least), band }
+    }
+}
+
+/// What a polynomial is multiplied with to have the gain of an even or odd number of taps.
+pub(super) fn factor(even: bool, x: f64) -> f64 {
+    if even { (0.5 * (1.0 + x)).sqrt() } else { 1.0 }
 }
 
 /// A point of a band.

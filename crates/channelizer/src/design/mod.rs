@@ -21,6 +21,7 @@ mod least_squares;
 mod measured;
 mod remez;
 mod response;
+mod taps;
 
 pub use band::Band;
 pub use error::DesignError;

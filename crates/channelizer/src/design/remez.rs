@@ -5,14 +5,16 @@
 //! alternating signs, at `n + 1` points. An exchange takes the polynomial whose errors are equal at the points of
 //! reference, and moves these to where its errors are largest.
 
-use std::f64::consts::PI;
-
 use super::barycentric::{Barycentric, weights};
 use super::grid::{Grid, Point};
+use super::taps::taps_of;
 use super::{Band, DesignError, band};
 
 /// Exchanges at most; ten to thirty are the rule.
 const EXCHANGES: usize = 100;
+
+/// Exchanges that do not raise the ripple, as each would without rounding, before it is given up.
+const FRUITLESS: usize = 8;
 
 /// Largest relative difference of ripples.
 const SPREAD: f64 = 1e-6;
@@ -20,11 +22,17 @@ const SPREAD: f64 = 1e-6;
 /// A difference of ripples that no further exchange improves.
 const PERFECT: f64 = 1e-9;
 
+/// Differences of gains that count as none: rounding of taps and of their sum.
+const ROUNDING: f64 = 1e-14;
+
+/// Coefficients below which there is no smaller design to begin with.
+const SMALL: usize = 16;
+
 /// Symmetric taps whose largest weighted error over the bands is least: all ripples of a band are equal.
 ///
 /// The error is `weight * |gain - gain wanted|`; gaps between bands are free. The taps are as the bands ask for: with a
 /// pass band of gain 1, the gain at 0 is 1 but for the ripple. The ripples of the result are equal to 1e-6 of
-/// themselves, or the design is refused.
+/// themselves, or to a gain of 1e-14; otherwise the design is refused.
 ///
 /// ```
 /// use fringes_channelizer::design::{Band, remez, response};
@@ -41,39 +49,71 @@ const PERFECT: f64 = 1e-9;
 /// for ripples that `f64` does not resolve.
 pub fn remez(taps: usize, bands: &[Band]) -> Result<Vec<f64>, DesignError> {
     band::check(taps, bands)?;
-    let grid = Grid::new(bands, taps % 2 == 0, taps.div_ceil(2));
-    let mut reference = grid.spread(taps.div_ceil(2) + 1);
-    // The best so far: how much its ripples differ, and its polynomial.
-    let mut best: Option<(f64, Barycentric)> = None;
-    let (mut iterations, mut since_best, mut ripple) = (0, 0, 0.0);
-    while iterations < EXCHANGES && since_best < 5 {
-        iterations += 1;
-        since_best += 1;
-        let (polynomial, deviation) = level(&grid, &reference);
-        let extremes = extremes(&grid, &polynomial, &reference, deviation);
-        let largest = extremes.iter().fold(0.0f64, |largest, extreme| largest.max(extreme.error.abs()));
-        let spread = largest / deviation.abs() - 1.0;
-        ripple = deviation.abs();
-        if spread.is_nan() {
-            break;
-        }
-        if best.as_ref().is_none_or(|best| spread < best.0) {
-            best = Some((spread, polynomial));
-            since_best = 0;
-        }
-        if spread <= PERFECT {
-            break;
-        }
-        match choose(extremes, reference.len()) {
-            Some(chosen) => reference = chosen,
-            None => break,
+    let Solution { polynomial, reference, mut spread, iterations, ripple } =
+        solve(bands, taps % 2 == 0, taps.div_ceil(2));
+    if spread <= SPREAD {
+        let (filter, residuals) = taps_of(polynomial, taps);
+        // How far the taps' gain is from the polynomial's, where ripples are largest.
+        let excess = |(point, residual): (&Point, f64)| bands[point.band].weight() * (residual.abs() - ROUNDING);
+        spread = spread.max(reference.iter().zip(residuals).map(excess).fold(0.0, f64::max) / ripple);
+        if spread <= SPREAD {
+            return Ok(filter);
         }
     }
-    let spread = best.as_ref().map_or(f64::INFINITY, |best| best.0);
-    match best {
-        Some((spread, polynomial)) if spread <= SPREAD => Ok(taps_of(&grid, &polynomial, taps)),
-        _ => Err(DesignError::NotConverged { taps, iterations, spread, ripple }),
+    Err(DesignError::NotConverged { taps, iterations, spread, ripple })
+}
+
+/// Where exchanges ended.
+struct Solution {
+    polynomial: Barycentric,
+    reference: Vec<Point>,
+    /// Largest error over that of the points of reference, less 1.
+    spread: f64,
+    iterations: usize,
+    /// Error of the points of reference.
+    ripple: f64,
+}
+
+/// Exchanges from points that are spread evenly, or else from those of a design of half as many coefficients.
+fn solve(bands: &[Band], even: bool, coefficients: usize) -> Solution {
+    let grid = Grid::new(bands, even, coefficients);
+    let at_once = exchange(&grid, grid.spread(coefficients + 1));
+    if at_once.spread <= SPREAD || coefficients < SMALL {
+        return at_once;
     }
+    let half = solve(bands, even, coefficients / 2);
+    let from_half = exchange(&grid, grid.scaled(&half.reference, coefficients + 1));
+    if from_half.spread < at_once.spread { from_half } else { at_once }
+}
+
+/// Exchanges until ripples are equal, or nothing improves them; the best of what came.
+fn exchange(grid: &Grid, mut reference: Vec<Point>) -> Solution {
+    let nothing = Barycentric::new(Vec::new(), Vec::new(), Vec::new());
+    let (iterations, spread, ripple) = (0, f64::INFINITY, f64::INFINITY);
+    let mut best = Solution { polynomial: nothing, reference: reference.clone(), spread, iterations, ripple };
+    let (mut highest, mut fruitless) = (0.0f64, 0);
+    for iterations in 1..=EXCHANGES {
+        let (polynomial, deviation) = level(grid, &reference);
+        let extremes = extremes(grid, &polynomial, &reference, deviation);
+        let ripple = deviation.abs();
+        let excess = |extreme: &Extreme| {
+            extreme.error.abs() - ripple - ROUNDING * grid.bands[extreme.point.band].0.weight()
+        };
+        let spread = extremes.iter().map(excess).fold(0.0, f64::max) / ripple;
+        let unknown = !spread.is_finite() || extremes.iter().any(|extreme| !extreme.error.is_finite());
+        let chosen = choose(extremes, reference.len());
+        let better = !unknown && spread < best.spread;
+        fruitless = if better || ripple > highest * (1.0 + PERFECT) { 0 } else { fruitless + 1 };
+        highest = highest.max(ripple);
+        if better {
+            best = Solution { polynomial, reference: reference.clone(), spread, iterations, ripple };
+        }
+        match chosen {
+            Some(chosen) if !unknown && spread > PERFECT && fruitless < FRUITLESS => reference = chosen,
+            _ => break,
+        }
+    }
+    best
 }
 
 /// The polynomial whose weighted errors at the points of reference are one value with alternating signs, and that value
@@ -196,23 +236,4 @@ fn choose(mut extremes: Vec<Extreme>, count: usize) -> Option<Vec<Point>> {
         extremes.drain(from..to);
     }
     (extremes.len() == count).then(|| extremes.iter().map(|extreme| extreme.point).collect())
-}
-
-/// Taps whose gain is the polynomial's: by its values at multiples of `1 / taps`.
-fn taps_of(grid: &Grid, polynomial: &Barycentric, taps: usize) -> Vec<f64> {
-    // cos(pi i / taps), for the phases below: multiples of half a turn over the taps.
-    let cosines: Vec<f64> = (0..2 * taps).map(|i| (PI * i as f64 / taps as f64).cos()).collect();
-    let gains: Vec<f64> = (0..taps.div_ceil(2))
-        .map(|k| {
-            let x = cosines[2 * k];
-            grid.factor(x) * polynomial.at(x)
-        })
-        .collect();
-    let tap = |n: usize| {
-        // n - (taps - 1) / 2, doubled; symmetric to the bit by its magnitude.
-        let doubled = (2 * n).abs_diff(taps - 1);
-        let wave: f64 = gains.iter().enumerate().skip(1).map(|(k, gain)| gain * cosines[k * doubled % (2 * taps)]).sum();
-        (gains[0] + 2.0 * wave) / taps as f64
-    };
-    (0..taps).map(tap).collect()
 }
