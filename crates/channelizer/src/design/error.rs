@@ -63,19 +63,19 @@ pub enum DesignError {
         /// The largest one.
         limit: usize,
     },
-    /// The exchange ended with ripples that are not equal. In most cases the bands ask for less than 64-bit floats
-    /// resolve: a ripple below about 1e-10 of the gain.
+    /// No exchange gave equal ripples: the bands ask for less than 64-bit floats resolve, a ripple below about 1e-9 of
+    /// the gain with a thousand taps.
     #[error(
-        "{taps} taps: ripples differ by {spread:.1e} of themselves after {iterations} exchanges, at a weighted ripple of {ripple:.1e}; expected fewer taps, narrower gaps between the bands, or another method"
+        "{taps} taps: no equal ripples; the best, of exchange {iterations}, differ by {spread:.1e} of {ripple:.1e}; expected fewer taps, narrower gaps between the bands, or another method"
     )]
     NotConverged {
         /// The number of taps.
         taps: usize,
-        /// Exchanges that were made.
+        /// The exchange with the best ripples.
         iterations: usize,
-        /// Largest error over the smallest one, less 1.
+        /// How much its largest error exceeds the ripple, as a part of it.
         spread: f64,
-        /// Error of the weighted gain at the last points of reference.
+        /// Its ripple: the weighted error of the gain.
         ripple: f64,
     },
     /// Taps that the bands do not determine to the precision of 64-bit floats.

@@ -165,7 +165,8 @@ fn extremes(grid: &Grid, polynomial: &Barycentric, reference: &[Point], deviatio
             let rises = |j: Option<usize>| {
                 j.and_then(|j| errors.get(j)).is_none_or(|&other| other * errors[i].signum() <= size)
             };
-            if size < deviation.abs() || !rises(i.checked_sub(1)) || !rises(Some(i + 1)) {
+            // A peak between points of the grid is higher than these.
+            if size < 0.5 * deviation.abs() || !rises(i.checked_sub(1)) || !rises(Some(i + 1)) {
                 continue;
             }
             let x = match (i.checked_sub(1).and_then(|i| points.get(i)), points.get(i + 1)) {
