@@ -63,8 +63,8 @@ pub enum DesignError {
         /// The largest one.
         limit: usize,
     },
-    /// No exchange gave equal ripples: the bands ask for less than 64-bit floats resolve, a ripple below about 1e-9 of
-    /// the gain with a thousand taps.
+    /// No exchange gave equal ripples. The bands ask for less than 64-bit floats resolve: a ripple below about 1e-9 of
+    /// the gain with a thousand taps, or one far below the gain that it costs in a gap between bands.
     #[error(
         "{taps} taps: no equal ripples; the best, of exchange {iterations}, differ by {spread:.1e} of {ripple:.1e}; expected fewer taps, narrower gaps between the bands, or another method"
     )]

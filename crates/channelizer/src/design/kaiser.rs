@@ -8,8 +8,8 @@ use super::{DesignError, band};
 
 /// A low-pass filter of `taps` taps: the ideal one of `cutoff` cycles per sample, under Kaiser's window.
 ///
-/// `attenuation_db` decides the window's shape ([`kaiser_beta`]) and is what pass and stop band reach about, for taps
-/// enough ([`kaiser_attenuation_db`]). The gain is 1 at 0, and 0.5 at the cutoff.
+/// `attenuation_db` decides the window's shape ([`kaiser_beta`]), and is what pass and stop band reach to 3 dB
+/// with the taps of Kaiser's formula ([`kaiser_attenuation_db`]). The gain is 1 at 0, and 0.5 at the cutoff.
 ///
 /// # Errors
 /// [`DesignError::Taps`] for 0 taps or more than [`MAX_TAPS`](super::MAX_TAPS), [`DesignError::Parameter`] for a cutoff
