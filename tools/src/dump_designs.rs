@@ -79,9 +79,8 @@ fn banded(
     design: impl Fn(usize, &[Band]) -> Result<Vec<f64>, DesignError>,
     cases: &[Case],
 ) -> Result<Vec<Value>, DesignError> {
-    let case = |(taps, bands): &Case| {
-        Ok(json!({ "taps": taps, "bands": bands_of(bands), "filter": design(*taps, bands)? }))
-    };
+    let case =
+        |(taps, bands): &Case| Ok(json!({ "taps": taps, "bands": bands_of(bands), "filter": design(*taps, bands)? }));
     cases.iter().map(case).collect()
 }
 

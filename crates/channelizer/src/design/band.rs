@@ -30,7 +30,8 @@ impl Band {
         Self { gain, ..self }
     }
 
-    /// Another weight, relative to that of other bands: of the error for equal ripples, of its square for least squares.
+    /// Another weight, relative to that of other bands: of the error for equal ripples, of its square for least
+    /// squares.
     #[must_use]
     pub fn with_weight(self, weight: f64) -> Self {
         Self { weight, ..self }

@@ -17,7 +17,7 @@ pub enum DesignError {
     NoBands,
     /// Bands that are not in order: each has a width, and none overlaps or touches the one before it.
     #[error(
-        "band {index} from {from:?} to {to:?} cycles per sample: expected ascending edges within 0 to 0.5, beyond those of the band before"
+        "band {index}, {from:?} to {to:?} cycles per sample: expected ascending edges, 0 to 0.5, beyond the last band"
     )]
     Edges {
         /// Position of the band in the list.
@@ -66,7 +66,7 @@ pub enum DesignError {
     /// No exchange gave equal ripples. The bands ask for less than 64-bit floats resolve: a ripple below about 1e-9 of
     /// the gain with a thousand taps, or one far below the gain that it costs in a gap between bands.
     #[error(
-        "{taps} taps: no equal ripples; the best, of exchange {iterations}, differ by {spread:.1e} of {ripple:.1e}; expected fewer taps, narrower gaps between the bands, or another method"
+        "{taps} taps: ripples of {ripple:.1e} differ by {spread:.1e} after {iterations} exchanges; expected fewer taps"
     )]
     NotConverged {
         /// The number of taps.

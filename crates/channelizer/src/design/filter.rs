@@ -26,8 +26,8 @@ pub enum DesignMethod {
 /// In units of the output's rate, `1 / S` of the input's for a decimation `S`, the output band is -0.5 to 0.5:
 ///
 /// ```text
-/// outer half discarded           0 ---pass--- 0.25  ...free...  0.75 --stop-- 1.25  ...free...  1.75 --stop-- 2.25  ...
-/// all kept, pass fraction p      0 ---pass--- p/2   ...free...  1 - p/2 --------------stop------------------------- S/2
+/// outer half discarded        0 ---pass--- 0.25  ...free...  0.75 --stop-- 1.25  ...free...  1.75 --stop-- 2.25  ...
+/// all kept, pass fraction p   0 ---pass--- p/2   ...free...  1 - p/2 --------------stop------------------------- S/2
 /// ```
 ///
 /// - [`outer_half_discarded`](Self::outer_half_discarded): a second stage, such as an F-engine, keeps the middle half
@@ -85,23 +85,26 @@ impl DownConversionFilter {
     ///
     /// Taps and weights as of [`outer_half_discarded`](Self::outer_half_discarded).
     pub fn all_kept(decimation: usize, pass_fraction: f64) -> DownConversionFilterBuilder {
-        DownConversionFilterBuilder {
-            pass_fraction: Some(pass_fraction),
-            ..Self::outer_half_discarded(decimation)
-        }
+        DownConversionFilterBuilder { pass_fraction: Some(pass_fraction), ..Self::outer_half_discarded(decimation) }
     }
 
     /// MeerKAT's band of 107 MHz: the middle half of the output at a decimation of 8, 128 taps.
+    ///
+    /// Passband ripple 4.96e-5 dB, stopband attenuation 156.9 dB.
     pub fn meerkat_107_mhz() -> DownConversionFilterBuilder {
         Self::outer_half_discarded(8).taps(128)
     }
 
     /// MeerKAT's band of 53.5 MHz: the middle half of the output at a decimation of 16, 256 taps.
+    ///
+    /// Passband ripple 4.85e-5 dB, stopband attenuation 157.1 dB.
     pub fn meerkat_53_mhz() -> DownConversionFilterBuilder {
         Self::outer_half_discarded(16).taps(256)
     }
 
     /// MeerKAT's band of 26.75 MHz: the middle half of the output at a decimation of 32, 512 taps.
+    ///
+    /// Passband ripple 4.77e-5 dB, stopband attenuation 157.2 dB.
     pub fn meerkat_27_mhz() -> DownConversionFilterBuilder {
         Self::outer_half_discarded(32).taps(512)
     }
@@ -168,7 +171,7 @@ impl DownConversionFilterBuilder {
     ///   taps or more than [`MAX_TAPS`], [`DesignError::Parameter`] for a pass fraction that is not between 0 and 1,
     ///   [`DesignError::Band`] for a weight that is not finite and above 0;
     /// - [`DesignError::NotConverged`] and [`DesignError::Undetermined`] for more taps than `f64` resolves the ripples
-    ///   of: above about 20 a sample of the decimation if the outer half is discarded;
+    ///   of: 20 a sample of the decimation are resolved if the outer half is discarded, 32 are not;
     /// - [`DesignError::BetweenBands`] if the gain between two bands exceeds that of the pass band.
     pub fn build(self) -> Result<DownConversionFilter, DesignError> {
         let bands = self.bands()?;

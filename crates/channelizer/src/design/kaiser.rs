@@ -30,8 +30,7 @@ pub fn kaiser(taps: usize, cutoff: f64, attenuation_db: f64) -> Result<Vec<f64>,
         .map(|k| {
             let distance = k as f64 - middle;
             // sin(2 pi f t) / (pi t): even in t, so the taps are symmetric to the bit.
-            let ideal =
-                if distance == 0.0 { 2.0 * cutoff } else { (TAU * cutoff * distance).sin() / (PI * distance) };
+            let ideal = if distance == 0.0 { 2.0 * cutoff } else { (TAU * cutoff * distance).sin() / (PI * distance) };
             ideal * window.value(k.min(taps - 1 - k), taps)
         })
         .collect();

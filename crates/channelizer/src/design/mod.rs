@@ -1,7 +1,7 @@
 //! Designs of low-pass filters for [`DownConverter`](crate::DownConverter).
 //!
-//! [`DownConversionFilter`] has the two designs of the field for a decimation, and says what the filter does. Beneath it
-//! are designs for bands of one's own, with symmetric taps, on the host in `f64`:
+//! [`DownConversionFilter`] has the two designs of the field for a decimation, and says what the filter does. Beneath
+//! it are designs for bands of one's own, with symmetric taps, on the host in `f64`:
 //!
 //! | function | least is | takes |
 //! |---|---|---|

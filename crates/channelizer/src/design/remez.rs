@@ -96,9 +96,8 @@ fn exchange(grid: &Grid, mut reference: Vec<Point>) -> Solution {
         let (polynomial, deviation) = level(grid, &reference);
         let extremes = extremes(grid, &polynomial, &reference, deviation);
         let ripple = deviation.abs();
-        let excess = |extreme: &Extreme| {
-            extreme.error.abs() - ripple - ROUNDING * grid.bands[extreme.point.band].0.weight()
-        };
+        let excess =
+            |extreme: &Extreme| extreme.error.abs() - ripple - ROUNDING * grid.bands[extreme.point.band].0.weight();
         let spread = extremes.iter().map(excess).fold(0.0, f64::max) / ripple;
         let unknown = !spread.is_finite() || extremes.iter().any(|extreme| !extreme.error.is_finite());
         let chosen = choose(extremes, reference.len());

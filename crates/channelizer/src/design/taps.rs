@@ -8,8 +8,8 @@ use super::grid::factor;
 /// Corrections at most; two or three are the rule.
 const CORRECTIONS: usize = 10;
 
-/// Symmetric taps whose gain is the polynomial's, times `cos(pi f)` for an even number, and what their gain lacks at the
-/// polynomial's points.
+/// Symmetric taps whose gain is the polynomial's, times `cos(pi f)` for an even number, and what their gain lacks at
+/// the polynomial's points.
 ///
 /// Taps are a transform of the gain at multiples of `1 / taps`. Some of these are in gaps between bands, where the
 /// polynomial is known badly, and an error there is one of all frequencies. So the taps' own gain is computed at the

@@ -1,4 +1,4 @@
-//! Designs of filters by their public interface: that they are the best, what they do in their bands, and bad arguments.
+//! Designs of filters by their public interface: that they are the best, what they do in bands, and bad arguments.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -53,8 +53,8 @@ fn peaks(taps: &[f64], bands: &[Band]) -> Vec<(f64, f64)> {
     found
 }
 
-/// The theorem of alternation: taps are the best if their largest error comes, with alternating signs, at one point more
-/// than there are taps that differ.
+/// The theorem of alternation: taps are the best if their largest error comes, with alternating signs, at one point
+/// more than there are taps that differ.
 fn assert_the_best(taps: &[f64], bands: &[Band], tolerance: f64) {
     assert_symmetric(taps);
     let peaks = peaks(taps, bands);
@@ -139,7 +139,7 @@ fn designs_converge_or_say_that_they_do_not() {
 
 #[test]
 fn presets_are_as_documented() {
-    // decimation, taps, then ripple in units of 1e-5 dB and attenuation in dB as docs/operations/down-convert.md has it.
+    // Decimation, taps, ripple in units of 1e-5 dB and attenuation in dB, as docs/operations/down-convert.md has them.
     for (builder, decimation, taps, ripple, attenuation) in [
         (DownConversionFilter::meerkat_107_mhz(), 8, 128, 4.96, 156.9),
         (DownConversionFilter::meerkat_53_mhz(), 16, 256, 4.85, 157.1),
@@ -203,9 +203,8 @@ fn a_down_converter_with_a_design_stops_aliases() {
     assert_eq!((plan.decimation(), plan.filter()), (8, filter.taps()));
     let power_db = |offset: f64| {
         let phase = |t: usize| TAU * ((centre + offset) * t as f64).rem_euclid(1.0);
-        let tone = Array2::from_shape_fn((1, times), |(_, t)| {
-            Complex::new(phase(t).cos() as f32, phase(t).sin() as f32)
-        });
+        let tone =
+            Array2::from_shape_fn((1, times), |(_, t)| Complex::new(phase(t).cos() as f32, phase(t).sin() as f32));
         let samples = Samples::new(tone, Inputs::single_pol(1).unwrap()).unwrap();
         let output = down_convert(&Backend::cpu(), &samples, &plan).unwrap();
         let power: f64 = output.data().iter().map(|value| f64::from(value.norm_sqr())).sum();
@@ -290,7 +289,9 @@ fn nonsense_is_an_error() {
         assert_eq!(design(0, &low), Err(DesignError::Taps { actual: 0, limit: MAX_TAPS }));
         assert_eq!(design(4097, &low), Err(DesignError::Taps { actual: 4097, limit: MAX_TAPS }));
         assert_eq!(design(16, &[]), Err(DesignError::NoBands));
-        for (from, to) in [(0.1, 0.5), (0.05, 0.5), (0.3, 0.2), (0.3, 0.3), (0.3, 0.51), (f64::NAN, 0.5), (0.3, f64::NAN)] {
+        for (from, to) in
+            [(0.1, 0.5), (0.05, 0.5), (0.3, 0.2), (0.3, 0.3), (0.3, 0.51), (f64::NAN, 0.5), (0.3, f64::NAN)]
+        {
             let error = design(16, &[low[0], Band::stop(from, to)]).unwrap_err();
             assert!(matches!(error, DesignError::Edges { index: 1, .. }), "{error}");
         }
