@@ -86,7 +86,7 @@ pub(super) fn check(taps: usize, bands: &[Band]) -> Result<(), DesignError> {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(DesignError::Band { index, quantity: "weight (a finite number above 0)", actual: weight });
         }
-        if taps % 2 == 0 && to == 0.5 && gain != 0.0 {
+        if taps.is_multiple_of(2) && to == 0.5 && gain != 0.0 {
             return Err(DesignError::HalfRate { index, taps });
         }
         last = Some(to);

@@ -50,7 +50,7 @@ const SMALL: usize = 16;
 pub fn remez(taps: usize, bands: &[Band]) -> Result<Vec<f64>, DesignError> {
     band::check(taps, bands)?;
     let Solution { polynomial, reference, mut spread, iterations, ripple } =
-        solve(bands, taps % 2 == 0, taps.div_ceil(2));
+        solve(bands, taps.is_multiple_of(2), taps.div_ceil(2));
     if spread <= SPREAD {
         let (filter, residuals) = taps_of(polynomial, taps);
         // How far the taps' gain is from the polynomial's, where ripples are largest.
@@ -122,7 +122,7 @@ fn level(grid: &Grid, reference: &[Point]) -> (Barycentric, f64) {
     let weights = weights(&points);
     let wanted = |point: &Point| grid.bands[point.band].0.gain() / grid.factor(point.x);
     let unit = |point: &Point| 1.0 / (grid.bands[point.band].0.weight() * grid.factor(point.x));
-    let sign = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     let (mut above, mut below) = (0.0, 0.0);
     for (i, (point, &weight)) in reference.iter().zip(&weights).enumerate() {
         above += weight * wanted(point);

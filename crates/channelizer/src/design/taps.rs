@@ -15,7 +15,7 @@ const CORRECTIONS: usize = 10;
 /// polynomial is known badly, and an error there is one of all frequencies. So the taps' own gain is computed at the
 /// points, and taps for what it lacks are added until that is rounding alone.
 pub(super) fn taps_of(polynomial: Barycentric, taps: usize) -> (Vec<f64>, Vec<f64>) {
-    let even = taps % 2 == 0;
+    let even = taps.is_multiple_of(2);
     let wanted: Vec<f64> = polynomial.nodes().map(|(x, value)| factor(even, x) * value).collect();
     let angles: Vec<f64> = polynomial.nodes().map(|(x, _)| x.acos()).collect();
     let lacks = |filter: &[f64]| -> Vec<f64> {
@@ -72,7 +72,7 @@ impl Transform {
         let taps = self.taps;
         let gain = |k: usize| {
             let x = self.cosines[2 * k];
-            factor(taps % 2 == 0, x) * polynomial.at(x)
+            factor(taps.is_multiple_of(2), x) * polynomial.at(x)
         };
         let gains: Vec<f64> = (0..taps.div_ceil(2)).map(gain).collect();
         let tap = |n: usize| {
