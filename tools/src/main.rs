@@ -12,6 +12,7 @@ mod backend;
 mod bench;
 mod bench_cpu;
 mod conformance;
+mod dump_designs;
 mod dump_f_engine;
 mod dump_layouts;
 mod dump_samples;
@@ -104,6 +105,8 @@ enum Tool {
     /// Run the F-engine over cases of its own and write inputs and outputs, for tests/python/check_f_engine.py.
     #[command(after_help = "Example: fringes-tools dump-f-engine --output folder --backend gpu")]
     DumpFEngine(dump_f_engine::Arguments),
+    /// Print designed filters with their bands as JSON, for tests/python/check_designs.py.
+    DumpDesigns,
     /// Print layouts and what the library makes of them as JSON, for tests/python/check_layout.py.
     DumpLayouts,
     /// Write simulated visibilities of a point source as UVFITS and npz.
@@ -145,6 +148,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::Loading => loading::run(),
         Tool::DumpSamples(arguments) => Ok(dump_samples::run(arguments)?),
         Tool::DumpFEngine(arguments) => Ok(dump_f_engine::run(arguments)?),
+        Tool::DumpDesigns => dump_designs::run(),
         Tool::DumpLayouts => dump_layouts::run(),
         Tool::WriteUvfits(arguments) => Ok(write_uvfits::run(arguments)?),
         Tool::Completions { shell } => {

@@ -3,6 +3,8 @@
 use fringes_backend::DeviceError;
 use fringes_types::{Inputs, TypesError};
 
+use crate::design::DesignError;
+
 /// A plan or data that cannot be used, with what was expected and what came.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,9 @@ pub enum ChannelizerError {
     /// A backend, a device or a device buffer that cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A filter that cannot be designed.
+    #[error(transparent)]
+    Design(#[from] DesignError),
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {

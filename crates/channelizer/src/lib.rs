@@ -5,7 +5,7 @@
 //! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
 //!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay_model::DelayModel) an
 //!   input;
-//! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it;
+//! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it; [`design`] has filters for it;
 //! - [`quantise`] scales voltages by [`Gains`](fringes_types::Gains) and rounds them to 8 or 4 bits.
 //!
 //! All of it in one pass, to frames that a correlator takes, is the F-engine: the crate `fringes-f-engine`. Coarse
@@ -53,6 +53,7 @@
 
 mod channelize;
 mod channelizer;
+pub mod design;
 mod down_convert;
 mod error;
 mod held;

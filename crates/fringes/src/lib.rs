@@ -166,7 +166,8 @@ pub use fringes_beamformer::{
 };
 pub use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream,
-    QuantiseInput, Quantised, QuantisedSample, SampleInput, Window, channelize, down_convert, quantise,
+    QuantiseInput, Quantised, QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter,
+    down_convert, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};

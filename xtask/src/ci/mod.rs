@@ -49,6 +49,7 @@ const STEPS: &[Step] = &[
         cross_checks::script(runner, "check_operations.py", &cross_checks::examples(runner))
     }),
     beside("f_engine", 60, |runner| cross_checks::script(runner, "check_f_engine.py", &cross_checks::tools(runner))),
+    beside("designs", 30, |runner| cross_checks::script(runner, "check_designs.py", &cross_checks::tools(runner))),
     beside("uvfits", 60, cross_checks::uvfits),
     beside("recordings", 60, |runner| cross_checks::script(runner, "check_fx.py", &cross_checks::examples(runner))),
     step("clippy", 120, |runner| {

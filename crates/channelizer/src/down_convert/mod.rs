@@ -14,6 +14,7 @@ use num_complex::Complex;
 
 pub use self::stream::DownConverterStream;
 use crate::ChannelizerError;
+use crate::design::DownConversionFilter;
 use crate::sample_input::{SampleInput, SampleOperation};
 
 /// A plan of a down-conversion: the centre of the wanted band, a low-pass filter, and a decimation.
@@ -56,6 +57,14 @@ impl DownConverter {
         }
         let conversion = DownConversion::new(&filter, decimation, -centre_cycles_per_sample, 0.0);
         Ok(Self { centre_cycles_per_sample, decimation, filter, phase_turns: 0.0, conversion })
+    }
+
+    /// A plan with a designed filter, and the decimation that it is for.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::Centre`] for a centre outside -1..=1.
+    pub fn designed(centre_cycles_per_sample: f64, filter: &DownConversionFilter) -> Result<Self, ChannelizerError> {
+        Self::new(centre_cycles_per_sample, filter.decimation(), filter.taps().to_vec())
     }
 
     /// Adds a phase in turns to every output.

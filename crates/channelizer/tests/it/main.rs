@@ -3,5 +3,6 @@
 mod channelize;
 mod channelize_stream;
 mod delayed;
+mod design;
 mod down_convert;
 mod quantise;
