@@ -6,8 +6,8 @@ use std::process::Command;
 use super::package::remove;
 use super::runner::Runner;
 
-/// Builds the programs that the checks run. The whole workspace is named, as for the tests: packages by themselves would
-/// have other features, and everything would be compiled again.
+/// Builds the programs that the checks run. The whole workspace is named, as for the tests: packages by themselves have
+/// other features, and everything would be compiled again.
 pub(crate) fn build(runner: &Runner) -> Result<(), String> {
     runner.cargo(&["build", "--quiet", "--workspace", "--examples", "--bins"], &[])
 }
