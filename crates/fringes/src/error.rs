@@ -43,6 +43,12 @@ impl From<fringes_delay::DelayModelError> for Error {
     }
 }
 
+impl From<fringes_channelizer::design::DesignError> for Error {
+    fn from(error: fringes_channelizer::design::DesignError) -> Self {
+        Self::Channelizer(error.into())
+    }
+}
+
 impl From<fringes_backend::UploadError> for Error {
     fn from(error: fringes_backend::UploadError) -> Self {
         match error {
