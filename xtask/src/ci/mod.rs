@@ -41,8 +41,8 @@ const STEPS: &[Step] = &[
     step("fft", 5, |runner| crate::fft::run(&runner.root, true)),
     step("kernels", 10, |runner| crate::kernels::run(&runner.root, &crate::kernels::Options::for_ci(runner.full))),
     step("fmt", 5, |runner| runner.cargo(&["fmt", "--all", "--check"], &[])),
-    step("test", 600, |runner| runner.cargo(&["test", "--workspace"], &[])),
-    step("programs", 30, cross_checks::build),
+    step("test", 720, |runner| runner.cargo(&["test", "--workspace"], &[])),
+    step("programs", 10, cross_checks::build),
     beside("readers", 60, |runner| cross_checks::script(runner, "check_readers.py", &cross_checks::tools(runner))),
     beside("layouts", 60, |runner| cross_checks::script(runner, "check_layout.py", &cross_checks::tools(runner))),
     beside("operations", 60, |runner| {
@@ -52,16 +52,16 @@ const STEPS: &[Step] = &[
     beside("designs", 30, |runner| cross_checks::script(runner, "check_designs.py", &cross_checks::tools(runner))),
     beside("uvfits", 60, cross_checks::uvfits),
     beside("recordings", 60, |runner| cross_checks::script(runner, "check_fx.py", &cross_checks::examples(runner))),
-    step("clippy", 120, |runner| {
+    step("clippy", 100, |runner| {
         runner.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])
     }),
-    step("doc", 60, |runner| runner.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])),
-    step("book", 60, |runner| runner.cargo(&["run", "--quiet", "--package", "fringes-book"], &[])),
+    step("doc", 40, |runner| runner.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])),
+    step("book", 30, |runner| runner.cargo(&["run", "--quiet", "--package", "fringes-book"], &[])),
     step("api", 5, |runner| api::run(runner, true)),
-    step("without_gpu", 90, |runner| {
+    step("without_gpu", 80, |runner| {
         runner.cargo(&["test", "--package", "fringes", "--no-default-features", "--lib", "--tests"], &[])
     }),
-    step("package", 120, package::run),
+    step("package", 110, package::run),
     step("cust", 20, package::cust),
 ];
 
