@@ -38,7 +38,7 @@
 //! of 8 bits a cycle and multiprocessor (on an H200 2140 TOPS at 1980 MHz, which its power does not allow for long).
 //! Bytes from L2: 256 rows of 128 bytes a tile and 64 times, 32 bytes a cycle; from shared memory `B` 64, `A` 16, and
 //! 32 written, of 128 bytes a cycle. Device memory sees each row once where L2 holds a channel; with 64 inputs its
-//! bytes are the bound. See docs/performance.md for what was measured.
+//! bytes are the bound. See docs/performance/correlator.md for what was measured.
 //!
 //! # Precision
 //! Integers: exact, for at most 66572 times a part (85598 of 4-bit samples): `floor((2^31 - 1) / (2 * 127^2))`, and
