@@ -1,5 +1,4 @@
 //! Samples of transforms, their spectra in f64, and the judgement of what a GPU makes of them.
-#![allow(dead_code)] // each program uses a part
 
 use fringes::fft::{Fft, FftOutput, FftSample, Size};
 use fringes::{Complex, Complex4, f16};

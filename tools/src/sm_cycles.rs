@@ -1,6 +1,5 @@
 //! SM-cycles: of a warp instruction, and of an FFT microkernel from registers to registers. What `bench_gpu` and
 //! `fft_model` share.
-#![allow(dead_code)] // each program uses a part
 
 use fringes::fft::internals::phase_table;
 use fringes::fft::{FftError, Sign, Size};

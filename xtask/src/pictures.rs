@@ -138,7 +138,7 @@ fn draw(root: &Path, run: &Run, number: usize) -> Result<(), String> {
     std::fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(root).args(["run", "--quiet"]).args(start(root, run.program));
+    command.current_dir(root).args(["run", "--quiet"]).args(start(run.program));
     command.args(run.arguments.iter().map(|argument| match *argument {
         "{out}" => out.clone().into_os_string(),
         argument => argument.into(),
@@ -156,19 +156,14 @@ fn draw(root: &Path, run: &Run, number: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// How cargo starts a program: a subcommand of the tools, or an example.
-fn start(root: &Path, program: &'static str) -> Vec<&'static str> {
-    let is_tool = !root.join("examples").join(program).is_dir();
-    if is_tool { vec!["-p", "fringes-tools", "--", program] } else { vec!["--example", program, "--"] }
+/// How cargo starts a program: the example `fx`, or a subcommand of the tools.
+fn start(program: &'static str) -> Vec<&'static str> {
+    if program == "fx" { vec!["--example", program, "--"] } else { vec!["-p", "fringes-tools", "--", program] }
 }
 
 /// The command that makes a run's pictures, as a user writes it.
 fn command(run: &Run) -> String {
-    let start = if run.program == "fx" {
-        format!("cargo run --release --example {} --", run.program)
-    } else {
-        format!("cargo run --release -p fringes-tools -- {}", run.program)
-    };
+    let start = format!("cargo run --release {}", start(run.program).join(" "));
     let arguments = run.arguments.iter().map(|argument| argument.replace("{out}", "pictures"));
     let arguments = arguments.collect::<Vec<_>>().join(" ");
     let line = format!("{start} {arguments}");

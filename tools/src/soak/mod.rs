@@ -23,6 +23,7 @@ mod plan;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use crate::backend::BackendName;
 use crate::end::End;
 use crate::gpu_report::{Record, Row, params};
 use fringes::Backend;
@@ -38,8 +39,8 @@ use plan::{Format, Plan};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Where to correlate. `auto` takes the best GPU, or the CPU if there is none.
-    #[arg(long, value_enum, default_value_t = Place::Auto)]
-    backend: Place,
+    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
+    backend: BackendName,
     /// Index of the GPU. Without it: what the variable FRINGES_GPU says, or else the best one.
     #[arg(long, value_name = "N")]
     gpu: Option<usize>,
@@ -55,13 +56,6 @@ pub(crate) struct Arguments {
     /// Also write a record to this file.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Place {
-    Auto,
-    Gpu,
-    Cpu,
 }
 
 /// What a soak counts.
@@ -80,10 +74,10 @@ pub(crate) struct Counts {
 /// The GPU to work on; `None` for the CPU.
 fn device(arguments: &Arguments) -> Result<Option<Device>, End> {
     match (arguments.backend, arguments.gpu) {
-        (Place::Cpu, _) => Ok(None),
-        (Place::Gpu | Place::Auto, Some(index)) => Ok(Some(Device::open(index)?)),
-        (Place::Gpu, None) => Ok(Some(Device::best()?)),
-        (Place::Auto, None) => match Device::best() {
+        (BackendName::Cpu, _) => Ok(None),
+        (BackendName::Gpu | BackendName::Auto, Some(index)) => Ok(Some(Device::open(index)?)),
+        (BackendName::Gpu, None) => Ok(Some(Device::best()?)),
+        (BackendName::Auto, None) => match Device::best() {
             Ok(device) => Ok(Some(device)),
             Err(GpuError::NoDriver | GpuError::NoDevice { .. } | GpuError::ComputeCapability { .. }) => Ok(None),
             Err(error) => Err(error.into()),

@@ -1,6 +1,7 @@
 //! What `validate` and `bench_gpu` expect of transforms on a GPU: spectra held against the definition, the judge
 //! against kernels in the emulator and against outputs that are wrong.
 
+#[allow(dead_code, reason = "the tools use the rest")]
 #[path = "../../src/fft_data.rs"]
 mod fft_data;
 

@@ -1,5 +1,5 @@
 //! One warp or one block in the emulator, and a generator of words.
-#![allow(dead_code, unreachable_pub)] // A module of several test programs; not each uses all of it.
+#![allow(unreachable_pub)] // A module of a test program.
 
 use std::cell::RefCell;
 

@@ -1,5 +1,5 @@
 //! Typed loads and stores for the tests' kernels.
-#![allow(dead_code, unreachable_pub)] // A module of several test programs; not each uses all of it.
+#![allow(unreachable_pub)] // A module of a test program.
 
 use fringes_emulator::memory::{Space, load, store};
 use fringes_emulator::{Buffer, Fault, FaultKind, GlobalMemory, Launch, Report};

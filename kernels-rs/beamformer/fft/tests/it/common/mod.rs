@@ -1,7 +1,5 @@
 //! A kernel in the emulator with the arguments and the launch that the host makes, and the reference.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
-
 use fringes_beamformer::internals::{BeamShape, FeedLines, transform_size};
 use fringes_beamformer::{BeamOutput, FftBeams};
 use fringes_device::{Global, GlobalMut};

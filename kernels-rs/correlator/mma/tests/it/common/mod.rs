@@ -1,7 +1,5 @@
 //! Samples, launches and comparisons of the correlation kernels.
 
-#![allow(dead_code)]
-
 use fringes_correlator::internals::mma::{Format, MmaKernel, Order};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{Buffer, Element, GlobalMemory, Launch, Report};

@@ -1,5 +1,4 @@
 //! Samples of a kernel, its run in the emulator, and what it must compute.
-#![allow(dead_code)] // each test program uses a part
 
 use fringes_emulator::{GlobalMemory, Launch, Report};
 use fringes_fft::internals::phase_table;
