@@ -36,8 +36,9 @@ fn expect_context(device: &Device, address: u64) -> Result<(), GpuError> {
     const CONTEXT: u32 = 1;
     let entered = device.context.enter()?;
     let mut owner: crate::sys::CUcontext = std::ptr::null_mut();
-    // SAFETY: the attribute is a context, and the pointer is valid for the call.
-    unsafe { driver::cuPointerGetAttribute((&raw mut owner).cast(), CONTEXT, address) }
+    let (mut attribute, mut value) = (CONTEXT, (&raw mut owner).cast());
+    // SAFETY: one attribute, a context, and one value; the pointers are valid for the call.
+    unsafe { driver::cuPointerGetAttributes(1, &raw mut attribute, &raw mut value, address) }
         .doing("asking whose context a cust buffer belongs to")?;
     drop(entered);
     if owner == device.raw_context() {

@@ -130,7 +130,7 @@ driver_functions! {
     cuEventQuery(event: sys::CUevent);
     cuEventElapsedTime(milliseconds: *mut f32, start: sys::CUevent, end: sys::CUevent);
 
-    cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: u64);
+    cuPointerGetAttributes(count: c_uint, attributes: *mut u32, values: *mut *mut c_void, address: u64);
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemFree_v2(address: u64);
