@@ -23,7 +23,7 @@
 //! | `next_stamp` | the stamp of the next spectrum or output |
 //! | `held_bytes` | what is allocated for samples of coming spectra or outputs, now |
 //! | `memory` | what the stream takes at most, with that |
-//! | `on`, `stream` | the stream that a GPU's work is queued on (not of the down-converter, which has no kernel yet) |
+//! | `on`, `stream` | the stream that a GPU's work is queued on |
 //!
 //! None has a `finish`: what is not complete when a recording ends is not made.
 //!

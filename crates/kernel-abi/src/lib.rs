@@ -10,6 +10,7 @@
 //! | [`f_engine`] | jobs, shapes of blocks and launches | the F-engine's kernels |
 //! | [`correlator`] | shapes of blocks | the correlator of floats, pack |
 //! | [`beamformer`] | shape of a block | FFT beams |
+//! | [`down_convert`] | blocks of outputs, tables of weights | down-conversion |
 //! | [`delay`] | tiles and runs | coarse shift, fine rotation |
 //!
 //! A kernel crate takes its constants from here, and so does the crate that launches it; neither can change alone.
@@ -21,6 +22,7 @@ pub mod beamformer;
 pub mod correlator;
 pub mod delay;
 pub mod dither;
+pub mod down_convert;
 pub mod f_engine;
 pub mod format;
 pub mod rows;

@@ -53,6 +53,7 @@ copies! {
     cp_async_ca_shared_global_16, cp_async_ca_shared_global_16_src_size, "cp.async.ca.shared.global", 16, "at all levels";
     cp_async_cg_shared_global_16, cp_async_cg_shared_global_16_src_size, "cp.async.cg.shared.global", 16, "in L2 only";
     cp_async_cg_shared_global_l2_128b_16, cp_async_cg_shared_global_l2_128b_16_src_size, "cp.async.cg.shared.global.L2::128B", 16, "in L2 only, with the 128 bytes around them";
+    cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size, "cp.async.cg.shared.global.L2::256B", 16, "in L2 only, with the 256 bytes around them";
 }
 
 intrinsic! {

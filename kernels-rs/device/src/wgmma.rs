@@ -54,6 +54,23 @@ pub trait Accumulator {
     fn hold(&mut self);
 }
 
+/// Makes an accumulator zero in the register that it has.
+///
+/// A plain `d[i] = 0.0` is a register of its own to the compiler, and where some accumulators of a product begin anew
+/// and others go on, `ptxas` finds no place for all of them and does one product after the other (C7511).
+#[inline(always)]
+pub fn clear(accumulator: &mut f32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: a register of this thread.
+    unsafe {
+        core::arch::asm!("mov.b32 {0}, 0;", inout(reg32) * accumulator, options(nomem, nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        *accumulator = 0.0;
+    }
+}
+
 /// The elements of the product of this name in PTX.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn elements(ptx: &str) -> Elements {
@@ -78,6 +95,8 @@ macro_rules! registers {
     (8 $product:ident $rest:tt) => { $product! { 4 [1 2 3] $rest } };
     (16 $product:ident $rest:tt) => { $product! { 8 [1 2 3 4 5 6 7] $rest } };
     (32 $product:ident $rest:tt) => { $product! { 16 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] $rest } };
+    (40 $product:ident $rest:tt) => { $product! { 20 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] $rest } };
+    (48 $product:ident $rest:tt) => { $product! { 24 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23] $rest } };
     (64 $product:ident $rest:tt) => { $product! { 32 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31] $rest } };
     (96 $product:ident $rest:tt) => { $product! { 48 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47] $rest } };
     (128 $product:ident $rest:tt) => { $product! { 64 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63] $rest } };
@@ -320,6 +339,8 @@ registers!(256 accumulator (i32));
 registers!(8 accumulator (f32));
 registers!(16 accumulator (f32));
 registers!(32 accumulator (f32));
+registers!(40 accumulator (f32));
+registers!(48 accumulator (f32));
 registers!(64 accumulator (f32));
 registers!(96 accumulator (f32));
 registers!(128 accumulator (f32));
@@ -339,6 +360,8 @@ registers!(256 product (wgmma_mma_async_m64n256k32_s32_s8_s8, wgmma_mma_async_m6
 registers!(8 product_transposed (wgmma_mma_async_m64n8k16_f32_f16_f16, wgmma_mma_async_m64n8k16_f32_f16_f16_a_registers, "m64n8k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(16 product_transposed (wgmma_mma_async_m64n16k16_f32_f16_f16, wgmma_mma_async_m64n16k16_f32_f16_f16_a_registers, "m64n16k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(32 product_transposed (wgmma_mma_async_m64n32k16_f32_f16_f16, wgmma_mma_async_m64n32k16_f32_f16_f16_a_registers, "m64n32k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(40 product_transposed (wgmma_mma_async_m64n40k16_f32_f16_f16, wgmma_mma_async_m64n40k16_f32_f16_f16_a_registers, "m64n40k16.f32.f16.f16", f32, ", 1, 1", "f16"));
+registers!(48 product_transposed (wgmma_mma_async_m64n48k16_f32_f16_f16, wgmma_mma_async_m64n48k16_f32_f16_f16_a_registers, "m64n48k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(64 product_transposed (wgmma_mma_async_m64n64k16_f32_f16_f16, wgmma_mma_async_m64n64k16_f32_f16_f16_a_registers, "m64n64k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(96 product_transposed (wgmma_mma_async_m64n96k16_f32_f16_f16, wgmma_mma_async_m64n96k16_f32_f16_f16_a_registers, "m64n96k16.f32.f16.f16", f32, ", 1, 1", "f16"));
 registers!(128 product_transposed (wgmma_mma_async_m64n128k16_f32_f16_f16, wgmma_mma_async_m64n128k16_f32_f16_f16_a_registers, "m64n128k16.f32.f16.f16", f32, ", 1, 1", "f16"));

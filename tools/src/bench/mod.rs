@@ -30,6 +30,7 @@ mod correlator_mma;
 mod correlator_samples;
 mod correlator_wgmma;
 mod delay;
+mod down_convert;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
@@ -50,13 +51,14 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 50] = [
+const KERNELS: [&str; 51] = [
     "channelize",
     "channelize_general",
     "filter",
     "instrument",
     "f_engine_stream",
     "instrument_stream",
+    "down_convert",
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -133,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     filter::run(&mut bench, &ceilings)?;
     instrument::run(&mut bench)?;
     streams::run(&mut bench, &ceilings)?;
+    down_convert::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;

@@ -78,7 +78,7 @@ pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder,
 }
 
 /// Random packed samples on the device, which every chunk has.
-struct Chunk {
+pub(crate) struct Chunk {
     words: Buffer<u32>,
     row_bytes: usize,
     times: usize,
@@ -86,7 +86,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn new(bench: &Bench, inputs: Inputs, times: usize) -> Result<Self, End> {
+    pub(crate) fn new(bench: &Bench, inputs: Inputs, times: usize) -> Result<Self, End> {
         let row_bytes = (times * BITS as usize).div_ceil(8).next_multiple_of(16);
         let words = row_bytes * inputs.len() / 4 + DeviceSamples::PADDING_WORDS;
         let mut buffer = Buffer::<u32>::alloc(&bench.device, words)?;
@@ -94,8 +94,13 @@ impl Chunk {
         Ok(Self { words: buffer, row_bytes, times, inputs })
     }
 
+    /// Inputs of it.
+    pub(crate) fn inputs(&self) -> Inputs {
+        self.inputs
+    }
+
     /// The chunk that begins with a sample.
-    fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
+    pub(crate) fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
         let (array, format) = (DeviceArray::from(self.words.view()), ChunkFormat::Packed { bits: BITS });
         let samples = DeviceSamples::new(array, self.row_bytes, format, self.times, self.inputs);
         let samples = samples.map_err(End::failed)?.with_first_sample(first_sample);

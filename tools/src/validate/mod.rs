@@ -21,6 +21,7 @@ mod correlator_wgmma;
 mod data;
 mod delay;
 mod delay_data;
+mod down_convert;
 mod f_engine;
 mod fft;
 mod fft_beams;
@@ -38,7 +39,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 59] = [
+const KERNELS: [&str; 60] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -83,6 +84,7 @@ const KERNELS: [&str; 59] = [
     "channelize",
     "channelizer_stream",
     "quantise",
+    "down_convert",
     "saxpy",
     "copy",
     "mma_s8",
@@ -140,6 +142,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     filter::validate(session)?;
     f_engine::validate(session)?;
     channelizer::validate(session)?;
+    down_convert::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
     chunks::validate(session)?;

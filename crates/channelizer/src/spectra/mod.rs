@@ -21,8 +21,8 @@ mod jobs;
 mod kernels;
 mod order;
 mod phases;
-mod seam;
-mod tables;
+pub(crate) mod seam;
+pub(crate) mod tables;
 pub(crate) mod voltages;
 
 pub use batch::{Batch, Part, Settings, Work};

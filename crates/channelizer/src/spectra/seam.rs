@@ -16,31 +16,31 @@ use crate::internals::samples::Span;
 
 /// Which samples of each input are held: row `i` of the buffer begins with sample `first[i]`, and has all up to `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seam {
+pub(crate) struct Seam {
     first: Vec<i64>,
     end: i64,
 }
 
 /// A chunk as the seam sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChunkRows {
+pub(crate) struct ChunkRows {
     /// First sample.
-    pub(super) first: i64,
+    pub(crate) first: i64,
     /// Samples.
-    pub(super) times: usize,
+    pub(crate) times: usize,
     /// Bits of a sample.
-    pub(super) sample_bits: u64,
+    pub(crate) sample_bits: u64,
     /// Bits from row to row.
-    pub(super) row_bits: u64,
+    pub(crate) row_bits: u64,
 }
 
 /// What a chunk makes of what is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Bits that a row of either buffer has to have.
-    pub(super) row_bits: u64,
+    pub(crate) row_bits: u64,
     /// Samples that are held afterwards.
-    pub(super) next: Seam,
+    pub(crate) next: Seam,
     /// Samples of the chunk that go behind what is held, of each input.
     head: Vec<u64>,
 }
@@ -51,7 +51,7 @@ fn samples_of_words(sample_bits: u64) -> i64 {
 }
 
 /// Bits before the first held sample of a row: room for what rounds samples up to words.
-pub(super) fn pad_bits(sample_bits: u64) -> u64 {
+pub(crate) fn pad_bits(sample_bits: u64) -> u64 {
     samples_of_words(sample_bits) as u64 * sample_bits
 }
 
@@ -64,46 +64,46 @@ impl ChunkRows {
 
 impl Seam {
     /// Nothing of so many inputs.
-    pub(super) fn new(inputs: usize) -> Self {
+    pub(crate) fn new(inputs: usize) -> Self {
         Self { first: vec![0; inputs], end: 0 }
     }
 
     /// Nothing, before sample `first`.
-    pub(super) fn begin(&self, first: i64) -> Self {
+    pub(crate) fn begin(&self, first: i64) -> Self {
         Self { first: vec![first; self.first.len()], end: first }
     }
 
     /// Bit of a sample of an input in the rows, no more than the pad before the first one that is held.
-    pub(super) fn bit(&self, input: usize, sample: i64, sample_bits: u64, row_bits: u64) -> u64 {
+    pub(crate) fn bit(&self, input: usize, sample: i64, sample_bits: u64, row_bits: u64) -> u64 {
         let ahead = (sample - self.first[input]) * sample_bits as i64;
         (input as u64 * row_bits + pad_bits(sample_bits)).saturating_add_signed(ahead)
     }
 
     /// First sample of an input that is held.
     #[cfg(test)]
-    pub(super) fn first(&self, input: usize) -> i64 {
+    pub(crate) fn first(&self, input: usize) -> i64 {
         self.first[input]
     }
 
     /// The sample after the last one that is held.
     #[cfg(test)]
-    pub(super) fn end(&self) -> i64 {
+    pub(crate) fn end(&self) -> i64 {
         self.end
     }
 
     /// Inputs.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.first.len()
     }
 
     /// Samples of all inputs together.
-    pub(super) fn samples(&self) -> u64 {
+    pub(crate) fn samples(&self) -> u64 {
         self.first.iter().map(|first| (self.end - first) as u64).sum()
     }
 
     /// What a chunk that follows makes of it: samples from `keep` on are held. Jobs read the rows up to sample `read`,
     /// of each input.
-    pub(super) fn step(&self, chunk: ChunkRows, keep: &[i64], read: &[i64]) -> Step {
+    pub(crate) fn step(&self, chunk: ChunkRows, keep: &[i64], read: &[i64]) -> Step {
         let (end, word) = (chunk.end(), samples_of_words(chunk.sample_bits));
         let head: Vec<u64> = read.iter().map(|&read| (read.min(end) - chunk.first).max(0) as u64).collect();
         let first: Vec<i64> = self
@@ -122,7 +122,7 @@ impl Seam {
     }
 
     /// What is moved when rows become longer.
-    pub(super) fn moved(&self, sample_bits: u64, from_row_bits: u64, to_row_bits: u64) -> Vec<Span> {
+    pub(crate) fn moved(&self, sample_bits: u64, from_row_bits: u64, to_row_bits: u64) -> Vec<Span> {
         let of = |(input, first): (usize, &i64)| Span {
             held_bit: self.bit(input, *first, sample_bits, from_row_bits),
             held_bits: (self.end - first) as u64 * sample_bits,
@@ -136,7 +136,7 @@ impl Seam {
 
 impl Step {
     /// What a chunk moves: its head behind what is held, and what the next chunk finds held.
-    pub(super) fn spans(&self, seam: &Seam, chunk: ChunkRows, row_bits: u64) -> Vec<Span> {
+    pub(crate) fn spans(&self, seam: &Seam, chunk: ChunkRows, row_bits: u64) -> Vec<Span> {
         let head = self.head.iter().enumerate().map(|(input, &head)| Span {
             chunk_bit: input as u64 * chunk.row_bits,
             chunk_bits: head * chunk.sample_bits,

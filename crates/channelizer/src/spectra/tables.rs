@@ -44,7 +44,7 @@ impl SentJobs {
 }
 
 /// Writes spans and jobs to the next piece of pinned memory; says how many bytes they are.
-pub(super) fn write(
+pub(crate) fn write(
     staging: &mut Staging,
     device: &Device,
     spans: &[Span],
@@ -65,7 +65,7 @@ pub(super) fn write(
 }
 
 /// What [`write`] wrote last.
-pub(super) fn written(staging: &Staging, bytes: usize) -> Result<(&PinnedBuffer<u8>, Range<usize>), ChannelizerError> {
+pub(crate) fn written(staging: &Staging, bytes: usize) -> Result<(&PinnedBuffer<u8>, Range<usize>), ChannelizerError> {
     match staging.last() {
         Some(piece) => Ok((piece, 0..bytes)),
         None => Err(DeviceError::Length { buffer: "tables of a chunk", expected: bytes, actual: 0 }.into()),

@@ -260,6 +260,16 @@ fn a_stream_refuses_what_does_not_follow_and_stays_as_it_was() {
 }
 
 #[test]
+fn only_a_tiny_centre_is_rounded_to_what_phases_count() {
+    let centre = |centre| DownConverter::new(centre, 8, vec![1.0]).unwrap().centre_cycles_per_sample();
+    for kept in [0.1, -0.3, 1.0, 2f64.powi(-12), -0.000_244_2, 2f64.powi(-64)] {
+        assert_eq!(centre(kept), kept);
+    }
+    let tiny = 1e-9;
+    assert!(centre(tiny) != tiny && (centre(tiny) - tiny).abs() <= 2f64.powi(-65));
+}
+
+#[test]
 fn bad_plans_are_typed_errors() {
     let new = |centre, decimation, filter: &[f64]| DownConverter::new(centre, decimation, filter.to_vec()).unwrap_err();
     assert_eq!(new(1.5, 8, &[1.0]), ChannelizerError::Centre { actual: 1.5 });

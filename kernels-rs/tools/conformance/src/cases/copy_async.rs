@@ -83,11 +83,18 @@ kernels! {
         copies!(input, output, 4, cp_async_cg_shared_global_16, cp_async_cg_shared_global_16_src_size);
     }
 
-    /// Copies of 16 bytes, cached in L2 with the bytes around them.
+    /// Copies of 16 bytes, cached in L2 with the 128 bytes around them.
     #[threads(64)]
     fn copy_16_l2_128(input, output) covers [cp_async_cg_shared_global_l2_128b_16, cp_async_cg_shared_global_l2_128b_16_src_size]
     with |case| case.input(|random| random.words(576)).output(512).shared(2048) => {
         copies!(input, output, 4, cp_async_cg_shared_global_l2_128b_16, cp_async_cg_shared_global_l2_128b_16_src_size);
+    }
+
+    /// Copies of 16 bytes, cached in L2 with the 256 bytes around them.
+    #[threads(64)]
+    fn copy_16_l2_256(input, output) covers [cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size]
+    with |case| case.input(|random| random.words(576)).output(512).shared(2048) => {
+        copies!(input, output, 4, cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size);
     }
 
     /// Everything waited for at once, without a group; read by another warp.

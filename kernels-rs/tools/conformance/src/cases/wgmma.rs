@@ -78,6 +78,8 @@ macro_rules! each_register {
     (8, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 $body) };
     (16, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 $body) };
     (32, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 $body) };
+    (40, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 $body) };
+    (48, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 $body) };
     (64, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 $body) };
     (96, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 $body) };
     (128, $k:ident, $body:block) => { fringes_device::unroll!($k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 $body) };
@@ -207,6 +209,8 @@ products! {
     wgmma_f16_n8, wgmma_mma_async_m64n8k16_f32_f16_f16 wgmma_mma_async_m64n8k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 8, f32, Kind::F16;
     wgmma_f16_n16, wgmma_mma_async_m64n16k16_f32_f16_f16 wgmma_mma_async_m64n16k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 16, f32, Kind::F16;
     wgmma_f16_n32, wgmma_mma_async_m64n32k16_f32_f16_f16 wgmma_mma_async_m64n32k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 32, f32, Kind::F16;
+    wgmma_f16_n40, wgmma_mma_async_m64n40k16_f32_f16_f16 wgmma_mma_async_m64n40k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 40, f32, Kind::F16;
+    wgmma_f16_n48, wgmma_mma_async_m64n48k16_f32_f16_f16 wgmma_mma_async_m64n48k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 48, f32, Kind::F16;
     wgmma_f16_n64, wgmma_mma_async_m64n64k16_f32_f16_f16 wgmma_mma_async_m64n64k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 64, f32, Kind::F16;
     wgmma_f16_n96, wgmma_mma_async_m64n96k16_f32_f16_f16 wgmma_mma_async_m64n96k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 96, f32, Kind::F16;
     wgmma_f16_n128, wgmma_mma_async_m64n128k16_f32_f16_f16 wgmma_mma_async_m64n128k16_f32_f16_f16_a_registers [::<0, 0>] [::<0>], 128, f32, Kind::F16;

@@ -1,0 +1,192 @@
+//! The kernels on tensor cores: which one a plan has, its table of weights, and how a launch is cut into segments.
+
+use fringes_kernel_abi::down_convert::tensor as abi;
+use num_complex::Complex;
+
+/// Samples of a segment, about: long enough that the blocks it reads beyond its own cost little, and no power of two,
+/// so that neighbouring segments do not lie in the same channels of the memory (sweep in docs/performance).
+const SEGMENT_SAMPLES: u64 = 17_500;
+
+/// Bits of the largest weight: high f16 are below 2^14.
+const WEIGHT_BITS: i32 = 13;
+
+/// What the kernel knows of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorShape {
+    /// Bits of a sample.
+    pub bits: u32,
+    /// Outputs of a block.
+    pub outputs: u32,
+    /// Sets of weights.
+    pub sets: u32,
+    /// Groups of 64 samples of a block.
+    pub groups: u32,
+    /// Samples from one output to the next.
+    pub decimation: u32,
+}
+
+/// A launch: segments and tiles of each input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments {
+    /// Blocks of outputs of a segment.
+    pub blocks: u32,
+    /// Tiles of an input.
+    pub tiles: u32,
+}
+
+impl TensorShape {
+    /// That of a filter of `taps` taps for a decimation, of real packed samples of `bits` bits; `None` if there is no
+    /// kernel, or its table does not fit shared memory.
+    ///
+    /// Of the kernels with enough sets it is that with the fewest products a sample.
+    pub fn new(taps: usize, decimation: usize, bits: u32) -> Option<Self> {
+        let (taps, decimation) = (u32::try_from(taps).ok()?, u32::try_from(decimation).ok()?);
+        if !abi::BITS.contains(&bits) || !(1..=1 << 16).contains(&taps) || !(1..=1 << 12).contains(&decimation) {
+            return None;
+        }
+        let fits = |&(outputs, sets): &(u32, u32)| {
+            let groups = abi::groups(outputs, decimation);
+            abi::sets(outputs, taps, decimation) <= sets
+                && groups <= 1 << 10
+                && abi::shared_bytes(outputs, sets, groups, bits) <= abi::MOST_SHARED_BYTES
+        };
+        let shape =
+            |(outputs, sets)| Self { bits, outputs, sets, groups: abi::groups(outputs, decimation), decimation };
+        // Columns times samples with those that a block is filled up with, over outputs: products an output.
+        let cost = |shape: &Self| (shape.sets * shape.groups, shape.outputs);
+        abi::SHAPES.into_iter().filter(fits).map(shape).min_by_key(cost)
+    }
+
+    /// Name of the kernel.
+    pub fn kernel(&self) -> String {
+        format!("down_convert_{}_{}_{}", self.bits, self.outputs, self.sets)
+    }
+
+    /// Bits of a block of samples.
+    pub fn block_bits(&self) -> u32 {
+        self.outputs * self.decimation * self.bits
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        abi::threads(self.outputs)
+    }
+
+    /// Tiles that a block has at a time.
+    pub fn tiles_together(&self) -> u32 {
+        abi::warpgroups(self.outputs)
+    }
+
+    /// Bytes of shared memory of a block of threads.
+    pub fn shared_bytes(&self) -> u32 {
+        abi::shared_bytes(self.outputs, self.sets, self.groups, self.bits)
+    }
+
+    /// The table of weights, and what sums are to be multiplied by. `weights` are those with the mixer folded in,
+    /// `step` is the mixer's turn over a decimation.
+    pub fn table(&self, weights: &[Complex<f64>], step: impl Fn(u32) -> Complex<f64>) -> (Vec<[u32; 4]>, f32) {
+        let Self { outputs, sets, groups, decimation, .. } = *self;
+        let most = weights.iter().map(|weight| weight.norm()).fold(0.0, f64::max);
+        let exponent = if most > 0.0 && most.is_finite() { WEIGHT_BITS - most.log2().floor() as i32 } else { 0 };
+        let exponent = exponent.clamp(-1000, 1000);
+        let scale = 2f64.powi(exponent);
+        let turns: Vec<Complex<f64>> = (0..outputs).map(|output| step(output) * scale).collect();
+        let columns = abi::columns(outputs, sets);
+        let mut table = vec![[0u32; 4]; abi::table_pieces(outputs, sets, groups) as usize];
+        for group in 0..groups {
+            for column in 0..columns {
+                let set = abi::set(sets, column / (2 * outputs));
+                let (output, part) = abi::output(outputs, column % (2 * outputs));
+                for step in 0..4 {
+                    for k in 0..16 {
+                        let sample = abi::GROUP * group + abi::sample(step, k);
+                        // Samples that a block is filled up with are the next block's.
+                        let own = sample < outputs * decimation;
+                        let tap = i64::from(set * outputs * decimation + sample) - i64::from(decimation * output);
+                        let weight = usize::try_from(tap).ok().filter(|_| own).and_then(|tap| weights.get(tap));
+                        let Some(weight) = weight else { continue };
+                        let weight = weight * turns[output as usize];
+                        let weight = if part == 0 { weight.re } else { weight.im };
+                        let high = half::f16::from_f64(weight);
+                        let low = half::f16::from_f64(weight - high.to_f64());
+                        for (part, value) in [high, low].into_iter().enumerate() {
+                            let half = 2 * part as u32 + k / 8;
+                            let piece = ((group * 4 + step) * 4 + half) * columns + column;
+                            let word = &mut table[piece as usize][(k % 8 / 2) as usize];
+                            *word |= u32::from(value.to_bits()) << (16 * (k % 2));
+                        }
+                    }
+                }
+            }
+        }
+        (table, 2f64.powi(-exponent) as f32)
+    }
+
+    /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device of so many multiprocessors.
+    ///
+    /// Segments are as long as they should be, or so long that all groups of warps have a tile.
+    pub fn segments(&self, blocks: u64, inputs: usize, multiprocessors: usize) -> Segments {
+        let (unit, rows) = (u64::from(abi::SEGMENT_BLOCKS), u64::from(abi::ROWS));
+        let samples = u64::from(self.outputs * self.decimation);
+        let usual = (SEGMENT_SAMPLES / samples / unit).max(1);
+        let groups = multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs));
+        let all = blocks.saturating_mul(inputs as u64).div_ceil(rows * unit).div_ceil(groups.max(1)).max(1);
+        let segment = usual.min(all) * unit;
+        Segments { blocks: segment as u32, tiles: blocks.div_ceil(segment * rows) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_the_kernel_with_the_fewest_products() {
+        let kernel = |taps, decimation| TensorShape::new(taps, decimation, 10).map(|shape| shape.kernel());
+        assert_eq!(kernel(128, 8).unwrap(), "down_convert_10_8_3");
+        assert_eq!(kernel(96, 17).unwrap(), "down_convert_10_8_2");
+        assert_eq!(kernel(160, 5).unwrap(), "down_convert_10_12_4");
+        assert_eq!(kernel(2048, 128).unwrap(), "down_convert_10_4_5");
+        assert!(kernel(4096, 8).is_none() && kernel(1024, 1024).is_none() && kernel(1, 1).is_some());
+        assert!(TensorShape::new(128, 8, 12).is_none());
+    }
+
+    #[test]
+    fn every_weight_is_in_the_table_once_a_place() {
+        // Weights are their numbers: the sum over sets, samples and outputs of high and low is that of all taps times
+        // the outputs.
+        for (taps, decimation) in [(128, 8), (96, 17), (160, 5), (7, 3)] {
+            let shape = TensorShape::new(taps, decimation, 8).unwrap();
+            let weights: Vec<Complex<f64>> = (0..taps).map(|k| Complex::new(k as f64 + 1.0, -1.0)).collect();
+            let (table, scale) = shape.table(&weights, |_| Complex::new(1.0, 0.0));
+            let columns = abi::columns(shape.outputs, shape.sets) as usize;
+            let once = (shape.sets * 2 * shape.outputs) as usize;
+            let mut sums = [0.0; 2];
+            for (piece, words) in table.iter().enumerate() {
+                let column = piece % columns;
+                if column < once {
+                    let values = words.iter().flat_map(|word| [*word as u16, (word >> 16) as u16]);
+                    let sum: f64 = values.map(|bits| half::f16::from_bits(bits).to_f64()).sum();
+                    sums[column % 2] += sum * f64::from(scale);
+                }
+            }
+            let outputs = f64::from(shape.outputs);
+            let expected = (taps * (taps + 1) / 2) as f64 * outputs;
+            assert!((sums[0] - expected).abs() < 1e-6 * expected, "{sums:?} {expected}");
+            assert!((sums[1] + taps as f64 * outputs).abs() < 1e-6 * expected);
+        }
+    }
+
+    #[test]
+    fn segments_cover_all_blocks_and_are_whole_units() {
+        let shape = TensorShape::new(128, 8, 10).unwrap();
+        for (blocks, inputs) in [(1, 1), (1000, 2), (1 << 22, 1), (1 << 26, 1), (1 << 20, 130)] {
+            let Segments { blocks: of_segment, tiles } = shape.segments(blocks, inputs, 132);
+            assert!(of_segment % abi::SEGMENT_BLOCKS == 0 && of_segment <= 272);
+            let rows = u64::from(tiles) * 64;
+            assert!(rows * u64::from(of_segment) >= blocks);
+            assert!((rows - 64) * u64::from(of_segment) < blocks);
+        }
+        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 272);
+    }
+}

@@ -1,0 +1,124 @@
+//! Down-conversion: blocks of the kernels.
+//!
+//! Both kernels take windows of packed samples at any bit, and phases in 64 bits: `x / 2^64` turns.
+
+/// The kernel of FP32 products, of any format, taps and decimation: a warp has [`general::OUTPUTS`] outputs at a time.
+pub mod general {
+    /// Threads of a block.
+    pub const THREADS: u32 = 256;
+
+    /// Outputs that a warp has at a time, and that share what it loads of the weights.
+    pub const OUTPUTS: u32 = 4;
+
+    /// Outputs of a block.
+    pub const BLOCK_OUTPUTS: u32 = THREADS / 32 * OUTPUTS;
+}
+
+/// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
+/// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
+pub mod tensor {
+    /// Groups of four warps of a block of threads, each with tiles of its own: two where a thread has many sums.
+    #[inline(always)]
+    pub const fn warpgroups(outputs: u32) -> u32 {
+        if outputs > 8 { 2 } else { 3 }
+    }
+
+    /// Threads of a block.
+    #[inline(always)]
+    pub const fn threads(outputs: u32) -> u32 {
+        128 * warpgroups(outputs)
+    }
+
+    /// Segments of a tile.
+    pub const ROWS: u32 = 64;
+
+    /// Samples that are decoded and multiplied together: four steps of 16.
+    pub const GROUP: u32 = 64;
+
+    /// Places for groups of samples that are on their way, of each warp: fewer where tables are large.
+    #[inline(always)]
+    pub const fn stages(outputs: u32) -> u32 {
+        if outputs < 8 { 3 } else { 4 }
+    }
+
+    /// Blocks of outputs that segments are a multiple of, so that all rows begin at the same bit of 16 bytes.
+    pub const SEGMENT_BLOCKS: u32 = 16;
+
+    /// Most shared memory of a block: that of compute capability 9.0.
+    pub const MOST_SHARED_BYTES: u32 = 232_448;
+
+    /// Bits of samples that there are kernels for.
+    pub const BITS: [u32; 2] = [8, 10];
+
+    /// Outputs of a block and sets of weights of the kernels: a block meets as many sets as its samples have blocks
+    /// that they belong to.
+    pub const SHAPES: [(u32, u32); 4] = [(8, 2), (8, 3), (4, 5), (12, 4)];
+
+    /// Sets that a block of `outputs` outputs needs for `taps` taps.
+    #[inline(always)]
+    pub const fn sets(outputs: u32, taps: u32, decimation: u32) -> u32 {
+        (taps + (outputs - 1) * decimation).div_ceil(outputs * decimation)
+    }
+
+    /// Groups of samples of a block.
+    #[inline(always)]
+    pub const fn groups(outputs: u32, decimation: u32) -> u32 {
+        (outputs * decimation).div_ceil(GROUP)
+    }
+
+    /// Columns of the table of weights: the sets but the first, all of them, in the order in which they turn.
+    #[inline(always)]
+    pub const fn columns(outputs: u32, sets: u32) -> u32 {
+        (2 * sets - 1) * 2 * outputs
+    }
+
+    /// Pieces of 16 bytes of the table of weights: `[group][step][high, low][half of a step][column]`, 8 f16 each.
+    #[inline(always)]
+    pub const fn table_pieces(outputs: u32, sets: u32, groups: u32) -> u32 {
+        groups * 16 * columns(outputs, sets)
+    }
+
+    /// Pieces of 16 bytes that hold a group's samples of `bits` bits, wherever in a piece they begin.
+    #[inline(always)]
+    pub const fn pieces(bits: u32) -> u32 {
+        // The last lane's first word, at most, its words, and one more, as they may begin anywhere in a word.
+        ((127 + 48 * bits) / 32 + bits.div_ceil(2) + 1).div_ceil(4)
+    }
+
+    /// Pieces from row to row in shared memory: odd, so that rows lie in different banks.
+    #[inline(always)]
+    pub const fn pitch(bits: u32) -> u32 {
+        pieces(bits) | 1
+    }
+
+    /// Bytes of shared memory of a block.
+    #[inline(always)]
+    pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32) -> u32 {
+        16 * (table_pieces(outputs, sets, groups) + 4 * warpgroups(outputs) * stages(outputs) * 16 * pitch(bits))
+    }
+
+    /// Sample of a lane's 16 that is element `half` of register `register` of eight.
+    #[inline(always)]
+    pub const fn sample_of_register(register: u32, half: u32) -> u32 {
+        register + 8 * half
+    }
+
+    /// Sample of a group that is element `k` of a step of 16: lane `k % 8 / 2` has 16 neighbouring samples.
+    #[inline(always)]
+    pub const fn sample(step: u32, k: u32) -> u32 {
+        16 * (k % 8 / 2) + sample_of_register(2 * step + k / 8, k % 2)
+    }
+
+    /// Output of a block, and part of it (0 real, 1 imaginary), that a column of a set is: so a lane has the parts of
+    /// neighbouring outputs.
+    #[inline(always)]
+    pub const fn output(outputs: u32, column: u32) -> (u32, u32) {
+        (column % 8 / 2 * (outputs / 4) + column / 8, column % 2)
+    }
+
+    /// Set of weights that column block `block` of the table has.
+    #[inline(always)]
+    pub const fn set(sets: u32, block: u32) -> u32 {
+        (2 * sets - 1 - block) % sets
+    }
+}
