@@ -90,11 +90,13 @@ pub(super) const TOPICS: &[Topic] = &[
         about: "Packed samples to channels, two inputs, Gsamples/s of all inputs. `channelize` is kernels alone \
                 on device buffers: the two-pass kernels, or where `general` is said the one-pass ones; \
                 `f_engine_stream` is `FEngine::push` of chunks in device memory. The record `one-pass` has \
-                kernels that have been replaced, for comparison. How it works: [the F-engine](../fengine.md).",
+                kernels that have been replaced, for comparison. `down_convert` is `DownConverterStream::push` of \
+                chunks in device memory, one input. How it works: [the F-engine](../fengine.md).",
         kernels: &[
             across("f_engine_stream", "the public stream", "channels"),
             across("channelize", "kernels alone", "channels"),
             across("filter", "the filter alone", "channels"),
+            kernel("down_convert", "down-conversion through the public stream"),
         ],
         cpu: false,
     },

@@ -79,7 +79,7 @@ impl Arguments {
             && block_bits % (P as u32 * BITS) == 0
             && block_bits > 0
             && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
-            && (block_bits as u64).saturating_mul(blocks as u64) % 128 == 0
+            && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
             && (samples.is_empty() || is_aligned(samples))
     }
 
