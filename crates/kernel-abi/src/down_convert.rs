@@ -42,13 +42,47 @@ pub mod tensor {
     }
 
     /// Blocks of outputs that segments are a multiple of, so that all rows begin at the same bit of 16 bytes.
-    pub const SEGMENT_BLOCKS: u32 = 16;
+    #[inline(always)]
+    pub const fn segment_blocks(block_bits: u32) -> u32 {
+        let twos = block_bits.trailing_zeros();
+        if twos >= 7 { 1 } else { 128 >> twos }
+    }
+
+    /// Formats of outputs, complex numbers all: f32,
+    pub const F32: u32 = 0;
+    /// f16,
+    pub const F16: u32 = 1;
+    /// i16 within +-32767,
+    pub const I16: u32 = 2;
+    /// and i8 within +-127.
+    pub const I8: u32 = 3;
+
+    /// Bytes of an output.
+    #[inline(always)]
+    pub const fn output_bytes(format: u32) -> u32 {
+        match format {
+            F32 => 8,
+            I8 => 2,
+            _ => 4,
+        }
+    }
+
+    /// Largest magnitude of an output's parts.
+    #[inline(always)]
+    pub const fn output_limit(format: u32) -> f32 {
+        match format {
+            F16 => 65504.0,
+            I16 => 32767.0,
+            I8 => 127.0,
+            _ => f32::INFINITY,
+        }
+    }
 
     /// Most shared memory of a block: that of compute capability 9.0.
     pub const MOST_SHARED_BYTES: u32 = 232_448;
 
     /// Bits of samples that there are kernels for.
-    pub const BITS: [u32; 2] = [8, 10];
+    pub const BITS: [u32; 5] = [4, 8, 10, 12, 16];
 
     /// Outputs of a block and sets of weights of the kernels: a block meets as many sets as its samples have blocks
     /// that they belong to.

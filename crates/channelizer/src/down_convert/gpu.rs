@@ -20,11 +20,17 @@ use crate::internals::chunk;
 use crate::internals::format::Numbers;
 use crate::spectra::seam::ChunkRows;
 
-/// Outputs that launches are divided at multiples of: kernels may compute so many together.
+/// Outputs that a stream gives together, and that launches are divided at multiples of: kernels may compute so many
+/// together, and rows of outputs begin where a line of memory does.
 const TOGETHER: u64 = 16;
 
 /// Largest decimation for which they are. Of a larger one so many outputs are more samples than are worth a copy.
 const MOST_DECIMATION: usize = 1 << 12;
+
+/// Outputs of a plan that a stream gives together; fewer wait for the next chunk.
+pub(super) fn together(plan: &DownConverter) -> u64 {
+    if plan.decimation <= MOST_DECIMATION { TOGETHER } else { 1 }
+}
 
 /// What a stream on a GPU has beside its position.
 #[derive(Debug)]
@@ -42,10 +48,10 @@ pub(super) fn stream_need(plan: &DownConverter, inputs: Inputs, times: usize, fo
     let (taps, decimation) = (plan.filter.len() as u64, plan.decimation as u64);
     let outputs = (times as u64).div_ceil(decimation);
     let output_bytes = DeviceRows::bytes(inputs, outputs);
-    // The last window of the rows begins less than so many outputs behind what is held.
-    let rounded = if plan.decimation <= MOST_DECIMATION { TOGETHER * decimation } else { 0 };
-    let head = (times as u64).min(taps.saturating_add(rounded));
-    let held = HeldRows::most_bytes(format, inputs, taps - 1, head);
+    // So many outputs wait as samples, and the last window of the rows begins less than so many behind what is held.
+    let waiting = (together(plan) - 1).saturating_mul(decimation);
+    let head = (times as u64).min(taps.saturating_add(waiting).saturating_add(decimation));
+    let held = HeldRows::most_bytes(format, inputs, (taps - 1).saturating_add(waiting), head);
     let input_bytes = chunk::bytes(format, inputs, times);
     let parts = [input_bytes, output_bytes, held, DownConvertKernels::bytes(plan)];
     let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
@@ -60,8 +66,7 @@ fn from_held(step: &Step, plan: &DownConverter) -> (u64, u64) {
         return (0, step.first_sample);
     }
     let end = step.first_output + joined;
-    let rounded = if plan.decimation <= MOST_DECIMATION { end.next_multiple_of(TOGETHER) } else { end };
-    let end = rounded.min(step.end_output());
+    let end = end.next_multiple_of(together(plan)).min(step.end_output());
     (end - step.first_output, (end - 1) * plan.decimation as u64 + plan.filter.len() as u64)
 }
 
@@ -162,6 +167,23 @@ impl GpuStream {
         Ok(out)
     }
 
+    /// Queues the outputs that wait, all of them made of what is held.
+    pub(super) fn rest(
+        &mut self,
+        plan: &DownConverter,
+        step: &Step,
+        inputs: Inputs,
+    ) -> Result<DeviceRows, ChannelizerError> {
+        let stream = &self.stream;
+        let mut out = DeviceRows::take(&self.pool, stream, inputs, step.outputs)?;
+        let (row, first) = (out.row(), step.first_output * plan.decimation as u64);
+        let rows = self.held.held(Numbers::of(step.axes().format)?, first, (step.first_sample - first) as usize);
+        let parts = [Some((rows, step.first_output..step.end_output())), None];
+        self.kernels.launch_over(stream, parts, out.values()?, row)?;
+        out.zero_absent(step, plan, stream)?;
+        Ok(out)
+    }
+
     /// Queues everything.
     fn queue(
         &mut self,
@@ -177,16 +199,16 @@ impl GpuStream {
         let Some(out) = out else { return Ok(()) };
         let row = out.row();
         let middle = step.first_output + joined;
+        let mut parts = [None, None];
         if joined > 0 {
             let first = step.first_output * plan.decimation as u64;
             let rows = self.held.windows(moved, Numbers::of(samples.format())?, first, (read - first) as usize);
-            self.kernels.launch(stream, &rows, step.first_output..middle, out.values()?, row)?;
+            parts[0] = Some((rows, step.first_output..middle));
         }
         if middle < step.end_output() {
-            let rows = WindowRows::of_chunk(samples, view)?;
-            let to = out.values()?.slice(joined as usize..)?;
-            self.kernels.launch(stream, &rows, middle..step.end_output(), to, row)?;
+            parts[1] = Some((WindowRows::of_chunk(samples, view)?, middle..step.end_output()));
         }
+        self.kernels.launch_over(stream, parts, out.values()?, row)?;
         out.zero_absent(step, plan, stream)
     }
 }

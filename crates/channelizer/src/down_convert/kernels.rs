@@ -8,7 +8,7 @@ use fringes_kernel_abi::down_convert::general as abi;
 use fringes_types::Complex;
 
 use super::phases::Phases;
-use super::tensor_kernels::TensorKernels;
+use super::tensor_kernels::{TensorKernels, TensorSources, Windows};
 use super::{DownConverter, texts};
 use crate::ChannelizerError;
 use crate::internals::chunk;
@@ -108,41 +108,68 @@ impl DownConvertKernels {
         out: BufferViewMut<'_, Complex<f32>>,
         out_row: usize,
     ) -> Result<(), ChannelizerError> {
-        let Some(work) = rows.extent().work(&outputs, self.taps, self.decimation)? else { return Ok(()) };
-        let columns = work.outputs as usize;
-        if out_row < columns && rows.inputs > 1 {
+        self.launch_over(stream, [None, Some((*rows, outputs))], out, out_row)
+    }
+
+    /// As [`launch`](Self::launch), of outputs that are made of two rows of samples, the second ones of those that
+    /// follow the first: held samples, and a chunk.
+    pub(super) fn launch_over(
+        &self,
+        stream: &Stream,
+        parts: [Option<(WindowRows<'_>, Range<u64>)>; 2],
+        mut out: BufferViewMut<'_, Complex<f32>>,
+        out_row: usize,
+    ) -> Result<(), ChannelizerError> {
+        let mut works = [None, None];
+        for (work, part) in works.iter_mut().zip(&parts) {
+            if let Some((rows, outputs)) = part {
+                *work = rows.extent().work(outputs, self.taps, self.decimation)?.map(|work| (*rows, outputs, work));
+            }
+        }
+        let Some((rows, first, _)) = works.iter().flatten().next() else { return Ok(()) };
+        let (inputs, start) = (rows.inputs, first.start);
+        let end = works.iter().flatten().map(|(_, outputs, _)| outputs.end).max().unwrap_or(start);
+        let columns = (end - start) as usize;
+        if out_row < columns && inputs > 1 {
             return Err(length("row of outputs", columns, out_row).into());
         }
-        let values = (rows.inputs - 1).saturating_mul(out_row).saturating_add(columns);
+        let values = (inputs - 1).saturating_mul(out_row).saturating_add(columns);
         out.expect("down-converted samples", values, 8)?;
-
-        let mut out = out.cast::<[f32; 2]>()?;
-        if let Some(tensor) = &self.tensor
-            && tensor.launch(stream, rows, work.first_bit, &outputs, &mut out, out_row)?
-        {
-            return Ok(());
+        let mut out = out.reborrow().cast::<[f32; 2]>()?;
+        if let Some(tensor) = &self.tensor {
+            let held = works[0].as_ref().map(|(rows, outputs, work)| {
+                (Windows { rows: *rows, first_bit: work.first_bit }, outputs.end - outputs.start)
+            });
+            let chunk = works[1].as_ref().map(|(rows, _, work)| Windows { rows: *rows, first_bit: work.first_bit });
+            let sources = TensorSources { held, chunk };
+            if tensor.launch(stream, &sources, &(start..end), &mut out, out_row)? {
+                return Ok(());
+            }
         }
-        let Numbers { bits, parts, floats, little_endian } = rows.numbers;
-        let kernel = if floats { &self.floats } else { &self.integers };
-        let config = LaunchConfig::new([work.blocks, 1, 1], [abi::THREADS, 1, 1]);
-        let arguments = args![
-            rows.samples,
-            &self.weights,
-            out.reborrow(),
-            work.first_bit,
-            rows.row_bits,
-            bits,
-            parts,
-            u32::from(little_endian),
-            self.taps,
-            work.decimation,
-            work.inputs,
-            work.outputs,
-            out_row as u64,
-            self.phases.turn(),
-            self.phases.of_output(outputs.start),
-        ];
-        Ok(kernel.launch_safe(stream, &config, arguments)?)
+        for (rows, outputs, work) in works.iter().flatten() {
+            let Numbers { bits, parts, floats, little_endian } = rows.numbers;
+            let kernel = if floats { &self.floats } else { &self.integers };
+            let config = LaunchConfig::new([work.blocks, 1, 1], [abi::THREADS, 1, 1]);
+            let arguments = args![
+                rows.samples,
+                &self.weights,
+                out.reborrow().slice((outputs.start - start) as usize..)?,
+                work.first_bit,
+                rows.row_bits,
+                bits,
+                parts,
+                u32::from(little_endian),
+                self.taps,
+                work.decimation,
+                work.inputs,
+                work.outputs,
+                out_row as u64,
+                self.phases.turn(),
+                self.phases.of_output(outputs.start),
+            ];
+            kernel.launch_safe(stream, &config, arguments)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The kernels on tensor cores: which one a plan has, its table of weights, and how a launch is cut into segments.
 
+use std::ops::Range;
+
 use fringes_kernel_abi::down_convert::tensor as abi;
 use num_complex::Complex;
 
@@ -34,7 +36,45 @@ pub struct Segments {
     pub tiles: u32,
 }
 
+/// Where a launch's blocks lie. Bits are modulo 2^64, as blocks may begin before the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// Outputs of the first block before the first one that is wanted.
+    pub skip: u64,
+    /// Blocks of held samples.
+    pub held: u64,
+    /// Blocks of the chunk.
+    pub chunk: u64,
+    /// Bit at which the first block of held samples begins.
+    pub held_bit: u64,
+    /// Bit at which the first block of the chunk begins.
+    pub chunk_bit: u64,
+    /// Output that the first block of the chunk begins with: that behind the last block of held samples.
+    pub output: u64,
+}
+
 impl TensorShape {
+    /// Where the blocks of `outputs` lie, those before `middle` made of held samples and the others of a chunk:
+    /// `held_bit` is where the first window of the range begins, `chunk_bit` that of `middle`.
+    pub fn blocks(&self, outputs: &Range<u64>, middle: u64, held_bit: u64, chunk_bit: u64) -> Blocks {
+        let (per_block, output_bits) = (u64::from(self.outputs), u64::from(self.decimation * self.bits));
+        let skip = outputs.start % per_block;
+        let held = if outputs.start < middle {
+            (middle.min(outputs.end) - outputs.start + skip).div_ceil(per_block)
+        } else {
+            0
+        };
+        let output = outputs.start - skip + held * per_block;
+        Blocks {
+            skip,
+            held,
+            chunk: (outputs.end - outputs.start + skip).div_ceil(per_block) - held,
+            held_bit: held_bit.wrapping_sub(skip * output_bits),
+            chunk_bit: chunk_bit.wrapping_add(output.wrapping_sub(middle).wrapping_mul(output_bits)),
+            output,
+        }
+    }
+
     /// That of a filter of `taps` taps for a decimation, of real packed samples of `bits` bits; `None` if there is no
     /// kernel, or its table does not fit shared memory.
     ///
@@ -122,11 +162,16 @@ impl TensorShape {
         (table, 2f64.powi(-exponent) as f32)
     }
 
+    /// What sums of samples come out divided by: of 16 bits they are multiplied as multiples of 64.
+    pub fn sample_scale(&self) -> f32 {
+        if self.bits == 16 { 64.0 } else { 1.0 }
+    }
+
     /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device of so many multiprocessors.
     ///
     /// Segments are as long as they should be, or so long that all groups of warps have a tile.
     pub fn segments(&self, blocks: u64, inputs: usize, multiprocessors: usize) -> Segments {
-        let (unit, rows) = (u64::from(abi::SEGMENT_BLOCKS), u64::from(abi::ROWS));
+        let (unit, rows) = (u64::from(abi::segment_blocks(self.block_bits())), u64::from(abi::ROWS));
         let samples = u64::from(self.outputs * self.decimation);
         let usual = (SEGMENT_SAMPLES / samples / unit).max(1);
         let groups = multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs));
@@ -148,7 +193,7 @@ mod tests {
         assert_eq!(kernel(160, 5).unwrap(), "down_convert_10_12_4");
         assert_eq!(kernel(2048, 128).unwrap(), "down_convert_10_4_5");
         assert!(kernel(4096, 8).is_none() && kernel(1024, 1024).is_none() && kernel(1, 1).is_some());
-        assert!(TensorShape::new(128, 8, 12).is_none());
+        assert!(TensorShape::new(128, 8, 11).is_none());
     }
 
     #[test]
@@ -182,11 +227,11 @@ mod tests {
         let shape = TensorShape::new(128, 8, 10).unwrap();
         for (blocks, inputs) in [(1, 1), (1000, 2), (1 << 22, 1), (1 << 26, 1), (1 << 20, 130)] {
             let Segments { blocks: of_segment, tiles } = shape.segments(blocks, inputs, 132);
-            assert!(of_segment % abi::SEGMENT_BLOCKS == 0 && of_segment <= 272);
+            assert!((of_segment * shape.block_bits()).is_multiple_of(128) && of_segment <= 273);
             let rows = u64::from(tiles) * 64;
             assert!(rows * u64::from(of_segment) >= blocks);
             assert!((rows - 64) * u64::from(of_segment) < blocks);
         }
-        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 272);
+        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 273);
     }
 }

@@ -17,6 +17,22 @@ const MOST_OUTPUTS: u64 = 3 << 28;
 /// What samples must begin at a multiple of.
 const PIECE_BYTES: u64 = 16;
 
+/// Samples of a launch's outputs, and where the first window of theirs begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Windows<'a> {
+    pub(super) rows: WindowRows<'a>,
+    pub(super) first_bit: u64,
+}
+
+/// Where a launch's samples are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TensorSources<'a> {
+    /// Those of the first outputs, and how many these are: whole blocks if others follow. Rows are whole 16 bytes.
+    pub(super) held: Option<(Windows<'a>, u64)>,
+    /// Those of all others.
+    pub(super) chunk: Option<Windows<'a>>,
+}
+
 /// A plan's kernels.
 #[derive(Debug)]
 pub(super) struct TensorKernels {
@@ -27,6 +43,8 @@ pub(super) struct TensorKernels {
     scale: f32,
     multiprocessors: usize,
     phases: Phases,
+    /// Where no samples are.
+    nothing: Buffer<u32>,
 }
 
 impl TensorKernels {
@@ -51,7 +69,8 @@ impl TensorKernels {
         }
         let table = Buffer::from_slice(&device.new_stream()?, &table)?;
         let multiprocessors = device.info().multiprocessors as usize;
-        Ok(Some(Self { shape, kernels, table, scale, multiprocessors, phases }))
+        let nothing = Buffer::alloc(device, 0)?;
+        Ok(Some(Self { shape, kernels, table, scale, multiprocessors, phases, nothing }))
     }
 
     /// Bytes of device memory of a plan's table, at most.
@@ -61,59 +80,81 @@ impl TensorKernels {
         abi::BITS.into_iter().find_map(of_bits).map_or(0, |shape| 16 * u64::from(pieces(shape)))
     }
 
-    /// Queues outputs, of which `first_bit` is where the first one's window begins, if there is a kernel for the
-    /// samples, and says whether there is. Sizes are checked.
+    /// The kernel for samples, if there is one.
+    fn kernel(&self, rows: &WindowRows<'_>) -> Option<(TensorShape, &Kernel)> {
+        let numbers = rows.numbers;
+        let real = numbers.parts == 1 && !numbers.floats;
+        let (bits, kernel) = self.kernels.iter().find(|(bits, _)| real && *bits == numbers.bits)?;
+        let few = rows.inputs as u64 <= u64::from(i32::MAX as u32) / (1 << 10);
+        (few && rows.samples.address().is_multiple_of(PIECE_BYTES))
+            .then(|| (TensorShape { bits: *bits, ..self.shape }, kernel))
+    }
+
+    /// Queues outputs, if there is a kernel for the samples, and says whether there is. Sizes were checked.
     pub(super) fn launch(
         &self,
         stream: &Stream,
-        rows: &WindowRows<'_>,
-        first_bit: u64,
+        sources: &TensorSources<'_>,
         outputs: &Range<u64>,
         out: &mut BufferViewMut<'_, [f32; 2]>,
         out_row: usize,
     ) -> Result<bool, ChannelizerError> {
-        let numbers = rows.numbers;
-        let packed = numbers.parts == 1 && !numbers.floats && !numbers.little_endian;
-        let known = self.kernels.iter().find(|(bits, _)| packed && *bits == numbers.bits);
-        let Some((bits, kernel)) = known else { return Ok(false) };
-        let tiles = u64::from(i32::MAX as u32);
-        if !rows.samples.address().is_multiple_of(PIECE_BYTES) || rows.inputs as u64 > tiles / (1 << 10) {
+        let TensorSources { held, chunk } = *sources;
+        let (held, joined) = held.map_or((None, 0), |(windows, joined)| (Some(windows), joined));
+        let Some(any) = held.or(chunk) else { return Ok(true) };
+        let Some((shape, kernel)) = self.kernel(&any.rows) else { return Ok(false) };
+        if let Some(chunk) = chunk
+            && (self.kernel(&chunk.rows).is_none() || chunk.rows.numbers != any.rows.numbers)
+        {
             return Ok(false);
         }
-        let shape = TensorShape { bits: *bits, ..self.shape };
         let per_block = u64::from(shape.outputs);
-        let output_bits = u64::from(shape.block_bits() / shape.outputs);
+        let middle = outputs.start + joined;
+        if joined > 0 && middle < outputs.end && !middle.is_multiple_of(per_block) {
+            return Ok(false);
+        }
+        let inputs = any.rows.inputs;
+        let bit = |windows: Option<Windows<'_>>| windows.map_or(0, |windows| windows.first_bit);
         let mut first = outputs.start;
         while first < outputs.end {
             // Launches but the first one begin with a block.
-            let skip = first % per_block;
-            let count = (outputs.end - first).min(MOST_OUTPUTS - skip);
-            let blocks = (count + skip).div_ceil(per_block);
-            let segments = shape.segments(blocks, rows.inputs, self.multiprocessors);
-            let tiles = rows.inputs as u32 * segments.tiles;
+            let count = (outputs.end - first).min(MOST_OUTPUTS - first % per_block);
+            let blocks = shape.blocks(&(first..first + count), middle, bit(held), bit(chunk));
+            let held_tiles = if blocks.held > 0 { inputs.div_ceil(abi::ROWS as usize) } else { 0 };
+            let segments = shape.segments(blocks.chunk, inputs, self.multiprocessors);
+            let tiles = inputs as u32 * segments.tiles + held_tiles as u32;
             let grid = tiles.div_ceil(shape.tiles_together()).min(self.multiprocessors as u32).max(1);
             let config =
                 LaunchConfig::new([grid, 1, 1], [shape.threads(), 1, 1]).with_shared_bytes(shape.shared_bytes());
             let column = (first - outputs.start) as usize;
-            // Before the samples, maybe: modulo 2^64.
-            let bit = first_bit.wrapping_add((column as u64 * output_bits).wrapping_sub(skip * output_bits));
+            let values = out.reborrow().slice(column..)?;
+            let length = values.len();
+            let (values, not_counted) = values.split_at(length)?;
             let arguments = args![
-                rows.samples,
+                chunk.map_or(self.nothing.view(), |chunk| chunk.rows.samples),
+                held.filter(|_| blocks.held > 0).map_or(self.nothing.view(), |held| held.rows.samples),
                 &self.table,
-                out.reborrow().slice(column..)?,
-                bit,
-                rows.row_bits,
+                values.cast::<u16>()?,
+                not_counted.cast::<u64>()?,
+                blocks.chunk_bit,
+                chunk.map_or(0, |chunk| chunk.rows.row_bits),
+                blocks.held_bit,
+                held.map_or(0, |held| held.rows.row_bits),
                 out_row as u64,
                 self.phases.turn().wrapping_mul(per_block),
-                self.phases.of_output(first - skip),
+                self.phases.of_output(blocks.output),
                 count as u32,
-                skip as u32,
-                rows.inputs as u32,
+                blocks.skip as u32,
+                inputs as u32,
+                blocks.held as u32,
                 segments.tiles,
                 segments.blocks,
                 shape.groups,
                 shape.block_bits(),
-                self.scale,
+                u32::from(any.rows.numbers.little_endian),
+                abi::F32,
+                self.scale * shape.sample_scale(),
+                0.0f32,
             ];
             kernel.launch_safe(stream, &config, arguments)?;
             first += count;

@@ -29,7 +29,7 @@ pub use one_pass::OnePassKernels;
 pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
 
 pub use crate::down_convert::kernels::{DownConvertKernels, WindowRows};
-pub use crate::down_convert::tensor::{Segments, TensorShape};
+pub use crate::down_convert::tensor::{Blocks, Segments, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 pub use crate::spectra::{
     Batch, GpuEngine, Order, Part, Queued, Settings, Work, batch, check, check_format, spectra_together,

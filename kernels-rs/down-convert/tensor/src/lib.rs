@@ -49,6 +49,7 @@
 mod decode;
 mod load;
 mod multiply;
+mod output;
 mod product;
 
 pub use fringes_kernel_abi::down_convert::tensor;
@@ -67,25 +68,34 @@ macro_rules! kernels {
         #[launch(threads($threads))]
         pub fn $name(
             samples: Global<u32>,
+            held: Global<u32>,
             table: Global<[u32; 4]>,
-            out: GlobalMut<[f32; 2]>,
+            out: GlobalMut<u16>,
+            statistics: GlobalMut<u64>,
             first_bit: u64,
             row_bits: u64,
+            held_bit: u64,
+            held_row_bits: u64,
             out_row: u64,
             turn: u64,
             phase: u64,
             outputs: u32,
             skip: u32,
             inputs: u32,
+            held_blocks: u32,
             tiles: u32,
             blocks: u32,
             groups: u32,
             block_bits: u32,
+            little_endian: u32,
+            format: u32,
             scale: f32,
+            power_scale: f32,
         ) {
             let arguments = Arguments {
-                samples, table, out, first_bit, row_bits, out_row, turn, phase, outputs, skip, inputs, tiles, blocks,
-                groups, block_bits, scale,
+                samples, held, table, out, statistics, first_bit, row_bits, held_bit, held_row_bits, out_row, turn,
+                phase, outputs, skip, inputs, held_blocks, tiles, blocks, groups, block_bits, little_endian, format,
+                scale, power_scale,
             };
             // SAFETY: the launch has the threads; what the arguments say is checked against the views.
             unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }>(&arguments) }
@@ -95,6 +105,10 @@ macro_rules! kernels {
 }
 
 kernels! {
+    down_convert_4_8_2 4 8 2 16 384;
+    down_convert_4_8_3 4 8 3 24 384;
+    down_convert_4_4_5 4 4 5 20 384;
+    down_convert_4_12_4 4 12 4 48 256;
     down_convert_8_8_2 8 8 2 16 384;
     down_convert_8_8_3 8 8 3 24 384;
     down_convert_8_4_5 8 4 5 20 384;
@@ -103,4 +117,12 @@ kernels! {
     down_convert_10_8_3 10 8 3 24 384;
     down_convert_10_4_5 10 4 5 20 384;
     down_convert_10_12_4 10 12 4 48 256;
+    down_convert_12_8_2 12 8 2 16 384;
+    down_convert_12_8_3 12 8 3 24 384;
+    down_convert_12_4_5 12 4 5 20 384;
+    down_convert_12_12_4 12 12 4 48 256;
+    down_convert_16_8_2 16 8 2 16 384;
+    down_convert_16_8_3 16 8 3 24 384;
+    down_convert_16_4_5 16 4 5 20 384;
+    down_convert_16_12_4 16 12 4 48 256;
 }

@@ -1,23 +1,35 @@
 //! A warp's samples on their way to shared memory: 16 segments, a group of 64 samples of each at a time.
 
-use fringes_device::copy_async::{cp_async_cg_shared_global_l2_256b_16, cp_async_commit_group};
+use fringes_device::copy_async::{
+    cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size, cp_async_commit_group,
+};
 use fringes_device::{Global, Shared, unroll};
 
-use crate::multiply::{Arguments, Position};
+use crate::multiply::{Arguments, Source, steps};
 use crate::tensor::{GROUP, pieces, pitch};
 
-/// Pieces of 16 bytes that a lane copies at most: 16 rows of 6.
-const MOST_COPIES: usize = 3;
+/// Pieces of 16 bytes that a lane copies at most: 16 rows of 9.
+const MOST_COPIES: usize = 5;
 
 /// Segments of a warp.
 const ROWS: u32 = 16;
 
 /// Groups of samples ahead of those that are used.
 pub(crate) struct Loader<const BITS: u32, const STAGES: u32> {
-    /// The group that is copied next.
-    next: Position,
-    /// First bit of the warp's first row of it.
+    /// The group that is copied next: tile, block of it, group of that.
+    tile: u32,
+    step: u32,
+    group: u32,
+    /// Steps of the tile.
+    steps: u32,
+    /// Tiles to the next one of the same group of warps, and sets of weights.
+    stride: u32,
+    sets: u32,
+    /// Its samples, and the first bit of the warp's first row of them.
+    samples: Global<u32>,
     bit: u64,
+    /// Whether all that the tile copies is there.
+    whole: bool,
     slot: u32,
     /// Pieces from that of the first row to those that the lane copies.
     ahead: [u32; MOST_COPIES],
@@ -31,17 +43,68 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
     /// Pieces of a group of all rows.
     const COUNT: u32 = ROWS * pieces(BITS);
 
+    /// Whether a lane has a copy `i`.
+    #[inline(always)]
+    fn has(lane: u32, i: usize) -> bool {
+        (i as u32 + 1) * 32 <= Self::COUNT || lane + 32 * (i as u32) < Self::COUNT
+    }
+
     /// Before a warp's first group, with the places of copies; `slots` is the address of the first one.
     #[inline(always)]
-    pub(crate) fn new(arguments: &Arguments, first: Position, slots: u32, warp: u32, lane: u32) -> Self {
-        let (mut ahead, mut to) = ([0; MOST_COPIES], [0; MOST_COPIES]);
-        unroll!(i in 0 1 2 {
+    pub(crate) fn new(
+        arguments: &Arguments,
+        tile: u32,
+        stride: u32,
+        slots: u32,
+        warp: u32,
+        lane: u32,
+        sets: u32,
+    ) -> Self {
+        let mut to = [0; MOST_COPIES];
+        unroll!(i in 0 1 2 3 4 {
             let (row, piece) = ((lane + 32 * i as u32) / pieces(BITS), (lane + 32 * i as u32) % pieces(BITS));
-            ahead[i] = row.wrapping_mul(arguments.segment_pieces()).wrapping_add(piece);
             to[i] = slots + 16 * (row * pitch(BITS) + piece);
         });
-        let bit = first.bit(arguments, warp);
-        Self { next: first, bit, slot: 0, ahead, to, lane, warp }
+        let (samples, ahead) = (arguments.samples, [0; MOST_COPIES]);
+        let mut loader = Self {
+            tile,
+            step: 0,
+            group: 0,
+            steps: 0,
+            stride,
+            sets,
+            samples,
+            bit: 0,
+            whole: false,
+            slot: 0,
+            ahead,
+            to,
+            lane,
+            warp,
+        };
+        loader.begin(arguments);
+        loader
+    }
+
+    /// Turns to the tile, if there is one.
+    #[inline(always)]
+    fn begin(&mut self, arguments: &Arguments) {
+        if self.tile >= arguments.all_tiles() {
+            return;
+        }
+        let Source { samples, bit, segment_pieces, blocks } = arguments.source(self.tile, self.warp);
+        self.steps = steps(blocks, self.sets);
+        (self.samples, self.bit) = (samples, bit);
+        unroll!(i in 0 1 2 3 4 {
+            let (row, piece) =
+                ((self.lane + 32 * i as u32) / pieces(BITS), (self.lane + 32 * i as u32) % pieces(BITS));
+            self.ahead[i] = row.wrapping_mul(segment_pieces).wrapping_add(piece);
+        });
+        // A negative number is beyond any view.
+        let rows = (ROWS - 1) as u64 * segment_pieces as u64 + pieces(BITS) as u64;
+        let read = self.steps as u64 * arguments.block_bits as u64 + (GROUP * BITS) as u64;
+        let last = (bit >> 7).wrapping_add(rows).wrapping_add(read / 128 + 1);
+        self.whole = bit as i64 >= 0 && last.wrapping_mul(4) <= samples.len() as u64;
     }
 
     /// Begins to copy the next group, zeros for what is not there, and closes a group of copies.
@@ -50,54 +113,46 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
     /// The slot after that of the last call is read by no lane any more, and slots are shared memory of the warp.
     #[inline(always)]
     pub(crate) unsafe fn issue(&mut self, arguments: &Arguments) {
-        if self.next.tile < arguments.all_tiles() {
+        if self.tile < arguments.all_tiles() {
             let base = (self.bit as i64 >> 7) as u64;
-            let words = arguments.samples.len() as u64;
-            unroll!(i in 0 1 2 {
-                if (i as u32 + 1) * 32 <= Self::COUNT || self.lane + 32 * (i as u32) < Self::COUNT {
-                    // Before the first sample this is a large number.
-                    let word = base.wrapping_add(self.ahead[i] as u64).wrapping_mul(4);
-                    let to = self.to[i] + self.slot * slot_bytes(BITS);
-                    if word < words && words - word >= 4 {
-                        cp_async_cg_shared_global_l2_256b_16(to, arguments.samples.address(word as usize));
-                    } else {
-                        edge(arguments.samples, word, to);
+            let slot = self.slot * slot_bytes(BITS);
+            if self.whole {
+                let base = self.samples.address(4 * base as usize);
+                unroll!(i in 0 1 2 3 4 {
+                    if Self::has(self.lane, i) {
+                        let from = base + 16 * self.ahead[i] as u64;
+                        cp_async_cg_shared_global_l2_256b_16(self.to[i] + slot, from);
                     }
-                }
-            });
+                });
+            } else {
+                let words = self.samples.len() as u64;
+                unroll!(i in 0 1 2 3 4 {
+                    if Self::has(self.lane, i) {
+                        // Before the first sample this is a large number.
+                        let word = base.wrapping_add(self.ahead[i] as u64).wrapping_mul(4);
+                        let there = words.saturating_sub(word).min(4);
+                        let from = self.samples.address(if there == 0 { 0 } else { word as usize });
+                        cp_async_cg_shared_global_l2_256b_16_src_size(self.to[i] + slot, from, 4 * there as u32);
+                    }
+                });
+            }
             self.bit = self.bit.wrapping_add((GROUP * BITS) as u64);
-            self.next.group += 1;
-            if self.next.group == arguments.groups {
-                self.next.group = 0;
-                self.next.step += 1;
+            self.group += 1;
+            if self.group == arguments.groups {
+                self.group = 0;
+                self.step += 1;
                 let back = arguments.groups.wrapping_mul(GROUP * BITS).wrapping_sub(arguments.block_bits);
                 self.bit = self.bit.wrapping_sub(back as u64);
-                if self.next.step == self.next.steps {
-                    self.next.step = 0;
-                    self.next.tile += self.next.stride;
-                    self.bit = self.next.bit(arguments, self.warp);
+                if self.step == self.steps {
+                    self.step = 0;
+                    self.tile += self.stride;
+                    self.begin(arguments);
                 }
             }
         }
         cp_async_commit_group();
         self.slot = if self.slot == STAGES - 1 { 0 } else { self.slot + 1 };
     }
-}
-
-/// Puts a piece in its place of which not all words are there; the others are zeros.
-///
-/// # Safety
-/// `to` is the address of 16 bytes of the warp's shared memory that no lane uses.
-#[inline(always)]
-unsafe fn edge(samples: Global<u32>, word: u64, to: u32) {
-    let mut piece = [0; 4];
-    unroll!(i in 0 1 2 3 {
-        let word = word.wrapping_add(i as u64);
-        if word < samples.len() as u64 {
-            piece[i] = samples.load(word as usize);
-        }
-    });
-    Shared::<[u32; 4]>::from_raw_parts(to, 1).store(0, piece);
 }
 
 /// A warp's slot of samples.

@@ -10,13 +10,15 @@ use fringes_device::wgmma::{
     Accumulator, Descriptor, Swizzle, clear, wgmma_commit_group, wgmma_fence, wgmma_wait_group,
 };
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+use fringes_kernels_common::decode::{BIG_ENDIAN, LITTLE_ENDIAN_HALVES};
 use fringes_kernels_common::rotation::unit_approx;
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Pairs};
 use crate::load::{Loader, slot, slot_bytes};
+use crate::output::{Counts, Outputs};
 use crate::product::Product;
 use crate::tensor::{
-    GROUP, ROWS, SEGMENT_BLOCKS, columns, pitch, shared_bytes, stages, table_pieces, threads, warpgroups,
+    GROUP, ROWS, columns, output_bytes, pitch, shared_bytes, stages, table_pieces, threads, warpgroups,
 };
 
 /// Everything that the kernels get.
@@ -24,45 +26,63 @@ use crate::tensor::{
 pub(crate) struct Arguments {
     /// Packed samples, from a multiple of 16 bytes on.
     pub samples: Global<u32>,
+    /// Those of the first blocks of all inputs, which are elsewhere: likewise.
+    pub held: Global<u32>,
     /// Weights, as `fringes_kernel_abi::down_convert::tensor` has them.
     pub table: Global<[u32; 4]>,
-    /// Outputs `[input][out_row]`.
-    pub out: GlobalMut<[f32; 2]>,
-    /// Bit at which block 0 of input 0 begins, which may be before the samples: modulo 2^64.
+    /// Outputs `[input][out_row]`, each of [`bytes`](crate::tensor::output_bytes) of their format.
+    pub out: GlobalMut<u16>,
+    /// `[input][2]`: power of the outputs, times the square of `power_scale`, and how many were clamped; no entries
+    /// where they are not counted.
+    pub statistics: GlobalMut<u64>,
+    /// Bit at which the first block of `samples` begins in row 0, which may be before them: modulo 2^64.
     pub first_bit: u64,
     /// Bits from input to input.
     pub row_bits: u64,
+    /// The same of `held`; rows are whole 16 bytes.
+    pub held_bit: u64,
+    pub held_row_bits: u64,
     /// Outputs from input to input.
     pub out_row: u64,
     /// What a block's phase is above that of the block before it, in 2^-64 turns.
     pub turn: u64,
-    /// Phase of block 0.
+    /// Phase of the first block of `samples`.
     pub phase: u64,
     /// Outputs of an input.
     pub outputs: u32,
-    /// Outputs of block 0 before the first one that is stored.
+    /// Outputs before the first one that is stored, of the very first block.
     pub skip: u32,
     /// Inputs.
     pub inputs: u32,
-    /// Tiles of an input.
+    /// Blocks of `held`, before those of `samples`.
+    pub held_blocks: u32,
+    /// Tiles of an input's `samples`.
     pub tiles: u32,
-    /// Blocks of a segment.
+    /// Blocks of a segment of them.
     pub blocks: u32,
     /// Groups of samples of a block.
     pub groups: u32,
     /// Bits of a block.
     pub block_bits: u32,
+    /// Whether samples of 16 bits are little-endian.
+    pub little_endian: u32,
+    /// Format of the outputs: [`F32`](crate::tensor::F32) and its like.
+    pub format: u32,
     /// What sums are multiplied by.
     pub scale: f32,
+    /// What outputs are multiplied by before they are squared, so that their sums are whole numbers.
+    pub power_scale: f32,
 }
 
 impl Arguments {
     /// Whether the sizes are those that the kernel takes, and the views hold them.
     #[inline(always)]
     fn fit<const BITS: u32, const P: usize, const SETS: usize>(&self, shared: usize) -> bool {
-        let Self { samples, table, out, out_row, outputs, skip, inputs, tiles, blocks, groups, block_bits, .. } = *self;
+        let Self { samples, held, table, out, statistics, out_row, outputs, skip, inputs, .. } = *self;
+        let Self { held_blocks, tiles, blocks, groups, block_bits, format, .. } = *self;
         let most = 1u64 << 30;
         let table_len = table_pieces(P as u32, SETS as u32, 1) as u64 * groups as u64;
+        let values = (inputs as u64).saturating_sub(1).saturating_mul(out_row).saturating_add(outputs as u64);
         groups > 0
             && (groups as u64) < most / 4096
             && table_len <= table.len() as u64
@@ -72,27 +92,66 @@ impl Arguments {
             && skip < P as u32
             && inputs > 0
             && (inputs as u64).saturating_mul(tiles as u64) < most
-            && (inputs as u64 - 1).saturating_mul(out_row).saturating_add(outputs as u64) <= out.len() as u64
+            && format < 4
+            && values.saturating_mul(output_bytes(format) as u64 / 2) <= out.len() as u64
+            && (statistics.is_empty() || 2 * inputs as u64 <= statistics.len() as u64)
+            && (held_blocks as u64) < most
+            && self.held_row_bits.is_multiple_of(128)
+            && self.held_row_bits / 128 < most / ROWS as u64
             && blocks > 0
-            && blocks % SEGMENT_BLOCKS == 0
             && (blocks as u64) < most / ROWS as u64
             && block_bits % (P as u32 * BITS) == 0
             && block_bits > 0
             && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
             && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
+            && (self.little_endian == 0 || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits) % 16 == 0)
             && (samples.is_empty() || is_aligned(samples))
+            && (held.is_empty() || is_aligned(held))
     }
 
-    /// Pieces of 16 bytes from segment to segment.
+    /// Tiles of held blocks: their segments are inputs.
     #[inline(always)]
-    pub(crate) fn segment_pieces(&self) -> u32 {
-        (self.block_bits as u64 * self.blocks as u64 / 128) as u32
+    fn held_tiles(&self) -> u32 {
+        if self.held_blocks == 0 { 0 } else { self.inputs.div_ceil(ROWS) }
     }
 
-    /// Tiles of all inputs.
+    /// All tiles, those of held blocks first.
     #[inline(always)]
     pub(crate) fn all_tiles(&self) -> u32 {
-        self.inputs * self.tiles
+        self.held_tiles() + self.inputs * self.tiles
+    }
+
+    /// A tile's samples.
+    #[inline(always)]
+    pub(crate) fn source(&self, tile: u32, warp: u32) -> Source {
+        let held = self.held_tiles();
+        if tile < held {
+            let row = tile * ROWS + 16 * warp;
+            return Source {
+                samples: self.held,
+                bit: self.held_bit.wrapping_add((row as u64).wrapping_mul(self.held_row_bits)),
+                segment_pieces: (self.held_row_bits / 128) as u32,
+                blocks: self.held_blocks,
+            };
+        }
+        let (input, segment) = self.segment(tile - held, warp);
+        let segment_pieces = (self.block_bits as u64 * self.blocks as u64 / 128) as u32;
+        Source {
+            samples: self.samples,
+            bit: self
+                .first_bit
+                .wrapping_add((input as u64).wrapping_mul(self.row_bits))
+                .wrapping_add(segment as u64 * segment_pieces as u64 * 128),
+            segment_pieces,
+            blocks: self.blocks,
+        }
+    }
+
+    /// Input of a tile of `samples`, and the warp's first segment of it.
+    #[inline(always)]
+    fn segment(&self, tile: u32, warp: u32) -> (u32, u32) {
+        let tiles = self.tiles.max(1);
+        (tile / tiles, tile % tiles * ROWS + 16 * warp)
     }
 }
 
@@ -103,35 +162,22 @@ fn is_aligned(samples: Global<u32>) -> bool {
     unsafe { samples.address(0).is_multiple_of(16) }
 }
 
-/// A group of samples of a tile.
+/// Where a warp's samples of a tile are.
 #[derive(Clone, Copy)]
-pub(crate) struct Position {
-    pub(crate) tile: u32,
-    /// Block that comes in, and those of a tile.
-    pub(crate) step: u32,
-    pub(crate) steps: u32,
-    pub(crate) group: u32,
-    /// Tiles to the next one of the same group of warps.
-    pub(crate) stride: u32,
+pub(crate) struct Source {
+    pub(crate) samples: Global<u32>,
+    /// Bit at which its first row begins.
+    pub(crate) bit: u64,
+    /// Pieces of 16 bytes from row to row.
+    pub(crate) segment_pieces: u32,
+    /// Blocks of a segment.
+    pub(crate) blocks: u32,
 }
 
-impl Position {
-    /// Segment, of its input, of the warp's first row.
-    #[inline(always)]
-    fn segment(&self, arguments: &Arguments, warp: u32) -> u32 {
-        (self.tile % arguments.tiles.max(1)) * ROWS + 16 * warp
-    }
-
-    /// Bit at which the warp's first row of the tile begins.
-    #[inline(always)]
-    pub(crate) fn bit(&self, arguments: &Arguments, warp: u32) -> u64 {
-        let input = self.tile / arguments.tiles.max(1);
-        let segment = self.segment(arguments, warp) as u64;
-        arguments
-            .first_bit
-            .wrapping_add((input as u64).wrapping_mul(arguments.row_bits))
-            .wrapping_add(segment.wrapping_mul(arguments.segment_pieces() as u64 * 128))
-    }
+/// Steps of a tile: sets are whole turns, and blocks of outputs are complete one turn after they begin.
+#[inline(always)]
+pub(crate) const fn steps(blocks: u32, sets: u32) -> u32 {
+    (blocks + sets).next_multiple_of(sets)
 }
 
 /// Down-converts the tiles of a block of threads. `H`: accumulators of a thread, `P SETS`.
@@ -163,46 +209,37 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
 
     let (warp, lane) = (tid_x() / 32, tid_x() % 32);
     let slots = shared.address(0) + 16 * pieces + warp * STAGES * slot_bytes(BITS);
-    // Sets are whole turns, and blocks of outputs are complete one turn after they begin.
-    let steps = (arguments.blocks + SETS as u32).next_multiple_of(SETS as u32);
     let group = ctaid_x().wrapping_mul(warpgroups(P as u32)).wrapping_add(warp / 4);
     let stride = nctaid_x().wrapping_mul(warpgroups(P as u32)).max(1);
     let mut tiles = Tiles::<BITS, P, H, STAGES> {
-        loader: Loader::new(
-            arguments,
-            Position { tile: group, step: 0, steps, group: 0, stride },
-            slots,
-            warp % 4,
-            lane,
-        ),
-        decoder: Decoder::new(),
+        loader: Loader::new(arguments, group, stride, slots, warp % 4, lane, SETS as u32),
+        decoder: Decoder::new(if arguments.little_endian == 0 { BIG_ENDIAN } else { LITTLE_ENDIAN_HALVES }),
         slots,
         slot: STAGES - 1,
         bit: 0,
+        blocks: 0,
         sums: <[f32; H]>::zero(),
         table: Descriptor::new(shared.address(0), 16 * columns(P as u32, SETS as u32), 128, Swizzle::None),
-        wide: (((arguments.out.address(0) >> 3) as u32 ^ arguments.skip) | arguments.out_row as u32) & 1 == 0,
-        rows: [Row { phase: 0, output: 0 }; 2],
+        outputs: Outputs::new(arguments),
+        rows: [Row { phase: 0, output: 0, address: 0 }; 2],
+        counts: [Counts::NONE; 2],
         lane,
     };
     unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments); } });
     let mut tile = group;
     while tile < arguments.all_tiles() {
-        let position = Position { tile, step: 0, steps, group: 0, stride };
-        tiles.begin(arguments, &position, warp % 4);
-        let out = {
-            let input = (tile / arguments.tiles.max(1)) as u64;
-            arguments.out.part((input * arguments.out_row) as usize, arguments.outputs as usize)
-        };
+        tiles.begin(arguments, tile, warp % 4);
+        let steps = steps(tiles.blocks, SETS as u32);
         let mut step = 0;
         while step < steps {
             unroll!(turn in 0 1 2 3 4 {
                 if turn < SETS {
-                    tiles.block::<SETS>(arguments, out, step + turn as u32, turn);
+                    tiles.block::<SETS>(arguments, step + turn as u32, turn);
                 }
             });
             step += SETS as u32;
         }
+        tiles.count(arguments, tile, warp % 4);
         tile += stride;
     }
 }
@@ -212,8 +249,10 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
 struct Row {
     /// Phase of the block that is complete next.
     phase: u64,
-    /// Number of the lane's first output of that block, modulo 2^32.
+    /// Number of the lane's first output of that block, modulo 2^32; of a row that is none it is none either.
     output: u32,
+    /// Address of the input's outputs.
+    address: u64,
 }
 
 /// What a group of warps keeps from tile to tile.
@@ -225,11 +264,13 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32>
     slot: u32,
     /// Bit, in a piece of 16 bytes, at which the block's samples begin.
     bit: u32,
+    /// Blocks of the tile's segments.
+    blocks: u32,
     sums: [f32; H],
     table: Descriptor,
-    /// Whether two outputs can be stored together.
-    wide: bool,
+    outputs: Outputs,
     rows: [Row; 2],
+    counts: [Counts; 2],
     lane: u32,
 }
 
@@ -239,15 +280,27 @@ where
 {
     /// Turns to a tile.
     #[inline(always)]
-    fn begin(&mut self, arguments: &Arguments, position: &Position, warp: u32) {
-        self.bit = position.bit(arguments, warp) as u32 % 128;
-        let first = position.segment(arguments, warp) + self.lane / 4;
+    fn begin(&mut self, arguments: &Arguments, tile: u32, warp: u32) {
+        let source = arguments.source(tile, warp);
+        self.bit = source.bit as u32 % 128;
+        self.blocks = source.blocks;
+        let held = arguments.held_tiles();
+        let ahead = (self.lane % 4 * (P as u32 / 4)).wrapping_sub(arguments.skip);
         unroll!(i in 0 1 {
-            let block = (first + 8 * i as u32).wrapping_mul(arguments.blocks);
-            let ahead = self.lane % 4 * (P as u32 / 4);
+            let row = self.lane / 4 + 8 * i as u32;
+            // The input, and the row's first block, counted from the very first.
+            let (input, block) = if tile < held {
+                (tile * ROWS + 16 * warp + row, 0)
+            } else {
+                let (input, segment) = arguments.segment(tile - held, warp);
+                (input, arguments.held_blocks + (segment + row).wrapping_mul(arguments.blocks))
+            };
+            let blocks = (block as u64).wrapping_sub(arguments.held_blocks as u64);
+            let output = block.wrapping_mul(P as u32).wrapping_add(ahead);
             self.rows[i] = Row {
-                phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(block as u64)),
-                output: block.wrapping_mul(P as u32).wrapping_add(ahead).wrapping_sub(arguments.skip),
+                phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
+                output: if input < arguments.inputs { output } else { 1 << 31 },
+                address: self.outputs.address(arguments, input),
             };
         });
     }
@@ -257,7 +310,7 @@ where
     /// # Safety
     /// All lanes of the warp call it; a group was asked for that was not taken yet.
     #[inline(always)]
-    unsafe fn samples(&mut self, arguments: &Arguments, bit: u32) -> [[u32; 8]; 2] {
+    unsafe fn samples(&mut self, arguments: &Arguments, bit: u32) -> [Pairs; 2] {
         if STAGES == 3 {
             cp_async_wait_group::<1>();
         } else {
@@ -269,9 +322,9 @@ where
         let words = slot::<BITS>(self.slots, self.slot);
         let bit = bit + 16 * BITS * (self.lane % 4);
         let word = self.lane / 4 * 4 * pitch(BITS) + bit / 32;
-        let low = self.decoder.decode(words, word, bit % 32);
-        let high = self.decoder.decode(words, word + 32 * pitch(BITS), bit % 32);
-        [low, high]
+        let above = self.decoder.decode(words, word, bit % 32);
+        let below = self.decoder.decode(words, word + 32 * pitch(BITS), bit % 32);
+        [above, below]
     }
 
     /// Multiplies a group's samples with the table from `b` on; the products are under way afterwards.
@@ -279,15 +332,19 @@ where
     /// # Safety
     /// All threads of the group of warps call it, and wait for the products before they use the sums.
     #[inline(always)]
-    unsafe fn multiply<const SETS: usize>(&mut self, [low, high]: [[u32; 8]; 2], b: Descriptor) {
+    unsafe fn multiply<const SETS: usize>(&mut self, [above, below]: [Pairs; 2], b: Descriptor) {
         // Bytes of half a step.
         let half = 16 * columns(P as u32, SETS as u32);
         self.sums.hold();
         wgmma_fence();
         unroll!(i in 0 1 2 3 {
-            let a = [low[2 * i], high[2 * i], low[2 * i + 1], high[2 * i + 1]];
+            let a = [above.high[2 * i], below.high[2 * i], above.high[2 * i + 1], below.high[2 * i + 1]];
             self.sums.add(a, b.advance(4 * i as u32 * half));
             self.sums.add(a, b.advance((4 * i as u32 + 2) * half));
+            if BITS == 16 {
+                let a = [above.low[2 * i], below.low[2 * i], above.low[2 * i + 1], below.low[2 * i + 1]];
+                self.sums.add(a, b.advance(4 * i as u32 * half));
+            }
         });
         wgmma_commit_group();
     }
@@ -298,13 +355,7 @@ where
     /// # Safety
     /// All threads of the group of warps call it.
     #[inline(always)]
-    unsafe fn block<const SETS: usize>(
-        &mut self,
-        arguments: &Arguments,
-        out: GlobalMut<[f32; 2]>,
-        step: u32,
-        turn: usize,
-    ) {
+    unsafe fn block<const SETS: usize>(&mut self, arguments: &Arguments, step: u32, turn: usize) {
         let group_bytes = 16 * table_pieces(P as u32, SETS as u32, 1);
         let mut b = self.table.advance(((SETS - 1 - turn) * 2 * P * 16) as u32);
         let mut bit = self.bit;
@@ -322,8 +373,8 @@ where
         self.multiply::<SETS>(samples, b);
         // The first turn completes what the tile before left.
         if step >= SETS as u32 {
-            if step - (SETS as u32) < arguments.blocks {
-                self.store(out, &complete);
+            if step - (SETS as u32) < self.blocks {
+                self.store(arguments, &complete);
             }
             unroll!(i in 0 1 {
                 self.rows[i].phase = self.rows[i].phase.wrapping_add(arguments.turn);
@@ -347,11 +398,11 @@ where
     /// Rotates and stores a block's outputs.
     ///
     /// # Safety
-    /// `out` is the outputs of the input.
+    /// The rows are the tile's.
     #[inline(always)]
-    unsafe fn store(&self, out: GlobalMut<[f32; 2]>, complete: &[f32; P]) {
+    unsafe fn store(&mut self, arguments: &Arguments, complete: &[f32; P]) {
         unroll!(row in 0 1 {
-            let Row { phase, output } = self.rows[row];
+            let Row { phase, output, address } = self.rows[row];
             let [cosine, sine] = unit_approx(phase);
             let mut values = [[0.0; 2]; 3];
             unroll!(i in 0 1 2 {
@@ -360,18 +411,29 @@ where
                     values[i] = [re * cosine - im * sine, re * sine + im * cosine];
                 }
             });
-            let count = out.len() as u32;
-            if P == 8 && self.wide && output < count && output + 1 < count {
-                let [[a, b], [c, d], _] = values;
-                GlobalMut::<[f32; 4]>::from_raw_parts(out.address(output as usize), 1).store(0, [a, b, c, d]);
+            self.outputs.store::<P>(arguments, address, output, values, &mut self.counts[row]);
+        });
+    }
+
+    /// Adds a tile's counts to those of the inputs.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it.
+    #[inline(always)]
+    unsafe fn count(&mut self, arguments: &Arguments, tile: u32, warp: u32) {
+        if !self.outputs.counted {
+            return;
+        }
+        let held = arguments.held_tiles();
+        unroll!(i in 0 1 {
+            let row = self.lane / 4 + 8 * i as u32;
+            let input = if tile < held {
+                tile * ROWS + 16 * warp + row
             } else {
-                unroll!(i in 0 1 2 {
-                    let output = output.wrapping_add(i as u32);
-                    if i < P / 4 && output < count {
-                        out.store(output as usize, values[i]);
-                    }
-                });
-            }
+                arguments.segment(tile - held, warp).0
+            };
+            self.counts[i].add(arguments, input);
+            self.counts[i] = Counts::NONE;
         });
     }
 }

@@ -1,11 +1,13 @@
 //! The kernels in the emulator against the reference.
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use fringes_channelizer::internals::{Segments, TensorShape};
-use fringes_device::Kernel;
+use fringes_device::{Global, GlobalMut, Kernel};
 use fringes_emulator::{GlobalMemory, Launch, Report};
 use fringes_kernels_down_convert_tensor as kernels;
+use fringes_kernels_down_convert_tensor::tensor;
 use num_complex::{Complex, Complex64};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -83,41 +85,52 @@ impl Data {
         2f64.powi(self.case.bits as i32 - 1) * self.filter.iter().map(|tap| tap.abs()).sum::<f64>()
     }
 
-    /// Runs the kernel for outputs `from ..` of the case; gives them `[input][outputs]`.
-    fn run(&self, from: usize, seed: u64, segments: Option<Segments>) -> (Vec<Complex<f32>>, Report) {
+    /// A row's bits from sample `first` on, as the words of a buffer that it begins with.
+    fn row(&self, input: usize, samples: Range<usize>) -> Vec<u32> {
+        let (bytes, bits): (&[u8], u64) = (bytemuck::cast_slice(&self.words), self.case.bits.into());
+        let first = self.case.first_bit + self.row_bits * input as u64 + samples.start as u64 * bits;
+        let mut row = vec![0u8; (samples.len() as u64 * bits).div_ceil(8) as usize];
+        for place in 0..samples.len() as u64 * bits {
+            let bit = bytes[((first + place) / 8) as usize] >> (7 - (first + place) % 8) & 1;
+            row[(place / 8) as usize] |= bit << (7 - place % 8);
+        }
+        row.chunks(4).map(|bytes| u32::from_le_bytes(std::array::from_fn(|i| *bytes.get(i).unwrap_or(&0)))).collect()
+    }
+
+    /// Runs the kernel; gives the words of outputs `[input][output]`, the statistics and the report.
+    fn run_as(&self, run: Run) -> (Vec<Vec<u16>>, Vec<u64>, Report) {
         let Case { taps, decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
+        let Run { from, joined, seed, segments, format, scale: factor, power_scale } = run;
         let outputs = outputs - from;
         let shape = TensorShape::new(taps, decimation, bits).unwrap();
         let at = |n: u64| Complex64::cis(TAU * turns(self.frequency.wrapping_mul(n)));
         let weights: Vec<Complex64> = self.filter.iter().enumerate().map(|(k, h)| at(k as u64) * h).collect();
         let (table, scale) = shape.table(&weights, |output| at(u64::from(output) * decimation as u64));
-        // Blocks begin at multiples of their outputs, counted from the run's first one.
-        let (first, per_block) = (first_output + from as u64, u64::from(shape.outputs));
-        let skip = first % per_block;
-        let ahead = from as u64 * decimation as u64 * u64::from(bits);
-        let block_bit = (first_bit + ahead).wrapping_sub(skip * decimation as u64 * u64::from(bits));
-        let block = (first - skip).wrapping_mul(decimation as u64);
+        let first = first_output + from as u64;
+        let (range, middle) = (first..first + outputs as u64, first + joined as u64);
+        let output_bits = decimation as u64 * u64::from(bits);
+        // Held rows begin with the first window, at bit 96 of a row of whole 16 bytes.
+        let held_samples = if joined > 0 { (joined - 1) * decimation + taps } else { 0 };
+        let held_row = (128 + held_samples as u64 * u64::from(bits)).next_multiple_of(128);
+        let mut held = vec![0x5555_5555u32; (held_row / 32) as usize * inputs * usize::from(joined > 0)];
+        for input in 0..if joined > 0 { inputs } else { 0 } {
+            let row = self.row(input, from * decimation..from * decimation + held_samples);
+            held[input * (held_row / 32) as usize + 3..][..row.len()].copy_from_slice(&row);
+        }
+        let blocks = shape.blocks(&range, middle, 96, first_bit + (from + joined) as u64 * output_bits);
+        let per_block = u64::from(shape.outputs);
         let turn = self.frequency.wrapping_mul(per_block * decimation as u64);
-        let phase = self.phase.wrapping_add(self.frequency.wrapping_mul(block));
-        let blocks = (outputs as u64 + skip).div_ceil(per_block);
-        let segments = segments.unwrap_or_else(|| shape.segments(blocks, inputs, 1));
+        let phase = self.phase.wrapping_add(self.frequency.wrapping_mul(blocks.output.wrapping_mul(decimation as u64)));
+        let segments = segments.unwrap_or_else(|| shape.segments(blocks.chunk, inputs, 1));
 
         let mut memory = GlobalMemory::new();
-        let samples = memory.upload(&self.words);
+        let (samples, held) = (memory.upload(&self.words), memory.upload(&held));
         let table = memory.upload(&table);
-        let row = outputs + beyond;
-        let out = memory.upload(&vec![[f32::NAN; 2]; row * inputs]);
-        let all = (segments.tiles as usize * inputs).div_ceil(3) as u32;
-        let kernel = match shape.kernel().as_str() {
-            "down_convert_8_8_2" => kernels::down_convert_8_8_2,
-            "down_convert_8_8_3" => kernels::down_convert_8_8_3,
-            "down_convert_8_4_5" => kernels::down_convert_8_4_5,
-            "down_convert_8_12_4" => kernels::down_convert_8_12_4,
-            "down_convert_10_8_2" => kernels::down_convert_10_8_2,
-            "down_convert_10_8_3" => kernels::down_convert_10_8_3,
-            "down_convert_10_4_5" => kernels::down_convert_10_4_5,
-            _ => kernels::down_convert_10_12_4,
-        };
+        let (row, units) = (outputs + beyond, tensor::output_bytes(format) as usize / 2);
+        let out = memory.upload(&vec![POISON; row * inputs * units]);
+        let statistics = memory.upload(&vec![0u64; if power_scale > 0.0 { 2 * inputs } else { 0 }]);
+        let all = (segments.tiles as usize * inputs + inputs.div_ceil(64)).div_ceil(3) as u32;
+        let kernel = kernel(&shape.kernel());
         // Those of kernels with as many threads are alike; blocks beyond the tiles do nothing.
         let declaration = match shape.outputs {
             12 => <kernels::down_convert_10_12_4 as Kernel>::DECLARATION,
@@ -128,31 +141,120 @@ impl Data {
         let report = launch.seed(seed).run(&mut memory, || {
             kernel(
                 samples.into(),
+                held.into(),
                 table.into(),
                 out.into(),
-                block_bit,
+                statistics.into(),
+                blocks.chunk_bit,
                 self.row_bits,
+                blocks.held_bit,
+                held_row,
                 row as u64,
                 turn,
                 phase,
                 outputs as u32,
-                skip as u32,
+                blocks.skip as u32,
                 inputs as u32,
+                blocks.held as u32,
                 segments.tiles,
                 segments.blocks,
                 shape.groups,
                 shape.block_bits(),
-                scale,
+                0,
+                format,
+                scale * shape.sample_scale() * factor,
+                power_scale,
             );
         });
-        let values: Vec<[f32; 2]> = memory.values(out);
-        let of_input = |row: &[[f32; 2]]| {
-            assert!(row[outputs..].iter().all(|value| value[0].is_nan()), "columns beyond the outputs are as before");
-            row[..outputs].iter().map(|&[re, im]| Complex::new(re, im)).collect::<Vec<_>>()
+        let of_input = |row: &[u16]| {
+            let (own, beyond) = row.split_at(outputs * units);
+            assert!(beyond.iter().all(|&unit| unit == POISON), "columns beyond the outputs are as before");
+            own.to_vec()
         };
-        (values.chunks(row).flat_map(of_input).collect(), report)
+        let values: Vec<u16> = memory.values(out);
+        (values.chunks(row * units).map(of_input).collect(), memory.values(statistics), report)
+    }
+
+    /// Runs the kernel for outputs `from ..` of the case, of which `joined` are made of held samples.
+    fn run(&self, from: usize, joined: usize, seed: u64, segments: Option<Segments>) -> (Vec<Complex<f32>>, Report) {
+        let (units, _, report) = self.run_as(Run { from, joined, seed, segments, ..Run::default() });
+        let values = |units: &Vec<u16>| {
+            let parts: Vec<f32> =
+                units.chunks(2).map(|u| f32::from_bits(u32::from(u[0]) | u32::from(u[1]) << 16)).collect();
+            parts.chunks(2).map(|parts| Complex::new(parts[0], parts[1])).collect::<Vec<_>>()
+        };
+        (units.iter().flat_map(values).collect(), report)
     }
 }
+
+/// How a case is run.
+struct Run {
+    from: usize,
+    joined: usize,
+    seed: u64,
+    segments: Option<Segments>,
+    format: u32,
+    /// Gain.
+    scale: f32,
+    /// 0 where nothing is counted.
+    power_scale: f32,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { from: 0, joined: 0, seed: 0, segments: None, format: tensor::F32, scale: 1.0, power_scale: 0.0 }
+    }
+}
+
+/// What the output has before.
+const POISON: u16 = 0x7fc1;
+
+macro_rules! kernels {
+    ($($name:ident)*) => {
+        /// A kernel by its name.
+        fn kernel(name: &str) -> KernelFunction {
+            match name {
+                $(stringify!($name) => kernels::$name,)*
+                _ => panic!("no kernel is called {name}"),
+            }
+        }
+    };
+}
+
+kernels! {
+    down_convert_4_8_2 down_convert_4_8_3 down_convert_4_4_5 down_convert_4_12_4
+    down_convert_8_8_2 down_convert_8_8_3 down_convert_8_4_5 down_convert_8_12_4
+    down_convert_10_8_2 down_convert_10_8_3 down_convert_10_4_5 down_convert_10_12_4
+    down_convert_12_8_2 down_convert_12_8_3 down_convert_12_4_5 down_convert_12_12_4
+    down_convert_16_8_2 down_convert_16_8_3 down_convert_16_4_5 down_convert_16_12_4
+}
+
+type KernelFunction = fn(
+    Global<u32>,
+    Global<u32>,
+    Global<[u32; 4]>,
+    GlobalMut<u16>,
+    GlobalMut<u64>,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u64,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    f32,
+    f32,
+);
 
 /// The whole length of outputs of a case.
 fn case(taps: usize, decimation: usize, bits: u32, outputs: usize) -> Case {
@@ -173,10 +275,18 @@ fn outputs_are_within_the_bound_of_the_reference() {
         awkward(case(100, 7, 8, 321), 8, 16, 3),
         Case { inputs: 2, ..awkward(case(512, 32, 10, 100), 4, 6, 2) },
         case(1, 1, 8, 50),
+        awkward(case(128, 8, 4, 500), 2, 6, 9),
+        Case { inputs: 2, beyond: 3, ..awkward(case(256, 16, 12, 300), 6, 4, 1_000_003) },
+        awkward(case(160, 5, 12, 300), 3, 0, 5),
+        Case { inputs: 2, ..awkward(case(128, 8, 16, 600), 5, 11, 1_000_003) },
+        awkward(case(512, 32, 16, 80), 16, 0, 1 << 44),
+        awkward(case(96, 17, 16, 200), 1, 0, 7),
+        awkward(case(80, 5, 16, 200), 0, 0, 0),
     ];
     for (seed, case) in cases.into_iter().enumerate() {
         let data = Data::new(case, seed as u64);
-        let (found, report) = data.run(0, seed as u64, None);
+        let joined = if seed % 3 == 1 { 48 - (case.first_output % 48) as usize } else { 0 };
+        let (found, report) = data.run(0, joined, seed as u64, None);
         report.assert_clean();
         let full = data.full_scale();
         let (mut most, mut squares) = (0.0f64, 0.0);
@@ -196,10 +306,10 @@ fn outputs_are_within_the_bound_of_the_reference() {
 #[test]
 fn outputs_have_the_same_bits_however_a_stream_is_cut() {
     let data = Data::new(Case { first_bit: 18, first_output: 1234, ..case(128, 8, 10, 600) }, 7);
-    let (whole, report) = data.run(0, 1, None);
+    let (whole, report) = data.run(0, 0, 1, None);
     report.assert_clean();
     for from in [1, 6, 14, 333] {
-        let (part, _) = data.run(from, from as u64, None);
+        let (part, _) = data.run(from, 0, from as u64, None);
         assert!(
             whole[from..]
                 .iter()
@@ -208,15 +318,80 @@ fn outputs_have_the_same_bits_however_a_stream_is_cut() {
             "{from}"
         );
     }
-    let (other, _) = data.run(0, 2, Some(Segments { blocks: 64, tiles: 1 }));
+    let (other, _) = data.run(0, 0, 2, Some(Segments { blocks: 64, tiles: 1 }));
     assert!(whole == other, "segments of another length");
+}
+
+#[test]
+fn outputs_of_held_samples_have_the_bits_of_others() {
+    for (taps, decimation, bits, inputs) in [(128, 8, 10, 1), (96, 17, 8, 70), (160, 5, 16, 3), (256, 16, 12, 2)] {
+        let case = Case { first_bit: 40, inputs, first_output: 1205, ..case(taps, decimation, bits, 90) };
+        let data = Data::new(case, u64::from(bits));
+        let (whole, _) = data.run(0, 0, 1, None);
+        // Whole blocks of 4, 8 and 12 outputs end with output 1224; the last launch has no others.
+        for joined in [19, 43, 90] {
+            let (found, report) = data.run(0, joined, 2, None);
+            report.assert_clean();
+            let differ: Vec<usize> = (0..whole.len()).filter(|&place| whole[place] != found[place]).collect();
+            assert!(differ.is_empty(), "{taps} {decimation} {bits}, {joined} of held samples: {differ:?}");
+        }
+    }
+}
+
+/// A value's parts in units of a format.
+fn parts(units: &[u16], format: u32) -> Vec<f64> {
+    let half = |unit: &u16| half::f16::from_bits(*unit).to_f64();
+    match format {
+        tensor::F16 => units.iter().map(half).collect(),
+        tensor::I16 => units.iter().map(|&unit| f64::from(unit as i16)).collect(),
+        _ => units.iter().flat_map(|unit| unit.to_le_bytes()).map(|byte| f64::from(byte as i8)).collect(),
+    }
+}
+
+#[test]
+fn narrow_outputs_are_the_rounded_and_clamped_ones_and_are_counted() {
+    for (seed, (format, limit, gain)) in
+        [(tensor::F16, 65504.0, 60.0), (tensor::I16, 32767.0, 30.0), (tensor::I8, 127.0, 0.05)].into_iter().enumerate()
+    {
+        for (taps, decimation, first_output, beyond) in
+            [(128, 8, 0, 0), (120, 8, 3, 1), (160, 5, 0, 0), (256, 16, 5, 2)]
+        {
+            let case = Case { inputs: 2, first_output, beyond, ..case(taps, decimation, 10, 200) };
+            let data = Data::new(case, seed as u64);
+            let (exact, _) = data.run(0, 0, 1, None);
+            let power_scale = 1.0 / 64.0;
+            let run = Run { seed: 2, format, scale: gain, power_scale, ..Run::default() };
+            let (units, statistics, report) = data.run_as(run);
+            report.assert_clean();
+            for (input, units) in units.iter().enumerate() {
+                let (mut clamped, mut power) = (0, 0.0);
+                for (place, found) in parts(units, format).chunks(2).enumerate() {
+                    let value = exact[input * case.outputs + place];
+                    let wanted = [value.re, value.im].map(|part| f64::from(part) * f64::from(gain));
+                    clamped += u64::from(wanted.iter().any(|part| part.abs() > limit));
+                    power += wanted.iter().map(|part| part * part).sum::<f64>();
+                    for (&found, wanted) in found.iter().zip(wanted) {
+                        let wanted = wanted.clamp(-limit, limit);
+                        let step = if format == tensor::F16 { wanted.abs() * 2f64.powi(-11) + 1e-7 } else { 0.5 };
+                        assert!((found - wanted).abs() <= step + wanted.abs() * 1e-6, "{found} {wanted} {format}");
+                    }
+                }
+                assert!(clamped > 0 && (clamped as usize) < case.outputs, "{clamped}");
+                assert_eq!(statistics[2 * input + 1], clamped);
+                let found = statistics[2 * input] as f64 * 4096.0;
+                assert!((found - power).abs() <= 1e-5 * power + 128.0 * 4096.0, "{found} {power}");
+            }
+        }
+    }
 }
 
 #[test]
 fn sizes_that_the_views_do_not_hold_trap() {
     let data = Data::new(case(128, 8, 10, 100), 3);
-    for segments in [Segments { blocks: 15, tiles: 1 }, Segments { blocks: 0, tiles: 1 }] {
-        let (_, report) = data.run(0, 0, Some(segments));
-        assert!(!report.faults.is_empty(), "{segments:?}");
-    }
+    let (_, report) = data.run(0, 0, 0, Some(Segments { blocks: 0, tiles: 1 }));
+    assert!(!report.faults.is_empty());
+    // Of an odd number of bits, so that fifteen blocks are no whole 16 bytes.
+    let data = Data::new(case(96, 17, 10, 100), 3);
+    let (_, report) = data.run(0, 0, 0, Some(Segments { blocks: 15, tiles: 1 }));
+    assert!(!report.faults.is_empty());
 }
