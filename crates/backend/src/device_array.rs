@@ -30,6 +30,8 @@ pub struct DeviceArray<'a, T: Pod> {
     // Dropped before the memory: what still reads it is waited for (on the device) before a pool has it back.
     readers: Readers,
     memory: Memory<'a, T>,
+    /// Elements of the memory before the first one.
+    ahead: usize,
     is_foreign: bool,
 }
 
@@ -60,13 +62,13 @@ impl Drop for Readers {
 
 impl<T: Pod> From<Buffer<T>> for DeviceArray<'_, T> {
     fn from(buffer: Buffer<T>) -> Self {
-        Self { readers: Readers::default(), memory: Memory::Owned(buffer), is_foreign: false }
+        Self { readers: Readers::default(), memory: Memory::Owned(buffer), ahead: 0, is_foreign: false }
     }
 }
 
 impl<'a, T: Pod> From<BufferView<'a, T>> for DeviceArray<'a, T> {
     fn from(view: BufferView<'a, T>) -> Self {
-        Self { readers: Readers::default(), memory: Memory::Borrowed(view), is_foreign: false }
+        Self { readers: Readers::default(), memory: Memory::Borrowed(view), ahead: 0, is_foreign: false }
     }
 }
 
@@ -77,7 +79,17 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// [`DeviceError::Gpu`] as [`Device::check_memory`].
     pub fn from_foreign(view: BufferView<'a, T>) -> Result<Self, DeviceError> {
         view.device().check_memory(view.address(), view.bytes())?;
-        Ok(Self { readers: Readers::default(), memory: Memory::Borrowed(view), is_foreign: true })
+        Ok(Self { readers: Readers::default(), memory: Memory::Borrowed(view), ahead: 0, is_foreign: true })
+    }
+
+    /// The elements behind the first `count`, with the same memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] if there are not so many.
+    pub fn without_first(mut self, count: usize) -> Result<Self, DeviceError> {
+        self.view().slice(count..)?;
+        self.ahead += count;
+        Ok(self)
     }
 
     /// Says which stream writes the elements: work on another one waits for all that this one was given so far.
@@ -96,6 +108,13 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// All elements, to be read.
     #[must_use]
     pub fn view(&self) -> BufferView<'_, T> {
+        let all = self.all();
+        // Inside, as `without_first` looked.
+        all.slice(self.ahead..).unwrap_or(all)
+    }
+
+    /// All of the memory.
+    fn all(&self) -> BufferView<'_, T> {
         match &self.memory {
             Memory::Owned(buffer) => buffer.view(),
             Memory::Borrowed(view) => *view,
@@ -111,12 +130,12 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         }
     }
 
-    /// The buffer, if the array owns its memory. Order among streams is the caller's from here on.
+    /// The buffer, if the array owns its memory and has all of it. Order among streams is the caller's from here on.
     #[must_use]
     pub fn into_buffer(self) -> Option<Buffer<T>> {
         match self.memory {
-            Memory::Owned(buffer) => Some(buffer),
-            Memory::Borrowed(_) => None,
+            Memory::Owned(buffer) if self.ahead == 0 => Some(buffer),
+            Memory::Owned(_) | Memory::Borrowed(_) => None,
         }
     }
 

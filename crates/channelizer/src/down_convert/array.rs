@@ -93,8 +93,9 @@ pub(super) fn of_host(
         let part = start..step.outputs.min(start + together);
         let sent = staging.send_samples(&stream, &pool, samples, shape.samples(step, &part))?;
         let rows = WindowRows::of_chunk(&sent, sent.array().read_on(&stream)?)?;
-        let mut out = DeviceRows::take(&pool, &stream, inputs, part.len())?;
-        let (row, first) = (out.row(), step.first_output);
+        let first = step.first_output;
+        let mut out = DeviceRows::take(&pool, &stream, inputs, first + part.start as u64, part.len())?;
+        let row = out.row();
         let numbers = first + part.start as u64..first + part.end as u64;
         kernels.launch(&stream, &rows, numbers, out.values()?, row)?;
         out.read(staging, &stream, data.slice_mut(s![.., part]))?;
@@ -114,7 +115,8 @@ pub(super) fn of_device(
     backend.check_memory(OPERATION, DownConvertKernels::bytes(plan))?;
     let stream = samples.array().writer().cloned().unwrap_or_else(|| device.default_stream());
     let kernels = DownConvertKernels::load(device, plan)?;
-    let mut out = DeviceRows::take(&Workspace::pool(device), &stream, samples.inputs(), step.outputs)?;
+    let pool = Workspace::pool(device);
+    let mut out = DeviceRows::take(&pool, &stream, samples.inputs(), step.first_output, step.outputs)?;
     let row = out.row();
     let rows = WindowRows::of_chunk(samples, samples.array().read_on(&stream)?)?;
     let queued = kernels.launch(&stream, &rows, step.first_output..step.end_output(), out.values()?, row);

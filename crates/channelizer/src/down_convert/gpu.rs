@@ -20,17 +20,11 @@ use crate::internals::chunk;
 use crate::internals::format::Numbers;
 use crate::spectra::seam::ChunkRows;
 
-/// Outputs that a stream gives together, and that launches are divided at multiples of: kernels may compute so many
-/// together, and rows of outputs begin where a line of memory does.
+/// Outputs that launches are divided at multiples of: kernels may compute so many together.
 const TOGETHER: u64 = 16;
 
 /// Largest decimation for which they are. Of a larger one so many outputs are more samples than are worth a copy.
 const MOST_DECIMATION: usize = 1 << 12;
-
-/// Outputs of a plan that a stream gives together; fewer wait for the next chunk.
-pub(super) fn together(plan: &DownConverter) -> u64 {
-    if plan.decimation <= MOST_DECIMATION { TOGETHER } else { 1 }
-}
 
 /// What a stream on a GPU has beside its position.
 #[derive(Debug)]
@@ -48,10 +42,10 @@ pub(super) fn stream_need(plan: &DownConverter, inputs: Inputs, times: usize, fo
     let (taps, decimation) = (plan.filter.len() as u64, plan.decimation as u64);
     let outputs = (times as u64).div_ceil(decimation);
     let output_bytes = DeviceRows::bytes(inputs, outputs);
-    // So many outputs wait as samples, and the last window of the rows begins less than so many behind what is held.
-    let waiting = (together(plan) - 1).saturating_mul(decimation);
-    let head = (times as u64).min(taps.saturating_add(waiting).saturating_add(decimation));
-    let held = HeldRows::most_bytes(format, inputs, (taps - 1).saturating_add(waiting), head);
+    // The last window of the rows begins less than so many outputs behind what is held.
+    let rounded = if plan.decimation <= MOST_DECIMATION { TOGETHER * decimation } else { 0 };
+    let head = (times as u64).min(taps.saturating_add(rounded));
+    let held = HeldRows::most_bytes(format, inputs, taps - 1, head);
     let input_bytes = chunk::bytes(format, inputs, times);
     let parts = [input_bytes, output_bytes, held, DownConvertKernels::bytes(plan)];
     let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
@@ -66,7 +60,8 @@ fn from_held(step: &Step, plan: &DownConverter) -> (u64, u64) {
         return (0, step.first_sample);
     }
     let end = step.first_output + joined;
-    let end = end.next_multiple_of(together(plan)).min(step.end_output());
+    let rounded = if plan.decimation <= MOST_DECIMATION { end.next_multiple_of(TOGETHER) } else { end };
+    let end = rounded.min(step.end_output());
     (end - step.first_output, (end - 1) * plan.decimation as u64 + plan.filter.len() as u64)
 }
 
@@ -156,7 +151,7 @@ impl GpuStream {
         let moved = self.held.prepare(stream, chunk, step.anew, keep as i64, read as i64)?;
         let mut out = match step.outputs {
             0 => None,
-            outputs => Some(DeviceRows::take(&self.pool, stream, samples.inputs(), outputs)?),
+            outputs => Some(DeviceRows::take(&self.pool, stream, samples.inputs(), step.first_output, outputs)?),
         };
         let view = samples.array().read_on(stream)?;
         let queued = self.queue(plan, step, (samples, view), &moved, (joined, read), out.as_mut());
@@ -164,23 +159,6 @@ impl GpuStream {
         samples.array().reads_queued(stream)?;
         queued?;
         self.held.commit(moved);
-        Ok(out)
-    }
-
-    /// Queues the outputs that wait, all of them made of what is held.
-    pub(super) fn rest(
-        &mut self,
-        plan: &DownConverter,
-        step: &Step,
-        inputs: Inputs,
-    ) -> Result<DeviceRows, ChannelizerError> {
-        let stream = &self.stream;
-        let mut out = DeviceRows::take(&self.pool, stream, inputs, step.outputs)?;
-        let (row, first) = (out.row(), step.first_output * plan.decimation as u64);
-        let rows = self.held.held(Numbers::of(step.axes().format)?, first, (step.first_sample - first) as usize);
-        let parts = [Some((rows, step.first_output..step.end_output())), None];
-        self.kernels.launch_over(stream, parts, out.values()?, row)?;
-        out.zero_absent(step, plan, stream)?;
         Ok(out)
     }
 
@@ -253,8 +231,8 @@ mod tests {
     fn a_stream_needs_its_chunk_its_outputs_and_its_rows() {
         let plan = DownConverter::new(0.1, 8, vec![1.0; 128]).unwrap();
         let need = stream_need(&plan, Inputs::single_pol(3).unwrap(), 80_000, ChunkFormat::Packed { bits: 10 });
-        // 10 000 outputs and the padding.
-        assert_eq!(need.output_bytes, 3 * 10_000 * 8 + 4 * DeviceSamples::PADDING_WORDS as u64);
+        // 10 000 outputs, what may be before the first one, and the padding.
+        assert_eq!(need.output_bytes, 3 * 10_000 * 8 + 15 * 8 + 4 * DeviceSamples::PADDING_WORDS as u64);
         let held = need.workspace_bytes - need.input_bytes - need.output_bytes - DownConvertKernels::bytes(&plan);
         // Four times three rows of 127 held samples, 256 of the chunk, 32 and a pad of 16: 540 bytes, 544 in 16.
         assert_eq!(held, 4 * (3 * 544 + 4 * DeviceSamples::PADDING_WORDS as u64));

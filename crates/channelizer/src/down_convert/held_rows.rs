@@ -123,20 +123,11 @@ impl HeldRows {
 
     /// The rows of now, once that is queued: `times` samples from `first_sample` on.
     pub(super) fn windows(&self, moved: &Move, numbers: Numbers, first_sample: u64, times: usize) -> WindowRows<'_> {
-        self.rows_of(&moved.seam, numbers, first_sample, times)
-    }
-
-    /// What is held between chunks: `times` samples from `first_sample` on.
-    pub(super) fn held(&self, numbers: Numbers, first_sample: u64, times: usize) -> WindowRows<'_> {
-        self.rows_of(&self.seam, numbers, first_sample, times)
-    }
-
-    fn rows_of(&self, seam: &Seam, numbers: Numbers, first_sample: u64, times: usize) -> WindowRows<'_> {
         WindowRows {
             samples: self.rows[0].view(),
-            inputs: seam.rows(),
+            inputs: moved.seam.rows(),
             row_bits: self.row_bits,
-            first_bit: seam.bit(0, first_sample as i64, numbers.sample_bits(), self.row_bits),
+            first_bit: moved.seam.bit(0, first_sample as i64, numbers.sample_bits(), self.row_bits),
             first_sample,
             times,
             numbers,

@@ -13,8 +13,9 @@ use crate::ChannelizerError;
 /// Words of an output.
 const WORDS: usize = size_of::<Complex<f32>>() / size_of::<u32>();
 
-/// Outputs that rows on a device are a multiple of, so that each begins at a multiple of 16 bytes.
-const ROW_OUTPUTS: usize = 2;
+/// Outputs that rows on a device are a multiple of. An output whose number is a multiple of it lies at the beginning of
+/// a line of memory: kernels compute so many together, and write whole sectors.
+const ROW_OUTPUTS: usize = 16;
 
 /// Axes of outputs.
 struct Axes {
@@ -66,32 +67,37 @@ pub(super) fn on_host(
 pub(super) struct DeviceRows {
     words: Buffer<u32>,
     inputs: Inputs,
+    /// Outputs before the first one of a row.
+    ahead: usize,
     /// Outputs from row to row.
     row: usize,
 }
 
 impl DeviceRows {
-    /// Takes it of a pool.
+    /// Takes it of a pool, for outputs from number `first` on.
     pub(super) fn take(
         pool: &BufferPool,
         stream: &Stream,
         inputs: Inputs,
+        first: u64,
         outputs: usize,
     ) -> Result<Self, ChannelizerError> {
         let too_large = || {
             let elements = format!("{} x {outputs}", inputs.len());
             ChannelizerError::from(TypesError::TooLarge { array: "down-converted samples", elements })
         };
+        let ahead = (first % ROW_OUTPUTS as u64) as usize;
         let row = outputs.checked_next_multiple_of(ROW_OUTPUTS).ok_or_else(too_large)?;
         let words = row.checked_mul(inputs.len() * WORDS).ok_or_else(too_large)?;
-        let words = pool.take(stream, words.checked_add(DeviceSamples::PADDING_WORDS).ok_or_else(too_large)?)?;
-        Ok(Self { words, inputs, row })
+        let others = ahead * WORDS + DeviceSamples::PADDING_WORDS;
+        let words = pool.take(stream, words.checked_add(others).ok_or_else(too_large)?)?;
+        Ok(Self { words, inputs, ahead, row })
     }
 
     /// Bytes of it.
     pub(super) fn bytes(inputs: Inputs, outputs: u64) -> u64 {
         let row = outputs.checked_next_multiple_of(ROW_OUTPUTS as u64).unwrap_or(u64::MAX);
-        let padding = size_of::<u32>() * DeviceSamples::PADDING_WORDS;
+        let padding = size_of::<u32>() * (DeviceSamples::PADDING_WORDS + (ROW_OUTPUTS - 1) * WORDS);
         row.saturating_mul((inputs.len() * size_of::<Complex<f32>>()) as u64).saturating_add(padding as u64)
     }
 
@@ -102,8 +108,8 @@ impl DeviceRows {
 
     /// The outputs `[input][row]`.
     pub(super) fn values(&mut self) -> Result<BufferViewMut<'_, Complex<f32>>, ChannelizerError> {
-        let words = self.inputs.len() * self.row * WORDS;
-        Ok(self.words.slice_mut(..words)?.cast()?)
+        let (first, words) = (self.ahead * WORDS, self.inputs.len() * self.row * WORDS);
+        Ok(self.words.slice_mut(first..first + words)?.cast()?)
     }
 
     /// Sets absent outputs to 0, after what the stream was given before.
@@ -155,7 +161,7 @@ impl DeviceRows {
     ) -> Result<DeviceSamples<'static>, ChannelizerError> {
         let axes = Axes::new(step, plan, self.inputs)?;
         let format = ChunkFormat::Typed { format: SampleFormat::Float32, complex: true };
-        let array = DeviceArray::from(self.words).written_on(stream);
+        let array = DeviceArray::from(self.words).without_first(self.ahead * WORDS)?.written_on(stream);
         let samples =
             DeviceSamples::new(array, self.row * size_of::<Complex<f32>>(), format, step.outputs, self.inputs)?;
         let mut samples = samples.with_sample_rate(axes.sample_rate_hz)?.with_first_sample(step.first_output);

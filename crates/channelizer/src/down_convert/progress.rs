@@ -16,8 +16,6 @@ use crate::timeline::{Axes, ChunkAxes};
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
     inputs: Inputs,
-    /// Outputs that come together, up to a multiple of so many; fewer wait as samples.
-    together: u64,
     state: Option<State>,
 }
 
@@ -58,12 +56,7 @@ pub(super) struct Step {
 impl Progress {
     /// Before the first chunk.
     pub(super) fn new(inputs: Inputs) -> Self {
-        Self { inputs, together: 1, state: None }
-    }
-
-    /// Gives outputs up to multiples of so many.
-    pub(super) fn together(self, outputs: u64) -> Self {
-        Self { together: outputs, ..self }
+        Self { inputs, state: None }
     }
 
     /// Inputs of the stream.
@@ -123,8 +116,12 @@ impl Progress {
         let held = state.map_or(0, |state| state.held(decimation));
         // All of these are below the limit on counters plus one decimation, which check_counter leaves room for.
         let end = first_sample + times as u64;
-        let complete = end.checked_sub(taps).map_or(0, |last_start| last_start / decimation + 1);
-        let outputs = (complete - complete % self.together).saturating_sub(first_output) as usize;
+        let outputs = match end.checked_sub(taps) {
+            Some(last_start) if last_start / decimation >= first_output => {
+                (last_start / decimation - first_output + 1) as usize
+            }
+            _ => 0,
+        };
         // The next output may start after the end, if the decimation is larger than the filter.
         let next = (first_output + outputs as u64).saturating_mul(decimation);
         let mut missing =
@@ -135,18 +132,6 @@ impl Progress {
         let flagged = state.is_some_and(|state| state.flagged) || chunk.presence.is_some();
         let (anew, keep) = (state.is_none(), end.saturating_sub(next) as usize);
         Ok(Some(Step { axes, first_sample, times, anew, held, first_output, outputs, keep, missing, flagged }))
-    }
-
-    /// The outputs that wait, `None` if there are none. Changes nothing.
-    pub(super) fn rest(&self, plan: &DownConverter) -> Option<Step> {
-        let State { axes, received, next_output, missing, flagged } = self.state.clone()?;
-        let (decimation, taps) = (plan.decimation as u64, plan.filter.len() as u64);
-        let complete = received.checked_sub(taps).map_or(0, |last_start| last_start / decimation + 1);
-        let outputs = complete.checked_sub(next_output).filter(|&outputs| outputs > 0)? as usize;
-        let (first_output, held) = (next_output, (received - next_output * decimation) as usize);
-        let keep = received.saturating_sub(complete.saturating_mul(decimation)) as usize;
-        let (first_sample, times, anew) = (received, 0, false);
-        Some(Step { axes, first_sample, times, anew, held, first_output, outputs, keep, missing, flagged })
     }
 
     /// Takes what was computed, and held.

@@ -24,8 +24,8 @@ use crate::timeline::ChunkAxes;
 /// A down-converter that takes a stream chunk by chunk and gives the outputs that are complete.
 ///
 /// Chunks of any size give the same bits as [`crate::down_convert`] of the whole stream. The stream holds fewer samples
-/// than the filter has taps, of each input, as f32 on the CPU and as they came on a GPU, where up to 15 outputs wait as
-/// samples too: [`DownConverterStream::memory`]. A backend's limit that holds that holds the whole stream; it is checked with the
+/// than the filter has taps, of each input, as f32 on the CPU and as they came on a GPU:
+/// [`DownConverterStream::memory`]. A backend's limit that holds that holds the whole stream; it is checked with the
 /// first chunk.
 ///
 /// # Missing data
@@ -34,10 +34,6 @@ use crate::timeline::ChunkAxes;
 /// grid of outputs, and the `first_sample` of the result says where.
 ///
 /// # On a GPU
-/// Outputs come up to a multiple of 16, counted from sample 0 of the run: so rows of outputs begin where lines of memory
-/// do, and kernels have whole blocks. Fewer wait for the next chunk, or for [`DownConverterStream::flush`]. With a
-/// decimation above 4096 none wait.
-///
 /// Samples go there as they are, and those that coming outputs need stay there. Outputs of chunks in device memory stay
 /// there as well, as complex samples that a [`ChannelizerStream`](crate::ChannelizerStream) or an F-engine takes.
 ///
@@ -82,7 +78,6 @@ impl DownConverterStream {
     /// [`DeviceError::MemoryLimit`] if the backend's limit does not hold the scratch of one output of real samples, or
     /// what a GPU needs at least; [`DeviceError::Gpu`] with what the driver says.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
-        let mut progress = Progress::new(inputs);
         let engine = match backend.gpu_for(OPERATION, true)? {
             None => {
                 backend.check_memory(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
@@ -91,11 +86,10 @@ impl DownConverterStream {
             Some(device) => {
                 let least = gpu::stream_need(&plan, inputs, 0, ChunkFormat::Packed { bits: 2 });
                 backend.check_memory(OPERATION, least.smallest_step_bytes)?;
-                progress = progress.together(gpu::together(&plan));
                 Engine::Gpu(Box::new(GpuStream::new(device, &plan, inputs)?))
             }
         };
-        Ok(Self { backend: backend.clone(), plan, progress, engine })
+        Ok(Self { backend: backend.clone(), plan, progress: Progress::new(inputs), engine })
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -195,40 +189,6 @@ impl DownConverterStream {
         chunk: &C,
     ) -> Result<C::Output<Option<Samples<Complex<f32>>>, Option<DeviceSamples<'static>>>, ChannelizerError> {
         chunk.give_to(Push(self))
-    }
-
-    /// The outputs that wait on a GPU for others to come with, in host memory; `None` if there are none, as on the CPU.
-    /// The stream goes on behind them.
-    ///
-    /// # Errors
-    /// [`TypesError::TooLarge`](fringes_types::TypesError::TooLarge); [`DeviceError::Gpu`] with what the driver says.
-    pub fn flush(&mut self) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
-        let Some((step, rows)) = self.rest()? else { return Ok(None) };
-        let Self { plan, progress, engine: Engine::Gpu(engine), .. } = self else { return Ok(None) };
-        let output = engine.read(rows, &step, plan, progress.inputs())?;
-        progress.commit(step);
-        Ok(Some(output))
-    }
-
-    /// As [`DownConverterStream::flush`], in device memory.
-    ///
-    /// # Errors
-    /// [`DeviceError::NotOnGpu`] if the down-converter runs on the CPU; [`DeviceError::Gpu`] with what the driver says.
-    pub fn flush_on_device(&mut self) -> Result<Option<DeviceSamples<'static>>, ChannelizerError> {
-        self.gpu()?;
-        let Some((step, rows)) = self.rest()? else { return Ok(None) };
-        let Self { plan, progress, engine: Engine::Gpu(engine), .. } = self else { return Ok(None) };
-        let output = rows.finish(&step, plan, engine.stream())?;
-        progress.commit(step);
-        Ok(Some(output))
-    }
-
-    /// What waits on a GPU, queued.
-    fn rest(&mut self) -> Result<Option<(Step, DeviceRows)>, ChannelizerError> {
-        let Self { plan, progress, engine: Engine::Gpu(engine), .. } = self else { return Ok(None) };
-        let Some(step) = progress.rest(plan) else { return Ok(None) };
-        let rows = engine.rest(plan, &step, progress.inputs())?;
-        Ok(Some((step, rows)))
     }
 
     /// The engine of a GPU.

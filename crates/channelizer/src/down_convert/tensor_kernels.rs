@@ -111,7 +111,12 @@ impl TensorKernels {
         let per_block = u64::from(shape.outputs);
         let middle = outputs.start + joined;
         if joined > 0 && middle < outputs.end && !middle.is_multiple_of(per_block) {
-            return Ok(false);
+            // The block in between is made of both: in two launches, each has its outputs of it.
+            let alone = TensorSources { chunk: None, ..*sources };
+            let rest = TensorSources { held: None, ..*sources };
+            let mut behind = out.reborrow().slice(joined as usize..)?;
+            return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind, out_row)?
+                && self.launch(stream, &alone, &(outputs.start..middle), out, out_row)?);
         }
         let inputs = any.rows.inputs;
         let bit = |windows: Option<Windows<'_>>| windows.map_or(0, |windows| windows.first_bit);

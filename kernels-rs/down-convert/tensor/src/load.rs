@@ -1,8 +1,6 @@
 //! A warp's samples on their way to shared memory: 16 segments, a group of 64 samples of each at a time.
 
-use fringes_device::copy_async::{
-    cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size, cp_async_commit_group,
-};
+use fringes_device::copy_async::{cp_async_cg_shared_global_l2_256b_16, cp_async_commit_group};
 use fringes_device::{Global, Shared, unroll};
 
 use crate::multiply::{Arguments, Source, steps};
@@ -130,9 +128,12 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
                     if Self::has(self.lane, i) {
                         // Before the first sample this is a large number.
                         let word = base.wrapping_add(self.ahead[i] as u64).wrapping_mul(4);
-                        let there = words.saturating_sub(word).min(4);
-                        let from = self.samples.address(if there == 0 { 0 } else { word as usize });
-                        cp_async_cg_shared_global_l2_256b_16_src_size(self.to[i] + slot, from, 4 * there as u32);
+                        let to = self.to[i] + slot;
+                        if word < words && words - word >= 4 {
+                            cp_async_cg_shared_global_l2_256b_16(to, self.samples.address(word as usize));
+                        } else {
+                            edge(self.samples, word, to);
+                        }
                     }
                 });
             }
@@ -153,6 +154,23 @@ impl<const BITS: u32, const STAGES: u32> Loader<BITS, STAGES> {
         cp_async_commit_group();
         self.slot = if self.slot == STAGES - 1 { 0 } else { self.slot + 1 };
     }
+}
+
+/// Puts a piece in its place of which not all words are there; the others are zeros. (Copies of fewer bytes than 16
+/// are read whole in the eyes of compute-sanitizer.)
+///
+/// # Safety
+/// `to` is the address of 16 bytes of the warp's shared memory that no lane uses.
+#[inline(always)]
+unsafe fn edge(samples: Global<u32>, word: u64, to: u32) {
+    let mut piece = [0; 4];
+    unroll!(i in 0 1 2 3 {
+        let word = word.wrapping_add(i as u64);
+        if word < samples.len() as u64 {
+            piece[i] = samples.load(word as usize);
+        }
+    });
+    Shared::<[u32; 4]>::from_raw_parts(to, 1).store(0, piece);
 }
 
 /// A warp's slot of samples.
