@@ -143,6 +143,7 @@ impl Plan {
         let bits = match self.case.format {
             ChunkFormat::Packed { bits } => Some(bits),
             format if format == typed(SampleFormat::Int8, false) => Some(8),
+            format if format == typed(SampleFormat::Int16, false) => Some(16),
             _ => None,
         };
         let shape = bits.and_then(|bits| TensorShape::new(self.taps, self.decimation, bits));

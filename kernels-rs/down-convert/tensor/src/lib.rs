@@ -1,6 +1,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! Down-conversion of real packed samples on tensor cores: mixer, low-pass and decimation in one kernel.
+//! Down-conversion of real packed samples on tensor cores: mixer, low-pass and decimation in one kernel. Outputs are
+//! f32, or f16, i16 or i8 with a gain, clamped; their power and the clamped ones are counted where asked.
 //!
 //! ```text
 //! y_j = e^(2 pi i (f S j + b)) sum_{k < K} x[S j + k] h_k e^(2 pi i f k)      f = -centre, S the decimation
@@ -30,21 +31,22 @@
 //!
 //! # A block
 //! of 384 threads (256 with `P = 12`) is three groups of four warps, each with tiles of 64 segments of its own, which
-//! it takes in turn. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time, two or three
-//! such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16 bytes long, so
+//! it takes in turn. The first tiles have the first blocks of all inputs, 64 inputs each, made of held samples, which
+//! lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time, two
+//! or three such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16 bytes long, so
 //! all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its segments: the beginning of
 //! the next ones.
 //!
 //! # Precision
-//! Samples are exact in f16, weights to 2^-22 of the largest one, sums f32 in the tensor cores' order, rotations within
+//! Samples are exact in f16 (of 16 bits as two numbers, of which the low one is not multiplied with the low weights:
+//! 2^-21 of full scale at most), weights to 2^-22 of the largest one, sums f32 in the tensor cores' order, rotations within
 //! 2^-19.9. Of full scale `2^(B-1) sum |h_k|`: 2e-5 at most, 2e-6 rms. The order of a sum is that of its samples from
 //! its block's beginning, so outputs have the same bits however a stream is cut.
 //!
 //! # Cost
 //! For 1024 samples of 10 bits, 128 taps and a decimation of 8 (`P = 8`, `Q = 3`), in cycles of an SM of an H200: 2304
-//! bytes of device memory at 4060 GB/s are 148; products 48 (three quarters of them useful); 374 instructions of a warp
-//! (counted on an H200) 94; shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured: 1260 where outputs
-//! begin at whole sectors of memory, half of it where they do not.
+//! bytes of device memory at 4060 GB/s are 148; products 48 (three quarters of them useful; half as many again of 16
+//! bits); shared memory 70. So memory is the bound, 1815 Gsamples/s. Measured through the public stream: 1057.
 
 mod decode;
 mod load;
