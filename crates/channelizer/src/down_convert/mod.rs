@@ -218,12 +218,12 @@ impl DownConverter {
 ///
 /// # Precision
 /// On the CPU as [`fringes_cpu::ddc::down_convert_into`]: with `n = ceil(K / 8)` for real and `ceil(K / 4)` for complex
-/// samples, `|y - y_reference| <= (1.5 n + 8) 2^-24 sum_k |x_k| |h_k|`. On a GPU it is
-/// `(1.5 n + 18) 2^-24 sum_k |x_k| |h_k|` with `n = 4 ceil(K / 128)` for real and twice as many for complex samples:
-/// `n + 5` roundings of sums and one of each weight in each part, and a rotation. Real samples of 4, 8, 10, 12 and 16
-/// bits go to tensor cores on compute capability 9.0 where the plan has a kernel: there errors are at most 2e-5 of full
-/// scale, `2^(B-1) sum_k |h_k|`, and 2e-6 rms. The mixer's phase is exact at any sample counter: it is counted in 2^-64 turns,
-/// of which the centre is a whole number.
+/// samples, `|y - y_reference| <= (1.5 n + 8) 2^-24 sum_k |x_k| |h_k|`. On a GPU it is `(1.5 n + 18) 2^-24 sum_k |x_k|
+/// |h_k|` with `n = 4 ceil(K / 128)` for real and twice as many for complex samples: `n + 5` roundings of sums and one
+/// of each weight in each part, and a rotation. Real samples of 4, 8, 10, 12 and 16 bits go to tensor cores on compute
+/// capability 9.0 where the plan has a kernel: there errors are at most 2e-5 of full scale, `2^(B-1) sum_k |h_k|`, and
+/// 2e-6 rms. The mixer's phase is exact at any sample counter: it is counted in 2^-64 turns, of which the centre is a
+/// whole number.
 ///
 /// # Errors
 /// [`ChannelizerError::TooShort`] if there are not enough samples for one output, [`ChannelizerError::Counter`] if the

@@ -32,16 +32,16 @@
 //! # A block
 //! of 384 threads (256 with `P = 12`) is three groups of four warps, each with tiles of 64 segments of its own, which
 //! it takes in turn. The first tiles have the first blocks of all inputs, 64 inputs each, made of held samples, which
-//! lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time, two
-//! or three such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16 bytes long, so
-//! all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its segments: the beginning of
-//! the next ones.
+//! lie elsewhere than the chunk. A warp brings its 16 segments' samples by `cp.async`, 64 samples of each at a time,
+//! two or three such groups ahead of their use; no barrier of the block follows the table's. Segments are whole 16
+//! bytes long, so all rows begin at the same bit, whichever that is. A tile reads `Q` blocks beyond its segments: the
+//! beginning of the next ones.
 //!
 //! # Precision
 //! Samples are exact in f16 (of 16 bits as two numbers, of which the low one is not multiplied with the low weights:
-//! 2^-21 of full scale at most), weights to 2^-22 of the largest one, sums f32 in the tensor cores' order, rotations within
-//! 2^-19.9. Of full scale `2^(B-1) sum |h_k|`: 2e-5 at most, 2e-6 rms. The order of a sum is that of its samples from
-//! its block's beginning, so outputs have the same bits however a stream is cut.
+//! 2^-21 of full scale at most), weights to 2^-22 of the largest one, sums f32 in the tensor cores' order, rotations
+//! within 2^-19.9. Of full scale `2^(B-1) sum |h_k|`: 2e-5 at most, 2e-6 rms. The order of a sum is that of its samples
+//! from its block's beginning, so outputs have the same bits however a stream is cut.
 //!
 //! # Cost
 //! For 1024 samples of 10 bits, 128 taps and a decimation of 8 (`P = 8`, `Q = 3`), in cycles of an SM of an H200: 2304
