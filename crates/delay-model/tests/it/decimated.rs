@@ -1,5 +1,7 @@
 //! Models of decimated streams: the model of the first stream over the decimation, and MeerKAT's alignment.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::num::NonZeroU64;
 
 use fringes_delay_model::{DelayModel, DelaySegment};
