@@ -62,6 +62,10 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// nothing, and `d'` is off by the model's own error over `S` and one rounding to f64. Updates are queued on the models
 /// in ADC samples ([`NarrowbandFEngine::delays_mut`]).
 ///
+/// A spectrum has one delay, that of its stamp, and its window lasts for
+/// [`window_samples`](NarrowbandFEngine::window_samples). For a delay and a phase that change, a model that is right in
+/// the middle of windows is that of half a window later.
+///
 /// # Missing data
 /// A down-converted sample is absent if an ADC sample that it is made of is, and a spectrum if a down-converted sample
 /// of its window is. A gap in the ADC samples that leaves out down-converted samples closes the frame that was begun,
@@ -213,6 +217,13 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     /// ADC samples from a spectrum to the next: the plan's stride times the decimation.
     pub fn stride(&self) -> u64 {
         self.outward(self.plan().stride() as u64)
+    }
+
+    /// ADC samples that a spectrum is made of, from its stamp on where there is no delay: the plan's window of
+    /// down-converted samples, the last of which has as many as the filter has taps.
+    pub fn window_samples(&self) -> u64 {
+        let (plan, filter) = (self.plan(), self.down_converter().filter());
+        self.outward(plan.window_samples() as u64 - 1).saturating_add(filter.len() as u64)
     }
 
     /// The delay models, one an input, in ADC samples.

@@ -189,8 +189,8 @@ fn a_delay_that_changes_turns_no_spectrum_by_a_degree_where_its_coarse_part_step
             let mut sides = [C64::default(); 2];
             // The model holds a spectrum's delay while its window goes by, half a window after the stamp on average:
             // what the delay grows in that time is the same for all spectra.
-            let window = (CHANNELS * 16 * DECIMATION + 127) as f64 / 2.0;
-            let lag = centre * rate * window;
+            let engine = mode.builder(centre, 2).build::<Complex<i8>>(&backend).unwrap();
+            let lag = centre * rate * engine.window_samples() as f64 / 2.0;
             for (time, column) in products.columns().into_iter().enumerate() {
                 let sum: C64 = column.iter().sum();
                 if sum.norm() == 0.0 {

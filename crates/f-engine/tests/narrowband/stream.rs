@@ -76,6 +76,7 @@ fn everything_outside_is_in_adc_samples() {
         assert_eq!((engine.kept_channels(), engine.channels(), engine.plan().channels()), (4..12, 0..8, 16));
         assert_eq!((engine.spectra_per_frame(), engine.inputs()), (4, case.inputs()));
         assert_eq!(engine.down_converter().decimation(), 8);
+        assert_eq!(engine.window_samples(), 63 * 8 + 48);
         // No down-converted sample yet.
         engine.push(&*case.chunk(&samples, 0, 40)).unwrap();
         assert_eq!((engine.expected_sample(), engine.next_stamp()), (Some(case.first + 40), None));
