@@ -75,6 +75,15 @@ const RUNS: &[Run] = &[
         )],
     },
     Run {
+        program: "narrowband",
+        arguments: &["--backend", "cpu", "--out", "{out}"],
+        pictures: &[picture(
+            "narrowband.png",
+            "narrowband.png",
+            "A maser line in a wide band, the same line in channels of 100 Hz with its fit, and its phase.",
+        )],
+    },
+    Run {
         program: "xengine",
         arguments: &["--from", RECORD, "--out", "{out}"],
         pictures: &[
@@ -156,9 +165,16 @@ fn draw(root: &Path, run: &Run, number: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// How cargo starts a program: the example `fx`, or a subcommand of the tools.
+/// Programs that are examples; the others are subcommands of the tools.
+const EXAMPLES: [&str; 2] = ["fx", "narrowband"];
+
+/// How cargo starts a program.
 fn start(program: &'static str) -> Vec<&'static str> {
-    if program == "fx" { vec!["--example", program, "--"] } else { vec!["-p", "fringes-tools", "--", program] }
+    if EXAMPLES.contains(&program) {
+        vec!["--example", program, "--"]
+    } else {
+        vec!["-p", "fringes-tools", "--", program]
+    }
 }
 
 /// The command that makes a run's pictures, as a user writes it.

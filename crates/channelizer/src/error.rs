@@ -165,6 +165,12 @@ pub enum ChannelizerError {
         /// Channels of the plan.
         channels: usize,
     },
+    /// A number of channels that has no inner half.
+    #[error("channels of which the outer half is discarded: expected an even number, found {actual}")]
+    OddChannels {
+        /// Channels of the plan.
+        actual: usize,
+    },
     /// A recorded voltage that should be a whole number is not.
     #[error("expected whole numbers, found {actual} at {index:?}")]
     NotInteger {

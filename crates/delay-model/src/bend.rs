@@ -32,8 +32,8 @@ impl Prepared {
         self.segment.delay_samples.iter().skip(1).all(|&higher| higher == 0.0)
     }
 
-    /// See [`DelayModel::bend`]; both times are the segment's.
-    fn bend(&self, first: u64, last: u64) -> Bend {
+    /// See [`DelayModel::bend`]; both times are the segment's, and on its clock. Delays are divided by `decimation`.
+    fn bend(&self, first: u64, last: u64, decimation: f64) -> Bend {
         let (start, h) = (self.segment.start_sample, last.abs_diff(first) as f64);
         let n = first.abs_diff(start).max(last.abs_diff(start)) as f64;
         let (delay, phase) = (&self.segment.delay_samples, &self.segment.phase_higher_turns);
@@ -44,7 +44,9 @@ impl Prepared {
             f64::INFINITY
         } else {
             let curved = if delay.len() > 2 { bound(delay, 2, n, |i| i * (i - 1.0)) } else { 0.0 };
-            curved * h * h / 8.0 + 2.0 * ROUNDING * bound(delay, 0, n, |i| 2.0 * i + 1.0)
+            let division = if decimation > 1.0 { 1.0 } else { 0.0 };
+            let rounding = 2.0 * ROUNDING * bound(delay, 0, n, |i| 2.0 * i + 1.0 + division);
+            (curved * h * h / 8.0 + rounding) / decimation
         };
         let phase_turns = if phase.is_empty() {
             0.0
@@ -63,7 +65,12 @@ impl DelayModel {
     pub fn bend(&self, first: u64, last: u64) -> Option<Bend> {
         let index = self.index_at(first);
         let segment = self.prepared(index)?;
-        (self.index_at(last) == index).then(|| segment.bend(first, last))
+        (self.index_at(last) == index).then(|| self.bend_of(segment, first, last))
+    }
+
+    /// The bend of a segment that holds at both times.
+    fn bend_of(&self, segment: &Prepared, first: u64, last: u64) -> Bend {
+        segment.bend(self.time(first), self.time(last), self.decimation().get() as f64)
     }
 
     /// The sections of [`DelayModel::plan`], [`DelayPlan::sections`](crate::DelayPlan::sections): neighbouring spectra
@@ -109,7 +116,7 @@ impl DelayModel {
         }
         let same = a.coarse == b.coarse
             && (segment.is_constant() || {
-                let bend = segment.bend(stamp(from), stamp(to)).delay_samples;
+                let bend = self.bend_of(segment, stamp(from), stamp(to)).delay_samples;
                 a.fine.abs().max(b.fine.abs()) + bend < 0.5
             });
         if same || to == from + 1 {

@@ -1,5 +1,7 @@
 //! The delay of one input over all time: segments in order of their start.
 
+use std::num::NonZeroU64;
+
 use crate::segment::Prepared;
 use crate::{DelayModelError, DelaySegment, DelayValue};
 
@@ -15,10 +17,16 @@ use crate::{DelayModelError, DelaySegment, DelayValue};
 /// `(2 degree + 1) 2^-53 sum_i |c_i n^i|` samples. The phase of a segment without higher terms is off by at most
 /// `(n + 1) 2^-65 + 2^-54` turns: 2.8e-6 turns after 1e14 samples, and none of it where the f64 rate is a multiple of
 /// 2^-64. Higher terms of the phase add `(2 degree + 1) 2^-53` of their size. Delays are clamped to +-2^52 samples.
+///
+/// # Decimated streams
+/// [`DelayModel::decimated`] is the same delay for a stream of every `S`-th sample. Its times and delays are in samples
+/// of that stream; its segments stay in samples of the first one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayModel {
     /// Never empty; starts strictly ascending.
     segments: Vec<Prepared>,
+    /// Samples of the segments' clock in one of the model's.
+    decimation: NonZeroU64,
 }
 
 impl Default for DelayModel {
@@ -30,7 +38,7 @@ impl Default for DelayModel {
 impl DelayModel {
     /// No delay and no phase, from sample 0.
     pub fn zero() -> Self {
-        Self { segments: vec![Prepared::default()] }
+        Self { segments: vec![Prepared::default()], decimation: NonZeroU64::MIN }
     }
 
     /// A delay in samples and a phase in turns that do not change.
@@ -46,7 +54,7 @@ impl DelayModel {
     /// # Errors
     /// As [`DelaySegment::check`].
     pub fn from_segment(segment: DelaySegment) -> Result<Self, DelayModelError> {
-        Ok(Self { segments: vec![Prepared::new(segment)?] })
+        Ok(Self { segments: vec![Prepared::new(segment)?], decimation: NonZeroU64::MIN })
     }
 
     /// A model of several segments in order of their start.
@@ -61,6 +69,40 @@ impl DelayModel {
             model.push(segment)?;
         }
         Ok(model)
+    }
+
+    /// This delay for the stream that has every `decimation`-th sample, `S`, of this model's stream: sample `t'` of it is
+    /// sample `S t'` here, so that
+    ///
+    /// ```text
+    /// d'(t') = d(S t') / S        phase'(t') = phase(S t')
+    /// ```
+    ///
+    /// Both are evaluated as they stand, with no polynomial expanded anew. Segments stay in samples of this model's
+    /// stream, those that are queued later as well; one that starts between two samples of the decimated stream holds
+    /// from the later one on.
+    ///
+    /// # Precision
+    /// The delay is off by what this model's is, over `S`, and one rounding to f64. The phase is this model's, bit for
+    /// bit.
+    ///
+    /// ```
+    /// use fringes_delay_model::{DelayModel, DelaySegment};
+    ///
+    /// // After 1e14 samples, 100 samples of delay that grow by 1e-3 a sample, for every eighth sample.
+    /// let wide = DelayModel::from_segment(DelaySegment::new(100_000_000_000_000, vec![100.0, 1e-3]))?;
+    /// let narrow = wide.decimated(8.try_into()?);
+    /// let value = narrow.evaluate(12_500_000_000_000 + 125);
+    /// assert_eq!((value.coarse, value.fine), (13, -0.375));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn decimated(&self, decimation: NonZeroU64) -> Self {
+        Self { segments: self.segments.clone(), decimation: self.decimation.saturating_mul(decimation) }
+    }
+
+    /// Samples of the segments' clock in one of the model's: 1 unless it was [decimated](DelayModel::decimated).
+    pub fn decimation(&self) -> NonZeroU64 {
+        self.decimation
     }
 
     /// Queues a segment. One with the start of the last queued segment replaces it.
@@ -101,7 +143,7 @@ impl DelayModel {
         self.segments.iter().map(|prepared| &prepared.segment)
     }
 
-    /// Start of the last queued segment.
+    /// Start of the last queued segment, on the segments' clock.
     pub fn last_start(&self) -> u64 {
         self.segments.last().map_or(0, |prepared| prepared.segment.start_sample)
     }
@@ -114,13 +156,24 @@ impl DelayModel {
     /// The delay in samples as the polynomials give it at time `sample`, where [`DelayModel::evaluate`] clamps it to
     /// +-2^52: for limits and messages.
     pub fn delay_samples(&self, sample: u64) -> f64 {
-        self.segments.get(self.index_at(sample)).map_or(0.0, |segment| segment.at(sample).0)
+        self.segments.get(self.index_at(sample)).map_or(0.0, |segment| self.at(segment, sample).0)
     }
 
     /// The value of segment `index`, which the caller has found to hold at `sample`.
     pub(crate) fn value_of(&self, index: usize, sample: u64) -> DelayValue {
-        let (delay, phase) = self.segments.get(index).map_or((0.0, 0), |segment| segment.at(sample));
+        let (delay, phase) = self.segments.get(index).map_or((0.0, 0), |segment| self.at(segment, sample));
         DelayValue::new(delay, phase)
+    }
+
+    /// Delay and phase of a segment.
+    fn at(&self, segment: &Prepared, sample: u64) -> (f64, u64) {
+        let (delay, phase) = segment.at(self.time(sample));
+        (delay / self.decimation.get() as f64, phase)
+    }
+
+    /// A sample of the model's clock on that of the segments.
+    pub(crate) fn time(&self, sample: u64) -> u64 {
+        sample.saturating_mul(self.decimation.get())
     }
 
     /// The segment of an index.
@@ -130,11 +183,12 @@ impl DelayModel {
 
     /// Index of the segment that holds at `sample`.
     pub(crate) fn index_at(&self, sample: u64) -> usize {
-        self.segments.partition_point(|prepared| prepared.segment.start_sample <= sample).saturating_sub(1)
+        let time = self.time(sample);
+        self.segments.partition_point(|prepared| prepared.segment.start_sample <= time).saturating_sub(1)
     }
 
-    /// Start of the segment after `index`, if there is one.
+    /// The first sample that the segment after `index` holds at, if there is one.
     pub(crate) fn start_after(&self, index: usize) -> Option<u64> {
-        self.segments.get(index + 1).map(|prepared| prepared.segment.start_sample)
+        self.segments.get(index + 1).map(|prepared| prepared.segment.start_sample.div_ceil(self.decimation.get()))
     }
 }

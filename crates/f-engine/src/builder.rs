@@ -11,7 +11,7 @@ use fringes_channelizer::internals::Timeline;
 use fringes_channelizer::{Channelizer, ChannelizerError};
 
 /// Largest distance of frames in samples.
-const FRAME_LIMIT: u64 = 1 << 52;
+pub(super) const FRAME_LIMIT: u64 = 1 << 52;
 
 /// Parameters of an [`FEngine`], checked by [`FEngineBuilder::build`].
 #[derive(Debug, Clone)]
@@ -120,9 +120,17 @@ impl FEngineBuilder {
         self.build_as::<Q, RowFrames>(backend)
     }
 
-    fn build_as<Q: FrameSample, L: FrameLayout>(self, backend: &Backend) -> Result<FEngine<Q, L>, ChannelizerError> {
+    pub(super) fn build_as<Q: FrameSample, L: FrameLayout>(
+        self,
+        backend: &Backend,
+    ) -> Result<FEngine<Q, L>, ChannelizerError> {
         let (timeline, settings) = self.check::<Q, L>()?;
         FEngine::new(backend, timeline, settings)
+    }
+
+    /// Spectra of a frame, checked or not.
+    pub(super) fn frame_spectra(&self) -> usize {
+        self.spectra_per_frame
     }
 
     /// The checked parameters.

@@ -120,7 +120,18 @@ pub struct FEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     engine: Engine<Q>,
     /// The frame that a gap cut off, of chunks in host memory: with the next that is pushed.
     cut_off: Option<Frames<L::Host<Q>>>,
+    /// The clock of what comes out, if it is not that of the samples.
+    clock: Option<OuterClock>,
     layout: PhantomData<fn() -> L>,
+}
+
+/// The clock of frames of samples that another stage decimated: that of the samples which came to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OuterClock {
+    /// Samples of it in one of the F-engine's.
+    pub(super) decimation: u64,
+    /// Its samples a second.
+    pub(super) sample_rate_hz: f64,
 }
 
 /// What computes the spectra.
@@ -160,7 +171,7 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         };
         let open = Array2::from_elem((settings.spectra_per_frame, timeline.inputs.len()), false);
         let (backend, layout) = (backend.clone(), PhantomData);
-        Ok(Self { backend, timeline, settings, format: None, open, engine, cut_off: None, layout })
+        Ok(Self { backend, timeline, settings, format: None, open, engine, cut_off: None, clock: None, layout })
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -350,8 +361,26 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         Ok(frames)
     }
 
+    /// Sets the clock that frames have.
+    pub(super) fn set_clock(&mut self, clock: OuterClock) {
+        self.clock = Some(clock);
+    }
+
+    /// Sets the limit of the backend's memory for chunks that come.
+    pub(super) fn set_memory_limit(&mut self, bytes: u64) {
+        self.backend = self.backend.clone().with_memory_limit(bytes);
+    }
+
+    /// `Ok` if a chunk of such axes can be pushed. Changes nothing.
+    pub(super) fn check_chunk(&self, axes: &ChunkAxes<'_>) -> Result<(), ChannelizerError> {
+        if !self.timeline.check_gap(axes)? {
+            self.timeline.advance(axes)?;
+        }
+        Ok(())
+    }
+
     /// The engine of a GPU.
-    fn gpu(&mut self) -> Result<&mut GpuEngine<Q>, ChannelizerError> {
+    pub(super) fn gpu(&mut self) -> Result<&mut GpuEngine<Q>, ChannelizerError> {
         match &mut self.engine {
             Engine::Gpu(engine) => Ok(engine),
             Engine::Cpu(_) => {
@@ -368,44 +397,57 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         finish: bool,
     ) -> Result<Channelized<Frames<L::Host<Q>>>, ChannelizerError> {
         self.settle(chunk.format())?;
+        if matches!(self.engine, Engine::Cpu(_)) {
+            let frames = self.take_on_cpu(chunk, finish)?;
+            return Ok(Channelized { frames, statistics: statistics(chunk) });
+        }
+        let Some(taken) = self.begin_on_host(chunk, finish)? else {
+            let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
+            return Ok(Channelized { frames: Vec::new(), statistics });
+        };
+        let engine = self.gpu()?;
+        let samples = engine.upload(chunk)?;
+        let sums = engine.queue_statistics(&samples)?;
+        let queued = self.queue(Some(&samples), taken)?;
+        let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>);
+        let mut frames = frames.collect::<Result<Vec<_>, _>>()?;
+        let statistics = self.gpu()?.statistics(&sums, &samples)?;
+        frames.splice(..0, self.cut_off.take());
+        Ok(Channelized { frames, statistics })
+    }
+
+    /// Takes a chunk on the CPU: frames without statistics.
+    pub(super) fn take_on_cpu(
+        &mut self,
+        chunk: &dyn SampleChunk,
+        finish: bool,
+    ) -> Result<Vec<Frames<L::Host<Q>>>, ChannelizerError> {
+        let Some(taken) = self.begin_on_host(chunk, finish)? else { return Ok(Vec::new()) };
+        let Engine::Cpu(engine) = &mut self.engine else { return Ok(Vec::new()) };
+        let span = tracing::debug_span!("f-engine chunk", first_sample = chunk.first_sample(), times = chunk.times());
+        let _guard = span.enter();
+        let work = taken.work(&self.settings, &self.timeline);
+        let prepared = engine.prepare(&self.backend, &work)?;
+        let (data, saturated) = engine.run(prepared, &work, chunk);
+        // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were checked.
+        let headers = self.headers(&taken);
+        let mut frames = Vec::new();
+        if let Some(header) = headers.given {
+            let voltages = L::host(&header, data)?;
+            frames.push(header.frames_of(voltages, saturated));
+        }
+        self.commit(taken, headers.open);
+        frames.splice(..0, self.cut_off.take());
+        Ok(frames)
+    }
+
+    /// What a chunk in host memory completes, once the frame that a gap before it cuts off is closed.
+    fn begin_on_host(&mut self, chunk: &dyn SampleChunk, finish: bool) -> Result<Option<Taken>, ChannelizerError> {
         let axes = ChunkAxes::of(chunk);
         if self.timeline.check_gap(&axes)? && self.cut_off.is_none() {
             self.cut_off = self.flush()?;
         }
-        let Some(taken) = self.begin(&axes, finish)? else {
-            let statistics = vec![InputStatistics::default(); self.timeline.inputs.len()];
-            return Ok(Channelized { frames: Vec::new(), statistics });
-        };
-        let span = tracing::debug_span!("f-engine chunk", first_sample = chunk.first_sample(), times = chunk.times());
-        let _guard = span.enter();
-        match &mut self.engine {
-            Engine::Cpu(engine) => {
-                let work = taken.work(&self.settings, &self.timeline);
-                let prepared = engine.prepare(&self.backend, &work)?;
-                let (data, saturated) = engine.run(prepared, &work, chunk);
-                // Nothing fails from here on: frames that were computed have a shape, a rate and a spacing that were
-                // checked.
-                let headers = self.headers(&taken);
-                let mut frames = Vec::new();
-                if let Some(header) = headers.given {
-                    let voltages = L::host(&header, data)?;
-                    frames.push(header.frames_of(voltages, saturated));
-                }
-                self.commit(taken, headers.open);
-                frames.splice(..0, self.cut_off.take());
-                Ok(Channelized { frames, statistics: statistics(chunk) })
-            }
-            Engine::Gpu(engine) => {
-                let samples = engine.upload(chunk)?;
-                let sums = engine.queue_statistics(&samples)?;
-                let queued = self.queue(Some(&samples), taken)?;
-                let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>);
-                let mut frames = frames.collect::<Result<Vec<_>, _>>()?;
-                let statistics = self.gpu()?.statistics(&sums, &samples)?;
-                frames.splice(..0, self.cut_off.take());
-                Ok(Channelized { frames, statistics })
-            }
-        }
+        self.begin(&axes, finish)
     }
 
     /// Takes a chunk in device memory.
@@ -526,15 +568,17 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     fn header(&self, spectra_present: Array2<bool>, first_sample: u64, axes: Axes) -> Header {
         let plan = &self.timeline.plan;
         let all = plan.frequencies(axes.sample_rate_hz, axes.centre_hz);
+        let same = OuterClock { decimation: 1, sample_rate_hz: axes.sample_rate_hz };
+        let OuterClock { decimation, sample_rate_hz } = self.clock.unwrap_or(same);
         Header {
             inputs: self.timeline.inputs,
             channels: self.settings.channels.len(),
             spectra_per_frame: self.settings.spectra_per_frame,
             frequencies: Frequencies { first_hz: all.channel_hz(self.settings.channels.start), ..all },
             clock: SpectrumClock {
-                first_sample,
-                samples_between_spectra: plan.stride() as u64,
-                sample_rate_hz: axes.sample_rate_hz,
+                first_sample: first_sample.saturating_mul(decimation),
+                samples_between_spectra: (plan.stride() as u64).saturating_mul(decimation),
+                sample_rate_hz,
             },
             spectra_present,
         }
@@ -555,7 +599,10 @@ fn together(plan: &Channelizer, settings: &Settings) -> Together {
 }
 
 /// The GPU that the F-engine runs on, by whether it has a kernel; `None` for the CPU.
-fn device_for(backend: &Backend, kernel: Result<(), ChannelizerError>) -> Result<Option<&Device>, ChannelizerError> {
+pub(super) fn device_for(
+    backend: &Backend,
+    kernel: Result<(), ChannelizerError>,
+) -> Result<Option<&Device>, ChannelizerError> {
     match kernel {
         Ok(()) => Ok(backend.gpu_for("f_engine", true)?),
         // Says why there is no kernel, where nothing else may be used.

@@ -2,7 +2,7 @@
 //!
 //! [`FEngine`] does all that an F-engine does: packed or typed samples `[input][time]` become quantised, delayed
 //! channels in frames `[frame][antenna][channel][spectrum][pol]`, or the correlator's rows; [`f_engine()`] does it to
-//! one array. The plan is a [`Channelizer`](fringes_channelizer::Channelizer), delays are
+//! one array; [`NarrowbandFEngine`] has a down-converter in front of it. The plan is a [`Channelizer`](fringes_channelizer::Channelizer), delays are
 //! [models](fringes_delay_model::DelayModel), and what is wrong with a plan, samples or gains is a
 //! [`ChannelizerError`](fringes_channelizer::ChannelizerError).
 //!
@@ -21,6 +21,7 @@
 //! output    what comes out                          Channelized, Frames
 //! layout    how values of frames lie                HeapFrames, RowFrames
 //! cpu       the spectra computed on the CPU
+//! narrowband   a down-converter in front, with one clock   NarrowbandFEngine
 //! ```
 
 mod builder;
@@ -28,11 +29,13 @@ mod cpu;
 mod engine;
 mod input;
 mod layout;
+mod narrowband;
 mod output;
 
 pub use builder::FEngineBuilder;
 pub use engine::{FEngine, f_engine};
 pub use layout::{FrameLayout, HeapFrames, RowFrames};
+pub use narrowband::{Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder};
 pub use output::{Channelized, DeviceFrames, Frames};
 
 pub use fringes_cpu::f_engine::{FrameSample, InputStatistics};

@@ -64,6 +64,7 @@
 //! |---|---|---|---|---|
 //! | [`channelize`] | polyphase filter bank, delays | [`Samples`] `[input][time]` | [`Voltages`] `[channel][time][input]` | f32 |
 //! | [`FEngine`], [`f_engine()`] | all of an F-engine: decoding, filter bank, delays, gain, dither, quantiser, frames | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
+//! | [`NarrowbandFEngine`] | a down-converter and an F-engine, as one stream with one clock | [`Samples`] or [`PackedSamples`] `[input][time]` | [`Heaps`] `[batch][antenna][channel][spectrum][pol]` | f32, the quantiser f64 |
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
@@ -71,7 +72,7 @@
 //! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
-//! there are [`ChannelizerStream`], [`FEngine`], [`Correlator`], [`Integrator`],
+//! there are [`ChannelizerStream`], [`FEngine`], [`NarrowbandFEngine`], [`Correlator`], [`Integrator`],
 //! [`IntegratorSet`] and [`BeamformerStream`]; delay models are in [`delay`], files in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
@@ -173,7 +174,7 @@ pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, 
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
     Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
-    RowFrames, f_engine,
+    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, RowFrames, f_engine,
 };
 pub use fringes_fft::FftError;
 #[cfg(feature = "io")]

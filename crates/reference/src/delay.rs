@@ -22,6 +22,28 @@ pub fn split(delay_samples: f64) -> (i64, f64) {
     (coarse as i64, delay_samples - coarse)
 }
 
+/// MeerKAT's rule for delays of whole multiples of `alignment` ADC samples, `A`, as its F-engine has it: a window that
+/// would begin with sample `original`, `fine` samples after where the delay puts it (`fine = original - exact`), begins
+/// with the sample that is given instead, and `fine` grows by as much as it is later.
+///
+/// ```text
+/// A even    aligned = floor((2 original + A - sign(fine)) / (2 A)) A
+/// A odd     aligned = floor((original + floor(A / 2)) / A) A
+/// ```
+///
+/// # Panics
+/// If `alignment` is not positive.
+pub fn aligned_start(original: i64, fine: f64, alignment: i64) -> (i64, f64) {
+    assert!(alignment > 0);
+    let sign = if fine > 0.0 { 1 } else { -i64::from(fine < 0.0) };
+    let aligned = if alignment % 2 == 0 {
+        (2 * original + alignment - sign).div_euclid(2 * alignment) * alignment
+    } else {
+        (original + alignment / 2).div_euclid(alignment) * alignment
+    };
+    (aligned, fine + (aligned - original) as f64)
+}
+
 /// `y[n] = x[n - coarse]`, 0 where `x` has no sample.
 pub fn coarse_shift<T: Copy + Default>(x: &[T], coarse: i64) -> Vec<T> {
     let mut y = Vec::new();

@@ -16,6 +16,7 @@ pub mod dump;
 pub mod f_engine;
 pub mod gain;
 pub mod heaps;
+pub mod narrowband;
 pub mod pack;
 pub mod packed;
 pub mod pfb;

@@ -39,6 +39,7 @@ mod general;
 mod instrument;
 mod instrument_link;
 mod jobs;
+mod narrowband;
 mod random;
 mod rates;
 mod saxpy;
@@ -51,7 +52,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 51] = [
+const KERNELS: [&str; 52] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -59,6 +60,7 @@ const KERNELS: [&str; 51] = [
     "f_engine_stream",
     "instrument_stream",
     "down_convert",
+    "narrowband",
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -136,6 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     instrument::run(&mut bench)?;
     streams::run(&mut bench, &ceilings)?;
     down_convert::run(&mut bench, &ceilings)?;
+    narrowband::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;

@@ -28,6 +28,7 @@ mod fft_beams;
 mod fft_note;
 mod filter;
 mod foreign;
+mod narrowband;
 mod one_call;
 mod saxpy;
 mod session;
@@ -39,7 +40,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 60] = [
+const KERNELS: [&str; 61] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -85,6 +86,7 @@ const KERNELS: [&str; 60] = [
     "channelizer_stream",
     "quantise",
     "down_convert",
+    "narrowband",
     "saxpy",
     "copy",
     "mma_s8",
@@ -143,6 +145,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     f_engine::validate(session)?;
     channelizer::validate(session)?;
     down_convert::validate(session)?;
+    narrowband::validate(session)?;
     one_call::validate(session)?;
     streams::validate(session)?;
     chunks::validate(session)?;

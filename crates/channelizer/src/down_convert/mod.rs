@@ -37,7 +37,7 @@ use self::array::ArrayShape;
 use self::cpu::{CpuStream, Setting};
 use self::phases::Phases;
 use self::progress::{Progress, Step};
-pub use self::stream::DownConverterStream;
+pub use self::stream::{DownConverterStream, Preview};
 use crate::ChannelizerError;
 use crate::design::DownConversionFilter;
 use crate::internals::chunk;

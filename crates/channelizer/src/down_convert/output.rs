@@ -18,14 +18,14 @@ const WORDS: usize = size_of::<Complex<f32>>() / size_of::<u32>();
 const ROW_OUTPUTS: usize = 16;
 
 /// Axes of outputs.
-struct Axes {
-    sample_rate_hz: f64,
-    centre_hz: Option<f64>,
-    presence: Option<SamplePresence>,
+pub(super) struct Axes {
+    pub(super) sample_rate_hz: f64,
+    pub(super) centre_hz: Option<f64>,
+    pub(super) presence: Option<SamplePresence>,
 }
 
 impl Axes {
-    fn new(step: &Step, plan: &DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
+    pub(super) fn new(step: &Step, plan: &DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
         let chunk = step.axes();
         let centre_hz = chunk.centre_hz.map(|centre_hz| {
             // What lies at 0 cycles per sample: a quarter of the rate below the middle of a real band.

@@ -9,11 +9,11 @@
 
 use fringes_backend::{Backend, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_gpu::Stream;
-use fringes_types::{ChunkFormat, Complex, Inputs, Sample, SampleChunk, Samples};
+use fringes_types::{ChunkFormat, Complex, Inputs, Sample, SampleChunk, SamplePresence, Samples};
 
 use super::cpu::{self, CpuStream, Setting};
 use super::gpu::{self, GpuStream};
-use super::output::DeviceRows;
+use super::output::{Axes, DeviceRows};
 use super::progress::{Progress, Step};
 use super::{DownConverter, OPERATION};
 use crate::ChannelizerError;
@@ -52,6 +52,33 @@ pub struct DownConverterStream {
 enum Engine {
     Cpu(CpuStream),
     Gpu(Box<GpuStream>),
+}
+
+/// What a chunk would give: axes of outputs.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Preview {
+    inputs: Inputs,
+    first_output: u64,
+    outputs: usize,
+    sample_rate_hz: f64,
+    centre_hz: Option<f64>,
+    presence: Option<SamplePresence>,
+}
+
+impl Preview {
+    /// The axes of the outputs, as of a chunk of samples of their format.
+    pub fn axes(&self, format: ChunkFormat) -> ChunkAxes<'_> {
+        ChunkAxes {
+            format,
+            inputs: self.inputs,
+            times: self.outputs,
+            first_sample: self.first_output,
+            sample_rate_hz: self.sample_rate_hz,
+            centre_hz: self.centre_hz,
+            presence: self.presence.as_ref(),
+        }
+    }
 }
 
 /// [`DownConverterStream::push`].
@@ -189,6 +216,49 @@ impl DownConverterStream {
         chunk: &C,
     ) -> Result<C::Output<Option<Samples<Complex<f32>>>, Option<DeviceSamples<'static>>>, ChannelizerError> {
         chunk.give_to(Push(self))
+    }
+
+    /// What a chunk would give. Changes nothing.
+    ///
+    /// # Errors
+    /// As of [`DownConverterStream::push`], those of axes and counters.
+    #[doc(hidden)]
+    pub fn preview(&self, chunk: &ChunkAxes<'_>) -> Result<Option<Preview>, ChannelizerError> {
+        let step = self.progress.step(&self.plan, chunk)?.filter(|step| step.outputs > 0);
+        let Some(step) = step else { return Ok(None) };
+        let inputs = self.inputs();
+        let Axes { sample_rate_hz, centre_hz, presence } = Axes::new(&step, &self.plan, inputs)?;
+        let (first_output, outputs) = (step.first_output, step.outputs);
+        Ok(Some(Preview { inputs, first_output, outputs, sample_rate_hz, centre_hz, presence }))
+    }
+
+    /// Sets the limit of the backend's memory for chunks that come.
+    #[doc(hidden)]
+    pub fn set_memory_limit(&mut self, bytes: u64) {
+        self.backend = self.backend.clone().with_memory_limit(bytes);
+    }
+
+    /// Memory that a stream takes with chunks of `times` samples of a format of each input, before it is made.
+    #[doc(hidden)]
+    pub fn need(plan: &DownConverter, inputs: Inputs, on_gpu: bool, times: usize, format: ChunkFormat) -> MemoryNeed {
+        if on_gpu {
+            return gpu::stream_need(plan, inputs, times, format);
+        }
+        let need = if format.is_complex() {
+            cpu::stream_need::<Complex<f32>>(plan, inputs.len(), times)
+        } else {
+            cpu::stream_need::<f32>(plan, inputs.len(), times)
+        };
+        let all = (times as u64).saturating_mul(inputs.len() as u64);
+        // Packed samples are unpacked to 16 bits.
+        let unpacked = if matches!(format, ChunkFormat::Packed { .. }) { all.saturating_mul(2) } else { 0 };
+        let row = (times as u64).saturating_mul(format.sample_bits().into()).div_ceil(8);
+        MemoryNeed {
+            input_bytes: row.saturating_mul(inputs.len() as u64),
+            workspace_bytes: need.workspace_bytes.saturating_add(unpacked),
+            smallest_step_bytes: need.smallest_step_bytes.saturating_add(unpacked),
+            ..need
+        }
     }
 
     /// The engine of a GPU.

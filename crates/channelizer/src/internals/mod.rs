@@ -28,6 +28,7 @@ pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use one_pass::OnePassKernels;
 pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
 
+pub use crate::down_convert::Preview;
 pub use crate::down_convert::kernels::{DownConvertKernels, WindowRows};
 pub use crate::down_convert::tensor::{Blocks, Segments, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};

@@ -1,5 +1,6 @@
 //! The integration tests of `fringes-delay-model`, one program.
 
+mod decimated;
 mod models;
 mod sky;
 mod tracks;

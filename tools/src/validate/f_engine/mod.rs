@@ -6,7 +6,7 @@
 //! through the GPU twice, in other chunks.
 
 pub(crate) mod case;
-mod check;
+pub(crate) mod check;
 mod device;
 mod large;
 
@@ -228,7 +228,9 @@ fn integers<Q: FrameSample>(
 }
 
 /// Pieces of frames that follow each other, as one.
-fn joined<Q: FrameSample>(channelized: Channelized<Frames<Heaps<Q>>>) -> Result<Channelized<Frames<Heaps<Q>>>, Fault> {
+pub(crate) fn joined<Q: FrameSample>(
+    channelized: Channelized<Frames<Heaps<Q>>>,
+) -> Result<Channelized<Frames<Heaps<Q>>>, Fault> {
     let Channelized { frames, statistics } = channelized;
     let Some(first) = frames.first() else { return Ok(Channelized { frames, statistics }) };
     let (clock, frequencies) = (first.voltages.clock(), first.voltages.frequencies());
