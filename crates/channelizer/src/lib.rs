@@ -68,8 +68,12 @@ mod timeline;
 
 pub use channelize::channelize;
 pub use channelizer::{Channelizer, ChannelizerBuilder};
-pub use down_convert::{DownConverter, DownConverterStream, down_convert};
+pub use down_convert::{
+    DownConverted, DownConvertedSample, DownConverter, DownConverterStatistics, DownConverterStream, OutputStatistics,
+    down_convert, down_convert_to,
+};
 pub use error::ChannelizerError;
+pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
 pub use quantise::{
     QuantiseInput, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, quantise, recorded_integers,

@@ -1,15 +1,16 @@
 //! The kernels on one device, and where their samples lie.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use fringes_backend::{DeviceError, DeviceSamples, Expect};
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_backend::{DeviceError, DeviceSamples, Expect, Staging};
+use fringes_gpu::{Buffer, BufferPool, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::down_convert::general as abi;
-use fringes_types::Complex;
+use fringes_types::{Complex, SampleFormat};
 
 use super::phases::Phases;
 use super::tensor_kernels::TensorKernels;
-use super::{DownConverter, texts};
+use super::{DownConvertedSample, DownConverter, texts};
 use crate::ChannelizerError;
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
@@ -34,7 +35,18 @@ pub struct WindowRows<'a> {
     pub numbers: Numbers,
 }
 
-/// The kernels of a plan on one device.
+/// Where outputs that saturate are counted.
+#[derive(Debug)]
+pub struct Saturated<'a> {
+    /// A count of each input, to which more is added.
+    pub counts: BufferViewMut<'a, u64>,
+    /// Flags `[input][row]` of the outputs of a launch, 0 of those that do not count; none if all do.
+    pub present: BufferView<'a, u8>,
+    /// Flags from row to row.
+    pub present_row: usize,
+}
+
+/// The kernels of a plan on one device, to outputs of a type.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
 /// queued.
@@ -43,8 +55,8 @@ pub struct WindowRows<'a> {
 /// That of the GPU in [`down_convert`](crate::down_convert()). An output has the same bits in whichever launch it is,
 /// and from whichever bit its samples begin.
 #[derive(Debug)]
-pub struct DownConvertKernels {
-    /// Those on tensor cores, if the device and the plan have any.
+pub struct DownConvertKernels<T = Complex<f32>> {
+    /// Those on tensor cores, if the device and the plan have any, and outputs are f32.
     tensor: Option<TensorKernels>,
     integers: Kernel,
     floats: Kernel,
@@ -52,6 +64,8 @@ pub struct DownConvertKernels {
     taps: u32,
     decimation: usize,
     phases: Phases,
+    gain: f32,
+    outputs: PhantomData<T>,
 }
 
 /// What a launch is, in numbers.
@@ -65,7 +79,12 @@ struct Work {
     outputs: u32,
 }
 
-impl DownConvertKernels {
+/// A plan's weights, with the mixer folded in.
+fn weights(plan: &DownConverter) -> Vec<[f32; 2]> {
+    plan.phases().weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect()
+}
+
+impl<T: DownConvertedSample> DownConvertKernels<T> {
     /// Loads the kernels and a plan's weights; the first time on a machine the driver compiles them.
     ///
     /// # Errors
@@ -73,16 +92,39 @@ impl DownConvertKernels {
     pub fn load(device: &Device, plan: &DownConverter) -> Result<Self, ChannelizerError> {
         let taps = count("taps", plan.filter.len(), u32::MAX)?;
         let module = device.load(&texts::DOWN_CONVERT)?;
-        let phases = plan.phases();
-        let weights = phases.weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect::<Vec<_>>();
+        let kernel = |numbers: &str| module.kernel(&format!("down_convert_{numbers}_{}", T::NAME));
+        let tensor = if T::FORMAT == SampleFormat::Float32 { TensorKernels::load(device, plan)? } else { None };
         Ok(Self {
-            tensor: TensorKernels::load(device, plan)?,
-            integers: module.kernel("down_convert_integers")?,
-            floats: module.kernel("down_convert_floats")?,
-            weights: Buffer::from_slice(&device.new_stream()?, &weights)?,
+            tensor,
+            integers: kernel("integers")?,
+            floats: kernel("floats")?,
+            weights: Buffer::from_slice(&device.new_stream()?, &weights(plan))?,
             taps,
             decimation: plan.decimation,
-            phases,
+            phases: plan.phases(),
+            gain: plan.gain as f32,
+            outputs: PhantomData,
+        })
+    }
+
+    /// The same kernels with the weights of another tuning of the plan, copied in the order of a stream to memory of a
+    /// pool.
+    pub(super) fn retuned(
+        &self,
+        plan: &DownConverter,
+        (stream, pool, staging): (&Stream, &BufferPool, &mut Staging),
+    ) -> Result<Self, ChannelizerError> {
+        let tensor = match &self.tensor {
+            None => None,
+            Some(tensor) => tensor.retuned(plan, |table| staging.send(stream, pool, table))?,
+        };
+        Ok(Self {
+            tensor,
+            integers: self.integers.clone(),
+            floats: self.floats.clone(),
+            weights: staging.send(stream, pool, &weights(plan))?,
+            phases: plan.phases(),
+            ..*self
         })
     }
 
@@ -105,22 +147,49 @@ impl DownConvertKernels {
         stream: &Stream,
         rows: &WindowRows<'_>,
         outputs: Range<u64>,
-        out: BufferViewMut<'_, Complex<f32>>,
+        out: BufferViewMut<'_, T>,
         out_row: usize,
+    ) -> Result<(), ChannelizerError> {
+        let device = rows.samples.device();
+        // Nothing is asked of the driver for no bytes.
+        let (mut counts, present) = (Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?);
+        let saturated = Saturated { counts: counts.view_mut(), present: present.view(), present_row: 0 };
+        self.launch_counted(stream, rows, outputs, (out, out_row), saturated)
+    }
+
+    /// As [`DownConvertKernels::launch`], with a count of outputs that saturate.
+    ///
+    /// # Errors
+    /// As [`DownConvertKernels::launch`].
+    pub fn launch_counted(
+        &self,
+        stream: &Stream,
+        rows: &WindowRows<'_>,
+        outputs: Range<u64>,
+        (mut out, out_row): (BufferViewMut<'_, T>, usize),
+        saturated: Saturated<'_>,
     ) -> Result<(), ChannelizerError> {
         let Some(work) = rows.extent().work(&outputs, self.taps, self.decimation)? else { return Ok(()) };
         let columns = work.outputs as usize;
         if out_row < columns && rows.inputs > 1 {
             return Err(length("row of outputs", columns, out_row).into());
         }
-        let values = (rows.inputs - 1).saturating_mul(out_row).saturating_add(columns);
-        out.expect("down-converted samples", values, 8)?;
+        let values = |row: usize| (rows.inputs - 1).saturating_mul(row).saturating_add(columns);
+        out.expect("down-converted samples", values(out_row), size_of::<T>() as u64)?;
+        let Saturated { counts, present, present_row } = saturated;
+        if !counts.is_empty() {
+            counts.expect("counts of saturated outputs", rows.inputs, 8)?;
+        }
+        if !present.is_empty() {
+            present.expect("flags of outputs", values(present_row), 1)?;
+        }
 
-        let mut out = out.cast::<[f32; 2]>()?;
-        if let Some(tensor) = &self.tensor
-            && tensor.launch(stream, rows, work.first_bit, &outputs, &mut out, out_row)?
-        {
-            return Ok(());
+        // (There are some for f32 alone, of which none saturates.)
+        if let Some(tensor) = &self.tensor {
+            let mut floats = out.reborrow().cast::<[f32; 2]>()?;
+            if tensor.launch(stream, rows, work.first_bit, &outputs, &mut floats, out_row)? {
+                return Ok(());
+            }
         }
         let Numbers { bits, parts, floats, little_endian } = rows.numbers;
         let kernel = if floats { &self.floats } else { &self.integers };
@@ -128,7 +197,9 @@ impl DownConvertKernels {
         let arguments = args![
             rows.samples,
             &self.weights,
-            out.reborrow(),
+            out.cast::<T::Stored>()?,
+            present,
+            counts,
             work.first_bit,
             rows.row_bits,
             bits,
@@ -139,8 +210,10 @@ impl DownConvertKernels {
             work.inputs,
             work.outputs,
             out_row as u64,
+            present_row as u64,
             self.phases.turn(),
             self.phases.of_output(outputs.start),
+            self.gain,
         ];
         Ok(kernel.launch_safe(stream, &config, arguments)?)
     }

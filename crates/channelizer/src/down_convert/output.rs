@@ -1,20 +1,19 @@
 //! What a step gives: samples with their axes and flags, on the host and on a device.
 
+use std::marker::PhantomData;
+
 use fringes_backend::{DeviceArray, DeviceSamples, Staging};
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_gpu::{Buffer, BufferPool, BufferViewMut, Stream};
-use fringes_types::{ChunkFormat, Complex, Inputs, SampleFormat, SamplePresence, Samples, TypesError};
+use fringes_gpu::{Buffer, BufferPool, BufferView, BufferViewMut, Stream};
+use fringes_types::{ChunkFormat, Inputs, SamplePresence, Samples, TypesError};
 use ndarray::{Array2, ArrayViewMut2, s};
 
-use super::DownConverter;
 use super::progress::Step;
+use super::{DownConvertedSample, DownConverter};
 use crate::ChannelizerError;
 
-/// Words of an output.
-const WORDS: usize = size_of::<Complex<f32>>() / size_of::<u32>();
-
-/// Outputs that rows on a device are a multiple of, so that each begins at a multiple of 16 bytes.
-const ROW_OUTPUTS: usize = 2;
+/// Bytes that rows on a device are a multiple of.
+const ROW_BYTES: usize = 16;
 
 /// Axes of outputs.
 struct Axes {
@@ -38,15 +37,15 @@ impl Axes {
 }
 
 /// Outputs of a step on the host, of which absent ones become 0.
-pub(super) fn on_host(
+pub(super) fn on_host<T: DownConvertedSample>(
     step: &Step,
     plan: &DownConverter,
-    mut data: Array2<Complex<f32>>,
+    mut data: Array2<T>,
     inputs: Inputs,
-) -> Result<Samples<Complex<f32>>, ChannelizerError> {
+) -> Result<Samples<T>, ChannelizerError> {
     for (input, mut row) in data.rows_mut().into_iter().enumerate() {
         for run in step.absent(plan, input) {
-            row.slice_mut(s![run]).fill(Complex::new(0.0, 0.0));
+            row.slice_mut(s![run]).fill(T::zeroed());
         }
     }
     let axes = Axes::new(step, plan, inputs)?;
@@ -63,14 +62,18 @@ pub(super) fn on_host(
 
 /// Room for the outputs of a step on a device, as rows of samples that other operations take.
 #[derive(Debug)]
-pub(super) struct DeviceRows {
+pub(super) struct DeviceRows<T> {
     words: Buffer<u32>,
     inputs: Inputs,
     /// Outputs from row to row.
     row: usize,
+    outputs: PhantomData<T>,
 }
 
-impl DeviceRows {
+impl<T: DownConvertedSample> DeviceRows<T> {
+    /// Outputs that rows are a multiple of.
+    const ROW_OUTPUTS: usize = ROW_BYTES / size_of::<T>();
+
     /// Takes it of a pool.
     pub(super) fn take(
         pool: &BufferPool,
@@ -82,17 +85,17 @@ impl DeviceRows {
             let elements = format!("{} x {outputs}", inputs.len());
             ChannelizerError::from(TypesError::TooLarge { array: "down-converted samples", elements })
         };
-        let row = outputs.checked_next_multiple_of(ROW_OUTPUTS).ok_or_else(too_large)?;
-        let words = row.checked_mul(inputs.len() * WORDS).ok_or_else(too_large)?;
-        let words = pool.take(stream, words.checked_add(DeviceSamples::PADDING_WORDS).ok_or_else(too_large)?)?;
-        Ok(Self { words, inputs, row })
+        let row = outputs.checked_next_multiple_of(Self::ROW_OUTPUTS).ok_or_else(too_large)?;
+        let bytes = row.checked_mul(inputs.len() * size_of::<T>()).ok_or_else(too_large)?;
+        let words = (bytes / size_of::<u32>()).checked_add(DeviceSamples::PADDING_WORDS).ok_or_else(too_large)?;
+        Ok(Self { words: pool.take(stream, words)?, inputs, row, outputs: PhantomData })
     }
 
     /// Bytes of it.
     pub(super) fn bytes(inputs: Inputs, outputs: u64) -> u64 {
-        let row = outputs.checked_next_multiple_of(ROW_OUTPUTS as u64).unwrap_or(u64::MAX);
+        let row = outputs.checked_next_multiple_of(Self::ROW_OUTPUTS as u64).unwrap_or(u64::MAX);
         let padding = size_of::<u32>() * DeviceSamples::PADDING_WORDS;
-        row.saturating_mul((inputs.len() * size_of::<Complex<f32>>()) as u64).saturating_add(padding as u64)
+        row.saturating_mul((inputs.len() * size_of::<T>()) as u64).saturating_add(padding as u64)
     }
 
     /// Outputs from row to row.
@@ -101,9 +104,14 @@ impl DeviceRows {
     }
 
     /// The outputs `[input][row]`.
-    pub(super) fn values(&mut self) -> Result<BufferViewMut<'_, Complex<f32>>, ChannelizerError> {
-        let words = self.inputs.len() * self.row * WORDS;
+    pub(super) fn values(&mut self) -> Result<BufferViewMut<'_, T>, ChannelizerError> {
+        let words = self.inputs.len() * self.row * size_of::<T>() / size_of::<u32>();
         Ok(self.words.slice_mut(..words)?.cast()?)
+    }
+
+    /// The words of the rows, with those that follow them.
+    pub(super) fn words(&self) -> BufferView<'_, u32> {
+        self.words.view()
     }
 
     /// Sets absent outputs to 0, after what the stream was given before.
@@ -128,7 +136,7 @@ impl DeviceRows {
         &mut self,
         staging: &mut Staging,
         stream: &Stream,
-        mut to: ArrayViewMut2<'_, Complex<f32>>,
+        mut to: ArrayViewMut2<'_, T>,
     ) -> Result<(), ChannelizerError> {
         let (row, columns) = (self.row, to.ncols());
         let values = self.values()?;
@@ -138,7 +146,7 @@ impl DeviceRows {
             return Ok(staging.read(stream, values.as_view(), to)?);
         }
         let elements = || TypesError::TooLarge { array: "outputs of a step", elements: values.len().to_string() };
-        let mut read = try_zeroed_vec::<Complex<f32>>(values.len()).ok_or_else(elements)?;
+        let mut read = try_zeroed_vec::<T>(values.len()).ok_or_else(elements)?;
         staging.read(stream, values.as_view(), &mut read)?;
         for (mut to, from) in to.rows_mut().into_iter().zip(read.chunks(row.max(1))) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
@@ -154,10 +162,9 @@ impl DeviceRows {
         stream: &Stream,
     ) -> Result<DeviceSamples<'static>, ChannelizerError> {
         let axes = Axes::new(step, plan, self.inputs)?;
-        let format = ChunkFormat::Typed { format: SampleFormat::Float32, complex: true };
+        let format = ChunkFormat::Typed { format: T::FORMAT, complex: T::COMPLEX };
         let array = DeviceArray::from(self.words).written_on(stream);
-        let samples =
-            DeviceSamples::new(array, self.row * size_of::<Complex<f32>>(), format, step.outputs, self.inputs)?;
+        let samples = DeviceSamples::new(array, self.row * size_of::<T>(), format, step.outputs, self.inputs)?;
         let mut samples = samples.with_sample_rate(axes.sample_rate_hz)?.with_first_sample(step.first_output);
         if let Some(centre_hz) = axes.centre_hz {
             samples = samples.with_centre_frequency(centre_hz)?;

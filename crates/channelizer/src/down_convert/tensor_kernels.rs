@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::down_convert::tensor as abi;
 
@@ -46,12 +47,29 @@ impl TensorKernels {
         }
         let phases = plan.phases();
         let (table, scale) = shape.table(&phases.weights(&plan.filter), |output| phases.over_outputs(output));
+        let scale = scale * plan.gain as f32;
         if !scale.is_normal() {
             return Ok(None);
         }
         let table = Buffer::from_slice(&device.new_stream()?, &table)?;
         let multiprocessors = device.info().multiprocessors as usize;
         Ok(Some(Self { shape, kernels, table, scale, multiprocessors, phases }))
+    }
+
+    /// The same kernels with the table of another tuning of the plan, which `send` copies.
+    pub(super) fn retuned(
+        &self,
+        plan: &DownConverter,
+        send: impl FnOnce(&[[u32; 4]]) -> Result<Buffer<[u32; 4]>, DeviceError>,
+    ) -> Result<Option<Self>, ChannelizerError> {
+        let phases = plan.phases();
+        let (table, scale) = self.shape.table(&phases.weights(&plan.filter), |output| phases.over_outputs(output));
+        let scale = scale * plan.gain as f32;
+        if !scale.is_normal() {
+            return Ok(None);
+        }
+        let (kernels, table) = (self.kernels.clone(), send(&table)?);
+        Ok(Some(Self { kernels, table, scale, phases, ..*self }))
     }
 
     /// Bytes of device memory of a plan's table, at most.

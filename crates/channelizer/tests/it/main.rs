@@ -5,4 +5,5 @@ mod channelize_stream;
 mod delayed;
 mod design;
 mod down_convert;
+mod down_converted_types;
 mod quantise;

@@ -229,7 +229,7 @@ struct Unit<'a, T> {
 /// Down-converts samples `[input][time]` whose first column is absolute sample `first_output * decimation`, and writes
 /// outputs `first_output ..` to `out`, `[input][output]`, as many as its columns.
 ///
-/// Gives the number of outputs of each input that were [clamped](OutputValue). Those of the columns `absent` (of each
+/// Gives the number of outputs of each input that were [saturated](OutputValue). Those of the columns `absent` (of each
 /// input, ascending, and none that touch; or no ranges at all) do not count.
 ///
 /// The result depends neither on `split` nor on how a recording is cut into calls.
@@ -277,7 +277,7 @@ pub fn down_convert_into<S: Sample, T: OutputValue>(
             }
         };
         let absent = absent.get(input).map_or(&[][..], Vec::as_slice);
-        let (mut sums, mut clamped) = ([Complex::new(0.0, 0.0); TOGETHER], 0);
+        let (mut sums, mut saturated) = ([Complex::new(0.0, 0.0); TOGETHER], 0);
         for (number, out) in out.chunks_mut(TOGETHER).enumerate() {
             let (sums, ahead) = (&mut sums[..out.len()], number * TOGETHER);
             dot_pairs(&values[ahead * step..], taps_re, taps_im, step, sums);
@@ -285,15 +285,15 @@ pub fn down_convert_into<S: Sample, T: OutputValue>(
                 let beyond;
                 (out[place], beyond) = T::of(value);
                 if beyond && !is_in(absent, first + ahead + place) {
-                    clamped += 1;
+                    saturated += 1;
                 }
             });
         }
-        (input, clamped)
+        (input, saturated)
     });
     let none = || vec![0u64; inputs];
-    let add = |mut counts: Vec<u64>, (input, clamped): (usize, u64)| {
-        counts[input] += clamped;
+    let add = |mut counts: Vec<u64>, (input, saturated): (usize, u64)| {
+        counts[input] += saturated;
         counts
     };
     counts.fold(none, add).reduce(none, |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect())
