@@ -7,3 +7,4 @@ mod design;
 mod down_convert;
 mod down_converted_types;
 mod quantise;
+mod retunes;
