@@ -202,8 +202,8 @@ impl DownConverter {
         Phases::new(self.centre_cycles_per_sample, self.decimation, self.phase_turns).advanced(self.retuned_phase)
     }
 
-    /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs; other
-    /// outputs than f32 need less.
+    /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs;
+    /// other outputs than f32 need less.
     ///
     /// On the CPU the workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise. On
     /// a GPU it is memory of the device for samples in host memory, which have their place there as outputs do; packed

@@ -276,8 +276,8 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
         }
     }
 
-    /// Forgets all samples, retunes and statistics: the next chunk begins the stream anew, with any sample counter, type
-    /// and rate, at the plan's centre.
+    /// Forgets all samples, retunes and statistics: the next chunk begins the stream anew, with any sample counter,
+    /// type and rate, at the plan's centre.
     pub fn reset(&mut self) {
         self.progress.reset();
         (self.tunings, self.retuned_at) = (Tunings::new(self.plan.clone()), 0);

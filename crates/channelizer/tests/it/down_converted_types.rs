@@ -1,4 +1,5 @@
-//! Outputs of other types, with gain and counts, and statistics: against the reference, in chunks and with missing data.
+//! Outputs of other types, with gain and counts, and statistics: against the reference, in chunks and with missing
+//! data.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -269,7 +270,7 @@ fn samples_at_the_ends_of_their_range_are_counted_once() {
 fn float_outputs_have_their_power_and_statistics_must_be_switched_on() {
     let samples = Samples::new(noise(1, 5000, 3), inputs(1)).unwrap();
     let plan = DownConverter::new(0.2, 8, filter(128)).unwrap();
-    let (outputs, statistics) = run::<Complex<f32>>(&plan, &[samples.clone()], false);
+    let (outputs, statistics) = run::<Complex<f32>>(&plan, std::slice::from_ref(&samples), false);
     let square = |value: &Complex<f32>| f64::from(value.re).powi(2) + f64::from(value.im).powi(2);
     let expected: f64 = outputs[0].data().iter().map(square).sum();
     let found = statistics[0].outputs;

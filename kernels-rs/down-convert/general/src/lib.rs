@@ -11,8 +11,8 @@
 //! | `down_convert_integers_` | two's complement of 2 to 16 bits, packed or not, real or complex; `x` is the integer |
 //! | `down_convert_floats_` | f16 or f32, real or complex |
 //!
-//! and behind that the outputs: `f32`; `f16` within +-65504; `i16` within +-32767 and `i8` within +-127, rounded half to
-//! even, NaN to 0. Values with a part that is clamped, or NaN, are counted, once each.
+//! and behind that the outputs: `f32`; `f16` within +-65504; `i16` within +-32767 and `i8` within +-127, rounded half
+//! to even, NaN to 0. Values with a part that is clamped, or NaN, are counted, once each.
 //!
 //! # A block
 //! of 256 threads is eight warps of four neighbouring outputs each. A lane has four neighbouring numbers, every 128
