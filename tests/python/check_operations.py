@@ -272,6 +272,30 @@ def check_channelize(cases, rng):
         cases.refuse(f"channelize {name}", "channelize_npy", arguments, "expected int16, float32 or complex64 [input][time]")
 
 
+def mixer(centre, retunes, samples):
+    """Phases of the mixer in turns, with its frequency changed at samples, where it is continuous."""
+    phases, at, now = np.zeros(samples), 0, 0.0
+    for start, next_centre in [*retunes, (samples, centre)]:
+        phases[at:start] = now - centre * np.arange(start - at)
+        now, at, centre = (now - centre * (start - at)) % 1.0, start, next_centre
+    return phases
+
+
+def retuned_conversion(x, centre, decimation, filter, retunes):
+    """Every output by the formula of the last retune before its window: the mixer of that centre runs on to its end."""
+    parts, centres = [], [centre, *(centre for _, centre in retunes)]
+    starts = [0, *(-(-start // decimation) for start, _ in retunes)]
+    phases = mixer(centre, retunes, x.shape[1])
+    for part, (centre, start) in enumerate(zip(centres, starts)):
+        # As if there were no later retune, and earlier ones had only brought the phase to where it is.
+        at = 0 if part == 0 else retunes[part - 1][0]
+        turns = phases[at] - centre * (np.arange(x.shape[1]) - at)
+        y, bound, typical = down_conversion(x * np.exp(2j * np.pi * (turns % 1.0)), 0.0, decimation, filter)
+        end = starts[part + 1] if part + 1 < len(starts) else y.shape[1]
+        parts.append([of[:, start:end] for of in (y, bound, typical)])
+    return [np.concatenate(of, axis=1) for of in zip(*parts)]
+
+
 def down_conversion(x, centre, decimation, filter):
     """[input][time], bound and typical error: mixing in front of scipy's filter, which runs over the reversed filter."""
     samples, taps = x.shape[1], len(filter)
@@ -290,6 +314,50 @@ def down_conversion(x, centre, decimation, filter):
     magnitude = filtered(np.abs(x).astype(float), np.abs(filter))
     typical = U * np.sqrt((taps + 8) * filtered(np.abs(x).astype(float) ** 2, filter**2))
     return filtered(mixed, filter), U * (1.5 * n + 8) * magnitude, typical
+
+
+def check_retunes(cases, rng, x, centre, decimation, filter):
+    if x.shape[1] < 8 * decimation + len(filter):
+        return
+    starts = np.sort(rng.choice(x.shape[1] - len(filter), size=3, replace=False))
+    retunes = [(int(start), float(new)) for start, new in zip(starts, rng.uniform(-1, 1, size=3))]
+    arguments = ["--centre", centre, "--decimation", decimation, "--filter", cases.path("h.npy"), "--input", cases.path("x.npy")]
+    arguments += [f"--retune={start}:{new!r}" for start, new in retunes]
+    y = cases.run("retunes", "down_convert_npy", arguments)
+    # The bound is that of the samples' own type: mixing before makes all of them complex.
+    expected, _, _ = retuned_conversion(x, centre, decimation, filter.astype(float), retunes)
+    _, bound, typical = down_conversion(x, centre, decimation, filter.astype(float))
+    case = f"down_convert {len(filter)} taps /{decimation} retuned at {[start for start, _ in retunes]}, {x.dtype.name}"
+    cases.compare(case, y, expected, bound, typical)
+
+
+def check_outputs(cases, case, x, centre, decimation, filter):
+    """Integers and f16: within half of a step, and the bound of float32, of the exact value, clamped."""
+    exact, bound, _ = down_conversion(x, centre, decimation, filter.astype(float))
+    rms = np.sqrt(np.mean(np.abs(exact) ** 2) / 2)
+    for name, limit in [("int8", 127.0), ("int16", 32767.0), ("float16", 65504.0)]:
+        # A part of 100 is beyond the limit.
+        gain = float(limit / 2.5 / rms)
+        arguments = ["--centre", centre, "--decimation", decimation, "--filter", cases.path("h.npy"), "--gain", repr(gain)]
+        y = cases.run(f"{case} to {name}", "down_convert_npy", ["--input", cases.path("x.npy"), *arguments, "--to", name])
+        if y is None:
+            continue
+        found = np.stack([y.real, y.imag], axis=-1) if name == "float16" else y
+        expected = np.stack([exact.real, exact.imag], axis=-1) * gain
+        clamped = np.clip(expected, -limit, limit)
+        margin = (bound * abs(gain))[..., np.newaxis]
+        # Halves have steps of 2^-10 of the power of two below, at least 2^-24.
+        step = np.maximum(np.exp2(np.floor(np.log2(np.abs(clamped) + margin + 2.0**-24)) - 10), 2.0**-24)
+        half = 0.5 * step if name == "float16" else 0.5
+        error = (np.abs(found.astype(float) - clamped) - half) / margin
+        dtype = {"int8": np.int8, "int16": np.int16, "float16": np.complex64}[name]
+        passed = y.dtype == dtype and found.shape == clamped.shape and bool(np.all(error <= 1))
+        if name != "float16":
+            # Away from a tie it is numpy's integer, which rounds half to even.
+            away = np.abs(clamped - np.floor(clamped) - 0.5) > margin
+            passed = passed and bool(np.all(found[away] == np.rint(clamped)[away])) and found.min() >= -limit
+        text = f"{found.shape} error beyond half a step {np.max(error):.2f} of the bound"
+        cases.report(passed, f"{case} to {name}", text)
 
 
 def check_down_convert(cases, rng):
@@ -315,6 +383,8 @@ def check_down_convert(cases, rng):
         arguments = ["--centre", centre, "--decimation", decimation, "--filter", cases.save("h.npy", filter)]
         y = cases.run(case, "down_convert_npy", ["--input", cases.save("x.npy", x), *arguments])
         cases.compare(case, y, *down_conversion(x, centre, decimation, filter.astype(float)))
+        check_retunes(cases, rng, x, centre, decimation, filter)
+        check_outputs(cases, case, x, centre, decimation, filter)
     x, h = cases.save("x.npy", np.zeros((2, 100), np.float32)), cases.save("h.npy", np.ones(8))
     bad = cases.save("bad.npy", np.array([1.0, np.nan]))
     empty = cases.save("empty.npy", np.zeros(0))
@@ -327,6 +397,10 @@ def check_down_convert(cases, rng):
         ("filter with nan", ["--centre", 0.1, "--decimation", 2, "--filter", bad], "filter"),
         ("empty filter", ["--centre", 0.1, "--decimation", 2, "--filter", empty], "filter"),
         ("filter of two dimensions", ["--centre", 0.1, "--decimation", 2, "--filter", square], "square.npy: expected float32"),
+        ("gain 0", ["--centre", 0.1, "--decimation", 2, "--filter", h, "--gain", 0], "gain"),
+        ("retunes out of order", ["--centre", 0.1, "--decimation", 2, "--filter", h, "--retune=9:0.1", "--retune=8:0.2"], "8"),
+        ("retune beyond the sample rate", ["--centre", 0.1, "--decimation", 2, "--filter", h, "--retune=9:1.1"], "cent"),
+        ("retune without a centre", ["--centre", 0.1, "--decimation", 2, "--filter", h, "--retune=9"], "SAMPLE"),
         ("--backend gpu", ["--centre", 0.1, "--decimation", 2, "--filter", h, "--backend", "gpu"], "gpu"),
     ]:
         cases.refuse(f"down_convert {name}", "down_convert_npy", ["--input", x, *arguments], expected)

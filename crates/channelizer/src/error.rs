@@ -155,6 +155,31 @@ pub enum ChannelizerError {
         /// The value that came, in cycles per sample.
         actual: f64,
     },
+    /// A gain that outputs cannot be multiplied by.
+    #[error("gain: expected a finite number other than 0, and a normal one in 32 bits, found {actual:?}")]
+    Gain {
+        /// The value that came.
+        actual: f64,
+    },
+    /// A retune for outputs that were made already.
+    #[error("retune at sample {actual}: outputs up to that of sample {made} are made; expected a later sample")]
+    RetuneTooLate {
+        /// Sample at which the last output that was made begins.
+        made: u64,
+        /// The sample that came.
+        actual: u64,
+    },
+    /// A retune before one that is queued.
+    #[error("retune at sample {actual}: expected none before the last one, at sample {last}")]
+    RetuneOrder {
+        /// Sample of the last retune.
+        last: u64,
+        /// The sample that came.
+        actual: u64,
+    },
+    /// Statistics of a stream that keeps none.
+    #[error("the stream keeps no statistics: it begins to with `with_statistics`")]
+    NoStatistics,
     /// A range of channels that is empty or not within the plan.
     #[error("channels {start}..{end}: expected a range that is not empty and within 0..{channels}")]
     ChannelRange {

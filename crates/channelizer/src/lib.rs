@@ -5,7 +5,8 @@
 //! - [`Channelizer`] is the plan of a polyphase filter bank, [`channelize`] applies it to one array, and
 //!   [`ChannelizerStream`] to chunks of an endless stream, with a [delay model](fringes_delay_model::DelayModel) an
 //!   input;
-//! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it; [`design`] has filters for it;
+//! - [`down_convert`] mixes a narrow band to 0 Hz, filters and decimates it, to f32 or smaller types
+//!   ([`DownConvertedSample`]); [`design`] has filters for it;
 //! - [`quantise`] scales voltages by [`Gains`](fringes_types::Gains) and rounds them to 8 or 4 bits.
 //!
 //! All of it in one pass, to frames that a correlator takes, is the F-engine: the crate `fringes-f-engine`. Coarse
@@ -19,6 +20,7 @@
 //! | `push` | takes a chunk, gives what is complete with it; on an error nothing was taken |
 //! | `flush` | gives the frame that was begun, the rest of it absent; the stream goes on behind it (F-engine alone) |
 //! | `reset` | forgets all samples: the next chunk begins anew, in any format |
+//! | `retune`, `take_statistics` | moves the centre at a sample; what came in and out (down-converter alone) |
 //! | `expected_sample` | the sample counter that the next chunk starts at if nothing is lost |
 //! | `next_stamp` | the stamp of the next spectrum or output |
 //! | `held_bytes` | what is allocated for samples of coming spectra or outputs, now |
@@ -68,8 +70,12 @@ mod timeline;
 
 pub use channelize::channelize;
 pub use channelizer::{Channelizer, ChannelizerBuilder};
-pub use down_convert::{DownConverter, DownConverterStream, down_convert};
+pub use down_convert::{
+    DownConverted, DownConvertedSample, DownConverter, DownConverterStatistics, DownConverterStream, OutputStatistics,
+    down_convert, down_convert_to,
+};
 pub use error::ChannelizerError;
+pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
 pub use quantise::{
     QuantiseInput, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, quantise, recorded_integers,

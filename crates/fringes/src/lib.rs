@@ -166,9 +166,10 @@ pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform,
 };
 pub use fringes_channelizer::{
-    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverter, DownConverterStream,
-    QuantiseInput, Quantised, QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter,
-    down_convert, quantise,
+    Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverted, DownConvertedSample,
+    DownConverter, DownConverterStatistics, DownConverterStream, OutputStatistics, QuantiseInput, Quantised,
+    QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter, down_convert,
+    down_convert_to, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};

@@ -1,8 +1,13 @@
-//! Down-conversion through the public stream, on chunks in device memory that follow each other without a gap.
+//! Down-conversion through the public stream, on chunks in device memory that follow each other without a gap; and the
+//! kernel of FP32 products alone, for which a stream has samples of other formats, and packed ones to other outputs.
 
-use fringes::{Backend, DownConverter, DownConverterStream, Inputs};
+use fringes::channelizer::DownConvertedSample;
+use fringes::types::{ChunkFormat, SampleFormat};
+use fringes::{Backend, Complex, DeviceArray, DeviceSamples, DownConverter, DownConverterStream, Inputs};
+use fringes_gpu::Buffer;
 
 use crate::bench::ceilings::Ceilings;
+use crate::bench::random::Source;
 use crate::bench::streams::Chunk;
 use crate::bench::timing::{Bench, Measured};
 use crate::end::End;
@@ -10,6 +15,10 @@ use crate::gpu_report::params;
 
 /// Name of the rows.
 const NAME: &str = "down_convert";
+/// Name of the rows of the kernel of FP32 products.
+const GENERAL: &str = "down_convert_general";
+/// Samples of a chunk of those.
+const GENERAL_SAMPLES: usize = 1 << 26;
 /// Samples of a chunk.
 const SAMPLES: usize = 1 << 28;
 /// Bits of a sample.
@@ -28,6 +37,71 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             plan(bench, ceilings, &chunk, taps, decimation)?;
         }
     }
+    // The largest samples are complex f32.
+    if bench.wants(GENERAL) && bench.fits("chunks of samples of other formats", 3 * 8 * GENERAL_SAMPLES)? {
+        let real = |format| ChunkFormat::Typed { format, complex: false };
+        let complex = |format| ChunkFormat::Typed { format, complex: true };
+        general::<Complex<i16>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), false)?;
+        general::<Complex<i8>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), false)?;
+        general::<Complex<i8>>(bench, ceilings, ChunkFormat::Packed { bits: BITS }, (128, 8), true)?;
+        general::<Complex<f32>>(bench, ceilings, ChunkFormat::Packed { bits: 12 }, (128, 8), false)?;
+        general::<Complex<f32>>(bench, ceilings, real(SampleFormat::Float32), (128, 8), false)?;
+        general::<Complex<f32>>(bench, ceilings, complex(SampleFormat::Float32), (64, 4), false)?;
+    }
+    Ok(())
+}
+
+/// Samples of a format that tensor cores do not take, or outputs that they do not give.
+fn general<T: DownConvertedSample>(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    format: ChunkFormat,
+    (taps, decimation): (usize, usize),
+    statistics: bool,
+) -> Result<(), End> {
+    let inputs = Inputs::single_pol(1).map_err(End::failed)?;
+    let row_bytes = DeviceSamples::row_length(format, GENERAL_SAMPLES).map_err(End::failed)?;
+    let mut words = Buffer::<u32>::alloc(&bench.device, row_bytes.div_ceil(4) + DeviceSamples::PADDING_WORDS)?;
+    if format.codes().is_some() {
+        Source::bytes(&bench.stream)?.fill(&bench.stream, &mut words.view_mut().cast::<u8>()?)?;
+    } else {
+        // Numbers from 1 to 2, with every bit of a fraction: a float's rate does not depend on what it is.
+        let numbers = |i: usize| 1.0 + (i.wrapping_mul(0x9e37_79b9) & 0x7f_ffff) as f32 / 8_388_608.0;
+        let numbers: Vec<u32> = (0..words.len()).map(|i| numbers(i).to_bits()).collect();
+        words.copy_from_slice(&bench.stream, &numbers)?;
+    }
+    let backend = Backend::on(bench.device.clone());
+    let converter = DownConverter::new(0.123_456_789, decimation, vec![1.0 / taps as f64; taps]);
+    let stream = DownConverterStream::new(&backend, converter.map_err(End::failed)?, inputs).map_err(End::failed)?;
+    let stream = stream.with_output::<T>().map_err(End::failed)?;
+    let mut stream = stream.on(&bench.stream).map_err(End::failed)?;
+    if statistics {
+        stream = stream.with_statistics().map_err(End::failed)?;
+    }
+    let (mut next, mut outputs) = (0, 0);
+    let timing = bench.time(|_| {
+        let array = DeviceArray::from(words.view());
+        let samples = DeviceSamples::new(array, row_bytes, format, GENERAL_SAMPLES, inputs).map_err(End::failed)?;
+        let pieces = stream.push(&samples.with_first_sample(next)).map_err(End::failed)?;
+        next += GENERAL_SAMPLES as u64;
+        outputs += pieces.iter().map(|piece| piece.times() as u64).sum::<u64>();
+        Ok::<_, End>(())
+    })?;
+    if outputs != (next - taps as u64) / decimation as u64 + 1 {
+        return Err(End::failed(format!("{GENERAL}: {outputs} outputs of {next} samples")));
+    }
+    let bytes = row_bytes as f64 + (GENERAL_SAMPLES / decimation * size_of::<T>()) as f64;
+    let counted = if statistics { ", statistics" } else { "" };
+    bench.add(Measured {
+        kernel: GENERAL,
+        variant: format!("DownConverterStream::push, {format} to {}{counted}", T::NAME),
+        params: params([("taps", taps), ("decimation", decimation), ("samples", GENERAL_SAMPLES)]),
+        timing,
+        work: GENERAL_SAMPLES as f64,
+        unit: "Gsamples/s",
+        bound: Some(ceilings.bytes(bytes)),
+        check: "the number of outputs; values not compared in this run: validate's down_convert compares such".into(),
+    });
     Ok(())
 }
 
@@ -44,7 +118,7 @@ fn plan(bench: &mut Bench, ceilings: &Ceilings, chunk: &Chunk, taps: usize, deci
         next += SAMPLES as u64;
         chunks += 1;
         let output = stream.push(&samples).map_err(End::failed)?;
-        outputs += output.map_or(0, |output| output.times() as u64);
+        outputs += output.iter().map(|piece| piece.times() as u64).sum::<u64>();
         Ok::<_, End>(())
     })?;
     // All windows that end with the last sample.

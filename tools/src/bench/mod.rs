@@ -52,7 +52,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 52] = [
+const KERNELS: [&str; 53] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -61,6 +61,7 @@ const KERNELS: [&str; 52] = [
     "instrument_stream",
     "down_convert",
     "narrowband",
+    "down_convert_general",
     "pack",
     "pack_xgpu",
     "pack_heaps",

@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
-use fringes_backend::{Backend, DeviceSamples, MemoryNeed, Workspace};
+use fringes_backend::{Backend, DeviceArray, DeviceSamples, MemoryNeed, Workspace};
 use fringes_gpu::Device;
 use fringes_types::{ChunkFormat, Complex, Inputs, SampleChunk, Samples};
-use ndarray::s;
+use ndarray::{Array1, s};
 
 use super::cpu::zeros;
-use super::kernels::{DownConvertKernels, WindowRows};
+use super::gpu::absent_flags;
+use super::kernels::{DownConvertKernels, Saturated, WindowRows};
 use super::output::{self, DeviceRows};
 use super::progress::Step;
-use super::{DownConverter, OPERATION};
+use super::{DownConverted, DownConvertedSample, DownConverter, OPERATION};
 use crate::ChannelizerError;
 use crate::internals::chunk;
 
@@ -47,8 +48,8 @@ impl ArrayShape<'_> {
         let samples = samples.saturating_add(self.plan.filter.len()).saturating_add(7);
         let parts = [
             chunk::bytes(self.format, self.inputs, samples),
-            DeviceRows::bytes(self.inputs, outputs as u64),
-            DownConvertKernels::bytes(self.plan),
+            DeviceRows::<Complex<f32>>::bytes(self.inputs, outputs as u64),
+            DownConvertKernels::<Complex<f32>>::bytes(self.plan),
         ];
         parts.into_iter().fold(0, u64::saturating_add)
     }
@@ -74,21 +75,22 @@ impl ArrayShape<'_> {
 }
 
 /// Outputs of samples in host memory, which has some.
-pub(super) fn of_host(
+pub(super) fn of_host<T: DownConvertedSample>(
     backend: &Backend,
     device: &Device,
     samples: &dyn SampleChunk,
     plan: &DownConverter,
     step: &Step,
-) -> Result<Samples<Complex<f32>>, ChannelizerError> {
+) -> Result<DownConverted<Samples<T>>, ChannelizerError> {
     let inputs = samples.inputs();
     let shape = ArrayShape { plan, format: samples.format(), inputs };
     backend.check_memory(OPERATION, shape.step_bytes(1))?;
     let together = shape.outputs_of_step(step.outputs, backend.memory_limit());
-    let mut data = zeros::<Complex<f32>>(inputs, "down-converted samples", step.outputs)?;
+    let mut data = zeros::<T>(inputs, "down-converted samples", step.outputs)?;
     let (stream, pool, mut workspace) = (device.new_stream()?, Workspace::pool(device), Workspace::of(device)?);
     let staging = &mut workspace.staging;
-    let kernels = DownConvertKernels::load(device, plan)?;
+    let kernels = DownConvertKernels::<T>::load(device, plan)?;
+    let mut counts = pool.take_zeroed::<u64>(&stream, inputs.len())?;
     for start in (0..step.outputs).step_by(together) {
         let part = start..step.outputs.min(start + together);
         let sent = staging.send_samples(&stream, &pool, samples, shape.samples(step, &part))?;
@@ -97,34 +99,47 @@ pub(super) fn of_host(
         let mut out = DeviceRows::take(&pool, &stream, inputs, first + part.start as u64, part.len())?;
         let row = out.row();
         let numbers = first + part.start as u64..first + part.end as u64;
-        kernels.launch(&stream, &rows, numbers, out.values()?, row)?;
+        let flags = staging.send(&stream, &pool, &flags_of::<T>(&step.part(&numbers), plan, inputs))?;
+        let saturated = Saturated { counts: counts.view_mut(), present: flags.view(), present_row: part.len() };
+        kernels.launch_counted(&stream, [None, Some((rows, numbers))], (out.values()?, row), saturated)?;
         out.read(staging, &stream, data.slice_mut(s![.., part]))?;
     }
+    let saturated = Array1::from_vec(counts.to_vec(&stream)?);
     Workspace::trim(device);
-    output::on_host(step, plan, data, inputs)
+    Ok(DownConverted { samples: output::on_host(step, plan, data, inputs)?, saturated })
 }
 
 /// Outputs of samples in device memory, queued there; there are some.
-pub(super) fn of_device(
+pub(super) fn of_device<T: DownConvertedSample>(
     backend: &Backend,
     samples: &DeviceSamples<'_>,
     plan: &DownConverter,
     step: &Step,
-) -> Result<DeviceSamples<'static>, ChannelizerError> {
+) -> Result<DownConverted<DeviceSamples<'static>, DeviceArray<'static, u64>>, ChannelizerError> {
     let device = backend.gpu_with(samples.array().device())?;
-    backend.check_memory(OPERATION, DownConvertKernels::bytes(plan))?;
+    backend.check_memory(OPERATION, DownConvertKernels::<T>::bytes(plan))?;
     let stream = samples.array().writer().cloned().unwrap_or_else(|| device.default_stream());
-    let kernels = DownConvertKernels::load(device, plan)?;
-    let pool = Workspace::pool(device);
-    let mut out = DeviceRows::take(&pool, &stream, samples.inputs(), step.first_output, step.outputs)?;
+    let kernels = DownConvertKernels::<T>::load(device, plan)?;
+    let (inputs, pool) = (samples.inputs(), Workspace::pool(device));
+    let mut out = DeviceRows::take(&pool, &stream, inputs, step.first_output, step.outputs)?;
+    let mut counts = pool.take_zeroed::<u64>(&stream, inputs.len())?;
+    let flags = Workspace::of(device)?.staging.send(&stream, &pool, &flags_of::<T>(step, plan, inputs))?;
     let row = out.row();
     let rows = WindowRows::of_chunk(samples, samples.array().read_on(&stream)?)?;
-    let queued = kernels.launch(&stream, &rows, step.first_output..step.end_output(), out.values()?, row);
+    let saturated = Saturated { counts: counts.view_mut(), present: flags.view(), present_row: step.outputs };
+    let outputs = step.first_output..step.end_output();
+    let queued = kernels.launch_counted(&stream, [None, Some((rows, outputs))], (out.values()?, row), saturated);
     // Part of the work may be queued even if it failed.
     samples.array().reads_queued(&stream)?;
     queued?;
     out.zero_absent(step, plan, &stream)?;
-    out.finish(step, plan, &stream)
+    let saturated = DeviceArray::from(counts).written_on(&stream);
+    Ok(DownConverted { samples: out.finish(step, plan, &stream)?, saturated })
+}
+
+/// Flags of outputs that may saturate; none if all are there.
+fn flags_of<T: DownConvertedSample>(step: &Step, plan: &DownConverter, inputs: Inputs) -> Vec<u8> {
+    if T::LIMIT.is_finite() { absent_flags(step, plan, inputs.len()) } else { Vec::new() }
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use fringes_types::{Complex, Inputs, Sample, SampleChunk, SampleView, Samples, T
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::progress::{Progress, Step};
-use super::{DownConverter, OPERATION, output};
+use super::statistics::{self, Sums};
+use super::tunings::Tunings;
+use super::{DownConvertedSample, DownConverter, OPERATION, output};
 use crate::ChannelizerError;
 use crate::timeline::ChunkAxes;
 
@@ -20,12 +22,35 @@ pub(super) struct CpuStream {
     held: Array2<f32>,
 }
 
-/// A plan, and where it runs.
+/// A plan, where it runs, and what is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) backend: &'a Backend,
     pub(super) plan: &'a DownConverter,
+    pub(super) tunings: &'a Tunings<DownConverter>,
     pub(super) inputs: Inputs,
+    /// Whether the next chunk's samples are held.
+    pub(super) hold: bool,
+    /// Whether there are statistics.
+    pub(super) sums: bool,
+}
+
+/// What a chunk gave.
+#[derive(Debug)]
+pub(super) struct Taken<T: Sample> {
+    /// Outputs, a piece for each tuning.
+    pub(super) outputs: Vec<Samples<T>>,
+    /// Outputs of each input that saturated.
+    pub(super) saturated: Vec<u64>,
+    /// Sums of each input, if there are any.
+    pub(super) sums: Vec<Sums>,
+}
+
+impl<T: Sample> Taken<T> {
+    /// Of nothing.
+    fn none(inputs: Inputs) -> Self {
+        Self { outputs: Vec::new(), saturated: vec![0; inputs.len()], sums: Vec::new() }
+    }
 }
 
 /// A step of samples of one type, within the limit.
@@ -35,8 +60,6 @@ struct Work<'a> {
     chunk: &'a dyn SampleChunk,
     /// Samples held from before; none if the stream begins anew.
     held: ArrayView2<'a, f32>,
-    /// Whether the next chunk's samples are held.
-    hold: bool,
     /// Bytes of the limit that are left beside what is held.
     limit: Option<u64>,
 }
@@ -67,7 +90,7 @@ pub(super) fn array_need<S: Sample>(plan: &DownConverter, inputs: usize, times: 
 }
 
 /// Memory for a stream of chunks.
-pub(super) fn stream_need<S: Sample>(plan: &DownConverter, inputs: usize, times: usize) -> MemoryNeed {
+pub(super) fn stream_need<S: Sample, T: Sample>(plan: &DownConverter, inputs: usize, times: usize) -> MemoryNeed {
     let of = |samples: usize| bytes_of::<S>(inputs, samples);
     let taps = plan.filter.len();
     let history = of(taps - 1);
@@ -78,7 +101,9 @@ pub(super) fn stream_need<S: Sample>(plan: &DownConverter, inputs: usize, times:
     MemoryNeed {
         workspace_bytes: with(need.workspace_bytes),
         smallest_step_bytes: with(need.smallest_step_bytes),
-        output_bytes: (times.div_ceil(plan.decimation) as u64).saturating_mul(8).saturating_mul(inputs as u64),
+        output_bytes: (times.div_ceil(plan.decimation) as u64)
+            .saturating_mul(size_of::<T>() as u64)
+            .saturating_mul(inputs as u64),
         ..need
     }
 }
@@ -109,17 +134,16 @@ impl CpuStream {
         self.held.len() as u64 * 4
     }
 
-    /// Takes a chunk, and `hold`s what the next one needs.
-    pub(super) fn take(
+    /// Takes a chunk.
+    pub(super) fn take<T: DownConvertedSample>(
         &mut self,
         setting: Setting<'_>,
         progress: &mut Progress,
         chunk: &dyn SampleChunk,
-        hold: bool,
-    ) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
+    ) -> Result<Taken<T>, ChannelizerError> {
         macro_rules! typed {
             ($data:expr, $reserved:expr) => {
-                self.take_typed(setting, progress, (chunk, $data), hold, $reserved)
+                self.take_typed(setting, progress, (chunk, $data), $reserved)
             };
         }
         match chunk.view() {
@@ -146,27 +170,28 @@ impl CpuStream {
     }
 
     /// Takes a chunk with its samples, beside `reserved` bytes that are taken for it.
-    fn take_typed<S: Sample>(
+    fn take_typed<S: Sample, T: DownConvertedSample>(
         &mut self,
         setting: Setting<'_>,
         progress: &mut Progress,
         (chunk, data): (&dyn SampleChunk, ArrayView2<'_, S>),
-        hold: bool,
         reserved: u64,
-    ) -> Result<Option<Samples<Complex<f32>>>, ChannelizerError> {
-        let Some(step) = progress.step(setting.plan, &ChunkAxes::of(chunk))? else { return Ok(None) };
+    ) -> Result<Taken<T>, ChannelizerError> {
+        let Some(step) = progress.step(setting.plan, &ChunkAxes::of(chunk))? else {
+            return Ok(Taken::none(setting.inputs));
+        };
         let (first_sample, times) = (chunk.first_sample(), chunk.times());
         let _span = tracing::debug_span!("down-convert chunk", first_sample, times).entered();
-        if hold && progress.is_empty() {
-            let needed = stream_need::<S>(setting.plan, setting.inputs.len(), times).smallest_step_bytes;
+        if setting.hold && progress.is_empty() {
+            let needed = stream_need::<S, T>(setting.plan, setting.inputs.len(), times).smallest_step_bytes;
             setting.backend.check_memory(OPERATION, needed.saturating_add(reserved))?;
         }
-        let work = self.work::<S>(setting, step, chunk, hold, reserved)?;
-        let output = if work.step.outputs == 0 { None } else { Some(work.outputs(data)?) };
+        let work = self.work::<S>(setting, step, chunk, reserved)?;
+        let taken = work.outputs(data)?;
         let (held, step) = (work.next_held::<S>()?, work.step);
         self.held = held;
         progress.commit(step);
-        Ok(output)
+        Ok(taken)
     }
 
     /// A step with its memory, if that is within the limit.
@@ -175,12 +200,11 @@ impl CpuStream {
         setting: Setting<'a>,
         step: Step,
         chunk: &'a dyn SampleChunk,
-        hold: bool,
         reserved: u64,
     ) -> Result<Work<'a>, ChannelizerError> {
-        let Setting { backend, plan, inputs } = setting;
+        let Setting { backend, plan, inputs, .. } = setting;
         let held = if step.anew { self.held.slice(s![.., ..0]) } else { self.held.view() };
-        let work = Work { setting, step, chunk, held, hold, limit: None };
+        let work = Work { setting, step, chunk, held, limit: None };
         let joined_bytes = bytes_of::<S>(inputs.len(), work.joined_samples());
         let scratch = plan.conversion.scratch_bytes(S::COMPLEX, 1);
         let bytes = joined_bytes.saturating_add(scratch).max(bytes_of::<S>(inputs.len(), work.keep()));
@@ -204,37 +228,86 @@ impl Work<'_> {
 
     /// Samples of each input that are held afterwards.
     fn keep(&self) -> usize {
-        if self.hold { self.step.keep } else { 0 }
+        if self.setting.hold { self.step.keep } else { 0 }
     }
 
-    /// The outputs, from what is held and the chunk.
-    fn outputs<S: Sample>(&self, data: ArrayView2<'_, S>) -> Result<Samples<Complex<f32>>, ChannelizerError> {
-        let Setting { plan, inputs, .. } = self.setting;
-        let (step, joined) = (&self.step, self.joined());
-        let mut out = zeros::<Complex<f32>>(inputs, "down-converted samples", step.outputs)?;
-        if joined > 0 {
-            let length = self.joined_samples();
-            let from_chunk = length - self.held.ncols() / floats::<S>();
-            let samples = self.join::<S>(self.held, 0..from_chunk)?;
-            let limit = self.limit.map(|limit| limit.saturating_sub(samples.len() as u64 * 4));
-            let to = out.slice_mut(s![.., ..joined]);
-            if S::COMPLEX {
-                let samples: &[Complex<f32>] = bytemuck::cast_slice(samples.as_slice().unwrap_or_default());
+    /// The outputs, from what is held and the chunk, and what they sum up to.
+    fn outputs<S: Sample, T: DownConvertedSample>(
+        &self,
+        data: ArrayView2<'_, S>,
+    ) -> Result<Taken<T>, ChannelizerError> {
+        let Setting { plan, tunings, inputs, .. } = self.setting;
+        let (step, mut taken) = (&self.step, Taken::none(inputs));
+        let samples = if self.setting.sums { statistics::of_samples(step, self.held, self.chunk) } else { Vec::new() };
+        taken.sums = samples.into_iter().map(|samples| Sums { samples, ..Sums::default() }).collect();
+        if step.outputs == 0 {
+            return Ok(taken);
+        }
+        let joined = match self.joined() {
+            0 => Array2::default((inputs.len(), 0)),
+            _ => self.join::<S>(self.held, 0..self.joined_samples() - self.held.ncols() / floats::<S>())?,
+        };
+        for (outputs, plan_of_piece) in tunings.cut(step.first_output..step.end_output()) {
+            let piece = step.part(&outputs);
+            let (out, saturated) = self.piece(plan_of_piece, &piece, joined.view(), data)?;
+            let out = output::on_host(&piece, plan_of_piece, out, inputs)?;
+            if self.setting.sums {
+                let sums = statistics::of_outputs(&piece, plan, &out, &saturated);
+                let add = |(of_input, outputs): (&mut Sums, _)| of_input.outputs.add(outputs);
+                taken.sums.iter_mut().zip(sums).for_each(add);
+            }
+            taken.saturated.iter_mut().zip(saturated).for_each(|(all, of_piece)| *all += of_piece);
+            taken.outputs.push(out);
+        }
+        Ok(taken)
+    }
+
+    /// Outputs of one tuning, those that begin before the chunk of the samples `joined`, and how many saturated.
+    fn piece<S: Sample, T: DownConvertedSample>(
+        &self,
+        plan: &DownConverter,
+        piece: &Step,
+        joined: ArrayView2<'_, f32>,
+        data: ArrayView2<'_, S>,
+    ) -> Result<(Array2<T>, Vec<u64>), ChannelizerError> {
+        let (step, inputs, decimation) = (&self.step, self.setting.inputs, plan.decimation);
+        let mut out = zeros::<T>(inputs, "down-converted samples", piece.outputs)?;
+        let absent: Vec<_> = (0..inputs.len()).map(|input| piece.absent(plan, input)).collect();
+        let mut saturated = vec![0; inputs.len()];
+        // Outputs of the step before the piece, and those of the piece that begin before the chunk.
+        let before = (piece.first_output - step.first_output) as usize;
+        let from_joined = self.joined().saturating_sub(before).min(piece.outputs);
+        let windows = |outputs: usize| (outputs - 1) * decimation + plan.filter.len();
+        if from_joined > 0 {
+            let start = before * decimation;
+            let limit = self.limit.map(|limit| limit.saturating_sub(joined.len() as u64 * 4));
+            let times = start..start + windows(from_joined);
+            let to = out.slice_mut(s![.., ..from_joined]);
+            let work = (plan, piece.first_output, limit, &absent[..]);
+            saturated = if S::COMPLEX {
+                let length = joined.ncols() / 2;
+                let samples: &[Complex<f32>] = bytemuck::cast_slice(joined.to_slice().unwrap_or_default());
                 let samples = ArrayView2::from_shape((inputs.len(), length), samples);
                 let samples = samples.map_err(|_| too_large(inputs, "samples held", length))?;
-                self.convert(samples, step.first_output, limit, to)?;
+                convert(samples.slice_move(s![.., times]), work, to)?
             } else {
-                self.convert(samples.view(), step.first_output, limit, to)?;
-            }
+                convert(joined.slice_move(s![.., times]), work, to)?
+            };
         }
-        if joined < step.outputs {
-            let first = step.first_output + joined as u64;
-            let start = (first * plan.decimation as u64 - step.first_sample) as usize;
-            let length = (step.outputs - joined - 1) * plan.decimation + plan.filter.len();
-            let from_chunk = data.slice_move(s![.., start..start + length]);
-            self.convert(from_chunk, first, self.limit, out.slice_mut(s![.., joined..]))?;
+        if from_joined < piece.outputs {
+            let first = piece.first_output + from_joined as u64;
+            let start = (first * decimation as u64 - step.first_sample) as usize;
+            let samples = data.slice_move(s![.., start..start + windows(piece.outputs - from_joined)]);
+            let behind = |runs: &Vec<Range<usize>>| {
+                let runs = runs.iter().filter(|run| run.end > from_joined);
+                runs.map(|run| run.start.saturating_sub(from_joined)..run.end - from_joined).collect::<Vec<_>>()
+            };
+            let absent: Vec<_> = absent.iter().map(behind).collect();
+            let to = out.slice_mut(s![.., from_joined..]);
+            let more = convert(samples, (plan, first, self.limit, &absent), to)?;
+            saturated.iter_mut().zip(more).for_each(|(all, more)| *all += more);
         }
-        output::on_host(step, plan, out, inputs)
+        Ok((out, saturated))
     }
 
     /// `[input][time]` of what is held, then of a part of the chunk, two f32 a complex sample.
@@ -251,22 +324,6 @@ impl Work<'_> {
         Ok(joined)
     }
 
-    fn convert<S: Sample>(
-        &self,
-        samples: ArrayView2<'_, S>,
-        first_output: u64,
-        limit: Option<u64>,
-        out: ArrayViewMut2<'_, Complex<f32>>,
-    ) -> Result<(), ChannelizerError> {
-        let conversion = &self.setting.plan.conversion;
-        let Some(split) = conversion.split(S::COMPLEX, limit) else {
-            let (needed, limit) = (conversion.scratch_bytes(S::COMPLEX, 1), limit.unwrap_or(0));
-            return Err(DeviceError::MemoryLimit { operation: OPERATION, needed, limit }.into());
-        };
-        fringes_cpu::ddc::down_convert_into(conversion, samples, first_output, split, out);
-        Ok(())
-    }
-
     /// What the next outputs need: the last samples of what is held and of the chunk.
     fn next_held<S: Sample>(&self) -> Result<Array2<f32>, ChannelizerError> {
         let (keep, times) = (self.keep(), self.step.times);
@@ -274,4 +331,18 @@ impl Work<'_> {
         let held = self.held.slice(s![.., self.held.ncols() - older..]);
         self.join::<S>(held, times.saturating_sub(keep)..times)
     }
+}
+
+/// Outputs of a plan from number `first_output` on, within a limit; gives how many saturated, but for `absent` columns.
+fn convert<S: Sample, T: DownConvertedSample>(
+    samples: ArrayView2<'_, S>,
+    (plan, first_output, limit, absent): (&DownConverter, u64, Option<u64>, &[Vec<Range<usize>>]),
+    out: ArrayViewMut2<'_, T>,
+) -> Result<Vec<u64>, ChannelizerError> {
+    let conversion = &plan.conversion;
+    let Some(split) = conversion.split(S::COMPLEX, limit) else {
+        let (needed, limit) = (conversion.scratch_bytes(S::COMPLEX, 1), limit.unwrap_or(0));
+        return Err(DeviceError::MemoryLimit { operation: OPERATION, needed, limit }.into());
+    };
+    Ok(fringes_cpu::ddc::down_convert_into(conversion, samples, first_output, split, absent, out))
 }

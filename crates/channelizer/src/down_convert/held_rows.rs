@@ -134,6 +134,16 @@ impl HeldRows {
         }
     }
 
+    /// Bit of a sample of an input in the rows of now.
+    pub(super) fn bit(&self, moved: &Move, input: usize, sample: i64, sample_bits: u64) -> u64 {
+        moved.seam.bit(input, sample, sample_bits, self.row_bits)
+    }
+
+    /// The words of the rows of now.
+    pub(super) fn words(&self) -> BufferView<'_, u32> {
+        self.rows[0].view()
+    }
+
     /// Takes what the next chunk finds held.
     pub(super) fn commit(&mut self, moved: Move) {
         self.rows.swap(0, 1);

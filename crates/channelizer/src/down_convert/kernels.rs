@@ -1,15 +1,17 @@
 //! The kernels on one device, and where their samples lie.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use fringes_backend::{DeviceError, DeviceSamples, Expect};
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_backend::{DeviceError, DeviceSamples, Expect, Staging};
+use fringes_gpu::{Buffer, BufferPool, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::down_convert::general as abi;
-use fringes_types::Complex;
+use fringes_types::{Complex, SampleFormat};
 
+use super::mma_kernels::MmaKernels;
 use super::phases::Phases;
-use super::tensor_kernels::{TensorKernels, TensorSources, Windows};
-use super::{DownConverter, texts};
+use super::tensor_kernels::{Target, TensorKernels, TensorSources, Windows};
+use super::{DownConvertedSample, DownConverter, texts};
 use crate::ChannelizerError;
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
@@ -34,7 +36,18 @@ pub struct WindowRows<'a> {
     pub numbers: Numbers,
 }
 
-/// The kernels of a plan on one device.
+/// Where outputs that saturate are counted.
+#[derive(Debug)]
+pub struct Saturated<'a> {
+    /// A count of each input, to which more is added.
+    pub counts: BufferViewMut<'a, u64>,
+    /// Flags `[input][row]` of the outputs of a launch, 0 of those that do not count; none if all do.
+    pub present: BufferView<'a, u8>,
+    /// Flags from row to row.
+    pub present_row: usize,
+}
+
+/// The kernels of a plan on one device, to outputs of a type.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
 /// queued.
@@ -43,15 +56,30 @@ pub struct WindowRows<'a> {
 /// That of the GPU in [`down_convert`](crate::down_convert()). An output has the same bits in whichever launch it is,
 /// and from whichever bit its samples begin.
 #[derive(Debug)]
-pub struct DownConvertKernels {
+pub struct DownConvertKernels<T = Complex<f32>> {
     /// Those on tensor cores, if the device and the plan have any.
     tensor: Option<TensorKernels>,
+    /// Those of compute capability 8.0 and higher, for what the former do not take, of outputs in f32.
+    mma: Option<MmaKernels>,
     integers: Kernel,
     floats: Kernel,
     weights: Buffer<[f32; 2]>,
     taps: u32,
     decimation: usize,
     phases: Phases,
+    gain: f32,
+    outputs: PhantomData<T>,
+}
+
+/// Which kernels on tensor cores a launch may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TensorCores {
+    /// The best ones for the device.
+    Best,
+    /// Those of compute capability 8.0 and higher, on any device.
+    Mma,
+    /// None.
+    Unused,
 }
 
 /// What a launch is, in numbers.
@@ -65,25 +93,74 @@ struct Work {
     outputs: u32,
 }
 
-impl DownConvertKernels {
+/// A plan's weights, with the mixer folded in.
+fn weights(plan: &DownConverter) -> Vec<[f32; 2]> {
+    plan.phases().weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect()
+}
+
+impl<T: DownConvertedSample> DownConvertKernels<T> {
     /// Loads the kernels and a plan's weights; the first time on a machine the driver compiles them.
     ///
     /// # Errors
     /// [`DeviceError::TooLarge`] for more taps than the kernel counts, [`DeviceError::Gpu`] with what the driver says.
     pub fn load(device: &Device, plan: &DownConverter) -> Result<Self, ChannelizerError> {
+        Self::load_of(device, plan, TensorCores::Best)
+    }
+
+    /// The same, of which launches take no other kernels on tensor cores than those of a choice: to compare them on one
+    /// device.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_of(device: &Device, plan: &DownConverter, choice: TensorCores) -> Result<Self, ChannelizerError> {
         let taps = count("taps", plan.filter.len(), u32::MAX)?;
         let module = device.load(&texts::DOWN_CONVERT)?;
-        let phases = plan.phases();
-        let weights = phases.weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect::<Vec<_>>();
+        let kernel = |numbers: &str| module.kernel(&format!("down_convert_{numbers}_{}", T::NAME));
+        let (floats, best) = (T::FORMAT == SampleFormat::Float32, choice == TensorCores::Best);
         Ok(Self {
-            tensor: TensorKernels::load(device, plan)?,
-            integers: module.kernel("down_convert_integers")?,
-            floats: module.kernel("down_convert_floats")?,
-            weights: Buffer::from_slice(&device.new_stream()?, &weights)?,
+            tensor: if best { TensorKernels::load(device, plan)? } else { None },
+            mma: if floats && choice != TensorCores::Unused { MmaKernels::load(device, plan)? } else { None },
+            integers: kernel("integers")?,
+            floats: kernel("floats")?,
+            weights: Buffer::from_slice(&device.new_stream()?, &weights(plan))?,
             taps,
             decimation: plan.decimation,
-            phases,
+            phases: plan.phases(),
+            gain: plan.gain as f32,
+            outputs: PhantomData,
         })
+    }
+
+    /// The same kernels with the weights of another tuning of the plan, copied in the order of a stream to memory of a
+    /// pool.
+    pub(super) fn retuned(
+        &self,
+        plan: &DownConverter,
+        (stream, pool, staging): (&Stream, &BufferPool, &mut Staging),
+    ) -> Result<Self, ChannelizerError> {
+        let tensor = match &self.tensor {
+            None => None,
+            Some(tensor) => tensor.retuned(plan, |table| staging.send(stream, pool, table))?,
+        };
+        let mma = match &self.mma {
+            None => None,
+            Some(mma) => mma.retuned(plan, |table| staging.send(stream, pool, table))?,
+        };
+        Ok(Self {
+            tensor,
+            mma,
+            integers: self.integers.clone(),
+            floats: self.floats.clone(),
+            weights: staging.send(stream, pool, &weights(plan))?,
+            phases: plan.phases(),
+            ..*self
+        })
+    }
+
+    /// Whether samples of so many bits that are real, packed and begin at a multiple of 16 bytes have a kernel of
+    /// [`TensorCores::Mma`].
+    pub fn has_mma(&self, bits: u32) -> bool {
+        self.mma.as_ref().is_some_and(|mma| mma.has(bits))
     }
 
     /// Bytes of device memory of a plan's weights, at most.
@@ -91,6 +168,7 @@ impl DownConvertKernels {
         (plan.filter.len() as u64)
             .saturating_mul(size_of::<[f32; 2]>() as u64)
             .saturating_add(TensorKernels::bytes(plan))
+            .saturating_add(MmaKernels::bytes(plan))
     }
 
     /// Queues `outputs`, numbered from sample 0 of the run, to `[input][out_row]`: output `j` of the range to column
@@ -105,20 +183,27 @@ impl DownConvertKernels {
         stream: &Stream,
         rows: &WindowRows<'_>,
         outputs: Range<u64>,
-        out: BufferViewMut<'_, Complex<f32>>,
+        out: BufferViewMut<'_, T>,
         out_row: usize,
     ) -> Result<(), ChannelizerError> {
-        self.launch_over(stream, [None, Some((*rows, outputs))], out, out_row)
+        let device = rows.samples.device();
+        // Nothing is asked of the driver for no bytes.
+        let (mut counts, present) = (Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?);
+        let saturated = Saturated { counts: counts.view_mut(), present: present.view(), present_row: 0 };
+        self.launch_counted(stream, [None, Some((*rows, outputs))], (out, out_row), saturated)
     }
 
-    /// As [`launch`](Self::launch), of outputs that are made of two rows of samples, the second ones of those that
-    /// follow the first: held samples, and a chunk.
-    pub(super) fn launch_over(
+    /// As [`DownConvertKernels::launch`], of outputs that are made of two rows of samples, held ones and a chunk, the
+    /// second ones of those that follow the first; with a count of outputs that saturate.
+    ///
+    /// # Errors
+    /// As [`DownConvertKernels::launch`].
+    pub fn launch_counted(
         &self,
         stream: &Stream,
         parts: [Option<(WindowRows<'_>, Range<u64>)>; 2],
-        mut out: BufferViewMut<'_, Complex<f32>>,
-        out_row: usize,
+        (mut out, out_row): (BufferViewMut<'_, T>, usize),
+        saturated: Saturated<'_>,
     ) -> Result<(), ChannelizerError> {
         let mut works = [None, None];
         for (work, part) in works.iter_mut().zip(&parts) {
@@ -133,27 +218,49 @@ impl DownConvertKernels {
         if out_row < columns && inputs > 1 {
             return Err(length("row of outputs", columns, out_row).into());
         }
-        let values = (inputs - 1).saturating_mul(out_row).saturating_add(columns);
-        out.expect("down-converted samples", values, 8)?;
-        let mut out = out.reborrow().cast::<[f32; 2]>()?;
+        let values = |row: usize| (inputs - 1).saturating_mul(row).saturating_add(columns);
+        out.expect("down-converted samples", values(out_row), size_of::<T>() as u64)?;
+        let Saturated { mut counts, present, present_row } = saturated;
+        if !counts.is_empty() {
+            counts.expect("counts of saturated outputs", inputs, 8)?;
+        }
+        if !present.is_empty() {
+            present.expect("flags of outputs", values(present_row), 1)?;
+        }
+
         if let Some(tensor) = &self.tensor {
             let held = works[0].as_ref().map(|(rows, outputs, work)| {
                 (Windows { rows: *rows, first_bit: work.first_bit }, outputs.end - outputs.start)
             });
             let chunk = works[1].as_ref().map(|(rows, _, work)| Windows { rows: *rows, first_bit: work.first_bit });
-            let sources = TensorSources { held, chunk };
-            if tensor.launch(stream, &sources, &(start..end), &mut out, out_row)? {
+            let mut to = Target {
+                values: out.reborrow().cast::<u16>()?,
+                row: out_row,
+                format: T::FORMAT,
+                saturated: Saturated { counts: counts.reborrow(), present, present_row },
+            };
+            if tensor.launch(stream, &TensorSources { held, chunk }, &(start..end), &mut to)? {
                 return Ok(());
             }
         }
         for (rows, outputs, work) in works.iter().flatten() {
+            let column = (outputs.start - start) as usize;
+            let mut out = out.reborrow().slice(column..)?;
+            if let Some(mma) = &self.mma {
+                let mut floats = out.reborrow().cast::<[f32; 2]>()?;
+                if mma.launch(stream, rows, work.first_bit, outputs, &mut floats, out_row)? {
+                    continue;
+                }
+            }
             let Numbers { bits, parts, floats, little_endian } = rows.numbers;
             let kernel = if floats { &self.floats } else { &self.integers };
             let config = LaunchConfig::new([work.blocks, 1, 1], [abi::THREADS, 1, 1]);
             let arguments = args![
                 rows.samples,
                 &self.weights,
-                out.reborrow().slice((outputs.start - start) as usize..)?,
+                out.cast::<T::Stored>()?,
+                if present.is_empty() { present } else { present.slice(column..)? },
+                counts.reborrow(),
                 work.first_bit,
                 rows.row_bits,
                 bits,
@@ -164,8 +271,10 @@ impl DownConvertKernels {
                 work.inputs,
                 work.outputs,
                 out_row as u64,
+                present_row as u64,
                 self.phases.turn(),
                 self.phases.of_output(outputs.start),
+                self.gain,
             ];
             kernel.launch_safe(stream, &config, arguments)?;
         }

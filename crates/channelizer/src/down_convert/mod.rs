@@ -2,42 +2,54 @@
 //!
 //! Outputs lie on the grid of the run, not of the call: output `j` is a function of absolute samples `S j .. S j + K`,
 //! for `K` taps and decimation `S`. A recording gives the same outputs however it is cut into chunks.
-
 //!
 //! ```text
-//! progress   which outputs a chunk completes, and what is absent     shared by all backends
-//! output     outputs with their axes, on the host and on a device
-//! cpu        chunks on the CPU
-//! gpu        chunks on a GPU; held_rows has what is held between them
-//! array      one array on a GPU
-//! kernels    the kernels, and where windows lie; phases has the mixer in fixed point
-//! tensor     the table of weights of those on tensor cores, and their segments; tensor_kernels launches them
-//! stream     the stream, wherever it runs
+//! progress     which outputs a chunk completes, and what is absent     shared by all backends
+//! tunings      which tuning an output has
+//! sample       what outputs may be
+//! output       outputs with their axes, on the host and on a device
+//! statistics   what is counted, and how on the CPU; device_sums on a GPU
+//! cpu          chunks on the CPU
+//! gpu          chunks on a GPU; held_rows has what is held between them
+//! array        one array on a GPU
+//! kernels      the kernels, and where windows lie; phases has the mixer in fixed point
+//! tensor       the table of weights of those on tensor cores, and their segments; tensor_kernels launches them
+//! stream       the stream, wherever it runs
 //! ```
 
 mod array;
 mod cpu;
+mod device_sums;
 mod gpu;
 mod held_rows;
 pub(crate) mod kernels;
 mod output;
 mod phases;
 mod progress;
+mod sample;
+mod statistics;
 mod stream;
 pub(crate) mod tensor;
 mod tensor_kernels;
 mod texts;
+mod tunings;
 
-use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
+use std::marker::PhantomData;
+
+use fringes_backend::{Backend, DeviceArray, DeviceSamples, MemoryNeed};
 use fringes_cpu::ddc::DownConversion;
 use fringes_types::{ChunkFormat, Inputs, Sample, SampleChunk, Samples, TypesError};
+use ndarray::Array1;
 use num_complex::Complex;
 
 use self::array::ArrayShape;
-use self::cpu::{CpuStream, Setting};
+use self::cpu::{CpuStream, Setting, Taken};
 use self::phases::Phases;
 use self::progress::{Progress, Step};
+pub use self::sample::DownConvertedSample;
+pub use self::statistics::{DownConverterStatistics, OutputStatistics};
 pub use self::stream::{DownConverterStream, Preview};
+use self::tunings::Tunings;
 use crate::ChannelizerError;
 use crate::design::DownConversionFilter;
 use crate::internals::chunk;
@@ -49,10 +61,10 @@ const OPERATION: &str = "down_convert";
 
 /// A plan of a down-conversion: the centre of the wanted band, a low-pass filter, and a decimation.
 ///
-/// For a centre of `c` cycles per sample, a decimation `S`, a filter `h` of `K` taps and a phase of `b` turns, output
-/// `j` is
+/// For a centre of `c` cycles per sample, a decimation `S`, a filter `h` of `K` taps, a gain `g` and a phase of `b`
+/// turns, output `j` is
 ///
-/// `y_j = e^(2 pi i (b - c S j)) sum_k x[S j + k] h_k e^(-2 pi i c k)`, `k` from 0 to `K - 1`,
+/// `y_j = g e^(2 pi i (b - c S j)) sum_k x[S j + k] h_k e^(-2 pi i c k)`, `k` from 0 to `K - 1`,
 ///
 /// where `j` and the index of `x` count from sample 0 of the run. A tone at `c` comes out at DC, with the filter's gain
 /// at 0 (half of it for real samples, whose other half is the image at `-c`). With `f = -c`, this is the usual mixer
@@ -63,6 +75,9 @@ pub struct DownConverter {
     decimation: usize,
     filter: Vec<f64>,
     phase_turns: f64,
+    /// What retunes added to the phase of output 0, in 2^-64 turns.
+    retuned_phase: u64,
+    gain: f64,
     conversion: DownConversion,
 }
 
@@ -77,9 +92,7 @@ impl DownConverter {
     /// [`ChannelizerError::Centre`] for a centre outside -1..=1, [`ChannelizerError::Zero`] for a decimation of 0 or an
     /// empty filter, [`ChannelizerError::Coefficient`] for a tap that is not finite as `f32`.
     pub fn new(centre_cycles_per_sample: f64, decimation: usize, filter: Vec<f64>) -> Result<Self, ChannelizerError> {
-        if !(-1.0..=1.0).contains(&centre_cycles_per_sample) {
-            return Err(ChannelizerError::Centre { actual: centre_cycles_per_sample });
-        }
+        check_centre(centre_cycles_per_sample)?;
         for (quantity, count) in [("decimation", decimation), ("number of filter taps", filter.len())] {
             if count == 0 {
                 return Err(ChannelizerError::Zero { quantity });
@@ -90,7 +103,8 @@ impl DownConverter {
         }
         let centre_cycles_per_sample = phases::on_grid(centre_cycles_per_sample);
         let conversion = DownConversion::new(&filter, decimation, -centre_cycles_per_sample, 0.0);
-        Ok(Self { centre_cycles_per_sample, decimation, filter, phase_turns: 0.0, conversion })
+        let (phase_turns, retuned_phase, gain) = (0.0, 0, 1.0);
+        Ok(Self { centre_cycles_per_sample, decimation, filter, phase_turns, retuned_phase, gain, conversion })
     }
 
     /// A plan with a designed filter, and the decimation that it is for.
@@ -112,8 +126,38 @@ impl DownConverter {
         }
         self.phase_turns = phase_turns;
         self.conversion =
-            DownConversion::new(&self.filter, self.decimation, -self.centre_cycles_per_sample, phase_turns);
+            DownConversion::new(&self.filter, self.decimation, -self.centre_cycles_per_sample, phase_turns)
+                .with_gain(self.gain);
         Ok(self)
+    }
+
+    /// Multiplies every output by a gain, before it is rounded and clamped: what brings outputs to the range of
+    /// integers. It is 1 unless set.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::Gain`] if it is 0, or not finite, or no normal number in 32 bits.
+    pub fn with_gain(mut self, gain: f64) -> Result<Self, ChannelizerError> {
+        if !(gain as f32).is_normal() {
+            return Err(ChannelizerError::Gain { actual: gain });
+        }
+        self.gain = gain;
+        self.conversion = self.conversion.with_gain(gain);
+        Ok(self)
+    }
+
+    /// The plan with another centre, whose mixer has the phase of this one's at absolute sample `at_sample`.
+    fn retuned(&self, at_sample: u64, centre_cycles_per_sample: f64) -> Result<Self, ChannelizerError> {
+        check_centre(centre_cycles_per_sample)?;
+        let centre_cycles_per_sample = phases::on_grid(centre_cycles_per_sample);
+        let turn = |centre: f64| phases::turns(-centre);
+        let change = turn(self.centre_cycles_per_sample).wrapping_sub(turn(centre_cycles_per_sample));
+        Ok(Self {
+            centre_cycles_per_sample,
+            filter: self.filter.clone(),
+            retuned_phase: self.retuned_phase.wrapping_add(change.wrapping_mul(at_sample)),
+            conversion: self.conversion.retuned(&self.filter, at_sample, -centre_cycles_per_sample),
+            ..*self
+        })
     }
 
     /// Frequency that lands on DC, in cycles per sample.
@@ -136,6 +180,11 @@ impl DownConverter {
         self.phase_turns
     }
 
+    /// What every output is multiplied by.
+    pub fn gain(&self) -> f64 {
+        self.gain
+    }
+
     /// Number of outputs of `samples` samples from absolute sample `first_sample` on.
     pub fn outputs(&self, first_sample: u64, samples: usize) -> usize {
         let rest = samples.checked_sub(self.samples_to_grid(first_sample));
@@ -150,10 +199,11 @@ impl DownConverter {
 
     /// The mixer in fixed point.
     fn phases(&self) -> Phases {
-        Phases::new(self.centre_cycles_per_sample, self.decimation, self.phase_turns)
+        Phases::new(self.centre_cycles_per_sample, self.decimation, self.phase_turns).advanced(self.retuned_phase)
     }
 
-    /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs.
+    /// Memory that [`down_convert`] takes on a backend for `times` samples of type `S` of each of `inputs` inputs;
+    /// other outputs than f32 need less.
     ///
     /// On the CPU the workspace is for samples that are not contiguous `f32` values and is an upper bound otherwise. On
     /// a GPU it is memory of the device for samples in host memory, which have their place there as outputs do; packed
@@ -176,6 +226,14 @@ impl DownConverter {
             }
         }
     }
+}
+
+/// `Ok` for a centre within -1 to 1.
+fn check_centre(centre_cycles_per_sample: f64) -> Result<(), ChannelizerError> {
+    if (-1.0..=1.0).contains(&centre_cycles_per_sample) {
+        return Ok(());
+    }
+    Err(ChannelizerError::Centre { actual: centre_cycles_per_sample })
 }
 
 /// Down-converts samples `[input][time]` of any format to `Complex<f32>` samples `[input][output]`.
@@ -240,7 +298,58 @@ pub fn down_convert<C: SampleInput + ?Sized>(
     samples.give_to(DownConvert { backend, plan })
 }
 
+/// Outputs, and how many of them did not fit their type. `C` is the chunk of samples, `S` the array of the counts; both
+/// lie where the samples lay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DownConverted<C, S = Array1<u64>> {
+    /// The outputs.
+    pub samples: C,
+    /// Complex outputs of each input that [saturated](DownConvertedSample), but for absent ones.
+    pub saturated: S,
+}
+
+/// As [`down_convert`], to any type of outputs, with a count of those that did not fit.
+///
+/// ```
+/// use fringes_channelizer::{DownConverter, down_convert_to};
+/// use fringes_backend::Backend;
+/// use fringes_types::{Complex, Inputs, Samples};
+/// use ndarray::Array2;
+///
+/// // A complex tone at the centre, and a mean of two samples: outputs are the tone's amplitude times the gain.
+/// let tone = Samples::new(Array2::from_elem((1, 16), Complex::new(1000i16, -500)), Inputs::single_pol(1)?)?;
+/// let plan = DownConverter::new(0.0, 4, vec![0.5; 2])?.with_gain(0.0625)?;
+/// let narrow = down_convert_to::<Complex<i8>, _>(&Backend::cpu(), &tone, &plan)?;
+/// // 62.5 and -31.25: ties go to the even number.
+/// assert_eq!(narrow.samples.data()[(0, 0)], Complex::new(62, -31));
+/// assert_eq!(narrow.saturated.to_vec(), [0]);
+///
+/// let loud = down_convert_to::<Complex<i8>, _>(&Backend::cpu(), &tone, &plan.with_gain(1.0)?)?;
+/// assert_eq!(loud.samples.data()[(0, 0)], Complex::new(127, -127));
+/// assert_eq!(loud.saturated.to_vec(), [4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Precision
+/// An integer is the nearest one, half to even, of a value within the bound `e` of [`down_convert`] of the exact one,
+/// clamped: within `0.5 + e` of the exact value, clamped. f16 is within half of its step and `e`.
+///
+/// # Errors
+/// As [`down_convert`].
+#[allow(clippy::type_complexity, reason = "what comes out in either memory, told in the signature")]
+pub fn down_convert_to<T: DownConvertedSample, C: SampleInput + ?Sized>(
+    backend: &Backend,
+    samples: &C,
+    plan: &DownConverter,
+) -> Result<
+    C::Output<DownConverted<Samples<T>>, DownConverted<DeviceSamples<'static>, DeviceArray<'static, u64>>>,
+    ChannelizerError,
+> {
+    samples.give_to(DownConvertTo { call: DownConvert { backend, plan }, outputs: PhantomData::<T> })
+}
+
 /// [`down_convert`].
+#[derive(Clone, Copy)]
 struct DownConvert<'a> {
     backend: &'a Backend,
     plan: &'a DownConverter,
@@ -252,24 +361,61 @@ impl SampleOperation for DownConvert<'_> {
     type Error = ChannelizerError;
 
     fn on_host(self, samples: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
+        Ok(self.of_host(samples)?.samples)
+    }
+
+    fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
+        Ok(self.of_device::<Complex<f32>>(samples)?.samples)
+    }
+}
+
+/// [`down_convert_to`].
+struct DownConvertTo<'a, T> {
+    call: DownConvert<'a>,
+    outputs: PhantomData<T>,
+}
+
+impl<T: DownConvertedSample> SampleOperation for DownConvertTo<'_, T> {
+    type Host = DownConverted<Samples<T>>;
+    type Device = DownConverted<DeviceSamples<'static>, DeviceArray<'static, u64>>;
+    type Error = ChannelizerError;
+
+    fn on_host(self, samples: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
+        self.call.of_host(samples)
+    }
+
+    fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
+        self.call.of_device::<T>(samples)
+    }
+}
+
+impl DownConvert<'_> {
+    fn of_host<T: DownConvertedSample>(
+        self,
+        samples: &dyn SampleChunk,
+    ) -> Result<DownConverted<Samples<T>>, ChannelizerError> {
         let Self { backend, plan } = self;
         let (axes, inputs) = (ChunkAxes::of(samples), samples.inputs());
         if let Some(device) = backend.gpu_for(OPERATION, true)? {
             return array::of_host(backend, device, samples, plan, &self.step(&axes)?);
         }
         backend.check_memory(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
-        let (setting, mut progress) = (Setting { backend, plan, inputs }, Progress::new(inputs));
-        let output = CpuStream::new(inputs).take(setting, &mut progress, samples, false)?;
-        output.ok_or_else(|| self.too_short(&axes))
+        let tunings = Tunings::new(plan.clone());
+        let setting = Setting { backend, plan, tunings: &tunings, inputs, hold: false, sums: false };
+        let mut progress = Progress::new(inputs);
+        let Taken { outputs, saturated, .. } = CpuStream::new(inputs).take(setting, &mut progress, samples)?;
+        let output = outputs.into_iter().next().ok_or_else(|| self.too_short(&axes))?;
+        Ok(DownConverted { samples: output, saturated: Array1::from_vec(saturated) })
     }
 
-    fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
+    fn of_device<T: DownConvertedSample>(
+        self,
+        samples: &DeviceSamples<'_>,
+    ) -> Result<DownConverted<DeviceSamples<'static>, DeviceArray<'static, u64>>, ChannelizerError> {
         self.backend.gpu_with(samples.array().device())?;
-        array::of_device(self.backend, samples, self.plan, &self.step(&chunk::axes(samples))?)
+        array::of_device::<T>(self.backend, samples, self.plan, &self.step(&chunk::axes(samples))?)
     }
-}
 
-impl DownConvert<'_> {
     /// The outputs of one array, of which there are some.
     fn step(&self, samples: &ChunkAxes<'_>) -> Result<Step, ChannelizerError> {
         let step = Progress::new(samples.inputs).step(self.plan, samples)?;

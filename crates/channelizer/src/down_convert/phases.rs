@@ -42,6 +42,11 @@ impl Phases {
         Self { sample, output: sample.wrapping_mul(decimation as u64), first: turns(phase_turns) }
     }
 
+    /// With a phase more at every output.
+    pub(super) fn advanced(self, phase: u64) -> Self {
+        Self { first: self.first.wrapping_add(phase), ..self }
+    }
+
     /// Turn from one output to the next.
     pub(super) fn turn(&self) -> u64 {
         self.output

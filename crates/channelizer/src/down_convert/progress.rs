@@ -12,6 +12,10 @@ use crate::channelizer::check_counter;
 use crate::presence::MissingSamples;
 use crate::timeline::{Axes, ChunkAxes};
 
+/// Outputs whose samples are counted together: those of a block, which begins with a multiple of so many outputs, with
+/// the first of them.
+const BLOCK: u64 = 16;
+
 /// Position of a stream, and what must not change from chunk to chunk.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
@@ -27,6 +31,10 @@ struct State {
     received: u64,
     /// Number of the next output.
     next_output: u64,
+    /// Number of the last output that was made, before a gap maybe.
+    last_output: Option<u64>,
+    /// The sample after the last one that is counted, or the first one that may be.
+    counted: u64,
     /// Missing samples of each input.
     missing: Vec<MissingSamples>,
     /// Whether a chunk had presence flags.
@@ -49,6 +57,9 @@ pub(super) struct Step {
     pub(super) outputs: usize,
     /// Samples of each input that coming outputs need, the last ones.
     pub(super) keep: usize,
+    /// Samples that are counted with this chunk; some of them may be held from before. None of them if it is not
+    /// ascending.
+    counted: Range<u64>,
     missing: Vec<MissingSamples>,
     flagged: bool,
 }
@@ -77,6 +88,11 @@ impl Progress {
     /// Number of the next output.
     pub(super) fn next_output(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.next_output)
+    }
+
+    /// Number of the last output that was made.
+    pub(super) fn last_output(&self) -> Option<u64> {
+        self.state.as_ref().and_then(|state| state.last_output)
     }
 
     /// Forgets everything.
@@ -131,15 +147,22 @@ impl Progress {
         }
         let flagged = state.is_some_and(|state| state.flagged) || chunk.presence.is_some();
         let (anew, keep) = (state.is_none(), end.saturating_sub(next) as usize);
-        Ok(Some(Step { axes, first_sample, times, anew, held, first_output, outputs, keep, missing, flagged }))
+        // Of each block whose first output was made, the samples that have come.
+        let block = |output: u64| output.div_ceil(BLOCK).saturating_mul(BLOCK).saturating_mul(decimation);
+        let counted = state.map_or_else(|| block(first_output), |state| state.counted);
+        let counted = counted..block(first_output + outputs as u64).min(end);
+        Ok(Some(Step { axes, first_sample, times, anew, held, first_output, outputs, keep, counted, missing, flagged }))
     }
 
     /// Takes what was computed, and held.
     pub(super) fn commit(&mut self, step: Step) {
         let received = step.end();
-        let Step { axes, first_output, outputs, keep, mut missing, flagged, .. } = step;
+        let Step { axes, first_output, outputs, keep, counted, mut missing, flagged, .. } = step;
+        let counted = counted.end.max(counted.start);
         missing.iter_mut().for_each(|missing| missing.discard_before(received.saturating_sub(keep as u64) as i64));
-        self.state = Some(State { axes, received, next_output: first_output + outputs as u64, missing, flagged });
+        let next_output = first_output + outputs as u64;
+        let last_output = if outputs > 0 { Some(next_output - 1) } else { self.last_output() };
+        self.state = Some(State { axes, received, next_output, last_output, counted, missing, flagged });
     }
 }
 
@@ -203,6 +226,36 @@ impl Step {
             }
             flags
         })
+    }
+
+    /// Some of its outputs, as a step of their own.
+    pub(super) fn part(&self, outputs: &Range<u64>) -> Self {
+        Self { first_output: outputs.start, outputs: (outputs.end - outputs.start) as usize, ..self.clone() }
+    }
+
+    /// Stretches of an input's samples that are counted with this chunk, without missing ones.
+    pub(super) fn counted(&self, input: usize) -> Vec<Range<i64>> {
+        let mut stretches = Vec::new();
+        if self.counted.is_empty() {
+            return stretches;
+        }
+        let (mut from, end) = (self.counted.start as i64, self.counted.end as i64);
+        for missing in self.missing[input].between(from, end) {
+            if from < missing.start {
+                stretches.push(from..missing.start);
+            }
+            from = missing.end;
+        }
+        if from < end {
+            stretches.push(from..end);
+        }
+        stretches
+    }
+
+    /// Number of the outputs of an input that are there.
+    pub(super) fn present_outputs(&self, plan: &DownConverter, input: usize) -> u64 {
+        let absent: usize = self.absent(plan, input).iter().map(ExactSizeIterator::len).sum();
+        (self.outputs - absent) as u64
     }
 
     /// Format, rate and centre of the chunk.

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::down_convert::tensor as abi;
+use fringes_types::SampleFormat;
 
-use super::kernels::WindowRows;
+use super::kernels::{Saturated, WindowRows};
 use super::phases::Phases;
 use super::tensor::TensorShape;
 use super::{DownConverter, texts};
@@ -31,6 +33,27 @@ pub(super) struct TensorSources<'a> {
     pub(super) held: Option<(Windows<'a>, u64)>,
     /// Those of all others.
     pub(super) chunk: Option<Windows<'a>>,
+}
+
+/// Where outputs go.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    /// The values, `[input][row]`.
+    pub(super) values: BufferViewMut<'a, u16>,
+    pub(super) row: usize,
+    pub(super) format: SampleFormat,
+    pub(super) saturated: Saturated<'a>,
+}
+
+impl Target<'_> {
+    /// What is behind the first columns, `units` of two bytes each.
+    fn behind(&mut self, columns: usize, units: usize) -> Result<Target<'_>, ChannelizerError> {
+        let Saturated { counts, present, present_row } = &mut self.saturated;
+        let present = if present.is_empty() { *present } else { present.slice(columns..)? };
+        let saturated = Saturated { counts: counts.reborrow(), present, present_row: *present_row };
+        let values = self.values.reborrow().slice(columns * units..)?;
+        Ok(Target { values, row: self.row, format: self.format, saturated })
+    }
 }
 
 /// A plan's kernels.
@@ -64,6 +87,7 @@ impl TensorKernels {
         }
         let phases = plan.phases();
         let (table, scale) = shape.table(&phases.weights(&plan.filter), |output| phases.over_outputs(output));
+        let scale = scale * plan.gain as f32;
         if !scale.is_normal() {
             return Ok(None);
         }
@@ -71,6 +95,23 @@ impl TensorKernels {
         let multiprocessors = device.info().multiprocessors as usize;
         let nothing = Buffer::alloc(device, 0)?;
         Ok(Some(Self { shape, kernels, table, scale, multiprocessors, phases, nothing }))
+    }
+
+    /// The same kernels with the table of another tuning of the plan, which `send` copies.
+    pub(super) fn retuned(
+        &self,
+        plan: &DownConverter,
+        send: impl FnOnce(&[[u32; 4]]) -> Result<Buffer<[u32; 4]>, DeviceError>,
+    ) -> Result<Option<Self>, ChannelizerError> {
+        let phases = plan.phases();
+        let (table, scale) = self.shape.table(&phases.weights(&plan.filter), |output| phases.over_outputs(output));
+        let scale = scale * plan.gain as f32;
+        if !scale.is_normal() {
+            return Ok(None);
+        }
+        let (kernels, table) = (self.kernels.clone(), send(&table)?);
+        let nothing = Buffer::alloc(self.nothing.device(), 0)?;
+        Ok(Some(Self { kernels, table, scale, phases, nothing, ..*self }))
     }
 
     /// Bytes of device memory of a plan's table, at most.
@@ -87,7 +128,7 @@ impl TensorKernels {
         let (bits, kernel) = self.kernels.iter().find(|(bits, _)| real && *bits == numbers.bits)?;
         let few = rows.inputs as u64 <= u64::from(i32::MAX as u32) / (1 << 10);
         (few && rows.samples.address().is_multiple_of(PIECE_BYTES))
-            .then(|| (TensorShape { bits: *bits, ..self.shape }, kernel))
+            .then_some((TensorShape { bits: *bits, ..self.shape }, kernel))
     }
 
     /// Queues outputs, if there is a kernel for the samples, and says whether there is. Sizes were checked.
@@ -96,9 +137,15 @@ impl TensorKernels {
         stream: &Stream,
         sources: &TensorSources<'_>,
         outputs: &Range<u64>,
-        out: &mut BufferViewMut<'_, [f32; 2]>,
-        out_row: usize,
+        to: &mut Target<'_>,
     ) -> Result<bool, ChannelizerError> {
+        let (format, units) = match to.format {
+            SampleFormat::Float32 => (abi::F32, 4),
+            SampleFormat::Float16 => (abi::F16, 2),
+            SampleFormat::Int16 => (abi::I16, 2),
+            SampleFormat::Int8 => (abi::I8, 1),
+            SampleFormat::Int4 => return Ok(false),
+        };
         let TensorSources { held, chunk } = *sources;
         let (held, joined) = held.map_or((None, 0), |(windows, joined)| (Some(windows), joined));
         let Some(any) = held.or(chunk) else { return Ok(true) };
@@ -114,9 +161,9 @@ impl TensorKernels {
             // The block in between is made of both: in two launches, each has its outputs of it.
             let alone = TensorSources { chunk: None, ..*sources };
             let rest = TensorSources { held: None, ..*sources };
-            let mut behind = out.reborrow().slice(joined as usize..)?;
-            return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind, out_row)?
-                && self.launch(stream, &alone, &(outputs.start..middle), out, out_row)?);
+            let mut behind = to.behind(joined as usize, units)?;
+            return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind)?
+                && self.launch(stream, &alone, &(outputs.start..middle), to)?);
         }
         let inputs = any.rows.inputs;
         let bit = |windows: Option<Windows<'_>>| windows.map_or(0, |windows| windows.first_bit);
@@ -132,20 +179,21 @@ impl TensorKernels {
             let config =
                 LaunchConfig::new([grid, 1, 1], [shape.threads(), 1, 1]).with_shared_bytes(shape.shared_bytes());
             let column = (first - outputs.start) as usize;
-            let values = out.reborrow().slice(column..)?;
-            let length = values.len();
-            let (values, not_counted) = values.split_at(length)?;
+            let Target { values, row, saturated: Saturated { counts, present, present_row }, .. } =
+                to.behind(column, units)?;
             let arguments = args![
                 chunk.map_or(self.nothing.view(), |chunk| chunk.rows.samples),
                 held.filter(|_| blocks.held > 0).map_or(self.nothing.view(), |held| held.rows.samples),
                 &self.table,
-                values.cast::<u16>()?,
-                not_counted.cast::<u64>()?,
+                values,
+                counts,
+                present,
                 blocks.chunk_bit,
                 chunk.map_or(0, |chunk| chunk.rows.row_bits),
                 blocks.held_bit,
                 held.map_or(0, |held| held.rows.row_bits),
-                out_row as u64,
+                row as u64,
+                present_row as u64,
                 self.phases.turn().wrapping_mul(per_block),
                 self.phases.of_output(blocks.output),
                 count as u32,
@@ -157,9 +205,8 @@ impl TensorKernels {
                 shape.groups,
                 shape.block_bits(),
                 u32::from(any.rows.numbers.little_endian),
-                abi::F32,
+                format,
                 self.scale * shape.sample_scale(),
-                0.0f32,
             ];
             kernel.launch_safe(stream, &config, arguments)?;
             first += count;

@@ -23,6 +23,8 @@ const WARPS: usize = abi::WARPS as usize;
 const SLICE: usize = 1 << 16;
 /// Most slices of a row.
 const MOST_SLICES: usize = 64;
+/// Blocks that add to the sums of a run, about: four on each multiprocessor of a large GPU.
+const RUN_BLOCKS: usize = 528;
 /// Most samples of a row of which there are statistics.
 const MOST_TIMES: usize = abi::MOST_TIMES as usize;
 
@@ -83,6 +85,20 @@ pub struct SampleKernels {
     begin: Kernel,
     integers: Kernel,
     floats: Kernel,
+    sums_integers: Kernel,
+    sums_floats: Kernel,
+}
+
+/// Stretches of samples of each input.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretches<'a> {
+    pub samples: BufferView<'a, u32>,
+    pub numbers: Numbers,
+    pub inputs: usize,
+    /// First bit and number of samples of each, those of an input after one another.
+    pub stretches: BufferView<'a, [u64; 2]>,
+    /// The one after the last one of each input.
+    pub ends: BufferView<'a, u32>,
 }
 
 impl SampleKernels {
@@ -92,6 +108,8 @@ impl SampleKernels {
             begin: module.kernel("begin")?,
             integers: module.kernel("statistics_integers")?,
             floats: module.kernel("statistics_floats")?,
+            sums_integers: module.kernel("sums_integers")?,
+            sums_floats: module.kernel("sums_floats")?,
         })
     }
 
@@ -171,6 +189,37 @@ impl SampleKernels {
             flag_blocks,
             slices,
         ];
+        Ok(kernel.launch_safe(stream, &config, arguments)?)
+    }
+
+    /// Slices of a stretch in the sums of a run.
+    fn run_slices(inputs: usize) -> usize {
+        (RUN_BLOCKS / inputs.max(1)).clamp(4, RUN_BLOCKS)
+    }
+
+    /// Elements of the sums of a run.
+    pub fn run_sums(inputs: usize) -> usize {
+        inputs.saturating_mul(Self::run_slices(inputs) * WARPS * 2)
+    }
+
+    /// Adds sums of squares and clipped samples of stretches to those of a run: [`SampleKernels::run_sums`] of them.
+    pub fn add(
+        &self,
+        stream: &Stream,
+        stretches: Stretches<'_>,
+        sums: BufferViewMut<'_, u64>,
+    ) -> Result<(), ChannelizerError> {
+        let Stretches { samples, numbers, inputs, stretches, ends } = stretches;
+        let slices = Self::run_slices(inputs);
+        let [blocks, inputs, slices] = counts([inputs * slices, inputs, slices].map(|size| size as u64))?;
+        if blocks == 0 || stretches.is_empty() {
+            return Ok(());
+        }
+        let kernel = if numbers.floats { &self.sums_floats } else { &self.sums_integers };
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]);
+        let little_endian = u32::from(numbers.little_endian);
+        let arguments =
+            args![samples, stretches, ends, sums, inputs, slices, numbers.bits, numbers.parts, little_endian];
         Ok(kernel.launch_safe(stream, &config, arguments)?)
     }
 

@@ -5,4 +5,7 @@ mod channelize_stream;
 mod delayed;
 mod design;
 mod down_convert;
+mod down_convert_errors;
+mod down_converted_types;
 mod quantise;
+mod retunes;

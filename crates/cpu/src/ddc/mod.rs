@@ -15,8 +15,10 @@
 //! phases come from a 128-bit fixed-point product, so no age of the run loses any of them.
 
 mod kernel;
+mod output;
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use fringes_types::{Sample, SampleFormat};
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
@@ -28,6 +30,7 @@ use crate::blocks::share;
 use crate::memory::zeroed_vec;
 
 pub use self::kernel::LANES;
+pub use self::output::OutputValue;
 
 /// Outputs whose phases share one evaluation of sine and cosine.
 const ROTATORS: usize = 256;
@@ -45,7 +48,11 @@ pub struct DownConversion {
     decimation: usize,
     /// `f` and `f S` as 128-bit fractions of a turn.
     turn: u128,
+    /// Phase of sample 0 in fixed point, which retunes change, and that of the plan, which is added in f64.
+    first: u128,
     phase_turns: f64,
+    /// What outputs are multiplied by.
+    gain: f64,
     /// Taps of the real and imaginary part for real samples, `taps` values each.
     real: [Vec<f32>; 2],
     /// The same for complex samples, `2 taps` values each.
@@ -72,7 +79,11 @@ impl DownConversion {
     /// If the filter is empty or `decimation` is 0.
     pub fn new(filter: &[f64], decimation: usize, frequency: f64, phase_turns: f64) -> Self {
         assert!(!filter.is_empty() && decimation > 0, "an empty filter or a decimation of 0");
-        let turn = turn_fraction(frequency);
+        Self::mixed(filter, decimation, turn_fraction(frequency), 0, phase_turns)
+    }
+
+    /// The same filter with a mixer of `turn` a sample and the phase `first` of sample 0, as fractions of a turn.
+    fn mixed(filter: &[f64], decimation: usize, turn: u128, first: u128, phase_turns: f64) -> Self {
         let mixed: Vec<Complex<f64>> =
             filter.iter().enumerate().map(|(k, &h)| h * cis_turns(turn.wrapping_mul(k as u128), 0.0)).collect();
         let of = |part: fn(&Complex<f64>) -> f64| mixed.iter().map(|c| part(c) as f32).collect::<Vec<_>>();
@@ -84,11 +95,34 @@ impl DownConversion {
             taps: filter.len(),
             decimation,
             turn,
+            first,
             phase_turns: phase_turns.fract(),
+            gain: 1.0,
             real: [of(|c| c.re), of(|c| c.im)],
             complex: [pairs(|c| [c.re, -c.im]), pairs(|c| [c.im, c.re])],
             rotators: (0..ROTATORS as u128).map(|r| cis_turns(step.wrapping_mul(r), 0.0)).collect(),
         }
+    }
+
+    /// Multiplies every output by `gain`, in f64.
+    #[must_use]
+    pub fn with_gain(mut self, gain: f64) -> Self {
+        self.gain = gain;
+        self
+    }
+
+    /// The down-conversion by the same filter with another mixer frequency, whose phase is that of this one at absolute
+    /// sample `at_sample`: exactly, in 2^-128 turns.
+    ///
+    /// # Panics
+    /// If the filter has not as many taps.
+    #[must_use]
+    pub fn retuned(&self, filter: &[f64], at_sample: u64, frequency: f64) -> Self {
+        assert_eq!(filter.len(), self.taps, "the same filter");
+        let turn = turn_fraction(frequency);
+        let change = self.turn.wrapping_sub(turn).wrapping_mul(u128::from(at_sample));
+        let first = self.first.wrapping_add(change);
+        Self::mixed(filter, self.decimation, turn, first, self.phase_turns).with_gain(self.gain)
     }
 
     /// Number of outputs of `samples` samples: `(samples - taps) / decimation + 1`, or 0 if there are fewer than taps.
@@ -121,19 +155,21 @@ impl DownConversion {
         (parallel > 0).then_some(Split { outputs, parallel: parallel.min(threads) })
     }
 
-    /// Multiplies outputs `first ..` by their phases; `sums[m]` is output `first + m` before its phase.
-    fn rotate(&self, first: u64, sums: &mut [Complex<f32>]) {
-        let mut sums = sums.iter_mut();
+    /// Multiplies outputs `first ..` by their phases and the gain; `sums[m]` is output `first + m` before that. Gives
+    /// each value to `put` with its place.
+    #[inline(always)]
+    fn rotate(&self, first: u64, sums: &[Complex<f32>], mut put: impl FnMut(usize, Complex<f64>)) {
+        let mut sums = sums.iter().enumerate();
         let mut output = first;
         while sums.len() > 0 {
             let within = (output % ROTATORS as u64) as usize;
             let sample = u128::from(output - within as u64).wrapping_mul(self.decimation as u128);
-            let base = cis_turns(self.turn.wrapping_mul(sample), self.phase_turns);
+            let turns = self.first.wrapping_add(self.turn.wrapping_mul(sample));
+            let base = cis_turns(turns, self.phase_turns) * self.gain;
             let rotators = &self.rotators[within..];
             output = output.wrapping_add(rotators.len() as u64);
-            for (rotator, sum) in rotators.iter().zip(&mut sums) {
-                let value = Complex::new(f64::from(sum.re), f64::from(sum.im)) * (base * rotator);
-                *sum = Complex::new(value.re as f32, value.im as f32);
+            for (rotator, (place, sum)) in rotators.iter().zip(&mut sums) {
+                put(place, Complex::new(f64::from(sum.re), f64::from(sum.im)) * (base * rotator));
             }
         }
     }
@@ -179,40 +215,59 @@ pub struct Split {
     pub parallel: usize,
 }
 
+/// Outputs of a unit of work that are computed before they are written.
+const TOGETHER: usize = 256;
+
+/// A unit of work: outputs of an input.
+struct Unit<'a, T> {
+    input: usize,
+    /// Column of the first one.
+    first: usize,
+    out: &'a mut [T],
+}
+
 /// Down-converts samples `[input][time]` whose first column is absolute sample `first_output * decimation`, and writes
 /// outputs `first_output ..` to `out`, `[input][output]`, as many as its columns.
+///
+/// Gives the number of outputs of each input that were [saturated](OutputValue). Those of the columns `absent` (of each
+/// input, ascending, and none that touch; or no ranges at all) do not count.
 ///
 /// The result depends neither on `split` nor on how a recording is cut into calls.
 ///
 /// # Precision
-/// With `n = ceil(taps / 8)` for real and `ceil(taps / 4)` for complex samples and `u = 2^-24`,
-/// `|y - y_reference| <= (1.5 n + 8) u sum_k |x_k| |h_k|`: `n + 4` roundings on the way through a partial sum and the
-/// tree (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), in each of two parts, and one of the
-/// result. Phases are f64, relative error below `2^-50`.
+/// With `n = ceil(taps / 8)` for real and `ceil(taps / 4)` for complex samples, `u = 2^-24` and gain `g`,
+/// `|y - y_reference| <= (1.5 n + 8) u |g| sum_k |x_k| |h_k|`: `n + 4` roundings on the way through a partial sum and
+/// the tree (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), in each of two parts, and one of the
+/// result. Phases and the gain are f64, relative error below `2^-50`. Integers are the nearest ones of values within
+/// this bound: each part within `0.5` and the bound of the reference's value, clamped. f16 is within half of its step
+/// and the bound.
 ///
 /// # Panics
 /// If the shapes do not fit, there are too few samples, or the rows of `out` are not contiguous.
-pub fn down_convert_into<S: Sample>(
+pub fn down_convert_into<S: Sample, T: OutputValue>(
     plan: &DownConversion,
     samples: ArrayView2<'_, S>,
     first_output: u64,
     split: Split,
-    mut out: ArrayViewMut2<'_, Complex<f32>>,
-) {
+    absent: &[Vec<Range<usize>>],
+    mut out: ArrayViewMut2<'_, T>,
+) -> Vec<u64> {
     assert_eq!(out.nrows(), samples.nrows(), "inputs of samples and outputs");
     assert!(out.ncols() <= plan.outputs(samples.ncols()), "too few samples");
-    let block = split.outputs.max(1);
+    let (inputs, block) = (out.nrows(), split.outputs.max(1));
     let [taps_re, taps_im] = if S::COMPLEX { &plan.complex } else { &plan.real };
     let step = plan.decimation.saturating_mul(if S::COMPLEX { 2 } else { 1 });
     let mut work = Vec::new();
     for (input, row) in out.axis_iter_mut(Axis(0)).enumerate() {
         let row = row.into_slice().expect("contiguous rows of outputs");
-        work.extend(row.chunks_mut(block).enumerate().map(|(number, sums)| (input, number * block, sums)));
+        let units = row.chunks_mut(block).enumerate();
+        work.extend(units.map(|(number, out)| Unit { input, first: number * block, out }));
     }
     let share = share(work.len(), split.parallel);
-    work.into_par_iter().with_min_len(share).for_each_init(Vec::new, |scratch, (input, first, sums)| {
+    let counts = work.into_par_iter().with_min_len(share).map_init(Vec::new, |scratch, unit| {
+        let Unit { input, first, out } = unit;
         let start = first * plan.decimation;
-        let end = start + (sums.len() - 1) * plan.decimation + plan.taps;
+        let end = start + (out.len() - 1) * plan.decimation + plan.taps;
         let samples = samples.slice_move(s![input, start..end]);
         let values = match as_values(&samples) {
             Some(values) => values,
@@ -221,12 +276,35 @@ pub fn down_convert_into<S: Sample>(
                 scratch
             }
         };
-        dot_pairs(values, taps_re, taps_im, step, sums);
-        plan.rotate(first_output.wrapping_add(first as u64), sums);
+        let absent = absent.get(input).map_or(&[][..], Vec::as_slice);
+        let (mut sums, mut saturated) = ([Complex::new(0.0, 0.0); TOGETHER], 0);
+        for (number, out) in out.chunks_mut(TOGETHER).enumerate() {
+            let (sums, ahead) = (&mut sums[..out.len()], number * TOGETHER);
+            dot_pairs(&values[ahead * step..], taps_re, taps_im, step, sums);
+            plan.rotate(first_output.wrapping_add((first + ahead) as u64), sums, |place, value| {
+                let beyond;
+                (out[place], beyond) = T::of(value);
+                if beyond && !is_in(absent, first + ahead + place) {
+                    saturated += 1;
+                }
+            });
+        }
+        (input, saturated)
     });
+    let none = || vec![0u64; inputs];
+    let add = |mut counts: Vec<u64>, (input, saturated): (usize, u64)| {
+        counts[input] += saturated;
+        counts
+    };
+    counts.fold(none, add).reduce(none, |a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect())
 }
 
-/// As [`down_convert_into`] for every output that the samples give, with all threads.
+/// Whether a column is in one of the ranges, which are ascending.
+fn is_in(ranges: &[Range<usize>], column: usize) -> bool {
+    ranges.get(ranges.partition_point(|range| range.end <= column)).is_some_and(|range| range.start <= column)
+}
+
+/// As [`down_convert_into`] for every output that the samples give, in f32, with all threads.
 pub fn down_convert<S: Sample>(
     plan: &DownConversion,
     samples: ArrayView2<'_, S>,
@@ -235,7 +313,7 @@ pub fn down_convert<S: Sample>(
     let shape = (samples.nrows(), plan.outputs(samples.ncols()));
     let mut out = Array2::from_shape_vec(shape, zeroed_vec(shape.0 * shape.1)).expect("a value for each output");
     if let Some(split) = plan.split(S::COMPLEX, None) {
-        down_convert_into(plan, samples, first_output, split, out.view_mut());
+        down_convert_into(plan, samples, first_output, split, &[], out.view_mut());
     }
     out
 }

@@ -28,7 +28,7 @@ use num_complex::Complex;
 
 use crate::pfb::{Block, Pfb, Rows, SampleSource, SpectrumInput, Split};
 use dither::SpectrumDither;
-pub use statistics::{InputStatistics, statistics};
+pub use statistics::{InputStatistics, SampleSums, statistics, sums};
 pub use value::{FrameSample, FrameValue};
 
 /// What happens to spectra behind the filter bank.

@@ -1,5 +1,7 @@
 //! Statistics of a chunk's samples: how many, their power, and how many are at the ends of the digitiser's range.
 
+use std::ops::Range;
+
 use fringes_types::{ChunkFormat, SampleChunk, SamplePresence};
 use rayon::prelude::*;
 
@@ -29,6 +31,67 @@ impl InputStatistics {
             clipped: self.clipped + other.clipped,
         }
     }
+}
+
+/// Statistics that are summed up over a run: sums of integers' squares are exact, however many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SampleSums {
+    /// Number of samples.
+    pub samples: u64,
+    /// Sum of the squares of integers.
+    pub whole_squares: u128,
+    /// Sum of the squares of floats.
+    pub float_squares: f64,
+    /// Samples of integer formats of which a part has the lowest or the highest value there is.
+    pub clipped: u64,
+}
+
+impl SampleSums {
+    /// With other samples.
+    pub fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.whole_squares += other.whole_squares;
+        self.float_squares += other.float_squares;
+        self.clipped += other.clipped;
+    }
+
+    /// The sums as statistics, the sum of squares rounded once if it is of integers.
+    pub fn statistics(self) -> InputStatistics {
+        let sum_of_squares = self.whole_squares as f64 + self.float_squares;
+        InputStatistics { samples: self.samples, sum_of_squares, clipped: self.clipped }
+    }
+}
+
+/// Sums over stretches of an input's samples, of a format, at positions of a source.
+///
+/// # Precision
+/// Exact for integers; for floats as [`statistics`]. They do not depend on the number of threads.
+pub fn sums(source: &impl SampleSource, format: ChunkFormat, input: usize, stretches: &[Range<i64>]) -> SampleSums {
+    let width = 1 + usize::from(format.is_complex());
+    let cut = |stretch: &Range<i64>| {
+        let end = stretch.end;
+        stretch.clone().step_by(BLOCK).map(move |first| (first, (end - first).min(BLOCK as i64) as usize))
+    };
+    let blocks: Vec<_> = stretches.iter().flat_map(cut).collect();
+    let parts: Vec<_> = blocks
+        .par_iter()
+        .map_init(
+            || vec![0f32; BLOCK * width],
+            |values, &(first, count)| {
+                let values = &mut values[..count * width];
+                source.fill(input, first, values);
+                of_values(values, format, count)
+            },
+        )
+        .collect();
+    let mut sums = SampleSums::default();
+    for InputStatistics { samples, sum_of_squares, clipped } in parts {
+        // Those of a block of integers are below 2^53.
+        let whole = format.codes().is_some();
+        let (whole_squares, float_squares) = if whole { (sum_of_squares as u128, 0.0) } else { (0, sum_of_squares) };
+        sums.add(SampleSums { samples, whole_squares, float_squares, clipped });
+    }
+    sums
 }
 
 /// Samples that are looked at together.

@@ -94,10 +94,10 @@ proptest! {
         let mut parts = Array2::zeros((2, outputs));
         let (first, second) = parts.view_mut().split_at(Axis(1), cut);
         let split = Split { outputs: block, parallel };
-        down_convert_into(&plan, samples.view(), *first_output, split, first);
+        down_convert_into(&plan, samples.view(), *first_output, split, &[], first);
         if cut < outputs {
             let rest = samples.slice(s![.., cut * decimation..]);
-            down_convert_into(&plan, rest, first_output + cut as u64, split, second);
+            down_convert_into(&plan, rest, first_output + cut as u64, split, &[], second);
         }
         prop_assert_eq!(whole, parts);
     }

@@ -271,7 +271,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     fn need(&self, times: usize, format: ChunkFormat) -> Need {
         let (plan, on_device) = (self.first.plan(), self.stream().is_some());
         Need {
-            first: DownConverterStream::need(plan, self.inputs(), on_device, times, format),
+            first: DownConverterStream::<Complex<f32>>::need(plan, self.inputs(), on_device, times, format),
             second: self.second.memory(times.div_ceil(plan.decimation()), self.intermediate.format()),
             on_device,
         }
@@ -344,7 +344,8 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         chunk: &dyn SampleChunk,
         axes: &ChunkAxes<'_>,
     ) -> Result<Vec<Frames<L::Host<Q>>>, ChannelizerError> {
-        let Some(samples) = self.first.push(chunk)? else { return Ok(Vec::new()) };
+        // One centre, so one piece.
+        let Some(samples) = self.first.push(chunk)?.pop() else { return Ok(Vec::new()) };
         let samples: HostSamples = samples.centred(self.centre_hz(axes))?;
         let taken = self.second.take_on_cpu(&samples, false);
         self.discard_delays();
@@ -357,7 +358,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         samples: &DeviceSamples<'_>,
         axes: &ChunkAxes<'_>,
     ) -> Result<Vec<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
-        let Some(samples) = self.first.push(samples)? else { return Ok(Vec::new()) };
+        let Some(samples) = self.first.push(samples)?.pop() else { return Ok(Vec::new()) };
         let samples = samples.centred(self.centre_hz(axes))?;
         let taken = self.second.take_on_device(&samples);
         self.discard_delays();

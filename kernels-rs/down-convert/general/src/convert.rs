@@ -2,21 +2,24 @@
 
 use fringes_device::arithmetic::{fma_rn_f32, fnma_rn_f32};
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};
-use fringes_device::warp::shfl_sync_bfly_b32;
+use fringes_device::warp::{shfl_sync_bfly_b32, vote_sync_ballot_b32};
 use fringes_device::{Global, GlobalMut, unroll};
 use fringes_kernel_abi::down_convert::general::{BLOCK_OUTPUTS, OUTPUTS, THREADS};
 use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 use fringes_kernels_common::rotation::{high, unit};
 
+use crate::output::Output;
+
 /// Most taps: their number, rounded up to what all lanes have, is one of 32 bits.
 const MOST_TAPS: u32 = u32::MAX - 127;
 
 /// Everything that the kernels get.
-#[derive(Clone, Copy)]
-pub(crate) struct Arguments {
+pub(crate) struct Arguments<O: Output> {
     pub(crate) samples: Global<u32>,
     pub(crate) weights: Global<[f32; 2]>,
-    pub(crate) out: GlobalMut<[f32; 2]>,
+    pub(crate) out: GlobalMut<O::Stored>,
+    pub(crate) present: Global<u8>,
+    pub(crate) saturated: GlobalMut<u64>,
     pub(crate) first_bit: u64,
     pub(crate) row_bits: u64,
     pub(crate) bits: u32,
@@ -27,8 +30,10 @@ pub(crate) struct Arguments {
     pub(crate) inputs: u32,
     pub(crate) outputs: u32,
     pub(crate) out_row: u64,
+    pub(crate) present_row: u64,
     pub(crate) turn: u64,
     pub(crate) phase: u64,
+    pub(crate) gain: f32,
 }
 
 /// A kind of numbers.
@@ -93,7 +98,7 @@ impl Numbers for Floats {
     }
 }
 
-impl Arguments {
+impl<O: Output> Arguments<O> {
     /// Whether the sizes are those that the kernels take, and the views hold them; also if there is nothing to do.
     #[inline(always)]
     pub(crate) fn fit<N: Numbers>(&self) -> bool {
@@ -102,7 +107,7 @@ impl Arguments {
             return true;
         }
         let (rows, steps) = (self.inputs as u64 - 1, self.outputs as u64 - 1);
-        let columns = rows.saturating_mul(self.out_row).saturating_add(self.outputs as u64);
+        let columns = |row: u64| rows.saturating_mul(row).saturating_add(self.outputs as u64);
         let sample_bits = self.bits as u64 * self.parts as u64;
         let window_bits = (steps * self.decimation as u64 + self.taps as u64).saturating_mul(sample_bits);
         let end = rows.saturating_mul(self.row_bits).saturating_add(self.first_bit).saturating_add(window_bits);
@@ -112,7 +117,9 @@ impl Arguments {
             && (self.parts == 1 || self.parts == 2)
             && self.taps <= MOST_TAPS
             && self.taps as usize <= self.weights.len()
-            && columns <= self.out.len() as u64
+            && columns(self.out_row) <= self.out.len() as u64
+            && (self.present.is_empty() || columns(self.present_row) <= self.present.len() as u64)
+            && (self.saturated.is_empty() || self.inputs as usize <= self.saturated.len())
             && end <= self.samples.len() as u64 * 32
     }
 
@@ -192,7 +199,8 @@ impl Arguments {
             tap += 32 * each;
             bit = bit.wrapping_add((128 * self.bits) as u64);
         }
-        let scale = N::scale(self.bits);
+        let scale = N::scale(self.bits) * self.gain;
+        let mut saturated = false;
         unroll!(o in 0 1 2 3 {
             let [mut re, mut im] = sums[o];
             unroll!(i in 0 1 2 3 4 {
@@ -203,9 +211,18 @@ impl Arguments {
             if lane == o as u32 && output < self.outputs as u64 {
                 let [cosine, sine] = unit(high(self.phase.wrapping_add(self.turn.wrapping_mul(output))));
                 let (re, im) = (re * scale, im * scale);
-                let value = [re * cosine - im * sine, re * sine + im * cosine];
+                let (value, beyond) = O::stored([re * cosine - im * sine, re * sine + im * cosine]);
                 self.out.store((input as u64 * self.out_row + output) as usize, value);
+                saturated = beyond
+                    && (self.present.is_empty()
+                        || self.present.load((input as u64 * self.present_row + output) as usize) != 0);
             }
         });
+        if !self.saturated.is_empty() {
+            let lanes = vote_sync_ballot_b32(saturated, u32::MAX);
+            if lane == 0 && lanes != 0 {
+                self.saturated.atomic_add(input as usize, lanes.count_ones() as u64);
+            }
+        }
     }
 }

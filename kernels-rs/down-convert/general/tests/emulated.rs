@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use fringes_device::Kernel;
-use fringes_emulator::{GlobalMemory, Launch, Report};
+use fringes_device::{Global, GlobalMut, Kernel, Value};
+use fringes_emulator::{Element, GlobalMemory, Launch, Report};
 use fringes_kernel_abi::down_convert::general::BLOCK_OUTPUTS;
 use fringes_kernels_down_convert_general as kernels;
 use fringes_reference::ddc;
@@ -25,6 +25,28 @@ struct Case {
     first_bit: u64,
     gap: u64,
 }
+
+type KernelTo<V> = fn(
+    Global<u32>,
+    Global<[f32; 2]>,
+    GlobalMut<V>,
+    Global<u8>,
+    GlobalMut<u64>,
+    u64,
+    u64,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u64,
+    u64,
+    u64,
+    u64,
+    f32,
+);
 
 struct Data {
     case: Case,
@@ -98,7 +120,24 @@ impl Data {
 
     /// Runs outputs `from ..`, `[input][output]`, into rows one longer.
     fn run(&self, from: usize, weights: usize) -> (Vec<Complex<f32>>, Report) {
-        let Case { bits, parts, floats, little_endian, taps, decimation, inputs, outputs, first_bit, .. } = self.case;
+        let integers =
+            (kernels::down_convert_integers_f32 as KernelTo<[f32; 2]>, kernels::down_convert_floats_f32 as _);
+        let (values, _, report) = self.run_to(from, weights, integers, [f32::NAN; 2], 1.0, &[]);
+        (values.into_iter().map(|[re, im]| Complex::new(re, im)).collect(), report)
+    }
+
+    /// The same to a format, of which `before` is what is there before, with a gain, and counts of outputs that
+    /// saturate, but for those with a flag of 0.
+    fn run_to<V: Value + Element + std::fmt::Debug>(
+        &self,
+        from: usize,
+        weights: usize,
+        (integers, floats): (KernelTo<V>, KernelTo<V>),
+        before: V,
+        gain: f32,
+        present: &[u8],
+    ) -> (Vec<V>, Vec<u64>, Report) {
+        let Case { bits, parts, little_endian, taps, decimation, inputs, outputs, first_bit, .. } = self.case;
         let outputs = outputs - from;
         let table: Vec<[f32; 2]> = (0..weights)
             .map(|k| {
@@ -110,11 +149,12 @@ impl Data {
         let mut memory = GlobalMemory::new();
         let (samples, table) = (memory.upload(&self.words), memory.upload(&table));
         let row = outputs + 1;
-        let out = memory.upload(&vec![[f32::NAN; 2]; row * inputs]);
+        let out = memory.upload(&vec![before; row * inputs]);
+        let (flags, counts) = (memory.upload(present), memory.upload(&vec![0u64; inputs]));
         let turn = self.frequency.wrapping_mul(decimation as u64);
         let bit = first_bit + (from * decimation) as u64 * u64::from(bits * parts);
-        let kernel = if floats { kernels::down_convert_floats } else { kernels::down_convert_integers };
-        let declaration = <kernels::down_convert_integers as Kernel>::DECLARATION;
+        let kernel = if self.case.floats { floats } else { integers };
+        let declaration = <kernels::down_convert_integers_f32 as Kernel>::DECLARATION;
         // A block too many does nothing.
         let blocks = inputs as u32 * (outputs as u32).div_ceil(BLOCK_OUTPUTS) + 1;
         let report = Launch::new(declaration, [blocks, 1, 1], [256, 1, 1]).seed(from as u64).run(&mut memory, || {
@@ -122,6 +162,8 @@ impl Data {
                 samples.into(),
                 table.into(),
                 out.into(),
+                flags.into(),
+                counts.into(),
                 bit,
                 self.row_bits,
                 bits,
@@ -132,16 +174,19 @@ impl Data {
                 inputs as u32,
                 outputs as u32,
                 row as u64,
+                outputs as u64,
                 turn,
                 self.phase.wrapping_add(turn.wrapping_mul(from as u64)),
+                gain,
             );
         });
-        let values: Vec<[f32; 2]> = memory.values(out);
-        let of_input = |values: &[[f32; 2]]| {
-            assert!(values[outputs][0].is_nan(), "what is behind a row is as before");
-            values[..outputs].iter().map(|&[re, im]| Complex::new(re, im)).collect::<Vec<_>>()
+        let values: Vec<V> = memory.values(out);
+        let of_input = |values: &[V]| {
+            let same = format!("{:?}", values[outputs]) == format!("{before:?}");
+            assert!(same, "what is behind a row is as before");
+            values[..outputs].to_vec()
         };
-        (values.chunks(row).flat_map(of_input).collect(), report)
+        (values.chunks(row).flat_map(of_input).collect(), memory.values(counts), report)
     }
 }
 
@@ -169,7 +214,7 @@ fn hold(case: Case, seed: u64) {
     let roundings = if case.parts == 1 {
         (4 * case.taps.div_ceil(128) + 13) as f64
     } else {
-        std::f64::consts::SQRT_2 * (4 * case.taps.div_ceil(64)) as f64 + 13.0
+        std::f64::consts::SQRT_2 * (4 * case.taps.div_ceil(64)) as f64 + 15.0
     };
     for (input, found) in found.chunks(case.outputs).enumerate() {
         let exact = data.exact(input);
@@ -308,14 +353,17 @@ fn rows_of_outputs_that_are_too_short_trap() {
     let mut memory = GlobalMemory::new();
     let (samples, weights) = (memory.upload(&data.words), memory.upload(&[[1.0f32, 0.0]; 16]));
     let out = memory.allocate::<[f32; 2]>(17);
-    let declaration = <kernels::down_convert_integers as Kernel>::DECLARATION;
+    let (flags, counts) = (memory.upload(&[0u8; 0]), memory.upload(&[0u64; 0]));
+    let declaration = <kernels::down_convert_integers_f32 as Kernel>::DECLARATION;
     for (row, fits) in [(9, true), (10, false), (u64::MAX, false)] {
         let report = Launch::new(declaration, [2, 1, 1], [256, 1, 1]).run(&mut memory, || {
             let views = (samples.into(), weights.into(), out.into());
-            kernels::down_convert_integers(
+            kernels::down_convert_integers_f32(
                 views.0,
                 views.1,
                 views.2,
+                flags.into(),
+                counts.into(),
                 0,
                 data.row_bits,
                 8,
@@ -328,8 +376,103 @@ fn rows_of_outputs_that_are_too_short_trap() {
                 row,
                 0,
                 0,
+                0,
+                1.0,
             );
         });
         assert_eq!(report.faults.is_empty(), fits, "{row}");
     }
+}
+
+/// Parts of values as f64, saturated inputs, and what of both is expected of f32 outputs.
+fn hold_to<V: Value + Element + Default + std::fmt::Debug>(
+    case: Case,
+    kernels: (KernelTo<V>, KernelTo<V>),
+    gain: f32,
+    part: impl Fn(V) -> [f64; 2],
+    expected: impl Fn(f32) -> f64,
+    limit: f32,
+) {
+    let mut data = Data::new(case, 77);
+    if case.floats {
+        // Numbers that are none, and those that are too large.
+        for word in data.words.iter_mut().step_by(29) {
+            *word = f32::NAN.to_bits();
+        }
+        for word in data.words.iter_mut().skip(7).step_by(31) {
+            *word = f32::INFINITY.to_bits();
+        }
+    }
+    let flags: Vec<u8> = (0..case.inputs * case.outputs).map(|i| u8::from(i % 5 != 0)).collect();
+    let floats = (kernels::down_convert_integers_f32 as KernelTo<[f32; 2]>, kernels::down_convert_floats_f32 as _);
+    let (exact, none, _) = data.run_to(0, case.taps, floats, [f32::NAN; 2], gain, &[]);
+    assert!(none.iter().all(|&count| count == 0), "f32 saturates nowhere");
+    for present in [&[][..], &flags] {
+        let (found, counts, report) = data.run_to(0, case.taps, kernels, V::default(), gain, present);
+        report.assert_clean();
+        let mut saturated = vec![0; case.inputs];
+        for (place, (found, exact)) in found.iter().zip(&exact).enumerate() {
+            let parts = part(*found);
+            for (found, exact) in parts.iter().zip(exact) {
+                assert!(found.to_bits() == expected(*exact).to_bits() || *found == expected(*exact), "{found} {exact}");
+            }
+            let counts = present.is_empty() || present[place] != 0;
+            let beyond = exact.iter().any(|part| part.is_nan() || part.abs() > limit);
+            saturated[place / case.outputs] += u64::from(counts && beyond);
+        }
+        assert_eq!(counts, saturated);
+        assert!(saturated.iter().all(|&count| count > 0 && count < case.outputs as u64), "{saturated:?}");
+    }
+}
+
+#[test]
+fn integers_and_halves_are_the_floats_rounded_and_clamped() {
+    let integers = Case { inputs: 2, first_bit: 3, gap: 7, ..packed(10, 40, 3, 70) };
+    let floats = Case { inputs: 2, floats: true, ..packed(32, 3, 5, 70) };
+    let whole = |limit: f32| {
+        move |part: f32| {
+            let clamped = if part.is_nan() { 0.0 } else { part.clamp(-limit, limit) };
+            f64::from(clamped.round_ties_even())
+        }
+    };
+    let half = |part: f32| f16::from_f32(part.clamp(-65504.0, 65504.0)).to_f64();
+    for (case, scale) in [(integers, 1.0), (floats, 20.0)] {
+        let bytes = |value: u16| [value as i8, (value >> 8) as i8].map(f64::from);
+        let to = (kernels::down_convert_integers_i8 as KernelTo<u16>, kernels::down_convert_floats_i8 as _);
+        hold_to(case, to, 0.07 * scale, bytes, whole(127.0), 127.0);
+        let shorts = |value: u32| [value as i16, (value >> 16) as i16].map(f64::from);
+        let to = (kernels::down_convert_integers_i16 as KernelTo<u32>, kernels::down_convert_floats_i16 as _);
+        hold_to(case, to, -18.0 * scale, shorts, whole(32767.0), 32767.0);
+        let halves = |value: u32| [value as u16, (value >> 16) as u16].map(|bits| f16::from_bits(bits).to_f64());
+        let to = (kernels::down_convert_integers_f16 as KernelTo<u32>, kernels::down_convert_floats_f16 as _);
+        // (Of NaN the bits of its fraction are of no meaning.)
+        let halves = |value: u32| halves(value).map(|part| if part.is_nan() { f64::NAN } else { part });
+        hold_to(case, to, 36.0 * scale, halves, |part| if part.is_nan() { f64::NAN } else { half(part) }, 65504.0);
+    }
+}
+
+#[test]
+fn a_gain_is_a_factor_of_the_bound_and_ties_go_to_even() {
+    // One tap of 1: outputs are samples times the gain.
+    let mut data = Data::new(packed(16, 1, 1, 600), 3);
+    (data.frequency, data.phase, data.filter) = (0, 0, vec![1.0]);
+    let values: Vec<i16> = (-300..300).collect();
+    data.words = values
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|[a, b]| {
+            let [a, b] = [a.to_be_bytes(), b.to_be_bytes()];
+            u32::from_le_bytes([a[0], a[1], b[0], b[1]])
+        })
+        .collect();
+    let to = (kernels::down_convert_integers_i8 as KernelTo<u16>, kernels::down_convert_floats_i8 as KernelTo<u16>);
+    let (found, counts, report) = data.run_to(0, 1, to, 0, 0.5, &[]);
+    report.assert_clean();
+    for (value, found) in values.iter().zip(found) {
+        let exact = (f64::from(*value) / 2.0).clamp(-127.0, 127.0);
+        assert_eq!(f64::from(found as i8), exact.round_ties_even(), "{value}");
+    }
+    // Beyond 254 either way: 46 below and 45 above.
+    assert_eq!(counts, [46 + 45]);
 }

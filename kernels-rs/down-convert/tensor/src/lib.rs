@@ -1,7 +1,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 //! Down-conversion of real packed samples on tensor cores: mixer, low-pass and decimation in one kernel. Outputs are
-//! f32, or f16, i16 or i8 with a gain, clamped; their power and the clamped ones are counted where asked.
+//! f32, or f16, i16 or i8 with a gain, clamped, and those that saturate are counted where asked.
 //!
 //! ```text
 //! y_j = e^(2 pi i (f S j + b)) sum_{k < K} x[S j + k] h_k e^(2 pi i f k)      f = -centre, S the decimation
@@ -73,12 +73,14 @@ macro_rules! kernels {
             held: Global<u32>,
             table: Global<[u32; 4]>,
             out: GlobalMut<u16>,
-            statistics: GlobalMut<u64>,
+            saturated: GlobalMut<u64>,
+            present: Global<u8>,
             first_bit: u64,
             row_bits: u64,
             held_bit: u64,
             held_row_bits: u64,
             out_row: u64,
+            present_row: u64,
             turn: u64,
             phase: u64,
             outputs: u32,
@@ -92,12 +94,11 @@ macro_rules! kernels {
             little_endian: u32,
             format: u32,
             scale: f32,
-            power_scale: f32,
         ) {
             let arguments = Arguments {
-                samples, held, table, out, statistics, first_bit, row_bits, held_bit, held_row_bits, out_row, turn,
-                phase, outputs, skip, inputs, held_blocks, tiles, blocks, groups, block_bits, little_endian, format,
-                scale, power_scale,
+                samples, held, table, out, saturated, present, first_bit, row_bits, held_bit, held_row_bits, out_row,
+                present_row, turn, phase, outputs, skip, inputs, held_blocks, tiles, blocks, groups, block_bits,
+                little_endian, format, scale,
             };
             // SAFETY: the launch has the threads; what the arguments say is checked against the views.
             unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }>(&arguments) }

@@ -15,7 +15,7 @@ use fringes_kernels_common::rotation::unit_approx;
 
 use crate::decode::{Decoder, Pairs};
 use crate::load::{Loader, slot, slot_bytes};
-use crate::output::{Counts, Outputs};
+use crate::output::Outputs;
 use crate::product::Product;
 use crate::tensor::{
     GROUP, ROWS, columns, output_bytes, pitch, shared_bytes, stages, table_pieces, threads, warpgroups,
@@ -32,9 +32,10 @@ pub(crate) struct Arguments {
     pub table: Global<[u32; 4]>,
     /// Outputs `[input][out_row]`, each of [`bytes`](crate::tensor::output_bytes) of their format.
     pub out: GlobalMut<u16>,
-    /// `[input][2]`: power of the outputs, times the square of `power_scale`, and how many were clamped; no entries
-    /// where they are not counted.
-    pub statistics: GlobalMut<u64>,
+    /// Outputs of each input that saturate, to which more is added; no entries where they are not counted.
+    pub saturated: GlobalMut<u64>,
+    /// Flags `[input][present_row]` of outputs, 0 of those that do not count; no entries if all do.
+    pub present: Global<u8>,
     /// Bit at which the first block of `samples` begins in row 0, which may be before them: modulo 2^64.
     pub first_bit: u64,
     /// Bits from input to input.
@@ -42,8 +43,9 @@ pub(crate) struct Arguments {
     /// The same of `held`; rows are whole 16 bytes.
     pub held_bit: u64,
     pub held_row_bits: u64,
-    /// Outputs from input to input.
+    /// Outputs from input to input, and flags.
     pub out_row: u64,
+    pub present_row: u64,
     /// What a block's phase is above that of the block before it, in 2^-64 turns.
     pub turn: u64,
     /// Phase of the first block of `samples`.
@@ -70,19 +72,18 @@ pub(crate) struct Arguments {
     pub format: u32,
     /// What sums are multiplied by.
     pub scale: f32,
-    /// What outputs are multiplied by before they are squared, so that their sums are whole numbers.
-    pub power_scale: f32,
 }
 
 impl Arguments {
     /// Whether the sizes are those that the kernel takes, and the views hold them.
     #[inline(always)]
     fn fit<const BITS: u32, const P: usize, const SETS: usize>(&self, shared: usize) -> bool {
-        let Self { samples, held, table, out, statistics, out_row, outputs, skip, inputs, .. } = *self;
+        let Self { samples, held, table, out, saturated, present, out_row, outputs, skip, inputs, .. } = *self;
         let Self { held_blocks, tiles, blocks, groups, block_bits, format, .. } = *self;
         let most = 1u64 << 30;
         let table_len = table_pieces(P as u32, SETS as u32, 1) as u64 * groups as u64;
         let values = (inputs as u64).saturating_sub(1).saturating_mul(out_row).saturating_add(outputs as u64);
+        let flags = (inputs as u64).saturating_sub(1).saturating_mul(self.present_row).saturating_add(outputs as u64);
         groups > 0
             && (groups as u64) < most / 4096
             && table_len <= table.len() as u64
@@ -94,7 +95,8 @@ impl Arguments {
             && (inputs as u64).saturating_mul(tiles as u64) < most
             && format < 4
             && values.saturating_mul(output_bytes(format) as u64 / 2) <= out.len() as u64
-            && (statistics.is_empty() || 2 * inputs as u64 <= statistics.len() as u64)
+            && (saturated.is_empty() || inputs as u64 <= saturated.len() as u64)
+            && (present.is_empty() || flags <= present.len() as u64)
             && (held_blocks as u64) < most
             && self.held_row_bits.is_multiple_of(128)
             && self.held_row_bits / 128 < most / ROWS as u64
@@ -104,7 +106,8 @@ impl Arguments {
             && block_bits > 0
             && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
             && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
-            && (self.little_endian == 0 || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits) % 16 == 0)
+            && (self.little_endian == 0
+                || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits).is_multiple_of(16))
             && (samples.is_empty() || is_aligned(samples))
             && (held.is_empty() || is_aligned(held))
     }
@@ -221,8 +224,7 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
         sums: <[f32; H]>::zero(),
         table: Descriptor::new(shared.address(0), 16 * columns(P as u32, SETS as u32), 128, Swizzle::None),
         outputs: Outputs::new(arguments),
-        rows: [Row { phase: 0, output: 0, address: 0 }; 2],
-        counts: [Counts::NONE; 2],
+        rows: [Row { phase: 0, output: 0, input: 0 }; 2],
         lane,
     };
     unroll!(i in 0 1 2 { if (i as u32) < STAGES - 1 { tiles.loader.issue(arguments); } });
@@ -239,7 +241,6 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
             });
             step += SETS as u32;
         }
-        tiles.count(arguments, tile, warp % 4);
         tile += stride;
     }
 }
@@ -251,8 +252,8 @@ struct Row {
     phase: u64,
     /// Number of the lane's first output of that block, modulo 2^32; of a row that is none it is none either.
     output: u32,
-    /// Address of the input's outputs.
-    address: u64,
+    /// Its input, or any number if it is none.
+    input: u32,
 }
 
 /// What a group of warps keeps from tile to tile.
@@ -270,7 +271,6 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize, const STAGES: u32>
     table: Descriptor,
     outputs: Outputs,
     rows: [Row; 2],
-    counts: [Counts; 2],
     lane: u32,
 }
 
@@ -300,7 +300,7 @@ where
             self.rows[i] = Row {
                 phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
                 output: if input < arguments.inputs { output } else { 1 << 31 },
-                address: self.outputs.address(arguments, input),
+                input,
             };
         });
     }
@@ -402,7 +402,7 @@ where
     #[inline(always)]
     unsafe fn store(&mut self, arguments: &Arguments, complete: &[f32; P]) {
         unroll!(row in 0 1 {
-            let Row { phase, output, address } = self.rows[row];
+            let Row { phase, output, input } = self.rows[row];
             let [cosine, sine] = unit_approx(phase);
             let mut values = [[0.0; 2]; 3];
             unroll!(i in 0 1 2 {
@@ -411,29 +411,7 @@ where
                     values[i] = [re * cosine - im * sine, re * sine + im * cosine];
                 }
             });
-            self.outputs.store::<P>(arguments, address, output, values, &mut self.counts[row]);
-        });
-    }
-
-    /// Adds a tile's counts to those of the inputs.
-    ///
-    /// # Safety
-    /// All lanes of the warp call it.
-    #[inline(always)]
-    unsafe fn count(&mut self, arguments: &Arguments, tile: u32, warp: u32) {
-        if !self.outputs.counted {
-            return;
-        }
-        let held = arguments.held_tiles();
-        unroll!(i in 0 1 {
-            let row = self.lane / 4 + 8 * i as u32;
-            let input = if tile < held {
-                tile * ROWS + 16 * warp + row
-            } else {
-                arguments.segment(tile - held, warp).0
-            };
-            self.counts[i].add(arguments, input);
-            self.counts[i] = Counts::NONE;
+            self.outputs.store::<P>(arguments, input, output, values);
         });
     }
 }

@@ -8,47 +8,26 @@ use fringes_kernels_common::quantise::ROUND;
 use crate::multiply::Arguments;
 use crate::tensor::{F16, F32, I8, output_bytes, output_limit};
 
-/// Where outputs go, and how.
+/// How outputs are stored.
 #[derive(Clone, Copy)]
 pub(crate) struct Outputs {
     /// Whether two neighbouring ones can be stored together.
     wide: bool,
-    /// Whether they are counted.
-    pub(crate) counted: bool,
-}
-
-/// What a lane counted of a row.
-#[derive(Clone, Copy)]
-pub(crate) struct Counts {
-    /// Squares of magnitudes, scaled.
-    power: f32,
-    /// Outputs with a part that was clamped.
-    clamped: u32,
-}
-
-impl Counts {
-    /// Nothing yet.
-    pub(crate) const NONE: Self = Self { power: 0.0, clamped: 0 };
-
-    /// Adds them to those of an input, if there is such an input.
-    ///
-    /// # Safety
-    /// Statistics have two entries an input.
-    #[inline(always)]
-    pub(crate) unsafe fn add(&self, arguments: &Arguments, input: u32) {
-        if input < arguments.inputs {
-            arguments.statistics.atomic_add(2 * input as usize, self.power as u64);
-            if self.clamped > 0 {
-                arguments.statistics.atomic_add(2 * input as usize + 1, self.clamped as u64);
-            }
-        }
-    }
 }
 
 /// The nearest whole number in the low bits, half to even, of a number of magnitude below 2^22.
 #[inline(always)]
 fn whole(part: f32) -> u32 {
     (part + ROUND).to_bits()
+}
+
+/// A part within the limit, of integers with NaN as zero.
+#[inline(always)]
+fn clamped(part: f32, limit: f32, format: u32) -> f32 {
+    if part.is_nan() {
+        return if format == F16 { part } else { 0.0 };
+    }
+    part.max(-limit).min(limit)
 }
 
 /// Stores a value.
@@ -71,48 +50,28 @@ impl Outputs {
     pub(crate) fn new(arguments: &Arguments) -> Self {
         // SAFETY: the address is not used.
         let address = unsafe { arguments.out.address(0) };
-        let pair = 2 * output_bytes(arguments.format) as u64;
-        let wide = address.is_multiple_of(pair) && (arguments.skip | arguments.out_row as u32) & 1 == 0;
-        Self { wide, counted: !arguments.statistics.is_empty() }
+        // Number of the first output in memory; the lanes' pairs begin an even number of outputs from its block's.
+        let first = (address / output_bytes(arguments.format) as u64) as u32;
+        let wide = (first ^ arguments.skip | arguments.out_row as u32) & 1 == 0;
+        Self { wide }
     }
 
-    /// Where an input's outputs begin; of an input that is none, anywhere.
-    #[inline(always)]
-    pub(crate) fn address(&self, arguments: &Arguments, input: u32) -> u64 {
-        // SAFETY: the address of the first output.
-        let first = unsafe { arguments.out.address(0) };
-        let ahead = (input as u64).wrapping_mul(arguments.out_row);
-        first.wrapping_add(ahead.wrapping_mul(output_bytes(arguments.format) as u64))
-    }
-
-    /// Stores a lane's neighbouring outputs from number `output` on, those that there are.
+    /// Stores a lane's neighbouring outputs of an input from number `output` on, those that there are.
     ///
     /// # Safety
-    /// `address` is that of an input's outputs.
+    /// If there are outputs of these numbers, there is the input.
     #[inline(always)]
     pub(crate) unsafe fn store<const P: usize>(
         &self,
         arguments: &Arguments,
-        address: u64,
+        input: u32,
         output: u32,
         mut values: [[f32; 2]; 3],
-        counts: &mut Counts,
     ) {
         let (count, format) = (arguments.outputs, arguments.format);
         let both = P == 8 && output < count && output + 1 < count;
-        if self.counted {
-            let limit = output_limit(format);
-            unroll!(i in 0 1 2 {
-                if i < P / 4 && output.wrapping_add(i as u32) < count {
-                    let [re, im] = values[i];
-                    let (a, b) = (re * arguments.power_scale, im * arguments.power_scale);
-                    counts.power += a * a + b * b;
-                    if !(re.abs().max(im.abs()) <= limit) {
-                        counts.clamped += 1;
-                    }
-                }
-            });
-        }
+        let bytes = output_bytes(format) as u64;
+        let address = arguments.out.address(0).wrapping_add((input as u64).wrapping_mul(arguments.out_row * bytes));
         if format == F32 {
             let address = ahead(address, 8, output);
             if both && self.wide {
@@ -131,7 +90,13 @@ impl Outputs {
         let mut words = [0; 3];
         unroll!(i in 0 1 2 {
             if i < P / 4 {
-                values[i] = values[i].map(|part| part.max(-limit).min(limit));
+                let [re, im] = values[i];
+                if !(re.abs() <= limit && im.abs() <= limit) {
+                    values[i] = [clamped(re, limit, format), clamped(im, limit, format)];
+                    if output.wrapping_add(i as u32) < count {
+                        count_one(arguments, input, output + i as u32);
+                    }
+                }
                 let [re, im] = values[i];
                 words[i] = if format == F16 {
                     cvt_rn_f16x2_f32(im, re)
@@ -166,5 +131,20 @@ impl Outputs {
                 });
             }
         }
+    }
+}
+
+/// Counts an output that saturates, if it does count.
+///
+/// # Safety
+/// There is such an output.
+#[inline(always)]
+unsafe fn count_one(arguments: &Arguments, input: u32, output: u32) {
+    if arguments.saturated.is_empty() {
+        return;
+    }
+    let flag = (input as u64 * arguments.present_row) as usize + output as usize;
+    if arguments.present.is_empty() || arguments.present.load(flag) != 0 {
+        arguments.saturated.atomic_add(input as usize, 1);
     }
 }

@@ -97,10 +97,10 @@ impl Data {
         row.chunks(4).map(|bytes| u32::from_le_bytes(std::array::from_fn(|i| *bytes.get(i).unwrap_or(&0)))).collect()
     }
 
-    /// Runs the kernel; gives the words of outputs `[input][output]`, the statistics and the report.
+    /// Runs the kernel; gives the words of outputs `[input][output]`, the counts and the report.
     fn run_as(&self, run: Run) -> (Vec<Vec<u16>>, Vec<u64>, Report) {
         let Case { taps, decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
-        let Run { from, joined, seed, segments, format, scale: factor, power_scale } = run;
+        let Run { from, joined, seed, segments, format, scale: factor, absent } = run;
         let outputs = outputs - from;
         let shape = TensorShape::new(taps, decimation, bits).unwrap();
         let at = |n: u64| Complex64::cis(TAU * turns(self.frequency.wrapping_mul(n)));
@@ -128,7 +128,9 @@ impl Data {
         let table = memory.upload(&table);
         let (row, units) = (outputs + beyond, tensor::output_bytes(format) as usize / 2);
         let out = memory.upload(&vec![POISON; row * inputs * units]);
-        let statistics = memory.upload(&vec![0u64; if power_scale > 0.0 { 2 * inputs } else { 0 }]);
+        let saturated = memory.upload(&vec![0u64; if format == tensor::F32 { 0 } else { inputs }]);
+        let flags: Vec<u8> = (0..inputs * (outputs + 2)).map(|place| u8::from(!place.is_multiple_of(3))).collect();
+        let present = memory.upload(if absent { &flags[..] } else { &[] });
         let all = (segments.tiles as usize * inputs + inputs.div_ceil(64)).div_ceil(3) as u32;
         let kernel = kernel(&shape.kernel());
         // Those of kernels with as many threads are alike; blocks beyond the tiles do nothing.
@@ -144,12 +146,14 @@ impl Data {
                 held.into(),
                 table.into(),
                 out.into(),
-                statistics.into(),
+                saturated.into(),
+                present.into(),
                 blocks.chunk_bit,
                 self.row_bits,
                 blocks.held_bit,
                 held_row,
                 row as u64,
+                outputs as u64 + 2,
                 turn,
                 phase,
                 outputs as u32,
@@ -163,7 +167,6 @@ impl Data {
                 0,
                 format,
                 scale * shape.sample_scale() * factor,
-                power_scale,
             );
         });
         let of_input = |row: &[u16]| {
@@ -172,7 +175,7 @@ impl Data {
             own.to_vec()
         };
         let values: Vec<u16> = memory.values(out);
-        (values.chunks(row * units).map(of_input).collect(), memory.values(statistics), report)
+        (values.chunks(row * units).map(of_input).collect(), memory.values(saturated), report)
     }
 
     /// Runs the kernel for outputs `from ..` of the case, of which `joined` are made of held samples.
@@ -196,13 +199,13 @@ struct Run {
     format: u32,
     /// Gain.
     scale: f32,
-    /// 0 where nothing is counted.
-    power_scale: f32,
+    /// Whether every third output is said to be absent.
+    absent: bool,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { from: 0, joined: 0, seed: 0, segments: None, format: tensor::F32, scale: 1.0, power_scale: 0.0 }
+        Self { from: 0, joined: 0, seed: 0, segments: None, format: tensor::F32, scale: 1.0, absent: false }
     }
 }
 
@@ -235,6 +238,7 @@ type KernelFunction = fn(
     Global<[u32; 4]>,
     GlobalMut<u16>,
     GlobalMut<u64>,
+    Global<u8>,
     u64,
     u64,
     u64,
@@ -242,6 +246,7 @@ type KernelFunction = fn(
     u64,
     u64,
     u64,
+    u64,
     u32,
     u32,
     u32,
@@ -252,7 +257,6 @@ type KernelFunction = fn(
     u32,
     u32,
     u32,
-    f32,
     f32,
 );
 
@@ -359,27 +363,27 @@ fn narrow_outputs_are_the_rounded_and_clamped_ones_and_are_counted() {
             let case = Case { inputs: 2, first_output, beyond, ..case(taps, decimation, 10, 200) };
             let data = Data::new(case, seed as u64);
             let (exact, _) = data.run(0, 0, 1, None);
-            let power_scale = 1.0 / 64.0;
-            let run = Run { seed: 2, format, scale: gain, power_scale, ..Run::default() };
-            let (units, statistics, report) = data.run_as(run);
+            let absent = seed == 1;
+            let run = Run { seed: 2, format, scale: gain, absent, ..Run::default() };
+            let (units, counts, report) = data.run_as(run);
             report.assert_clean();
             for (input, units) in units.iter().enumerate() {
-                let (mut clamped, mut power) = (0, 0.0);
+                let (mut saturated, mut others) = (0, 0);
                 for (place, found) in parts(units, format).chunks(2).enumerate() {
                     let value = exact[input * case.outputs + place];
-                    let wanted = [value.re, value.im].map(|part| f64::from(part) * f64::from(gain));
-                    clamped += u64::from(wanted.iter().any(|part| part.abs() > limit));
-                    power += wanted.iter().map(|part| part * part).sum::<f64>();
+                    let wanted = [value.re, value.im].map(|part| f64::from(part * gain));
+                    if wanted.iter().any(|part| part.abs() > limit) {
+                        let counts = !absent || !(input * (case.outputs + 2) + place).is_multiple_of(3);
+                        if counts { saturated += 1 } else { others += 1 }
+                    }
                     for (&found, wanted) in found.iter().zip(wanted) {
                         let wanted = wanted.clamp(-limit, limit);
                         let step = if format == tensor::F16 { wanted.abs() * 2f64.powi(-11) + 1e-7 } else { 0.5 };
                         assert!((found - wanted).abs() <= step + wanted.abs() * 1e-6, "{found} {wanted} {format}");
                     }
                 }
-                assert!(clamped > 0 && (clamped as usize) < case.outputs, "{clamped}");
-                assert_eq!(statistics[2 * input + 1], clamped);
-                let found = statistics[2 * input] as f64 * 4096.0;
-                assert!((found - power).abs() <= 1e-5 * power + 128.0 * 4096.0, "{found} {power}");
+                assert!(saturated > 0 && (saturated as usize) < case.outputs && (others > 0) == absent, "{saturated}");
+                assert_eq!(counts[input], saturated);
             }
         }
     }

@@ -6,17 +6,20 @@
 //! |---|---|---|
 //! | `begin` | what a chunk asks for before its spectra: rows of bits, jobs, counts | [`chunk`], [`rows`] |
 //! | `statistics_integers`, `statistics_floats` | power and clipped samples of each input | [`statistics`] |
+//! | `sums_integers`, `sums_floats` | the same of stretches of samples, added to sums of a run | [`sums`] |
 
 pub mod chunk;
 pub mod rows;
 pub mod statistics;
+pub mod sums;
 
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
 
 use chunk::Begin;
 use rows::Append;
-use statistics::{Floats, Integers, Statistics};
+use statistics::{Floats, Integers, Source, Statistics};
+use sums::Sums;
 
 pub use fringes_kernel_abi::f_engine::samples::THREADS;
 
@@ -46,6 +49,17 @@ macro_rules! statistics {
     }};
 }
 
+/// Runs what fits, and traps where it does not.
+#[inline(always)]
+fn sums<I: Source>(sums: Sums) {
+    if sums.fit::<I>() {
+        // SAFETY: the views hold what the sizes say.
+        unsafe { sums.run::<I>() }
+    } else {
+        trap()
+    }
+}
+
 fringes_device::kernel! {
     /// Puts `spans[row][1]` bits of `held`, from bit `spans[row][0]` on, and behind them `spans[row][3]` bits of
     /// `chunk`, from bit `spans[row][2]` on, to bit `spans[row][4]` of `held`, or of `next` if `spans[row][5]` is not
@@ -66,5 +80,17 @@ fringes_device::kernel! {
     #[launch(threads(256))]
     pub fn statistics_floats(samples: Global<u32>, present: Global<u8>, out: GlobalMut<u64>, inputs: u32, row_bits: u64, times: u32, bits: u32, parts: u32, little_endian: u32, length: u32, blocks: u32, slices: u32) {
         statistics!(Floats, samples, present, out, inputs, row_bits, times, bits, parts, little_endian, length, blocks, slices)
+    }
+
+    /// Sums of integers. Arguments are those of [`Sums`].
+    #[launch(threads(256))]
+    pub fn sums_integers(samples: Global<u32>, stretches: Global<[u64; 2]>, ends: Global<u32>, out: GlobalMut<u64>, inputs: u32, slices: u32, bits: u32, parts: u32, little_endian: u32) {
+        sums::<Integers>(Sums { samples, stretches, ends, out, inputs, slices, bits, parts, little_endian: little_endian != 0 })
+    }
+
+    /// Sums of f16 and f32. Arguments are those of [`Sums`].
+    #[launch(threads(256))]
+    pub fn sums_floats(samples: Global<u32>, stretches: Global<[u64; 2]>, ends: Global<u32>, out: GlobalMut<u64>, inputs: u32, slices: u32, bits: u32, parts: u32, little_endian: u32) {
+        sums::<Floats>(Sums { samples, stretches, ends, out, inputs, slices, bits, parts, little_endian: little_endian != 0 })
     }
 }

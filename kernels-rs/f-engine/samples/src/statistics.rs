@@ -91,7 +91,7 @@ impl Source for Integers {
         unroll!(i in 0 1 2 3 {
             let value = if counted[i] { values[i] } else { 0 };
             let size = value.unsigned_abs();
-            sum += (size * size) as u64;
+            sum = sum.wrapping_add((size * size) as u64);
             // The highest value and the lowest, which follows it modulo 2^bits.
             clipped[i] = counted[i] && (value as u32).wrapping_sub((mask >> 1) as i32 as u32) & mask <= 1;
         });
@@ -100,7 +100,7 @@ impl Source for Integers {
 
     #[inline(always)]
     fn join(a: u64, b: u64) -> u64 {
-        a + b
+        a.wrapping_add(b)
     }
 
     #[inline(always)]

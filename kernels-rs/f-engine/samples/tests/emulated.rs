@@ -300,3 +300,132 @@ fn floats_are_summed_in_double_precision() {
         }
     }
 }
+
+/// Runs sums of stretches, first bit and samples of each input, and adds to what is there.
+macro_rules! add {
+    ($rows:expr, $kernel:ident, $stretches:expr, $before:expr) => {{
+        let (rows, stretches): (&Rows, &[Vec<[u64; 2]>]) = (&$rows, $stretches);
+        let (inputs, slices) = (INPUTS as u32, 2);
+        let mut memory = GlobalMemory::new();
+        let samples = memory.upload(&rows.words);
+        let ends: Vec<u32> = stretches
+            .iter()
+            .scan(0, |end, of| {
+                Some({
+                    *end += of.len() as u32;
+                    *end
+                })
+            })
+            .collect();
+        let (table, ends) = (memory.upload(&stretches.concat()), memory.upload(&ends));
+        let out = memory.upload(&$before);
+        let launch =
+            Launch::new(<kernels::$kernel as Kernel>::DECLARATION, [inputs * slices + 1, 1, 1], [THREADS, 1, 1]);
+        let report = launch.run(&mut memory, || {
+            kernels::$kernel(
+                samples.into(),
+                table.into(),
+                ends.into(),
+                out.into(),
+                inputs,
+                slices,
+                rows.bits,
+                rows.parts,
+                u32::from(rows.little_endian),
+            )
+        });
+        report.assert_clean();
+        memory.values::<u64>(out)
+    }};
+}
+
+/// Sums of nothing.
+fn nothing() -> Vec<u64> {
+    vec![0; INPUTS * 2 * WARPS as usize * 2]
+}
+
+/// Each input's.
+fn of_inputs<T>(sums: &[u64], join: impl Fn(T, u64) -> T + Copy, none: T) -> Vec<(T, u64)>
+where
+    T: Copy,
+{
+    let of = |sums: &[u64]| sums.chunks_exact(2).fold((none, 0), |(sum, n), pair| (join(sum, pair[0]), n + pair[1]));
+    sums.chunks_exact(sums.len() / INPUTS).map(of).collect()
+}
+
+#[test]
+fn stretches_of_integers_are_added_exactly_from_any_bit_on() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(12);
+    for (bits, parts) in [(2u32, 1usize), (7, 1), (8, 2), (10, 1), (12, 1), (16, 1)] {
+        let (times, limit) = (2600usize, 1i32 << (bits - 1));
+        let codes: Vec<Vec<i16>> = (0..INPUTS)
+            .map(|_| (0..times * parts).map(|_| random.random_range(-limit..limit) as i16).collect())
+            .collect();
+        let mut bytes: Vec<u8> = codes.iter().flat_map(|row| pack_samples(row, bits).unwrap()).collect();
+        let row_bits = 8 * (bytes.len() / INPUTS) as u64;
+        let words = words(&mut bytes);
+        let (little_endian, length, flags) = (false, 1, Vec::new());
+        let rows =
+            Rows { row_bits, words, bits, parts: parts as u32, little_endian, times: times as u32, length, flags };
+        let lists = [vec![(0u64, 1u64), (3, 1100), (1300, 1300)], vec![], vec![(2599, 1)]];
+        let mut sums = nothing();
+        let mut expected = vec![(0u64, 0u64); INPUTS];
+        // Two launches: what is there is added to.
+        for round in 0..2 {
+            let of = |input: usize| lists[(input + 2 * round) % 3].clone();
+            let bit = |input: usize, first: u64| input as u64 * row_bits + first * u64::from(bits) * parts as u64;
+            let stretches: Vec<Vec<[u64; 2]>> = (0..INPUTS)
+                .map(|input| of(input).into_iter().map(|(first, count)| [bit(input, first), count]).collect())
+                .collect();
+            sums = add!(rows, sums_integers, &stretches, sums);
+            for (input, expected) in expected.iter_mut().enumerate() {
+                for (first, count) in of(input) {
+                    let codes = &codes[input][first as usize * parts..(first + count) as usize * parts];
+                    expected.0 += codes.iter().map(|&code| i64::from(code).pow(2) as u64).sum::<u64>();
+                    let end = |code: &i16| i32::from(*code) == -limit || i32::from(*code) == limit - 1;
+                    expected.1 += codes.chunks(parts).filter(|sample| sample.iter().any(end)).count() as u64;
+                }
+            }
+        }
+        assert_eq!(of_inputs(&sums, |a: u64, b| a + b, 0), expected, "{bits} bits");
+    }
+}
+
+#[test]
+fn stretches_of_floats_are_added_in_double_precision() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(13);
+    let values: Vec<f32> = (0..3000).map(|_| random.random_range(-1.0..1.0)).collect();
+    let words: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
+    let (little_endian, length, flags, row_bits) = (false, 1, Vec::new(), 0);
+    let rows = Rows { row_bits, words, bits: 32, parts: 2, little_endian, times: 0, length, flags };
+    let stretches = [vec![[32 * 6, 700]], vec![[0, 2], [32 * 2000, 499]]];
+    let sums = add!(rows, sums_floats, &stretches, nothing());
+    let sums = add!(rows, sums_floats, &stretches, sums);
+    let square = |from: usize, to: usize| values[from..to].iter().map(|&x| f64::from(x).powi(2)).sum::<f64>();
+    let expected = [2.0 * square(6, 1406), 2.0 * (square(0, 4) + square(2000, 2998))];
+    let found = of_inputs(&sums, |a: f64, b| a + f64::from_bits(b), 0.0);
+    for ((found, clipped), expected) in found.into_iter().zip(expected) {
+        assert!((found - expected).abs() <= expected * 2800.0 * 2f64.powi(-53), "{found} {expected}");
+        assert_eq!(clipped, 0);
+    }
+}
+
+#[test]
+fn stretches_beyond_the_views_read_zeros_and_too_few_sums_trap() {
+    let (little_endian, length, flags, row_bits) = (false, 1, Vec::new(), 0);
+    let rows = Rows { row_bits, words: vec![!0; 4], bits: 8, parts: 1, little_endian, times: 0, length, flags };
+    // -1 in 16 samples, and zeros behind them.
+    let stretches = [vec![[0, 1000]], vec![[u64::MAX - 100, 3]]];
+    let found = of_inputs(&add!(rows, sums_integers, &stretches, nothing()), |a: u64, b| a + b, 0);
+    assert_eq!(found, [(16, 0), (0, 0)]);
+    let mut memory = GlobalMemory::new();
+    let (samples, table) = (memory.upload(&rows.words), memory.upload(&[[0u64, 16]]));
+    for (inputs, ends, sums, bits) in [(1u32, 1, 31, 8u32), (2, 1, 64, 8), (1, 1, 32, 1), (1, 1, 32, 17)] {
+        let (ends, out) = (memory.upload(&vec![1u32; ends]), memory.upload(&vec![0u64; sums]));
+        let launch = Launch::new(<kernels::sums_integers as Kernel>::DECLARATION, [inputs * 2, 1, 1], [THREADS, 1, 1]);
+        let report = launch.run(&mut memory, || {
+            kernels::sums_integers(samples.into(), table.into(), ends.into(), out.into(), inputs, 2, bits, 1, 0)
+        });
+        assert!(report.faults.iter().any(|fault| fault.message == "the kernel trapped"), "{bits} {sums}");
+    }
+}

@@ -8,9 +8,15 @@
 //! where `n0` is the absolute sample counter of `x[0]`. The mixer is a function of absolute time: the same sample gets
 //! the same phase in whichever chunk it arrives. There are `(n - K) / S + 1` outputs (rounded down), none if `n < K`. A
 //! tone at frequency `-f` lands on DC.
+//!
+//! [`retunes`] has the formula with frequencies that change, [`counted_samples`] says which samples a stream counts.
+
+mod counted;
+pub mod retunes;
 
 use std::f64::consts::TAU;
 
+pub use counted::counted_samples;
 use num_complex::Complex;
 
 type C64 = Complex<f64>;
