@@ -7,6 +7,7 @@ use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfi
 use fringes_kernel_abi::down_convert::general as abi;
 use fringes_types::Complex;
 
+use super::mma_kernels::MmaKernels;
 use super::phases::Phases;
 use super::tensor_kernels::TensorKernels;
 use super::{DownConverter, texts};
@@ -46,12 +47,25 @@ pub struct WindowRows<'a> {
 pub struct DownConvertKernels {
     /// Those on tensor cores, if the device and the plan have any.
     tensor: Option<TensorKernels>,
+    /// Those of compute capability 8.0 and higher, for what the former do not take.
+    mma: Option<MmaKernels>,
     integers: Kernel,
     floats: Kernel,
     weights: Buffer<[f32; 2]>,
     taps: u32,
     decimation: usize,
     phases: Phases,
+}
+
+/// Which kernels on tensor cores a launch may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TensorCores {
+    /// The best ones for the device.
+    Best,
+    /// Those of compute capability 8.0 and higher, on any device.
+    Mma,
+    /// None.
+    Unused,
 }
 
 /// What a launch is, in numbers.
@@ -71,12 +85,22 @@ impl DownConvertKernels {
     /// # Errors
     /// [`DeviceError::TooLarge`] for more taps than the kernel counts, [`DeviceError::Gpu`] with what the driver says.
     pub fn load(device: &Device, plan: &DownConverter) -> Result<Self, ChannelizerError> {
+        Self::load_of(device, plan, TensorCores::Best)
+    }
+
+    /// The same, of which launches take no other kernels on tensor cores than those of a choice: to compare them on one
+    /// device.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_of(device: &Device, plan: &DownConverter, choice: TensorCores) -> Result<Self, ChannelizerError> {
         let taps = count("taps", plan.filter.len(), u32::MAX)?;
         let module = device.load(&texts::DOWN_CONVERT)?;
         let phases = plan.phases();
         let weights = phases.weights(&plan.filter).iter().map(|c| [c.re as f32, c.im as f32]).collect::<Vec<_>>();
         Ok(Self {
-            tensor: TensorKernels::load(device, plan)?,
+            tensor: if choice == TensorCores::Best { TensorKernels::load(device, plan)? } else { None },
+            mma: if choice == TensorCores::Unused { None } else { MmaKernels::load(device, plan)? },
             integers: module.kernel("down_convert_integers")?,
             floats: module.kernel("down_convert_floats")?,
             weights: Buffer::from_slice(&device.new_stream()?, &weights)?,
@@ -91,6 +115,7 @@ impl DownConvertKernels {
         (plan.filter.len() as u64)
             .saturating_mul(size_of::<[f32; 2]>() as u64)
             .saturating_add(TensorKernels::bytes(plan))
+            .saturating_add(MmaKernels::bytes(plan))
     }
 
     /// Queues `outputs`, numbered from sample 0 of the run, to `[input][out_row]`: output `j` of the range to column
@@ -119,6 +144,11 @@ impl DownConvertKernels {
         let mut out = out.cast::<[f32; 2]>()?;
         if let Some(tensor) = &self.tensor
             && tensor.launch(stream, rows, work.first_bit, &outputs, &mut out, out_row)?
+        {
+            return Ok(());
+        }
+        if let Some(mma) = &self.mma
+            && mma.launch(stream, rows, work.first_bit, &outputs, &mut out, out_row)?
         {
             return Ok(());
         }

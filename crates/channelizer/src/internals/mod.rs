@@ -28,7 +28,8 @@ pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use one_pass::OnePassKernels;
 pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
 
-pub use crate::down_convert::kernels::{DownConvertKernels, WindowRows};
+pub use crate::down_convert::kernels::{DownConvertKernels, TensorCores, WindowRows};
+pub use crate::down_convert::mma::MmaShape;
 pub use crate::down_convert::tensor::{Segments, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 pub use crate::spectra::{

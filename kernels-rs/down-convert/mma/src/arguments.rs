@@ -65,7 +65,7 @@ impl<T: Output> Arguments<T> {
             && (blocks as u64) < most / ROWS as u64
             && block_bits % (P as u32 * BITS) == 0
             && block_bits > 0
-            && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
+            && (block_bits as u64).saturating_mul(blocks as u64) < most / ROWS as u64 * 128
             && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
             && (samples.is_empty() || is_aligned(samples))
     }
