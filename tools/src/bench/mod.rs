@@ -51,7 +51,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 51] = [
+const KERNELS: [&str; 52] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -59,6 +59,7 @@ const KERNELS: [&str; 51] = [
     "f_engine_stream",
     "instrument_stream",
     "down_convert",
+    "down_convert_mma",
     "pack",
     "pack_xgpu",
     "pack_heaps",

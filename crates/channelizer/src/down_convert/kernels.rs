@@ -110,6 +110,12 @@ impl DownConvertKernels {
         })
     }
 
+    /// Whether samples of so many bits that are real, packed and begin at a multiple of 16 bytes have a kernel of
+    /// [`TensorCores::Mma`].
+    pub fn has_mma(&self, bits: u32) -> bool {
+        self.mma.as_ref().is_some_and(|mma| mma.has(bits))
+    }
+
     /// Bytes of device memory of a plan's weights, at most.
     pub fn bytes(plan: &DownConverter) -> u64 {
         (plan.filter.len() as u64)

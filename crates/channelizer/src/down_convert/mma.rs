@@ -55,6 +55,16 @@ impl MmaShape {
         abi::SHAPES.into_iter().filter_map(shape).min_by_key(cost)
     }
 
+    /// Those of all bits that a plan has kernels for on a device, which have one table: that of the first.
+    pub fn all(taps: usize, decimation: usize, shared_bytes: u32) -> Vec<Self> {
+        let of_bits = |bits: u32| Self::new(taps, decimation, bits, shared_bytes);
+        let mut shapes: Vec<Self> = abi::BITS.into_iter().filter_map(of_bits).collect();
+        if let Some(&first) = shapes.first() {
+            shapes.retain(|shape| shape.has_table_of(&first));
+        }
+        shapes
+    }
+
     /// Name of the kernel.
     pub fn kernel(&self) -> String {
         format!("down_convert_mma_{}_{}_{}", self.bits, self.outputs, self.sets)
@@ -75,8 +85,8 @@ impl MmaShape {
         abi::table_pieces(self.outputs, self.sets, self.groups)
     }
 
-    /// Whether the table of another shape is the same.
-    pub fn has_table_of(&self, other: &Self) -> bool {
+    /// Whether the table of another shape of the plan is the same.
+    fn has_table_of(&self, other: &Self) -> bool {
         (self.outputs, self.sets, self.decimation) == (other.outputs, other.sets, other.decimation)
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use fringes_gpu::{Buffer, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_kernel_abi::down_convert::mma as abi;
+use fringes_kernel_abi::down_convert::tensor::MOST_SHARED_BYTES;
 
 use super::kernels::WindowRows;
 use super::mma::MmaShape;
@@ -43,15 +44,14 @@ impl MmaKernels {
     /// Loads the kernels and a plan's table; `None` if the plan has none on this device.
     pub(super) fn load(device: &Device, plan: &DownConverter) -> Result<Option<Self>, ChannelizerError> {
         let info = device.info();
-        let of_bits =
-            |bits: u32| MmaShape::new(plan.filter.len(), plan.decimation, bits, info.limits.shared_bytes_per_block);
-        let Some(first) = abi::BITS.into_iter().find_map(of_bits) else { return Ok(None) };
+        let shapes = MmaShape::all(plan.filter.len(), plan.decimation, info.limits.shared_bytes_per_block);
+        let Some(first) = shapes.first() else { return Ok(None) };
         let phases = plan.phases();
         let (weights, step) = (phases.weights(&plan.filter), |output| phases.over_outputs(output));
         let Some((table, _)) = first.table(&weights, step) else { return Ok(None) };
         let module = device.load(&texts::DOWN_CONVERT_MMA)?;
         let mut kernels = Vec::new();
-        for shape in abi::BITS.into_iter().filter_map(of_bits).filter(|shape| shape.has_table_of(&first)) {
+        for &shape in &shapes {
             // The same table, and a scale of its own.
             let Some((_, scale)) = shape.table(&weights, step) else { continue };
             let kernel = module.kernel(&shape.kernel())?;
@@ -64,9 +64,15 @@ impl MmaKernels {
 
     /// Bytes of device memory of a plan's table, at most.
     pub(super) fn bytes(plan: &DownConverter) -> u64 {
-        let of_bits = |bits: u32| MmaShape::new(plan.filter.len(), plan.decimation, bits, u32::MAX);
+        // No device has more shared memory than that; with less, tables that fit are smaller.
+        let shape = |bits: u32| MmaShape::new(plan.filter.len(), plan.decimation, bits, MOST_SHARED_BYTES);
         let bytes = |shape: MmaShape| 16 * u64::from(shape.table_pieces());
-        abi::BITS.into_iter().filter_map(of_bits).map(bytes).max().unwrap_or(0)
+        abi::BITS.into_iter().filter_map(shape).map(bytes).max().unwrap_or(0)
+    }
+
+    /// Whether there is a kernel for samples of so many bits.
+    pub(super) fn has(&self, bits: u32) -> bool {
+        self.kernels.iter().any(|kernel| kernel.shape.bits == bits)
     }
 
     /// Queues outputs, of which `first_bit` is where the first one's window begins, if there is a kernel for the

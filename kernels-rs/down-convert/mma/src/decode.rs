@@ -69,7 +69,7 @@ impl<const BITS: u32> Decoder<BITS> {
 
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        const { assert!(BITS >= 2 && BITS <= 16 && (BITS <= 10 || BITS % 4 == 0)) };
+        const { assert!(BITS >= 2 && BITS <= 16 && (BITS <= 10 || BITS == 12 || BITS == 16)) };
         match BITS {
             // 4096 + 64 h, whose highest bit is 2048; offset 4096 + 2048 + 1024.
             12 => Self { high: Field::new(0x03f0, 0x6e00, 0x6f00), low: Field::new(0x003f, 0x6400, 0) },

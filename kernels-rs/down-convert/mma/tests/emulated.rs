@@ -152,7 +152,7 @@ impl Data {
 
     /// Runs the kernel for outputs `from ..` of the case; gives them `[input][outputs]`.
     fn run(&self, from: usize, seed: u64, segments: Option<Segments>) -> (Vec<Complex<f32>>, Report) {
-        let Case { taps, decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
+        let Case { decimation, bits, inputs, first_bit, first_output, outputs, beyond, .. } = self.case;
         let outputs = outputs - from;
         let shape = self.shape();
         let at = |n: u64| Complex64::cis(TAU * turns(self.frequency.wrapping_mul(n)));
