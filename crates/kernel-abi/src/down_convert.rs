@@ -28,7 +28,7 @@ pub mod mma {
     /// Bits of samples that there are kernels for.
     pub const BITS: [u32; 5] = [4, 8, 10, 12, 16];
 
-    /// Whether there is a kernel of blocks of so many outputs: two terms a sample and 12 outputs are too many registers.
+    /// Whether there is a kernel of blocks of so many outputs: with two terms a sample, 12 take too many registers.
     #[inline(always)]
     pub const fn has_kernel(outputs: u32, bits: u32) -> bool {
         outputs <= 8 || bits <= 12
