@@ -5,6 +5,9 @@ use fringes_device::{Global, GlobalMut};
 use crate::epilogue::Output;
 use crate::mma::{ROWS, SEGMENT_BLOCKS, shared_bytes, table_pieces};
 
+/// Most groups of a block: of more, no table fits shared memory.
+pub(crate) const MOST_GROUPS: u32 = 1 << 10;
+
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments<T: Output> {
@@ -51,7 +54,7 @@ impl<T: Output> Arguments<T> {
         let most = 1u64 << 30;
         let table_len = table_pieces(P as u32, SETS as u32, 1) as u64 * groups as u64;
         groups > 0
-            && (groups as u64) < most / 4096
+            && groups <= MOST_GROUPS
             && table_len <= table.len() as u64
             && shared as u64 >= shared_bytes(P as u32, SETS as u32, groups, BITS, stages) as u64
             && outputs > 0

@@ -8,7 +8,7 @@ use fringes_device::mma::mma_m16n8k16_f32_f16;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{GlobalMut, Shared, unroll};
 
-use crate::arguments::{Arguments, Position};
+use crate::arguments::{Arguments, MOST_GROUPS, Position};
 use crate::decode::Decoder;
 use crate::epilogue::{MOST, Output, Row};
 use crate::load::{Loader, slot, slot_bytes};
@@ -32,7 +32,7 @@ pub(crate) unsafe fn run<T: Output, const BITS: u32, const P: usize, const SETS:
 ) {
     const { assert!(H == P * SETS && H == 4 * column_tiles(P as u32, SETS as u32) as usize) };
     let shared = Shared::<[u32; 4]>::dynamic();
-    let bytes = |stages| shared_bytes(P as u32, SETS as u32, arguments.groups.min(1 << 12), BITS, stages) as usize;
+    let bytes = |stages| shared_bytes(P as u32, SETS as u32, arguments.groups.min(MOST_GROUPS), BITS, stages) as usize;
     let stages = if 16 * shared.len() >= bytes(STAGES[0]) { STAGES[0] } else { STAGES[1] };
     if !arguments.fit::<BITS, P, SETS>(16 * shared.len(), stages) {
         trap();
