@@ -14,6 +14,72 @@ pub mod general {
     pub const BLOCK_OUTPUTS: u32 = THREADS / 32 * OUTPUTS;
 }
 
+/// The kernel of products of matrices of every compute capability from 8.0 on (`mma.sync`), of real packed samples:
+/// segments, groups and blocks of outputs are as in [`tensor`]; a warp has tiles of its own.
+pub mod mma {
+    pub use super::tensor::{GROUP, SHAPES, groups, output, pieces, pitch, sample, sets};
+
+    /// Blocks of outputs that segments are a multiple of, so that all rows begin at the same bit of 16 bytes.
+    pub const SEGMENT_BLOCKS: u32 = 16;
+
+    /// Threads of a block.
+    pub const THREADS: u32 = 256;
+
+    /// Segments of a tile, which is one warp's: two times 16 rows, which share what is loaded of the weights.
+    pub const ROWS: u32 = 32;
+
+    /// Bits of samples that there are kernels for.
+    pub const BITS: [u32; 5] = [4, 8, 10, 12, 16];
+
+    /// Whether there is a kernel of blocks of so many outputs: with two terms a sample, 12 take too many registers.
+    #[inline(always)]
+    pub const fn has_kernel(outputs: u32, bits: u32) -> bool {
+        outputs <= 8 || bits <= 12
+    }
+
+    /// Places for groups of samples of each warp: those of the first number where they fit shared memory.
+    pub const STAGES: [u32; 2] = [3, 2];
+
+    /// Tiles of 8 columns of the table of weights.
+    #[inline(always)]
+    pub const fn column_tiles(outputs: u32, sets: u32) -> u32 {
+        outputs * sets / 4
+    }
+
+    /// Pieces of 16 bytes of the table of weights: `[group][tile of columns][low, high][half of a group][lane]`.
+    ///
+    /// A piece has what a lane holds of two `B`: `8 f16`, two of each half of each of two steps.
+    #[inline(always)]
+    pub const fn table_pieces(outputs: u32, sets: u32, groups: u32) -> u32 {
+        groups * 128 * column_tiles(outputs, sets)
+    }
+
+    /// Set of weights of a tile of columns: the last set first, whose sums are the oldest.
+    #[inline(always)]
+    pub const fn set(outputs: u32, sets: u32, tile: u32) -> u32 {
+        sets - 1 - tile / (outputs / 4)
+    }
+
+    /// Step of a group, and element of the sum in it, of f16 `half` of word `word` of lane `lane`'s piece of a half of
+    /// a group.
+    #[inline(always)]
+    pub const fn place(half_group: u32, lane: u32, word: u32, half: u32) -> (u32, u32) {
+        (2 * half_group + word / 2, 8 * (word % 2) + 2 * (lane % 4) + half)
+    }
+
+    /// Bytes of shared memory of a block.
+    #[inline(always)]
+    pub const fn shared_bytes(outputs: u32, sets: u32, groups: u32, bits: u32, stages: u32) -> u32 {
+        16 * (table_pieces(outputs, sets, groups) + THREADS / 32 * stages * ROWS * pitch(bits))
+    }
+
+    /// What sums of the decoded samples are to be multiplied by, as those of 16 bits are a 64th of their value.
+    #[inline(always)]
+    pub const fn sample_scale(bits: u32) -> f32 {
+        if bits > 12 { 64.0 } else { 1.0 }
+    }
+}
+
 /// The kernel of products of matrices (`wgmma`, compute capability 9.0), of real packed samples: a *segment* of the
 /// stream is a row of a product, 64 of them a tile. Outputs come in blocks of `P`, which a row meets one after another.
 pub mod tensor {

@@ -1,7 +1,10 @@
-//! Down-conversion through the public stream, on chunks in device memory that follow each other without a gap; and the
-//! kernel of FP32 products alone, for which a stream has samples of other formats, and packed ones to other outputs.
+//! Down-conversion through the public stream, on chunks in device memory that follow each other without a gap; the
+//! kernel of FP32 products alone, for which a stream has samples of other formats; and kernels of compute capability 8.0
+//! and higher by themselves, on any device.
 
 use fringes::channelizer::DownConvertedSample;
+use fringes::channelizer::internals::format::Numbers;
+use fringes::channelizer::internals::{DownConvertKernels, TensorCores, WindowRows};
 use fringes::types::{ChunkFormat, SampleFormat};
 use fringes::{Backend, Complex, DeviceArray, DeviceSamples, DownConverter, DownConverterStream, Inputs};
 use fringes_gpu::Buffer;
@@ -19,6 +22,10 @@ const NAME: &str = "down_convert";
 const GENERAL: &str = "down_convert_general";
 /// Samples of a chunk of those.
 const GENERAL_SAMPLES: usize = 1 << 26;
+/// Name of the rows of kernels by themselves.
+const FORCED: &str = "down_convert_mma";
+/// Bits of samples of these.
+const FORCED_BITS: [u32; 5] = [4, 8, 10, 12, 16];
 /// Samples of a chunk.
 const SAMPLES: usize = 1 << 28;
 /// Bits of a sample.
@@ -47,6 +54,16 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         general::<Complex<f32>>(bench, ceilings, ChunkFormat::Packed { bits: 12 }, (128, 8), false)?;
         general::<Complex<f32>>(bench, ceilings, real(SampleFormat::Float32), (128, 8), false)?;
         general::<Complex<f32>>(bench, ceilings, complex(SampleFormat::Float32), (64, 4), false)?;
+    }
+    // Samples of the most bits, and outputs of the least decimation.
+    if bench.wants(FORCED) && bench.fits("samples to down-convert", 2 * SAMPLES + 8 * SAMPLES / 5)? {
+        let mut words = Buffer::<u32>::alloc(&bench.device, SAMPLES / 2 + DeviceSamples::PADDING_WORDS)?;
+        Source::bytes(&bench.stream)?.fill(&bench.stream, &mut words.view_mut().cast::<u8>()?)?;
+        for bits in FORCED_BITS {
+            for (taps, decimation) in PLANS.into_iter().take(if bits == BITS { PLANS.len() } else { 3 }) {
+                forced(bench, ceilings, &words, bits, taps, decimation)?;
+            }
+        }
     }
     Ok(())
 }
@@ -101,6 +118,49 @@ fn general<T: DownConvertedSample>(
         unit: "Gsamples/s",
         bound: Some(ceilings.bytes(bytes)),
         check: "the number of outputs; values not compared in this run: validate's down_convert compares such".into(),
+    });
+    Ok(())
+}
+
+/// Launches of the kernels for compute capability 8.0 and higher.
+fn forced(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    words: &Buffer<u32>,
+    bits: u32,
+    taps: usize,
+    decimation: usize,
+) -> Result<(), End> {
+    let converter =
+        DownConverter::new(0.123_456_789, decimation, vec![1.0 / taps as f64; taps]).map_err(End::failed)?;
+    let kernels = DownConvertKernels::load_of(&bench.device, &converter, TensorCores::Mma).map_err(End::failed)?;
+    if !kernels.has_mma(bits) {
+        return Ok(());
+    }
+    let rows = WindowRows {
+        samples: words.view(),
+        inputs: 1,
+        row_bits: SAMPLES as u64 * u64::from(bits),
+        first_bit: 0,
+        first_sample: 0,
+        times: SAMPLES,
+        numbers: Numbers::of(ChunkFormat::Packed { bits }).map_err(End::failed)?,
+    };
+    let outputs = (SAMPLES - taps) / decimation + 1;
+    let mut out = Buffer::<Complex<f32>>::alloc(&bench.device, outputs)?;
+    let timing = bench.time(|_| {
+        kernels.launch(&bench.stream, &rows, 0..outputs as u64, out.view_mut(), outputs).map_err(End::failed)
+    })?;
+    let bytes = SAMPLES as f64 * (f64::from(bits) / 8.0 + 8.0 / decimation as f64);
+    bench.add(Measured {
+        kernel: FORCED,
+        variant: format!("sm_80 code forced, {bits} bits"),
+        params: params([("taps", taps), ("decimation", decimation), ("samples", SAMPLES)]),
+        timing,
+        work: SAMPLES as f64,
+        unit: "Gsamples/s",
+        bound: Some(ceilings.bytes(bytes)),
+        check: "not compared in this run: validate's down_convert compares such, forced too".into(),
     });
     Ok(())
 }

@@ -52,7 +52,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 53] = [
+const KERNELS: [&str; 54] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -62,6 +62,7 @@ const KERNELS: [&str; 53] = [
     "down_convert",
     "narrowband",
     "down_convert_general",
+    "down_convert_mma",
     "pack",
     "pack_xgpu",
     "pack_heaps",

@@ -14,6 +14,7 @@
 //! array        one array on a GPU
 //! kernels      the kernels, and where windows lie; phases has the mixer in fixed point
 //! tensor       the table of weights of those on tensor cores, and their segments; tensor_kernels launches them
+//! mma          the same for compute capability 8.0 and higher; mma_kernels launches them
 //! stream       the stream, wherever it runs
 //! ```
 
@@ -23,6 +24,8 @@ mod device_sums;
 mod gpu;
 mod held_rows;
 pub(crate) mod kernels;
+pub(crate) mod mma;
+mod mma_kernels;
 mod output;
 mod phases;
 mod progress;

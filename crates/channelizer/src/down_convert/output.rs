@@ -24,7 +24,7 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    fn new(step: &Step, plan: &DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
+    pub(super) fn new(step: &Step, plan: &DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
         let chunk = step.axes();
         let centre_hz = chunk.centre_hz.map(|centre_hz| {
             // What lies at 0 cycles per sample: a quarter of the rate below the middle of a real band.

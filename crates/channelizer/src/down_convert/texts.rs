@@ -23,6 +23,10 @@ macro_rules! deflated {
 /// Kernels of `down-convert`.
 pub(crate) static DOWN_CONVERT: PtxSet = PtxSet::of(deflated!("ptx/down-convert/general/down-convert_sm_80.ptx"), None);
 
+/// Kernels of `down-convert-mma`.
+pub(crate) static DOWN_CONVERT_MMA: PtxSet =
+    PtxSet::of(deflated!("ptx/down-convert/mma/down-convert-mma_sm_80.ptx"), None);
+
 /// Kernels of `down-convert-tensor`.
 pub(crate) static DOWN_CONVERT_TENSOR: PtxSet =
     PtxSet::of(None, deflated!("ptx/down-convert/tensor/down-convert-tensor_sm_90a.ptx"));

@@ -250,7 +250,7 @@ impl Parts {
         let on_device = backend.device().is_some();
         let outputs = times.div_ceil(self.down_converter.decimation());
         Ok(Need {
-            first: DownConverterStream::<Complex<f32>>::need(
+            first: <DownConverterStream>::need(
                 &self.down_converter,
                 self.inputs,
                 on_device,

@@ -271,7 +271,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     fn need(&self, times: usize, format: ChunkFormat) -> Need {
         let (plan, on_device) = (self.first.plan(), self.stream().is_some());
         Need {
-            first: DownConverterStream::<Complex<f32>>::need(plan, self.inputs(), on_device, times, format),
+            first: <DownConverterStream>::need(plan, self.inputs(), on_device, times, format),
             second: self.second.memory(times.div_ceil(plan.decimation()), self.intermediate.format()),
             on_device,
         }

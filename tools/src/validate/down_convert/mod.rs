@@ -11,7 +11,7 @@ mod types;
 use std::time::Instant;
 
 use fringes::channelizer::internals::format::Numbers;
-use fringes::channelizer::internals::{DownConvertKernels, TensorShape, WindowRows};
+use fringes::channelizer::internals::{DownConvertKernels, MmaShape, TensorCores, TensorShape, WindowRows};
 use fringes::{
     Backend, Channelizer, ChannelizerStream, ChunkFormat, Complex, DeviceArray, DeviceSamples, DownConverter,
     DownConverterStream, SampleChunk, SampleFormat, Samples, ToHost, Uploader, down_convert, f16,
@@ -57,7 +57,10 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         return Ok(());
     }
     for plan in plans(session.quick) {
-        case(session, "kernel", &plan, kernel)?;
+        case(session, "kernel", &plan, |session, plan| launches(session, plan, TensorCores::Best))?;
+    }
+    for plan in forced(session.quick) {
+        case(session, "kernel, sm_80 code forced", &plan, |session, plan| launches(session, plan, TensorCores::Mma))?;
     }
     for plan in streams(session.quick) {
         case(session, "stream", &plan, stream)?;
@@ -92,6 +95,22 @@ fn plans(quick: bool) -> Vec<Plan> {
     for format in [packed(10), typed(SampleFormat::Int8, true), typed(SampleFormat::Float32, false)] {
         for size in sizes.into_iter().filter(|(taps, _)| !quick || *taps <= 128) {
             add(format, size, if quick { 35 } else { 500 });
+        }
+    }
+    plans
+}
+
+/// The formats and sizes that the kernels of compute capability 8.0 and higher take, on any device.
+fn forced(quick: bool) -> Vec<Plan> {
+    let sizes = [(128, 8), (96, 17), (30, 4), (160, 5), (256, 16), (512, 32), (1024, 64), (2048, 128), (1, 1)];
+    let formats = [4, 8, 10, 12, 16].map(packed).into_iter().chain([typed(SampleFormat::Int8, false)]);
+    let mut plans = Vec::new();
+    for format in formats {
+        for (taps, decimation) in sizes.into_iter().take(if quick { 2 } else { sizes.len() }) {
+            let first = [0, 1_000_003, 999_999_999_999_989][plans.len() % 3];
+            let case = Case { inputs: (1 + plans.len() % 3, 1), first, ..Case::new(64, format, 1) };
+            let outputs = if quick { 35 } else { 20_000 / decimation + 3001 };
+            plans.push(Plan { taps, decimation, length: taps + outputs * decimation - 1, case });
         }
     }
     plans
@@ -143,8 +162,8 @@ impl Plan {
     /// What an output may be off by on the GPU, of `size`, `sum |x| |h|` of its window.
     ///
     /// On tensor cores, of full scale `2^(B-1) sum |h|`: 2^-19.9 of the rotation, 2^-24 of the largest weight a tap,
-    /// and 2^-22 a product, but no more than 2e-5.
-    fn bound(&self, device: &Device, size: f64) -> f64 {
+    /// and 2^-22 a product, but no more than 2e-5; from compute capability 8.0 on what `MmaShape::bound` derives.
+    fn bound(&self, device: &Device, choice: TensorCores, size: f64) -> f64 {
         let bits = match self.case.format {
             ChunkFormat::Packed { bits } => Some(bits),
             format if format == typed(SampleFormat::Int8, false) => Some(8),
@@ -152,13 +171,17 @@ impl Plan {
             _ => None,
         };
         let shape = bits.and_then(|bits| TensorShape::new(self.taps, self.decimation, bits));
-        if let Some(shape) = shape.filter(|_| device.info().compute_capability == (9, 0)) {
-            let weights: Vec<f64> = self.filter().iter().map(|h| h.abs()).collect();
+        let best = choice == TensorCores::Best && device.info().compute_capability == (9, 0);
+        let weights: Vec<f64> = self.filter().iter().map(|h| h.abs()).collect();
+        if let Some(shape) = shape.filter(|_| best) {
             let (sum, largest) = (weights.iter().sum::<f64>(), weights.iter().copied().fold(0.0, f64::max));
             let products = f64::from(8 * shape.sets * shape.groups);
             let parts = 2f64.powf(-19.9) + products * 2f64.powi(-22);
             let parts = parts + self.taps as f64 * 2f64.powi(-24) * largest / sum;
             return parts.min(2e-5) * sum * 2f64.powi(shape.bits as i32 - 1);
+        }
+        if let Some(shape) = bits.and_then(|bits| self.mma(device, bits)) {
+            return shape.bound() * weights.iter().sum::<f64>() * 2f64.powi(shape.bits as i32 - 1);
         }
         self.bound_of_fp32(size)
     }
@@ -167,6 +190,12 @@ impl Plan {
     fn bound_of_fp32(&self, size: f64) -> f64 {
         let n = self.taps.div_ceil(128) * if self.case.format.is_complex() { 8 } else { 4 };
         (1.5 * n as f64 + 18.0) * 2f64.powi(-24) * size
+    }
+
+    /// The shape on tensor cores of compute capability 8.0 and higher, for samples of so many bits.
+    fn mma(&self, device: &Device, bits: u32) -> Option<MmaShape> {
+        let shared = device.info().limits.shared_bytes_per_block;
+        MmaShape::all(self.taps, self.decimation, shared).into_iter().find(|shape| shape.bits == bits)
     }
 
     /// Lopsided, so that an error of order or of conjugation shows.
@@ -269,10 +298,16 @@ struct Placed {
 }
 
 /// Launches of the kernel against the reference.
-fn kernel(session: &Session, plan: &Plan) -> Result<(f64, f64), Fault> {
+fn launches(session: &Session, plan: &Plan, choice: TensorCores) -> Result<(f64, f64), Fault> {
     let (stream, case, taps, decimation) = (&session.stream, &plan.case, plan.taps, plan.decimation);
     let (converter, inputs) = (plan.plan()?, plan.inputs());
-    let kernels = DownConvertKernels::load(&session.device, &converter)?;
+    let kernels = DownConvertKernels::load_of(&session.device, &converter, choice)?;
+    if choice == TensorCores::Mma {
+        let bits = Numbers::of(case.format)?.bits;
+        if kernels.has_mma(bits) != plan.mma(&session.device, bits).is_some() {
+            return Err(format!("the kernel for samples of {bits} bits is not the one that the plan has").into());
+        }
+    }
     let (placed, samples) = rows_of(session, plan)?;
     let rows = WindowRows {
         samples: placed.words.view(),
@@ -318,7 +353,8 @@ fn kernel(session: &Session, plan: &Plan) -> Result<(f64, f64), Fault> {
         }
         for (j, (&expected, &value)) in expected.iter().zip(found).enumerate() {
             let size: f64 = x[j * decimation..].iter().zip(converter.filter()).map(|(x, h)| x.norm() * h.abs()).sum();
-            let error = (wide(value) - expected).norm() / plan.bound(&session.device, size).max(f64::MIN_POSITIVE);
+            let error =
+                (wide(value) - expected).norm() / plan.bound(&session.device, choice, size).max(f64::MIN_POSITIVE);
             if error.is_nan() || error > 1.0 {
                 return Err(
                     format!("input {input}, output {j}: {value} for {expected}, {error:.2} of the bound").into()
@@ -384,7 +420,7 @@ fn near(
         return Err("other axes or flags than the CPU's".into());
     }
     let filter: Vec<f64> = plan.plan()?.filter().iter().map(|h| h.abs()).collect();
-    let bound = |size: f64| plan.bound(device, size) + plan.bound_of_cpu() * size;
+    let bound = |size: f64| plan.bound(device, TensorCores::Best, size) + plan.bound_of_cpu() * size;
     let mut largest = 0f64;
     for (((input, j), &value), &expected) in found.data().indexed_iter().zip(expected.data()) {
         if found.presence().is_some_and(|presence| !presence.is_present(input, j)) {
