@@ -1,6 +1,6 @@
 //! The F-engine: packed samples to quantised channels.
 
-use fringes::Channelizer;
+use fringes::{Channelizer, ChunkFormat};
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, TwoPassKernels};
 use fringes::f16;
 use fringes_gpu::{Buffer, Stream};
@@ -217,7 +217,8 @@ impl Data {
         let (plan, channels) = (case.plan()?, case.channels);
         let gain = |input, channel| case.gain(input, channel);
         let kernel =
-            TwoPassKernels::load(&bench.device, &plan, BITS, case.format, INPUTS, gain).map_err(End::failed)?;
+            TwoPassKernels::load(&bench.device, &plan, ChunkFormat::Packed { bits: BITS }, case.format, INPUTS, gain)
+                .map_err(End::failed)?;
         let step = plan.step();
         let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;
