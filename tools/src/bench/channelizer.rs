@@ -1,8 +1,8 @@
 //! The F-engine: packed samples to quantised channels.
 
-use fringes::Channelizer;
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, TwoPassKernels};
 use fringes::f16;
+use fringes::{Channelizer, ChunkFormat};
 use fringes_gpu::{Buffer, Stream};
 use fringes_reference::delay::{rotate, split};
 use fringes_reference::dft::root_of_unity;
@@ -217,7 +217,8 @@ impl Data {
         let (plan, channels) = (case.plan()?, case.channels);
         let gain = |input, channel| case.gain(input, channel);
         let kernel =
-            TwoPassKernels::load(&bench.device, &plan, BITS, case.format, INPUTS, gain).map_err(End::failed)?;
+            TwoPassKernels::load(&bench.device, &plan, ChunkFormat::Packed { bits: BITS }, case.format, INPUTS, gain)
+                .map_err(End::failed)?;
         let step = plan.step();
         let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;

@@ -110,7 +110,7 @@ impl Kernels {
             let kernels = OnePassKernels::load(device, plan, format, SampleFormat::Int8, INPUTS, gain)?;
             return Ok(Self::General(Box::new(kernels)));
         }
-        let kernels = TwoPassKernels::load(device, plan, format.sample_bits(), FrameFormat::Int8, INPUTS, gain)?;
+        let kernels = TwoPassKernels::load(device, plan, format, FrameFormat::Int8, INPUTS, gain)?;
         Ok(Self::Fast(Box::new(kernels)))
     }
 

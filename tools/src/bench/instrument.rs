@@ -10,7 +10,7 @@
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
-use fringes::{Channelizer, ChannelizerError, CorrelatorError};
+use fringes::{Channelizer, ChannelizerError, ChunkFormat, CorrelatorError};
 use fringes_gpu::{Buffer, BufferView, Device, Kernel, Stream, Timing};
 use num_complex::Complex64;
 
@@ -99,7 +99,8 @@ impl Engines {
         let plan = Channelizer::real(CHANNELS).taps(TAPS).build().map_err(End::failed)?;
         let gain =
             |input, channel| Complex64::from_polar(0.07 + 0.01 * (channel % 7) as f64, (channel % 11 + input) as f64);
-        let f_engine = TwoPassKernels::load(device, &plan, BITS, FrameFormat::Int8, inputs, gain);
+        let f_engine =
+            TwoPassKernels::load(device, &plan, ChunkFormat::Packed { bits: BITS }, FrameFormat::Int8, inputs, gain);
         let x_engine = WgmmaKernel::choose(Format::I8, Order::Rows, inputs);
         let samples = WgmmaSamples::Rows { blocks: SPECTRA / ROW, times: 0..SPECTRA };
         Ok(Self {

@@ -11,7 +11,7 @@
 //!
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions`
 //! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers.
-//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine
+//! `f_engine_complex` is the F-engine of complex samples, through the public stream. `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine
 //! one after the other, and with the samples' way from pinned host memory beside them: how many antennas one GPU keeps
 //! up with.
 //!
@@ -22,6 +22,7 @@
 
 mod ceilings;
 mod channelizer;
+mod complex;
 mod correlator;
 mod correlator_chunks;
 mod correlator_data;
@@ -52,12 +53,13 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 54] = [
+const KERNELS: [&str; 55] = [
     "channelize",
     "channelize_general",
     "filter",
     "instrument",
     "f_engine_stream",
+    "f_engine_complex",
     "instrument_stream",
     "down_convert",
     "narrowband",
@@ -139,6 +141,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     filter::run(&mut bench, &ceilings)?;
     instrument::run(&mut bench)?;
     streams::run(&mut bench, &ceilings)?;
+    complex::run(&mut bench, &ceilings)?;
     down_convert::run(&mut bench, &ceilings)?;
     narrowband::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;

@@ -4,7 +4,7 @@
 //!
 //! | kernels | of |
 //! |---|---|
-//! | [`TwoPassKernels`] | 256 to 65536 channels (powers of two) of real packed samples of 8 or 10 bits, critically sampled, with up to 32 taps |
+//! | [`TwoPassKernels`] | 256 to 65536 channels (powers of two), critically sampled, with up to 32 taps: real packed samples of 8 or 10 bits, i8, or complex ones of i8, i16, f16, f32 |
 //! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
 //! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
@@ -12,6 +12,7 @@
 //! `kernels-rs/f-engine/one-pass` and `kernels-rs/f-engine/filter`.
 
 pub mod chunk;
+pub mod fast_samples;
 mod filter;
 pub mod format;
 mod job;

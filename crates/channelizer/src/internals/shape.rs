@@ -3,8 +3,9 @@
 //! `N` complex points `n = N' n1 + n2` become channels `k = k1 + R k2`, with `n1, k1 < R` and `n2, k2 < N'`:
 //!
 //! ```text
-//! columns    filter, transform over n1        a block has 16 n2 and all k1 of a group
-//! rows       transform over n2, all the rest  a block has rows k1 and R - k1 of some slots of a group
+//! columns    filter, transform over n1        a block has 16 n2 (8 of wide samples) and all k1 of a group
+//! rows       transform over n2, all the rest  a block has rows k1 and R - k1 of some slots of a group, of complex
+//!                                             samples k1 and k1 + R / 2
 //! ```
 //!
 //! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels
@@ -105,6 +106,13 @@ impl Shape {
         let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
         LaunchConfig::new(grid, [columns::THREADS, 1, 1])
             .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
+    }
+
+    /// The first kernel of wide samples.
+    pub fn wide_columns(&self, groups: usize, m: usize) -> LaunchConfig {
+        let mut config = self.columns(groups, m);
+        config.grid[0] = columns::wide_strips(self.rows() as u32);
+        config
     }
 
     /// Slots of a block of the second kernel.
@@ -220,5 +228,7 @@ mod tests {
         );
         let columns = Shape::new(256).unwrap().columns(5, 1);
         assert_eq!((columns.grid, columns.shared_bytes), ([2, 5, 1], 2 * (32 * 1296 + 16)));
+        let wide = Shape::new(256).unwrap().wide_columns(5, 1);
+        assert_eq!((wide.grid, wide.shared_bytes), ([4, 5, 1], columns.shared_bytes));
     }
 }

@@ -11,6 +11,8 @@ use super::shape::Shape;
 
 /// Weights have their largest magnitude in [2^9, 2^10), far above the f16 that are less exact.
 const EXPONENT: i32 = 9;
+/// Those of wide samples in [1/2, 1), so that sums of any samples stay within f32.
+const WIDE_EXPONENT: i32 = -1;
 /// Pairs of weights of a column before that of tap 0.
 const BEFORE: usize = 7;
 
@@ -69,11 +71,6 @@ pub fn roots(shape: &Shape) -> Vec<[f32; 2]> {
     (0..=channels).map(|k| root(k as f64 / (2 * channels) as f64)).collect()
 }
 
-/// What gains are multiplied with for weights of [`weights`]: half of what undoes their scale.
-pub fn gain_scale(exponent: i32) -> f64 {
-    0.5 * 2f64.powi(-exponent)
-}
-
 /// Weights of taps as the first kernel reads them.
 ///
 /// Of a column and a place `d`, `high(d)` is a word of two f16, the weights of taps `d` (in the low half) and `d + 1`,
@@ -94,8 +91,7 @@ pub struct Weights {
 /// # Precision
 /// Weights are off by 2^-23 of the largest one at most.
 pub fn weights(weights: &[f64], step: usize, m: usize) -> Weights {
-    let largest = weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.abs()));
-    let exponent = if largest > 0.0 { EXPONENT - binary_exponent(largest) } else { 0 };
+    let exponent = exponent_to(weights, EXPONENT);
     let scale = 2f64.powi(exponent);
     let taps = weights.len() / step;
     let (mut pairs, mut tails) = (Vec::with_capacity(step * 16 * m), Vec::with_capacity(step * 16));
@@ -118,14 +114,52 @@ pub fn weights(weights: &[f64], step: usize, m: usize) -> Weights {
     Weights { pairs, tails, exponent }
 }
 
+/// Weights of columns of wide samples for up to `16 m` taps, multiplied by a power of two that brings the largest to
+/// [1/2, 1).
+///
+/// `[column][step][7 + d]`, `step <= 2 m`: words of two tf32, the weights of taps `8 step + d` and 4 further on, and
+/// what is left of both, as tf32. `tails` is a single entry that is not read.
+///
+/// # Precision
+/// Weights are off by 2^-23 of themselves at most.
+pub fn wide_weights(weights: &[f64], step: usize, m: usize) -> Weights {
+    let exponent = exponent_to(weights, WIDE_EXPONENT);
+    let scale = 2f64.powi(exponent);
+    let taps = weights.len() / step;
+    let mut pairs = Vec::with_capacity(step * 16 * (2 * m + 1));
+    for column in 0..step {
+        let split = |place: usize| {
+            let tap = place.checked_sub(BEFORE).filter(|&tap| tap < taps);
+            let weight = tap.map_or(0.0, |tap| scale * weights[tap * step + column]);
+            let high = tf32(weight);
+            [high, tf32(weight - f64::from(f32::from_bits(high)))]
+        };
+        // From 7 places before tap 0 on.
+        let halves: Vec<_> = (0..16 * m + 20).map(split).collect();
+        let entry = |e: usize| [halves[e][0], halves[e + 4][0], halves[e][1], halves[e + 4][1]];
+        pairs.extend((0..=2 * m).flat_map(|step| (8 * step..8 * step + 16).map(entry)));
+    }
+    Weights { pairs, tails: vec![[0; 2]], exponent }
+}
+
+/// The nearest tf32 in the high bits of a word, of an f32's magnitude.
+fn tf32(value: f64) -> u32 {
+    (value as f32).to_bits().wrapping_add(0x1000) & 0xffff_e000
+}
+
+/// The power of two that brings the largest magnitude of weights to `[2^to, 2^(to + 1))`.
+fn exponent_to(weights: &[f64], to: i32) -> i32 {
+    let largest = weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.abs()));
+    if largest > 0.0 { to - binary_exponent(largest) } else { 0 }
+}
+
 /// Exponent of the largest power of two that is no larger, at least -1000.
 fn binary_exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) as i32 - 1023).max(-1000)
 }
 
-/// Gains of an input by channel, times [`gain_scale`].
-pub fn gains(shape: &Shape, exponent: i32, gain: impl Fn(usize) -> Complex64) -> Vec<[f32; 2]> {
-    let scale = gain_scale(exponent);
+/// Gains of an input by channel, times `scale`.
+pub fn gains(shape: &Shape, scale: f64, gain: impl Fn(usize) -> Complex64) -> Vec<[f32; 2]> {
     let scaled = |channel| {
         let gain = scale * gain(channel);
         [gain.re as f32, gain.im as f32]
@@ -137,6 +171,7 @@ pub fn gains(shape: &Shape, exponent: i32, gain: impl Fn(usize) -> Complex64) ->
 mod tests {
     use fringes_reference::dft::root_of_unity;
 
+    use super::super::fast_samples::FastSamples;
     use super::*;
 
     /// The numbers of channels of all sizes of rows.
@@ -320,6 +355,32 @@ mod tests {
     }
 
     #[test]
+    fn wide_weights_are_split_in_two_and_four_apart() {
+        for (taps, m) in [(1, 1), (5, 1), (16, 1), (17, 2), (32, 2)] {
+            let (step, weight) = (3, |i: usize| 0.3 * (i as f64 * 0.7).cos() / f64::from(1 << (i % 9)));
+            let given: Vec<f64> = (0..step * taps).map(weight).collect();
+            let made = wide_weights(&given, step, m);
+            assert_eq!((made.pairs.len(), made.tails.len()), (step * 16 * (2 * m + 1), 1));
+            let scale = 2f64.powi(made.exponent);
+            for (index, words) in made.pairs.iter().enumerate() {
+                let (column, place) = (index / (16 * (2 * m + 1)), index / 16 % (2 * m + 1) * 8 + index % 16);
+                for (ahead, part) in [(0, 0), (4, 1)] {
+                    let tap = (place + ahead) as i32 - 7;
+                    let [high, low] = [words[part], words[part + 2]];
+                    assert_eq!((high | low) & 0x1fff, 0, "bits that tf32 has not");
+                    let [high, low] = [high, low].map(|word| f64::from(f32::from_bits(word)));
+                    let tap = usize::try_from(tap).ok().filter(|&tap| tap < taps);
+                    let exact = tap.map_or(0.0, |tap| scale * given[tap * step + column]);
+                    assert!(
+                        (high + low - exact).abs() <= 2f64.powi(-23) * exact.abs(),
+                        "{index}: {high} {low} {exact}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
     fn weights_of_any_scale_are_brought_to_the_same() {
         for (largest, exponent) in [(1.0, 9), (0.999, 10), (2.0, 8), (1e-30, 109), (3.4e38, -118), (0.0, 0)] {
             let made = weights(&[largest, -largest / 3.0], 2, 1);
@@ -328,8 +389,14 @@ mod tests {
             let value = f16::from_bits(made.pairs[11][0] as u16).to_f64();
             assert!(largest == 0.0 || (512.0..=1024.0).contains(&value), "{value}");
             let shape = Shape::new(256).unwrap();
-            let gain = complex(gains(&shape, made.exponent, |_| Complex64::new(0.0, 4.0))[200]);
+            let scale = FastSamples::Real { bits: 10 }.gain_scale(made.exponent);
+            let gain = complex(gains(&shape, scale, |_| Complex64::new(0.0, 4.0))[200]);
             assert!((gain.im * 2f64.powi(made.exponent) - 2.0).abs() < 1e-6 && gain.re == 0.0);
+            let made = wide_weights(&[largest, -largest / 3.0], 2, 1);
+            let value = f32::from_bits(made.pairs[7][0]);
+            assert!(largest == 0.0 || (0.5..=1.0).contains(&value), "{value}");
+            let scale = FastSamples::Wide { integers: true }.gain_scale(made.exponent);
+            assert_eq!(scale * 2f64.powi(made.exponent), 1.0);
         }
     }
 }

@@ -23,6 +23,46 @@ macro_rules! deflated {
 /// Kernels of `channelizer`, part `columns`.
 pub(crate) static CHANNELIZER_COLUMNS: PtxSet = PtxSet::of(deflated!("ptx/columns/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `complex_1024`.
+pub(crate) static CHANNELIZER_COMPLEX_1024: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/1024/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_16384`.
+pub(crate) static CHANNELIZER_COMPLEX_16384: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/16384/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_2048`.
+pub(crate) static CHANNELIZER_COMPLEX_2048: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/2048/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_256`.
+pub(crate) static CHANNELIZER_COMPLEX_256: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/256/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_32768`.
+pub(crate) static CHANNELIZER_COMPLEX_32768: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/32768/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_4096`.
+pub(crate) static CHANNELIZER_COMPLEX_4096: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/4096/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_512`.
+pub(crate) static CHANNELIZER_COMPLEX_512: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_65536`.
+pub(crate) static CHANNELIZER_COMPLEX_65536: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/65536/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_8192`.
+pub(crate) static CHANNELIZER_COMPLEX_8192: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/8192/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_columns`.
+pub(crate) static CHANNELIZER_COMPLEX_COLUMNS: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/columns/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `rows_1024`.
 pub(crate) static CHANNELIZER_ROWS_1024: PtxSet = PtxSet::of(deflated!("ptx/rows/1024/channelizer_sm_80.ptx"), None);
 
@@ -54,6 +94,16 @@ pub(crate) static CHANNELIZER_ROWS_8192: PtxSet = PtxSet::of(deflated!("ptx/rows
 pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
     match part {
         "columns" => Some(&CHANNELIZER_COLUMNS),
+        "complex_1024" => Some(&CHANNELIZER_COMPLEX_1024),
+        "complex_16384" => Some(&CHANNELIZER_COMPLEX_16384),
+        "complex_2048" => Some(&CHANNELIZER_COMPLEX_2048),
+        "complex_256" => Some(&CHANNELIZER_COMPLEX_256),
+        "complex_32768" => Some(&CHANNELIZER_COMPLEX_32768),
+        "complex_4096" => Some(&CHANNELIZER_COMPLEX_4096),
+        "complex_512" => Some(&CHANNELIZER_COMPLEX_512),
+        "complex_65536" => Some(&CHANNELIZER_COMPLEX_65536),
+        "complex_8192" => Some(&CHANNELIZER_COMPLEX_8192),
+        "complex_columns" => Some(&CHANNELIZER_COMPLEX_COLUMNS),
         "rows_1024" => Some(&CHANNELIZER_ROWS_1024),
         "rows_16384" => Some(&CHANNELIZER_ROWS_16384),
         "rows_2048" => Some(&CHANNELIZER_ROWS_2048),

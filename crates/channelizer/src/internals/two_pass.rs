@@ -4,14 +4,15 @@ use fringes_backend::DeviceError;
 use std::sync::{Mutex, PoisonError};
 
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
+use fringes_types::ChunkFormat;
 use num_complex::Complex64;
 
+use super::fast_samples::FastSamples;
+use super::format::Numbers;
 use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
 use super::{JOB_PIECES, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
-/// Bits of a sample that have kernels.
-const BITS: [u32; 2] = [8, 10];
 /// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
 const FUSED: [usize; 4] = [256, 512, 1024, 4096];
 /// Most taps that have kernels.
@@ -72,8 +73,8 @@ pub struct JobTable<'a> {
     pub count: usize,
 }
 
-/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two) of real packed samples
-/// of 8 or 10 bits, critically sampled, with up to 32 taps.
+/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
+/// with up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16, f16 or f32.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
 /// workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the object, so its launches run one after
@@ -82,6 +83,7 @@ pub struct JobTable<'a> {
 #[derive(Debug)]
 pub struct TwoPassKernels {
     shape: Shape,
+    samples: FastSamples,
     columns: Kernel,
     rows: Kernel,
     /// Both passes in one launch, where there is such a kernel.
@@ -116,23 +118,26 @@ fn sixteens(taps: usize) -> usize {
 }
 
 impl TwoPassKernels {
-    /// Loads the kernels for packed samples of `bits` bits and sends the tables, and waits for that; the first time on
+    /// Loads the kernels for samples of a format and sends the tables, and waits for that; the first time on
     /// a machine the driver compiles the kernels. `gain` is called with input and channel.
     ///
     /// # Errors
     /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
+    /// [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the reverse,
     /// [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
     /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`]
     /// with what the driver says.
     pub fn load(
         device: &Device,
         plan: &Channelizer,
-        bits: u32,
+        samples: ChunkFormat,
         format: FrameFormat,
         inputs: usize,
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
-        let shape = check(plan, bits, device.info().limits.shared_bytes_per_block)?;
+        plan.check_kind(samples.is_complex())?;
+        let samples = FastSamples::of(Numbers::of(samples)?)?;
+        let shape = check(plan, samples, device.info().limits.shared_bytes_per_block)?;
         let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
         let limit = u32::MAX as usize / channels;
         if inputs > limit {
@@ -142,10 +147,11 @@ impl TwoPassKernels {
                 limit,
             }));
         }
-        let weights = tables::weights(plan.weights(), plan.step(), taps);
+        let weights = samples.weights(plan.weights(), plan.step(), taps);
+        let gain_scale = samples.gain_scale(weights.exponent);
         let mut gains = Vec::with_capacity(inputs * channels);
         for input in 0..inputs {
-            let scaled = tables::gains(&shape, weights.exponent, |channel| gain(input, channel));
+            let scaled = tables::gains(&shape, gain_scale, |channel| gain(input, channel));
             if let Some(channel) = scaled.iter().position(|gain| !gain.iter().all(|part| part.is_finite())) {
                 let (index, gain) = (input * channels + channel, gain(input, channel));
                 let actual = if gain.re.abs() <= f64::from(f32::MAX) { gain.im } else { gain.re };
@@ -153,14 +159,14 @@ impl TwoPassKernels {
             }
             gains.extend(scaled);
         }
-        let name = format!("columns_b{bits}_m{taps}_r{}", shape.radix());
-        let columns = device.load(&texts::CHANNELIZER_COLUMNS)?.kernel(&name)?;
-        let Some(rows) = texts::channelizer(&format!("rows_{channels}")) else {
+        let [first, second] = samples.parts(channels);
+        let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
+        let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, taps))?;
         let module = device.load(rows)?;
-        let rows = module.kernel(&format!("rows_{channels}_{}", format.name()))?;
-        let common = bits == 10 && taps == 1 && format == FrameFormat::Int8;
+        let rows = module.kernel(&format!("{second}_{}", format.name()))?;
+        let common = samples == FastSamples::Real { bits: 10 } && taps == 1 && format == FrameFormat::Int8;
         let fused = if common && FUSED.contains(&channels) {
             Some(module.kernel(&format!("channelize_{channels}_i8"))?)
         } else {
@@ -185,10 +191,11 @@ impl TwoPassKernels {
             first: Buffer::from_slice(&stream, &tables::first(&shape))?,
             middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
-            roots: Buffer::from_slice(&stream, &tables::roots(&shape))?,
+            roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
             gains: Buffer::from_slice(&stream, &gains)?,
             workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, counters, stream }),
             shape,
+            samples,
         })
     }
 
@@ -206,20 +213,22 @@ impl TwoPassKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let shape = check(plan, BITS[0], u32::MAX).ok()?;
+        let samples = FastSamples::largest(plan.is_complex());
+        let shape = check(plan, samples, u32::MAX).ok()?;
         let channels = shape.channels() as u64;
-        let weights = 2 * channels * (16 * 16 * sixteens(plan.taps()) as u64 + 16 * 8);
+        let weights = samples.weight_bytes(plan.step(), sixteens(plan.taps()));
         let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
         // The first twiddles; the last ones and the roots.
-        let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * (channels + 1);
+        let twiddles =
+            64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.roots(&shape).len() as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
-        let places = if FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
+        let places = if !samples.is_complex() && FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
         let groups = shape.groups_of_launch().max(places);
         let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
-    /// Runs jobs. `samples` are packed samples as words, with at least
+    /// Runs jobs. `samples` are samples as words, with at least
     /// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated
     /// values are added to `saturated`. With a seed, integer formats are dithered.
     ///
@@ -344,8 +353,12 @@ impl TwoPassKernels {
                 period,
                 period_stride,
                 time_stride,
+                self.samples.integers(),
             ];
-            self.columns.launch_safe(stream, &self.shape.columns(groups, sixteens(self.taps as usize)), columns)?;
+            // That of real samples is told nothing of them.
+            let columns = if self.samples.is_complex() { columns } else { &columns[..columns.len() - 1] };
+            let config = self.samples.columns(&self.shape, groups, sixteens(self.taps as usize));
+            self.columns.launch_safe(stream, &config, columns)?;
             let rows = args![
                 workspace.points.view().cast::<[f32; 2]>()?,
                 &self.first,
@@ -379,24 +392,19 @@ fn no_kernel(expected: &'static str, actual: String) -> ChannelizerError {
     ChannelizerError::Device(DeviceError::NoKernel { expected, actual })
 }
 
-/// The shape of a plan, if there are kernels for it and blocks may have so much shared memory.
-fn check(plan: &Channelizer, bits: u32, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
-    if plan.is_complex() {
-        return Err(no_kernel("real samples", "complex ones".into()));
-    }
+/// The shape of a plan, if there are kernels for it and for samples, and blocks may have so much shared memory.
+fn check(plan: &Channelizer, samples: FastSamples, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
+    plan.check_kind(samples.is_complex())?;
     if plan.stride() != plan.step() {
         let actual = format!("{} samples apart of {}", plan.stride(), plan.step());
         return Err(no_kernel("critically sampled spectra", actual));
     }
     let shape = Shape::new(plan.channels())
         .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
-    if !BITS.contains(&bits) {
-        return Err(no_kernel("samples of 8 or 10 bits", bits.to_string()));
-    }
     if plan.taps() > MOST_TAPS {
         return Err(no_kernel("at most 32 taps", plan.taps().to_string()));
     }
-    let columns = shape.columns(1, sixteens(plan.taps())).shared_bytes;
+    let columns = samples.columns(&shape, 1, sixteens(plan.taps())).shared_bytes;
     if columns.max(shape.rows_of_slots(1).shared_bytes) > shared_bytes {
         let actual = format!("{} channels and {} taps on {shared_bytes} bytes", plan.channels(), plan.taps());
         return Err(no_kernel("a filter that fits into the shared memory of a block", actual));
@@ -412,34 +420,45 @@ mod tests {
         Channelizer::real(channels).taps(taps).build().unwrap()
     }
 
+    const TEN: FastSamples = FastSamples::Real { bits: 10 };
+
     #[test]
     fn plans_without_kernels_say_why() {
-        let error = |plan: &Channelizer, bits, shared| check(plan, bits, shared).unwrap_err().to_string();
-        assert!(error(&plan(128, 4), 10, u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
-        assert!(error(&plan(256, 33), 10, u32::MAX).contains("at most 32 taps, found 33"));
-        assert!(error(&plan(256, 4), 12, u32::MAX).contains("samples of 8 or 10 bits, found 12"));
+        let error = |plan: &Channelizer, shared| check(plan, TEN, shared).unwrap_err().to_string();
+        assert!(error(&plan(128, 4), u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
+        assert!(error(&plan(256, 33), u32::MAX).contains("at most 32 taps, found 33"));
         let complex = Channelizer::complex(256).build().unwrap();
-        assert!(error(&complex, 10, u32::MAX).contains("real samples"));
+        assert!(matches!(check(&complex, TEN, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
+        assert!(check(&complex, FastSamples::Half { integers: false }, u32::MAX).is_ok());
         let oversampled = Channelizer::real(256).oversampling(4, 3).build();
         let oversampled = oversampled.or_else(|_| Channelizer::real(256).oversampling(2, 1).build()).unwrap();
-        assert!(error(&oversampled, 10, u32::MAX).contains("critically sampled"));
+        assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         // An A100 has 163 KiB.
-        assert!(error(&plan(8192, 17), 10, 163 << 10).contains("8192 channels and 17 taps on 166912 bytes"));
-        assert!(check(&plan(8192, 16), 10, 163 << 10).is_ok() && check(&plan(4096, 32), 8, 163 << 10).is_ok());
+        assert!(error(&plan(8192, 17), 163 << 10).contains("8192 channels and 17 taps on 166912 bytes"));
+        assert!(check(&plan(8192, 16), TEN, 163 << 10).is_ok() && check(&plan(4096, 32), TEN, 163 << 10).is_ok());
     }
 
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
-        for (channels, taps) in [(256, 4), (2048, 16), (8192, 17)] {
-            let plan = plan(channels, taps);
+        for (channels, taps, complex) in
+            [(256, 4, false), (2048, 16, false), (8192, 17, false), (256, 17, true), (2048, 3, true), (8192, 32, true)]
+        {
+            let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
+            let plan = plan.taps(taps).build().unwrap();
             let shape = Shape::new(channels).unwrap();
-            let weights = tables::weights(plan.weights(), plan.step(), sixteens(taps));
-            let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
-            let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
-            let singles = 8 * (tables::last(&shape).len() + tables::roots(&shape).len() + 3 * channels);
-            let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
-            let expected = (weights + twiddles + singles + workspace) as u64;
-            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(expected), "{channels}");
+            let bytes = |samples: FastSamples| {
+                let weights = samples.weights(plan.weights(), plan.step(), sixteens(taps));
+                let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
+                let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
+                let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
+                let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
+                (weights + twiddles + singles + workspace) as u64
+            };
+            let largest = FastSamples::largest(complex);
+            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(bytes(largest)), "{channels}");
+            if complex {
+                assert!(bytes(FastSamples::Half { integers: true }) < bytes(largest));
+            }
         }
         assert_eq!(TwoPassKernels::memory_bytes(&plan(128, 4), 3), None);
     }

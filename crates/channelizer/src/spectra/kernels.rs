@@ -6,6 +6,7 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::Settings;
+use crate::internals::fast_samples::FastSamples;
 use crate::internals::format::Numbers;
 use crate::internals::{
     FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TwoPassKernels, one_pass, shape::SPECTRA,
@@ -22,12 +23,9 @@ pub(super) enum Kernels {
     OnePass(Box<OnePassKernels>),
 }
 
-/// Bits of integers that the fast kernels take.
-const FAST_BITS: [u32; 2] = [8, 10];
-
 /// Whether samples of a format may have a fast kernel.
 fn is_fast(numbers: Numbers) -> bool {
-    numbers.parts == 1 && !numbers.floats && !numbers.little_endian && FAST_BITS.contains(&numbers.bits)
+    FastSamples::of(numbers).is_ok()
 }
 
 /// `Ok` if there is a kernel for a plan and some format of samples.
@@ -86,7 +84,7 @@ impl Kernels {
             SampleFormat::Float32 => Some(FrameFormat::Float32),
         };
         if let Some(output) = output.filter(|_| is_fast(numbers)) {
-            match TwoPassKernels::load(device, plan, numbers.bits, output, inputs, gain) {
+            match TwoPassKernels::load(device, plan, format, output, inputs, gain) {
                 Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
                 loaded => return Ok(Self::TwoPass(Box::new(loaded?))),
             }

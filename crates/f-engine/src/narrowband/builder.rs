@@ -250,13 +250,7 @@ impl Parts {
         let on_device = backend.device().is_some();
         let outputs = times.div_ceil(self.down_converter.decimation());
         Ok(Need {
-            first: <DownConverterStream>::need(
-                &self.down_converter,
-                self.inputs,
-                on_device,
-                times,
-                format,
-            ),
+            first: <DownConverterStream>::need(&self.down_converter, self.inputs, on_device, times, format),
             second: self.f_engine.memory::<Q>(backend, outputs, self.intermediate.format())?,
             on_device,
         })

@@ -1,6 +1,7 @@
 //! The first pass: the filter, and the transform over the first digit of the points.
 //!
-//! A block has a group of two jobs and a strip of [`STRIP`] points `n2`.
+//! A block has a group of two jobs and a strip of [`STRIP`] points `n2`, or of [`WIDE_STRIP`] where numbers are kept as
+//! f32 and not as f16.
 
 use super::{JOBS, SPECTRA};
 
@@ -9,6 +10,9 @@ pub const THREADS: u32 = 256;
 
 /// Points `n2` of a block.
 pub const STRIP: u32 = 16;
+
+/// Points `n2` of a block that keeps numbers as f32: half as many, so that they take as much memory.
+pub const WIDE_STRIP: u32 = STRIP / 2;
 
 /// Columns of samples that are decoded together.
 pub const GROUP: u32 = 8;
@@ -41,4 +45,10 @@ pub const fn shared_bytes(m: u32, radix: u32) -> u32 {
 #[inline(always)]
 pub const fn strips(rows: u32) -> u32 {
     rows / STRIP
+}
+
+/// Blocks of a group that keep numbers as f32.
+#[inline(always)]
+pub const fn wide_strips(rows: u32) -> u32 {
+    rows / WIDE_STRIP
 }

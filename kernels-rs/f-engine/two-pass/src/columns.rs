@@ -40,18 +40,15 @@
 use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
-use fringes_device::matrix::ldmatrix_x4_shared_b16;
-use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
-use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 use fringes_kernels_common::complex::Complex;
-use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
+pub(crate) use fringes_kernels_common::decode::eight::GROUP;
 
 use crate::butterfly::Radix;
 use crate::job::{self, HELD, JOB_PIECES, Job, Launch, NEXT};
 
 pub use fringes_kernel_abi::f_engine::columns::{STRIP, THREADS, shared_bytes};
-use fringes_kernel_abi::f_engine::columns::{group_pieces, job_pieces, pieces};
+pub(crate) use fringes_kernel_abi::f_engine::columns::{group_pieces, job_pieces, pieces};
 pub use fringes_kernel_abi::f_engine::{SLOTS, SPECTRA};
 
 const _: () = assert!(GROUP as u32 == fringes_kernel_abi::f_engine::columns::GROUP);
@@ -112,7 +109,7 @@ pub struct Limits {
 /// # Safety
 /// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
-unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
+unsafe fn fits(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
     let Arguments { limits, taps, .. } = arguments;
     let samples = arguments.samples_of(job);
     let (out, saturated) =
@@ -132,35 +129,87 @@ unsafe fn fits<const BITS: u32>(arguments: &Arguments, row_words: u32, job: &Job
             && limits.launch.holds(job, out as usize)
 }
 
+/// How samples come to shared memory, and what products of them and the weights are.
+pub trait Filter: Copy {
+    /// Points `n2` of a block.
+    const STRIP: u32;
+    /// Columns of shared memory to a point.
+    const PLACES: u32;
+    /// Columns of the tables of weights to a point.
+    const COLUMNS: u32;
+    /// Entries of the table of weights to a column, for 16 taps.
+    const ENTRIES: usize;
+    /// Those behind them.
+    const MORE: usize;
+    /// Entries to a column of the table of the last product.
+    const TAILS: usize;
+
+    /// Bits of a number, of which two are a point.
+    fn bits(self) -> u32;
+
+    /// Pieces that a lane loads of the first column of a place, and of its last rows, from those of the place on; the
+    /// lane's entry of the tables.
+    fn lane<const M: usize, R: Radix>(lane: u32) -> ((u32, u32), u32);
+
+    /// Brings the strip's columns of both jobs into shared memory, `[job][column][row]`. The entries of the jobs are
+    /// there.
+    ///
+    /// # Safety
+    /// - All threads of the block call it, and the samples of the entries' jobs are there.
+    /// - A barrier was before, after the entries were written, and one is after, before columns are read.
+    unsafe fn bring<const M: usize, R: Radix>(
+        self,
+        thread: u32,
+        rows: (u32, u32),
+        strip: u32,
+        shared: Shared<[u32; 4]>,
+    );
+
+    /// Sums of both parts of a point: eight spectra of sixteen rows. `column` is the point's first column of the
+    /// tables, `piece` is the lane's of the first column, and of the last rows.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
+    /// - The columns of both jobs are in shared memory, and a barrier followed; the tables have the point.
+    unsafe fn products<const M: usize>(
+        tables: (Global<[u32; 4]>, Global<[u32; 2]>),
+        column: u32,
+        entry: u32,
+        shared: Shared<[u32; 4]>,
+        piece: (u32, u32),
+    ) -> [[f32; 4]; 2];
+}
+
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
-pub fn holds<const M: usize, R: Radix>(arguments: &Arguments, places: u32) -> bool {
+pub fn holds<const M: usize, R: Radix, F: Filter>(arguments: &Arguments, places: u32) -> bool {
     let Arguments { weights, tails, jobs, workspace, taps, count, rows, .. } = arguments;
     let radix = R::POINTS as u32;
-    let step = (2 * radix * rows) as usize;
+    let step = (F::COLUMNS * radix * rows) as usize;
     let points = (places * rows * radix) as usize * SPECTRA as usize;
     *taps > 0
         && *taps <= 16 * M as u32
         && points <= workspace.len()
-        && step * 16 * M <= weights.len()
-        && step * 16 <= tails.len()
+        && step * (F::ENTRIES * M + F::MORE) <= weights.len()
+        && step * F::TAILS <= tails.len()
         && *count as usize * JOB_PIECES <= jobs.len()
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
-/// Runs strip `strip` of 16 `n2`, which there must be, of a group of the launch.
+/// Runs strip `strip` of [`Filter::STRIP`] `n2`, which there must be, of a group of the launch.
 ///
 /// Traps if a job does not keep to the views.
 ///
 /// # Safety
 /// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`.
 #[inline(always)]
-pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Arguments, (strip, local): (u32, u32)) {
+pub unsafe fn run<const M: usize, R: Radix, F: Filter>(filter: F, arguments: Arguments, (strip, local): (u32, u32)) {
     let Arguments { weights, tails, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
     let radix = R::POINTS as u32;
-    let step = 2 * radix * rows;
+    // Columns of the tables.
+    let step = F::COLUMNS * radix * rows;
     // A row is a multiple of 32 bits.
-    let row_words = BITS * (step / 32);
+    let row_words = filter.bits() * (step / (16 * F::COLUMNS));
     let group = first_group + local;
     if group * 2 >= count {
         return;
@@ -173,7 +222,7 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         let mut entry = [0; 4];
         if group * 2 + thread < count {
             let job = job::load(jobs, (group * 2 + thread) as usize);
-            fault = !fits::<BITS>(&arguments, row_words, &job);
+            fault = !fits(&arguments, row_words, &job);
             entry = Entry::of(arguments.samples_of(&job), &job, taps);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
@@ -182,40 +231,36 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
         trap();
         return;
     }
-    bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
+    filter.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
     bar_sync_0();
     let mut place = thread / 32;
-    while place < STRIP {
+    while place < F::STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
         let lane = opaque(thread as i32) as u32 % 32;
-        let (g, t) = (lane / 4, lane % 4);
-        // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
-        let row = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 + lane % 8;
-        // The last eight rows, of both jobs of a column, and of the next one.
-        let end = lane / 8 % 2 * job_pieces(M as u32, radix) + lane / 16 * pieces(M as u32) + lane % 8 + 2 * M as u32;
-        // Entry of the tables: 2 t - s(g) + 7, even ones before odd ones.
-        let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
-        let entry = entry / 2 + entry % 2 * 8;
-        let n2 = strip * STRIP + place;
-        let column = 2 * place;
+        let ((row, end), entry) = F::lane::<M, R>(lane);
+        let n2 = strip * F::STRIP + place;
+        let column = F::PLACES * place;
         let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
         let (first, ends) = (row + column, end + column);
         let mut sums = [[[0.0f32; 4]; 2]; 16];
-        let table = weights.part((2 * n2) as usize * 16 * M, 16 * M * (step - 2 * n2) as usize);
-        let tail = tails.part((2 * n2) as usize * 16, 16 * (step - 2 * n2) as usize);
+        let table = weights.part(
+            (F::COLUMNS * n2) as usize * (F::ENTRIES * M + F::MORE),
+            (F::ENTRIES * M + F::MORE) * (step - F::COLUMNS * n2) as usize,
+        );
+        let tail = tails.part((F::COLUMNS * n2) as usize * F::TAILS, F::TAILS * (step - F::COLUMNS * n2) as usize);
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
                 // So that fragments of many columns are not loaded long before they are needed.
                 let entry = opaque(entry as i32) as u32;
-                let column = 2 * rows * n1 as u32;
-                let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
-                sums[n1] = products::<M>((table, tail), column * 16, entry, shared, (first + far, ends + far));
+                let column = F::COLUMNS * rows * n1 as u32;
+                let far = n1 as u32 * (F::PLACES * F::STRIP / GROUP as u32) * group_pieces(M as u32);
+                sums[n1] = F::products::<M>((table, tail), column, entry, shared, (first + far, ends + far));
             }
         });
         // Spectra 8 g + t, and 4 further on.
         let lane = opaque(thread as i32) as u32 % 32;
         let (g, t) = (lane / 4, lane % 4);
-        let n2 = strip * STRIP + opaque(place as i32) as u32;
+        let n2 = strip * F::STRIP + opaque(place as i32) as u32;
         let at = ((local * rows + n2) * radix) as usize * SPECTRA as usize + (8 * g + t) as usize;
         unroll!(half in 0 1 {
             let (mut a, mut b) = (R::ZERO, R::ZERO);
@@ -237,59 +282,22 @@ pub unsafe fn run<const BITS: u32, const M: usize, R: Radix>(arguments: Argument
     }
 }
 
-/// Sums of two neighbouring columns: eight spectra of sixteen rows. `piece` is the lane's of the first column, and of
-/// the last rows.
-///
-/// # Safety
-/// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
-/// - The columns of both jobs are in shared memory, and a barrier followed; the tables have both columns from `table`
-///   on.
-#[inline(always)]
-unsafe fn products<const M: usize>(
-    (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
-    table: u32,
-    entry: u32,
-    shared: Shared<[u32; 4]>,
-    piece: (u32, u32),
-) -> [[f32; 4]; 2] {
-    let mut sums = [[0.0f32; 4]; 2];
-    let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
-    unroll!(part in 0 1 {
-        let mut sum = [0.0f32; 4];
-        let table = table + 16 * part as u32;
-        let piece = piece.0 + part as u32 * pieces(M as u32);
-        unroll!(q in 0 1 {
-            if q < M {
-                let w = weights.load((table * M as u32 + entry) as usize + 16 * q);
-                let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                sum = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sum);
-                sum = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sum);
-            }
-        });
-        let w = tails.load((table + entry) as usize);
-        let a = [ends[2 * part], ends[2 * part + 1]];
-        sum = mma_m16n8k8_f32_f16(a, [w[0]], sum);
-        sums[part] = mma_m16n8k8_f32_f16(a, [w[1]], sum);
-    });
-    sums
-}
-
 /// What the threads of a block know of a job: an entry behind the pieces of its first eight columns.
 #[derive(Clone, Copy)]
-struct Entry {
+pub(crate) struct Entry {
     /// Address of the 16 bytes that have the first bit.
-    address: u64,
+    pub(crate) address: u64,
     /// The first bit among those of the 16 bytes.
-    bit: u32,
+    pub(crate) bit: u32,
     /// Slots before the first spectrum's.
-    lead: u32,
+    pub(crate) lead: u32,
     /// Rows of samples, none where there is no job.
-    rows: u32,
+    pub(crate) rows: u32,
 }
 
 impl Entry {
     /// Piece of the entry of the one or the other job.
-    const fn piece(m: u32, radix: u32, which: u32) -> usize {
+    pub(crate) const fn piece(m: u32, radix: u32, which: u32) -> usize {
         (which * job_pieces(m, radix) + GROUP as u32 * pieces(m)) as usize
     }
 
@@ -298,7 +306,7 @@ impl Entry {
     /// # Safety
     /// - Nothing is loaded: safe for every job. What it gives may be used if the job [fits](fits) or has no spectra.
     #[inline(always)]
-    unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
+    pub(crate) unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
         let byte = samples.address(0).wrapping_add(job.first_bit / 32 * 4);
         let address = byte / 16 * 16;
         let bit = byte as u32 % 16 * 8 + job.first_bit as u32 % 32;
@@ -311,148 +319,8 @@ impl Entry {
     /// # Safety
     /// - One has been written there ([`Entry::of`]), and a barrier followed.
     #[inline(always)]
-    unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
+    pub(crate) unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
         let [low, high, both, rows] = shared.load(piece);
         Self { address: low as u64 | (high as u64) << 32, bit: both & 0xff, lead: both >> 8, rows }
-    }
-}
-
-/// Eight rows of 32 times eight columns of a job: what a warp loads and decodes at once.
-#[derive(Clone, Copy)]
-struct Item {
-    octet: u32,
-    part: u32,
-    which: u32,
-}
-
-impl Item {
-    /// Groups of eight columns, 32 for each warp; four are neighbours.
-    const fn parts(radix: u32) -> u32 {
-        2 * STRIP * radix / (32 * GROUP as u32)
-    }
-
-    const fn count(m: u32, radix: u32) -> u32 {
-        2 * pieces(m) * Self::parts(radix)
-    }
-
-    #[inline(always)]
-    fn of<const M: usize, R: Radix>(item: u32) -> Self {
-        let (parts, octets) = (Self::parts(R::POINTS as u32), pieces(M as u32));
-        let (part, rest) = (item % parts, item / parts);
-        Self { octet: rest % octets, part, which: rest / octets }
-    }
-
-    /// Bit of the first column of a lane's four neighbouring groups of columns, from that of the row's first column.
-    #[inline(always)]
-    fn bit<const BITS: u32>(self, (rows, strip): (u32, u32), lane: u32) -> u32 {
-        2 * (rows * (self.part * 8 + lane / 4) + strip * STRIP) * BITS
-    }
-
-    /// Piece of the octet of the first of the eight columns of a group, one of the lane's four.
-    #[inline(always)]
-    fn piece<const M: usize, R: Radix>(self, lane: u32, group: u32) -> u32 {
-        let m = M as u32;
-        self.which * job_pieces(m, R::POINTS as u32)
-            + (self.part * 32 + lane / 4 * 4 + group) * group_pieces(m)
-            + self.octet
-    }
-
-    /// Loads the samples, of every row one of the four chunks of 16 bytes that have those of the lane's groups.
-    ///
-    /// # Safety
-    /// The entries of the jobs are in shared memory, and their samples are there.
-    #[inline(always)]
-    unsafe fn load<const BITS: u32, const M: usize, R: Radix>(
-        self,
-        lane: u32,
-        (rows, row_bytes): (u32, u32),
-        strip: u32,
-        shared: Shared<[u32; 4]>,
-    ) -> [[u32; 4]; 8] {
-        let Entry { address, bit, lead, rows: needed } =
-            Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
-        let bit = bit + self.bit::<BITS>((rows, strip), lane);
-        let chunk = lane % 4;
-        let address = address.wrapping_add(((bit / 128 + chunk) * 16) as u64);
-        let mut chunks = [[0; 4]; 8];
-        let last = needed.wrapping_sub(1);
-        // Else the chunk has no sample of the strip.
-        if needed > 0 && bit % 128 + 2 * STRIP * BITS > 128 * chunk {
-            unroll!(r in 0 1 2 3 4 5 6 7 {
-                // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
-                let row = (self.octet * 8 + r as u32).saturating_sub(lead);
-                let row = if row < last { row } else { last };
-                let here = address.wrapping_add(row as u64 * row_bytes as u64);
-                chunks[r] = Global::<[u32; 4]>::from_raw_parts(here, 1).load(0);
-            });
-        }
-        chunks
-    }
-
-    /// Decodes the samples in shared memory.
-    ///
-    /// Chunk `c` of row `r` first lies where column `r` of group `c` is to be; the numbers of groups are turned so that
-    /// words that lanes load at once are in different banks.
-    ///
-    /// # Safety
-    /// All lanes of the warp call it for the same item.
-    #[inline(always)]
-    unsafe fn decode<const BITS: u32, const M: usize, R: Radix>(
-        self,
-        chunks: [[u32; 4]; 8],
-        lane: u32,
-        (rows, strip): (u32, u32),
-        constants: Constants,
-        shared: Shared<[u32; 4]>,
-    ) {
-        let turn = lane / 8;
-        let to = self.piece::<M, R>(lane, (lane % 4) ^ turn);
-        unroll!(r in 0 1 2 3 4 5 6 7 {
-            shared.store((to + r as u32 * pieces(M as u32)) as usize, chunks[r]);
-        });
-        bar_warp_sync(u32::MAX);
-        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
-        let bit = (entry.bit + self.bit::<BITS>((rows, strip), lane)) % 128 + lane % 4 * GROUP as u32 * BITS;
-        let words = shared.cast::<u32>();
-        let at = |word: u32| self.piece::<M, R>(lane, (word / 4 % 4) ^ turn) * 4 + word % 4;
-        let first = bit / 32;
-        let at = [at(first), at(first + 1), at(first + 2), at(first + 3)];
-        let mut columns = [[0u32; 4]; GROUP];
-        unroll!(pair in 0 1 2 3 {
-            let row = |i: u32| Packed::<BITS>::load(words, at, (2 * pair as u32 + i) * 4 * pieces(M as u32));
-            let pairs = Packed::<BITS>::pairs(row(0), row(1), bit % 32, constants);
-            unroll!(c in 0 1 2 3 4 5 6 7 {
-                columns[c][pair] = pairs[c];
-            });
-        });
-        bar_warp_sync(u32::MAX);
-        let to = self.piece::<M, R>(lane, lane % 4);
-        unroll!(c in 0 1 2 3 4 5 6 7 {
-            shared.store((to + c as u32 * pieces(M as u32)) as usize, columns[c]);
-        });
-    }
-}
-
-/// Brings the strip's columns of both jobs into shared memory, `[job][column][row]` in f16. The entries of the jobs are
-/// there.
-///
-/// # Safety
-/// - All threads of the block call it, and the samples of the entries' jobs are there.
-/// - A barrier was before, after the entries were written, and one is after, before columns are read.
-#[inline(always)]
-unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
-    thread: u32,
-    (rows, row_bytes): (u32, u32),
-    strip: u32,
-    shared: Shared<[u32; 4]>,
-) {
-    let (warp, lane) = (thread / 32, thread % 32);
-    let constants = Packed::<BITS>::constants();
-    let mut item = warp;
-    while item < Item::count(M as u32, R::POINTS as u32) {
-        let here = Item::of::<M, R>(item);
-        let chunks = here.load::<BITS, M, R>(lane, (rows, row_bytes), strip, shared);
-        here.decode::<BITS, M, R>(chunks, lane, (rows, strip), constants, shared);
-        item += THREADS / 32;
     }
 }

@@ -31,6 +31,7 @@ use fringes_kernels_common::format::I8;
 
 use crate::butterfly::{Eight, Twiddled};
 use crate::job::Launch;
+use crate::packed::Real;
 use crate::{columns, rows};
 
 pub use fringes_kernel_abi::f_engine::fused::{COUNTERS, MOST_GROUPS, MOST_PLACES, parts, shared_bytes};
@@ -77,8 +78,8 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
         || counters.len() < COUNTERS as usize
         || shared.len() * 4 < shared_bytes(ROWS, RADIX) as usize
         || filter.rows != ROWS
-        || !columns::holds::<1, Eight>(&filter, ring)
-        || !rows::holds::<ROWS, RADIX, L, u16>(&rest, ring, parts)
+        || !columns::holds::<1, Eight, Real<10>>(&filter, ring)
+        || !rows::holds::<ROWS, RADIX, L, u16, false>(&rest, ring, parts)
     {
         trap();
         return;
@@ -133,14 +134,14 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled>(
             let of_64 = |value: u32| if ROWS == 64 { anew(value) } else { value };
             let (taps, rows) = (of_64(filter.taps), of_64(filter.rows));
             let arguments = columns::Arguments { taps, rows, first_group, count, limits, ..filter };
-            columns::run::<10, 1, Eight>(arguments, (index, place));
+            columns::run::<1, Eight, _>(Real::<10>, arguments, (index, place));
         } else if there {
             let arguments = rows::Arguments { first_group, count, launch: again(rest.launch), ..rest };
             let thread = anew(tid_x());
             let (part, thread) = (thread / rows::threads(ROWS), thread % rows::threads(ROWS));
             let tile =
                 rows::Tile { tile: index % tiles * parts + part, pair: index / tiles, local: place, thread, part };
-            rows::run::<ROWS, RADIX, L, I8>(arguments, tile);
+            rows::run::<ROWS, RADIX, L, I8, false>(arguments, tile);
         }
         next = take();
         let Work { place, first_pass, there, .. } = work(shared.load(note));

@@ -5,15 +5,23 @@ use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 
 use crate::butterfly::{Eight, Four, Sixteen, Two};
+use crate::columns::Filter;
+use crate::half::Half;
 use crate::job::Launch;
+use crate::packed::Real;
+use crate::tf32::Wide;
 use crate::{columns, fused, rows};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
-/// The first pass: name, bits, taps in units of 16, points.
+/// The first pass: what samples are, and the filter, its type, a last parameter; name, taps in units of 16, points,
+/// blocks.
 macro_rules! columns {
-    ($($name:ident $bits:literal $m:literal $radix:ident $blocks:literal;)*) => { $(
+    ($what:literal $filter:expr, $type:ty, $last:tt; $($name:ident $m:literal $radix:ident $blocks:literal;)*) => {
+        $(columns! { @ $what $filter, $type, $last $name $m $radix $blocks })*
+    };
+    (@ $what:literal $filter:expr, $type:ty, [$($last:tt)*] $name:ident $m:literal $radix:ident $blocks:literal) => {
         fringes_device::kernel! {
-            #[doc = concat!("Filter of samples of ", $bits, " bits with up to 16 times ", $m, " taps, and the transform over the first digit of the points.")]
+            #[doc = concat!("Filter of ", $what, " with up to 16 times ", $m, " taps, and the transform over the first digit of the points.")]
             ///
             /// See [`columns`].
             #[launch(threads(256), min_blocks($blocks))]
@@ -39,6 +47,7 @@ macro_rules! columns {
                 period: u32,
                 period_stride: u64,
                 time_stride: u32,
+                $($last)*
             ) {
                 let launch = Launch {
                     first_channel,
@@ -58,15 +67,15 @@ macro_rules! columns {
                 };
                 let arguments =
                     columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
-                if ctaid_x() >= rows / columns::STRIP || !columns::holds::<$m, $radix>(&arguments, ctaid_y() + 1) {
+                if ctaid_x() >= rows / <$type as Filter>::STRIP || !columns::holds::<$m, $radix, $type>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;
                 }
                 // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
-                unsafe { columns::run::<$bits, $m, $radix>(arguments, (ctaid_x(), ctaid_y())) };
+                unsafe { columns::run::<$m, $radix, $type>($filter, arguments, (ctaid_x(), ctaid_y())) };
             }
         }
-    )* };
+    };
 }
 
 /// Kernels of the first pass.
@@ -75,14 +84,41 @@ pub mod filter {
     use super::*;
 
     columns! {
-        columns_b8_m1_r8 8 1 Eight 2;
-        columns_b8_m2_r8 8 2 Eight 1;
-        columns_b8_m1_r16 8 1 Sixteen 1;
-        columns_b8_m2_r16 8 2 Sixteen 1;
-        columns_b10_m1_r8 10 1 Eight 2;
-        columns_b10_m2_r8 10 2 Eight 1;
-        columns_b10_m1_r16 10 1 Sixteen 1;
-        columns_b10_m2_r16 10 2 Sixteen 1;
+        "samples of 8 bits" Real::<8>, Real<8>, [];
+        columns_b8_m1_r8 1 Eight 2;
+        columns_b8_m2_r8 2 Eight 1;
+        columns_b8_m1_r16 1 Sixteen 1;
+        columns_b8_m2_r16 2 Sixteen 1;
+    }
+
+    columns! {
+        "samples of 10 bits" Real::<10>, Real<10>, [];
+        columns_b10_m1_r8 1 Eight 2;
+        columns_b10_m2_r8 2 Eight 1;
+        columns_b10_m1_r16 1 Sixteen 1;
+        columns_b10_m2_r16 2 Sixteen 1;
+    }
+}
+
+/// Kernels of the first pass of complex samples; `integers` is 0 for floats.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "complex_columns"))]
+pub mod complex_filter {
+    use super::*;
+
+    columns! {
+        "complex samples of f16 or 8 bits" Half { bytes: integers != 0 }, Half, [integers: u32,];
+        columns_f16_m1_r8 1 Eight 2;
+        columns_f16_m2_r8 2 Eight 1;
+        columns_f16_m1_r16 1 Sixteen 1;
+        columns_f16_m2_r16 2 Sixteen 1;
+    }
+
+    columns! {
+        "complex samples of f32 or 16 bits" Wide { integers: integers != 0 }, Wide, [integers: u32,];
+        columns_tf32_m1_r8 1 Eight 2;
+        columns_tf32_m2_r8 2 Eight 1;
+        columns_tf32_m1_r16 1 Sixteen 1;
+        columns_tf32_m2_r16 2 Sixteen 1;
     }
 }
 
@@ -190,10 +226,10 @@ fused! {
     fused_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
 }
 
-/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit; name,
-/// blocks, format, element.
+/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit, whether
+/// samples are complex; name, blocks, format, element.
 macro_rules! rows {
-    ($module:ident $part:literal $channels:literal $rows:literal $threads:literal $last:ident; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
+    ($module:ident $part:literal $channels:literal $rows:literal $threads:literal $last:ident $complex:literal; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
         #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         pub mod $module {
@@ -255,14 +291,14 @@ macro_rules! rows {
                         rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x(), part: 0 };
                     if tile.tile >= columns::SLOTS / rows::slots($rows)
                         || tile.pair >= $channels / $rows / 2
-                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element>(&arguments, tile.local + 1, 1)
+                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element, $complex>(&arguments, tile.local + 1, 1)
                     {
                         trap();
                         return;
                     }
                     // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
                     // checked.
-                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output>(arguments, tile) };
+                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output, $complex>(arguments, tile) };
                 }
             })*
         }
@@ -271,12 +307,13 @@ macro_rules! rows {
 
 /// The kernels of every number of channels; 4-bit ones have blocks of their own, so that no register is spilled.
 macro_rules! sizes {
-    ($($module:ident $part:literal $channels:literal $rows:literal $threads:literal $blocks:literal $fewer:literal $last:ident $i8:ident $i4:ident $f16:ident $f32:ident;)*) => { $(
-        rows! { $module $part $channels $rows $threads $last; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
+    ($complex:literal; $($module:ident $part:literal $channels:literal $rows:literal $threads:literal $blocks:literal $fewer:literal $last:ident $i8:ident $i4:ident $f16:ident $f32:ident;)*) => { $(
+        rows! { $module $part $channels $rows $threads $last $complex; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
     )* };
 }
 
 sizes! {
+    false;
     channels_256 "rows_256" 256 32 64 8 8 Two rows_256_i8 rows_256_i4 rows_256_f16 rows_256_f32;
     channels_512 "rows_512" 512 64 128 4 4 Four rows_512_i8 rows_512_i4 rows_512_f16 rows_512_f32;
     channels_1024 "rows_1024" 1024 128 256 2 1 Eight rows_1024_i8 rows_1024_i4 rows_1024_f16 rows_1024_f32;
@@ -286,4 +323,17 @@ sizes! {
     channels_16384 "rows_16384" 16384 1024 512 1 1 Four rows_16384_i8 rows_16384_i4 rows_16384_f16 rows_16384_f32;
     channels_32768 "rows_32768" 32768 2048 512 1 1 Eight rows_32768_i8 rows_32768_i4 rows_32768_f16 rows_32768_f32;
     channels_65536 "rows_65536" 65536 4096 256 1 1 Sixteen rows_65536_i8 rows_65536_i4 rows_65536_f16 rows_65536_f32;
+}
+
+sizes! {
+    true;
+    complex_256 "complex_256" 256 32 64 8 8 Two complex_256_i8 complex_256_i4 complex_256_f16 complex_256_f32;
+    complex_512 "complex_512" 512 64 128 4 4 Four complex_512_i8 complex_512_i4 complex_512_f16 complex_512_f32;
+    complex_1024 "complex_1024" 1024 128 256 2 1 Eight complex_1024_i8 complex_1024_i4 complex_1024_f16 complex_1024_f32;
+    complex_2048 "complex_2048" 2048 256 256 1 1 Sixteen complex_2048_i8 complex_2048_i4 complex_2048_f16 complex_2048_f32;
+    complex_4096 "complex_4096" 4096 512 256 2 2 Two complex_4096_i8 complex_4096_i4 complex_4096_f16 complex_4096_f32;
+    complex_8192 "complex_8192" 8192 512 256 2 2 Two complex_8192_i8 complex_8192_i4 complex_8192_f16 complex_8192_f32;
+    complex_16384 "complex_16384" 16384 1024 512 1 1 Four complex_16384_i8 complex_16384_i4 complex_16384_f16 complex_16384_f32;
+    complex_32768 "complex_32768" 32768 2048 512 1 1 Eight complex_32768_i8 complex_32768_i4 complex_32768_f16 complex_32768_f32;
+    complex_65536 "complex_65536" 65536 4096 256 1 1 Sixteen complex_65536_i8 complex_65536_i4 complex_65536_f16 complex_65536_f32;
 }

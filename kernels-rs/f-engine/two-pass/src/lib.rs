@@ -1,14 +1,15 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! The F-engine's kernels: packed samples to quantised, delay-corrected channels in two passes, `columns_b10_m1_r8` and
-//! `rows_128_i8` and their like.
+//! The F-engine's kernels: samples to quantised, delay-corrected channels in two passes, `columns_b10_m1_r8` and
+//! `rows_1024_i8` and their like; of complex samples `columns_f16_m1_r8` and `complex_1024_i8`.
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `b8`, `b10` | bits of a packed sample ([`decode`](fringes_kernels_common::decode::eight)) |
+//! | `b8`, `b10` | bits of a packed real sample ([`packed`]) |
+//! | `f16`, `tf32` of columns | factors that complex samples become: of f16 and 8 bits ([`half`]), of f32 and 16 bits ([`tf32`]) |
 //! | `m1`, `m2` | up to 16 or 32 taps of the filter ([`columns`]) |
 //! | `r8`, `r16` | points of the first digit of the transform, `R` |
-//! | `rows_128` | points of the rest of the transform, so `128 R` channels ([`rows`]) |
+//! | `rows_1024`, `complex_1024` | channels, of real and of complex samples ([`rows`], [`complex`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`](fringes_kernels_common::quantise)) |
 //!
 //! `channelize_1024_i8` and its like are both passes in one launch ([`fused`]).
@@ -18,10 +19,14 @@
 
 pub mod butterfly;
 pub mod columns;
+pub mod complex;
 pub mod fused;
+pub mod half;
 pub mod job;
 mod kernels;
+pub mod packed;
 pub mod post;
 pub mod rows;
+pub mod tf32;
 
 pub use kernels::*;

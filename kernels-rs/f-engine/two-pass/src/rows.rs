@@ -1,5 +1,5 @@
-//! The second pass: the transform over the rest of the points, the step from complex to real transforms, gain, phase,
-//! quantisation, output.
+//! The second pass: the transform over the rest of the points, of real samples the step from complex to real transforms,
+//! gain, phase, quantisation, output.
 //!
 //! A row `k1` of the workspace has the points `n2 < N'` of which channels `k1 + R k2` are made:
 //!
@@ -17,7 +17,8 @@
 //!
 //! # A block
 //! has rows `k1` and `R - k1`, so that a channel and its mirror image, which the step to real transforms needs, are in
-//! one thread; rows 0 and `R / 2` are their own mirror images and go together. Of these it has 32 slots (fewer for long
+//! one thread; rows 0 and `R / 2` are their own mirror images and go together. Of complex samples, which need no such
+//! step ([`crate::complex`]), a block has rows `k1` and `k1 + R / 2`. Of these it has 32 slots (fewer for long
 //! rows): 16 spectra of both jobs of a group. Lanes are slots. So every access to the workspace and to shared memory is
 //! of whole lines without bank conflicts, tables are read once for all slots, and 16 spectra of two polarisations are
 //! 32 neighbours in a frame: values go from registers to memory as whole sectors.
@@ -32,6 +33,7 @@ use fringes_kernels_common::rotation::unit_approx;
 
 use crate::butterfly::{Radix, Twiddled, sixteen_twiddled};
 use crate::columns;
+use crate::complex;
 use crate::job::{self, JOB_PIECES, Launch, NEXT};
 use crate::post::{Post, Values};
 
@@ -47,9 +49,9 @@ pub struct Arguments<T> {
     pub digits: (Global<[f32; 4]>, Global<[f32; 4]>),
     /// Factors of the last digit, `[k]`.
     pub last: Global<[f32; 2]>,
-    /// `exp(-pi i k / N)`.
+    /// `exp(-pi i k / N)`; of complex samples none.
     pub roots: Global<[f32; 2]>,
-    /// Halves of the gains, `[input][channel]`.
+    /// Gains, `[input][channel]`; of real samples halves of them.
     pub gains: Global<[f32; 2]>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
@@ -95,6 +97,37 @@ unsafe fn points<L: Radix>(shared: Shared<[f32; 2]>, at: u32, stride: u32) -> L:
     x
 }
 
+/// Factors of the last digit of the values that begin with bin `first`.
+///
+/// # Safety
+/// - The table has the bin, which is below `N / L`.
+#[inline(always)]
+pub(crate) unsafe fn last_factors<T, L: Twiddled>(arguments: &Arguments<T>, first: u32) -> L::Factors {
+    let mut w = L::NO_FACTORS;
+    unroll!(f in 0 1 2 3 4 5 6 7 {
+        if f < L::FACTORS {
+            w.as_mut()[f] = arguments.last.load((first * L::FACTORS as u32) as usize + f);
+        }
+    });
+    w
+}
+
+/// The last digit's points of value `e` of the digits before, of the one or the other row.
+///
+/// # Safety
+/// - They have been exchanged, and a barrier followed.
+#[inline(always)]
+pub(crate) unsafe fn last_points<const ROWS: u32, L: Radix>(
+    exchange: Shared<[f32; 2]>,
+    row: u32,
+    e: u32,
+    slot: u32,
+) -> L::Points {
+    let (slots, l) = (slots(ROWS), L::POINTS as u32);
+    let (c1, rest) = (e % 16, e / 16);
+    points::<L>(exchange, ((row * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot, slots)
+}
+
 /// Which rows and slots some threads have.
 #[derive(Clone, Copy)]
 pub struct Tile {
@@ -113,7 +146,7 @@ pub struct Tile {
 /// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart, and a block's shared
 /// memory `parts` tiles.
 #[inline(always)]
-pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
+pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T, const COMPLEX: bool>(
     arguments: &Arguments<T>,
     places: u32,
     parts: u32,
@@ -124,7 +157,7 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
         && digits.0.len() as u32 >= 4 * RADIX
         && (ROWS <= 256 || digits.1.len() as u32 >= 4 * 16 * RADIX)
         && last.len() as u32 >= channels / L::POINTS as u32 * L::FACTORS as u32
-        && roots.len() as u32 > channels
+        && (COMPLEX || roots.len() as u32 > channels)
         && *count as usize * JOB_PIECES <= jobs.len()
         && Shared::<u8>::dynamic().len() >= (parts * shared_bytes(ROWS)) as usize
 }
@@ -136,7 +169,7 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T>(
 /// [`holds`] for more places than the tile's and for all parts; there are the tile and the pair. [`columns`] has
 /// checked the jobs.
 #[inline(always)]
-pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
+pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, const COMPLEX: bool>(
     arguments: Arguments<O::Stored>,
     Tile { tile, pair, local, thread, part }: Tile,
 ) {
@@ -153,7 +186,13 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     let linear = tile * slots + slot;
     // Rows 0 and R / 2 go together.
     let own = pair == 0;
-    let rows = if own { [0, radix / 2] } else { [pair, radix - pair] };
+    let rows = if COMPLEX {
+        [pair, pair + radix / 2]
+    } else if own {
+        [0, radix / 2]
+    } else {
+        [pair, radix - pair]
+    };
     let mut x = [[[0.0f32; 2]; 16]; 2];
     unroll!(r in 0 1 {
         let at = (((local * ROWS + q) * radix + rows[r]) * columns::SLOTS + linear) as usize;
@@ -197,7 +236,17 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output>(
     }
     let valid = entries.load((slot * ENTRY + 2) as usize)[2] != 0;
     let mut beyond = 0;
-    if valid {
+    if valid && COMPLEX {
+        let inner = channels / 4;
+        let within = launch.first_channel >= inner
+            && launch.first_channel < 3 * inner
+            && launch.channels <= 3 * inner - launch.first_channel;
+        beyond = if within {
+            complex::finish::<ROWS, RADIX, L, O, true>(&arguments, rows, q, slot, exchange, powers, entries)
+        } else {
+            complex::finish::<ROWS, RADIX, L, O, false>(&arguments, rows, q, slot, exchange, powers, entries)
+        };
+    } else if valid {
         let all = launch.first_channel == 0 && launch.channels == channels;
         beyond = if all {
             finish::<ROWS, RADIX, L, O, true>(&arguments, rows, own, q, slot, exchange, powers, entries)
@@ -264,16 +313,9 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
         let mut first = [0; 2];
         unroll!(i in 0 1 {
             let (sel, e) = (from[i], to[i]);
-            let (c1, rest) = (e % 16, e / 16);
-            let at = ((sel * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot;
             first[i] = if sel == 0 { rows[0] } else { rows[1] } + radix * e;
-            let mut w = L::NO_FACTORS;
-            unroll!(f in 0 1 2 3 4 5 6 7 {
-                if f < L::FACTORS {
-                    w.as_mut()[f] = arguments.last.load((first[i] * L::FACTORS as u32) as usize + f);
-                }
-            });
-            values[i] = L::twiddled(points::<L>(exchange, at, slots), w);
+            let w = last_factors::<O::Stored, L>(arguments, first[i]);
+            values[i] = L::twiddled(last_points::<ROWS, L>(exchange, sel, e, slot), w);
         });
         let post = Post { arguments, slot, slots, first, own: own && e == 0, powers, entries };
         let [a, b] = values;

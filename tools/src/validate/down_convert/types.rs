@@ -184,8 +184,10 @@ fn near<T: DownConvertedSample>(
             let start = (found.first_sample() + j as u64) * plan.decimation as u64 - plan.case.first;
             let window = samples.row(input).into_iter().skip(start as usize);
             let size: f64 = window.zip(&weights).map(|(x, h)| wide(*x).norm() * h).sum();
-            let floats = T::FORMAT == SampleFormat::Float32;
-            let of_gpu = if floats { plan.bound(&session.device, size) } else { plan.bound_of_fp32(size) };
+            // Before compute capability 9.0 tensor cores give f32 alone.
+            let tensor = T::FORMAT == SampleFormat::Float32 || session.device.info().compute_capability == (9, 0);
+            let of_gpu =
+                if tensor { plan.bound(&session.device, TensorCores::Best, size) } else { plan.bound_of_fp32(size) };
             let bound = gain.abs() * (of_gpu + plan.bound_of_cpu() * size).max(f64::MIN_POSITIVE);
             for (exact, value) in [(exact.re, value.re), (exact.im, value.im)] {
                 let clamped = f64::from(exact).clamp(-T::LIMIT, T::LIMIT);

@@ -164,15 +164,23 @@ impl Case {
             + 1)
     }
 
-    /// Samples: integers as they are, floats as parts of 1; normal, a few at the ends of the range.
+    /// Samples: integers as they are, floats as parts of 1 with all their digits; normal, a few at the ends of the
+    /// range.
     pub(crate) fn samples(&self) -> Result<Array2<Complex<f32>>, Fault> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.channels as u64 * 64 + self.taps as u64);
         let (half, complex) = (self.half(), self.format.is_complex());
         let integers = self.format.codes().is_some();
+        let single = matches!(self.format, ChunkFormat::Typed { format: SampleFormat::Float32, .. });
         let mut part = || {
             let sum: f64 = (0..6).map(|_| random.random::<f64>()).sum::<f64>() - 3.0;
             let value = sum * half / 3.0 * 2f64.sqrt();
-            if integers { value.round().clamp(-half, half - 1.0) as f32 } else { f16::from_f64(value).to_f32() }
+            if integers {
+                value.round().clamp(-half, half - 1.0) as f32
+            } else if single {
+                value as f32
+            } else {
+                f16::from_f64(value).to_f32()
+            }
         };
         let shape = (self.number_of_inputs(), self.length()?);
         Ok(Array2::from_shape_simple_fn(shape, || Complex::new(part(), if complex { part() } else { 0.0 })))

@@ -1,10 +1,12 @@
 //! Chunks in device memory to frames there, on one stream and without waiting; several F-engines of one chunk.
 
+use fringes::types::SampleView;
 use fringes::{Backend, Complex, DeviceArray, DeviceSamples, Frames, Heaps, Rows, SampleChunk};
 use fringes_gpu::Buffer;
+use ndarray::ArrayView2;
 
-use super::case::{Case, Fault, packed};
-use super::{NAMES, moving};
+use super::case::{Case, Fault, packed, typed};
+use super::{COMPLEX, NAMES, moving};
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session};
@@ -12,16 +14,23 @@ use crate::validate::session::{Outcome, Session};
 pub(super) fn validate(session: &mut Session) -> Result<(), End> {
     let sizes: &[(usize, usize)] =
         if session.quick { &[(64, 4), (256, 16)] } else { &[(64, 4), (256, 16), (4096, 16), (1536, 8)] };
-    for &(channels, taps) in sizes {
+    let real = sizes.iter().map(|&(channels, taps)| (channels, taps, packed(10)));
+    // Of few channels the inner ones are none that another engine has not.
+    let complex = sizes
+        .iter()
+        .filter(|(channels, _)| *channels >= 256)
+        .flat_map(|&(channels, taps)| COMPLEX.into_iter().map(move |format| (channels, taps, typed(format, true))));
+    let large = (!session.quick).then_some((8192, 16, typed(fringes::SampleFormat::Float16, true)));
+    for (channels, taps, format) in real.chain(complex).chain(large) {
         let case = Case {
             inputs: (2, 2),
             spectra: 150,
             spectra_per_frame: 64,
             delays: moving(channels),
-            ..Case::new(channels, packed(10), taps)
+            ..Case::new(channels, format, taps)
         };
         let sizes = params([("channels", channels), ("taps", taps), ("inputs", 4), ("spectra", case.spectra)]);
-        session.case(NAMES[2], "10 bits, i8, ranges, rows", sizes, |session| {
+        session.case(NAMES[2], format!("{format}, i8, ranges, rows"), sizes, |session| {
             let verdict = run(session, &case).map_err(|fault| fault.to_string());
             let against = "the same F-engines on chunks in host memory";
             Ok(Outcome { time_ms: 0.0, value: 0.0, unit: "", against, verdict })
@@ -35,7 +44,8 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
     let (backend, stream) = (Backend::on(session.device.clone()), &session.stream);
     let samples = case.samples()?;
     let cuts = case.cuts(&[samples.ncols() / 3 + 1, 333])?;
-    let cases = [case.clone(), Case { range: 7..case.channels / 2, ..case.clone() }];
+    let (half, inner) = (7..case.channels / 2, case.channels / 4..3 * case.channels / 4);
+    let cases = [case.clone(), Case { range: half, ..case.clone() }, Case { range: inner, ..case.clone() }];
     let mut engines = Vec::new();
     for case in &cases {
         engines.push((case.builder()?.build::<Complex<i8>>(&backend)?.on(stream)?, Vec::new()));
@@ -79,12 +89,25 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Rows of a chunk, a byte more than they need apart, and words behind them.
+/// Rows of a chunk, a byte or a part of a sample more than they need apart, and words behind them.
 pub(crate) fn sample_rows(chunk: &dyn SampleChunk) -> Result<(Vec<u32>, usize), Fault> {
-    let fringes::types::SampleView::Packed { bytes, .. } = chunk.view() else { return Err("packed samples".into()) };
-    let row_bytes = bytes.ncols() + 1;
-    let mut all = vec![0x5au8; ((row_bytes * bytes.nrows()).div_ceil(4) + DeviceSamples::PADDING_WORDS) * 4];
-    for (row, to) in bytes.rows().into_iter().zip(all.chunks_mut(row_bytes)) {
+    fn bytes<T: bytemuck::Pod>(rows: ArrayView2<'_, T>) -> Vec<Vec<u8>> {
+        rows.rows().into_iter().map(|row| row.iter().flat_map(|x| bytemuck::bytes_of(x).to_vec()).collect()).collect()
+    }
+    let (rows, more) = match chunk.view() {
+        SampleView::Packed { bytes: rows, .. } => (bytes(rows), 1),
+        SampleView::Int8(rows) => (bytes(rows), 1),
+        SampleView::ComplexInt8(rows) => (bytes(rows), 1),
+        SampleView::Int16(rows) => (bytes(rows), 2),
+        SampleView::ComplexInt16(rows) => (bytes(rows), 2),
+        SampleView::Float16(rows) => (bytes(rows), 2),
+        SampleView::ComplexFloat16(rows) => (bytes(rows), 2),
+        SampleView::Float32(rows) => (bytes(rows), 4),
+        SampleView::ComplexFloat32(rows) => (bytes(rows), 4),
+    };
+    let row_bytes = rows.first().map_or(0, Vec::len) + more;
+    let mut all = vec![0x5au8; ((row_bytes * rows.len()).div_ceil(4) + DeviceSamples::PADDING_WORDS) * 4];
+    for (row, to) in rows.iter().zip(all.chunks_mut(row_bytes)) {
         row.iter().zip(to).for_each(|(byte, to)| *to = *byte);
     }
     let words = all.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));

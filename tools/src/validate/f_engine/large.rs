@@ -9,9 +9,9 @@ use fringes_reference::pfb::pfb_fir;
 use fringes_reference::quantiser::quantise_value;
 use num_complex::Complex64 as C64;
 
-use super::NAMES;
-use super::case::{Case, Fault, packed};
+use super::case::{Case, Fault, packed, typed};
 use super::check::TIE;
+use super::{COMPLEX, NAMES};
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session};
@@ -23,17 +23,18 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
     if session.quick || !session.wants(NAMES[0]) {
         return Ok(());
     }
-    for bits in [8, 10] {
+    let complex = COMPLEX.map(|format| typed(format, true));
+    for format in [8, 10].map(packed).into_iter().chain(complex) {
         let case = Case {
             spectra: 4,
             spectra_per_frame: 2,
             dither: Some(3),
             delays: DELAYS.to_vec(),
-            ..Case::new(1 << 15, packed(bits), 16)
+            ..Case::new(1 << 15, format, 16)
         };
         let sizes =
             params([("channels", case.channels), ("taps", case.taps), ("inputs", 2), ("spectra", case.spectra)]);
-        session.case(NAMES[0], format!("{bits} bits, f64 reference"), sizes, |session| {
+        session.case(NAMES[0], format!("{format}, f64 reference"), sizes, |session| {
             let verdict = run(&Backend::on(session.device.clone()), &case).map_err(|fault| fault.to_string());
             Ok(Outcome { time_ms: 0.0, value: 0.0, unit: "", against: "the f64 reference", verdict })
         })?;
@@ -60,7 +61,7 @@ fn run(gpu: &Backend, case: &Case) -> Result<(), Fault> {
     let integers = case.streamed::<Complex<i8>>(gpu, &samples, &whole)?.frames;
     let (plan, gains) = (case.plan()?, case.gains());
     let gain = gains.iter().fold(0f64, |largest, gain| largest.max(f64::from(gain.norm())));
-    let full_scale = gain * case.half() * plan.weights().iter().sum::<f64>().abs();
+    let full_scale = gain * case.half() * case.parts().sqrt() * plan.weights().iter().sum::<f64>().abs();
     let value = |x: Complex<f32>| C64::new(x.re.into(), x.im.into());
     let mut spectra = 0;
     for (stamp, input, float) in present(&floats) {
@@ -70,12 +71,15 @@ fn run(gpu: &Backend, case: &Case) -> Result<(), Fault> {
         let [delay, _, phase, _] = DELAYS[input];
         let (coarse, fine) = split(delay);
         let start = (stamp as i64 - coarse - case.first as i64) as usize;
-        let x: Vec<f64> =
-            samples.row(input).iter().skip(start).take(plan.window_samples()).map(|x| x.re.into()).collect();
-        let filtered: Vec<C64> = pfb_fir(&x, plan.weights(), plan.step(), 0, 1).iter().map(|&x| x.into()).collect();
+        let x: Vec<C64> =
+            samples.row(input).iter().skip(start).take(plan.window_samples()).map(|&x| value(x)).collect();
+        let filtered: Vec<C64> = pfb_fir(&x, plan.weights(), plan.step(), 0, 1).iter().copied().collect();
         let mut expected = transform(&filtered);
         expected.truncate(case.channels);
-        rotate(&mut expected, coarse, fine, phase, false);
+        if plan.is_complex() {
+            expected.rotate_right(case.channels / 2);
+        }
+        rotate(&mut expected, coarse, fine, phase, plan.is_complex());
         for (channel, x) in expected.into_iter().enumerate() {
             let exact = x * value(gains[(channel, input)]);
             let error = (exact - value(float[channel])).norm();

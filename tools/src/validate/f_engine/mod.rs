@@ -33,6 +33,10 @@ const WINDOWS: [Window; 5] =
 /// Bits of packed samples.
 const BITS: [u32; 11] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16];
 
+/// Formats of complex samples.
+const COMPLEX: [SampleFormat; 4] =
+    [SampleFormat::Float16, SampleFormat::Float32, SampleFormat::Int16, SampleFormat::Int8];
+
 const TAPS: [usize; 4] = [1, 4, 16, 33];
 
 const CHANNELS: [usize; 4] = [64, 1024, 1536, 4096];
@@ -90,6 +94,16 @@ fn matrix(quick: bool) -> Vec<Case> {
     // The fast kernels: all numbers of taps that they tell apart, jobs of all lengths, in groups of two and alone.
     if quick {
         cases.push(Case { dither: Some(9), spectra: 70, spectra_per_frame: 70, ..Case::new(256, packed(10), 17) });
+        for (format, taps) in COMPLEX.into_iter().zip([16, 17, 4, 32]) {
+            let case = Case {
+                dither: Some(9),
+                range: 64..192,
+                spectra: 70,
+                spectra_per_frame: 70,
+                ..Case::new(256, typed(format, true), taps)
+            };
+            cases.push(case);
+        }
         return cases;
     }
     for (bits, taps) in [8, 10].into_iter().flat_map(|bits| [1, 4, 16, 17, 32].map(|taps| (bits, taps))) {
@@ -107,6 +121,21 @@ fn matrix(quick: bool) -> Vec<Case> {
     }
     for channels in [512, 2048, 8192, 16384] {
         cases.push(Case { spectra: 6, dither: Some(9), ..Case::new(channels, packed(10), 16) });
+    }
+    // Complex samples: all channels, the inner half, and others.
+    for (channels, spectra) in [(256, 140), (512, 70), (2048, 20), (8192, 6), (16384, 5), (32768, 4), (65536, 4)] {
+        for (format, taps) in COMPLEX.into_iter().zip([16, 5, 17, 32]) {
+            let turn = cases.len();
+            cases.push(Case {
+                inputs: (1, 1 + turn % 2),
+                range: [0..channels, channels / 4..3 * channels / 4, channels / 4 - 1..3 * channels / 4][turn % 3]
+                    .clone(),
+                spectra,
+                spectra_per_frame: [70, 32, 7][turn % 3].min(spectra),
+                dither: [None, Some(9)][turn / 2 % 2],
+                ..Case::new(channels, typed(format, true), taps)
+            });
+        }
     }
     cases
 }
@@ -130,6 +159,7 @@ fn streams(quick: bool) -> Vec<Case> {
     for &(channels, taps) in sizes {
         let case = Case { inputs: (2, 2), spectra: 40, dither: Some(5), ..Case::new(channels, packed(10), taps) };
         let delays = moving(channels);
+        let delays_of_complex = moving(channels / 2);
         cases.push(Case { delays: delays.clone(), ..case.clone() });
         cases.push(Case { block: Some(channels + 77), ..case.clone() });
         cases.push(Case { gap: 9 * channels + 5, ..case.clone() });
@@ -141,6 +171,15 @@ fn streams(quick: bool) -> Vec<Case> {
             range: 0..channels / 2 * 3,
             ..case.clone()
         });
+        for (turn, format) in COMPLEX.into_iter().enumerate() {
+            let case = Case { format: typed(format, true), delays: delays_of_complex.clone(), ..case.clone() };
+            cases.push(match turn {
+                0 => Case { range: channels / 4..3 * channels / 4, ..case },
+                1 => Case { block: Some(1000), gap: 9 * channels, ..case },
+                2 => Case { block: Some(channels + 77), ..case },
+                _ => Case { gap: 4 * channels + 5, ..case },
+            });
+        }
         cases.push(Case { oversampling: (32, 27), ..case.clone() });
         cases.push(Case { oversampling: (32, 27), delays: moving(channels), format: packed(12), ..case });
     }

@@ -3,6 +3,7 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
+use fringes_channelizer::internals::fast_samples::FastSamples;
 use fringes_channelizer::internals::shape::{JOBS, Shape};
 use fringes_channelizer::internals::tables;
 use fringes_channelizer::internals::{HELD, Job, NEXT};
@@ -10,9 +11,10 @@ use fringes_emulator::{Buffer, Element, GlobalMemory};
 use fringes_kernel_abi::f_engine::PADDING_WORDS;
 use fringes_reference::dft::{dft, root_of_unity};
 use fringes_reference::dither::dither;
-use fringes_reference::pfb::pfb_fir;
+use fringes_reference::pfb::{pfb_fir, spectrum_complex, spectrum_real};
 use fringes_reference::window::{Window, pfb_weights};
 use fringes_types::pack_samples;
+use half::f16;
 use num_complex::Complex64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,6 +47,26 @@ fn a_transform_by_halves_is_the_references() {
     assert!(worst < 512.0 * 2f64.powi(-48), "{worst}");
 }
 
+#[test]
+fn expected_spectra_are_the_references() {
+    let still = Input { start: 5, turns: (0.0, 0.0), slope: (0.0, 0.0) };
+    for complex in [None, Some(Complex::Int16)] {
+        let case = Case { complex, inputs: vec![still], taps: 3, ..Case::new(256, 2) };
+        let (made, gain) = (case.make(), |(k, x): (usize, Complex64)| x * case.gain(0, k));
+        let start = 5 + case.step();
+        let exact = if complex.is_some() {
+            spectrum_complex(&made.samples[0], &made.weights, 256, start, 0)
+        } else {
+            let real: Vec<f64> = made.samples[0].iter().map(|x| x.re).collect();
+            spectrum_real(&real, &made.weights, 256, start, 0)
+        };
+        let exact = exact.into_iter().enumerate().map(gain);
+        let worst = case.expected(&made, 0)[1].iter().zip(exact).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+        // Sums of 512 products in f64.
+        assert!(worst < 512.0 * 2f64.powi(-48) * case.full_scale(), "{complex:?}: {worst}");
+    }
+}
+
 /// An input: its first sample, and its phases in turns with what they grow by from spectrum to spectrum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input {
@@ -60,11 +82,68 @@ pub(crate) const PAIR: [Input; 2] = [
     Input { start: 2, turns: (-0.45, -0.2), slope: (0.0009, -2e-5) },
 ];
 
+/// Complex samples of a type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Complex {
+    Int8,
+    Int16,
+    Float16,
+    /// With magnitudes of parts up to this.
+    Float32(f64),
+}
+
+impl Complex {
+    /// The filter that takes them.
+    fn filter(self) -> FastSamples {
+        match self {
+            Self::Int8 => FastSamples::Half { integers: true },
+            Self::Float16 => FastSamples::Half { integers: false },
+            Self::Int16 => FastSamples::Wide { integers: true },
+            Self::Float32(_) => FastSamples::Wide { integers: false },
+        }
+    }
+
+    /// Bytes of a part.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Int8 => 1,
+            Self::Int16 | Self::Float16 => 2,
+            Self::Float32(_) => 4,
+        }
+    }
+
+    /// Largest magnitude of a part.
+    pub(crate) fn largest(self) -> f64 {
+        match self {
+            Self::Int8 => 128.0,
+            Self::Int16 => 32768.0,
+            Self::Float16 => 60000.0,
+            Self::Float32(largest) => largest,
+        }
+    }
+
+    /// A part of a sample in memory, and its value, of a number between -1 and 1. Floats have all their digits, and
+    /// some are smaller than most.
+    fn part(self, random: f64) -> (Vec<u8>, f64) {
+        let exact = random * self.largest();
+        let small = exact * 2f64.powi(-((random.to_bits() >> 3) as i32 & 7));
+        match self {
+            Self::Int8 => (vec![exact as i8 as u8], f64::from(exact as i8)),
+            Self::Int16 => ((exact as i16).to_le_bytes().to_vec(), f64::from(exact as i16)),
+            Self::Float16 => (f16::from_f64(small).to_le_bytes().to_vec(), f16::from_f64(small).to_f64()),
+            Self::Float32(_) => ((small as f32).to_le_bytes().to_vec(), f64::from(small as f32)),
+        }
+    }
+}
+
 /// What a test runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) channels: usize,
+    /// Bits of packed real samples.
     pub(crate) bits: u32,
+    /// Else complex ones.
+    pub(crate) complex: Option<Complex>,
     pub(crate) taps: usize,
     pub(crate) inputs: Vec<Input>,
     pub(crate) spectra: usize,
@@ -90,6 +169,7 @@ impl Case {
         Self {
             channels,
             bits: 10,
+            complex: None,
             taps: 16,
             inputs: PAIR.to_vec(),
             spectra,
@@ -103,6 +183,24 @@ impl Case {
         }
     }
 
+    /// The same of complex samples.
+    pub(crate) fn complex(channels: usize, spectra: usize, complex: Complex) -> Self {
+        Self { complex: Some(complex), ..Self::new(channels, spectra) }
+    }
+
+    pub(crate) fn filter(&self) -> FastSamples {
+        self.complex.map_or(FastSamples::Real { bits: self.bits }, Complex::filter)
+    }
+
+    /// Largest magnitude of a sample, or of its parts.
+    pub(crate) fn full_scale(&self) -> f64 {
+        self.complex.map_or(2f64.powi(self.bits as i32 - 1), Complex::largest)
+    }
+
+    fn sample_bits(&self) -> usize {
+        self.complex.map_or(self.bits as usize, |complex| 16 * complex.bytes())
+    }
+
     pub(crate) fn shape(&self) -> Shape {
         Shape::new(self.channels).unwrap()
     }
@@ -113,7 +211,7 @@ impl Case {
     }
 
     fn step(&self) -> usize {
-        2 * self.channels
+        if self.complex.is_some() { self.channels } else { 2 * self.channels }
     }
 
     fn gain(&self, input: usize, channel: usize) -> Complex64 {
@@ -143,20 +241,32 @@ impl Case {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.channels as u64 + self.taps as u64);
         let limit = 1i16 << (self.bits - 1);
         let length = self.inputs.iter().map(|input| input.start).max().unwrap() + (self.taps + self.spectra - 1) * step;
-        let samples: Vec<Vec<i16>> =
-            self.inputs.iter().map(|_| (0..length).map(|_| random.random_range(-limit..limit)).collect()).collect();
-        let mut rows: Vec<_> = samples.iter().map(|row| pack_samples(row, self.bits).unwrap()).collect();
+        let (mut samples, mut rows) = (Vec::new(), Vec::new());
+        for _ in &self.inputs {
+            if let Some(complex) = self.complex {
+                let parts: Vec<_> = (0..2 * length).map(|_| complex.part(random.random_range(-1.0..1.0))).collect();
+                samples.push(parts.chunks_exact(2).map(|pair| Complex64::new(pair[0].1, pair[1].1)).collect());
+                // Rows begin with any part.
+                let end = vec![0; complex.bytes()];
+                rows.push(parts.into_iter().flat_map(|(bytes, _)| bytes).chain(end).collect::<Vec<_>>());
+            } else {
+                let row: Vec<i16> = (0..length).map(|_| random.random_range(-limit..limit)).collect();
+                rows.push(pack_samples(&row, self.bits).unwrap());
+                samples.push(row.into_iter().map(|x| Complex64::from(f64::from(x))).collect());
+            }
+        }
+        let bits = self.sample_bits();
         let row_bits = 8 * rows[0].len() as u64;
         // Of the last input, nothing but what its spectra need.
         let last = self.inputs[self.inputs.len() - 1].start + (self.taps + self.spectra - 1) * step;
         let end = self.inputs.len() - 1;
-        rows[end].truncate((last * self.bits as usize).div_ceil(8));
+        rows[end].truncate((last * bits).div_ceil(8));
         let mut jobs = Vec::new();
         for first in (0..self.spectra).step_by(self.of_job) {
             for (index, input) in self.inputs.iter().enumerate() {
                 let start = (input.start + first * step) as u64;
                 jobs.push(Job {
-                    first_bit: index as u64 * row_bits + start * u64::from(self.bits),
+                    first_bit: index as u64 * row_bits + start * bits as u64,
                     place: (first / self.period) as u64 * self.strides().1 + index as u64,
                     phase: fixed(input.turns.0 + input.turns.1 * first as f64),
                     phase_rate: fixed(input.turns.1),
@@ -176,12 +286,16 @@ impl Case {
 
     /// Values of an input's spectra in all channels before clamp and rounding, `[spectrum][channel]`.
     pub(crate) fn expected(&self, made: &Made, index: usize) -> Vec<Vec<Complex64>> {
-        let samples: Vec<f64> = made.samples[index].iter().map(|&x| f64::from(x)).collect();
+        let samples = &made.samples[index];
         let input = &self.inputs[index];
         let of_spectrum = |s: usize| {
             let start = input.start + s * self.step();
-            let filtered = pfb_fir(&samples, &made.weights, self.step(), start, 1);
-            let spectrum = transform(&filtered.iter().map(|&z| z.into()).collect::<Vec<_>>());
+            let filtered = pfb_fir(samples, &made.weights, self.step(), start, 1);
+            let mut spectrum = transform(&filtered.iter().copied().collect::<Vec<_>>());
+            if self.complex.is_some() {
+                // Channels ascend, with that of frequency 0 in the middle.
+                spectrum.rotate_right(self.channels / 2);
+            }
             let turns = input.turns.0 + input.turns.1 * s as f64;
             let slope = input.slope.0 + input.slope.1 * s as f64;
             let value = |(k, x): (usize, Complex64)| {
@@ -216,7 +330,7 @@ impl Case {
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
     weights: Vec<f64>,
-    samples: Vec<Vec<i16>>,
+    samples: Vec<Vec<Complex64>>,
     /// The rows of all inputs.
     packed: Vec<u8>,
     pub(crate) jobs: Vec<Job>,
@@ -275,9 +389,11 @@ impl<T: Element> Device<T> {
         bytes.resize(bytes.len().next_multiple_of(4) + 4 * PADDING_WORDS, 0);
         bytes.truncate(bytes.len() - 4 * missing);
         let words: Vec<u32> = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let weights = tables::weights(&made.weights, case.step(), case.m());
+        let filter = case.filter();
+        let weights = filter.weights(&made.weights, case.step(), case.m());
+        let scale = filter.gain_scale(weights.exponent);
         let gains: Vec<_> = (0..case.inputs.len())
-            .flat_map(|input| tables::gains(&shape, weights.exponent, |channel| case.gain(input, channel)))
+            .flat_map(|input| tables::gains(&shape, scale, |channel| case.gain(input, channel)))
             .collect();
         // What is held lies elsewhere in its buffer.
         let held = [&[0x5a5a_5a5a; HELD_AHEAD / 32][..], &words].concat();
@@ -297,7 +413,7 @@ impl<T: Element> Device<T> {
             first: memory.upload(&tables::first(&shape)),
             middle: memory.upload(&tables::middle(&shape)),
             last: memory.upload(&tables::last(&shape)),
-            roots: memory.upload(&tables::roots(&shape)),
+            roots: memory.upload(&filter.roots(&shape)),
             gains: memory.upload(&gains),
             jobs: memory.upload(&jobs),
             workspace: memory.allocate(at_once * shape.workspace_of_group()),
@@ -313,9 +429,9 @@ impl<T: Element> Device<T> {
 
 /// Launches the first kernel for some groups.
 macro_rules! columns {
-    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path) => {{
+    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path $(, $integers:expr)?) => {{
         let (case, device) = (&$case, &mut $device);
-        let config = case.shape().columns($groups, case.m());
+        let config = case.filter().columns(&case.shape(), $groups, case.m());
         let launch =
             fringes_emulator::Launch::new(<$kernel as fringes_device::Kernel>::DECLARATION, config.grid, config.block);
         let (channel_stride, period_stride) = case.strides();
@@ -346,6 +462,7 @@ macro_rules! columns {
                 case.period as u32,
                 period_stride,
                 case.inputs.len() as u32,
+                $($integers,)?
             )
         })
     }};
@@ -457,7 +574,7 @@ macro_rules! fused {
 
 /// Runs a case; neither kernel may have a fault.
 macro_rules! run {
-    ($case:expr, $columns:path, $rows:path, $element:ty) => {{
+    ($case:expr, $columns:path, $rows:path, $element:ty $(, $integers:expr)?) => {{
         let case = &$case;
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
@@ -465,7 +582,7 @@ macro_rules! run {
         let each = groups.min(case.at_once);
         for first in (0..groups).step_by(each) {
             let groups = each.min(groups - first);
-            $crate::case::columns!(case, made, device, (first, groups), $columns).assert_clean();
+            $crate::case::columns!(case, made, device, (first, groups), $columns $(, $integers)?).assert_clean();
             $crate::case::rows!(case, made, device, (first, groups), $rows).assert_clean();
         }
         let (values, saturated) = device.outcome();

@@ -18,11 +18,11 @@ use num_complex::Complex64;
 use crate::case::{Case, Input, Outcome, PAIR, run};
 
 /// 1e-5 of the samples' full scale; weights have a sum of squares of 1.
-fn bound(case: &Case) -> f64 {
-    1e-5 * 2f64.powi(case.bits as i32 - 1)
+pub(crate) fn bound(case: &Case) -> f64 {
+    1e-5 * case.full_scale()
 }
 
-fn check(case: &Case, out: &Outcome<[f32; 2]>) {
+pub(crate) fn check(case: &Case, out: &Outcome<[f32; 2]>) {
     let mut worst = (0.0, [0; 3]);
     case.compare(out, |at, expected, [re, im]| {
         let error = (Complex64::new(f64::from(re), f64::from(im)) - expected).norm();

@@ -14,7 +14,7 @@ use crate::case::{Case, Outcome, fused, run};
 const TIE: f64 = 5e-3;
 
 /// Compares integers within `+-limit` and the counts of those beyond it; `parts` are the parts of a value.
-fn check<T: Copy>(case: &Case, out: &Outcome<T>, limit: f64, parts: impl Fn(T) -> [i8; 2]) {
+pub(crate) fn check<T: Copy>(case: &Case, out: &Outcome<T>, limit: f64, parts: impl Fn(T) -> [i8; 2]) {
     let inputs = case.inputs.len();
     let (mut values, mut ties) = (0, 0);
     // Values that are beyond the limit for certain, and those that may be.
@@ -45,7 +45,7 @@ fn check<T: Copy>(case: &Case, out: &Outcome<T>, limit: f64, parts: impl Fn(T) -
     }
 }
 
-fn bytes(value: u16) -> [i8; 2] {
+pub(crate) fn bytes(value: u16) -> [i8; 2] {
     [value as i8, (value >> 8) as i8]
 }
 

@@ -1,6 +1,7 @@
 //! The kernels in the emulator, one after the other as the host launches them, against the reference.
 
 mod case;
+mod complex;
 mod faults;
 mod floats;
 mod integers;
