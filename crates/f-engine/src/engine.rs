@@ -89,12 +89,15 @@ use fringes_channelizer::SampleInput;
 /// transform has 6, products with the factor 5, and the factor of a channel is within `2^-19.8`. That is of the general
 /// kernels. With [`TwoPassKernels`](fringes_channelizer::internals::TwoPassKernels)'s, a filtered sample of `B` bits is
 /// within `(taps + 4 m + 3) 2^-22 2^(B - 1)` times the sum of the magnitudes of its weights, `m` a sixteenth of the
-/// taps rounded up, whatever the samples are, and the rest as there. Product and dither are in f32 there, and within
+/// taps rounded up, whatever the samples are, and the rest as there. Of complex i8 that holds for each part with
+/// `B = 8`, of f16 with the largest magnitude of a part in place of `2^(B - 1)`, and of i16 and f32 with
+/// `(1.5 taps + 6 m + 5) 2^-22` times that magnitude. Product and dither are in f32 there, and within
 /// `2^-15` of their exact sum.
 ///
 /// # On a GPU
 /// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
-/// 256 to 65536 channels of real 8-bit or packed 10-bit samples, critically sampled, with up to 32 taps, faster ones.
+/// 256 to 65536 channels of real 8-bit or packed 10-bit samples, or of complex ones, critically sampled, with up to 32
+/// taps, faster ones.
 /// [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the samples' format. Samples go
 /// there as they are, and those that coming windows need stay there. Phases of neighbouring spectra are on lines,
 /// within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,

@@ -4,8 +4,8 @@
 use fringes::delay::DelayModel;
 use fringes::design::DownConversionFilter;
 use fringes::{
-    Backend, Channelizer, ChannelizerError, Complex, DeviceError, DownConverter, Gains, Inputs, NarrowbandFEngine,
-    NarrowbandFEngineBuilder,
+    Backend, Channelizer, ChannelizerError, Complex, DeviceError, DownConverter, Gains, Inputs, Intermediate,
+    NarrowbandFEngine, NarrowbandFEngineBuilder,
 };
 
 use crate::bench::ceilings::Ceilings;
@@ -34,7 +34,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         let inputs = Inputs::new(1, 2).map_err(End::failed)?;
         let chunk = Chunk::new(bench, inputs, SAMPLES)?;
         for channels in CHANNELS {
-            of_channels(bench, ceilings, &chunk, channels)?;
+            for intermediate in [Intermediate::Float32, Intermediate::Float16] {
+                of_channels(bench, ceilings, &chunk, channels, intermediate)?;
+            }
         }
     }
     Ok(())
@@ -54,16 +56,23 @@ fn builder(channels: usize, inputs: Inputs) -> Result<NarrowbandFEngineBuilder, 
         .delays(delays))
 }
 
-fn of_channels(bench: &mut Bench, ceilings: &Ceilings, chunk: &Chunk, channels: usize) -> Result<(), End> {
+fn of_channels(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    chunk: &Chunk,
+    channels: usize,
+    intermediate: Intermediate,
+) -> Result<(), End> {
     let backend = Backend::on(bench.device.clone());
-    let engine: NarrowbandFEngine<Complex<i8>> = match builder(channels, chunk.inputs())?.build(&backend) {
-        Ok(engine) => engine,
-        Err(ChannelizerError::Device(error @ DeviceError::NoKernel { .. })) => {
-            println!("{NAME}, {channels} channels: skipped, {error}");
-            return Ok(());
-        }
-        Err(error) => return Err(End::failed(error)),
-    };
+    let engine: NarrowbandFEngine<Complex<i8>> =
+        match builder(channels, chunk.inputs())?.intermediate(intermediate).build(&backend) {
+            Ok(engine) => engine,
+            Err(ChannelizerError::Device(error @ DeviceError::NoKernel { .. })) => {
+                println!("{NAME}, {channels} channels: skipped, {error}");
+                return Ok(());
+            }
+            Err(error) => return Err(End::failed(error)),
+        };
     let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
     let (mut next, mut frames) = (0, 0);
     let timing = bench.time(|_| {
@@ -86,7 +95,9 @@ fn of_channels(bench: &mut Bench, ceilings: &Ceilings, chunk: &Chunk, channels: 
     let bytes = work * (f64::from(BITS) / 8.0 + 1.0 / DECIMATION as f64);
     bench.add(Measured {
         kernel: NAME,
-        variant: format!("NarrowbandFEngine::push, {BITS} bits to 8, dither, {TAPS} taps, inner half"),
+        variant: format!(
+            "NarrowbandFEngine::push, {BITS} bits, {intermediate:?}, 8 bits, dither, {TAPS} taps, inner half"
+        ),
         params: params([
             ("channels", channels),
             ("decimation", DECIMATION),

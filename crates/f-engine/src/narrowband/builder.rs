@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, MemoryNeed};
 use fringes_channelizer::internals;
-use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, DownConverterStream};
+use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter};
 use fringes_delay_model::DelayModel;
 use fringes_types::{ChunkFormat, Complex, Dimension, Gains, Inputs, TypesError};
 
@@ -250,7 +250,7 @@ impl Parts {
         let on_device = backend.device().is_some();
         let outputs = times.div_ceil(self.down_converter.decimation());
         Ok(Need {
-            first: <DownConverterStream>::need(&self.down_converter, self.inputs, on_device, times, format),
+            first: self.intermediate.need(&self.down_converter, self.inputs, on_device, times, format),
             second: self.f_engine.memory::<Q>(backend, outputs, self.intermediate.format())?,
             on_device,
         })

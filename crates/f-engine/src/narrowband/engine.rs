@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
 use fringes_channelizer::internals::{ChunkAxes, chunk};
-use fringes_channelizer::{
-    Channelizer, ChannelizerError, DownConverter, DownConverterStream, SampleInput, SampleOperation,
-};
+use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, SampleInput, SampleOperation};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay_model::DelayModel;
 use fringes_gpu::Stream;
@@ -15,7 +13,7 @@ use fringes_types::{ChunkFormat, Gains, Inputs, SampleChunk};
 
 use super::Intermediate;
 use super::builder::Parts;
-use super::intermediate::{Centred, HostSamples};
+use super::intermediate::First;
 use super::need::Need;
 use crate::engine::OuterClock;
 use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames, HeapFrames};
@@ -106,8 +104,8 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 ///
 /// # On a GPU
 /// Both stages run there, on one stream, and what is between them stays there: a chunk is a launch or two of the
-/// down-converter and one of the F-engine. Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have
-/// a kernel; [`Backend::auto`] takes the CPU for others, for both stages. Frames of chunks in device memory stay there.
+/// down-converter and those of the F-engine. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no kernel
+/// for, for both stages. Frames of chunks in device memory stay there.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver, and where there is no
@@ -115,7 +113,7 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 #[derive(Debug)]
 pub struct NarrowbandFEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     backend: Backend,
-    first: DownConverterStream,
+    first: First,
     second: FEngine<Q, L>,
     intermediate: Intermediate,
     decimation: NonZeroU64,
@@ -156,7 +154,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         let limited =
             |limit: Option<u64>| limit.map_or(backend.clone(), |limit| backend.clone().with_memory_limit(limit));
         let Parts { down_converter, inputs, intermediate, kept, channels, delays, decimation, max_delay, .. } = parts;
-        let first = DownConverterStream::new(&limited(limits.map(|limits| limits.0)), down_converter, inputs)?;
+        let first = First::new(&limited(limits.map(|limits| limits.0)), down_converter, inputs, intermediate)?;
         let mut second = parts.f_engine.build_as::<Q, L>(&limited(limits.map(|limits| limits.1)))?;
         if let Some(stream) = first.stream() {
             second = second.on(stream)?;
@@ -271,7 +269,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     fn need(&self, times: usize, format: ChunkFormat) -> Need {
         let (plan, on_device) = (self.first.plan(), self.stream().is_some());
         Need {
-            first: <DownConverterStream>::need(plan, self.inputs(), on_device, times, format),
+            first: self.intermediate.need(plan, self.inputs(), on_device, times, format),
             second: self.second.memory(times.div_ceil(plan.decimation()), self.intermediate.format()),
             on_device,
         }
@@ -344,10 +342,9 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         chunk: &dyn SampleChunk,
         axes: &ChunkAxes<'_>,
     ) -> Result<Vec<Frames<L::Host<Q>>>, ChannelizerError> {
-        // One centre, so one piece.
-        let Some(samples) = self.first.push(chunk)?.pop() else { return Ok(Vec::new()) };
-        let samples: HostSamples = samples.centred(self.centre_hz(axes))?;
-        let taken = self.second.take_on_cpu(&samples, false);
+        let centre_hz = self.centre_hz(axes);
+        let Some(samples) = self.first.push_on_host(chunk, centre_hz)? else { return Ok(Vec::new()) };
+        let taken = self.second.take_on_cpu(&*samples, false);
         self.discard_delays();
         taken.map_err(|error| self.told_outside(error))
     }
@@ -358,8 +355,8 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         samples: &DeviceSamples<'_>,
         axes: &ChunkAxes<'_>,
     ) -> Result<Vec<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
-        let Some(samples) = self.first.push(samples)?.pop() else { return Ok(Vec::new()) };
-        let samples = samples.centred(self.centre_hz(axes))?;
+        let centre_hz = self.centre_hz(axes);
+        let Some(samples) = self.first.push_on_device(samples, centre_hz)? else { return Ok(Vec::new()) };
         let taken = self.second.take_on_device(&samples);
         self.discard_delays();
         taken.map(|channelized| channelized.frames).map_err(|error| self.told_outside(error))

@@ -3,8 +3,8 @@
 use fringes_backend::Backend;
 use fringes_channelizer::ChannelizerError;
 use fringes_delay_model::DelaySegment;
-use fringes_f_engine::{FrameSample, Frames};
-use fringes_types::{Complex, Gains, Heaps};
+use fringes_f_engine::{FrameSample, Frames, Intermediate};
+use fringes_types::{ChunkFormat, Complex, Gains, Heaps};
 
 use crate::support::{Case, FORMATS, Format, backends};
 
@@ -43,6 +43,37 @@ fn chunks_of_any_size_give_the_bits_of_the_whole() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn half_precision_between_the_stages_adds_its_rounding_and_no_more() {
+    let case = Case { spectra_per_frame: 16, length: 8 * 16 * 80, ..Case::default() };
+    let samples = case.samples();
+    for backend in backends() {
+        let single = case.frames::<Complex<f32>>(&backend);
+        let mut engine = case.builder().intermediate(Intermediate::Float16).build::<Complex<f32>>(&backend).unwrap();
+        assert_eq!(engine.intermediate(), Intermediate::Float16);
+        let half = engine.push(&*case.chunk(&samples, 0, case.length)).unwrap().frames.remove(0);
+        // The last frame is not complete yet.
+        assert_eq!((half.frames() + 1, half.first_stamp()), (single.frames(), single.first_stamp()));
+        assert_eq!(half.voltages.frequencies(), single.voltages.frequencies());
+        let (mut errors, mut powers, mut most) = (0.0, 0.0, 0f64);
+        for (half, single) in half.voltages.data().iter().zip(single.voltages.data()) {
+            let error = f64::from((half - single).norm_sqr());
+            (errors, powers, most) = (errors + error, powers + f64::from(single.norm_sqr()), most.max(error));
+        }
+        // A part is rounded to within 2^-12 of it at most, rms 2^-12 / sqrt(3) of what is next to a power of two; noise
+        // is that much below the signal, whatever the gains.
+        let relative = (errors / powers).sqrt();
+        assert!(relative > 2f64.powi(-15) && relative < 2f64.powi(-12), "{relative} {most}");
+        // Memory is told of the format.
+        let need = |intermediate| {
+            let builder = case.builder().intermediate(intermediate);
+            builder.memory::<Complex<i8>>(&backend, 100_000, ChunkFormat::Packed { bits: 10 }).unwrap()
+        };
+        let (half, single) = (need(Intermediate::Float16), need(Intermediate::Float32));
+        assert!(half.smallest_step_bytes < single.smallest_step_bytes || backend.device().is_none());
     }
 }
 

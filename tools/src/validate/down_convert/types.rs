@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use fringes::channelizer::DownConvertedSample;
+use fringes::channelizer::internals::TensorCores;
 use fringes::{
     Backend, Channelizer, ChannelizerStream, Complex, DeviceSamples, DownConverter, DownConverterStatistics,
     DownConverterStream, SampleFormat, Samples, ToHost, down_convert_to, f16,
