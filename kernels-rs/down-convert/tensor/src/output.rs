@@ -94,7 +94,7 @@ impl Outputs {
                 if !(re.abs() <= limit && im.abs() <= limit) {
                     values[i] = [clamped(re, limit, format), clamped(im, limit, format)];
                     if output.wrapping_add(i as u32) < count {
-                        count_one(arguments, input, output + i as u32);
+                        count_one(arguments, input, output.wrapping_add(i as u32));
                     }
                 }
                 let [re, im] = values[i];

@@ -210,9 +210,12 @@ fn near<T: DownConvertedSample>(
             sums[input].1 += u64::from(beyond(-bound) && T::LIMIT.is_finite());
         }
     }
+    if T::LIMIT.is_finite() && sums.iter().all(|&(least, ..)| least == 0) {
+        return Err("nothing saturates: the case is none".into());
+    }
     for (input, ((least, most, squares), statistics)) in sums.into_iter().zip(statistics).enumerate() {
         let outputs = statistics.outputs;
-        if !(least..=most).contains(&outputs.saturated) || (least == 0) == T::LIMIT.is_finite() {
+        if !(least..=most).contains(&outputs.saturated) {
             return Err(format!("input {input}: {} saturated, expected {least} to {most}", outputs.saturated).into());
         }
         if (outputs.sum_of_squares - squares).abs() > 1e-10 * squares {
