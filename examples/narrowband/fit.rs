@@ -1,8 +1,8 @@
 //! A Gaussian line fitted to the cross-power of two antennas.
 //!
 //! The phase is that of the line's sum; turned back by it, the real part is `p exp(-4 ln 2 (f - f0)^2 / w^2)` and noise
-//! of variance `((1 + C)^2 + C^2) / (2 n)` in `n` spectra, with `C` the line's power. Least squares by Gauss and Newton,
-//! and the errors of their normal equations.
+//! of variance `((1 + C)^2 + C^2) / (2 n)` in `n` spectra, with `C` the line's power. Least squares by Gauss and
+//! Newton, and the errors of their normal equations.
 
 use std::f64::consts::LN_2;
 

@@ -84,8 +84,9 @@ impl Receiver {
     }
 }
 
-/// The first antenna is to be delayed as the second one is, and the fringe stopped in the middle of the band. A spectrum
-/// has the delay of its stamp, which is that of its first sample: the models are those of the middle of windows.
+/// The first antenna is to be delayed as the second one is, and the fringe stopped in the middle of the band. A
+/// spectrum has the delay of its stamp, which is that of its first sample: the models are those of the middle of
+/// windows.
 fn delays(setup: &Setup, middle_hz: f64, window_samples: usize) -> Result<Vec<DelayModel>, Failure> {
     let [delay_s, rate] = setup.delay_s;
     let to_middle_s = 0.5 * window_samples as f64 / setup.sample_rate_hz;

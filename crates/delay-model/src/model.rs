@@ -71,8 +71,8 @@ impl DelayModel {
         Ok(model)
     }
 
-    /// This delay for the stream that has every `decimation`-th sample, `S`, of this model's stream: sample `t'` of it is
-    /// sample `S t'` here, so that
+    /// This delay for the stream that has every `decimation`-th sample, `S`, of this model's stream: sample `t'` of it
+    /// is sample `S t'` here, so that
     ///
     /// ```text
     /// d'(t') = d(S t') / S        phase'(t') = phase(S t')

@@ -2,7 +2,8 @@
 //!
 //! [`FEngine`] does all that an F-engine does: packed or typed samples `[input][time]` become quantised, delayed
 //! channels in frames `[frame][antenna][channel][spectrum][pol]`, or the correlator's rows; [`f_engine()`] does it to
-//! one array; [`NarrowbandFEngine`] has a down-converter in front of it. The plan is a [`Channelizer`](fringes_channelizer::Channelizer), delays are
+//! one array; [`NarrowbandFEngine`] has a down-converter in front of it. The plan is a
+//! [`Channelizer`](fringes_channelizer::Channelizer), delays are
 //! [models](fringes_delay_model::DelayModel), and what is wrong with a plan, samples or gains is a
 //! [`ChannelizerError`](fringes_channelizer::ChannelizerError).
 //!

@@ -49,8 +49,8 @@ pub struct NarrowbandFEngine<'a> {
 
 impl NarrowbandFEngine<'_> {
     /// All frames of ADC samples `[input][time]` that begin at sample `first_sample`, stamped in ADC samples; the last
-    /// may be partial. `present` has the samples' shape. `delay(stamp, input)` is the delay in ADC samples and the phase
-    /// in turns at an ADC sample.
+    /// may be partial. `present` has the samples' shape. `delay(stamp, input)` is the delay in ADC samples and the
+    /// phase in turns at an ADC sample.
     ///
     /// # Panics
     /// If the sizes do not fit.

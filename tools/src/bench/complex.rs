@@ -1,5 +1,5 @@
-//! The F-engine of complex samples, as a down-converter gives them, through the public stream on chunks in device memory
-//! that follow each other without a gap.
+//! The F-engine of complex samples, as a down-converter gives them, through the public stream on chunks in device
+//! memory that follow each other without a gap.
 //!
 //! The floor is that of the bytes: samples in, kept channels out. A sample is both of its parts.
 

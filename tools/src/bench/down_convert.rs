@@ -1,6 +1,6 @@
 //! Down-conversion through the public stream, on chunks in device memory that follow each other without a gap; the
-//! kernel of FP32 products alone, for which a stream has samples of other formats; and kernels of compute capability 8.0
-//! and higher by themselves, on any device.
+//! kernel of FP32 products alone, for which a stream has samples of other formats; and kernels of compute capability
+//! 8.0 and higher by themselves, on any device.
 
 use fringes::channelizer::DownConvertedSample;
 use fringes::channelizer::internals::format::Numbers;

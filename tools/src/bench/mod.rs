@@ -11,9 +11,9 @@
 //!
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions`
 //! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers.
-//! `f_engine_complex` is the F-engine of complex samples, through the public stream. `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine
-//! one after the other, and with the samples' way from pinned host memory beside them: how many antennas one GPU keeps
-//! up with.
+//! `f_engine_complex` is the F-engine of complex samples, through the public stream. `channelize_general` are the
+//! F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with
+//! the samples' way from pinned host memory beside them: how many antennas one GPU keeps up with.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with
 //! exact ones. Times are medians; `spread` is the longest less the shortest, relative to the median.

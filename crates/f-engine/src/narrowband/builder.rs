@@ -52,8 +52,8 @@ pub(super) struct Parts {
 }
 
 impl NarrowbandFEngineBuilder {
-    /// `down_converter` in front of `plan`, a filter bank of complex samples. All of the plan's channels come out; gains
-    /// of 1, no dither, no delays, frames of 256 spectra.
+    /// `down_converter` in front of `plan`, a filter bank of complex samples. All of the plan's channels come out;
+    /// gains of 1, no dither, no delays, frames of 256 spectra.
     pub fn new(down_converter: DownConverter, plan: Channelizer, inputs: Inputs) -> Self {
         Self {
             f_engine: FEngineBuilder::new(plan.clone(), inputs),
@@ -114,8 +114,9 @@ impl NarrowbandFEngineBuilder {
     }
 
     /// The largest delay, either way, and by how much the start of a window may fall behind the latest one, both in ADC
-    /// samples: see [`FEngineBuilder::delay_limits`]. Both are rounded up to whole down-converted samples; the growth is
-    /// one more, since the steps of coarse delays are as large. The defaults are 2^24 and 2^16 down-converted samples.
+    /// samples: see [`FEngineBuilder::delay_limits`]. Both are rounded up to whole down-converted samples; the growth
+    /// is one more, since the steps of coarse delays are as large. The defaults are 2^24 and 2^16 down-converted
+    /// samples.
     pub fn delay_limits(mut self, max_delay_samples: u64, max_growth_samples: u64) -> Self {
         self.delay_limits = Some((max_delay_samples, max_growth_samples));
         self
@@ -156,7 +157,8 @@ impl NarrowbandFEngineBuilder {
         self.build_as::<Q, HeapFrames>(backend)
     }
 
-    /// As [`NarrowbandFEngineBuilder::build`], with frames in the correlator's rows: see [`FEngineBuilder::build_rows`].
+    /// As [`NarrowbandFEngineBuilder::build`], with frames in the correlator's rows: see
+    /// [`FEngineBuilder::build_rows`].
     ///
     /// # Errors
     /// As [`NarrowbandFEngineBuilder::build`]; [`ChannelizerError::RowSpectra`] for frames that are no whole number of

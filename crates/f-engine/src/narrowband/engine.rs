@@ -40,8 +40,8 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// # One clock
 /// Everything outside is in ADC samples: stamps of frames, whole multiples of `S` strides of the plan; chunks; delays,
 /// their starts and rates; limits; what errors name. Frequencies of channels are those on the sky if the samples have a
-/// centre, else the digitiser's. A spectrum stamped `t` is of down-converted samples from `t / S` on, the first of which
-/// is made of ADC samples from `t` on: like windows of filter banks, stamps are of the first sample.
+/// centre, else the digitiser's. A spectrum stamped `t` is of down-converted samples from `t / S` on, the first of
+/// which is made of ADC samples from `t` on: like windows of filter banks, stamps are of the first sample.
 ///
 /// # Delay
 /// A model says by how many ADC samples, `d(t)`, the spectrum stamped `t` is delayed
@@ -53,12 +53,12 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// ```
 ///
 /// so that the whole delay turns a channel by `-d` times its distance from the *centre of the narrow band*, in cycles
-/// per ADC sample. The centre, at 0 Hz once it is down-converted, is turned by the model's own phase alone: windows that
-/// step do not turn it. `-f d` turns stop the fringe, with `f` the sky frequency of that centre.
+/// per ADC sample. The centre, at 0 Hz once it is down-converted, is turned by the model's own phase alone: windows
+/// that step do not turn it. `-f d` turns stop the fringe, with `f` the sky frequency of that centre.
 ///
-/// The model is evaluated as it stands, at the ADC sample `t` ([`DelayModel::decimated`]): the size of the counter costs
-/// nothing, and `d'` is off by the model's own error over `S` and one rounding to f64. Updates are queued on the models
-/// in ADC samples ([`NarrowbandFEngine::delays_mut`]).
+/// The model is evaluated as it stands, at the ADC sample `t` ([`DelayModel::decimated`]): the size of the counter
+/// costs nothing, and `d'` is off by the model's own error over `S` and one rounding to f64. Updates are queued on the
+/// models in ADC samples ([`NarrowbandFEngine::delays_mut`]).
 ///
 /// A spectrum has one delay, that of its stamp, and its window lasts for
 /// [`window_samples`](NarrowbandFEngine::window_samples). For a delay and a phase that change, a model that is right in
@@ -104,8 +104,8 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 ///
 /// # On a GPU
 /// Both stages run there, on one stream, and what is between them stays there: a chunk is a launch or two of the
-/// down-converter and those of the F-engine. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no kernel
-/// for, for both stages. Frames of chunks in device memory stay there.
+/// down-converter and those of the F-engine. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no
+/// kernel for, for both stages. Frames of chunks in device memory stay there.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver, and where there is no

@@ -13,9 +13,9 @@ pub enum Intermediate {
     /// Complex f32: 8 bytes a sample, with nothing to choose and nothing lost.
     #[default]
     Float32,
-    /// Complex f16: half of the bytes, and on a GPU a third of the second stage's products. A part is rounded by at most
-    /// 2^-11 of itself, noise 77 dB below it; below 6e-5 by at most 2^-25. Parts beyond 65504 are clamped: samples of
-    /// `B` bits stay below that if `2^(B - 1) sum |h|` does, `h` the filter times the down-converter's gain.
+    /// Complex f16: half of the bytes, and on a GPU a third of the second stage's products. A part is rounded by at
+    /// most 2^-11 of itself, noise 77 dB below it; below 6e-5 by at most 2^-25. Parts beyond 65504 are clamped: samples
+    /// of `B` bits stay below that if `2^(B - 1) sum |h|` does, `h` the filter times the down-converter's gain.
     Float16,
 }
 

@@ -309,8 +309,8 @@ impl Case {
     }
 
     /// Bounds of the error of the values of the spectra stamped `first_stamp` and later, a stride apart, of each input:
-    /// `[time][input]`, for integers before they are rounded. With `u = 2^-24`, gains of at most `g` and `A = sum |w y|`
-    /// of a window of down-converted samples `y`, which are off by at most `e`:
+    /// `[time][input]`, for integers before they are rounded. With `u = 2^-24`, gains of at most `g` and `A = sum |w
+    /// y|` of a window of down-converted samples `y`, which are off by at most `e`:
     ///
     /// - `g sum |w| e` of the first stage, with its stated `e`;
     /// - `units u g (A + sum |w| e)` of the second, as the F-engine's tests have it;

@@ -6,9 +6,9 @@
 //!
 //! # Half of the channels
 //! Where all channels that are put out are of the inner half, `N / 4` to `3 N / 4 - 1`, the others are not made: of `L`
-//! values of the last digit the places `p` from `L / 4` to `3 L / 4 - 1` are, which leaves out what only the others need
-//! of its transform, of phases, gains, dither and rounding, and all their stores. Of two values it is the one or the
-//! other: the first bin says which.
+//! values of the last digit the places `p` from `L / 4` to `3 L / 4 - 1` are, which leaves out what only the others
+//! need of its transform, of phases, gains, dither and rounding, and all their stores. Of two values it is the one or
+//! the other: the first bin says which.
 
 use fringes_device::{GlobalMut, Shared, opaque, unroll};
 use fringes_kernels_common::complex::{Complex, mul, mul_add};

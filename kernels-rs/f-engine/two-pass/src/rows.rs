@@ -1,5 +1,5 @@
-//! The second pass: the transform over the rest of the points, of real samples the step from complex to real transforms,
-//! gain, phase, quantisation, output.
+//! The second pass: the transform over the rest of the points, of real samples the step from complex to real
+//! transforms, gain, phase, quantisation, output.
 //!
 //! A row `k1` of the workspace has the points `n2 < N'` of which channels `k1 + R k2` are made:
 //!

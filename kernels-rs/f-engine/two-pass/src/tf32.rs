@@ -1,21 +1,21 @@
 //! Complex samples that take more than f16 has, as the first pass takes them: f32, and 16-bit integers.
 //!
-//! Samples lie in shared memory as f32. For a product each is split into two tf32, `x = hi + lo`: `hi` is `x` rounded to
-//! 11 significant bits, `lo` the exact rest, of which the tensor cores take 11 bits as well. Weights are two tf32
+//! Samples lie in shared memory as f32. For a product each is split into two tf32, `x = hi + lo`: `hi` is `x` rounded
+//! to 11 significant bits, `lo` the exact rest, of which the tensor cores take 11 bits as well. Weights are two tf32
 //! likewise, and of the four products all but that of both rests are added. tf32 has the exponents of f32, so that
 //! samples need no scale and none overflows; 16-bit integers are exact.
 //!
 //! # Products
 //! As those of f16 ([`crate::columns`]), in steps of depth 8: up to `16 M` taps take `2 M + 1` of them, three times.
-//! Entry `7 + d` of a step has the weights `w[d], w[d + 4]`, and what is left of both; `d = t - s(g)` in lane `4 g + t`.
-//! Rows 0 to 3 of every eight of a column lie behind each other, and rows 4 to 7: a column of numbers takes the place of
-//! two columns of f16, and a block has a strip of 8 `n2`.
+//! Entry `7 + d` of a step has the weights `w[d], w[d + 4]`, and what is left of both; `d = t - s(g)` in lane `4 g +
+//! t`. Rows 0 to 3 of every eight of a column lie behind each other, and rows 4 to 7: a column of numbers takes the
+//! place of two columns of f16, and a block has a strip of 8 `n2`.
 //!
 //! # Precision
-//! With `A = X sum_t |w[t][p]|`, `X` the largest magnitude of a sample's part: `hi` is within `2^-11` of the sample, and
-//! of `lo`, which has 12 significant bits, at most `2^-23` of the sample is lost; of a weight, `2^-23` at most. The
-//! product that is left out is `2^-22` of the whole. Sums are truncated as those of f16: of `T` taps `3 T` terms, and at
-//! most `12 M + 6` sums, each by `2^-23 A`. Together `|dz| <= (3 T / 2 + 6 M + 5) 2^-22 A`. That holds for `X` of
+//! With `A = X sum_t |w[t][p]|`, `X` the largest magnitude of a sample's part: `hi` is within `2^-11` of the sample,
+//! and of `lo`, which has 12 significant bits, at most `2^-23` of the sample is lost; of a weight, `2^-23` at most. The
+//! product that is left out is `2^-22` of the whole. Sums are truncated as those of f16: of `T` taps `3 T` terms, and
+//! at most `12 M + 6` sums, each by `2^-23 A`. Together `|dz| <= (3 T / 2 + 6 M + 5) 2^-22 A`. That holds for `X` of
 //! `2^-90` to `2^100`, as the largest weight is brought to [1/2, 1).
 //!
 //! # What a point costs
