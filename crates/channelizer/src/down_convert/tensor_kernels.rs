@@ -87,7 +87,7 @@ impl TensorKernels {
         let (bits, kernel) = self.kernels.iter().find(|(bits, _)| real && *bits == numbers.bits)?;
         let few = rows.inputs as u64 <= u64::from(i32::MAX as u32) / (1 << 10);
         (few && rows.samples.address().is_multiple_of(PIECE_BYTES))
-            .then(|| (TensorShape { bits: *bits, ..self.shape }, kernel))
+            .then_some((TensorShape { bits: *bits, ..self.shape }, kernel))
     }
 
     /// Queues outputs, if there is a kernel for the samples, and says whether there is. Sizes were checked.
