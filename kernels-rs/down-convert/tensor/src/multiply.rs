@@ -104,7 +104,8 @@ impl Arguments {
             && block_bits > 0
             && (block_bits as u64).saturating_mul(blocks as u64) < most * 128
             && (block_bits as u64).saturating_mul(blocks as u64).is_multiple_of(128)
-            && (self.little_endian == 0 || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits) % 16 == 0)
+            && (self.little_endian == 0
+                || BITS == 16 && (self.first_bit | self.held_bit | self.row_bits).is_multiple_of(16))
             && (samples.is_empty() || is_aligned(samples))
             && (held.is_empty() || is_aligned(held))
     }

@@ -107,7 +107,7 @@ impl Outputs {
                     let [re, im] = values[i];
                     let (a, b) = (re * arguments.power_scale, im * arguments.power_scale);
                     counts.power += a * a + b * b;
-                    if !(re.abs().max(im.abs()) <= limit) {
+                    if re.abs().max(im.abs()) > limit {
                         counts.clamped += 1;
                     }
                 }
