@@ -1,9 +1,7 @@
 //! A warp's samples on their way to shared memory: 32 segments, a group of 64 samples of each at a time.
 
-use fringes_device::copy_async::{
-    cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size, cp_async_commit_group,
-};
-use fringes_device::{Shared, opaque, unroll};
+use fringes_device::copy_async::{cp_async_cg_shared_global_l2_256b_16, cp_async_commit_group};
+use fringes_device::{Global, Shared, opaque, unroll};
 
 use crate::arguments::{Arguments, Position};
 use crate::epilogue::Output;
@@ -95,10 +93,12 @@ impl<const BITS: u32> Loader<BITS> {
                 unroll!(i in 0 1 2 3 4 5 6 7 8 {
                     if i < pieces(BITS) as usize {
                         let word = first.wrapping_add(ahead[i] as u64).wrapping_mul(4);
-                        let (from, there) = if word < words { (word, words - word) } else { (0, 0) };
-                        let bytes = if there < 4 { 4 * there as u32 } else { 16 };
-                        let from = arguments.samples.address(from as usize);
-                        cp_async_cg_shared_global_l2_256b_16_src_size(to[i] + slot, from, bytes);
+                        if word < words && words - word >= 4 {
+                            let from = arguments.samples.address(word as usize);
+                            cp_async_cg_shared_global_l2_256b_16(to[i] + slot, from);
+                        } else {
+                            edge(arguments.samples, word, to[i] + slot);
+                        }
                     }
                 });
             }
@@ -119,6 +119,23 @@ impl<const BITS: u32> Loader<BITS> {
         cp_async_commit_group();
         self.slot = if self.slot == self.stages - 1 { 0 } else { self.slot + 1 };
     }
+}
+
+/// Puts a piece in its place of which not all words are there; the others are zeros. (Copies of fewer bytes than 16
+/// are read whole in the eyes of compute-sanitizer.)
+///
+/// # Safety
+/// `to` is the address of 16 bytes of the warp's shared memory that no lane uses.
+#[inline(always)]
+unsafe fn edge(samples: Global<u32>, word: u64, to: u32) {
+    let mut piece = [0; 4];
+    unroll!(i in 0 1 2 3 {
+        let word = word.wrapping_add(i as u64);
+        if word < samples.len() as u64 {
+            piece[i] = samples.load(word as usize);
+        }
+    });
+    Shared::<[u32; 4]>::from_raw_parts(to, 1).store(0, piece);
 }
 
 /// A warp's slot of samples.
