@@ -117,7 +117,7 @@ impl Filter for Half {
                 let offsets = row_offsets(octet, &entry, row_bytes);
                 let at = |n: usize, r: usize| address.wrapping_add(n as u64 * further).wrapping_add(offsets[r]);
                 // Which it is, is the same for all samples of a job.
-                let whole = address % bytes as u64 == 0;
+                let whole = address.is_multiple_of(bytes as u64);
                 if self.bytes && whole {
                     unroll!(n in 0 1 {
                         unroll!(r in 0 1 2 3 4 5 6 7 {

@@ -121,7 +121,7 @@ impl Filter for Wide {
                 if there {
                     let mut words = [0; 8];
                     // Which it is, is the same for all samples of a job.
-                    if address % 4 == 0 {
+                    if address.is_multiple_of(4) {
                         unroll!(r in 0 1 2 3 4 5 6 7 {
                             words[r] = Global::<u32>::from_raw_parts(address.wrapping_add(offsets[r]), 1).load(0);
                         });
