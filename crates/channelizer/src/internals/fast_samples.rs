@@ -121,6 +121,11 @@ impl FastSamples {
         if self.is_complex() { vec![[0.0; 2]] } else { tables::roots(shape) }
     }
 
+    /// How many [`roots`](Self::roots) there are: memory is asked about with every chunk, so none is computed.
+    pub fn root_count(self, shape: &Shape) -> usize {
+        if self.is_complex() { 1 } else { shape.channels() + 1 }
+    }
+
     /// Part of the kernels' PTX that has the first kernel, and the second kernel's part and name.
     pub fn parts(self, channels: usize) -> [String; 2] {
         match self.is_complex() {

@@ -219,8 +219,7 @@ impl TwoPassKernels {
         let weights = samples.weight_bytes(plan.step(), sixteens(plan.taps()));
         let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
         // The first twiddles; the last ones and the roots.
-        let twiddles =
-            64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.roots(&shape).len() as u64;
+        let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.root_count(&shape) as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
         let places = if !samples.is_complex() && FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
         let groups = shape.groups_of_launch().max(places);
