@@ -15,6 +15,7 @@ pages! {
     Channelize: "../../../docs/operations/channelize.md",
     FEngine: "../../../docs/operations/f-engine.md",
     DownConvert: "../../../docs/operations/down-convert.md",
+    Narrowband: "../../../docs/operations/narrowband.md",
     Quantise: "../../../docs/operations/quantise.md",
     Delay: "../../../docs/operations/delay.md",
     Correlate: "../../../docs/operations/correlate.md",
