@@ -30,6 +30,7 @@ mod soak;
 #[path = "../../examples/fx/plots/style.rs"]
 #[allow(dead_code, reason = "a part of what plots share")]
 mod style;
+mod tied_array_data;
 mod tune;
 mod validate;
 mod whole;

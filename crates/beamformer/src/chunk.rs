@@ -1,7 +1,9 @@
 //! The chunks that [`beamform`](crate::beamform) takes, and the beams that it gives.
 
-use fringes_backend::{DeviceBeams, DeviceError, DeviceHeaps, DeviceVoltages, PinnedArray};
-use fringes_types::{Beams, Frequencies, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample, Voltages};
+#[cfg(doc)]
+use fringes_backend::DeviceError;
+use fringes_backend::{DeviceBeams, DeviceHeaps, DeviceRows, DeviceVoltages, PinnedArray};
+use fringes_types::{Beams, Frequencies, Heaps, Inputs, Rows, SpectrumClock, TypesError, VoltageSample, Voltages};
 use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView5, CowArray, Ix2, Ix3};
 
 use crate::work::Work;
@@ -14,7 +16,9 @@ use crate::{BeamOutput, BeamSet, BeamformerError};
 /// | [`Voltages<V>`], in pinned memory as well | [`Beams<O>`] | where the backend says |
 /// | [`Heaps<V>`], in pinned memory as well | [`Beams<O>`] | the same, of a copy `[channel][time][input]` |
 /// | [`DeviceVoltages<V>`] | [`DeviceBeams<O>`] | where they lie, in the order of a stream |
-/// | [`DeviceHeaps<V>`] | [`DeviceBeams<O>`] | no kernels read heaps: [`DeviceError::NoKernel`] |
+/// | [`DeviceHeaps<V>`] | [`DeviceBeams<O>`] | the same, of a copy in rows; FFT beams have [`DeviceError::NoKernel`] |
+/// | [`DeviceRows<V>`] | [`DeviceBeams<O>`] | the same, without a copy; FFT beams have [`DeviceError::NoKernel`] |
+/// | [`Rows<V>`] | [`Beams<O>`] | where the backend says, of a copy `[channel][time][input]` |
 ///
 /// Sealed: the chunks are these.
 pub trait BeamChunk: sealed::Sealed {
@@ -178,11 +182,37 @@ impl<V: VoltageSample> BeamChunk for DeviceHeaps<'_, V> {
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        work.of_heaps(self)
+    }
+}
+
+impl<V: VoltageSample> sealed::Sealed for Rows<V> {}
+impl<V: VoltageSample> BeamChunk for Rows<V> {
+    type Sample = V;
+    type Beams<O: BeamOutput> = Beams<O>;
+
+    fn inputs(&self) -> Inputs {
+        self.inputs()
+    }
+
+    fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
-        work.check_kernel(self.inputs())?;
-        let expected = "voltages [channel][time][input] on the device";
-        let actual = "heaps [batch][antenna][channel][spectrum][pol]".into();
-        Err(DeviceError::NoKernel { expected, actual }.into())
+        let voltages = self.to_voltages();
+        work.on_host(&HostVoltages::borrowed(voltages.data(), &voltages))
+    }
+}
+
+impl<V: VoltageSample> sealed::Sealed for DeviceRows<'_, V> {}
+impl<V: VoltageSample> BeamChunk for DeviceRows<'_, V> {
+    type Sample = V;
+    type Beams<O: BeamOutput> = DeviceBeams<'static, O>;
+
+    fn inputs(&self) -> Inputs {
+        self.inputs()
+    }
+
+    fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        work.of_rows(self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a set of beams or with voltages for it.
 
 use fringes_backend::DeviceError;
+use fringes_correlator::CorrelatorError;
 use fringes_gpu::GpuError;
 use fringes_types::TypesError;
 
@@ -16,6 +17,9 @@ pub enum BeamformerError {
     /// A backend, a memory limit, a device or a device buffer that cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Rows that cannot be made of voltages or heaps on a device.
+    #[error(transparent)]
+    Rows(#[from] CorrelatorError),
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {

@@ -72,9 +72,15 @@ impl BeamSet for IncoherentBeams {
         fringes_cpu::beamformer::incoherent_scratch_bytes(inputs.len(), self.gains.nrows())
     }
 
-    fn beamform_on_cpu<V: VoltageSample>(&self, voltages: &HostVoltages<'_, V>, parallel: usize, out: &mut [f32]) {
+    fn beamform_on_cpu<V: VoltageSample>(
+        &self,
+        voltages: &HostVoltages<'_, V>,
+        parallel: usize,
+        out: &mut [f32],
+    ) -> Vec<u64> {
         let (data, presence) = (voltages.data(), voltages.presence());
         fringes_cpu::beamformer::incoherent_into(data, presence, self.gains.view(), parallel, out);
+        Vec::new()
     }
 
     fn check_kernel(&self, _: SampleFormat, _: Inputs) -> Result<(), DeviceError> {

@@ -50,9 +50,10 @@ pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use incoherent::IncoherentBeams;
 pub use one_call::beamform;
-pub use output::BeamOutput;
+pub use output::{BeamOutput, FftBeamOutput, TiedArrayOutput};
 pub use set::BeamSet;
 pub use stream::BeamformerStream;
+pub use tied_array::{TiedArrayBeams, TiedArrayKernels, WeightPrecision};
 
 /// The operation's name in errors.
 const OPERATION: &str = "beamform";

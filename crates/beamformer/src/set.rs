@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceError, MemoryNeed};
 use fringes_gpu::{BufferView, BufferViewMut, Device, Stream};
-use fringes_types::{Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
+use fringes_types::{Dimension, Inputs, SampleFormat, SpectrumClock, TypesError, VoltageSample};
 
 use crate::chunk::HostVoltages;
 use crate::steps::Sizes;
@@ -16,12 +16,13 @@ use crate::{BeamOutput, BeamformerError};
 /// | set | beam | output |
 /// |---|---|---|
 /// | [`BeamWeights`](fringes_types::BeamWeights) | `sum_input w[beam][channel][input] x[channel][time][input]` | `Complex<f32>` |
+/// | [`TiedArrayBeams<O>`](crate::TiedArrayBeams) | the same, scaled | `O` |
 /// | [`IncoherentBeams`](crate::IncoherentBeams) | `sum_input g[beam][input] abs(x[channel][time][input])^2` | `f32` |
 /// | [`FftBeams<O>`](crate::FftBeams) | `sum_n e^(2 pi i q n / padded) g[channel][input] x[channel][time][input]`, `n` the feed | `O` |
 ///
 /// Sealed: the sets are those of this crate.
 pub trait BeamSet: sealed::Sealed {
-    /// What a beam is made of: `Complex<f32>` or `Complex<f16>` for voltages, `f32` for powers.
+    /// What a beam is made of: complex numbers for voltages, `f32` for powers.
     type Output: BeamOutput;
 
     /// The kernels of these beams of voltages `V` on one device.
@@ -81,15 +82,21 @@ pub trait BeamSet: sealed::Sealed {
     #[doc(hidden)]
     fn unit_bytes(&self, inputs: Inputs) -> u64;
 
-    /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time; the shapes have been
-    /// checked.
+    /// Writes the beams `[channel][time][beam]`, at most `parallel` units of work at a time, and gives the number of
+    /// values of each beam that saturated, or nothing; the shapes have been checked.
     #[doc(hidden)]
     fn beamform_on_cpu<V: VoltageSample>(
         &self,
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [Self::Output],
-    );
+    ) -> Vec<u64>;
+
+    /// Whether kernels read rows, which voltages in another order are made first.
+    #[doc(hidden)]
+    fn packs(&self) -> bool {
+        false
+    }
 
     /// Whether there are GPU kernels for these beams of voltages of this format, or why not.
     #[doc(hidden)]
@@ -111,35 +118,85 @@ pub trait BeamSet: sealed::Sealed {
     ) -> Result<Self::Kernels<V>, BeamformerError>;
 }
 
+/// What kernels form at once.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct KernelPart {
+    /// Of the channels that the kernels were loaded for.
+    pub channels: Range<usize>,
+    /// Times.
+    pub times: usize,
+    /// Number of the first time.
+    pub spectrum: u64,
+}
+
 /// Kernels of a set of beams, loaded for so many channels.
 #[doc(hidden)]
 pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
     /// Queues the beams `[channel][time][beam]` of some of the channels, of voltages `[channel][time][input]` with
     /// flags `[time][input]`.
     fn beamform_part(
-        &self,
+        &mut self,
         stream: &Stream,
-        channels: Range<usize>,
-        times: usize,
+        part: KernelPart,
         voltages: BufferView<'_, V>,
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError>;
+
+    /// The same of rows `[channel][time / R][input][R]`, which are zero where they are absent.
+    fn beamform_rows(
+        &mut self,
+        _: &Stream,
+        _: KernelPart,
+        _: BufferView<'_, V>,
+        _: &mut BufferViewMut<'_, O>,
+    ) -> Result<(), BeamformerError> {
+        Err(only_voltages("rows [channel][time / R][input][R]").into())
+    }
+
+    /// The same of heaps `[batch][antenna][channel][spectrum][pol]`, so many of so many spectra, of all channels, with
+    /// flags `[batch][antenna]`; `spectrum` is the number of the first time.
+    fn beamform_heaps(
+        &mut self,
+        _: &Stream,
+        _: [usize; 2],
+        _: u64,
+        _: BufferView<'_, V>,
+        _: Option<BufferView<'_, u8>>,
+        _: &mut BufferViewMut<'_, O>,
+    ) -> Result<(), BeamformerError> {
+        Err(only_voltages("heaps [batch][antenna][channel][spectrum][pol]").into())
+    }
+
+    /// Values of each beam that saturated since the last call, waiting for the stream; nothing of floats.
+    fn take_saturated(&mut self, _: &Stream) -> Result<Vec<u64>, BeamformerError> {
+        Ok(Vec::new())
+    }
+}
+
+/// What beams answer whose kernels read voltages alone.
+fn only_voltages(actual: &str) -> DeviceError {
+    DeviceError::NoKernel { expected: "voltages [channel][time][input] on the device", actual: actual.into() }
 }
 
 /// The kernels of sets that have none.
 impl<V: VoltageSample, O: BeamOutput> BeamKernels<V, O> for Infallible {
     fn beamform_part(
-        &self,
+        &mut self,
         _: &Stream,
-        _: Range<usize>,
-        _: usize,
+        _: KernelPart,
         _: BufferView<'_, V>,
         _: Option<BufferView<'_, u8>>,
         _: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
         match *self {}
     }
+}
+
+/// Number of the first spectrum of a chunk, by which dither is told.
+pub(crate) fn first_spectrum(clock: SpectrumClock) -> u64 {
+    clock.first_sample.checked_div(clock.samples_between_spectra).unwrap_or_default()
 }
 
 pub(crate) mod sealed {

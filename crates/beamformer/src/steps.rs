@@ -2,7 +2,7 @@
 
 use fringes_backend::MemoryNeed;
 use fringes_cpu::blocks::parallel_units;
-use fringes_types::{Inputs, VoltageSample};
+use fringes_types::{Inputs, VoltageSample, row_times};
 
 use crate::BeamSet;
 
@@ -18,13 +18,16 @@ pub(crate) struct Sizes {
     bytes: [usize; 2],
     /// What a launch counts of a channel and time.
     rows: usize,
+    /// Times of a row, if voltages become rows first.
+    row_times: Option<usize>,
 }
 
 impl Sizes {
     /// Of a set's beams of voltages `V`.
     pub(crate) fn of<V: VoltageSample, B: BeamSet + ?Sized>(set: &B, inputs: Inputs) -> Self {
         let bytes = [size_of::<V>(), size_of::<B::Output>()];
-        Self { inputs: inputs.len(), beams: set.beams(inputs), bytes, rows: set.launch_rows().max(1) }
+        let row_times = set.packs().then(|| row_times(V::FORMAT));
+        Self { inputs: inputs.len(), beams: set.beams(inputs), bytes, rows: set.launch_rows().max(1), row_times }
     }
 
     /// What the CPU needs, with so much scratch for a unit of work.
@@ -41,6 +44,17 @@ impl Sizes {
             smallest_step_bytes: Step { channels: 1, times: 1 }.bytes(self),
             ..self.arrays(channels, times)
         }
+    }
+
+    /// Whether voltages become rows first.
+    pub(crate) fn packs(&self) -> bool {
+        self.row_times.is_some()
+    }
+
+    /// Bytes of the times that fill a channel's last row, of so many times.
+    fn padding(&self, times: u64) -> u64 {
+        let times = self.row_times.map_or(0, |row| times.next_multiple_of(row as u64) - times);
+        times.saturating_mul((self.inputs as u64).saturating_mul(self.bytes[0] as u64))
     }
 
     /// Input and output.
@@ -76,9 +90,11 @@ impl Step {
         let limit = limit.unwrap_or(WORKSPACE_BYTES);
         // Units of a launch are counted in 32 bits.
         let units = u32::MAX as usize / sizes.rows;
-        let fit = |bytes: u64, most: usize| usize::try_from(limit / bytes.max(1)).unwrap_or(most).clamp(1, most.max(1));
         let all = times;
-        let times = fit(Self { channels: 1, times: 1 }.bytes(sizes), all.min(units));
+        // What a time takes, but for times that only fill a row.
+        let time = Self { channels: 1, times: 1 }.bytes(sizes) - sizes.padding(1);
+        let left = limit.saturating_sub(sizes.padding(1));
+        let times = usize::try_from(left / time.max(1)).unwrap_or(all).clamp(1, all.min(units).max(1));
         let whole = Self { channels: 1, times };
         let flags = (times as u64).saturating_mul(sizes.inputs as u64);
         let each = whole.bytes(sizes).saturating_sub(flags).max(1);
@@ -91,9 +107,14 @@ impl Step {
     pub(crate) fn bytes(&self, sizes: &Sizes) -> u64 {
         let (channels, times) = (self.channels as u64, self.times as u64);
         let of = |count: usize, bytes: usize| (count as u64).saturating_mul(bytes as u64);
-        let spectrum = of(sizes.inputs, sizes.bytes[0]).saturating_add(of(sizes.beams, sizes.bytes[1]));
+        let voltages = of(sizes.inputs, sizes.bytes[0]);
+        let spectrum = voltages.saturating_add(of(sizes.beams, sizes.bytes[1]));
         let flags = times.saturating_mul(sizes.inputs as u64);
-        channels.saturating_mul(times).saturating_mul(spectrum).saturating_add(flags)
+        let rows = match sizes.row_times {
+            Some(row) => channels.saturating_mul(times.next_multiple_of(row as u64)).saturating_mul(voltages),
+            None => 0,
+        };
+        channels.saturating_mul(times).saturating_mul(spectrum).saturating_add(flags).saturating_add(rows)
     }
 
     /// The parts of so many channels and times, those of the same times one after another.
@@ -122,7 +143,7 @@ mod tests {
     use super::*;
 
     /// Four lines of 256 dual-polarisation feeds padded to 512, of a byte, as complex f32.
-    const SIZES: Sizes = Sizes { inputs: 2048, beams: 4096, bytes: [1, 8], rows: 4 };
+    const SIZES: Sizes = Sizes { inputs: 2048, beams: 4096, bytes: [1, 8], rows: 4, row_times: None };
 
     #[test]
     fn steps_stay_within_the_limit_and_are_of_one_channel_or_of_all_times() {
@@ -140,6 +161,22 @@ mod tests {
             assert!(limit < need.smallest_step_bytes || bytes(step) <= limit);
         }
         assert_eq!(need.workspace_bytes, bytes(step(None)));
+    }
+
+    #[test]
+    fn rows_that_voltages_become_are_counted() {
+        let sizes = Sizes { row_times: Some(128), ..SIZES };
+        assert_eq!(
+            Step { channels: 2, times: 129 }.bytes(&sizes),
+            2 * (129 * (2048 + 32768) + 256 * 2048) + 129 * 2048
+        );
+        let least = Step { channels: 1, times: 1 };
+        for limit in [1, least.bytes(&sizes), 1 << 20, 40 << 20, 100 << 20] {
+            let step = Step::new(&sizes, 16, 1000, Some(limit));
+            assert!(step == least || step.bytes(&sizes) <= limit, "{step:?} at {limit}");
+            assert!(step.channels == 1 || step.times == 1000);
+        }
+        assert!(Step::new(&sizes, 16, 1000, Some(100 << 20)).channels >= 2);
     }
 
     #[test]

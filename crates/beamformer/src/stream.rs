@@ -5,7 +5,7 @@ use fringes_gpu::Stream;
 use fringes_types::{Dimension, Inputs, VoltageSample};
 
 use crate::set::check_length;
-use crate::work::{Loaded, Work};
+use crate::work::{Loaded, Work, add};
 use crate::{BeamChunk, BeamSet, BeamformerError};
 
 /// Forms beams of chunks that come one after another: [`beamform`](crate::beamform) with kernels, tables and memory
@@ -45,6 +45,8 @@ pub struct BeamformerStream<V: VoltageSample, B: BeamSet> {
     inputs: Inputs,
     stream: Option<Stream>,
     loaded: Option<Loaded<V, B>>,
+    /// Values of each beam that saturated, but those that the kernels still count.
+    saturated: Vec<u64>,
 }
 
 impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
@@ -54,7 +56,7 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// As [`BeamSet::check`] if the set is not for these inputs.
     pub fn new(backend: &Backend, set: B, inputs: Inputs) -> Result<Self, BeamformerError> {
         set.check(set.channels().unwrap_or(1), inputs)?;
-        Ok(Self { backend: backend.clone(), set, inputs, stream: None, loaded: None })
+        Ok(Self { backend: backend.clone(), set, inputs, stream: None, loaded: None, saturated: Vec::new() })
     }
 
     /// Queues work on a GPU on this stream.
@@ -76,8 +78,21 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
         let actual = chunk.inputs();
         check_length("voltages", Dimension::Antenna, self.inputs.antennas(), actual.antennas())?;
         check_length("voltages", Dimension::Pol, self.inputs.pols(), actual.pols())?;
-        let Self { backend, set, stream, loaded, .. } = self;
-        chunk.beamform(Work { backend, set, stream: stream.as_ref(), loaded })
+        let Self { backend, set, stream, loaded, saturated, .. } = self;
+        chunk.beamform(Work { backend, set, stream: stream.as_ref(), loaded, saturated })
+    }
+
+    /// Of each beam, the values that were clamped since the last call; waits for what was pushed. Zeros of floats.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
+    pub fn take_saturated(&mut self) -> Result<Vec<u64>, BeamformerError> {
+        let mut counts = std::mem::take(&mut self.saturated);
+        counts.resize(self.set.beams(self.inputs), 0);
+        if let Some(loaded) = &mut self.loaded {
+            add(&mut counts, &loaded.take_saturated()?);
+        }
+        Ok(counts)
     }
 
     /// The set of beams.

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 
-use fringes_backend::{Backend, DeviceArray, DeviceBeams, DeviceError, DeviceVoltages, Staging};
+use fringes_backend::{
+    Backend, DeviceArray, DeviceBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceVoltages, Staging,
+};
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, GpuError, Stream};
-use fringes_types::{Beams, Inputs, TypesError, VoltageSample};
+use fringes_types::{Beams, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample};
 use ndarray::{Array3, ArrayView2, s};
 
 use crate::chunk::HostVoltages;
-use crate::set::BeamKernels;
+use crate::set::{BeamKernels, KernelPart, first_spectrum};
 use crate::steps::{Part, Sizes, Step};
 use crate::{BeamSet, BeamformerError};
 
@@ -23,6 +25,8 @@ pub struct Work<'a, V: VoltageSample, B: BeamSet> {
     pub(crate) stream: Option<&'a Stream>,
     /// What was loaded before, or is now.
     pub(crate) loaded: &'a mut Option<Loaded<V, B>>,
+    /// Values of each beam that saturated on the CPU, or nothing; added to.
+    pub(crate) saturated: &'a mut Vec<u64>,
 }
 
 /// Kernels of a set of beams on a device, and what their work takes.
@@ -56,11 +60,6 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         self.set.check(channels, inputs)
     }
 
-    /// Checks that there are kernels for voltages of these inputs.
-    pub(crate) fn check_kernel(&self, inputs: Inputs) -> Result<(), DeviceError> {
-        self.set.check_kernel(V::FORMAT, inputs)
-    }
-
     /// Beams of voltages in host memory, where the backend says.
     pub(crate) fn on_host(self, voltages: &HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
         let (channels, times, _) = voltages.data().dim();
@@ -82,7 +81,10 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
                 let step = Step::new(&sizes, channels, times, limit);
                 self.loaded(device, channels, voltages.inputs)?.beamform(&sizes, step, voltages, &mut out)?;
             }
-            None => self.set.beamform_on_cpu(voltages, parallel_units(limit, unit), &mut out),
+            None => {
+                let lost = self.set.beamform_on_cpu(voltages, parallel_units(limit, unit), &mut out);
+                add(self.saturated, &lost);
+            }
         }
         let out = Array3::from_shape_vec(shape, out).map_err(|_| too_large())?;
         Ok(Beams::new(out, voltages.frequencies, voltages.clock)?)
@@ -93,22 +95,71 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         self,
         voltages: &DeviceVoltages<'_, V>,
     ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
-        let (channels, times, inputs) = (voltages.channels(), voltages.times(), voltages.inputs());
-        let _span = tracing::debug_span!("beamform", channels, times, inputs = inputs.len()).entered();
+        let (shape, axes) = (
+            [voltages.channels(), voltages.times(), voltages.inputs().len()],
+            (voltages.inputs(), voltages.frequencies(), voltages.clock()),
+        );
+        self.queued(voltages.array(), shape, axes, |loaded, sizes, view, spectrum, beams| {
+            loaded.queue(sizes, shape[1], spectrum, view, voltages.presence(), beams)
+        })
+    }
+
+    /// Beams of rows on a device, there, in the order of the stream.
+    pub(crate) fn of_rows(self, rows: &DeviceRows<'_, V>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        let (channels, times) = (rows.channels(), rows.times());
+        let shape = [channels, times, rows.inputs().len()];
+        let axes = (rows.inputs(), rows.frequencies(), rows.clock());
+        self.queued(rows.array(), shape, axes, |loaded, _, view, spectrum, beams| {
+            let part = KernelPart { channels: 0..channels, times, spectrum };
+            loaded.kernels.beamform_rows(&loaded.stream, part, view, &mut beams.view_mut())
+        })
+    }
+
+    /// Beams of heaps on a device, there, in the order of the stream.
+    pub(crate) fn of_heaps(
+        self,
+        heaps: &DeviceHeaps<'_, V>,
+    ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        let shape = [heaps.channels(), heaps.times(), heaps.inputs().len()];
+        let axes = (heaps.inputs(), heaps.frequencies(), heaps.clock());
+        let sizes_of = [heaps.batches(), heaps.spectra_per_heap()];
+        self.queued(heaps.array(), shape, axes, |loaded, _, view, spectrum, beams| {
+            let Loaded { kernels, stream, pool, staging, .. } = loaded;
+            let flags = sent_flags(staging, stream, pool, heaps.presence())?;
+            let present = flags.as_ref().map(|flags| flags.view());
+            kernels.beamform_heaps(stream, sizes_of, spectrum, view, present, &mut beams.view_mut())
+        })
+    }
+
+    /// Takes memory for the beams of what lies on a device, and queues them.
+    fn queued(
+        self,
+        array: &DeviceArray<'_, V>,
+        [channels, times, inputs_len]: [usize; 3],
+        (inputs, frequencies, clock): (Inputs, Frequencies, SpectrumClock),
+        queue: impl FnOnce(
+            &mut Loaded<V, B>,
+            &Sizes,
+            BufferView<'_, V>,
+            u64,
+            &mut Buffer<B::Output>,
+        ) -> Result<(), BeamformerError>,
+    ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        let _span = tracing::debug_span!("beamform", channels, times, inputs = inputs_len).entered();
         self.check(channels, inputs)?;
         let shape = [channels, times, self.set.beams(inputs)];
         let length = count(shape).ok_or_else(|| too_large(shape))?;
         let sizes = Sizes::of::<V, B>(self.set, inputs);
-        let loaded = self.loaded(voltages.array().device(), channels, inputs)?;
+        let loaded = self.loaded(array.device(), channels, inputs)?;
         let stream = loaded.stream.clone();
-        let view = voltages.array().read_on(&stream)?;
+        let view = array.read_on(&stream)?;
         let mut beams = loaded.pool.take::<B::Output>(&stream, length)?;
-        let queued = loaded.queue(&sizes, times, view, voltages.presence(), &mut beams);
+        let queued = queue(loaded, &sizes, view, first_spectrum(clock), &mut beams);
         // Part of the work may be queued even if it failed.
-        voltages.array().reads_queued(&stream)?;
+        array.reads_queued(&stream)?;
         queued?;
         let array = DeviceArray::from(beams).written_on(&stream);
-        Ok(Beams::from_array(array, shape, voltages.frequencies(), voltages.clock())?)
+        Ok(Beams::from_array(array, shape, frequencies, clock)?)
     }
 
     /// The kernels on a device, loaded unless they are.
@@ -163,7 +214,7 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         let flags = if presence.is_some() { step.times * sizes.inputs } else { 0 };
         let device_flags = room_for(&mut room.flags, device, flags)?;
         let device_beams = room_for(&mut room.beams, device, spectra * sizes.beams)?;
-        let mut flags_of = None;
+        let (mut flags_of, spectrum) = (None, first_spectrum(voltages.clock));
         for part in step.parts(channels, times) {
             let Part { channels: [first, last], times: [from, to] } = part;
             if let Some(presence) = presence.filter(|_| flags_of != Some(from)) {
@@ -176,7 +227,9 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
             device_voltages.slice_mut(..sent.len())?.copy_from_slice(stream, &sent)?;
             let present = presence.is_some().then(|| device_flags.view());
             let (input, output) = (device_voltages.view(), &mut device_beams.view_mut());
-            kernels.beamform_part(stream, first..last, to - from, input, present, output)?;
+            let kernel_part =
+                KernelPart { channels: first..last, times: to - from, spectrum: spectrum.wrapping_add(from as u64) };
+            kernels.beamform_part(stream, kernel_part, input, present, output)?;
             let formed = device_beams.slice(..part.spectra() * sizes.beams)?;
             formed.copy_to_slice(stream, &mut out[part.range(times, sizes.beams)])?;
         }
@@ -188,19 +241,16 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         &mut self,
         sizes: &Sizes,
         times: usize,
+        spectrum: u64,
         voltages: BufferView<'_, V>,
         presence: Option<ArrayView2<'_, bool>>,
         beams: &mut Buffer<B::Output>,
     ) -> Result<(), BeamformerError> {
         let Self { kernels, stream, pool, staging, channels, .. } = self;
-        let flags = match presence {
-            Some(presence) => Some(staging.send_with::<u8>(stream, pool, presence.len(), |to| {
-                presence.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
-            })?),
-            None => None,
-        };
-        // Nothing is allocated: only what a launch can count limits a step.
-        for part in Step::new(sizes, *channels, times, Some(u64::MAX)).parts(*channels, times) {
+        let flags = sent_flags(staging, stream, pool, presence)?;
+        // Where nothing is allocated, only what a launch can count limits a step.
+        let limit = if sizes.packs() { None } else { Some(u64::MAX) };
+        for part in Step::new(sizes, *channels, times, limit).parts(*channels, times) {
             let Part { channels: [first, last], times: [from, to] } = part;
             let input = voltages.slice(part.range(times, sizes.inputs))?;
             let present = match &flags {
@@ -208,10 +258,38 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
                 None => None,
             };
             let mut output = beams.slice_mut(part.range(times, sizes.beams))?;
-            kernels.beamform_part(stream, first..last, to - from, input, present, &mut output)?;
+            let part =
+                KernelPart { channels: first..last, times: to - from, spectrum: spectrum.wrapping_add(from as u64) };
+            kernels.beamform_part(stream, part, input, present, &mut output)?;
         }
         Ok(())
     }
+
+    /// Values of each beam that saturated since the last call, waiting for the stream.
+    pub(crate) fn take_saturated(&mut self) -> Result<Vec<u64>, BeamformerError> {
+        self.kernels.take_saturated(&self.stream)
+    }
+}
+
+/// Sends flags to the device.
+fn sent_flags(
+    staging: &mut Staging,
+    stream: &Stream,
+    pool: &BufferPool,
+    presence: Option<ArrayView2<'_, bool>>,
+) -> Result<Option<Buffer<u8>>, BeamformerError> {
+    let Some(presence) = presence else { return Ok(None) };
+    Ok(Some(staging.send_with::<u8>(stream, pool, presence.len(), |to| {
+        presence.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
+    })?))
+}
+
+/// Adds counts to others, which may have none yet.
+pub(crate) fn add(all: &mut Vec<u64>, counts: &[u64]) {
+    if all.len() < counts.len() {
+        all.resize(counts.len(), 0);
+    }
+    all.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
 }
 
 /// Memory of at least this length: what is held if it is enough.

@@ -12,6 +12,7 @@
 //! | [`beamformer`] | shape of a block | FFT beams |
 //! | [`down_convert`] | blocks of outputs, tables of weights | down-conversion |
 //! | [`delay`] | tiles and runs | coarse shift, fine rotation |
+//! | [`tied_array`] | tiles, tables of weights | tied-array beams |
 //!
 //! A kernel crate takes its constants from here, and so does the crate that launches it; neither can change alone.
 //!
@@ -26,3 +27,4 @@ pub mod down_convert;
 pub mod f_engine;
 pub mod format;
 pub mod rows;
+pub mod tied_array;

@@ -2,7 +2,7 @@
 //! CHIME's four cylinders of 256 dual-polarisation feeds at 16 frequencies, and lines of other lengths.
 
 use fringes::beamformer::internals::{FeedLines, has_kernel};
-use fringes::beamformer::{BeamOutput, FftBeamKernels, FftBeams};
+use fringes::beamformer::{FftBeamKernels, FftBeamOutput, FftBeams};
 use fringes::fft::{SIZES, Size};
 use fringes::{Complex, Complex4, Inputs, f16};
 use fringes_gpu::{Buffer, BufferView};
@@ -50,7 +50,7 @@ fn gains(lines: FeedLines) -> Array2<Complex<f32>> {
     })
 }
 
-fn case<V: Sample, O: BeamOutput>(
+fn case<V: Sample, O: FftBeamOutput>(
     bench: &mut Bench,
     ceilings: &Ceilings,
     source: &Source<u8>,
@@ -104,7 +104,7 @@ fn case<V: Sample, O: BeamOutput>(
 }
 
 /// Compares beams of the first and the last line, polarisation, channel and time with sums in f64.
-fn check<V: Sample, O: BeamOutput>(
+fn check<V: Sample, O: FftBeamOutput>(
     bench: &Bench,
     lines: FeedLines,
     bound: f64,
@@ -143,7 +143,7 @@ fn check<V: Sample, O: BeamOutput>(
 }
 
 /// How far a beam, or the root of a power, is from what it should be.
-fn distance<O: BeamOutput>(actual: O, expected: C64) -> f64 {
+fn distance<O: FftBeamOutput>(actual: O, expected: C64) -> f64 {
     let bytes = bytemuck::bytes_of(&actual);
     let number = |at: usize| f64::from(f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
     let half = |at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f64();

@@ -45,6 +45,7 @@ mod random;
 mod rates;
 mod saxpy;
 mod streams;
+mod tied_array;
 mod timing;
 
 use crate::end::End;
@@ -53,7 +54,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 55] = [
+const KERNELS: [&str; 56] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -106,6 +107,7 @@ const KERNELS: [&str; 55] = [
     "saxpy",
     "fft",
     "fft_beams",
+    "tied_array",
     "rates",
     "conversions",
     "fft_cycles",
@@ -148,6 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     fft_beams::run(&mut bench, &ceilings)?;
+    tied_array::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
     fft_cycles::run(&mut bench)?;
     bench.record.write(arguments.gpu.json.as_deref())

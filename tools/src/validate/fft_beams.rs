@@ -6,7 +6,7 @@
 
 use fringes::backend::{DeviceError, ToHost, Uploader};
 use fringes::beamformer::internals::{FeedLines, gpu_memory, has_kernel, transform_size};
-use fringes::beamformer::{BeamOutput, BeamSet, BeamformerStream, FftBeamKernels, FftBeams, beamform};
+use fringes::beamformer::{BeamSet, BeamformerStream, FftBeamKernels, FftBeamOutput, FftBeams, beamform};
 use fringes::fft::{SIZES, Size};
 use fringes::{Backend, BeamformerError, Complex, Complex4, Heaps, IncoherentBeams, Inputs, Voltages, f16};
 use fringes_gpu::Buffer;
@@ -31,7 +31,7 @@ const AGAINST: &str = "fringes_reference::beamformer::fft_beams (f64 sums); pois
 type Fault = Box<dyn std::error::Error>;
 
 /// Beams that are judged.
-trait Output: BeamOutput {
+trait Output: FftBeamOutput {
     const NAME: &'static str;
 
     /// How far a beam, or the root of a power, is from what it should be.

@@ -33,6 +33,7 @@ mod one_call;
 mod saxpy;
 mod session;
 mod streams;
+mod tied_array;
 
 use crate::end::End;
 use crate::gpu_report::{self, GpuArguments};
@@ -40,7 +41,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 61] = [
+const KERNELS: [&str; 62] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -101,6 +102,7 @@ const KERNELS: [&str; 61] = [
     "fft_512_1024",
     "fft_1024_1024",
     "fft_beams",
+    "tied_array",
     "fft_note",
 ];
 
@@ -152,5 +154,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     foreign::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
+    tied_array::validate(session)?;
     fft_note::validate(session)
 }

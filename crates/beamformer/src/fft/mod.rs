@@ -22,7 +22,7 @@ use num_complex::Complex;
 
 use crate::chunk::HostVoltages;
 use crate::set::{check_length, sealed};
-use crate::{BeamOutput, BeamSet, BeamformerError};
+use crate::{BeamSet, BeamformerError, FftBeamOutput};
 use gains::Gains;
 
 pub use kernels::FftBeamKernels;
@@ -110,9 +110,9 @@ impl FftBeams {
     }
 }
 
-impl<O: BeamOutput> FftBeams<O> {
+impl<O: FftBeamOutput> FftBeams<O> {
     /// The same beams as `P`: `Complex<f32>` or `Complex<f16>` voltages, or `f32` powers.
-    pub fn with_output<P: BeamOutput>(self) -> FftBeams<P> {
+    pub fn with_output<P: FftBeamOutput>(self) -> FftBeams<P> {
         let Self { lines, feeds, padded, gains, scale_exponent, .. } = self;
         FftBeams { lines, feeds, padded, gains, scale_exponent, output: PhantomData }
     }
@@ -239,8 +239,8 @@ impl<O: BeamOutput> FftBeams<O> {
     }
 }
 
-impl<O: BeamOutput> sealed::Sealed for FftBeams<O> {}
-impl<O: BeamOutput> BeamSet for FftBeams<O> {
+impl<O: FftBeamOutput> sealed::Sealed for FftBeams<O> {}
+impl<O: FftBeamOutput> BeamSet for FftBeams<O> {
     type Output = O;
     type Kernels<V: VoltageSample> = FftBeamKernels<V, O>;
 
@@ -268,10 +268,16 @@ impl<O: BeamOutput> BeamSet for FftBeams<O> {
         fft_scratch_bytes(self.padded)
     }
 
-    fn beamform_on_cpu<V: VoltageSample>(&self, voltages: &HostVoltages<'_, V>, parallel: usize, out: &mut [O]) {
+    fn beamform_on_cpu<V: VoltageSample>(
+        &self,
+        voltages: &HostVoltages<'_, V>,
+        parallel: usize,
+        out: &mut [O],
+    ) -> Vec<u64> {
         let (layout, scale) = (self.layout(voltages.inputs), 2f32.powi(self.scale_exponent));
         let finish = |beam: Complex<f32>| O::from_c32(beam * scale);
         fft_beams_into(voltages.data(), voltages.presence(), self.gains(), layout, parallel, out, finish);
+        Vec::new()
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {

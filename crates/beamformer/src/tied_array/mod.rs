@@ -1,30 +1,222 @@
 //! Tied-array beams: weighted sums of voltages.
 
-use std::convert::Infallible;
+pub(crate) mod kernels;
+mod precision;
+
+use std::marker::PhantomData;
 
 use fringes_backend::DeviceError;
+use fringes_cpu::beamformer::{BeamFinish, tied_array_quantised_into};
 use fringes_gpu::Device;
-use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, VoltageSample};
+use fringes_kernel_abi::tied_array::{DITHER, MOST_INPUTS};
+use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
 use num_complex::Complex;
 
 use crate::chunk::HostVoltages;
-use crate::set::{check_length, no_kernel, sealed};
-use crate::{BeamSet, BeamformerError};
+use crate::set::{check_length, first_spectrum, sealed};
+use crate::{BeamSet, BeamformerError, TiedArrayOutput};
 
-const NAME: &str = "tied-array beams";
+pub use kernels::TiedArrayKernels;
+pub use precision::WeightPrecision;
+
+/// Most beams of a kernel.
+const MOST_BEAMS: usize = 1 << 24;
+
+/// Tied-array beams, `scale sum_input w[beam][channel][input] x[channel][time][input]`.
+///
+/// | `O` | beams |
+/// |---|---|
+/// | `Complex<f32>` | as they are; what [`TiedArrayBeams::new`] gives |
+/// | `Complex<f16>` | rounded; beyond 65504 infinite |
+/// | `Complex<i8>` | rounded half to even, with dither if asked for, clamped to +-127 and counted |
+///
+/// [`BeamWeights`] alone are the beams in f32, with a scale of 1.
+///
+/// ```
+/// use fringes_backend::Backend;
+/// use fringes_beamformer::{BeamformerStream, TiedArrayBeams};
+/// use fringes_types::{BeamWeights, Complex, Inputs, Voltages};
+/// use ndarray::Array3;
+///
+/// let inputs = Inputs::new(8, 2)?;
+/// let weights = BeamWeights::new(Array3::from_elem((4, 3, 16), Complex::new(1.0, 0.0)))?;
+/// let beams = TiedArrayBeams::new(weights).with_output::<Complex<i8>>().with_scale(0.25)?.with_dither(42);
+/// let mut stream = BeamformerStream::new(&Backend::auto(), beams, inputs)?;
+/// let voltages = Voltages::new(Array3::from_elem((3, 100, 16), Complex::new(8i8, -4)), inputs)?;
+/// let beams = stream.push(&voltages)?;
+/// // 16 inputs of 8 - 4 i times a quarter: whole numbers, which dither of less than a half does not change.
+/// assert_eq!(beams.data()[(2, 99, 3)], Complex::new(32, -16));
+/// assert_eq!(stream.take_saturated()?, [0; 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Kernels
+/// GPUs have kernels for 4+4-bit, 8-bit and f16 voltages of at most 16384 inputs, any number of beams.
+///
+/// # Precision
+/// On a GPU weights are rounded as [`WeightPrecision`] says. Sums of integers are exact; they become f32 with one
+/// rounding, two of 16-bit weights, and are multiplied by a scale in f32: `4 2^-24` of `|scale| sum |w| |x|` at most,
+/// besides the weights' own rounding. So integers are exact but where the value, of rounded weights, is within that and
+/// 2^-17 of a tie. Products of f16 are exact, and added to f32 sums as tensor cores do, which truncate. On the CPU, the
+/// bound that [`beamform`](crate::beamform) states, with a scale in f64.
+///
+/// # Dither
+/// The numbers of the F-engine's dither: of `seed XOR 0x6265616d73000000`, spectrum the clock's stamp over its spacing,
+/// input the channel and channel the beam. They depend on those alone, so that a stream may be cut anywhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TiedArrayBeams<O = Complex<f32>> {
+    weights: BeamWeights,
+    precision: WeightPrecision,
+    scale: f32,
+    seed: Option<u64>,
+    output: PhantomData<fn() -> O>,
+}
+
+impl TiedArrayBeams {
+    /// Beams in f32 with a scale of 1, and 16-bit weights on GPUs.
+    pub fn new(weights: BeamWeights) -> Self {
+        Self { weights, precision: WeightPrecision::default(), scale: 1.0, seed: None, output: PhantomData }
+    }
+}
+
+impl<O: TiedArrayOutput> TiedArrayBeams<O> {
+    /// The same beams as `P`: `Complex<f32>`, `Complex<f16>` or `Complex<i8>`.
+    pub fn with_output<P: TiedArrayOutput>(self) -> TiedArrayBeams<P> {
+        let Self { weights, precision, scale, seed, .. } = self;
+        TiedArrayBeams { weights, precision, scale, seed, output: PhantomData }
+    }
+
+    /// How precisely GPUs hold the weights.
+    #[must_use]
+    pub fn with_precision(self, precision: WeightPrecision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// What all beams are multiplied by.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] for a scale that is NaN or infinite.
+    pub fn with_scale(self, scale: f32) -> Result<Self, BeamformerError> {
+        if !scale.is_finite() {
+            let (quantity, actual) = ("scale of beams", scale.to_string());
+            return Err(TypesError::NotFinite { quantity, actual, index: Vec::new() }.into());
+        }
+        Ok(Self { scale, ..self })
+    }
+
+    /// Adds numbers uniform in (-1/2, 1/2) to parts before they are rounded to integers, so that the error is noise.
+    /// Floats are not dithered.
+    #[must_use]
+    pub fn with_dither(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// The weights.
+    pub fn weights(&self) -> &BeamWeights {
+        &self.weights
+    }
+
+    /// How precisely GPUs hold the weights.
+    pub fn precision(&self) -> WeightPrecision {
+        self.precision
+    }
+
+    /// What all beams are multiplied by.
+    pub fn scale(&self) -> f32 {
+        self.scale
+    }
+
+    /// The seed of the dither, if integers have any.
+    pub(crate) fn dither(&self) -> Option<u64> {
+        self.seed.filter(|_| O::INTEGER).map(|seed| seed ^ DITHER)
+    }
+}
+
+/// Checks weights against the voltages.
+fn check(weights: &BeamWeights, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+    check_length("beam weights", Dimension::Channel, channels, weights.channels())?;
+    Ok(check_length("beam weights", Dimension::Input, inputs.len(), weights.inputs())?)
+}
+
+/// Whether there are kernels.
+fn check_kernel(weights: &BeamWeights, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
+    if kernels::format_name(format).is_none() {
+        let (expected, actual) = ("4+4-bit, 8-bit or f16 voltages", format.to_string());
+        return Err(DeviceError::NoKernel { expected, actual });
+    }
+    let too_large = |what, actual, limit| Err(DeviceError::TooLarge { what, actual, limit });
+    match (inputs.len(), weights.beams()) {
+        (inputs, _) if inputs > MOST_INPUTS as usize => too_large("inputs", inputs, MOST_INPUTS as usize),
+        (_, beams) if beams > MOST_BEAMS => too_large("tied-array beams", beams, MOST_BEAMS),
+        _ => Ok(()),
+    }
+}
+
+impl<O: TiedArrayOutput> sealed::Sealed for TiedArrayBeams<O> {}
+impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
+    type Output = O;
+    type Kernels<V: VoltageSample> = TiedArrayKernels<V, O>;
+
+    fn beams(&self, _: Inputs) -> usize {
+        self.weights.beams()
+    }
+
+    fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+        check(&self.weights, channels, inputs)
+    }
+
+    fn channels(&self) -> Option<usize> {
+        Some(self.weights.channels())
+    }
+
+    fn unit_bytes(&self, inputs: Inputs) -> u64 {
+        let beams = self.weights.beams();
+        let block = (fringes_cpu::beamformer::BLOCK_TIMES * size_of::<Complex<f32>>()) as u64;
+        let scratch = fringes_cpu::beamformer::tied_array_scratch_bytes(inputs.len(), beams);
+        scratch.saturating_add(block.saturating_mul(beams as u64))
+    }
+
+    fn beamform_on_cpu<V: VoltageSample>(
+        &self,
+        voltages: &HostVoltages<'_, V>,
+        parallel: usize,
+        out: &mut [O],
+    ) -> Vec<u64> {
+        let spectrum = first_spectrum(voltages.clock);
+        let finish = BeamFinish { scale: self.scale, seed: self.dither(), spectrum };
+        let (data, presence) = (voltages.data(), voltages.presence());
+        tied_array_quantised_into(data, presence, self.weights.data(), finish, parallel, out)
+    }
+
+    fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
+        check_kernel(&self.weights, format, inputs)
+    }
+
+    fn packs(&self) -> bool {
+        true
+    }
+
+    fn load<V: VoltageSample>(
+        &self,
+        device: &Device,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<TiedArrayKernels<V, O>, BeamformerError> {
+        TiedArrayKernels::load(device, self, channels, inputs)
+    }
+}
 
 impl sealed::Sealed for BeamWeights {}
 impl BeamSet for BeamWeights {
     type Output = Complex<f32>;
-    type Kernels<V: VoltageSample> = Infallible;
+    type Kernels<V: VoltageSample> = TiedArrayKernels<V, Complex<f32>>;
 
     fn beams(&self, _: Inputs) -> usize {
         BeamWeights::beams(self)
     }
 
     fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-        check_length("beam weights", Dimension::Channel, channels, BeamWeights::channels(self))?;
-        Ok(check_length("beam weights", Dimension::Input, inputs.len(), self.inputs())?)
+        check(self, channels, inputs)
     }
 
     fn channels(&self) -> Option<usize> {
@@ -40,15 +232,25 @@ impl BeamSet for BeamWeights {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [Complex<f32>],
-    ) {
+    ) -> Vec<u64> {
         fringes_cpu::beamformer::tied_array_into(voltages.data(), voltages.presence(), self.data(), parallel, out);
+        Vec::new()
     }
 
-    fn check_kernel(&self, _: SampleFormat, _: Inputs) -> Result<(), DeviceError> {
-        Err(no_kernel(NAME))
+    fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
+        check_kernel(self, format, inputs)
     }
 
-    fn load<V: VoltageSample>(&self, _: &Device, _: usize, _: Inputs) -> Result<Infallible, BeamformerError> {
-        Err(no_kernel(NAME).into())
+    fn packs(&self) -> bool {
+        true
+    }
+
+    fn load<V: VoltageSample>(
+        &self,
+        device: &Device,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<TiedArrayKernels<V, Complex<f32>>, BeamformerError> {
+        TiedArrayKernels::load(device, &TiedArrayBeams::new(self.clone()), channels, inputs)
     }
 }

@@ -5,7 +5,7 @@
 
 use fringes_backend::{Backend, DeviceError};
 use fringes_beamformer::internals::gpu_memory;
-use fringes_beamformer::{BeamOutput, BeamSet, BeamformerError, FftBeams, SCALE_EXPONENTS, beamform};
+use fringes_beamformer::{BeamSet, BeamformerError, FftBeamOutput, FftBeams, SCALE_EXPONENTS, beamform};
 use fringes_reference::beamformer as reference;
 use fringes_types::{Complex, Complex4, Inputs, SampleFormat, VoltageSample, Voltages, f16};
 use ndarray::{Array2, Array3};
@@ -55,12 +55,12 @@ impl<V: VoltageSample> Data<V> {
         reference::fft_beams(voltages.view(), self.gains.mapv(wide).view(), self.layout)
     }
 
-    fn set<O: BeamOutput>(&self) -> FftBeams<O> {
+    fn set<O: FftBeamOutput>(&self) -> FftBeams<O> {
         let reference::FeedLines { lines, feeds, padded, .. } = self.layout;
         FftBeams::new(lines, feeds, padded).unwrap().with_gains(self.gains.clone()).unwrap().with_output()
     }
 
-    fn beams<O: BeamOutput>(&self, set: &FftBeams<O>, backend: &Backend) -> Array3<O> {
+    fn beams<O: FftBeamOutput>(&self, set: &FftBeams<O>, backend: &Backend) -> Array3<O> {
         beamform(backend, &self.voltages, set).unwrap().into_data()
     }
 }
@@ -104,7 +104,7 @@ fn beams_are_those_of_the_reference() {
 
 #[test]
 fn a_limit_on_memory_changes_no_bit_until_one_step_does_not_fit() {
-    fn check<O: BeamOutput>(data: &Data<Complex<i8>>) {
+    fn check<O: FftBeamOutput>(data: &Data<Complex<i8>>) {
         let (channels, times, _) = data.voltages.data().dim();
         let (set, cpu, inputs) = (data.set::<O>(), Backend::cpu(), data.voltages.inputs());
         let need = set.memory::<Complex<i8>>(&cpu, channels, times, inputs).unwrap();
@@ -129,7 +129,7 @@ fn a_limit_on_memory_changes_no_bit_until_one_step_does_not_fit() {
 #[test]
 fn a_scale_multiplies_voltages_by_its_power_of_two_and_powers_by_its_square() {
     let data = Data::new([2, 30, 1, 64], [1, 4], Complex::new);
-    fn check<O: BeamOutput>(data: &Data<Complex<i8>>, scaled: impl Fn(O) -> O) {
+    fn check<O: FftBeamOutput>(data: &Data<Complex<i8>>, scaled: impl Fn(O) -> O) {
         let set = data.set::<O>();
         let expected = data.beams(&set, &Backend::cpu()).mapv(scaled);
         let set = set.with_scale_exponent(-3).unwrap();
@@ -151,7 +151,7 @@ fn scales_beyond_f32_are_typed_errors() {
 }
 
 /// What kernels answer for beams of one line of 64 feeds, of these gains and scale.
-fn kernel_gains<O: BeamOutput>(gain: f32, scale: i32) -> Result<Vec<f32>, DeviceError> {
+fn kernel_gains<O: FftBeamOutput>(gain: f32, scale: i32) -> Result<Vec<f32>, DeviceError> {
     let gains = Array2::from_elem((1, 64), Complex::new(0.0, gain));
     let set = FftBeams::new(1, 64, 64).unwrap().with_gains(gains).unwrap().with_output::<O>();
     let set = set.with_scale_exponent(scale).unwrap();

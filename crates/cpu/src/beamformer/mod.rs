@@ -9,11 +9,13 @@
 
 mod fft;
 mod product;
+mod quantised;
 
 pub use self::fft::{FeedLines, fft_beams, fft_beams_into, fft_scratch_bytes};
 pub use self::product::{
     incoherent, incoherent_into, incoherent_scratch_bytes, tied_array, tied_array_into, tied_array_scratch_bytes,
 };
+pub use self::quantised::{BeamFinish, tied_array_quantised_into};
 
 /// Times of one unit of work.
 pub const BLOCK_TIMES: usize = 128;

@@ -15,8 +15,8 @@ use fringes_fft::{Sign, Size};
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, Stream, args};
 use fringes_types::{Inputs, SampleFormat, VoltageSample};
 
-use crate::set::BeamKernels;
-use crate::{BeamOutput, BeamSet, BeamformerError, FftBeams};
+use crate::set::{BeamKernels, KernelPart};
+use crate::{BeamSet, BeamformerError, FftBeamOutput, FftBeams};
 
 pub use ptx::has_kernel;
 pub use shape::{BLOCK_WARPS, BeamLaunch, BeamShape};
@@ -67,7 +67,7 @@ pub struct FftBeamKernels<V, O> {
     types: PhantomData<fn(V) -> O>,
 }
 
-impl<V: VoltageSample, O: BeamOutput> FftBeamKernels<V, O> {
+impl<V: VoltageSample, O: FftBeamOutput> FftBeamKernels<V, O> {
     /// Loads the kernel and sends phases and gains for so many channels, and waits for that; the first time on a
     /// machine the driver compiles the kernel.
     ///
@@ -173,17 +173,16 @@ impl<V: VoltageSample, O: BeamOutput> FftBeamKernels<V, O> {
     }
 }
 
-impl<V: VoltageSample, O: BeamOutput> BeamKernels<V, O> for FftBeamKernels<V, O> {
+impl<V: VoltageSample, O: FftBeamOutput> BeamKernels<V, O> for FftBeamKernels<V, O> {
     fn beamform_part(
-        &self,
+        &mut self,
         stream: &Stream,
-        channels: Range<usize>,
-        times: usize,
+        part: KernelPart,
         voltages: BufferView<'_, V>,
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        self.beamform_channels(stream, channels, times, voltages, present, beams)
+        self.beamform_channels(stream, part.channels, part.times, voltages, present, beams)
     }
 }
 
@@ -197,7 +196,7 @@ pub(super) fn format_name(format: SampleFormat) -> Option<&'static str> {
 }
 
 /// Name of the kernel: `beams_256_512_i4_power`.
-fn kernel_name<O: BeamOutput>(size: Size, format: &str) -> String {
+fn kernel_name<O: FftBeamOutput>(size: Size, format: &str) -> String {
     format!("beams_{}_{}_{format}_{}", size.inputs(), size.outputs(), O::KERNEL)
 }
 

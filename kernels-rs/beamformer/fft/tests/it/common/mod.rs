@@ -1,7 +1,7 @@
 //! A kernel in the emulator with the arguments and the launch that the host makes, and the reference.
 
 use fringes_beamformer::internals::{BeamShape, FeedLines, transform_size};
-use fringes_beamformer::{BeamOutput, FftBeams};
+use fringes_beamformer::{FftBeamOutput, FftBeams};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch, Report};
 use fringes_fft::Sign;
@@ -93,7 +93,7 @@ impl Case {
     }
 
     /// Gains and factors as the host makes them.
-    fn kernel_gains<O: BeamOutput>(&self) -> (Vec<u32>, Vec<f32>) {
+    fn kernel_gains<O: FftBeamOutput>(&self) -> (Vec<u32>, Vec<f32>) {
         let FeedLines { lines, feeds, pols, padded } = self.lines;
         let mut set = FftBeams::new(lines, feeds, padded).unwrap().with_output::<O>();
         if let Some(gains) = &self.gains {

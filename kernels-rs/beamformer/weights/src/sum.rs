@@ -1,0 +1,125 @@
+//! Sums of powers or coherencies, over more times and channels, to the products that are asked for.
+//!
+//! A thread makes one beam of one sum. Channels are added in their order, in each its times: so results have the same
+//! bits on any grid.
+
+use fringes_device::control::trap;
+use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
+use fringes_device::{Global, GlobalMut, unroll};
+
+/// Powers of single beams.
+const POWER: u32 = 0;
+/// Stokes I of pairs of powers.
+const STOKES_I: u32 = 1;
+/// Stokes I, Q, U, V of coherencies.
+const STOKES: u32 = 2;
+/// Coherencies as they are.
+const COHERENCY: u32 = 3;
+
+/// What is summed.
+pub(crate) struct Detect {
+    /// `[channel][time][beam]`, with `beams` single beams or four numbers of each pair.
+    pub(crate) sums: Global<f32>,
+    pub(crate) out: GlobalMut<f32>,
+    pub(crate) channels: u32,
+    pub(crate) times: u32,
+    /// Beams of the output: single ones of powers, else pairs.
+    pub(crate) beams: u32,
+    /// Channels and times of a sum.
+    pub(crate) channel_sum: u32,
+    pub(crate) time_sum: u32,
+    /// What is made: see the constants.
+    pub(crate) products: u32,
+}
+
+impl Detect {
+    /// Numbers of a beam that are read, and that are written.
+    #[inline(always)]
+    fn numbers(&self) -> [u32; 2] {
+        match self.products {
+            POWER => [1, 1],
+            STOKES_I => [2, 1],
+            _ => [4, 4],
+        }
+    }
+
+    #[inline(always)]
+    fn fits(&self) -> bool {
+        let [read, written] = self.numbers();
+        let spectra = u64::from(self.channels) * u64::from(self.times);
+        let ok = self.products <= COHERENCY && self.channel_sum >= 1 && self.time_sum >= 1 && self.beams <= 1 << 24;
+        if !ok || spectra >= 1 << 36 {
+            return false;
+        }
+        let sums = self.shape();
+        spectra * u64::from(self.beams) * u64::from(read) <= self.sums.len() as u64
+            && u64::from(sums[0]) * u64::from(sums[1]) * u64::from(self.beams) * u64::from(written)
+                <= self.out.len() as u64
+    }
+
+    /// Whole sums of channels and times.
+    #[inline(always)]
+    fn shape(&self) -> [u32; 2] {
+        [
+            self.channels.checked_div(self.channel_sum).unwrap_or_default(),
+            self.times.checked_div(self.time_sum).unwrap_or_default(),
+        ]
+    }
+
+    #[inline(always)]
+    pub(crate) fn run(&self) {
+        if !self.fits() {
+            trap();
+            return;
+        }
+        let [channels, times] = self.shape();
+        let all = u64::from(channels) * u64::from(times) * u64::from(self.beams);
+        let mut index = u64::from(ctaid_x()) * 256 + u64::from(tid_x());
+        let step = u64::from(nctaid_x()) * 256;
+        while index < all {
+            let row = index.checked_div(u64::from(self.beams)).unwrap_or_default();
+            let beam = index - row * u64::from(self.beams);
+            let channel = row.checked_div(u64::from(times)).unwrap_or_default();
+            let time = row - channel * u64::from(times);
+            // SAFETY: the sum is among those that there are.
+            unsafe { self.one(channel, time, beam, index) }
+            index += step;
+        }
+    }
+
+    /// # Safety
+    /// The numbers fit; the beam and the sum exist, and are no other thread's.
+    #[inline(always)]
+    unsafe fn one(&self, channel: u64, time: u64, beam: u64, index: u64) {
+        let [read, written] = self.numbers();
+        let row = u64::from(self.beams) * u64::from(read);
+        let mut sums = [0.0f32; 4];
+        let mut c = 0;
+        while c < self.channel_sum {
+            let first = (channel * u64::from(self.channel_sum) + u64::from(c)) * u64::from(self.times)
+                + time * u64::from(self.time_sum);
+            let mut at = first * row + beam * u64::from(read);
+            let mut t = 0;
+            while t < self.time_sum {
+                unroll!(k in 0 1 2 3 {
+                    if (k as u32) < read { sums[k] += self.sums.load(at as usize + k); }
+                });
+                at += row;
+                t += 1;
+            }
+            c += 1;
+        }
+        let [xx, yy, re, im] = sums;
+        let values = match self.products {
+            POWER => sums,
+            STOKES_I => [xx + yy, 0.0, 0.0, 0.0],
+            STOKES => [xx + yy, xx - yy, 2.0 * re, -2.0 * im],
+            _ => sums,
+        };
+        unroll!(k in 0 1 2 3 {
+            if (k as u32) < written {
+                self.out.store((index * u64::from(written)) as usize + k, values[k]);
+            }
+        });
+    }
+}

@@ -1,0 +1,78 @@
+//! A block's work, divided among its warps.
+
+use fringes_device::barrier::bar_sync_0;
+use fringes_device::control::trap;
+use fringes_device::fence::fence_mbarrier_init_release_cluster;
+use fringes_device::index::tid_x;
+use fringes_device::tensor::prefetch_tensormap;
+use fringes_device::wgmma::{setmaxnreg_dec, setmaxnreg_inc};
+use fringes_device::{Shared, TensorMap};
+
+use crate::format::Product;
+use crate::load::load;
+use crate::multiply::Sums;
+use crate::output::{Lane, Put};
+use crate::ring::Ring;
+use crate::source::Source;
+use crate::work::Work;
+
+/// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
+#[inline(always)]
+pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work)
+where
+    S::Part: Product<H>,
+{
+    if !work.fits::<S>(N, O::OUTPUT) {
+        trap();
+        return;
+    }
+    // SAFETY: the table and the beams are there, and copies of rows end where their map does.
+    unsafe {
+        let shared = Shared::<u8>::dynamic().address(0);
+        let thread = tid_x();
+        if thread == 0 {
+            Ring::<S, N>::new(shared, false).init();
+            fence_mbarrier_init_release_cluster();
+        }
+        bar_sync_0();
+        // In all no more registers than the block was started with: 3 * 168 for each thread of four warps.
+        if thread >= 256 {
+            setmaxnreg_dec::<40>();
+            if thread == 256 {
+                prefetch_tensormap(map);
+                load::<S, N>(shared, &work, map);
+            }
+        } else {
+            setmaxnreg_inc::<232>();
+            multiply::<S, O, N, H>(shared, &work, thread);
+        }
+    }
+}
+
+/// What the groups do that multiply.
+///
+/// # Safety
+/// - `shared` is the address of the ring, whose barriers are made ([`Ring::init`]) and seen by all threads.
+/// - All threads of both groups call it, with their number `thread < 256` in the block.
+/// - `work` is what fits ([`Work::fits`]), and a thread of another warp runs [`load`] for it.
+#[inline(always)]
+unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, thread: u32)
+where
+    S::Part: Product<H>,
+{
+    let (group, warp, lane) = (thread / 128, thread / 32 % 4, thread % 32);
+    let place = S::place(group, warp, lane);
+    let mut ring = Ring::<S, N>::new(shared, false);
+    let mut jobs = work.jobs();
+    let chunks = work.chunks::<S>();
+    while let Some(job) = jobs.next(work, N) {
+        let mut sums = Sums::<S::Part, H>::new();
+        sums.sum(&mut ring, place, chunks, lane == 0);
+        let lane = Lane::new::<S>(work, job, N, group, warp, lane);
+        if work.digits == 1 || S::FLOATS {
+            O::put::<S, H, 1>(&sums, work, &lane);
+        } else {
+            O::put::<S, H, 2>(&sums, work, &lane);
+        }
+    }
+}

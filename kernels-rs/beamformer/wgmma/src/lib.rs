@@ -1,0 +1,160 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+//! Tied-array beams for sm_90a: `y[channel][time][beam] = scale sum_input w[beam][channel][input] x[channel][time][input]`,
+//! of rows of 4-bit, 8-bit and f16 samples, by the copy engine (TMA) and products of warpgroups (`wgmma`).
+//!
+//! Kernels are called `tied_array_F_N_O`: format of the samples (`i4`, `i8`, `f16`; `i8_f16` are 8-bit samples with f16
+//! weights), columns of a tile, output (`f32`, `f16`, `i8`, `power`, `coherency`). The grid is any number of blocks, as
+//! many as run at once: they share out the jobs (channel, tile of times, tile of columns).
+//!
+//! # The product
+//! Times are the rows of the product, from registers, inputs its depth, beams its columns, from shared memory:
+//!
+//! ```text
+//! Re y = sum  x_re w_re - x_im w_im       A = (re, im) as it is,      B = (w_re, -w_im)
+//! Im y = sum  x_im w_re + x_re w_im       A = (im, -re), in registers, the same B
+//! ```
+//!
+//! so that a complex multiply-add takes 8 real operations, none is wasted, and weights lie in memory once. 16-bit weights
+//! are two columns, `256 high + low`, joined in f32: exact sums in any order. Weights lie in memory as shared memory has
+//! them (`fringes_kernel_abi::tied_array`); samples are rows as the F-engine writes them.
+//!
+//! # Warps
+//! Two groups of four warps multiply 64 times each; one thread fills a ring of stages with the copy engine, across jobs.
+//! What a group stores, the other's products cover.
+//!
+//! # Floor
+//! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096 multiply-adds
+//! a cycle); bytes from L2 16384 + 128 N; from device memory 16384 of samples where all columns are one tile or L2 holds
+//! the times, and the beams. An H200's 4080 GB/s are 16 to 17.6 bytes a cycle and multiprocessor: up to 64 columns its
+//! bytes are the bound.
+//!
+//! # Precision
+//! Sums of integers are exact (at most 2^14 inputs), and become f32 with one rounding, two of 16-bit weights; the scale
+//! is one more. f16: products are exact, sums of 16 are added to an f32 at the precision of the tensor cores.
+//!
+//! # Overflow
+//! -128 and -8 are no samples: their negation stays what it is.
+
+mod form;
+mod format;
+mod load;
+mod multiply;
+mod output;
+mod ring;
+mod source;
+mod work;
+
+pub use fringes_kernel_abi::tied_array;
+
+use fringes_device::{Global, GlobalMut, TensorMap};
+
+use work::Work;
+
+macro_rules! kernels {
+    ($($part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $samples:literal $shared:literal;)*) => { $(
+        const _: () = assert!(ring::shared_bytes($samples, $columns) == $shared);
+        const _: () = assert!(<source::$source as source::Source>::BYTES == $samples);
+
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        fringes_device::kernel! {
+            #[doc = concat!("Beams of `", stringify!($source), "` in tiles of ", $columns, " columns as `", stringify!($output), "`.")]
+            /// See the crate.
+            #[launch(threads(384), min_blocks(1), shared_bytes($shared))]
+            pub fn $name(
+                samples: TensorMap, table: Global<[u32; 4]>, scales: Global<f32>, beams: GlobalMut<u16>,
+                saturated: GlobalMut<u64>, seed: u64, spectrum: u64, channels: u32, inputs: u32, count: u32, times: u32,
+                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32,
+            ) {
+                let work = Work {
+                    table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
+                    spectrum, channel, dither,
+                };
+                form::form::<source::$source, output::$output, $columns, $half>(samples, work)
+            }
+        }
+    )* };
+}
+
+kernels! {
+    "i4" tied_array_i4_16_f32 RowsI4 F32 16 8 8192 123072;
+    "i4" tied_array_i4_16_f16 RowsI4 F16 16 8 8192 123072;
+    "i4" tied_array_i4_16_i8 RowsI4 I8 16 8 8192 123072;
+    "i4" tied_array_i4_16_power RowsI4 Power 16 8 8192 123072;
+    "i4" tied_array_i4_16_coherency RowsI4 Coherency 16 8 8192 123072;
+    "i4" tied_array_i4_32_f32 RowsI4 F32 32 16 8192 147648;
+    "i4" tied_array_i4_32_f16 RowsI4 F16 32 16 8192 147648;
+    "i4" tied_array_i4_32_i8 RowsI4 I8 32 16 8192 147648;
+    "i4" tied_array_i4_32_power RowsI4 Power 32 16 8192 147648;
+    "i4" tied_array_i4_32_coherency RowsI4 Coherency 32 16 8192 147648;
+    "i4" tied_array_i4_64_f32 RowsI4 F32 64 32 8192 196800;
+    "i4" tied_array_i4_64_f16 RowsI4 F16 64 32 8192 196800;
+    "i4" tied_array_i4_64_i8 RowsI4 I8 64 32 8192 196800;
+    "i4" tied_array_i4_64_power RowsI4 Power 64 32 8192 196800;
+    "i4" tied_array_i4_64_coherency RowsI4 Coherency 64 32 8192 196800;
+    "i4" tied_array_i4_128_f32 RowsI4 F32 128 64 8192 196736;
+    "i4" tied_array_i4_128_f16 RowsI4 F16 128 64 8192 196736;
+    "i4" tied_array_i4_128_i8 RowsI4 I8 128 64 8192 196736;
+    "i4" tied_array_i4_128_power RowsI4 Power 128 64 8192 196736;
+    "i4" tied_array_i4_128_coherency RowsI4 Coherency 128 64 8192 196736;
+    "i8" tied_array_i8_16_f32 RowsI8 F32 16 8 16384 202928;
+    "i8" tied_array_i8_16_f16 RowsI8 F16 16 8 16384 202928;
+    "i8" tied_array_i8_16_i8 RowsI8 I8 16 8 16384 202928;
+    "i8" tied_array_i8_16_power RowsI8 Power 16 8 16384 202928;
+    "i8" tied_array_i8_16_coherency RowsI8 Coherency 16 8 16384 202928;
+    "i8" tied_array_i8_32_f32 RowsI8 F32 32 16 16384 204960;
+    "i8" tied_array_i8_32_f16 RowsI8 F16 32 16 16384 204960;
+    "i8" tied_array_i8_32_i8 RowsI8 I8 32 16 16384 204960;
+    "i8" tied_array_i8_32_power RowsI8 Power 32 16 16384 204960;
+    "i8" tied_array_i8_32_coherency RowsI8 Coherency 32 16 16384 204960;
+    "i8" tied_array_i8_64_f32 RowsI8 F32 64 32 16384 196736;
+    "i8" tied_array_i8_64_f16 RowsI8 F16 64 32 16384 196736;
+    "i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 196736;
+    "i8" tied_array_i8_64_power RowsI8 Power 64 32 16384 196736;
+    "i8" tied_array_i8_64_coherency RowsI8 Coherency 64 32 16384 196736;
+    "i8" tied_array_i8_128_f32 RowsI8 F32 128 64 16384 196704;
+    "i8" tied_array_i8_128_f16 RowsI8 F16 128 64 16384 196704;
+    "i8" tied_array_i8_128_i8 RowsI8 I8 128 64 16384 196704;
+    "i8" tied_array_i8_128_power RowsI8 Power 128 64 16384 196704;
+    "i8" tied_array_i8_128_coherency RowsI8 Coherency 128 64 16384 196704;
+    "i8_f16" tied_array_i8_f16_16_f32 RowsI8ByF16 F32 16 8 8192 123072;
+    "i8_f16" tied_array_i8_f16_16_f16 RowsI8ByF16 F16 16 8 8192 123072;
+    "i8_f16" tied_array_i8_f16_16_i8 RowsI8ByF16 I8 16 8 8192 123072;
+    "i8_f16" tied_array_i8_f16_16_power RowsI8ByF16 Power 16 8 8192 123072;
+    "i8_f16" tied_array_i8_f16_16_coherency RowsI8ByF16 Coherency 16 8 8192 123072;
+    "i8_f16" tied_array_i8_f16_32_f32 RowsI8ByF16 F32 32 16 8192 147648;
+    "i8_f16" tied_array_i8_f16_32_f16 RowsI8ByF16 F16 32 16 8192 147648;
+    "i8_f16" tied_array_i8_f16_32_i8 RowsI8ByF16 I8 32 16 8192 147648;
+    "i8_f16" tied_array_i8_f16_32_power RowsI8ByF16 Power 32 16 8192 147648;
+    "i8_f16" tied_array_i8_f16_32_coherency RowsI8ByF16 Coherency 32 16 8192 147648;
+    "i8_f16" tied_array_i8_f16_64_f32 RowsI8ByF16 F32 64 32 8192 196800;
+    "i8_f16" tied_array_i8_f16_64_f16 RowsI8ByF16 F16 64 32 8192 196800;
+    "i8_f16" tied_array_i8_f16_64_i8 RowsI8ByF16 I8 64 32 8192 196800;
+    "i8_f16" tied_array_i8_f16_64_power RowsI8ByF16 Power 64 32 8192 196800;
+    "i8_f16" tied_array_i8_f16_64_coherency RowsI8ByF16 Coherency 64 32 8192 196800;
+    "i8_f16" tied_array_i8_f16_128_f32 RowsI8ByF16 F32 128 64 8192 196736;
+    "i8_f16" tied_array_i8_f16_128_f16 RowsI8ByF16 F16 128 64 8192 196736;
+    "i8_f16" tied_array_i8_f16_128_i8 RowsI8ByF16 I8 128 64 8192 196736;
+    "i8_f16" tied_array_i8_f16_128_power RowsI8ByF16 Power 128 64 8192 196736;
+    "i8_f16" tied_array_i8_f16_128_coherency RowsI8ByF16 Coherency 128 64 8192 196736;
+    "f16" tied_array_f16_16_f32 RowsF16 F32 16 8 16384 202928;
+    "f16" tied_array_f16_16_f16 RowsF16 F16 16 8 16384 202928;
+    "f16" tied_array_f16_16_i8 RowsF16 I8 16 8 16384 202928;
+    "f16" tied_array_f16_16_power RowsF16 Power 16 8 16384 202928;
+    "f16" tied_array_f16_16_coherency RowsF16 Coherency 16 8 16384 202928;
+    "f16" tied_array_f16_32_f32 RowsF16 F32 32 16 16384 204960;
+    "f16" tied_array_f16_32_f16 RowsF16 F16 32 16 16384 204960;
+    "f16" tied_array_f16_32_i8 RowsF16 I8 32 16 16384 204960;
+    "f16" tied_array_f16_32_power RowsF16 Power 32 16 16384 204960;
+    "f16" tied_array_f16_32_coherency RowsF16 Coherency 32 16 16384 204960;
+    "f16" tied_array_f16_64_f32 RowsF16 F32 64 32 16384 196736;
+    "f16" tied_array_f16_64_f16 RowsF16 F16 64 32 16384 196736;
+    "f16" tied_array_f16_64_i8 RowsF16 I8 64 32 16384 196736;
+    "f16" tied_array_f16_64_power RowsF16 Power 64 32 16384 196736;
+    "f16" tied_array_f16_64_coherency RowsF16 Coherency 64 32 16384 196736;
+    "f16" tied_array_f16_128_f32 RowsF16 F32 128 64 16384 196704;
+    "f16" tied_array_f16_128_f16 RowsF16 F16 128 64 16384 196704;
+    "f16" tied_array_f16_128_i8 RowsF16 I8 128 64 16384 196704;
+    "f16" tied_array_f16_128_power RowsF16 Power 128 64 16384 196704;
+    "f16" tied_array_f16_128_coherency RowsF16 Coherency 128 64 16384 196704;
+}

@@ -1,0 +1,84 @@
+//! The groups of four warps that multiply: 64 times of a tile each.
+
+use fringes_device::unroll;
+use fringes_device::wgmma::{Descriptor, Swizzle, wgmma_commit_group, wgmma_fence, wgmma_wait_group};
+
+use crate::format::Product;
+use crate::ring::Ring;
+use crate::source::Source;
+
+/// Sums of 64 times and `2 H` columns: real and imaginary parts.
+pub(crate) struct Sums<P, const H: usize> {
+    pub(crate) re: [P; H],
+    pub(crate) im: [P; H],
+}
+
+impl<P: Product<H>, const H: usize> Sums<P, H> {
+    /// No sums.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self { re: P::zero(), im: P::zero() }
+    }
+
+    /// Starts adding half `half` of a stage, and waits until no earlier half is under way.
+    ///
+    /// # Safety
+    /// - All threads of a group of four warps call it together.
+    /// - `stage` is the address of a full stage; it is not given back before a wait for the products.
+    /// - `place` is the lane's ([`Source::place`]).
+    #[inline(always)]
+    unsafe fn add<S: Source<Part = P>>(&mut self, stage: u32, place: u32, half: u32, accumulate: bool) {
+        let b = Descriptor::new(stage + S::BYTES, 0, 1024, Swizzle::Bytes128).advance(64 * half);
+        let a = S::operands(stage + place, half);
+        let turned = a.map(|a| a.map(S::turned));
+        wgmma_fence();
+        unroll!(k in 0 1 {
+            let b = b.advance(32 * k as u32);
+            P::product(&mut self.re, a[k], b, accumulate || k > 0);
+            P::product(&mut self.im, turned[k], b, accumulate || k > 0);
+        });
+        wgmma_commit_group();
+        wgmma_wait_group::<1>();
+    }
+
+    /// Sums over `chunks` stages, at least one. A stage is given back when the next one's first product is under way,
+    /// and so all of its own are done.
+    ///
+    /// # Safety
+    /// - All threads of a group of four warps call it, with the same `chunks`, at least one; one lane of each warp
+    ///   `speaks`.
+    /// - The ring is at the first stage of the job, and another warp fills as many stages as are summed.
+    /// - `place` is the lane's ([`Source::place`]).
+    #[inline(always)]
+    pub(crate) unsafe fn sum<S: Source<Part = P>, const N: u32>(
+        &mut self,
+        ring: &mut Ring<S, N>,
+        place: u32,
+        chunks: u32,
+        speaks: bool,
+    ) {
+        ring.wait_full();
+        self.add::<S>(ring.address(), place, 0, false);
+        let mut chunk = 1;
+        loop {
+            self.add::<S>(ring.address(), place, 1, true);
+            let last = *ring;
+            ring.advance();
+            if chunk == chunks {
+                wgmma_wait_group::<0>();
+                if speaks {
+                    last.release();
+                }
+                break;
+            }
+            ring.wait_full();
+            self.add::<S>(ring.address(), place, 0, true);
+            if speaks {
+                last.release();
+            }
+            chunk += 1;
+        }
+        P::hold(&mut self.re);
+        P::hold(&mut self.im);
+    }
+}

@@ -1,0 +1,178 @@
+//! Tied-array beams through the public stream, of rows in device memory: useful operations a second, 8 a complex
+//! multiply-add, beside what bytes or tensor cores allow.
+
+use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayOutput, WeightPrecision};
+use fringes::{Backend, Complex, DeviceArray, Inputs, Rows, ToHost, f16};
+use num_complex::Complex64 as C64;
+
+use crate::bench::ceilings::Ceilings;
+use crate::bench::random::Source;
+use crate::bench::timing::{Bench, Measured, copies};
+use crate::end::End;
+use crate::gpu_report::params;
+use crate::tied_array_data::{largest, weights, wide};
+
+const NAME: &str = "tied_array";
+/// Bytes of a chunk, about.
+const CHUNK_BYTES: usize = 1 << 28;
+/// Bytes of beams of a chunk, at most.
+const MOST_BEAM_BYTES: usize = 2 << 30;
+/// Beams that are compared.
+const COMPARED: usize = 40;
+
+/// What is timed.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    inputs: usize,
+    beams: usize,
+    channels: usize,
+    precision: WeightPrecision,
+}
+
+pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
+    use WeightPrecision::{Float16, Int8, Int16};
+    if !bench.wants(NAME) {
+        return Ok(());
+    }
+    let source = Source::bytes(&bench.stream)?;
+    for (inputs, channels) in [(128, 256), (512, 64), (1024, 64)] {
+        let of = |beams, precision| Case { inputs, beams, channels, precision };
+        for beams in [4, 16, 64, 256, 1024] {
+            case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int8), "i8")?;
+        }
+        case::<Complex<f32>>(bench, ceilings, &source, of(1024, Int8), "f32")?;
+        case::<Complex<f16>>(bench, ceilings, &source, of(1024, Int8), "f16")?;
+        for beams in [4, 64, 256, 1024] {
+            case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int16), "i8")?;
+        }
+        for beams in [256, 1024] {
+            case::<Complex<f16>>(bench, ceilings, &source, of(beams, Float16), "f16")?;
+        }
+    }
+    // MeerKAT: 80 antennas of two polarisations, four beams of two.
+    case::<Complex<i8>>(bench, ceilings, &source, Case { inputs: 160, beams: 8, channels: 256, precision: Int8 }, "i8")
+}
+
+fn case<O: TiedArrayOutput + Number>(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    source: &Source<u8>,
+    case: Case,
+    output: &str,
+) -> Result<(), End> {
+    let Case { inputs, beams, channels, precision } = case;
+    let (channels, variant) = (channels, format!("{precision}, 8 bits to {output}"));
+    let fit = (CHUNK_BYTES / (2 * inputs)).min(MOST_BEAM_BYTES / (beams * size_of::<O>())) / channels;
+    let times = (fit / 128 * 128).max(128);
+    let (each, formed) = (channels * times * inputs, channels * times * beams);
+    let moved = 2 * each + formed * size_of::<O>();
+    let count = copies(&bench.device, 2 * each);
+    if !bench.fits(&variant, 2 * each * count + 4 * formed * size_of::<O>())? {
+        return Ok(());
+    }
+    let stream = bench.stream.clone();
+    let arrays = Inputs::single_pol(inputs).map_err(End::failed)?;
+    let samples = source.buffer(&bench.device, &stream, 2 * each * count)?;
+    let samples = samples.view().cast::<Complex<i8>>()?;
+    let most = largest(precision, fringes::types::SampleFormat::Int8);
+    let weights = weights([beams, channels, inputs], most, 7).map_err(End::failed)?;
+    // An rms of about 30 of 127.
+    let scale = 30.0 / (most as f32 / 1.7 * 74.0 * (inputs as f32).sqrt() * 1.4);
+    let set = TiedArrayBeams::new(weights).with_output::<O>().with_precision(precision);
+    let set = set.with_scale(scale).map_err(End::failed)?.with_dither(20261124);
+    let backend = Backend::on(bench.device.clone());
+    let mut former = BeamformerStream::<Complex<i8>, _>::new(&backend, set, arrays).map_err(End::failed)?.on(&stream);
+    let chunk = |run: usize| {
+        let at = run % count * each;
+        let array = DeviceArray::from(samples.slice(at..at + each)?).written_on(&stream);
+        Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)
+    };
+    let first = former.push(&chunk(0)?).map_err(End::failed)?;
+    let check = check(bench, &former, case, times, samples.slice(..each)?.to_vec(&stream)?, first)?;
+    let timing = bench.time(|run| former.push(&chunk(run)?).map(drop).map_err(End::failed))?;
+    let work = 8.0 * each as f64 * beams as f64;
+    let bytes = ceilings.bytes(moved as f64);
+    bench.add(Measured {
+        kernel: NAME,
+        variant,
+        params: params([("beams", beams), ("channels", channels), ("inputs", inputs), ("times", times)]),
+        timing,
+        work,
+        unit: "TOPS",
+        bound: Some(bytes),
+        check,
+    });
+    Ok(())
+}
+
+/// Values that are compared.
+trait Number: Copy {
+    /// The value, and half of its step.
+    fn number(self) -> (C64, f64);
+}
+
+impl Number for Complex<f32> {
+    fn number(self) -> (C64, f64) {
+        (wide(self), 0.0)
+    }
+}
+
+impl Number for Complex<f16> {
+    fn number(self) -> (C64, f64) {
+        let value = C64::new(self.re.into(), self.im.into());
+        (value, value.norm() * 2f64.powi(-11) + 2f64.powi(-25))
+    }
+}
+
+impl Number for Complex<i8> {
+    fn number(self) -> (C64, f64) {
+        // Rounding and dither.
+        (C64::new(self.re.into(), self.im.into()), 1.0)
+    }
+}
+
+/// Compares some beams with sums in f64.
+fn check<O: TiedArrayOutput + Number>(
+    bench: &Bench,
+    former: &BeamformerStream<Complex<i8>, TiedArrayBeams<O>>,
+    case: Case,
+    times: usize,
+    samples: Vec<Complex<i8>>,
+    beams: fringes::DeviceBeams<'static, O>,
+) -> Result<String, End> {
+    let _ = bench;
+    let Case { inputs, beams: count, channels, precision } = case;
+    let beams = beams.to_host().map_err(End::failed)?;
+    let (set, blocks) = (former.set(), times / 64);
+    let scale = f64::from(set.scale());
+    let mut worst = 0f64;
+    for number in 0..COMPARED {
+        let (channel, time) = (number * 7 % channels, (number * 12_345 + number * number) % times);
+        let beam = number * 31 % count;
+        let (mut sum, mut size) = (C64::default(), 0.0);
+        for input in 0..inputs {
+            let sample = samples[((channel * blocks + time / 64) * inputs + input) * 64 + time % 64];
+            let weight = wide(set.weights().data()[(beam, channel, input)]);
+            let (re, im) = (f64::from(sample.re), f64::from(sample.im));
+            // Random bytes have -128, whose negation stays it in integers.
+            let negated = if sample.re == -128 && precision != WeightPrecision::Float16 { -128.0 } else { -re };
+            sum += C64::new(weight.re * re - weight.im * im, weight.re * im - weight.im * negated);
+            size += weight.norm() * re.hypot(im);
+        }
+        let (actual, step) = beams.data()[(channel, time, beam)].number();
+        let mut error = actual - sum * scale;
+        if O::INTEGER && actual.re.abs().max(actual.im.abs()) == 127.0 {
+            error = C64::default();
+        }
+        let bound = step + size * scale.abs() * 4.0 * 2f64.powi(-22);
+        let off = error.re.abs().max(error.im.abs());
+        worst = worst.max(off / bound);
+        if off > bound || off.is_nan() {
+            return Err(End::failed(format!(
+                "{NAME} {case:?}: channel {channel}, time {time}, beam {beam}: {actual}, not {}",
+                sum * scale
+            )));
+        }
+    }
+    Ok(format!("{COMPARED} values against sums in f64: {worst:.2} of the bound at most"))
+}

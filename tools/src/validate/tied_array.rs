@@ -1,0 +1,343 @@
+//! Tied-array beams: every format, precision and output, of rows, voltages and heaps on the device and on the host,
+//! against sums in f64 of weights that are held exactly; and weights of any kind within the bound of their rounding.
+
+use fringes::backend::{ToHost, Uploader};
+use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayOutput, WeightPrecision, beamform};
+use fringes::types::SampleFormat;
+use fringes::{
+    Backend, BeamWeights, Beams, Complex, Complex4, Heaps, Inputs, Rows, SpectrumClock, VoltageSample, Voltages, f16,
+};
+use fringes_reference::dither::dither;
+use ndarray::{Array2, Array3, Array5};
+use num_complex::Complex64 as C64;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+use crate::end::End;
+use crate::fft_data::Sample;
+use crate::gpu_report::params;
+use crate::tied_array_data::{largest, voltages, weights, wide};
+use crate::validate::session::{Outcome, Session};
+
+const NAME: &str = "tied_array";
+const AGAINST: &str = "fringes_reference::beamformer::tied_array (f64 sums)";
+const SEED: u64 = 0x1234_5678_9abc_def0;
+/// What seeds of beams' dither are XORed with: the documentation's number.
+const OF_BEAMS: u64 = 0x6265_616d_7300_0000;
+/// Spacing of spectra, and number of the first one.
+const SPACING: u64 = 512;
+const FIRST: u64 = (1 << 33) + 5;
+
+type Fault = Box<dyn std::error::Error>;
+
+/// Values of beams.
+trait Output: TiedArrayOutput {
+    const NAME: &'static str;
+    fn number(self) -> C64;
+}
+
+impl Output for Complex<f32> {
+    const NAME: &'static str = "f32";
+    fn number(self) -> C64 {
+        wide(self)
+    }
+}
+
+impl Output for Complex<f16> {
+    const NAME: &'static str = "f16";
+    fn number(self) -> C64 {
+        C64::new(self.re.into(), self.im.into())
+    }
+}
+
+impl Output for Complex<i8> {
+    const NAME: &'static str = "i8";
+    fn number(self) -> C64 {
+        C64::new(self.re.into(), self.im.into())
+    }
+}
+
+/// A format of voltages.
+trait Format: VoltageSample + Sample {
+    fn of(parts: [i32; 2]) -> Self;
+}
+
+impl Format for Complex4 {
+    fn of([re, im]: [i32; 2]) -> Self {
+        Self::from_parts(re as i8, im as i8)
+    }
+}
+
+impl Format for Complex<i8> {
+    fn of([re, im]: [i32; 2]) -> Self {
+        Self::new(re as i8, im as i8)
+    }
+}
+
+impl Format for Complex<f16> {
+    fn of(parts: [i32; 2]) -> Self {
+        let [re, im] = parts.map(|part| f16::from_f32(part as f32 / 256.0));
+        Self::new(re, im)
+    }
+}
+
+/// Where voltages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Rows,
+    Voltages,
+    Heaps,
+    Host,
+}
+
+struct Case<V> {
+    inputs: Inputs,
+    voltages: Array3<V>,
+    weights: BeamWeights,
+    present: Option<Array2<bool>>,
+    scale: f32,
+    precision: WeightPrecision,
+    /// Spectra of a heap, if there are some: flags are those of whole heaps.
+    spectra: usize,
+}
+
+impl<V: Format> Case<V> {
+    fn new(
+        [antennas, pols]: [usize; 2],
+        [channels, times, beams]: [usize; 3],
+        precision: WeightPrecision,
+        flagged: bool,
+        spectra: usize,
+    ) -> Result<Self, Fault> {
+        let inputs = Inputs::new(antennas, pols)?;
+        let seed = (times * 31 + inputs.len()) as u64;
+        let voltages = voltages([channels, times, inputs.len()], seed, V::of);
+        let most = largest(precision, V::FORMAT);
+        let weights = weights([beams, channels, inputs.len()], most, seed + 1)?;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 2);
+        let of_heaps = Array2::from_shape_simple_fn((times.div_ceil(spectra), antennas), || random.random_bool(0.7));
+        let flags = || Array2::from_shape_fn((times, inputs.len()), |(t, i)| of_heaps[(t / spectra, i / pols)]);
+        let rms = match V::FORMAT {
+            SampleFormat::Int4 => 4.3,
+            SampleFormat::Int8 => 73.0,
+            _ => 2.3,
+        };
+        let scale = 60.0 / (rms * most as f32 * 0.58 * (2.0 * inputs.len() as f32).sqrt());
+        Ok(Self { inputs, voltages, weights, present: flagged.then(flags), scale, precision, spectra })
+    }
+
+    fn clock() -> SpectrumClock {
+        SpectrumClock { first_sample: FIRST * SPACING, samples_between_spectra: SPACING, ..SpectrumClock::default() }
+    }
+
+    fn set<O: Output>(&self) -> Result<TiedArrayBeams<O>, Fault> {
+        let set = TiedArrayBeams::new(self.weights.clone()).with_output::<O>().with_precision(self.precision);
+        Ok(set.with_scale(self.scale)?.with_dither(SEED))
+    }
+
+    fn host(&self) -> Result<Voltages<V>, Fault> {
+        let voltages = Voltages::from_checked(self.voltages.clone(), self.inputs)?.with_clock(Self::clock())?;
+        Ok(match &self.present {
+            Some(present) => voltages.with_presence(present.clone())?,
+            None => voltages,
+        })
+    }
+
+    fn heaps(&self) -> Result<Heaps<V>, Fault> {
+        let (channels, times, _) = self.voltages.dim();
+        let (spectra, antennas, pols) = (self.spectra, self.inputs.antennas(), self.inputs.pols());
+        let shape = (times / spectra, antennas, channels, spectra, pols);
+        let data = Array5::from_shape_fn(shape, |(batch, antenna, channel, spectrum, pol)| {
+            self.voltages[(channel, batch * spectra + spectrum, antenna * pols + pol)]
+        });
+        let heaps = Heaps::new(data)?.with_clock(Self::clock())?;
+        Ok(match &self.present {
+            Some(present) => heaps
+                .with_presence(Array2::from_shape_fn((times / spectra, antennas), |(batch, antenna)| {
+                    present[(batch * spectra, antenna * pols)]
+                }))?,
+            None => heaps,
+        })
+    }
+
+    /// Forms beams, and gives the counts of what saturated.
+    fn beams<O: Output>(&self, session: &Session, from: From) -> Result<(Beams<O>, Vec<u64>), Fault> {
+        let backend = Backend::on(session.device.clone());
+        let mut stream = BeamformerStream::new(&backend, self.set::<O>()?, self.inputs)?.on(&session.stream);
+        let mut up = Uploader::new(&session.stream);
+        let beams = match from {
+            From::Rows => stream.push(&up.rows(&Rows::from_voltages(&self.host()?))?)?.to_host()?,
+            From::Voltages => stream.push(&up.voltages(&self.host()?)?)?.to_host()?,
+            From::Heaps => stream.push(&up.heaps(&self.heaps()?)?)?.to_host()?,
+            From::Host => stream.push(&self.host()?)?,
+        };
+        Ok((beams, stream.take_saturated()?))
+    }
+
+    /// Beams `[channel][time][beam]` in f64, and the largest sum of magnitudes.
+    fn expected(&self) -> (Array3<C64>, f64) {
+        let (channels, times, inputs) = self.voltages.dim();
+        let beams = self.weights.beams();
+        let scale = f64::from(self.scale);
+        let weights = self.weights.data();
+        let values: Vec<(C64, f64)> = (0..channels * times)
+            .into_par_iter()
+            .flat_map_iter(|spectrum| {
+                let (channel, time) = (spectrum / times, spectrum % times);
+                (0..beams).map(move |beam| {
+                    let (mut sum, mut size) = (C64::default(), 0.0);
+                    for input in 0..inputs {
+                        if self.present.as_ref().is_none_or(|present| present[(time, input)]) {
+                            let (w, x) =
+                                (wide(weights[(beam, channel, input)]), self.voltages[(channel, time, input)].number());
+                            sum += w * x;
+                            size += w.norm() * x.norm();
+                        }
+                    }
+                    (sum * scale, size * scale.abs())
+                })
+            })
+            .collect();
+        let most = values.iter().map(|value| value.1).fold(0.0, f64::max);
+        let sums = values.into_iter().map(|value| value.0).collect();
+        (Array3::from_shape_vec((channels, times, beams), sums).unwrap_or_default(), most)
+    }
+}
+
+/// Whether beams are those that they should be, and counts.
+fn judge<V: Format, O: Output>(case: &Case<V>, beams: &Beams<O>, lost: &[u64]) -> (Result<(), String>, String) {
+    let (expected, size) = case.expected();
+    if beams.data().dim() != expected.dim() {
+        return (Err(format!("expected {:?}, found {:?}", expected.dim(), beams.data().dim())), String::new());
+    }
+    let floats = V::FORMAT == SampleFormat::Float16
+        || (case.precision == WeightPrecision::Float16 && V::FORMAT != SampleFormat::Int4);
+    // Of f32 sums of exact products, as tensor cores truncate them; of exact sums, their rounding.
+    let bound = size * if floats { 2f64.powi(-21) } else { 4.0 * 2f64.powi(-24) };
+    let (mut worst, mut counts) = (0f64, vec![0u64; expected.dim().2]);
+    for ((channel, time, beam), value) in expected.indexed_iter() {
+        let actual = beams.data()[(channel, time, beam)].number();
+        let moved = dither(SEED ^ OF_BEAMS, FIRST + time as u64, channel as u32, beam as u32);
+        let mut saturates = false;
+        for (actual, value, moved) in [(actual.re, value.re, moved.re), (actual.im, value.im, moved.im)] {
+            let fits = if O::INTEGER {
+                let value = value + moved;
+                saturates |= value.abs() > 127.0;
+                let slack = bound + 1e-5;
+                let near = ((value - value.floor()) - 0.5).abs() < slack;
+                let whole = value.round_ties_even().clamp(-127.0, 127.0);
+                actual == whole || (near && (actual - value).abs() < 0.5 + 2.0 * slack)
+            } else {
+                let rounding = if O::NAME == "f16" { value.abs() * 2f64.powi(-11) + 2f64.powi(-25) } else { 0.0 };
+                worst = worst.max((actual - value).abs() / (bound + rounding));
+                (actual - value).abs() <= bound + rounding
+            };
+            if !fits {
+                let at = format!("channel {channel}, time {time}, beam {beam}");
+                return (Err(format!("{at}: {actual}, not {value} or {}", value + moved)), String::new());
+            }
+        }
+        counts[beam] += u64::from(saturates);
+    }
+    if O::INTEGER {
+        // Values at the limit itself may go either way.
+        let off = counts.iter().zip(lost).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+        if lost.len() != counts.len() || off > 1 + counts.iter().max().unwrap_or(&0) / 100 {
+            return (Err(format!("saturated {lost:?}, not {counts:?}")), String::new());
+        }
+        return (Ok(()), "exact but at ties".into());
+    }
+    (Ok(()), format!("{worst:.2} of the bound"))
+}
+
+pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
+    if !session.wants(NAME) {
+        return Ok(());
+    }
+    format::<Complex4>(session)?;
+    format::<Complex<i8>>(session)?;
+    format::<Complex<f16>>(session)?;
+    any_weights(session)
+}
+
+fn format<V: Format>(session: &mut Session) -> Result<(), End> {
+    let times = if session.quick { 150 } else { 1000 };
+    for precision in WeightPrecision::ALL {
+        for beams in [5, 12, 24, 60, 130] {
+            for from in [From::Rows, From::Voltages, From::Heaps, From::Host] {
+                // All kinds of chunks once, of other sizes in rows alone.
+                if from != From::Rows && beams != 24 {
+                    continue;
+                }
+                let spectra = if from == From::Heaps { 50 } else { 1 };
+                for flagged in [false, true] {
+                    let dim = [2, times, beams];
+                    output::<V, Complex<f32>>(session, [35, 2], dim, precision, from, flagged, spectra)?;
+                    if !flagged {
+                        output::<V, Complex<f16>>(session, [35, 2], dim, precision, from, flagged, spectra)?;
+                        output::<V, Complex<i8>>(session, [35, 2], dim, precision, from, flagged, spectra)?;
+                    }
+                }
+            }
+        }
+        output::<V, Complex<i8>>(session, [1, 1], [3, 1, 1], precision, From::Rows, false, 1)?;
+        output::<V, Complex<i8>>(session, [300, 1], [1, 129, 7], precision, From::Rows, false, 1)?;
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments, reason = "what a case is made of")]
+fn output<V: Format, O: Output>(
+    session: &mut Session,
+    arrays: [usize; 2],
+    dim: [usize; 3],
+    precision: WeightPrecision,
+    from: From,
+    flagged: bool,
+    spectra: usize,
+) -> Result<(), End> {
+    let flags = if flagged { ", flags" } else { "" };
+    let variant = format!("{} to {}, {precision}, {from:?}{flags}", V::FORMAT, O::NAME);
+    let [channels, times, beams] = dim;
+    let sizes = [("beams", beams), ("channels", channels), ("inputs", arrays[0] * arrays[1]), ("times", times)];
+    session.case_within(NAME, variant, params(sizes), |session| {
+        let case = Case::<V>::new(arrays, dim, precision, flagged, spectra)?;
+        let (beams, lost) = case.beams::<O>(session, from)?;
+        let (verdict, error) = judge(&case, &beams, &lost);
+        Ok((Outcome { time_ms: 0.0, value: 0.0, unit: "", against: AGAINST, verdict }, error))
+    })
+}
+
+/// Weights that are no whole numbers: the error is that of their rounding, and smaller with more bits.
+fn any_weights(session: &mut Session) -> Result<(), End> {
+    for (precision, limit) in
+        [(WeightPrecision::Int8, 5e-3), (WeightPrecision::Int16, 2e-5), (WeightPrecision::Float16, 3e-4)]
+    {
+        let variant = format!("weights of any phase, {precision}");
+        session.case_within(NAME, variant, params([("inputs", 64)]), |session| {
+            let inputs = Inputs::single_pol(64)?;
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+            let weights = BeamWeights::new(Array3::from_shape_simple_fn((20, 3, 64), || {
+                Complex::from_polar(1.0, random.random_range(0.0..std::f32::consts::TAU))
+            }))?;
+            let data = voltages([3, 300, 64], 6, <Complex<i8> as Format>::of);
+            let host = Voltages::new(data, inputs)?;
+            let set = TiedArrayBeams::new(weights.clone()).with_precision(precision);
+            let beams = beamform(&Backend::on(session.device.clone()), &host, &set)?;
+            let exact = beamform(&Backend::cpu(), &host, &weights)?;
+            let power =
+                |values: &mut dyn Iterator<Item = Complex<f32>>| values.map(|v| wide(v).norm_sqr()).sum::<f64>();
+            let error = power(&mut beams.data().iter().zip(exact.data()).map(|(a, b)| a - b));
+            let relative = (error / power(&mut exact.data().iter().copied())).sqrt();
+            let within = relative <= limit;
+            let verdict =
+                if within { Ok(()) } else { Err(format!("expected {limit:.1e} at most, found {relative:.2e}")) };
+            Ok((
+                Outcome { time_ms: 0.0, value: 0.0, unit: "", against: "the CPU's beams", verdict },
+                format!("rms {relative:.2e}"),
+            ))
+        })?;
+    }
+    Ok(())
+}
