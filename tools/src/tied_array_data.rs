@@ -14,6 +14,8 @@ pub(crate) fn largest(precision: WeightPrecision, format: SampleFormat) -> i32 {
         _ if format == SampleFormat::Float16 => 1023,
         WeightPrecision::Int8 => 127,
         WeightPrecision::Int16 => 32_639,
+        // In place of f16, 16-bit integers.
+        WeightPrecision::Float16 if format == SampleFormat::Int4 => 32_639,
         WeightPrecision::Float16 => 1023,
     }
 }

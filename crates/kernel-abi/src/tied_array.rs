@@ -1,6 +1,6 @@
 //! Tied-array beams: tiles of times and columns, tables of weights, numbers of a launch.
 //!
-//! A *tile* of the product has [`TIMES`] times and 16, 32, 64 or 128 *columns*, digits of weights: one a beam of 8-bit
+//! A *tile* of the product has [`TIMES`] times and 16, 64 or 128 *columns*, digits of weights: one a beam of 8-bit
 //! and f16 weights, two of 16-bit ones. Inputs come a *chunk* at a time, 128 bytes of a column.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 pub const TIMES: u32 = 128;
 
 /// Columns that tiles may have.
-pub const COLUMNS: [u32; 4] = [16, 32, 64, 128];
+pub const COLUMNS: [u32; 3] = [16, 64, 128];
 
 /// Bytes of a column's weights in a chunk.
 pub const CHUNK_BYTES: u32 = 128;

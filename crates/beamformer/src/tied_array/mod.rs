@@ -69,21 +69,24 @@ pub struct TiedArrayBeams<O = Complex<f32>> {
     precision: WeightPrecision,
     scale: f32,
     seed: Option<u64>,
+    /// Whether devices of compute capability 9.0 run the kernels of 8.0.
+    only_mma: bool,
     output: PhantomData<fn() -> O>,
 }
 
 impl TiedArrayBeams {
     /// Beams in f32 with a scale of 1, and 16-bit weights on GPUs.
     pub fn new(weights: BeamWeights) -> Self {
-        Self { weights, precision: WeightPrecision::default(), scale: 1.0, seed: None, output: PhantomData }
+        let precision = WeightPrecision::default();
+        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
     }
 }
 
 impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     /// The same beams as `P`: `Complex<f32>`, `Complex<f16>` or `Complex<i8>`.
     pub fn with_output<P: TiedArrayOutput>(self) -> TiedArrayBeams<P> {
-        let Self { weights, precision, scale, seed, .. } = self;
-        TiedArrayBeams { weights, precision, scale, seed, output: PhantomData }
+        let Self { weights, precision, scale, seed, only_mma, .. } = self;
+        TiedArrayBeams { weights, precision, scale, seed, only_mma, output: PhantomData }
     }
 
     /// How precisely GPUs hold the weights.
@@ -124,6 +127,17 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     /// What all beams are multiplied by.
     pub fn scale(&self) -> f32 {
         self.scale
+    }
+
+    /// The same beams by the kernels that every GPU runs: to compare them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_mma(self) -> Self {
+        Self { only_mma: true, ..self }
+    }
+
+    pub(crate) fn only_mma(&self) -> bool {
+        self.only_mma
     }
 
     /// The seed of the dither, if integers have any.

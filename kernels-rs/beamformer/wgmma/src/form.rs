@@ -1,6 +1,6 @@
 //! A block's work, divided among its warps.
 
-use fringes_device::barrier::bar_sync_0;
+use fringes_device::barrier::{bar_arrive, bar_sync, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::fence::fence_mbarrier_init_release_cluster;
 use fringes_device::index::tid_x;
@@ -8,13 +8,17 @@ use fringes_device::tensor::prefetch_tensormap;
 use fringes_device::wgmma::{setmaxnreg_dec, setmaxnreg_inc};
 use fringes_device::{Shared, TensorMap};
 
+use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES, Scales};
+use fringes_kernels_beamformer_core::source::Source;
+use fringes_kernels_beamformer_core::work::Work;
+
 use crate::format::Product;
 use crate::load::load;
-use crate::multiply::Sums;
-use crate::output::{Lane, Put};
-use crate::ring::Ring;
-use crate::source::Source;
-use crate::work::Work;
+use crate::multiply::Tile;
+use crate::ring::{Ring, ring_bytes};
+
+/// Chunks by which the second group is behind.
+const LAG: u32 = 2;
 
 /// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
 #[inline(always)]
@@ -62,17 +66,28 @@ where
 {
     let (group, warp, lane) = (thread / 128, thread / 32 % 4, thread % 32);
     let place = S::place(group, warp, lane);
+    let scales_at = shared + ring_bytes(S::BYTES, N) + SCALE_BYTES * (4 * group + warp);
     let mut ring = Ring::<S, N>::new(shared, false);
     let mut jobs = work.jobs();
     let chunks = work.chunks::<S>();
+    // The second group begins some chunks after the first, so that the one multiplies while the other stores.
+    let mut ahead = if group == 0 { chunks.min(LAG) } else { 0 };
+    if group == 1 {
+        bar_sync::<1>(256);
+    }
     while let Some(job) = jobs.next(work, N) {
-        let mut sums = Sums::<S::Part, H>::new();
-        sums.sum(&mut ring, place, chunks, lane == 0);
-        let lane = Lane::new::<S>(work, job, N, group, warp, lane);
+        let scales = Scales::load(work, job, N, lane);
+        let mut tile = Tile::<S::Part, H>::new();
+        tile.sum(&mut ring, place, chunks, lane == 0, &mut ahead);
+        let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.share(scales_at, lane));
         if work.digits == 1 || S::FLOATS {
-            O::put::<S, H, 1>(&sums, work, &lane);
+            O::put::<S, H, 1>(&tile.sums, work, &lane);
         } else {
-            O::put::<S, H, 2>(&sums, work, &lane);
+            O::put::<S, H, 2>(&tile.sums, work, &lane);
         }
+    }
+    // A block without jobs.
+    if ahead != 0 {
+        bar_arrive::<1>(256);
     }
 }

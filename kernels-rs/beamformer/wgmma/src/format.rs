@@ -1,10 +1,10 @@
 //! Products of the tensor cores, by the type of their sums.
 
-use fringes_device::Value;
 use fringes_device::wgmma::{self, Accumulator, Descriptor};
+use fringes_kernels_beamformer_core::sums::Part;
 
 /// Sums of 32 bytes of a column: 8-bit integers, or f16. A lane has `H` of them, for `2 H` columns.
-pub(crate) trait Product<const H: usize>: Value {
+pub(crate) trait Product<const H: usize>: Part {
     /// `D = A B + D`, or `D = A B` unless `accumulate`: `A` of 64 times in registers, `B` of all columns in shared
     /// memory.
     ///
@@ -21,26 +21,6 @@ pub(crate) trait Product<const H: usize>: Value {
 
     /// Keeps what uses the sums after it behind a wait before it.
     fn hold(sums: &mut [Self; H]);
-}
-
-/// Sums that the tensor cores keep: i32 of 8-bit integers, f32 of f16.
-pub(crate) trait Part: Product<8> + Product<16> + Product<32> + Product<64> {
-    /// The sum as a number.
-    fn number(self) -> f32;
-}
-
-impl Part for i32 {
-    #[inline(always)]
-    fn number(self) -> f32 {
-        self as f32
-    }
-}
-
-impl Part for f32 {
-    #[inline(always)]
-    fn number(self) -> f32 {
-        self
-    }
 }
 
 macro_rules! products {

@@ -5,9 +5,9 @@ use fringes_device::bulk::cp_async_bulk_shared_global;
 use fringes_device::tensor::cp_async_bulk_tensor_4d_shared_global;
 
 use crate::ring::Ring;
-use crate::source::Source;
 use crate::tied_array::CHUNK_BYTES;
-use crate::work::Work;
+use fringes_kernels_beamformer_core::source::Source;
+use fringes_kernels_beamformer_core::work::Work;
 
 /// Fills stages with the chunks of all jobs, in their order.
 ///

@@ -1,23 +1,25 @@
 //! The groups of four warps that multiply: 64 times of a tile each.
 
+use fringes_device::barrier::bar_arrive;
 use fringes_device::unroll;
 use fringes_device::wgmma::{Descriptor, Swizzle, wgmma_commit_group, wgmma_fence, wgmma_wait_group};
 
+use fringes_kernels_beamformer_core::source::Source;
+use fringes_kernels_beamformer_core::sums::Sums;
+
 use crate::format::Product;
 use crate::ring::Ring;
-use crate::source::Source;
 
-/// Sums of 64 times and `2 H` columns: real and imaginary parts.
-pub(crate) struct Sums<P, const H: usize> {
-    pub(crate) re: [P; H],
-    pub(crate) im: [P; H],
+/// Sums under way.
+pub(crate) struct Tile<P, const H: usize> {
+    pub(crate) sums: Sums<P, H>,
 }
 
-impl<P: Product<H>, const H: usize> Sums<P, H> {
+impl<P: Product<H>, const H: usize> Tile<P, H> {
     /// No sums.
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self { re: P::zero(), im: P::zero() }
+        Self { sums: Sums { re: P::zero(), im: P::zero() } }
     }
 
     /// Starts adding half `half` of a stage, and waits until no earlier half is under way.
@@ -34,8 +36,8 @@ impl<P: Product<H>, const H: usize> Sums<P, H> {
         wgmma_fence();
         unroll!(k in 0 1 {
             let b = b.advance(32 * k as u32);
-            P::product(&mut self.re, a[k], b, accumulate || k > 0);
-            P::product(&mut self.im, turned[k], b, accumulate || k > 0);
+            P::product(&mut self.sums.re, a[k], b, accumulate || k > 0);
+            P::product(&mut self.sums.im, turned[k], b, accumulate || k > 0);
         });
         wgmma_commit_group();
         wgmma_wait_group::<1>();
@@ -49,6 +51,8 @@ impl<P: Product<H>, const H: usize> Sums<P, H> {
     ///   `speaks`.
     /// - The ring is at the first stage of the job, and another warp fills as many stages as are summed.
     /// - `place` is the lane's ([`Source::place`]).
+    /// - If not 0, `ahead` counts the chunks down to the one after which barrier 1 of 256 threads is arrived at, on
+    ///   which the other group waits.
     #[inline(always)]
     pub(crate) unsafe fn sum<S: Source<Part = P>, const N: u32>(
         &mut self,
@@ -56,12 +60,19 @@ impl<P: Product<H>, const H: usize> Sums<P, H> {
         place: u32,
         chunks: u32,
         speaks: bool,
+        ahead: &mut u32,
     ) {
         ring.wait_full();
         self.add::<S>(ring.address(), place, 0, false);
         let mut chunk = 1;
         loop {
             self.add::<S>(ring.address(), place, 1, true);
+            if *ahead != 0 {
+                *ahead -= 1;
+                if *ahead == 0 {
+                    bar_arrive::<1>(256);
+                }
+            }
             let last = *ring;
             ring.advance();
             if chunk == chunks {
@@ -78,7 +89,7 @@ impl<P: Product<H>, const H: usize> Sums<P, H> {
             }
             chunk += 1;
         }
-        P::hold(&mut self.re);
-        P::hold(&mut self.im);
+        P::hold(&mut self.sums.re);
+        P::hold(&mut self.sums.im);
     }
 }

@@ -13,8 +13,9 @@ use fringes_device::mbarrier::{
     mbarrier_try_wait_parity_shared_b64,
 };
 
-use crate::source::Source;
 use crate::tied_array::CHUNK_BYTES;
+use fringes_kernels_beamformer_core::output::SCALE_BYTES;
+use fringes_kernels_beamformer_core::source::Source;
 
 /// Warps that multiply.
 pub(crate) const WARPS: u32 = 8;
@@ -36,9 +37,14 @@ pub(crate) const fn stages(samples: u32, columns: u32) -> u32 {
     if fit < MOST_STAGES { fit } else { MOST_STAGES }
 }
 
-/// Shared memory: stages, and two barriers each.
-pub(crate) const fn shared_bytes(samples: u32, columns: u32) -> u32 {
+/// Bytes of the ring: stages, and two barriers each.
+pub(crate) const fn ring_bytes(samples: u32, columns: u32) -> u32 {
     stages(samples, columns) * (stage_bytes(samples, columns) + 16)
+}
+
+/// Shared memory: the ring, and scales of the warps that multiply.
+pub(crate) const fn shared_bytes(samples: u32, columns: u32) -> u32 {
+    ring_bytes(samples, columns) + WARPS * SCALE_BYTES
 }
 
 /// One thread's place in the ring.

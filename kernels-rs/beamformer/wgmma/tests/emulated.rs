@@ -1,65 +1,12 @@
 //! Every kernel in the emulator, with all of its detectors, against sums in f64.
 
+#[path = "../../core/tests/common/mod.rs"]
+mod common;
+
+use common::{Arguments, CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check};
 use fringes_device::Kernel;
-use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
+use fringes_kernels_beamformer_core::tied_array::Output;
 use fringes_kernels_beamformer_wgmma as kernels;
-use fringes_reference::dither::dither;
-use half::f16;
-use kernels::tied_array::{CHUNK_BYTES, DITHER, Output, Weights, byte_f16, column, place, run};
-use ndarray::Array3;
-use num_complex::Complex;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-type C64 = Complex<f64>;
-
-/// Samples and weights of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    I4,
-    I8,
-    I8ByF16,
-    F16,
-}
-
-/// A kernel.
-struct Entry {
-    format: Format,
-    columns: u32,
-    output: Output,
-    declaration: &'static str,
-    call: fn(&Arguments),
-}
-
-/// Arguments of a launch.
-struct Arguments {
-    samples: fringes_emulator::TensorMap,
-    table: fringes_emulator::Buffer<[u32; 4]>,
-    scales: fringes_emulator::Buffer<f32>,
-    beams: fringes_emulator::Buffer<u16>,
-    saturated: fringes_emulator::Buffer<u64>,
-    case: Case,
-    digits: u32,
-}
-
-/// What is formed.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    channels: usize,
-    inputs: usize,
-    beams: usize,
-    times: usize,
-    first: usize,
-    end: usize,
-    fold: usize,
-    dither: bool,
-    int16: bool,
-    grid: u32,
-}
-
-const SEED: u64 = 0x1234_5678_9abc_def0;
-const SPECTRUM: u64 = (1 << 33) + 77;
-const CHANNEL: u32 = 5;
 
 macro_rules! entries {
     ($($name:ident $format:ident $columns:literal $output:ident;)*) => {
@@ -73,8 +20,8 @@ macro_rules! entries {
                 let [channels, inputs, beams, times, first, end, fold] =
                     [channels, inputs, beams, times, first, end, fold].map(|size| size as u32);
                 kernels::$name(
-                    a.samples.into(), a.table.into(), a.scales.into(), a.beams.into(), a.saturated.into(),
-                    SEED ^ DITHER, SPECTRUM, channels, inputs, beams, times, first, end, a.digits, fold, CHANNEL,
+                    a.map.into(), a.table.into(), a.scales.into(), a.beams.into(), a.saturated.into(),
+                    SEED ^ OF_BEAMS, SPECTRUM, channels, inputs, beams, times, first, end, a.digits, fold, CHANNEL,
                     u32::from(dither),
                 );
             },
@@ -85,378 +32,67 @@ macro_rules! entries {
 fn entries() -> Vec<Entry> {
     entries! {
         tied_array_i4_16_f32 I4 16 Float32;
-        tied_array_i4_16_f16 I4 16 Float16;
-        tied_array_i4_16_i8 I4 16 Int8;
-        tied_array_i4_16_power I4 16 Power;
-        tied_array_i4_16_coherency I4 16 Coherency;
-        tied_array_i4_32_f32 I4 32 Float32;
-        tied_array_i4_32_f16 I4 32 Float16;
-        tied_array_i4_32_i8 I4 32 Int8;
-        tied_array_i4_32_power I4 32 Power;
-        tied_array_i4_32_coherency I4 32 Coherency;
         tied_array_i4_64_f32 I4 64 Float32;
-        tied_array_i4_64_f16 I4 64 Float16;
-        tied_array_i4_64_i8 I4 64 Int8;
-        tied_array_i4_64_power I4 64 Power;
-        tied_array_i4_64_coherency I4 64 Coherency;
         tied_array_i4_128_f32 I4 128 Float32;
+        tied_array_i4_16_f16 I4 16 Float16;
+        tied_array_i4_64_f16 I4 64 Float16;
         tied_array_i4_128_f16 I4 128 Float16;
+        tied_array_i4_16_i8 I4 16 Int8;
+        tied_array_i4_64_i8 I4 64 Int8;
         tied_array_i4_128_i8 I4 128 Int8;
+        tied_array_i4_16_power I4 16 Power;
+        tied_array_i4_64_power I4 64 Power;
         tied_array_i4_128_power I4 128 Power;
+        tied_array_i4_16_coherency I4 16 Coherency;
+        tied_array_i4_64_coherency I4 64 Coherency;
         tied_array_i4_128_coherency I4 128 Coherency;
         tied_array_i8_16_f32 I8 16 Float32;
-        tied_array_i8_16_f16 I8 16 Float16;
-        tied_array_i8_16_i8 I8 16 Int8;
-        tied_array_i8_16_power I8 16 Power;
-        tied_array_i8_16_coherency I8 16 Coherency;
-        tied_array_i8_32_f32 I8 32 Float32;
-        tied_array_i8_32_f16 I8 32 Float16;
-        tied_array_i8_32_i8 I8 32 Int8;
-        tied_array_i8_32_power I8 32 Power;
-        tied_array_i8_32_coherency I8 32 Coherency;
         tied_array_i8_64_f32 I8 64 Float32;
-        tied_array_i8_64_f16 I8 64 Float16;
-        tied_array_i8_64_i8 I8 64 Int8;
-        tied_array_i8_64_power I8 64 Power;
-        tied_array_i8_64_coherency I8 64 Coherency;
         tied_array_i8_128_f32 I8 128 Float32;
+        tied_array_i8_16_f16 I8 16 Float16;
+        tied_array_i8_64_f16 I8 64 Float16;
         tied_array_i8_128_f16 I8 128 Float16;
+        tied_array_i8_16_i8 I8 16 Int8;
+        tied_array_i8_64_i8 I8 64 Int8;
         tied_array_i8_128_i8 I8 128 Int8;
+        tied_array_i8_16_power I8 16 Power;
+        tied_array_i8_64_power I8 64 Power;
         tied_array_i8_128_power I8 128 Power;
+        tied_array_i8_16_coherency I8 16 Coherency;
+        tied_array_i8_64_coherency I8 64 Coherency;
         tied_array_i8_128_coherency I8 128 Coherency;
         tied_array_i8_f16_16_f32 I8ByF16 16 Float32;
-        tied_array_i8_f16_16_f16 I8ByF16 16 Float16;
-        tied_array_i8_f16_16_i8 I8ByF16 16 Int8;
-        tied_array_i8_f16_16_power I8ByF16 16 Power;
-        tied_array_i8_f16_16_coherency I8ByF16 16 Coherency;
-        tied_array_i8_f16_32_f32 I8ByF16 32 Float32;
-        tied_array_i8_f16_32_f16 I8ByF16 32 Float16;
-        tied_array_i8_f16_32_i8 I8ByF16 32 Int8;
-        tied_array_i8_f16_32_power I8ByF16 32 Power;
-        tied_array_i8_f16_32_coherency I8ByF16 32 Coherency;
         tied_array_i8_f16_64_f32 I8ByF16 64 Float32;
-        tied_array_i8_f16_64_f16 I8ByF16 64 Float16;
-        tied_array_i8_f16_64_i8 I8ByF16 64 Int8;
-        tied_array_i8_f16_64_power I8ByF16 64 Power;
-        tied_array_i8_f16_64_coherency I8ByF16 64 Coherency;
         tied_array_i8_f16_128_f32 I8ByF16 128 Float32;
+        tied_array_i8_f16_16_f16 I8ByF16 16 Float16;
+        tied_array_i8_f16_64_f16 I8ByF16 64 Float16;
         tied_array_i8_f16_128_f16 I8ByF16 128 Float16;
+        tied_array_i8_f16_16_i8 I8ByF16 16 Int8;
+        tied_array_i8_f16_64_i8 I8ByF16 64 Int8;
         tied_array_i8_f16_128_i8 I8ByF16 128 Int8;
+        tied_array_i8_f16_16_power I8ByF16 16 Power;
+        tied_array_i8_f16_64_power I8ByF16 64 Power;
         tied_array_i8_f16_128_power I8ByF16 128 Power;
+        tied_array_i8_f16_16_coherency I8ByF16 16 Coherency;
+        tied_array_i8_f16_64_coherency I8ByF16 64 Coherency;
         tied_array_i8_f16_128_coherency I8ByF16 128 Coherency;
         tied_array_f16_16_f32 F16 16 Float32;
-        tied_array_f16_16_f16 F16 16 Float16;
-        tied_array_f16_16_i8 F16 16 Int8;
-        tied_array_f16_16_power F16 16 Power;
-        tied_array_f16_16_coherency F16 16 Coherency;
-        tied_array_f16_32_f32 F16 32 Float32;
-        tied_array_f16_32_f16 F16 32 Float16;
-        tied_array_f16_32_i8 F16 32 Int8;
-        tied_array_f16_32_power F16 32 Power;
-        tied_array_f16_32_coherency F16 32 Coherency;
         tied_array_f16_64_f32 F16 64 Float32;
-        tied_array_f16_64_f16 F16 64 Float16;
-        tied_array_f16_64_i8 F16 64 Int8;
-        tied_array_f16_64_power F16 64 Power;
-        tied_array_f16_64_coherency F16 64 Coherency;
         tied_array_f16_128_f32 F16 128 Float32;
+        tied_array_f16_16_f16 F16 16 Float16;
+        tied_array_f16_64_f16 F16 64 Float16;
         tied_array_f16_128_f16 F16 128 Float16;
+        tied_array_f16_16_i8 F16 16 Int8;
+        tied_array_f16_64_i8 F16 64 Int8;
         tied_array_f16_128_i8 F16 128 Int8;
+        tied_array_f16_16_power F16 16 Power;
+        tied_array_f16_64_power F16 64 Power;
         tied_array_f16_128_power F16 128 Power;
+        tied_array_f16_16_coherency F16 16 Coherency;
+        tied_array_f16_64_coherency F16 64 Coherency;
         tied_array_f16_128_coherency F16 128 Coherency;
     }
 }
-
-impl Format {
-    fn weights(self, int16: bool) -> Weights {
-        match self {
-            Self::I4 | Self::I8 if int16 => Weights::Int16,
-            Self::I4 | Self::I8 => Weights::Int8,
-            _ => Weights::Float16,
-        }
-    }
-
-    /// Bytes of a sample.
-    fn bytes(self) -> usize {
-        match self {
-            Self::I4 => 1,
-            Self::I8 | Self::I8ByF16 => 2,
-            Self::F16 => 4,
-        }
-    }
-
-    /// What sums are multiples of.
-    fn unit(self) -> f64 {
-        if self == Self::I4 { 16.0 } else { 1.0 }
-    }
-}
-
-/// Samples `[channel][time][input]`, weights `[beam][channel][input]` as whole numbers or f16, and scales.
-struct Data {
-    samples: Array3<C64>,
-    weights: Array3<C64>,
-    scales: Vec<f32>,
-}
-
-fn data(entry: &Entry, case: &Case) -> Data {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(case.times as u64 * 31 + case.inputs as u64);
-    let most = if entry.format == Format::I4 { 7 } else { 127 };
-    let mut whole = |most: i32| f64::from(random.random_range(-most..=most));
-    let f = entry.format == Format::F16;
-    let samples = Array3::from_shape_simple_fn((case.channels, case.times, case.inputs), || {
-        let mut part = || if f { f64::from(f16::from_f64(whole(1000) / 256.0)) } else { whole(most) };
-        Complex::new(part(), part())
-    });
-    let weights = Array3::from_shape_simple_fn((case.beams, case.channels, case.inputs), || {
-        let mut part = || match entry.format.weights(case.int16) {
-            Weights::Int8 => whole(127),
-            Weights::Int16 => whole(32639),
-            Weights::Float16 => f64::from(f16::from_f64(whole(16000) / 7.0)),
-        };
-        Complex::new(part(), part())
-    });
-    // Of integers about a third of the beams saturate.
-    let rms = 0.5 * (case.inputs as f64).sqrt() * 2f64.sqrt();
-    let of_weights = match entry.format.weights(case.int16) {
-        Weights::Int8 => 127.0,
-        Weights::Int16 => 32639.0,
-        Weights::Float16 => 16000.0 / 7.0,
-    };
-    let of_samples = if f { 4.0 } else { f64::from(most) };
-    let scales = (0..case.channels * case.beams)
-        .map(|index| (120.0 / (rms * of_weights * of_samples) * (1.0 + index as f64 / 50.0)) as f32)
-        .collect();
-    Data { samples, weights, scales }
-}
-
-impl Data {
-    fn rows(&self, entry: &Entry, case: &Case) -> Vec<u8> {
-        let (bytes, row) = (entry.format.bytes(), 128 / entry.format.bytes());
-        let blocks = case.times.div_ceil(row);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
-        // Rows past the last time hold anything.
-        let mut buffer: Vec<u8> = (0..case.channels * blocks * case.inputs * 128).map(|_| random.random()).collect();
-        for ((channel, time, input), sample) in self.samples.indexed_iter() {
-            let at = (((channel * blocks + time / row) * case.inputs + input) * row + time % row) * bytes;
-            let (re, im) = (sample.re, sample.im);
-            match entry.format {
-                Format::I4 => buffer[at] = ((re as i8) << 4 | (im as i8 & 15)) as u8,
-                Format::I8 | Format::I8ByF16 => buffer[at..at + 2].copy_from_slice(&[re as i8 as u8, im as i8 as u8]),
-                Format::F16 => {
-                    let parts = [re, im].map(|part| f16::from_f64(part).to_le_bytes());
-                    buffer[at..at + 4].copy_from_slice(parts.as_flattened());
-                }
-            }
-        }
-        buffer
-    }
-
-    /// Weights as the kernel reads them, and scales.
-    fn table(&self, entry: &Entry, case: &Case) -> (Vec<u8>, Vec<f32>) {
-        let weights = entry.format.weights(case.int16);
-        let (digits, inputs, columns) = (weights.digits(), weights.chunk_inputs(), entry.columns);
-        let beams = columns / digits;
-        let tiles = (case.beams as u32).div_ceil(beams);
-        let chunks = (case.inputs as u32).div_ceil(inputs);
-        let run = run(entry.output.most_run(), columns, digits);
-        let chunk_bytes = (columns * CHUNK_BYTES) as usize;
-        let mut table = vec![0u8; case.channels * (tiles * chunks) as usize * chunk_bytes];
-        let mut scales = vec![0.0; case.channels * (tiles * beams) as usize];
-        for ((beam, channel, input), weight) in self.weights.indexed_iter() {
-            let (tile, within) = (beam as u32 / beams, beam as u32 % beams);
-            let (chunk, input) = (input as u32 / inputs, input as u32 % inputs);
-            let start = ((channel as u32 * tiles + tile) * chunks + chunk) as usize * chunk_bytes;
-            scales[(channel as u32 * tiles * beams) as usize + beam] = self.scales[channel * case.beams + beam];
-            for digit in 0..digits {
-                let column = column(within, digit, digits, run);
-                for (part, value) in [weight.re, -weight.im].into_iter().enumerate() {
-                    if weights == Weights::Float16 {
-                        let at = start + place(column, byte_f16(input) + 2 * part as u32) as usize;
-                        table[at..at + 2].copy_from_slice(&f16::from_f64(value).to_le_bytes());
-                    } else {
-                        let high = if digits == 2 { ((value + 128.0) / 256.0).floor() } else { value };
-                        let value = if digit == 0 { high } else { value - 256.0 * high };
-                        table[start + place(column, 2 * input + part as u32) as usize] = value as i8 as u8;
-                    }
-                }
-            }
-        }
-        (table, scales)
-    }
-
-    /// Beams `[channel][time][beam]`.
-    fn beams(&self, case: &Case) -> Array3<C64> {
-        let beams = fringes_reference::beamformer::tied_array(self.samples.view(), self.weights.view());
-        Array3::from_shape_fn(beams.dim(), |(channel, time, beam)| {
-            beams[(channel, time, beam)] * f64::from(self.scales[channel * case.beams + beam])
-        })
-    }
-
-    /// Largest error of a beam that the sums may have: two roundings and the scale's, or what tensor cores leave.
-    fn bound(&self, entry: &Entry, case: &Case) -> f64 {
-        let magnitude = |data: &Array3<C64>| data.iter().map(|value| value.norm()).fold(0.0, f64::max);
-        let scale = f64::from(self.scales.iter().copied().fold(0.0, f32::max));
-        let full = magnitude(&self.samples) * magnitude(&self.weights) * case.inputs as f64 * scale;
-        match entry.format {
-            Format::I4 | Format::I8 => 4.0 * full * 2f64.powi(-24),
-            _ => full * 2f64.powi(-22) * (2.0 + case.inputs as f64 / 8.0).sqrt(),
-        }
-    }
-}
-
-fn element(bytes: &[u8], at: usize, output: Output) -> f64 {
-    match output {
-        Output::Int8 => f64::from(bytes[at] as i8),
-        Output::Float16 => f64::from(f16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]])),
-        _ => f64::from(f32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap())),
-    }
-}
-
-fn check(entry: &Entry, case: Case) {
-    let name = entry.declaration.split('(').next().unwrap();
-    let data = data(entry, &case);
-    let (table, mut scales) = data.table(entry, &case);
-    scales.iter_mut().for_each(|scale| *scale /= entry.format.unit() as f32);
-    let table: Vec<[u32; 4]> = table
-        .chunks_exact(16)
-        .map(|piece| std::array::from_fn(|i| u32::from_le_bytes(piece[4 * i..4 * i + 4].try_into().unwrap())))
-        .collect();
-    let row = 128 / entry.format.bytes();
-    let blocks = case.times.div_ceil(row);
-    let inputs = entry.format.weights(case.int16).chunk_inputs();
-    let layout = TensorLayout {
-        element_bytes: 1,
-        dimensions: [128, case.inputs, blocks, case.channels].map(|size| size as u64).to_vec(),
-        strides_bytes: [128, 128 * case.inputs, 128 * case.inputs * blocks].map(|stride| stride as u64).to_vec(),
-        block: vec![128, inputs, 128 / row as u32, 1],
-        swizzle: 128,
-    };
-    let sums = case.times.div_ceil(case.fold);
-    let length = case.channels * sums * case.beams * entry.output.bytes() as usize / 2;
-    let mut memory = GlobalMemory::new();
-    let samples = memory.upload(&data.rows(entry, &case));
-    let samples = memory.map_tensor(samples, &layout);
-    let untouched = 0x5a5a_u16;
-    let beams = memory.upload(&vec![untouched; length]);
-    let (table, scales) = (memory.upload(&table), memory.upload(&scales));
-    let saturated = memory.upload(&vec![0u64; case.beams]);
-    let digits = entry.format.weights(case.int16).digits();
-    let arguments = Arguments { samples, table, scales, beams, saturated, case, digits };
-    let number = |key: &str| {
-        let value = entry.declaration.split_once(key).unwrap().1;
-        value.split(' ').next().unwrap().parse::<u32>().unwrap()
-    };
-    let report = Launch::new(entry.declaration, [case.grid, 1, 1], [number("threads="), 1, 1])
-        .shared_bytes(number("shared_bytes="))
-        .stack_bytes(1 << 18)
-        .run(&mut memory, || (entry.call)(&arguments));
-    report.assert_clean();
-    let bytes: Vec<u8> = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
-    let lost = memory.values(saturated);
-
-    let expected = data.beams(&case);
-    let bound = data.bound(entry, &case);
-    let mut counts = vec![0u64; case.beams];
-    let powers = matches!(entry.output, Output::Power | Output::Coherency);
-    for channel in 0..case.channels {
-        for time in 0..sums {
-            for beam in 0..case.beams {
-                let at = (channel * sums + time) * case.beams + beam;
-                let formed = |time: usize| (case.first..case.end).contains(&time);
-                let times = time * case.fold..((time + 1) * case.fold).min(case.times);
-                if !times.clone().any(formed) {
-                    let bytes = entry.output.bytes() as usize;
-                    let old = untouched.to_le_bytes();
-                    assert!((0..bytes).all(|i| bytes_at(&bytes_of(&memory, beams), at * bytes + i) == old[i % 2]));
-                    continue;
-                }
-                let what = format!("{name} {case:?}: channel {channel}, time {time}, beam {beam}");
-                let value = |beam: usize| move |time: usize| (time, beam);
-                let of = |(time, beam): (usize, usize)| expected[(channel, time, beam)];
-                if powers {
-                    let products = |time: usize| {
-                        let x = of(value(beam & !usize::from(entry.output == Output::Coherency))(time));
-                        if entry.output == Output::Power {
-                            return [x.norm_sqr(), 0.0];
-                        }
-                        let y = of(value(beam | 1)(time));
-                        let cross = x * y.conj();
-                        if beam % 2 == 0 { [x.norm_sqr(), y.norm_sqr()] } else { [cross.re, cross.im] }
-                    };
-                    let (mut sum, mut size) = ([0.0; 2], 0.0);
-                    for time in times.filter(|&time| formed(time)) {
-                        let product = products(time);
-                        (sum[0], sum[1]) = (sum[0] + product[0], sum[1] + product[1]);
-                        size += (0..case.beams).map(|beam| of((time, beam)).norm()).fold(0.0, f64::max).powi(2);
-                    }
-                    let bound = 2.0 * bound * (size * case.fold as f64).sqrt() + 8.0 * size * 2f64.powi(-24);
-                    let parts = if entry.output == Output::Power { 1 } else { 2 };
-                    for part in 0..parts {
-                        let actual = element(&bytes, at * parts + part, entry.output);
-                        assert!((actual - sum[part]).abs() <= bound, "{what}: {actual}, not {}: {bound}", sum[part]);
-                    }
-                    continue;
-                }
-                let value = of((time, beam));
-                let moved = if case.dither {
-                    let C64 { re, im } =
-                        dither(SEED ^ DITHER, SPECTRUM + time as u64, CHANNEL + channel as u32, beam as u32);
-                    [re, im]
-                } else {
-                    [0.0; 2]
-                };
-                let mut any = false;
-                for (part, (value, moved)) in [value.re, value.im].into_iter().zip(moved).enumerate() {
-                    let actual = element(&bytes, 2 * at + part, entry.output);
-                    match entry.output {
-                        Output::Int8 => {
-                            let value = value + moved;
-                            let bound = bound + 1e-5;
-                            // Exact but at ties.
-                            let near = ((value - value.floor()) - 0.5).abs() < bound;
-                            let limited = value.round_ties_even().clamp(-127.0, 127.0);
-                            assert!(
-                                actual == limited || (near && (actual - value).abs() < 0.5 + 2.0 * bound),
-                                "{what}: {actual}, not {value}"
-                            );
-                            any |= value.abs() > 127.0;
-                        }
-                        Output::Float16 => {
-                            let bound = bound + value.abs() * 2f64.powi(-11) + 1e-7;
-                            assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}");
-                        }
-                        _ => assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}, bound {bound}"),
-                    }
-                }
-                counts[beam] += u64::from(any);
-            }
-        }
-    }
-    if entry.output == Output::Int8 {
-        assert_eq!(lost, counts, "{name} {case:?}");
-    }
-}
-
-fn bytes_of(memory: &GlobalMemory, buffer: fringes_emulator::Buffer<u16>) -> Vec<u8> {
-    memory.values(buffer).into_iter().flat_map(u16::to_le_bytes).collect()
-}
-
-fn bytes_at(bytes: &[u8], at: usize) -> u8 {
-    bytes[at]
-}
-
-const CASE: Case = Case {
-    channels: 2,
-    inputs: 70,
-    beams: 18,
-    times: 150,
-    first: 0,
-    end: 150,
-    fold: 1,
-    dither: false,
-    int16: false,
-    grid: 3,
-};
 
 fn of(output: &[Output]) -> impl Iterator<Item = Entry> {
     entries().into_iter().filter(move |entry| output.contains(&entry.output))
@@ -478,7 +114,7 @@ fn sixteen_bits_are_two_digits() {
 
 #[test]
 fn any_numbers_of_inputs_beams_and_times_may_come() {
-    for entry in of(&[Output::Int8]).filter(|entry| entry.columns <= 32) {
+    for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
         for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
             check(&entry, Case { inputs, beams, times, end: times, dither: true, ..CASE });
         }
@@ -487,7 +123,7 @@ fn any_numbers_of_inputs_beams_and_times_may_come() {
 
 #[test]
 fn times_outside_the_range_are_not_touched() {
-    for entry in entries().into_iter().filter(|entry| entry.columns == 32) {
+    for entry in entries().into_iter().filter(|entry| entry.columns == 64) {
         let powers = matches!(entry.output, Output::Power | Output::Coherency);
         check(&entry, Case { first: 130, end: 140, fold: if powers { 2 } else { 1 }, ..CASE });
     }
@@ -497,7 +133,7 @@ fn times_outside_the_range_are_not_touched() {
 fn powers_are_summed_over_up_to_sixteen_times() {
     for entry in of(&[Output::Power, Output::Coherency]) {
         for fold in [1, 2, 4, 8, 16] {
-            if fold == 4 || entry.columns == 32 {
+            if fold == 4 || entry.columns == 64 {
                 check(&entry, Case { fold, ..CASE });
             }
         }

@@ -194,15 +194,19 @@ mod tests {
 
     #[test]
     fn integers_of_16_bits_are_the_sum_of_two_tf32() {
-        for x in i16::MIN..=i16::MAX {
-            let y = x.wrapping_mul(31);
-            let word = u32::from(x as u16) | u32::from(y as u16) << 16;
-            let [re, im] = super::parts(word);
-            assert_eq!((f32::from_bits(re), f32::from_bits(im)), (f32::from(x), f32::from(y)));
-            let (hi, lo) = split(re);
-            assert_eq!((hi & !MASK, lo & !MASK), (0, 0));
-            assert_eq!(f32::from_bits(hi) + f32::from_bits(lo), f32::from(x));
-        }
+        let launch = fringes_emulator::Launch::new("test() threads=1", [1, 1, 1], [1, 1, 1]);
+        let body = || {
+            for x in i16::MIN..=i16::MAX {
+                let y = x.wrapping_mul(31);
+                let word = u32::from(x as u16) | u32::from(y as u16) << 16;
+                let [re, im] = super::parts(word);
+                assert_eq!((f32::from_bits(re), f32::from_bits(im)), (f32::from(x), f32::from(y)));
+                let (hi, lo) = split(re);
+                assert_eq!((hi & !MASK, lo & !MASK), (0, 0));
+                assert_eq!(f32::from_bits(hi) + f32::from_bits(lo), f32::from(x));
+            }
+        };
+        launch.run(&mut fringes_emulator::GlobalMemory::new(), body).assert_clean();
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The kernels of tied-array beams, loaded on a device with a table of weights.
 
+mod mma_texts;
 mod plan;
 mod table;
 mod weights_texts;
@@ -19,7 +20,7 @@ use fringes_types::{Inputs, SampleFormat, VoltageSample, row_times};
 
 use crate::set::{BeamKernels, KernelPart};
 use crate::{BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
-use plan::Plan;
+use plan::{Generation, Plan};
 use table::Table;
 
 /// The kernels' name of a format of voltages, if there are some.
@@ -89,7 +90,8 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
     ) -> Result<Self, BeamformerError> {
         set.check(channels, inputs)?;
         set.check_kernel(V::FORMAT, inputs)?;
-        let plan = Plan::new(V::FORMAT, set.precision(), O::OUTPUT, inputs.len(), set.weights().beams())?;
+        let generation = Generation::of(device, set.only_mma());
+        let plan = Plan::new(generation, V::FORMAT, set.precision(), O::OUTPUT, inputs.len(), set.weights().beams())?;
         let kernel = plan.load(device)?;
         let stream = device.new_stream()?;
         let table = Table::new(device, &stream, &plan, channels, set.weights(), set.scale())?;
@@ -159,7 +161,25 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
                 return Err(DeviceError::TooLarge { what, actual, limit }.into());
             }
         }
+        let generation = self.plan.generation;
+        let places = stream.device().info().multiprocessors.max(1) as usize * generation.resident();
+        let config = LaunchConfig::new([jobs.min(places) as u32, 1, 1], [generation.threads(), 1, 1])
+            .with_shared_bytes(self.plan.shared_bytes());
+        let beams = beams.reborrow().slice(..all)?.cast::<u16>()?;
+        let of_rows = rows.slice(..number * blocks * row * inputs)?;
         let sizes = [128, inputs, blocks, number].map(|size| size as u64);
+        let [number, inputs, count, times, digits, first] =
+            [number, inputs, count, times, self.plan.weights.digits() as usize, channels.start].map(|size| size as u32);
+        let (seed, dither) = (self.seed.unwrap_or(0), u32::from(self.seed.is_some()));
+        let mut rest = args![
+            table, scales, beams, &mut self.saturated, seed, spectrum, number, inputs, count, times, 0u32, times,
+            digits, 1u32, first, dither
+        ]
+        .to_vec();
+        if generation == Generation::Mma {
+            rest.insert(0, of_rows.cast::<[u32; 4]>()?.into());
+            return Ok(self.kernel.launch_safe(stream, &config, &rest)?);
+        }
         let layout = TensorLayout {
             strides_bytes: vec![128, 128 * sizes[1], 128 * sizes[1] * sizes[2]],
             dimensions: sizes.to_vec(),
@@ -167,33 +187,8 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
         let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
-        let places = stream.device().info().multiprocessors.max(1) as usize;
-        let config =
-            LaunchConfig::new([jobs.min(places) as u32, 1, 1], [384, 1, 1]).with_shared_bytes(self.plan.shared_bytes());
-        let beams = beams.reborrow().slice(..all)?.cast::<u16>()?;
-        let [number, inputs, count, times, digits, first] =
-            [number, inputs, count, times, self.plan.weights.digits() as usize, channels.start].map(|size| size as u32);
-        let (seed, dither) = (self.seed.unwrap_or(0), u32::from(self.seed.is_some()));
-        let arguments = args![
-            &map,
-            table,
-            scales,
-            beams,
-            &mut self.saturated,
-            seed,
-            spectrum,
-            number,
-            inputs,
-            count,
-            times,
-            0u32,
-            times,
-            digits,
-            1u32,
-            first,
-            dither
-        ];
-        Ok(self.kernel.launch_safe(stream, &config, arguments)?)
+        rest.insert(0, (&map).into());
+        Ok(self.kernel.launch_safe(stream, &config, &rest)?)
     }
 }
 

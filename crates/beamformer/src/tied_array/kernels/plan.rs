@@ -5,12 +5,54 @@ use fringes_gpu::{Device, Kernel, PtxSet, PtxTarget};
 use fringes_kernel_abi::tied_array::{CHUNK_BYTES, COLUMNS, Output, Weights};
 use fringes_types::{SampleFormat, row_times};
 
-use super::{format_name, wgmma_texts};
+use super::{format_name, mma_texts, wgmma_texts};
 use crate::{BeamformerError, WeightPrecision};
+
+/// Generations of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Generation {
+    /// Products of warpgroups: compute capability 9.0.
+    Wgmma,
+    /// Products of warps: 8.0 and later.
+    Mma,
+}
+
+impl Generation {
+    /// What a device runs, the older one if that is asked for.
+    pub(super) fn of(device: &Device, only_mma: bool) -> Self {
+        let newer = PtxTarget::Sm90a.runs_on(device.info().compute_capability);
+        if newer && !only_mma { Self::Wgmma } else { Self::Mma }
+    }
+
+    /// Columns of tiles.
+    fn columns(self) -> &'static [u32] {
+        match self {
+            Self::Wgmma => &COLUMNS,
+            Self::Mma => &COLUMNS[..2],
+        }
+    }
+
+    /// Threads of a block.
+    pub(super) fn threads(self) -> u32 {
+        match self {
+            Self::Wgmma => 384,
+            Self::Mma => 256,
+        }
+    }
+
+    /// Blocks of a multiprocessor.
+    pub(super) fn resident(self) -> usize {
+        match self {
+            Self::Wgmma => 1,
+            Self::Mma => 2,
+        }
+    }
+}
 
 /// A kernel, and the sizes of its tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
+    pub(super) generation: Generation,
     format: SampleFormat,
     pub(super) weights: Weights,
     pub(super) output: Output,
@@ -23,6 +65,7 @@ pub(super) struct Plan {
 impl Plan {
     /// The kernel of so many inputs and beams.
     pub(super) fn new(
+        generation: Generation,
         format: SampleFormat,
         precision: WeightPrecision,
         output: Output,
@@ -31,8 +74,10 @@ impl Plan {
     ) -> Result<Self, BeamformerError> {
         let weights = precision.weights(format);
         let all = beams.saturating_mul(weights.digits() as usize);
-        let columns = COLUMNS.into_iter().find(|&columns| all <= columns as usize).unwrap_or(COLUMNS[3]);
-        Ok(Self { format, weights, output, inputs, beams, columns })
+        let most = generation.columns();
+        let fits = most.iter().copied().find(|&columns| all <= columns as usize);
+        let columns = fits.or(most.last().copied()).unwrap_or(COLUMNS[0]);
+        Ok(Self { generation, format, weights, output, inputs, beams, columns })
     }
 
     /// Whether samples are of 4 bits, which the kernels multiply by 16.
@@ -63,35 +108,53 @@ impl Plan {
         }
     }
 
-    /// The entry.
-    fn name(&self) -> String {
-        let output = match self.output {
+    /// The kernels' name of the output.
+    fn output_name(&self) -> &'static str {
+        match self.output {
             Output::Float32 => "f32",
             Output::Float16 => "f16",
             Output::Int8 => "i8",
             Output::Power => "power",
             Output::Coherency => "coherency",
-        };
-        format!("tied_array_{}_{}_{output}", self.source(), self.columns)
+        }
+    }
+
+    /// The entry.
+    fn name(&self) -> String {
+        format!("tied_array_{}_{}_{}", self.source(), self.columns, self.output_name())
     }
 
     fn ptx(&self) -> Option<&'static PtxSet> {
-        wgmma_texts::tied_array_wgmma(self.source())
+        let part = format!("{}_to_{}", self.source(), self.output_name());
+        match self.generation {
+            Generation::Wgmma => wgmma_texts::tied_array_wgmma(&part),
+            Generation::Mma => mma_texts::tied_array_mma(&part),
+        }
+    }
+
+    fn target(&self) -> PtxTarget {
+        match self.generation {
+            Generation::Wgmma => PtxTarget::Sm90a,
+            Generation::Mma => PtxTarget::Sm80,
+        }
     }
 
     /// Loads the entry.
     pub(super) fn load(&self, device: &Device) -> Result<Kernel, BeamformerError> {
         let missing = || DeviceError::NoKernel { expected: "beams with a kernel", actual: self.name() };
         let texts = self.ptx().ok_or_else(missing)?;
-        Ok(device.load_target(texts, PtxTarget::Sm90a)?.kernel(&self.name())?)
+        Ok(device.load_target(texts, self.target())?.kernel(&self.name())?)
     }
 
-    /// Shared memory: stages of samples and weights, and two barriers each.
+    /// Shared memory: stages of samples and weights, barriers where there are some, scales of eight warps.
     pub(super) fn shared_bytes(&self) -> u32 {
-        const BUDGET: u32 = 212_992;
         let blocks = 128 / row_times(self.format) as u32;
         let stage = 128 * self.weights.chunk_inputs() * blocks + CHUNK_BYTES * self.columns;
-        (BUDGET / stage).min(12) * (stage + 16)
+        let scales = 8 * 512;
+        match self.generation {
+            Generation::Wgmma => (212_992 / stage).min(12) * (stage + 16) + scales,
+            Generation::Mma => (77_824 / stage).min(4) * stage + scales,
+        }
     }
 }
 
@@ -104,18 +167,20 @@ mod tests {
     #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
     fn every_plan_has_an_entry_with_its_shared_memory() {
         let outputs = [Output::Float32, Output::Float16, Output::Int8, Output::Power, Output::Coherency];
+        for generation in [Generation::Wgmma, Generation::Mma] {
         for format in [SampleFormat::Int4, SampleFormat::Int8, SampleFormat::Float16] {
             for precision in WeightPrecision::ALL {
                 for (output, beams) in outputs.into_iter().flat_map(|o| [1, 8, 9, 16, 17, 33, 65, 1000].map(|n| (o, n)))
                 {
-                    let plan = Plan::new(format, precision, output, 100, beams).unwrap();
-                    let text = plan.ptx().unwrap().get(PtxTarget::Sm90a).unwrap().read().unwrap();
+                    let plan = Plan::new(generation, format, precision, output, 100, beams).unwrap();
+                    let text = plan.ptx().unwrap().get(plan.target()).unwrap().read().unwrap();
                     let start = format!("//@kernel {}(", plan.name());
                     let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
                     assert!(line.contains(&format!("shared_bytes={} ", plan.shared_bytes())), "{plan:?}: {line}");
                     assert!(plan.tiles() * plan.tile_beams() >= beams);
                 }
             }
+        }
         }
     }
 }

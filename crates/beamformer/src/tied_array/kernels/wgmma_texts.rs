@@ -20,29 +20,109 @@ macro_rules! deflated {
     };
 }
 
-/// Kernels of `tied-array-wgmma`, part `f16`.
-pub(crate) static TIED_ARRAY_WGMMA_F16: PtxSet =
-    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16/tied-array-wgmma_sm_90a.ptx"));
+/// Kernels of `tied-array-wgmma`, part `f16_to_coherency`.
+pub(crate) static TIED_ARRAY_WGMMA_F16_TO_COHERENCY: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16_to_coherency/tied-array-wgmma_sm_90a.ptx"));
 
-/// Kernels of `tied-array-wgmma`, part `i4`.
-pub(crate) static TIED_ARRAY_WGMMA_I4: PtxSet =
-    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4/tied-array-wgmma_sm_90a.ptx"));
+/// Kernels of `tied-array-wgmma`, part `f16_to_f16`.
+pub(crate) static TIED_ARRAY_WGMMA_F16_TO_F16: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16_to_f16/tied-array-wgmma_sm_90a.ptx"));
 
-/// Kernels of `tied-array-wgmma`, part `i8`.
-pub(crate) static TIED_ARRAY_WGMMA_I8: PtxSet =
-    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8/tied-array-wgmma_sm_90a.ptx"));
+/// Kernels of `tied-array-wgmma`, part `f16_to_f32`.
+pub(crate) static TIED_ARRAY_WGMMA_F16_TO_F32: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16_to_f32/tied-array-wgmma_sm_90a.ptx"));
 
-/// Kernels of `tied-array-wgmma`, part `i8_f16`.
-pub(crate) static TIED_ARRAY_WGMMA_I8_F16: PtxSet =
-    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16/tied-array-wgmma_sm_90a.ptx"));
+/// Kernels of `tied-array-wgmma`, part `f16_to_i8`.
+pub(crate) static TIED_ARRAY_WGMMA_F16_TO_I8: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16_to_i8/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `f16_to_power`.
+pub(crate) static TIED_ARRAY_WGMMA_F16_TO_POWER: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/f16_to_power/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_coherency`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_COHERENCY: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_coherency/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_f16`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F16: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_f16/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_f32`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_F32: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_f32/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_i8`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_I8: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_i8/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i4_to_power`.
+pub(crate) static TIED_ARRAY_WGMMA_I4_TO_POWER: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i4_to_power/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_f16_to_coherency`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_COHERENCY: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16_to_coherency/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_f16_to_f16`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_F16: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16_to_f16/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_f16_to_f32`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_F32: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16_to_f32/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_f16_to_i8`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_I8: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16_to_i8/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_f16_to_power`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_F16_TO_POWER: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_f16_to_power/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_coherency`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_COHERENCY: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_coherency/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_f16`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F16: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_f16/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_f32`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_F32: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_f32/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_i8`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_I8: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_i8/tied-array-wgmma_sm_90a.ptx"));
+
+/// Kernels of `tied-array-wgmma`, part `i8_to_power`.
+pub(crate) static TIED_ARRAY_WGMMA_I8_TO_POWER: PtxSet =
+    PtxSet::of(None, deflated!("ptx/tied-array/wgmma/i8_to_power/tied-array-wgmma_sm_90a.ptx"));
 
 /// Kernels of a part of `tied-array-wgmma`, if it has this part.
 pub(crate) fn tied_array_wgmma(part: &str) -> Option<&'static PtxSet> {
     match part {
-        "f16" => Some(&TIED_ARRAY_WGMMA_F16),
-        "i4" => Some(&TIED_ARRAY_WGMMA_I4),
-        "i8" => Some(&TIED_ARRAY_WGMMA_I8),
-        "i8_f16" => Some(&TIED_ARRAY_WGMMA_I8_F16),
+        "f16_to_coherency" => Some(&TIED_ARRAY_WGMMA_F16_TO_COHERENCY),
+        "f16_to_f16" => Some(&TIED_ARRAY_WGMMA_F16_TO_F16),
+        "f16_to_f32" => Some(&TIED_ARRAY_WGMMA_F16_TO_F32),
+        "f16_to_i8" => Some(&TIED_ARRAY_WGMMA_F16_TO_I8),
+        "f16_to_power" => Some(&TIED_ARRAY_WGMMA_F16_TO_POWER),
+        "i4_to_coherency" => Some(&TIED_ARRAY_WGMMA_I4_TO_COHERENCY),
+        "i4_to_f16" => Some(&TIED_ARRAY_WGMMA_I4_TO_F16),
+        "i4_to_f32" => Some(&TIED_ARRAY_WGMMA_I4_TO_F32),
+        "i4_to_i8" => Some(&TIED_ARRAY_WGMMA_I4_TO_I8),
+        "i4_to_power" => Some(&TIED_ARRAY_WGMMA_I4_TO_POWER),
+        "i8_f16_to_coherency" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_COHERENCY),
+        "i8_f16_to_f16" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_F16),
+        "i8_f16_to_f32" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_F32),
+        "i8_f16_to_i8" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_I8),
+        "i8_f16_to_power" => Some(&TIED_ARRAY_WGMMA_I8_F16_TO_POWER),
+        "i8_to_coherency" => Some(&TIED_ARRAY_WGMMA_I8_TO_COHERENCY),
+        "i8_to_f16" => Some(&TIED_ARRAY_WGMMA_I8_TO_F16),
+        "i8_to_f32" => Some(&TIED_ARRAY_WGMMA_I8_TO_F32),
+        "i8_to_i8" => Some(&TIED_ARRAY_WGMMA_I8_TO_I8),
+        "i8_to_power" => Some(&TIED_ARRAY_WGMMA_I8_TO_POWER),
         _ => None,
     }
 }

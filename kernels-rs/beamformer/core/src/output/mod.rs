@@ -1,0 +1,167 @@
+//! Sums from registers to beams in device memory.
+//!
+//! A lane's registers of block `i` of eight columns are columns `8 i + 2 (lane % 4) + e`, at two times. Columns are
+//! laid out so that neighbouring blocks hold neighbouring beams ([`crate::tied_array::column`]): 16 bytes of a time.
+
+mod detect;
+mod voltages;
+
+use fringes_device::fused::fma;
+use fringes_device::warp::bar_warp_sync;
+use fringes_device::{GlobalMut, Shared, Value};
+use fringes_kernels_common::dither::words;
+
+use crate::source::Source;
+use crate::sums::Part;
+use crate::sums::Sums;
+use crate::tied_array::{Output, TIMES};
+use crate::work::{Job, Work};
+
+pub use detect::{Coherency, Power};
+pub use voltages::{F16, F32, I8};
+
+/// What becomes of a tile's sums.
+pub trait Put {
+    /// Its name.
+    const OUTPUT: Output;
+
+    /// Stores the beams that there are, of `DIGITS` columns each.
+    ///
+    /// # Safety
+    /// - All threads of the warp call it, `lane` being theirs.
+    /// - `work` is what fits ([`Work::fits`]).
+    unsafe fn put<S: Source, const H: usize, const DIGITS: usize>(sums: &Sums<S::Part, H>, work: &Work, lane: &Lane);
+}
+
+/// Which part of a tile a lane has.
+#[derive(Clone, Copy)]
+pub struct Lane {
+    /// Channel.
+    pub channel: u32,
+    /// Its two times.
+    pub times: [u32; 2],
+    /// Whether they are formed.
+    pub formed: [bool; 2],
+    /// First beam of the tile.
+    pub beam: u32,
+    /// The tile's scales, as many as it has beams.
+    pub scales: Shared<f32>,
+    /// The lane modulo 4.
+    pub quarter: u32,
+    /// The lane divided by 4.
+    pub row: u32,
+    /// Words of the dither at the two times.
+    pub words: [[u32; 2]; 2],
+}
+
+impl Lane {
+    /// The lane's part of a job's tile.
+    #[inline(always)]
+    pub fn new<S: Source>(
+        work: &Work,
+        job: Job,
+        columns: u32,
+        [group, warp, lane]: [u32; 3],
+        scales: Shared<f32>,
+    ) -> Self {
+        let (quarter, row) = (lane % 4, lane / 4);
+        let time = TIMES * job.time + 64 * group + 16 * warp;
+        let times = if S::NEIGHBOURS { [time + 2 * row, time + 2 * row + 1] } else { [time + row, time + row + 8] };
+        let formed = times.map(|time| time >= work.first && time < work.end);
+        let beams = columns >> u32::from(work.digits == 2);
+        Self { channel: job.channel, times, formed, beam: job.column * beams, scales, quarter, row, words: [[0; 2]; 2] }
+    }
+
+    /// With the words of the dither.
+    #[inline(always)]
+    pub fn dithered(mut self, work: &Work) -> Self {
+        if work.dither != 0 {
+            self.words = self.times.map(|time| {
+                words(work.seed, work.spectrum.wrapping_add(u64::from(time)), work.channel.wrapping_add(self.channel))
+            });
+        }
+        self
+    }
+}
+
+/// Bytes of shared memory for the scales of a warp's tile.
+pub const SCALE_BYTES: u32 = 512;
+
+/// A tile's scales on their way: loaded before its products, which hide the time that takes, and shared by the lanes of
+/// a warp after them.
+#[derive(Clone, Copy)]
+pub struct Scales {
+    held: [f32; 4],
+}
+
+impl Scales {
+    /// Loads four of a job's scales.
+    ///
+    /// # Safety
+    /// `work` is what fits ([`Work::fits`]), and has the job.
+    #[inline(always)]
+    pub unsafe fn load(work: &Work, job: Job, columns: u32, lane: u32) -> Self {
+        let pieces = columns >> (2 + u32::from(work.digits == 2));
+        let tile = u64::from(job.channel) * u64::from(work.tiles(columns)) + u64::from(job.column);
+        let mut held = [0.0; 4];
+        if lane < pieces {
+            held = work.scales.cast::<[f32; 4]>().load((tile * u64::from(pieces)) as usize + lane as usize);
+        }
+        Self { held }
+    }
+
+    /// Puts them where the warp's lanes find them.
+    ///
+    /// # Safety
+    /// - All lanes of the warp call it; `address` is that of [`SCALE_BYTES`] of shared memory that no other warp uses,
+    ///   a multiple of 16.
+    #[inline(always)]
+    pub unsafe fn share(self, address: u32, lane: u32) -> Shared<f32> {
+        // What was there has been used.
+        bar_warp_sync(u32::MAX);
+        Shared::<[f32; 4]>::from_raw_parts(address, 32).store(lane as usize, self.held);
+        bar_warp_sync(u32::MAX);
+        Shared::from_raw_parts(address, SCALE_BYTES as usize / 4)
+    }
+}
+
+/// Blocks of eight columns that a tile has for each digit.
+pub const fn blocks(half: usize, digits: usize) -> usize {
+    half / 4 / digits
+}
+
+/// Neighbouring beams of a lane.
+pub const fn run(output: Output, half: usize, digits: usize) -> usize {
+    crate::tied_array::run(output.most_run(), 2 * half as u32, digits as u32) as usize
+}
+
+/// The value of column `e` of a block at time `h`, both of the lane's two.
+#[inline(always)]
+pub fn value<P: Part, const H: usize, const DIGITS: usize>(
+    sums: &Sums<P, H>,
+    block: usize,
+    h: usize,
+    e: usize,
+) -> [f32; 2] {
+    let high = 4 * DIGITS * block + 2 * h + e;
+    let part = |sums: &[P; H]| {
+        let number = sums[high].number();
+        if DIGITS == 2 { fma(number, 256.0, sums[high + 4].number()) } else { number }
+    };
+    [part(&sums.re), part(&sums.im)]
+}
+
+/// Stores a value.
+///
+/// # Safety
+/// `address` is that of a value of the beams, a multiple of its size.
+#[inline(always)]
+pub unsafe fn put<T: Value>(address: u64, value: T) {
+    GlobalMut::<T>::from_raw_parts(address, 1).store(0, value);
+}
+
+/// Beams before those of a time: `[channel][time][beam]`.
+#[inline(always)]
+pub fn before(work: &Work, channel: u32, times: u32, time: u32) -> u64 {
+    (u64::from(channel) * u64::from(times) + u64::from(time)) * u64::from(work.count)
+}

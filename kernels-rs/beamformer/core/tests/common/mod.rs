@@ -1,0 +1,352 @@
+//! What the tests of both generations of kernels share: data of a case, a run in the emulator with all of its detectors,
+//! and the comparison with sums in f64.
+
+use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
+use fringes_kernels_beamformer_core::tied_array::{CHUNK_BYTES, DITHER, Output, Weights, byte_f16, column, place, run};
+use fringes_reference::dither::dither;
+use half::f16;
+use ndarray::Array3;
+use num_complex::Complex;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+type C64 = Complex<f64>;
+
+/// Samples and weights of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    I4,
+    I8,
+    I8ByF16,
+    F16,
+}
+
+/// A kernel.
+pub(crate) struct Entry {
+    pub(crate) format: Format,
+    pub(crate) columns: u32,
+    pub(crate) output: Output,
+    pub(crate) declaration: &'static str,
+    pub(crate) call: fn(&Arguments),
+}
+
+/// Arguments of a launch.
+pub(crate) struct Arguments {
+    pub(crate) map: fringes_emulator::TensorMap,
+    pub(crate) rows: fringes_emulator::Buffer<[u32; 4]>,
+    pub(crate) table: fringes_emulator::Buffer<[u32; 4]>,
+    pub(crate) scales: fringes_emulator::Buffer<f32>,
+    pub(crate) beams: fringes_emulator::Buffer<u16>,
+    pub(crate) saturated: fringes_emulator::Buffer<u64>,
+    pub(crate) case: Case,
+    pub(crate) digits: u32,
+}
+
+/// What is formed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) channels: usize,
+    pub(crate) inputs: usize,
+    pub(crate) beams: usize,
+    pub(crate) times: usize,
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+    pub(crate) fold: usize,
+    pub(crate) dither: bool,
+    pub(crate) int16: bool,
+    pub(crate) grid: u32,
+}
+
+pub(crate) const SEED: u64 = 0x1234_5678_9abc_def0;
+pub(crate) const SPECTRUM: u64 = (1 << 33) + 77;
+pub(crate) const CHANNEL: u32 = 5;
+
+impl Format {
+    pub(crate) fn weights(self, int16: bool) -> Weights {
+        match self {
+            Self::I4 | Self::I8 if int16 => Weights::Int16,
+            Self::I4 | Self::I8 => Weights::Int8,
+            _ => Weights::Float16,
+        }
+    }
+
+    /// Bytes of a sample.
+    fn bytes(self) -> usize {
+        match self {
+            Self::I4 => 1,
+            Self::I8 | Self::I8ByF16 => 2,
+            Self::F16 => 4,
+        }
+    }
+
+    /// What sums are multiples of.
+    fn unit(self) -> f64 {
+        if self == Self::I4 { 16.0 } else { 1.0 }
+    }
+}
+
+/// Samples `[channel][time][input]`, weights `[beam][channel][input]` as whole numbers or f16, and scales.
+struct Data {
+    samples: Array3<C64>,
+    weights: Array3<C64>,
+    pub(crate) scales: Vec<f32>,
+}
+
+fn data(entry: &Entry, case: &Case) -> Data {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(case.times as u64 * 31 + case.inputs as u64);
+    let most = if entry.format == Format::I4 { 7 } else { 127 };
+    let mut whole = |most: i32| f64::from(random.random_range(-most..=most));
+    let f = entry.format == Format::F16;
+    let samples = Array3::from_shape_simple_fn((case.channels, case.times, case.inputs), || {
+        let mut part = || if f { f64::from(f16::from_f64(whole(1000) / 256.0)) } else { whole(most) };
+        Complex::new(part(), part())
+    });
+    let weights = Array3::from_shape_simple_fn((case.beams, case.channels, case.inputs), || {
+        let mut part = || match entry.format.weights(case.int16) {
+            Weights::Int8 => whole(127),
+            Weights::Int16 => whole(32639),
+            Weights::Float16 => f64::from(f16::from_f64(whole(16000) / 7.0)),
+        };
+        Complex::new(part(), part())
+    });
+    // Of integers about a third of the beams saturate.
+    let rms = 0.5 * (case.inputs as f64).sqrt() * 2f64.sqrt();
+    let of_weights = match entry.format.weights(case.int16) {
+        Weights::Int8 => 127.0,
+        Weights::Int16 => 32639.0,
+        Weights::Float16 => 16000.0 / 7.0,
+    };
+    let of_samples = if f { 4.0 } else { f64::from(most) };
+    let scales = (0..case.channels * case.beams)
+        .map(|index| (120.0 / (rms * of_weights * of_samples) * (1.0 + index as f64 / 50.0)) as f32)
+        .collect();
+    Data { samples, weights, scales }
+}
+
+impl Data {
+    fn rows(&self, entry: &Entry, case: &Case) -> Vec<u8> {
+        let (bytes, row) = (entry.format.bytes(), 128 / entry.format.bytes());
+        let blocks = case.times.div_ceil(row);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        // Rows past the last time hold anything.
+        let mut buffer: Vec<u8> = (0..case.channels * blocks * case.inputs * 128).map(|_| random.random()).collect();
+        for ((channel, time, input), sample) in self.samples.indexed_iter() {
+            let at = (((channel * blocks + time / row) * case.inputs + input) * row + time % row) * bytes;
+            let (re, im) = (sample.re, sample.im);
+            match entry.format {
+                Format::I4 => buffer[at] = ((re as i8) << 4 | (im as i8 & 15)) as u8,
+                Format::I8 | Format::I8ByF16 => buffer[at..at + 2].copy_from_slice(&[re as i8 as u8, im as i8 as u8]),
+                Format::F16 => {
+                    let parts = [re, im].map(|part| f16::from_f64(part).to_le_bytes());
+                    buffer[at..at + 4].copy_from_slice(parts.as_flattened());
+                }
+            }
+        }
+        buffer
+    }
+
+    /// Weights as the kernel reads them, and scales.
+    fn table(&self, entry: &Entry, case: &Case) -> (Vec<u8>, Vec<f32>) {
+        let weights = entry.format.weights(case.int16);
+        let (digits, inputs, columns) = (weights.digits(), weights.chunk_inputs(), entry.columns);
+        let beams = columns / digits;
+        let tiles = (case.beams as u32).div_ceil(beams);
+        let chunks = (case.inputs as u32).div_ceil(inputs);
+        let run = run(entry.output.most_run(), columns, digits);
+        let chunk_bytes = (columns * CHUNK_BYTES) as usize;
+        let mut table = vec![0u8; case.channels * (tiles * chunks) as usize * chunk_bytes];
+        let mut scales = vec![0.0; case.channels * (tiles * beams) as usize];
+        for ((beam, channel, input), weight) in self.weights.indexed_iter() {
+            let (tile, within) = (beam as u32 / beams, beam as u32 % beams);
+            let (chunk, input) = (input as u32 / inputs, input as u32 % inputs);
+            let start = ((channel as u32 * tiles + tile) * chunks + chunk) as usize * chunk_bytes;
+            scales[(channel as u32 * tiles * beams) as usize + beam] = self.scales[channel * case.beams + beam];
+            for digit in 0..digits {
+                let column = column(within, digit, digits, run);
+                for (part, value) in [weight.re, -weight.im].into_iter().enumerate() {
+                    if weights == Weights::Float16 {
+                        let at = start + place(column, byte_f16(input) + 2 * part as u32) as usize;
+                        table[at..at + 2].copy_from_slice(&f16::from_f64(value).to_le_bytes());
+                    } else {
+                        let high = if digits == 2 { ((value + 128.0) / 256.0).floor() } else { value };
+                        let value = if digit == 0 { high } else { value - 256.0 * high };
+                        table[start + place(column, 2 * input + part as u32) as usize] = value as i8 as u8;
+                    }
+                }
+            }
+        }
+        (table, scales)
+    }
+
+    /// Beams `[channel][time][beam]`.
+    fn beams(&self, case: &Case) -> Array3<C64> {
+        let beams = fringes_reference::beamformer::tied_array(self.samples.view(), self.weights.view());
+        Array3::from_shape_fn(beams.dim(), |(channel, time, beam)| {
+            beams[(channel, time, beam)] * f64::from(self.scales[channel * case.beams + beam])
+        })
+    }
+
+    /// Largest error of a beam that the sums may have: two roundings and the scale's, or what tensor cores leave.
+    fn bound(&self, entry: &Entry, case: &Case) -> f64 {
+        let magnitude = |data: &Array3<C64>| data.iter().map(|value| value.norm()).fold(0.0, f64::max);
+        let scale = f64::from(self.scales.iter().copied().fold(0.0, f32::max));
+        let full = magnitude(&self.samples) * magnitude(&self.weights) * case.inputs as f64 * scale;
+        match entry.format {
+            Format::I4 | Format::I8 => 4.0 * full * 2f64.powi(-24),
+            _ => full * 2f64.powi(-22) * (2.0 + case.inputs as f64 / 8.0).sqrt(),
+        }
+    }
+}
+
+fn element(bytes: &[u8], at: usize, output: Output) -> f64 {
+    match output {
+        Output::Int8 => f64::from(bytes[at] as i8),
+        Output::Float16 => f64::from(f16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]])),
+        _ => f64::from(f32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap())),
+    }
+}
+
+/// Pieces of 16 bytes.
+fn pieces(bytes: &[u8]) -> Vec<[u32; 4]> {
+    let word = |piece: &[u8], i: usize| u32::from_le_bytes(piece[4 * i..4 * i + 4].try_into().unwrap());
+    bytes.chunks_exact(16).map(|piece| std::array::from_fn(|i| word(piece, i))).collect()
+}
+
+/// Runs a case and compares it.
+pub(crate) fn check(entry: &Entry, case: Case) {
+    let name = entry.declaration.split('(').next().unwrap();
+    let data = data(entry, &case);
+    let (table, mut scales) = data.table(entry, &case);
+    scales.iter_mut().for_each(|scale| *scale /= entry.format.unit() as f32);
+    let table = pieces(&table);
+    let row = 128 / entry.format.bytes();
+    let blocks = case.times.div_ceil(row);
+    let inputs = entry.format.weights(case.int16).chunk_inputs();
+    let layout = TensorLayout {
+        element_bytes: 1,
+        dimensions: [128, case.inputs, blocks, case.channels].map(|size| size as u64).to_vec(),
+        strides_bytes: [128, 128 * case.inputs, 128 * case.inputs * blocks].map(|stride| stride as u64).to_vec(),
+        block: vec![128, inputs, 128 / row as u32, 1],
+        swizzle: 128,
+    };
+    let sums = case.times.div_ceil(case.fold);
+    let length = case.channels * sums * case.beams * entry.output.bytes() as usize / 2;
+    let mut memory = GlobalMemory::new();
+    let rows = memory.upload(&pieces(&data.rows(entry, &case)));
+    let map = memory.map_tensor(rows, &layout);
+    let untouched = 0x5a5a_u16;
+    let beams = memory.upload(&vec![untouched; length]);
+    let (table, scales) = (memory.upload(&table), memory.upload(&scales));
+    let saturated = memory.upload(&vec![0u64; case.beams]);
+    let digits = entry.format.weights(case.int16).digits();
+    let arguments = Arguments { map, rows, table, scales, beams, saturated, case, digits };
+    let number = |key: &str| {
+        let value = entry.declaration.split_once(key).unwrap().1;
+        value.split(' ').next().unwrap().parse::<u32>().unwrap()
+    };
+    let report = Launch::new(entry.declaration, [case.grid, 1, 1], [number("threads="), 1, 1])
+        .shared_bytes(number("shared_bytes="))
+        .stack_bytes(1 << 18)
+        .run(&mut memory, || (entry.call)(&arguments));
+    report.assert_clean();
+    let bytes: Vec<u8> = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
+    let lost = memory.values(saturated);
+
+    let expected = data.beams(&case);
+    let bound = data.bound(entry, &case);
+    let mut counts = vec![0u64; case.beams];
+    let powers = matches!(entry.output, Output::Power | Output::Coherency);
+    for channel in 0..case.channels {
+        for time in 0..sums {
+            for beam in 0..case.beams {
+                let at = (channel * sums + time) * case.beams + beam;
+                let formed = |time: usize| (case.first..case.end).contains(&time);
+                let times = time * case.fold..((time + 1) * case.fold).min(case.times);
+                if !times.clone().any(formed) {
+                    let size = entry.output.bytes() as usize;
+                    let old = untouched.to_le_bytes();
+                    assert!((0..size).all(|i| bytes[at * size + i] == old[i % 2]), "{name} {case:?} wrote time {time}");
+                    continue;
+                }
+                let what = format!("{name} {case:?}: channel {channel}, time {time}, beam {beam}");
+                let value = |beam: usize| move |time: usize| (time, beam);
+                let of = |(time, beam): (usize, usize)| expected[(channel, time, beam)];
+                if powers {
+                    let products = |time: usize| {
+                        let x = of(value(beam & !usize::from(entry.output == Output::Coherency))(time));
+                        if entry.output == Output::Power {
+                            return [x.norm_sqr(), 0.0];
+                        }
+                        let y = of(value(beam | 1)(time));
+                        let cross = x * y.conj();
+                        if beam % 2 == 0 { [x.norm_sqr(), y.norm_sqr()] } else { [cross.re, cross.im] }
+                    };
+                    let (mut sum, mut size) = ([0.0; 2], 0.0);
+                    for time in times.filter(|&time| formed(time)) {
+                        let product = products(time);
+                        (sum[0], sum[1]) = (sum[0] + product[0], sum[1] + product[1]);
+                        size += (0..case.beams).map(|beam| of((time, beam)).norm()).fold(0.0, f64::max).powi(2);
+                    }
+                    let bound = 2.0 * bound * (size * case.fold as f64).sqrt() + 8.0 * size * 2f64.powi(-24);
+                    let parts = if entry.output == Output::Power { 1 } else { 2 };
+                    for part in 0..parts {
+                        let actual = element(&bytes, at * parts + part, entry.output);
+                        assert!((actual - sum[part]).abs() <= bound, "{what}: {actual}, not {}: {bound}", sum[part]);
+                    }
+                    continue;
+                }
+                let value = of((time, beam));
+                let moved = if case.dither {
+                    let C64 { re, im } =
+                        dither(SEED ^ DITHER, SPECTRUM + time as u64, CHANNEL + channel as u32, beam as u32);
+                    [re, im]
+                } else {
+                    [0.0; 2]
+                };
+                let mut any = false;
+                for (part, (value, moved)) in [value.re, value.im].into_iter().zip(moved).enumerate() {
+                    let actual = element(&bytes, 2 * at + part, entry.output);
+                    match entry.output {
+                        Output::Int8 => {
+                            let value = value + moved;
+                            let bound = bound + 1e-5;
+                            // Exact but at ties.
+                            let near = ((value - value.floor()) - 0.5).abs() < bound;
+                            let limited = value.round_ties_even().clamp(-127.0, 127.0);
+                            assert!(
+                                actual == limited || (near && (actual - value).abs() < 0.5 + 2.0 * bound),
+                                "{what}: {actual}, not {value}"
+                            );
+                            any |= value.abs() > 127.0;
+                        }
+                        Output::Float16 => {
+                            let bound = bound + value.abs() * 2f64.powi(-11) + 1e-7;
+                            assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}");
+                        }
+                        _ => assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}, bound {bound}"),
+                    }
+                }
+                counts[beam] += u64::from(any);
+            }
+        }
+    }
+    if entry.output == Output::Int8 {
+        assert_eq!(lost, counts, "{name} {case:?}");
+    }
+}
+
+/// Whose seed is XORed.
+pub(crate) const OF_BEAMS: u64 = DITHER;
+
+pub(crate) const CASE: Case = Case {
+    channels: 2,
+    inputs: 70,
+    beams: 18,
+    times: 150,
+    first: 0,
+    end: 150,
+    fold: 1,
+    dither: false,
+    int16: false,
+    grid: 3,
+};

@@ -1,0 +1,121 @@
+//! Every kernel in the emulator, with all of its detectors, against sums in f64.
+
+#[path = "../../core/tests/common/mod.rs"]
+mod common;
+
+use common::{Arguments, CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check};
+use fringes_device::Kernel;
+use fringes_kernels_beamformer_core::tied_array::Output;
+use fringes_kernels_beamformer_mma as kernels;
+
+macro_rules! entries {
+    ($($name:ident $format:ident $columns:literal $output:ident;)*) => {
+        vec![$( Entry {
+            format: Format::$format,
+            columns: $columns,
+            output: Output::$output,
+            declaration: <kernels::$name as Kernel>::DECLARATION,
+            call: |a| {
+                let Case { channels, inputs, beams, times, first, end, fold, dither, .. } = a.case;
+                let [channels, inputs, beams, times, first, end, fold] =
+                    [channels, inputs, beams, times, first, end, fold].map(|size| size as u32);
+                kernels::$name(
+                    a.rows.into(), a.table.into(), a.scales.into(), a.beams.into(), a.saturated.into(),
+                    SEED ^ OF_BEAMS, SPECTRUM, channels, inputs, beams, times, first, end, a.digits, fold, CHANNEL,
+                    u32::from(dither),
+                );
+            },
+        }, )*]
+    };
+}
+
+fn entries() -> Vec<Entry> {
+    entries! {
+        tied_array_i4_16_f32 I4 16 Float32;
+        tied_array_i4_64_f32 I4 64 Float32;
+        tied_array_i4_16_f16 I4 16 Float16;
+        tied_array_i4_64_f16 I4 64 Float16;
+        tied_array_i4_16_i8 I4 16 Int8;
+        tied_array_i4_64_i8 I4 64 Int8;
+        tied_array_i4_16_power I4 16 Power;
+        tied_array_i4_64_power I4 64 Power;
+        tied_array_i4_16_coherency I4 16 Coherency;
+        tied_array_i4_64_coherency I4 64 Coherency;
+        tied_array_i8_16_f32 I8 16 Float32;
+        tied_array_i8_64_f32 I8 64 Float32;
+        tied_array_i8_16_f16 I8 16 Float16;
+        tied_array_i8_64_f16 I8 64 Float16;
+        tied_array_i8_16_i8 I8 16 Int8;
+        tied_array_i8_64_i8 I8 64 Int8;
+        tied_array_i8_16_power I8 16 Power;
+        tied_array_i8_64_power I8 64 Power;
+        tied_array_i8_16_coherency I8 16 Coherency;
+        tied_array_i8_64_coherency I8 64 Coherency;
+        tied_array_i8_f16_16_f32 I8ByF16 16 Float32;
+        tied_array_i8_f16_64_f32 I8ByF16 64 Float32;
+        tied_array_i8_f16_16_f16 I8ByF16 16 Float16;
+        tied_array_i8_f16_64_f16 I8ByF16 64 Float16;
+        tied_array_i8_f16_16_i8 I8ByF16 16 Int8;
+        tied_array_i8_f16_64_i8 I8ByF16 64 Int8;
+        tied_array_i8_f16_16_power I8ByF16 16 Power;
+        tied_array_i8_f16_64_power I8ByF16 64 Power;
+        tied_array_i8_f16_16_coherency I8ByF16 16 Coherency;
+        tied_array_i8_f16_64_coherency I8ByF16 64 Coherency;
+        tied_array_f16_16_f32 F16 16 Float32;
+        tied_array_f16_64_f32 F16 64 Float32;
+        tied_array_f16_16_f16 F16 16 Float16;
+        tied_array_f16_64_f16 F16 64 Float16;
+        tied_array_f16_16_i8 F16 16 Int8;
+        tied_array_f16_64_i8 F16 64 Int8;
+        tied_array_f16_16_power F16 16 Power;
+        tied_array_f16_64_power F16 64 Power;
+        tied_array_f16_16_coherency F16 16 Coherency;
+        tied_array_f16_64_coherency F16 64 Coherency;
+    }
+}
+
+fn of(output: &[Output]) -> impl Iterator<Item = Entry> {
+    entries().into_iter().filter(move |entry| output.contains(&entry.output))
+}
+
+#[test]
+fn voltages_of_every_kernel_are_those_of_the_reference() {
+    for entry in of(&[Output::Float32, Output::Float16, Output::Int8]) {
+        check(&entry, CASE);
+    }
+}
+
+#[test]
+fn sixteen_bits_are_two_digits() {
+    for entry in of(&[Output::Float32, Output::Int8]).filter(|e| matches!(e.format, Format::I4 | Format::I8)) {
+        check(&entry, Case { int16: true, beams: 24, dither: true, ..CASE });
+    }
+}
+
+#[test]
+fn any_numbers_of_inputs_beams_and_times_may_come() {
+    for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
+        for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
+            check(&entry, Case { inputs, beams, times, end: times, dither: true, ..CASE });
+        }
+    }
+}
+
+#[test]
+fn times_outside_the_range_are_not_touched() {
+    for entry in entries().into_iter().filter(|entry| entry.columns == 64) {
+        let powers = matches!(entry.output, Output::Power | Output::Coherency);
+        check(&entry, Case { first: 130, end: 140, fold: if powers { 2 } else { 1 }, ..CASE });
+    }
+}
+
+#[test]
+fn powers_are_summed_over_up_to_sixteen_times() {
+    for entry in of(&[Output::Power, Output::Coherency]) {
+        for fold in [1, 2, 4, 8, 16] {
+            if fold == 4 || entry.columns == 64 {
+                check(&entry, Case { fold, ..CASE });
+            }
+        }
+    }
+}
