@@ -32,6 +32,7 @@ mod correlator_samples;
 mod correlator_wgmma;
 mod delay;
 mod down_convert;
+mod down_convert_bank;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
@@ -53,7 +54,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 55] = [
+const KERNELS: [&str; 56] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -62,6 +63,7 @@ const KERNELS: [&str; 55] = [
     "f_engine_complex",
     "instrument_stream",
     "down_convert",
+    "down_convert_bank",
     "narrowband",
     "down_convert_general",
     "down_convert_mma",
@@ -143,6 +145,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     streams::run(&mut bench, &ceilings)?;
     complex::run(&mut bench, &ceilings)?;
     down_convert::run(&mut bench, &ceilings)?;
+    down_convert_bank::run(&mut bench, &ceilings)?;
     narrowband::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
