@@ -177,6 +177,14 @@ pub enum ChannelizerError {
         /// The sample that came.
         actual: u64,
     },
+    /// A retune of an F-engine within a frame.
+    #[error("retune at sample {actual}: expected a whole multiple of {frame}, the samples from frame to frame")]
+    RetuneInFrame {
+        /// Samples from a frame to the next.
+        frame: u64,
+        /// The sample that came.
+        actual: u64,
+    },
     /// A band of a bank with another grid of outputs, or other windows, than the first one.
     #[error("{quantity} of band {band}: expected {expected}, that of band 0, found {actual}")]
     BandShape {

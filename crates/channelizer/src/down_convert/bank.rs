@@ -330,6 +330,11 @@ impl<T: DownConvertedSample> DownConverterBank<T> {
         &self.bands[0].plan
     }
 
+    /// The outputs of the first band that a step has, cut where its centre changes.
+    pub(super) fn first_pieces(&self, step: &Step) -> Vec<Piece<'_>> {
+        self.bands[0].pieces(step)
+    }
+
     /// What a chunk would complete, if anything. Changes nothing.
     pub(super) fn step(&self, chunk: &ChunkAxes<'_>) -> Result<Option<Step>, ChannelizerError> {
         self.progress.step(self.plan(), chunk)

@@ -4,6 +4,7 @@ use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
 use fringes_gpu::Stream;
 use fringes_types::{ChunkFormat, Complex, Inputs, Sample, SampleChunk, SamplePresence, Samples};
 
+use super::band::Piece;
 use super::bank::DownConverterBank;
 use super::output::Axes;
 use super::statistics::DownConverterStatistics;
@@ -50,19 +51,25 @@ pub struct DownConverterStream<T: DownConvertedSample = Complex<f32>> {
     bank: DownConverterBank<T>,
 }
 
-/// What a chunk would give: axes of outputs.
+/// What a chunk would give: axes of a piece of outputs.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Preview {
     inputs: Inputs,
     first_output: u64,
     outputs: usize,
+    centre_cycles_per_sample: f64,
     sample_rate_hz: f64,
     centre_hz: Option<f64>,
     presence: Option<SamplePresence>,
 }
 
 impl Preview {
+    /// Frequency that lands on DC, in cycles per sample.
+    pub fn centre_cycles_per_sample(&self) -> f64 {
+        self.centre_cycles_per_sample
+    }
+
     /// The axes of the outputs, as of a chunk of samples of their format.
     pub fn axes(&self, format: ChunkFormat) -> ChunkAxes<'_> {
         ChunkAxes {
@@ -253,18 +260,20 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
         chunk.give_to(Push(self))
     }
 
-    /// What a chunk would give. Changes nothing.
+    /// The pieces that a chunk would give. Changes nothing.
     ///
     /// # Errors
     /// As of [`DownConverterStream::push`], those of axes and counters.
     #[doc(hidden)]
-    pub fn preview(&self, chunk: &ChunkAxes<'_>) -> Result<Option<Preview>, ChannelizerError> {
-        let step = self.bank.step(chunk)?.filter(|step| step.outputs > 0);
-        let Some(step) = step else { return Ok(None) };
-        let inputs = self.inputs();
-        let Axes { sample_rate_hz, centre_hz, presence } = Axes::new(&step, self.plan(), inputs)?;
-        let (first_output, outputs) = (step.first_output, step.outputs);
-        Ok(Some(Preview { inputs, first_output, outputs, sample_rate_hz, centre_hz, presence }))
+    pub fn preview(&self, chunk: &ChunkAxes<'_>) -> Result<Vec<Preview>, ChannelizerError> {
+        let (Some(step), inputs) = (self.bank.step(chunk)?, self.inputs()) else { return Ok(Vec::new()) };
+        let preview = |Piece { step, plan }: Piece<'_>| {
+            let Axes { sample_rate_hz, centre_hz, presence } = Axes::new(&step, plan, inputs)?;
+            let (first_output, outputs) = (step.first_output, step.outputs);
+            let centre_cycles_per_sample = plan.centre_cycles_per_sample;
+            Ok(Preview { inputs, first_output, outputs, centre_cycles_per_sample, sample_rate_hz, centre_hz, presence })
+        };
+        self.bank.first_pieces(&step).into_iter().map(preview).collect()
     }
 
     /// Sets the limit of the backend's memory for chunks that come.
