@@ -177,6 +177,34 @@ pub enum ChannelizerError {
         /// The sample that came.
         actual: u64,
     },
+    /// A retune of an F-engine within a frame.
+    #[error("retune at sample {actual}: expected a whole multiple of {frame}, the samples from frame to frame")]
+    RetuneInFrame {
+        /// Samples from a frame to the next.
+        frame: u64,
+        /// The sample that came.
+        actual: u64,
+    },
+    /// A band of a bank with another grid of outputs, or other windows, than the first one.
+    #[error("{quantity} of band {band}: expected {expected}, that of band 0, found {actual}")]
+    BandShape {
+        /// Which band.
+        band: usize,
+        /// Name of what is to be the same.
+        quantity: &'static str,
+        /// That of band 0.
+        expected: usize,
+        /// What came.
+        actual: usize,
+    },
+    /// A band that a bank does not have.
+    #[error("band {actual}: expected one of {bands}, counted from 0")]
+    BandNumber {
+        /// Number of bands.
+        bands: usize,
+        /// The number that came.
+        actual: usize,
+    },
     /// Statistics of a stream that keeps none.
     #[error("the stream keeps no statistics: it begins to with `with_statistics`")]
     NoStatistics,

@@ -13,7 +13,8 @@
 //! shifts and fine rotations by themselves are in `fringes-delay`.
 //!
 //! # Streams
-//! [`ChannelizerStream`], [`DownConverterStream`] and the F-engine take a recording in chunks, with the same words:
+//! [`ChannelizerStream`], [`DownConverterStream`], [`DownConverterBank`] and the F-engine take a recording in chunks,
+//! with the same words:
 //!
 //! | method | what it does |
 //! |---|---|
@@ -71,8 +72,8 @@ mod timeline;
 pub use channelize::channelize;
 pub use channelizer::{Channelizer, ChannelizerBuilder};
 pub use down_convert::{
-    DownConverted, DownConvertedSample, DownConverter, DownConverterStatistics, DownConverterStream, OutputStatistics,
-    down_convert, down_convert_to,
+    DownConverted, DownConvertedSample, DownConverter, DownConverterBank, DownConverterStatistics, DownConverterStream,
+    OutputStatistics, down_convert, down_convert_to,
 };
 pub use error::ChannelizerError;
 pub use fringes_cpu::f_engine::InputStatistics;

@@ -374,12 +374,36 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         self.backend = self.backend.clone().with_memory_limit(bytes);
     }
 
-    /// `Ok` if a chunk of such axes can be pushed. Changes nothing.
-    pub(super) fn check_chunk(&self, axes: &ChunkAxes<'_>) -> Result<(), ChannelizerError> {
-        if !self.timeline.check_gap(axes)? {
-            self.timeline.advance(axes)?;
-        }
-        Ok(())
+    /// `Ok` if chunks of such axes can be pushed, each behind a change of the centre at a sample, if there is one.
+    /// Changes nothing.
+    pub(super) fn check_chunks<'a>(
+        &self,
+        chunks: impl IntoIterator<Item = (Option<u64>, ChunkAxes<'a>)>,
+    ) -> Result<(), ChannelizerError> {
+        self.timeline.check_chunks(chunks)
+    }
+
+    /// Has frames from sample `first` on, of which none was taken, with another centre: see
+    /// [`Timeline::change_centre`]. Gives the frame that is not complete.
+    pub(super) fn change_centre(
+        &mut self,
+        first: u64,
+        centre_hz: f64,
+    ) -> Result<Option<Frames<L::Host<Q>>>, ChannelizerError> {
+        let frames = self.flush()?;
+        self.timeline.change_centre(first, Some(centre_hz));
+        Ok(frames)
+    }
+
+    /// As [`FEngine::change_centre`], in device memory.
+    pub(super) fn change_centre_on_device(
+        &mut self,
+        first: u64,
+        centre_hz: f64,
+    ) -> Result<Option<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        let frames = self.flush_on_device()?;
+        self.timeline.change_centre(first, Some(centre_hz));
+        Ok(frames)
     }
 
     /// The engine of a GPU.

@@ -96,8 +96,9 @@
 //!
 //! | on a GPU and on the CPU | on the CPU alone |
 //! |---|---|
-//! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | down-conversion ([`DownConverter`]) |
-//! | correlation, in one call and as a stream | beams by weights, detected and incoherent beams |
+//! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | beams by weights |
+//! | down-conversion ([`DownConverter`]), of one band or several | detected and incoherent beams |
+//! | correlation, in one call and as a stream | |
 //! | coarse delay, fine delay and phase by themselves | |
 //! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
 //!
@@ -167,8 +168,8 @@ pub use fringes_beamformer::{
 };
 pub use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverted, DownConvertedSample,
-    DownConverter, DownConverterStatistics, DownConverterStream, OutputStatistics, QuantiseInput, Quantised,
-    QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter, down_convert,
+    DownConverter, DownConverterBank, DownConverterStatistics, DownConverterStream, OutputStatistics, QuantiseInput,
+    Quantised, QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter, down_convert,
     down_convert_to, quantise,
 };
 pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};

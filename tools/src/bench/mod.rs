@@ -32,6 +32,7 @@ mod correlator_samples;
 mod correlator_wgmma;
 mod delay;
 mod down_convert;
+mod down_convert_bank;
 mod fft;
 mod fft_beams;
 mod fft_cycles;
@@ -63,6 +64,7 @@ const KERNELS: [&str; 56] = [
     "f_engine_complex",
     "instrument_stream",
     "down_convert",
+    "down_convert_bank",
     "narrowband",
     "down_convert_general",
     "down_convert_mma",
@@ -145,6 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     streams::run(&mut bench, &ceilings)?;
     complex::run(&mut bench, &ceilings)?;
     down_convert::run(&mut bench, &ceilings)?;
+    down_convert_bank::run(&mut bench, &ceilings)?;
     narrowband::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;

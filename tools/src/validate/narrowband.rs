@@ -8,8 +8,8 @@
 use std::time::Instant;
 
 use fringes::{
-    Backend, Channelized, Channelizer, ChunkFormat, Complex, DelayModel, DownConverter, FrameSample, Frames, Gains,
-    Heaps, InputStatistics, NarrowbandFEngine, NarrowbandFEngineBuilder, Rows, SampleFormat, Uploader,
+    Backend, Channelized, Channelizer, ChunkFormat, Complex, DelayModel, DownConverter, FrameLayout, FrameSample,
+    Frames, Gains, Heaps, InputStatistics, NarrowbandFEngine, NarrowbandFEngineBuilder, Rows, SampleFormat, Uploader,
 };
 use fringes_reference::dither::dither;
 use fringes_reference::quantiser::quantise_value;
@@ -41,6 +41,8 @@ struct Narrow {
     taps: usize,
     inner_half: bool,
     spectra: usize,
+    /// Whether the centre moves, twice.
+    retuned: bool,
     /// Format, inputs, first sample, frames, delays, missing samples and gap.
     case: Case,
 }
@@ -59,7 +61,8 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
             ("inputs", narrow.inputs()),
         ]);
         let mode = if narrow.inner_half { "inner half" } else { "all kept" };
-        session.case_within(NAME, format!("{mode}, {}", narrow.case.format), sizes, |session| {
+        let retuned = if narrow.retuned { ", retuned" } else { "" };
+        session.case_within(NAME, format!("{mode}, {}{retuned}", narrow.case.format), sizes, |session| {
             let (largest, at_ties, time_ms) = run(session, &narrow)?;
             let outcome = Outcome {
                 time_ms,
@@ -102,7 +105,13 @@ fn cases(quick: bool) -> Vec<Narrow> {
                 ..Case::new(channels, format, taps)
             };
             let spectra = if channels > 1000 { 70 } else { 150 };
-            cases.push(Narrow { decimation, filter_taps, channels, taps, inner_half: turn % 2 == 0, spectra, case });
+            let inner_half = turn % 2 == 0;
+            let narrow = Narrow { decimation, filter_taps, channels, taps, inner_half, spectra, retuned: false, case };
+            // One of each kind: plain, with delays, with missing samples, with a gap.
+            if turn < 4 && channels < 1000 {
+                cases.push(Narrow { retuned: true, ..narrow.clone() });
+            }
+            cases.push(narrow);
         }
     }
     cases
@@ -187,6 +196,16 @@ impl Narrow {
         cuts
     }
 
+    /// Moves the centre at the second frame and the third, if that is wanted.
+    fn retune<Q: FrameSample, L: FrameLayout>(&self, engine: &mut NarrowbandFEngine<Q, L>) -> Result<(), Fault> {
+        let frame = engine.stride() * self.case.spectra_per_frame as u64;
+        let first = self.case.first.next_multiple_of(frame);
+        for (number, centre) in [(1, 0.3), (2, -0.25)].into_iter().filter(|_| self.retuned) {
+            engine.retune(first + number * frame, centre)?;
+        }
+        Ok(())
+    }
+
     /// All frames of chunks on the host, and of a flush.
     fn streamed<Q: FrameSample>(
         &self,
@@ -198,6 +217,7 @@ impl Narrow {
         if engine.stream().is_some() != backend.device().is_some() {
             return Err("runs elsewhere".into());
         }
+        self.retune(&mut engine)?;
         let mut frames = Vec::new();
         let mut statistics = vec![InputStatistics::default(); self.inputs()];
         for &(from, to) in cuts {
@@ -242,7 +262,7 @@ fn run(session: &Session, narrow: &Narrow) -> Result<(f64, usize, f64), Fault> {
     check::axes(&expected, &of_integers, integers)?;
     let at_ties = rounded(narrow, &expected, &of_integers)?;
     on_device(session, narrow, &samples, &cuts, &of_integers)?;
-    if narrow.case.gap == 0 {
+    if narrow.case.gap == 0 && !narrow.retuned {
         let (whole, parts) = (narrow.cuts(&[length]), joined(found)?);
         check::same(&narrow.case, &joined(narrow.streamed::<Complex<f32>>(&gpu, &samples, &whole)?)?, &parts)?;
         let parts = joined(of_integers)?;
@@ -315,6 +335,8 @@ fn on_device(
     let (gpu, stream) = (Backend::on(session.device.clone()), &session.stream);
     let mut heaps = narrow.builder()?.build::<Complex<i8>>(&gpu)?.on(stream)?;
     let mut rows = narrow.builder()?.build_rows::<Complex<i8>>(&gpu)?.on(stream)?;
+    narrow.retune(&mut heaps)?;
+    narrow.retune(&mut rows)?;
     let (mut heap_frames, mut row_frames) = (Vec::new(), Vec::new());
     for &(from, to) in cuts {
         let chunk = Uploader::new(stream).samples(&*narrow.case.chunk(samples, from, to)?)?;

@@ -91,13 +91,15 @@ pub(super) const TOPICS: &[Topic] = &[
                 on device buffers: the two-pass kernels, or where `general` is said the one-pass ones; \
                 `f_engine_stream` is `FEngine::push` of chunks in device memory. The record `one-pass` has \
                 kernels that have been replaced, for comparison. `down_convert` is `DownConverterStream::push` of \
-                chunks in device memory, one input; `down_convert_mma` is launches of its kernels for compute \
-                capability 8.0 and higher, on the GPU at hand. How it works: [the F-engine](../fengine.md).",
+                chunks in device memory, one input; `down_convert_bank` is eight bands of such chunks, Gsamples/s of \
+                all bands; `down_convert_mma` is launches of its kernels for compute capability 8.0 and higher, on \
+                the GPU at hand. How it works: [the F-engine](../fengine.md).",
         kernels: &[
             across("f_engine_stream", "the public stream", "channels"),
             across("channelize", "kernels alone", "channels"),
             across("filter", "the filter alone", "channels"),
             kernel("down_convert", "down-conversion through the public stream"),
+            kernel("down_convert_bank", "eight bands of one stream, together and each by itself"),
             kernel("down_convert_mma", "down-conversion by kernels for compute capability 8.0 and higher"),
             kernel("down_convert_general", "down-conversion of other formats, and to other outputs"),
             kernel("f_engine_complex", "complex samples through the public stream"),

@@ -101,7 +101,7 @@ pub(super) fn of_host<T: DownConvertedSample>(
         let numbers = first + part.start as u64..first + part.end as u64;
         let flags = staging.send(&stream, &pool, &flags_of::<T>(&step.part(&numbers), plan, inputs))?;
         let saturated = Saturated { counts: counts.view_mut(), present: flags.view(), present_row: part.len() };
-        kernels.launch_counted(&stream, [None, Some((rows, numbers))], (out.values()?, row), saturated)?;
+        kernels.launch_counted(&stream, [None, Some((rows, numbers))], (out.values()?, row), saturated, 1)?;
         out.read(staging, &stream, data.slice_mut(s![.., part]))?;
     }
     let saturated = Array1::from_vec(counts.to_vec(&stream)?);
@@ -128,7 +128,7 @@ pub(super) fn of_device<T: DownConvertedSample>(
     let rows = WindowRows::of_chunk(samples, samples.array().read_on(&stream)?)?;
     let saturated = Saturated { counts: counts.view_mut(), present: flags.view(), present_row: step.outputs };
     let outputs = step.first_output..step.end_output();
-    let queued = kernels.launch_counted(&stream, [None, Some((rows, outputs))], (out.values()?, row), saturated);
+    let queued = kernels.launch_counted(&stream, [None, Some((rows, outputs))], (out.values()?, row), saturated, 1);
     // Part of the work may be queued even if it failed.
     samples.array().reads_queued(&stream)?;
     queued?;

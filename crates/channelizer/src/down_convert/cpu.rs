@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceError, MemoryNeed};
+use fringes_cpu::f_engine::SampleSums;
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_cpu::pfb::{ChunkSource, SampleSource};
 use fringes_types::{Complex, Inputs, Sample, SampleChunk, SampleView, Samples, TypesError, unpack_samples};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+use rayon::prelude::*;
 
+use super::band::{Band, Piece};
 use super::progress::{Progress, Step};
 use super::statistics::{self, Sums};
-use super::tunings::Tunings;
 use super::{DownConvertedSample, DownConverter, OPERATION, output};
 use crate::ChannelizerError;
 use crate::timeline::ChunkAxes;
@@ -22,12 +24,13 @@ pub(super) struct CpuStream {
     held: Array2<f32>,
 }
 
-/// A plan, where it runs, and what is wanted.
+/// Bands, where they run, and what is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) backend: &'a Backend,
+    /// A plan whose grid of outputs and windows all bands have.
     pub(super) plan: &'a DownConverter,
-    pub(super) tunings: &'a Tunings<DownConverter>,
+    pub(super) bands: &'a [Band],
     pub(super) inputs: Inputs,
     /// Whether the next chunk's samples are held.
     pub(super) hold: bool,
@@ -38,18 +41,34 @@ pub(super) struct Setting<'a> {
 /// What a chunk gave.
 #[derive(Debug)]
 pub(super) struct Taken<T: Sample> {
+    /// Of each band.
+    pub(super) bands: Vec<TakenBand<T>>,
+    /// Sums, if there are any.
+    pub(super) sums: Option<Sums>,
+}
+
+/// What a chunk gave a band.
+#[derive(Debug)]
+pub(super) struct TakenBand<T: Sample> {
     /// Outputs, a piece for each tuning.
     pub(super) outputs: Vec<Samples<T>>,
     /// Outputs of each input that saturated.
     pub(super) saturated: Vec<u64>,
-    /// Sums of each input, if there are any.
-    pub(super) sums: Vec<Sums>,
+    /// Sums of the outputs of each input, if there are any.
+    sums: Vec<SampleSums>,
 }
 
-impl<T: Sample> Taken<T> {
+impl<T: Sample> TakenBand<T> {
     /// Of nothing.
     fn none(inputs: Inputs) -> Self {
-        Self { outputs: Vec::new(), saturated: vec![0; inputs.len()], sums: Vec::new() }
+        Self { outputs: Vec::new(), saturated: vec![0; inputs.len()], sums: vec![SampleSums::default(); inputs.len()] }
+    }
+}
+
+impl Setting<'_> {
+    /// What gives nothing.
+    fn nothing<T: Sample>(&self) -> Taken<T> {
+        Taken { bands: self.bands.iter().map(|_| TakenBand::none(self.inputs)).collect(), sums: None }
     }
 }
 
@@ -89,8 +108,13 @@ pub(super) fn array_need<S: Sample>(plan: &DownConverter, inputs: usize, times: 
     }
 }
 
-/// Memory for a stream of chunks.
-pub(super) fn stream_need<S: Sample, T: Sample>(plan: &DownConverter, inputs: usize, times: usize) -> MemoryNeed {
+/// Memory for a stream of chunks of so many bands, side by side or, where a limit says so, one after another.
+pub(super) fn stream_need<S: Sample, T: Sample>(
+    plan: &DownConverter,
+    bands: usize,
+    inputs: usize,
+    times: usize,
+) -> MemoryNeed {
     let of = |samples: usize| bytes_of::<S>(inputs, samples);
     let taps = plan.filter.len();
     let history = of(taps - 1);
@@ -99,11 +123,12 @@ pub(super) fn stream_need<S: Sample, T: Sample>(plan: &DownConverter, inputs: us
     let with = |scratch: u64| history.saturating_add(joined.saturating_add(scratch).max(history));
     let need = array_need::<S>(plan, inputs, times);
     MemoryNeed {
-        workspace_bytes: with(need.workspace_bytes),
+        workspace_bytes: with(need.workspace_bytes.saturating_mul(bands as u64)),
         smallest_step_bytes: with(need.smallest_step_bytes),
         output_bytes: (times.div_ceil(plan.decimation) as u64)
             .saturating_mul(size_of::<T>() as u64)
-            .saturating_mul(inputs as u64),
+            .saturating_mul(inputs as u64)
+            .saturating_mul(bands as u64),
         ..need
     }
 }
@@ -178,12 +203,13 @@ impl CpuStream {
         reserved: u64,
     ) -> Result<Taken<T>, ChannelizerError> {
         let Some(step) = progress.step(setting.plan, &ChunkAxes::of(chunk))? else {
-            return Ok(Taken::none(setting.inputs));
+            return Ok(setting.nothing());
         };
         let (first_sample, times) = (chunk.first_sample(), chunk.times());
         let _span = tracing::debug_span!("down-convert chunk", first_sample, times).entered();
         if setting.hold && progress.is_empty() {
-            let needed = stream_need::<S, T>(setting.plan, setting.inputs.len(), times).smallest_step_bytes;
+            let (bands, inputs) = (setting.bands.len(), setting.inputs.len());
+            let needed = stream_need::<S, T>(setting.plan, bands, inputs, times).smallest_step_bytes;
             setting.backend.check_memory(OPERATION, needed.saturating_add(reserved))?;
         }
         let work = self.work::<S>(setting, step, chunk, reserved)?;
@@ -231,30 +257,52 @@ impl Work<'_> {
         if self.setting.hold { self.step.keep } else { 0 }
     }
 
-    /// The outputs, from what is held and the chunk, and what they sum up to.
+    /// The outputs of all bands, from what is held and the chunk, and what they sum up to.
     fn outputs<S: Sample, T: DownConvertedSample>(
         &self,
         data: ArrayView2<'_, S>,
     ) -> Result<Taken<T>, ChannelizerError> {
-        let Setting { plan, tunings, inputs, .. } = self.setting;
-        let (step, mut taken) = (&self.step, Taken::none(inputs));
-        let samples = if self.setting.sums { statistics::of_samples(step, self.held, self.chunk) } else { Vec::new() };
-        taken.sums = samples.into_iter().map(|samples| Sums { samples, ..Sums::default() }).collect();
-        if step.outputs == 0 {
-            return Ok(taken);
+        let Setting { bands, inputs, plan, .. } = self.setting;
+        let step = &self.step;
+        let samples = self.setting.sums.then(|| statistics::of_samples(step, self.held, self.chunk));
+        let mut taken = self.setting.nothing();
+        if step.outputs > 0 {
+            let joined = match self.joined() {
+                0 => Array2::default((inputs.len(), 0)),
+                _ => self.join::<S>(self.held, 0..self.joined_samples() - self.held.ncols() / floats::<S>())?,
+            };
+            let left = self.limit.map(|limit| limit.saturating_sub(joined.len() as u64 * 4));
+            let share = left.map(|left| left / bands.len().max(1) as u64);
+            let together = share.is_none_or(|share| plan.conversion.scratch_bytes(S::COMPLEX, 1) <= share);
+            let of = |band: &Band, limit| self.band(band, joined.view(), data, limit);
+            taken.bands = if bands.len() > 1 && together {
+                bands.par_iter().map(|band| of(band, share)).collect::<Result<_, _>>()?
+            } else {
+                bands.iter().map(|band| of(band, left)).collect::<Result<_, _>>()?
+            };
         }
-        let joined = match self.joined() {
-            0 => Array2::default((inputs.len(), 0)),
-            _ => self.join::<S>(self.held, 0..self.joined_samples() - self.held.ncols() / floats::<S>())?,
-        };
-        for (outputs, plan_of_piece) in tunings.cut(step.first_output..step.end_output()) {
-            let piece = step.part(&outputs);
-            let (out, saturated) = self.piece(plan_of_piece, &piece, joined.view(), data)?;
-            let out = output::on_host(&piece, plan_of_piece, out, inputs)?;
+        taken.sums = samples.map(|samples| {
+            let outputs = taken.bands.iter_mut().map(|band| std::mem::take(&mut band.sums)).collect();
+            Sums { samples, outputs }
+        });
+        Ok(taken)
+    }
+
+    /// The outputs of a band, those that begin before the chunk of the samples `joined`.
+    fn band<S: Sample, T: DownConvertedSample>(
+        &self,
+        band: &Band,
+        joined: ArrayView2<'_, f32>,
+        data: ArrayView2<'_, S>,
+        limit: Option<u64>,
+    ) -> Result<TakenBand<T>, ChannelizerError> {
+        let inputs = self.setting.inputs;
+        let mut taken = TakenBand::none(inputs);
+        for Piece { step, plan } in band.pieces(&self.step) {
+            let (out, saturated) = self.piece(plan, &step, (joined, data), limit)?;
+            let out = output::on_host(&step, plan, out, inputs)?;
             if self.setting.sums {
-                let sums = statistics::of_outputs(&piece, plan, &out, &saturated);
-                let add = |(of_input, outputs): (&mut Sums, _)| of_input.outputs.add(outputs);
-                taken.sums.iter_mut().zip(sums).for_each(add);
+                statistics::add(&mut taken.sums, &statistics::of_outputs(&step, plan, &out, &saturated));
             }
             taken.saturated.iter_mut().zip(saturated).for_each(|(all, of_piece)| *all += of_piece);
             taken.outputs.push(out);
@@ -262,13 +310,13 @@ impl Work<'_> {
         Ok(taken)
     }
 
-    /// Outputs of one tuning, those that begin before the chunk of the samples `joined`, and how many saturated.
+    /// Outputs of one tuning, and how many saturated.
     fn piece<S: Sample, T: DownConvertedSample>(
         &self,
         plan: &DownConverter,
         piece: &Step,
-        joined: ArrayView2<'_, f32>,
-        data: ArrayView2<'_, S>,
+        (joined, data): (ArrayView2<'_, f32>, ArrayView2<'_, S>),
+        limit: Option<u64>,
     ) -> Result<(Array2<T>, Vec<u64>), ChannelizerError> {
         let (step, inputs, decimation) = (&self.step, self.setting.inputs, plan.decimation);
         let mut out = zeros::<T>(inputs, "down-converted samples", piece.outputs)?;
@@ -280,7 +328,6 @@ impl Work<'_> {
         let windows = |outputs: usize| (outputs - 1) * decimation + plan.filter.len();
         if from_joined > 0 {
             let start = before * decimation;
-            let limit = self.limit.map(|limit| limit.saturating_sub(joined.len() as u64 * 4));
             let times = start..start + windows(from_joined);
             let to = out.slice_mut(s![.., ..from_joined]);
             let work = (plan, piece.first_output, limit, &absent[..]);
@@ -304,7 +351,7 @@ impl Work<'_> {
             };
             let absent: Vec<_> = absent.iter().map(behind).collect();
             let to = out.slice_mut(s![.., from_joined..]);
-            let more = convert(samples, (plan, first, self.limit, &absent), to)?;
+            let more = convert(samples, (plan, first, limit, &absent), to)?;
             saturated.iter_mut().zip(more).for_each(|(all, more)| *all += more);
         }
         Ok((out, saturated))

@@ -13,46 +13,55 @@ use crate::ChannelizerError;
 use crate::internals::format::Numbers;
 use crate::internals::samples::{SampleKernels, Stretches};
 
-/// Tables that are on their way: those of two chunks of three launches, and flags.
-const TABLES: usize = 8;
+/// Tables that are on their way: those of the samples of two chunks, and flags.
+const TABLES: usize = 6;
+/// Those of the outputs of a band.
+const BAND_TABLES: usize = 2;
 
 /// Sums on a device.
 #[derive(Debug)]
 pub(super) struct DeviceSums {
     kernels: SampleKernels,
     samples: Buffer<u64>,
-    outputs: Buffer<u64>,
-    saturated: Buffer<u64>,
+    bands: Vec<BandSums>,
     /// Formats of samples that were summed, and of outputs.
     numbers: [Option<Numbers>; 2],
     tables: Staging,
+}
+
+/// Sums of a band's outputs.
+#[derive(Debug)]
+struct BandSums {
+    outputs: Buffer<u64>,
+    saturated: Buffer<u64>,
 }
 
 /// Which sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Samples,
-    Outputs,
+    /// Those of a band.
+    Outputs(usize),
 }
 
 impl DeviceSums {
     /// Of nothing.
-    pub(super) fn new(stream: &Stream, inputs: Inputs) -> Result<Self, ChannelizerError> {
+    pub(super) fn new(stream: &Stream, bands: usize, inputs: Inputs) -> Result<Self, ChannelizerError> {
         let zeros = |length| Buffer::zeroed(stream, length);
         let length = SampleKernels::run_sums(inputs.len());
+        let band = |_| Ok(BandSums { outputs: zeros(length)?, saturated: zeros(inputs.len())? });
         Ok(Self {
             kernels: SampleKernels::load(stream.device())?,
             samples: zeros(length)?,
-            outputs: zeros(length)?,
-            saturated: zeros(inputs.len())?,
+            bands: (0..bands).map(band).collect::<Result<_, ChannelizerError>>()?,
             numbers: [None; 2],
-            tables: Staging::new(TABLES),
+            tables: Staging::new(TABLES + BAND_TABLES * bands),
         })
     }
 
-    /// Counts of outputs that saturated, to be added to.
-    pub(super) fn saturated(&mut self) -> BufferViewMut<'_, u64> {
-        self.saturated.view_mut()
+    /// Counts of a band's outputs that saturated, to be added to.
+    pub(super) fn saturated(&mut self, band: usize) -> BufferViewMut<'_, u64> {
+        self.bands[band].saturated.view_mut()
     }
 
     /// Queues flags of outputs to the device.
@@ -92,7 +101,7 @@ impl DeviceSums {
         let table = self.tables.send(stream, pool, &words)?;
         let (sums, known) = match of {
             Of::Samples => (&mut self.samples, &mut self.numbers[0]),
-            Of::Outputs => (&mut self.outputs, &mut self.numbers[1]),
+            Of::Outputs(band) => (&mut self.bands[band].outputs, &mut self.numbers[1]),
         };
         let (ends, stretches) = (table.slice(..inputs)?, table.slice(first..)?.cast()?);
         let stretches = Stretches { samples, numbers, inputs, stretches, ends };
@@ -102,26 +111,30 @@ impl DeviceSums {
     }
 
     /// Adds the sums, when they are there, and begins anew.
-    pub(super) fn take(&mut self, stream: &Stream, sums: &mut [Sums]) -> Result<(), ChannelizerError> {
-        let inputs = sums.len();
-        let [samples, outputs] = [&self.samples, &self.outputs].map(|buffer| buffer.to_vec(stream));
-        let (samples, outputs, saturated) = (samples?, outputs?, self.saturated.to_vec(stream)?);
+    pub(super) fn take(&mut self, stream: &Stream, sums: &mut Sums) -> Result<(), ChannelizerError> {
+        let inputs = sums.samples.len();
         let [of_samples, of_outputs] = self.numbers;
-        self.clear(stream)?;
-        let (samples, outputs) = (total(&samples, inputs, of_samples), total(&outputs, inputs, of_outputs));
-        for (input, sums) in sums.iter_mut().enumerate() {
-            sums.samples.add(samples[input]);
-            sums.outputs.add(SampleSums { clipped: saturated[input], ..outputs[input] });
+        let samples = total(&self.samples.to_vec(stream)?, inputs, of_samples);
+        let mut outputs = Vec::with_capacity(self.bands.len());
+        for band in &self.bands {
+            let (sums, saturated) = (band.outputs.to_vec(stream)?, band.saturated.to_vec(stream)?);
+            let counted = total(&sums, inputs, of_outputs).into_iter().zip(saturated);
+            outputs.push(counted.map(|(sums, clipped)| SampleSums { clipped, ..sums }).collect::<Vec<_>>());
         }
+        self.clear(stream)?;
+        sums.add(&Sums { samples, outputs });
         Ok(())
     }
 
     /// Queues that all begin anew.
     pub(super) fn clear(&mut self, stream: &Stream) -> Result<(), ChannelizerError> {
         self.samples.view_mut().zero(stream)?;
-        self.outputs.view_mut().zero(stream)?;
+        for band in &mut self.bands {
+            band.outputs.view_mut().zero(stream)?;
+            band.saturated.view_mut().zero(stream)?;
+        }
         self.numbers = [None; 2];
-        Ok(self.saturated.view_mut().zero(stream)?)
+        Ok(())
     }
 }
 

@@ -190,11 +190,12 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
         // Nothing is asked of the driver for no bytes.
         let (mut counts, present) = (Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?);
         let saturated = Saturated { counts: counts.view_mut(), present: present.view(), present_row: 0 };
-        self.launch_counted(stream, [None, Some((*rows, outputs))], (out, out_row), saturated)
+        self.launch_counted(stream, [None, Some((*rows, outputs))], (out, out_row), saturated, 1)
     }
 
     /// As [`DownConvertKernels::launch`], of outputs that are made of two rows of samples, held ones and a chunk, the
-    /// second ones of those that follow the first; with a count of outputs that saturate.
+    /// second ones of those that follow the first; with a count of outputs that saturate. On tensor cores it takes one
+    /// of `parts_of_device` parts of the multiprocessors, so that as many such launches have room at a time.
     ///
     /// # Errors
     /// As [`DownConvertKernels::launch`].
@@ -204,6 +205,7 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
         parts: [Option<(WindowRows<'_>, Range<u64>)>; 2],
         (mut out, out_row): (BufferViewMut<'_, T>, usize),
         saturated: Saturated<'_>,
+        parts_of_device: usize,
     ) -> Result<(), ChannelizerError> {
         let mut works = [None, None];
         for (work, part) in works.iter_mut().zip(&parts) {
@@ -239,7 +241,8 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
                 format: T::FORMAT,
                 saturated: Saturated { counts: counts.reborrow(), present, present_row },
             };
-            if tensor.launch(stream, &TensorSources { held, chunk }, &(start..end), &mut to)? {
+            let sources = TensorSources { held, chunk };
+            if tensor.launch(stream, &sources, &(start..end), &mut to, parts_of_device)? {
                 return Ok(());
             }
         }
@@ -247,8 +250,8 @@ impl<T: DownConvertedSample> DownConvertKernels<T> {
             let column = (outputs.start - start) as usize;
             let mut out = out.reborrow().slice(column..)?;
             if let Some(mma) = &self.mma {
-                let mut floats = out.reborrow().cast::<[f32; 2]>()?;
-                if mma.launch(stream, rows, work.first_bit, outputs, &mut floats, out_row)? {
+                let to = (out.reborrow().cast::<[f32; 2]>()?, out_row);
+                if mma.launch(stream, rows, work.first_bit, outputs, to, parts_of_device)? {
                     continue;
                 }
             }

@@ -92,16 +92,16 @@ impl MmaKernels {
         self.kernels.iter().any(|kernel| kernel.shape.bits == bits)
     }
 
-    /// Queues outputs, of which `first_bit` is where the first one's window begins, if there is a kernel for the
-    /// samples, and says whether there is. Sizes are checked.
+    /// Queues outputs on a part of the device, of which `first_bit` is where the first one's window begins, if there is
+    /// a kernel for the samples, and says whether there is. Sizes are checked.
     pub(super) fn launch(
         &self,
         stream: &Stream,
         rows: &WindowRows<'_>,
         first_bit: u64,
         outputs: &Range<u64>,
-        out: &mut BufferViewMut<'_, [f32; 2]>,
-        out_row: usize,
+        (mut out, out_row): (BufferViewMut<'_, [f32; 2]>, usize),
+        parts_of_device: usize,
     ) -> Result<bool, ChannelizerError> {
         let numbers = rows.numbers;
         let packed = numbers.parts == 1 && !numbers.floats && !numbers.little_endian;
@@ -112,7 +112,7 @@ impl MmaKernels {
         }
         let per_block = u64::from(shape.outputs);
         let output_bits = u64::from(shape.block_bits() / shape.outputs);
-        let at_a_time = self.multiprocessors * blocks;
+        let at_a_time = (self.multiprocessors * blocks / parts_of_device.max(1)).max(1);
         let mut first = outputs.start;
         while first < outputs.end {
             // Launches but the first one begin with a block.

@@ -9,16 +9,20 @@
 //! sample       what outputs may be
 //! output       outputs with their axes, on the host and on a device
 //! statistics   what is counted, and how on the CPU; device_sums on a GPU
+//! band         a plan with its retunes
 //! cpu          chunks on the CPU
-//! gpu          chunks on a GPU; held_rows has what is held between them
+//! gpu          chunks on a GPU; held_rows has what is held between them, order how launches of bands share it
 //! array        one array on a GPU
 //! kernels      the kernels, and where windows lie; phases has the mixer in fixed point
 //! tensor       the table of weights of those on tensor cores, and their segments; tensor_kernels launches them
 //! mma          the same for compute capability 8.0 and higher; mma_kernels launches them
-//! stream       the stream, wherever it runs
+//! bank         several bands of one stream, wherever it runs
+//! stream       one band
 //! ```
 
 mod array;
+mod band;
+mod bank;
 mod cpu;
 mod device_sums;
 mod gpu;
@@ -26,6 +30,7 @@ mod held_rows;
 pub(crate) mod kernels;
 pub(crate) mod mma;
 mod mma_kernels;
+pub(crate) mod order;
 mod output;
 mod phases;
 mod progress;
@@ -46,13 +51,14 @@ use ndarray::Array1;
 use num_complex::Complex;
 
 use self::array::ArrayShape;
-use self::cpu::{CpuStream, Setting, Taken};
+use self::band::Band;
+pub use self::bank::DownConverterBank;
+use self::cpu::{CpuStream, Setting, TakenBand};
 use self::phases::Phases;
 use self::progress::{Progress, Step};
 pub use self::sample::DownConvertedSample;
 pub use self::statistics::{DownConverterStatistics, OutputStatistics};
 pub use self::stream::{DownConverterStream, Preview};
-use self::tunings::Tunings;
 use crate::ChannelizerError;
 use crate::design::DownConversionFilter;
 use crate::internals::chunk;
@@ -403,10 +409,11 @@ impl DownConvert<'_> {
             return array::of_host(backend, device, samples, plan, &self.step(&axes)?);
         }
         backend.check_memory(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
-        let tunings = Tunings::new(plan.clone());
-        let setting = Setting { backend, plan, tunings: &tunings, inputs, hold: false, sums: false };
+        let bands = [Band::new(plan.clone())];
+        let setting = Setting { backend, plan, bands: &bands, inputs, hold: false, sums: false };
         let mut progress = Progress::new(inputs);
-        let Taken { outputs, saturated, .. } = CpuStream::new(inputs).take(setting, &mut progress, samples)?;
+        let taken = CpuStream::new(inputs).take::<T>(setting, &mut progress, samples)?.bands.into_iter().next();
+        let Some(TakenBand { outputs, saturated, .. }) = taken else { return Err(self.too_short(&axes)) };
         let output = outputs.into_iter().next().ok_or_else(|| self.too_short(&axes))?;
         Ok(DownConverted { samples: output, saturated: Array1::from_vec(saturated) })
     }

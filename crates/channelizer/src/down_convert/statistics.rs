@@ -10,7 +10,8 @@ use ndarray::ArrayView2;
 use super::DownConverter;
 use super::progress::Step;
 
-/// Statistics of an input of a [`DownConverterStream`](crate::DownConverterStream).
+/// Statistics of an input of a [`DownConverterStream`](crate::DownConverterStream), or of a band of a
+/// [`DownConverterBank`](crate::DownConverterBank).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DownConverterStatistics {
     /// Samples that came, but for missing ones.
@@ -37,25 +38,41 @@ impl OutputStatistics {
     }
 }
 
-/// Sums of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// Sums of a bank.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sums {
-    pub(super) samples: SampleSums,
-    /// Of outputs; `clipped` is the number of those that saturated.
-    pub(super) outputs: SampleSums,
+    /// Of the samples of each input, which all bands are made of.
+    pub(super) samples: Vec<SampleSums>,
+    /// Of outputs, `[band][input]`; `clipped` is the number of those that saturated.
+    pub(super) outputs: Vec<Vec<SampleSums>>,
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, other: Self) {
-        self.samples.add(other.samples);
-        self.outputs.add(other.outputs);
+    /// Of nothing.
+    pub(super) fn new(bands: usize, inputs: usize) -> Self {
+        let none = vec![SampleSums::default(); inputs];
+        Self { outputs: vec![none.clone(); bands], samples: none }
     }
 
-    pub(super) fn statistics(self) -> DownConverterStatistics {
-        let InputStatistics { samples: outputs, sum_of_squares, clipped: saturated } = self.outputs.statistics();
-        let outputs = OutputStatistics { outputs, sum_of_squares, saturated };
-        DownConverterStatistics { samples: self.samples.statistics(), outputs }
+    pub(super) fn add(&mut self, other: &Self) {
+        add(&mut self.samples, &other.samples);
+        self.outputs.iter_mut().zip(&other.outputs).for_each(|(sums, more)| add(sums, more));
     }
+
+    /// Statistics `[band][input]`.
+    pub(super) fn statistics(&self) -> Vec<Vec<DownConverterStatistics>> {
+        let of_input = |(samples, outputs): (&SampleSums, &SampleSums)| {
+            let InputStatistics { samples: number, sum_of_squares, clipped: saturated } = outputs.statistics();
+            let outputs = OutputStatistics { outputs: number, sum_of_squares, saturated };
+            DownConverterStatistics { samples: samples.statistics(), outputs }
+        };
+        self.outputs.iter().map(|outputs| self.samples.iter().zip(outputs).map(of_input).collect()).collect()
+    }
+}
+
+/// Adds the sums of each input.
+pub(super) fn add(sums: &mut [SampleSums], more: &[SampleSums]) {
+    sums.iter_mut().zip(more).for_each(|(sums, more)| sums.add(*more));
 }
 
 /// What is held, as f32, and behind it a chunk, whose first sample has position 0.

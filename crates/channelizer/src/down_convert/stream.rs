@@ -1,25 +1,15 @@
-//! Down-conversion of an endless stream of chunks.
-//!
-//! ```text
-//! absolute samples  | held from the last chunks | chunk                         |
-//! output j              [--- S j .. S j + K ---------]                made from both, joined in small rows
-//! output j + 1                      [-----------------------]         likewise
-//! output j + 2                                   [-----------------------]      read from the chunk in place
-//! ```
+//! Down-conversion of an endless stream of chunks: a bank of one band.
 
-use fringes_backend::{Backend, DeviceError, DeviceSamples, MemoryNeed};
+use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
 use fringes_gpu::Stream;
 use fringes_types::{ChunkFormat, Complex, Inputs, Sample, SampleChunk, SamplePresence, Samples};
 
-use super::cpu::{self, CpuStream, Setting, Taken};
-use super::gpu::{self, GpuStream, Piece};
-use super::output::{Axes, DeviceRows};
-use super::progress::{Progress, Step};
-use super::statistics::{DownConverterStatistics, Sums};
-use super::tunings::Tunings;
-use super::{DownConvertedSample, DownConverter, OPERATION};
+use super::band::Piece;
+use super::bank::DownConverterBank;
+use super::output::Axes;
+use super::statistics::DownConverterStatistics;
+use super::{DownConvertedSample, DownConverter, cpu, gpu};
 use crate::ChannelizerError;
-use crate::internals::chunk;
 use crate::sample_input::{SampleInput, SampleOperation};
 use crate::timeline::ChunkAxes;
 
@@ -57,38 +47,29 @@ use crate::timeline::ChunkAxes;
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver.
 #[derive(Debug)]
 pub struct DownConverterStream<T: DownConvertedSample = Complex<f32>> {
-    backend: Backend,
-    /// As it was given.
-    plan: DownConverter,
-    tunings: Tunings<DownConverter>,
-    /// Sample of the last retune.
-    retuned_at: u64,
-    progress: Progress,
-    engine: Engine<T>,
-    /// What the host has summed up of each input, if there are statistics.
-    sums: Option<Vec<Sums>>,
+    /// Of one band.
+    bank: DownConverterBank<T>,
 }
 
-/// What computes the outputs, with what it holds between chunks.
-#[derive(Debug)]
-enum Engine<T: DownConvertedSample> {
-    Cpu(CpuStream),
-    Gpu(Box<GpuStream<T>>),
-}
-
-/// What a chunk would give: axes of outputs.
+/// What a chunk would give: axes of a piece of outputs.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Preview {
     inputs: Inputs,
     first_output: u64,
     outputs: usize,
+    centre_cycles_per_sample: f64,
     sample_rate_hz: f64,
     centre_hz: Option<f64>,
     presence: Option<SamplePresence>,
 }
 
 impl Preview {
+    /// Frequency that lands on DC, in cycles per sample.
+    pub fn centre_cycles_per_sample(&self) -> f64 {
+        self.centre_cycles_per_sample
+    }
+
     /// The axes of the outputs, as of a chunk of samples of their format.
     pub fn axes(&self, format: ChunkFormat) -> ChunkAxes<'_> {
         ChunkAxes {
@@ -112,11 +93,11 @@ impl<T: DownConvertedSample> SampleOperation for Push<'_, T> {
     type Error = ChannelizerError;
 
     fn on_host(self, chunk: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
-        self.0.take(chunk)
+        self.0.bank.take(chunk).map(of_band)
     }
 
     fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
-        self.0.take_on_device(samples)
+        self.0.bank.take_on_device(samples).map(of_band)
     }
 }
 
@@ -127,20 +108,13 @@ impl DownConverterStream {
     /// [`DeviceError::MemoryLimit`] if the backend's limit does not hold the scratch of one output of real samples, or
     /// what a GPU needs at least; [`DeviceError::Gpu`] with what the driver says.
     pub fn new(backend: &Backend, plan: DownConverter, inputs: Inputs) -> Result<Self, ChannelizerError> {
-        let engine = match backend.gpu_for(OPERATION, true)? {
-            None => {
-                backend.check_memory(OPERATION, plan.conversion.scratch_bytes(false, 1))?;
-                Engine::Cpu(CpuStream::new(inputs))
-            }
-            Some(device) => {
-                let least = gpu::stream_need::<Complex<f32>>(&plan, inputs, 0, ChunkFormat::Packed { bits: 2 });
-                backend.check_memory(OPERATION, least.smallest_step_bytes)?;
-                Engine::Gpu(Box::new(GpuStream::new(device, &plan, inputs)?))
-            }
-        };
-        let (backend, progress, tunings) = (backend.clone(), Progress::new(inputs), Tunings::new(plan.clone()));
-        Ok(Self { backend, plan, tunings, retuned_at: 0, progress, engine, sums: None })
+        Ok(Self { bank: DownConverterBank::new(backend, [plan], inputs)? })
     }
+}
+
+/// What there is of the one band.
+fn of_band<O>(bands: Vec<Vec<O>>) -> Vec<O> {
+    bands.into_iter().flatten().collect()
 }
 
 impl<T: DownConvertedSample> DownConverterStream<T> {
@@ -150,18 +124,7 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
     pub fn with_output<U: DownConvertedSample>(self) -> Result<DownConverterStream<U>, ChannelizerError> {
-        let Self { backend, plan, tunings, retuned_at, progress, engine, mut sums } = self;
-        let engine = match engine {
-            Engine::Cpu(engine) => Engine::Cpu(engine),
-            Engine::Gpu(mut engine) => {
-                // What the device has summed up of floats is no sum of integers.
-                if let Some(sums) = &mut sums {
-                    engine.take_sums(sums)?;
-                }
-                Engine::Gpu(Box::new(engine.with_output::<U>(&tunings)?))
-            }
-        };
-        Ok(DownConverterStream { backend, plan, tunings, retuned_at, progress, engine, sums })
+        Ok(DownConverterStream { bank: self.bank.with_output()? })
     }
 
     /// Counts samples and outputs from now on, for [`DownConverterStream::take_statistics`].
@@ -171,12 +134,8 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     ///
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
-    pub fn with_statistics(mut self) -> Result<Self, ChannelizerError> {
-        if let Engine::Gpu(engine) = &mut self.engine {
-            engine.keep_sums(self.progress.inputs())?;
-        }
-        self.sums.get_or_insert_with(|| vec![Sums::default(); self.progress.inputs().len()]);
-        Ok(self)
+    pub fn with_statistics(self) -> Result<Self, ChannelizerError> {
+        Ok(Self { bank: self.bank.with_statistics()? })
     }
 
     /// Statistics of each input since the last call, or since they were switched on; those on a GPU are waited for.
@@ -191,11 +150,7 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     /// [`ChannelizerError::NoStatistics`] without [`DownConverterStream::with_statistics`], [`DeviceError::Gpu`] with
     /// what the driver says.
     pub fn take_statistics(&mut self) -> Result<Vec<DownConverterStatistics>, ChannelizerError> {
-        let sums = self.sums.as_mut().ok_or(ChannelizerError::NoStatistics)?;
-        if let Engine::Gpu(engine) = &mut self.engine {
-            engine.take_sums(sums)?;
-        }
-        Ok(sums.iter_mut().map(|sums| std::mem::take(sums).statistics()).collect())
+        self.bank.take_statistics().map(of_band)
     }
 
     /// Moves the centre at an absolute sample: outputs whose windows begin at or after `at_sample` have the new one.
@@ -211,28 +166,13 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     /// begins at or after the sample is made, [`ChannelizerError::RetuneOrder`] for a sample before that of the last
     /// retune, [`DeviceError::Gpu`] with what the driver says.
     pub fn retune(&mut self, at_sample: u64, centre_cycles_per_sample: f64) -> Result<(), ChannelizerError> {
-        let tuned = self.tunings.last().retuned(at_sample, centre_cycles_per_sample)?;
-        if at_sample < self.retuned_at {
-            return Err(ChannelizerError::RetuneOrder { last: self.retuned_at, actual: at_sample });
-        }
-        let decimation = self.plan.decimation as u64;
-        let first_output = at_sample.div_ceil(decimation);
-        if let Some(last) = self.progress.last_output().filter(|&last| first_output <= last) {
-            return Err(ChannelizerError::RetuneTooLate { made: last * decimation, actual: at_sample });
-        }
-        if let Engine::Gpu(engine) = &mut self.engine {
-            engine.retune(&self.plan, first_output, &tuned)?;
-        }
-        self.tunings.push(first_output, tuned);
-        self.retuned_at = at_sample;
-        Ok(())
+        self.bank.retune(0, at_sample, centre_cycles_per_sample)
     }
 
     /// Frequency that lands on DC in the next output, in cycles per sample: that of the plan, or of the last retune
     /// that counts by then.
     pub fn centre_cycles_per_sample(&self) -> f64 {
-        let tuning = self.progress.next_output().map_or(self.tunings.now(), |next| self.tunings.of(next));
-        tuning.centre_cycles_per_sample
+        self.bank.centres_cycles_per_sample().first().copied().unwrap_or(self.plan().centre_cycles_per_sample)
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -240,50 +180,40 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     /// # Errors
     /// [`DeviceError::NotOnGpu`] if the down-converter runs on the CPU, [`DeviceError::WrongDevice`] for another
     /// device's stream.
-    pub fn on(mut self, stream: &Stream) -> Result<Self, ChannelizerError> {
-        self.gpu()?;
-        if let Engine::Gpu(engine) = &mut self.engine {
-            engine.set_stream(stream, &self.tunings)?;
-        }
-        Ok(self)
+    pub fn on(self, stream: &Stream) -> Result<Self, ChannelizerError> {
+        Ok(Self { bank: self.bank.on(stream)? })
     }
 
     /// The stream that work of a GPU is queued on; `None` on the CPU.
     pub fn stream(&self) -> Option<&Stream> {
-        match &self.engine {
-            Engine::Cpu(_) => None,
-            Engine::Gpu(engine) => Some(engine.stream()),
-        }
+        self.bank.stream()
     }
 
     /// The plan as it was given, whatever retunes came.
     pub fn plan(&self) -> &DownConverter {
-        &self.plan
+        self.bank.plan()
     }
 
     /// Inputs of the stream.
     pub fn inputs(&self) -> Inputs {
-        self.progress.inputs()
+        self.bank.inputs()
     }
 
     /// Sample counter that the next chunk starts at if nothing is lost; `None` before the first chunk.
     pub fn expected_sample(&self) -> Option<u64> {
-        self.progress.expected_sample()
+        self.bank.expected_sample()
     }
 
     /// Stamp of the next output: its number, counted in outputs from sample 0 of the run, as `first_sample` of the
     /// results; `None` before the first chunk.
     pub fn next_stamp(&self) -> Option<u64> {
-        self.progress.next_output()
+        self.bank.next_stamp()
     }
 
     /// Bytes that are allocated for samples of coming outputs, on the device if the down-converter runs there: on the
     /// CPU all of the stream's memory between chunks.
     pub fn held_bytes(&self) -> u64 {
-        match &self.engine {
-            Engine::Cpu(engine) => engine.held_bytes(),
-            Engine::Gpu(engine) => engine.held_bytes(),
-        }
+        self.bank.held_bytes()
     }
 
     /// Memory that the stream takes with chunks of `times` samples of type `S` of each input, where it runs.
@@ -294,27 +224,13 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
     /// limit of `smallest_step_bytes` is enough for the whole stream. What statistics take and the weights of retunes
     /// that are queued are not in it: some hundred KiB, and of each retune as much as of the plan.
     pub fn memory<S: Sample>(&self, times: usize) -> MemoryNeed {
-        match &self.engine {
-            Engine::Cpu(_) => cpu::stream_need::<S, T>(&self.plan, self.inputs().len(), times),
-            Engine::Gpu(_) => {
-                let format = ChunkFormat::Typed { format: S::FORMAT, complex: S::COMPLEX };
-                gpu::stream_need::<T>(&self.plan, self.inputs(), times, format)
-            }
-        }
+        self.bank.memory::<S>(times)
     }
 
     /// Forgets all samples, retunes and statistics: the next chunk begins the stream anew, with any sample counter,
     /// type and rate, at the plan's centre.
     pub fn reset(&mut self) {
-        self.progress.reset();
-        (self.tunings, self.retuned_at) = (Tunings::new(self.plan.clone()), 0);
-        if let Some(sums) = &mut self.sums {
-            sums.fill(Sums::default());
-        }
-        match &mut self.engine {
-            Engine::Cpu(engine) => *engine = CpuStream::new(self.progress.inputs()),
-            Engine::Gpu(engine) => engine.reset(),
-        }
+        self.bank.reset();
     }
 
     /// Takes a chunk and gives the outputs that are complete with it, where it lies, in pieces of one centre each: one
@@ -344,36 +260,38 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
         chunk.give_to(Push(self))
     }
 
-    /// What a chunk would give. Changes nothing.
+    /// The pieces that a chunk would give. Changes nothing.
     ///
     /// # Errors
     /// As of [`DownConverterStream::push`], those of axes and counters.
     #[doc(hidden)]
-    pub fn preview(&self, chunk: &ChunkAxes<'_>) -> Result<Option<Preview>, ChannelizerError> {
-        let step = self.progress.step(&self.plan, chunk)?.filter(|step| step.outputs > 0);
-        let Some(step) = step else { return Ok(None) };
-        let inputs = self.inputs();
-        let Axes { sample_rate_hz, centre_hz, presence } = Axes::new(&step, &self.plan, inputs)?;
-        let (first_output, outputs) = (step.first_output, step.outputs);
-        Ok(Some(Preview { inputs, first_output, outputs, sample_rate_hz, centre_hz, presence }))
+    pub fn preview(&self, chunk: &ChunkAxes<'_>) -> Result<Vec<Preview>, ChannelizerError> {
+        let (Some(step), inputs) = (self.bank.step(chunk)?, self.inputs()) else { return Ok(Vec::new()) };
+        let preview = |Piece { step, plan }: Piece<'_>| {
+            let Axes { sample_rate_hz, centre_hz, presence } = Axes::new(&step, plan, inputs)?;
+            let (first_output, outputs) = (step.first_output, step.outputs);
+            let centre_cycles_per_sample = plan.centre_cycles_per_sample;
+            Ok(Preview { inputs, first_output, outputs, centre_cycles_per_sample, sample_rate_hz, centre_hz, presence })
+        };
+        self.bank.first_pieces(&step).into_iter().map(preview).collect()
     }
 
     /// Sets the limit of the backend's memory for chunks that come.
     #[doc(hidden)]
     pub fn set_memory_limit(&mut self, bytes: u64) {
-        self.backend = self.backend.clone().with_memory_limit(bytes);
+        self.bank.set_memory_limit(bytes);
     }
 
     /// Memory that a stream takes with chunks of `times` samples of a format of each input, before it is made.
     #[doc(hidden)]
     pub fn need(plan: &DownConverter, inputs: Inputs, on_gpu: bool, times: usize, format: ChunkFormat) -> MemoryNeed {
         if on_gpu {
-            return gpu::stream_need::<T>(plan, inputs, times, format);
+            return gpu::stream_need::<T>(plan, 1, inputs, times, format);
         }
         let need = if format.is_complex() {
-            cpu::stream_need::<Complex<f32>, T>(plan, inputs.len(), times)
+            cpu::stream_need::<Complex<f32>, T>(plan, 1, inputs.len(), times)
         } else {
-            cpu::stream_need::<f32, T>(plan, inputs.len(), times)
+            cpu::stream_need::<f32, T>(plan, 1, inputs.len(), times)
         };
         let all = (times as u64).saturating_mul(inputs.len() as u64);
         // Packed samples are unpacked to 16 bits.
@@ -386,122 +304,4 @@ impl<T: DownConvertedSample> DownConverterStream<T> {
             ..need
         }
     }
-
-    /// The engine of a GPU.
-    fn gpu(&mut self) -> Result<&mut GpuStream<T>, ChannelizerError> {
-        match &mut self.engine {
-            Engine::Gpu(engine) => Ok(engine),
-            Engine::Cpu(_) => {
-                let (operation, backend) = ("down_convert of samples in device memory".into(), self.backend.name());
-                Err(DeviceError::NotOnGpu { operation, backend }.into())
-            }
-        }
-    }
-
-    /// Takes a chunk in host memory.
-    fn take(&mut self, chunk: &dyn SampleChunk) -> Result<Vec<Samples<T>>, ChannelizerError> {
-        let Self { backend, plan, tunings, progress, engine, sums, .. } = self;
-        let inputs = progress.inputs();
-        let outputs = match engine {
-            Engine::Cpu(engine) => {
-                let setting = Setting { backend, plan, tunings, inputs, hold: true, sums: sums.is_some() };
-                let Taken { outputs, sums: more, .. } = engine.take(setting, progress, chunk)?;
-                add(sums, more);
-                outputs
-            }
-            Engine::Gpu(engine) => {
-                let axes = ChunkAxes::of(chunk);
-                let Some(step) = progress.step(plan, &axes)? else { return Ok(Vec::new()) };
-                check_memory::<T>(backend, plan, &axes)?;
-                let pieces = pieces(tunings, &step);
-                let samples = engine.upload(chunk)?;
-                let rows = queue(engine, plan, &step, &pieces, &samples)?;
-                let read = |(rows, piece): (_, &Piece<'_>)| engine.read(rows, piece, inputs);
-                let outputs = rows.into_iter().zip(&pieces).map(read).collect::<Result<_, _>>()?;
-                finish(progress, step, engine, sums, &pieces);
-                outputs
-            }
-        };
-        self.pass();
-        Ok(outputs)
-    }
-
-    /// Takes a chunk in device memory.
-    fn take_on_device(&mut self, samples: &DeviceSamples<'_>) -> Result<Vec<DeviceSamples<'static>>, ChannelizerError> {
-        self.gpu()?.check(samples)?;
-        let Self { backend, plan, tunings, progress, engine: Engine::Gpu(engine), sums, .. } = self else {
-            return Ok(Vec::new());
-        };
-        let axes = chunk::axes(samples);
-        let Some(step) = progress.step(plan, &axes)? else { return Ok(Vec::new()) };
-        check_memory::<T>(backend, plan, &axes)?;
-        let pieces = pieces(tunings, &step);
-        let rows = queue(engine, plan, &step, &pieces, samples)?;
-        let finished =
-            rows.into_iter().zip(&pieces).map(|(rows, piece)| rows.finish(&piece.step, piece.plan, engine.stream()));
-        let outputs = finished.collect::<Result<_, _>>()?;
-        finish(progress, step, engine, sums, &pieces);
-        self.pass();
-        Ok(outputs)
-    }
-
-    /// Forgets tunings that no coming output has.
-    fn pass(&mut self) {
-        if let Some(next) = self.progress.next_output() {
-            self.tunings.pass(next);
-            if let Engine::Gpu(engine) = &mut self.engine {
-                engine.pass(next);
-            }
-        }
-    }
-}
-
-/// Adds what a chunk summed up to statistics, if there are any.
-fn add(sums: &mut Option<Vec<Sums>>, more: Vec<Sums>) {
-    if let Some(sums) = sums {
-        sums.iter_mut().zip(more).for_each(|(sums, more)| sums.add(more));
-    }
-}
-
-/// The outputs of a step, cut where the centre changes.
-fn pieces<'a>(tunings: &'a Tunings<DownConverter>, step: &Step) -> Vec<Piece<'a>> {
-    let cut = tunings.cut(step.first_output..step.end_output()).into_iter();
-    cut.map(|(outputs, plan)| Piece { step: step.part(&outputs), plan }).collect()
-}
-
-/// Takes what a GPU was given: what the host knows of it.
-fn finish<T: DownConvertedSample>(
-    progress: &mut Progress,
-    step: Step,
-    engine: &GpuStream<T>,
-    sums: &mut Option<Vec<Sums>>,
-    pieces: &[Piece<'_>],
-) {
-    if sums.is_some() {
-        add(sums, engine.counts(progress.inputs(), &step, pieces));
-    }
-    progress.commit(step);
-}
-
-/// `Ok` if the backend's limit holds what a chunk needs on a GPU.
-fn check_memory<T: DownConvertedSample>(
-    backend: &Backend,
-    plan: &DownConverter,
-    chunk: &ChunkAxes<'_>,
-) -> Result<(), ChannelizerError> {
-    let need = gpu::stream_need::<T>(plan, chunk.inputs, chunk.times, chunk.format);
-    Ok(backend.check_memory(OPERATION, need.smallest_step_bytes)?)
-}
-
-/// Queues what a chunk completes.
-fn queue<T: DownConvertedSample>(
-    engine: &mut GpuStream<T>,
-    plan: &DownConverter,
-    step: &Step,
-    pieces: &[Piece<'_>],
-    samples: &DeviceSamples<'_>,
-) -> Result<Vec<DeviceRows<T>>, ChannelizerError> {
-    let (first_sample, times) = (step.first_sample, step.times);
-    let _span = tracing::debug_span!("down-convert chunk", first_sample, times).entered();
-    engine.run(plan, step, pieces, samples)
 }

@@ -131,13 +131,15 @@ impl TensorKernels {
             .then_some((TensorShape { bits: *bits, ..self.shape }, kernel))
     }
 
-    /// Queues outputs, if there is a kernel for the samples, and says whether there is. Sizes were checked.
+    /// Queues outputs on a part of the device, if there is a kernel for the samples, and says whether there is. Sizes
+    /// were checked.
     pub(super) fn launch(
         &self,
         stream: &Stream,
         sources: &TensorSources<'_>,
         outputs: &Range<u64>,
         to: &mut Target<'_>,
+        parts_of_device: usize,
     ) -> Result<bool, ChannelizerError> {
         let (format, units) = match to.format {
             SampleFormat::Float32 => (abi::F32, 4),
@@ -162,9 +164,10 @@ impl TensorKernels {
             let alone = TensorSources { chunk: None, ..*sources };
             let rest = TensorSources { held: None, ..*sources };
             let mut behind = to.behind(joined as usize, units)?;
-            return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind)?
-                && self.launch(stream, &alone, &(outputs.start..middle), to)?);
+            return Ok(self.launch(stream, &rest, &(middle..outputs.end), &mut behind, parts_of_device)?
+                && self.launch(stream, &alone, &(outputs.start..middle), to, parts_of_device)?);
         }
+        let multiprocessors = (self.multiprocessors / parts_of_device.max(1)).max(1);
         let inputs = any.rows.inputs;
         let bit = |windows: Option<Windows<'_>>| windows.map_or(0, |windows| windows.first_bit);
         let mut first = outputs.start;
@@ -173,9 +176,9 @@ impl TensorKernels {
             let count = (outputs.end - first).min(MOST_OUTPUTS - first % per_block);
             let blocks = shape.blocks(&(first..first + count), middle, bit(held), bit(chunk));
             let held_tiles = if blocks.held > 0 { inputs.div_ceil(abi::ROWS as usize) } else { 0 };
-            let segments = shape.segments(blocks.chunk, inputs, self.multiprocessors);
+            let segments = shape.segments(blocks.chunk, inputs, multiprocessors);
             let tiles = inputs as u32 * segments.tiles + held_tiles as u32;
-            let grid = tiles.div_ceil(shape.tiles_together()).min(self.multiprocessors as u32).max(1);
+            let grid = tiles.div_ceil(shape.tiles_together()).min(multiprocessors as u32).max(1);
             let config =
                 LaunchConfig::new([grid, 1, 1], [shape.threads(), 1, 1]).with_shared_bytes(shape.shared_bytes());
             let column = (first - outputs.start) as usize;

@@ -32,6 +32,7 @@ pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
 pub use crate::down_convert::Preview;
 pub use crate::down_convert::kernels::{DownConvertKernels, TensorCores, WindowRows};
 pub use crate::down_convert::mma::MmaShape;
+pub use crate::down_convert::order::BandOrder;
 pub use crate::down_convert::tensor::{Blocks, Segments, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 pub use crate::spectra::{

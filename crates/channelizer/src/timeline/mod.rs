@@ -126,6 +126,8 @@ pub struct WindowPlace {
 struct Position {
     /// First sample of the stream since it began anew.
     origin: i64,
+    /// First sample that a window may begin with: that, or the first one of another centre.
+    whole: i64,
     /// The sample after the last one taken.
     received: u64,
     /// Stamp of the next spectrum.
@@ -223,14 +225,67 @@ impl Timeline {
 
     /// Leaves out the spectra up to the next whole multiple of the alignment, and what only they need.
     pub fn skip_to_alignment(&mut self) {
+        self.skip(0);
+    }
+
+    /// Leaves out the spectra up to the next whole multiple of the alignment that is not before sample `least`.
+    fn skip(&mut self, least: u64) {
         let Some(position) = &mut self.position else { return };
-        position.next = position.next.next_multiple_of(self.alignment);
+        position.next = position.next.max(least).next_multiple_of(self.alignment);
         for (furthest, delay) in position.furthest.iter_mut().zip(&self.delays) {
             let delay = delay.evaluate(position.next);
             if delay.coarse.unsigned_abs() <= self.max_delay {
                 *furthest = (position.next as i64 - delay.coarse).max(*furthest);
             }
         }
+    }
+
+    /// Has the samples from `first` on, of which none was taken, with another centre. Spectra stamped before it that
+    /// are not made are left out, and later ones whose windows begin before it are absent: none has samples of both.
+    pub fn change_centre(&mut self, first: u64, centre_hz: Option<f64>) {
+        if let Some(axes) = &mut self.axes {
+            axes.centre_hz = centre_hz;
+        }
+        self.skip(first);
+        if let Some(position) = &mut self.position {
+            position.whole = position.whole.max(first as i64);
+        }
+    }
+
+    /// `Ok` if chunks can be taken one after another, each behind a frame that is closed and a change of the centre at
+    /// a sample, if there is one.
+    pub fn check_chunks<'a>(
+        &self,
+        chunks: impl IntoIterator<Item = (Option<u64>, ChunkAxes<'a>)>,
+    ) -> Result<(), ChannelizerError> {
+        let chunks: Vec<_> = chunks.into_iter().collect();
+        if let [(None, chunk)] = &chunks[..] {
+            // Without a copy of the whole.
+            return if self.check_gap(chunk)? { Ok(()) } else { self.advance(chunk).map(drop) };
+        }
+        let mut after = self.clone();
+        for (change, chunk) in chunks {
+            if let Some(first) = change {
+                after.close()?;
+                after.change_centre(first, chunk.centre_hz);
+            }
+            if after.check_gap(&chunk)? {
+                after.close()?;
+            }
+            if let Some(advance) = after.advance(&chunk)? {
+                after.commit(advance);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what was left for a later chunk, and goes on with the next whole multiple of the alignment.
+    fn close(&mut self) -> Result<(), ChannelizerError> {
+        if let Some(rest) = self.advance_rest()? {
+            self.commit(rest);
+        }
+        self.skip_to_alignment();
+        Ok(())
     }
 
     /// What a chunk completes; `None` for a chunk without samples.
@@ -260,10 +315,7 @@ impl Timeline {
             return Ok(false);
         }
         let mut after = self.clone();
-        if let Some(rest) = self.advance_rest()? {
-            after.commit(rest);
-        }
-        after.skip_to_alignment();
+        after.close()?;
         after.advance(chunk)?;
         Ok(true)
     }
@@ -277,7 +329,7 @@ impl Timeline {
         axes: Axes,
         together: bool,
     ) -> Result<Advance, ChannelizerError> {
-        let (first_stamp, origin) = (position.next, position.origin);
+        let (first_stamp, whole) = (position.next, position.whole);
         let (spectra, sections, after) = self.ready(position, times, together)?;
         let first_sample = first_sample as i64;
         let mut missing = self.missing.clone();
@@ -288,7 +340,7 @@ impl Timeline {
                 *missing = MissingSamples::default();
             }
             missing.append(presence, input, first_sample, times);
-            for spectra in self.absent(first_stamp, origin, missing, sections) {
+            for spectra in self.absent(first_stamp, whole, missing, sections) {
                 complete &= spectra.is_empty();
                 present.slice_mut(s![spectra, input]).fill(false);
             }
@@ -313,11 +365,11 @@ impl Timeline {
         })
     }
 
-    /// The spectra of an input whose windows begin before the stream or have a sample that is missing.
+    /// The spectra of an input whose windows begin before a sample or have one that is missing.
     fn absent<'a>(
         &'a self,
         first_stamp: u64,
-        origin: i64,
+        whole: i64,
         missing: &'a MissingSamples,
         sections: &'a [Section],
     ) -> impl Iterator<Item = Range<usize>> + 'a {
@@ -333,7 +385,7 @@ impl Timeline {
             };
             let first = section.spectra.start;
             let last = start + (section.spectra.end as i64 - 1) * stride;
-            let begin = before(origin);
+            let begin = before(whole);
             let hit = missing.between(start + first as i64 * stride, last + window);
             std::iter::once(first..begin).chain(hit.map(move |gap| before(gap.start - window + 1)..before(gap.end)))
         })
@@ -469,7 +521,8 @@ impl Timeline {
             let late = starts.clone().map(|start| origin as i64 - start).max().unwrap_or(0);
             if late <= 0 {
                 let furthest = starts.collect();
-                return Ok(Position { origin: origin as i64, received: origin, next, furthest });
+                let (received, origin) = (origin, origin as i64);
+                return Ok(Position { origin, whole: origin, received, next, furthest });
             }
             if next >= end {
                 let at_origin: Vec<DelayValue> = self.delays.iter().map(|delay| delay.evaluate(origin)).collect();

@@ -1,5 +1,6 @@
 //! The integration tests of `fringes-channelizer`, one program.
 
+mod bank;
 mod channelize;
 mod channelize_stream;
 mod delayed;

@@ -1,10 +1,11 @@
 //! The narrowband F-engine as a stream.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
-use fringes_channelizer::internals::{ChunkAxes, chunk};
+use fringes_channelizer::internals::{ChunkAxes, Preview, chunk};
 use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, SampleInput, SampleOperation};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay_model::DelayModel;
@@ -64,6 +65,19 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// [`window_samples`](NarrowbandFEngine::window_samples). For a delay and a phase that change, a model that is right in
 /// the middle of windows is that of half a window later.
 ///
+/// # Retunes
+/// [`NarrowbandFEngine::retune`] moves the centre at an ADC sample with which a frame begins. Spectra stamped before it
+/// are of the old centre, those from it on of the new one, and so say their frequencies. None has down-converted
+/// samples of both: the frame before it is closed where windows would reach beyond it, the rest of it absent, and
+/// behind it a spectrum is absent whose window begins before it, as with a positive delay. Without a delay that leaves
+/// out one spectrum less than a window has strides. Frames that are left out altogether, where a window is longer than
+/// a frame, are not made.
+///
+/// The mixer's phase is continuous at that sample, one for all inputs. What stops the fringe is `-f d` turns with the
+/// new centre's `f` from that stamp on: a segment that starts with the sample ([`NarrowbandFEngine::delays_mut`]). If
+/// delays are longer than a window, spectra stamped at or after the sample may be wholly of older ones: then their
+/// frames still have the old centre, and the first frame behind them the new one.
+///
 /// # Missing data
 /// A down-converted sample is absent if an ADC sample that it is made of is, and a spectrum if a down-converted sample
 /// of its window is. A gap in the ADC samples that leaves out down-converted samples closes the frame that was begun,
@@ -119,6 +133,8 @@ pub struct NarrowbandFEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     decimation: NonZeroU64,
     kept: Range<usize>,
     channels: Range<usize>,
+    /// First down-converted samples of the centres that are to come.
+    retunes: VecDeque<u64>,
     /// Models on the clock of ADC samples, and whether the second stage has them as they are.
     delays: Vec<DelayModel>,
     delays_are_set: bool,
@@ -139,9 +155,8 @@ impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
 
     fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
         self.0.second.gpu()?.check(samples)?;
-        let axes = chunk::axes(samples);
-        self.0.begin(&axes)?;
-        let frames = self.0.queue(samples, &axes)?;
+        let centres_hz = self.0.begin(&chunk::axes(samples))?;
+        let frames = self.0.queue(samples, &centres_hz)?;
         Ok(Channelized { frames, statistics: Vec::new() })
     }
 }
@@ -159,8 +174,20 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         if let Some(stream) = first.stream() {
             second = second.on(stream)?;
         }
-        let delays_are_set = true;
-        Ok(Self { backend, first, second, intermediate, decimation, kept, channels, delays, delays_are_set, max_delay })
+        let (retunes, delays_are_set) = (VecDeque::new(), true);
+        Ok(Self {
+            backend,
+            first,
+            second,
+            intermediate,
+            decimation,
+            kept,
+            channels,
+            retunes,
+            delays,
+            delays_are_set,
+            max_delay,
+        })
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -177,7 +204,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         self.first.stream()
     }
 
-    /// The plan of the down-conversion.
+    /// The plan of the down-conversion as it was given, whatever retunes came.
     pub fn down_converter(&self) -> &DownConverter {
         self.first.plan()
     }
@@ -244,6 +271,31 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         self.second.set_gains(gains)
     }
 
+    /// Moves the centre of the narrow band at an absolute ADC sample, with which a frame begins: frames stamped from it
+    /// on have the new one, in cycles per sample. See [Retunes](NarrowbandFEngine#retunes). Several may be queued
+    /// ahead, in the order of their samples; of those at one sample the last one counts.
+    ///
+    /// # Errors
+    /// [`ChannelizerError::RetuneInFrame`] for a sample that is no whole multiple of the samples from frame to frame,
+    /// [`NarrowbandFEngine::stride`] times the spectra of a frame; otherwise as
+    /// [`DownConverterStream::retune`](fringes_channelizer::DownConverterStream::retune):
+    /// [`ChannelizerError::RetuneTooLate`] if a down-converted sample is made that begins at or after it.
+    pub fn retune(&mut self, at_sample: u64, centre_cycles_per_sample: f64) -> Result<(), ChannelizerError> {
+        let frame = self.stride().saturating_mul(self.spectra_per_frame() as u64);
+        if !at_sample.is_multiple_of(frame) {
+            return Err(ChannelizerError::RetuneInFrame { frame, actual: at_sample });
+        }
+        self.first.retune(at_sample, centre_cycles_per_sample)?;
+        self.retunes.push_back(at_sample / self.decimation);
+        Ok(())
+    }
+
+    /// Frequency that is moved to 0 Hz in the next down-converted sample, in cycles per ADC sample: that of the plan,
+    /// or of the last retune that counts by then.
+    pub fn centre_cycles_per_sample(&self) -> f64 {
+        self.first.centre_cycles_per_sample()
+    }
+
     /// Sample counter that the next chunk starts at if nothing is lost; `None` before the first chunk.
     pub fn expected_sample(&self) -> Option<u64> {
         self.first.expected_sample()
@@ -275,9 +327,10 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         }
     }
 
-    /// Forgets all samples and the frame that is not complete: the next chunk begins the stream anew, with any sample
-    /// counter, format, rate and centre frequency.
+    /// Forgets all samples, retunes and the frame that is not complete: the next chunk begins the stream anew, with any
+    /// sample counter, format, rate and centre frequency, at the plan's centre.
     pub fn reset(&mut self) {
+        self.retunes.clear();
         self.first.reset();
         self.second.reset();
     }
@@ -321,76 +374,106 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
 
     /// Takes a chunk in host memory.
     fn take(&mut self, chunk: &dyn SampleChunk) -> Result<Channelized<Frames<L::Host<Q>>>, ChannelizerError> {
-        let axes = ChunkAxes::of(chunk);
-        self.begin(&axes)?;
+        let centres_hz = self.begin(&ChunkAxes::of(chunk))?;
         if self.stream().is_none() {
-            let frames = self.take_on_cpu(chunk, &axes)?;
+            let frames = self.take_on_cpu(chunk, &centres_hz)?;
             return Ok(Channelized { frames, statistics: statistics(chunk) });
         }
         let gpu = self.second.gpu()?;
         let samples = gpu.upload(chunk)?;
         let sums = gpu.queue_statistics(&samples)?;
-        let queued = self.queue(&samples, &axes)?;
+        let queued = self.queue(&samples, &centres_hz)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>).collect::<Result<Vec<_>, _>>()?;
         let statistics = self.second.gpu()?.statistics(&sums, &samples)?;
         Ok(Channelized { frames, statistics })
     }
 
-    /// Takes a chunk on the CPU.
+    /// Takes a chunk on the CPU, of which pieces have centres.
     fn take_on_cpu(
         &mut self,
         chunk: &dyn SampleChunk,
-        axes: &ChunkAxes<'_>,
+        centres_hz: &[f64],
     ) -> Result<Vec<Frames<L::Host<Q>>>, ChannelizerError> {
-        let centre_hz = self.centre_hz(axes);
-        let Some(samples) = self.first.push_on_host(chunk, centre_hz)? else { return Ok(Vec::new()) };
-        let taken = self.second.take_on_cpu(&*samples, false);
-        self.discard_delays();
-        taken.map_err(|error| self.told_outside(error))
+        let mut frames = Vec::new();
+        for (samples, &centre_hz) in self.first.push_on_host(chunk, centres_hz)?.into_iter().zip(centres_hz) {
+            if let Some(first) = self.pass_retunes(samples.first_sample()) {
+                let closed = self.second.change_centre(first, centre_hz);
+                frames.extend(closed.map_err(|error| self.told_outside(error))?);
+            }
+            let taken = self.second.take_on_cpu(&*samples, false);
+            self.discard_delays();
+            frames.extend(taken.map_err(|error| self.told_outside(error))?);
+        }
+        Ok(frames)
     }
 
-    /// Queues what a chunk in device memory completes.
+    /// Queues what a chunk in device memory completes, of which pieces have centres.
     fn queue(
         &mut self,
         samples: &DeviceSamples<'_>,
-        axes: &ChunkAxes<'_>,
+        centres_hz: &[f64],
     ) -> Result<Vec<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
-        let centre_hz = self.centre_hz(axes);
-        let Some(samples) = self.first.push_on_device(samples, centre_hz)? else { return Ok(Vec::new()) };
-        let taken = self.second.take_on_device(&samples);
-        self.discard_delays();
-        taken.map(|channelized| channelized.frames).map_err(|error| self.told_outside(error))
+        let mut frames = Vec::new();
+        for (samples, &centre_hz) in self.first.push_on_device(samples, centres_hz)?.iter().zip(centres_hz) {
+            if let Some(first) = self.pass_retunes(samples.first_sample()) {
+                let closed = self.second.change_centre_on_device(first, centre_hz);
+                frames.extend(closed.map_err(|error| self.told_outside(error))?);
+            }
+            let taken = self.second.take_on_device(samples);
+            self.discard_delays();
+            frames.extend(taken.map_err(|error| self.told_outside(error))?.frames);
+        }
+        Ok(frames)
     }
 
-    /// `Ok` if a chunk can be taken by both stages: whatever may be refused is refused before the first has taken it.
-    fn begin(&mut self, axes: &ChunkAxes<'_>) -> Result<(), ChannelizerError> {
+    /// First down-converted sample of the last retune that counts by `output`, if one does that did not before.
+    fn retune_by(&self, output: u64) -> Option<u64> {
+        self.retunes.iter().copied().take_while(|&first| first <= output).last()
+    }
+
+    /// The same, and forgets those.
+    fn pass_retunes(&mut self, output: u64) -> Option<u64> {
+        let last = self.retune_by(output);
+        self.retunes.retain(|&first| first > output);
+        last
+    }
+
+    /// `Ok` with the centres of a chunk's pieces, if it can be taken by both stages: whatever may be refused is refused
+    /// before the first has taken it.
+    fn begin(&mut self, axes: &ChunkAxes<'_>) -> Result<Vec<f64>, ChannelizerError> {
         self.set_delays();
-        let outputs = self.first.preview(axes)?;
-        if let Some(outputs) = &outputs {
-            let outputs = outputs.axes(self.intermediate.format());
-            let outputs = ChunkAxes { centre_hz: Some(self.centre_hz(axes)), ..outputs };
-            self.second.check_chunk(&outputs).map_err(|error| self.told_outside(error))?;
-        }
+        let pieces = self.first.preview(axes)?;
+        let centre_hz = |piece: &Preview| self.centre_hz(axes, piece.centre_cycles_per_sample());
+        let centres_hz: Vec<f64> = pieces.iter().map(centre_hz).collect();
+        let mut before = None;
+        let chunks = pieces.iter().zip(&centres_hz).map(|(piece, &centre_hz)| {
+            let outputs = ChunkAxes { centre_hz: Some(centre_hz), ..piece.axes(self.intermediate.format()) };
+            let retune = self.retune_by(outputs.first_sample);
+            let change = retune.filter(|_| before != retune);
+            before = retune;
+            (change, outputs)
+        });
+        self.second.check_chunks(chunks).map_err(|error| self.told_outside(error))?;
         if let Some((first, second)) = self.need(axes.times, axes.format).limits(&self.backend)? {
             self.first.set_memory_limit(first);
             self.second.set_memory_limit(second);
         }
-        if outputs.is_some() {
+        if !pieces.is_empty() {
             let (decimation, sample_rate_hz) = (self.decimation.get(), axes.sample_rate_hz);
             self.second.set_clock(OuterClock { decimation, sample_rate_hz });
         }
-        Ok(())
+        Ok(centres_hz)
     }
 
     /// The frequency that is moved to 0 Hz: on the sky if the samples have a centre, else the digitiser's.
-    fn centre_hz(&self, axes: &ChunkAxes<'_>) -> f64 {
+    fn centre_hz(&self, axes: &ChunkAxes<'_>, cycles_per_sample: f64) -> f64 {
         let zero_hz = match axes.centre_hz {
             None => 0.0,
             Some(centre_hz) if axes.format.is_complex() => centre_hz,
             // 0 Hz is a quarter of the rate below the middle of a real band.
             Some(centre_hz) => centre_hz - axes.sample_rate_hz / 4.0,
         };
-        zero_hz + self.first.plan().centre_cycles_per_sample() * axes.sample_rate_hz
+        zero_hz + cycles_per_sample * axes.sample_rate_hz
     }
 
     /// Gives the second stage the models as they are now.

@@ -103,7 +103,15 @@ impl First {
         with!(self, first => first.reset());
     }
 
-    pub(super) fn preview(&self, axes: &ChunkAxes<'_>) -> Result<Option<Preview>, ChannelizerError> {
+    pub(super) fn retune(&mut self, at_sample: u64, centre_cycles_per_sample: f64) -> Result<(), ChannelizerError> {
+        with!(self, first => first.retune(at_sample, centre_cycles_per_sample))
+    }
+
+    pub(super) fn centre_cycles_per_sample(&self) -> f64 {
+        with!(self, first => first.centre_cycles_per_sample())
+    }
+
+    pub(super) fn preview(&self, axes: &ChunkAxes<'_>) -> Result<Vec<Preview>, ChannelizerError> {
         with!(self, first => first.preview(axes))
     }
 
@@ -111,17 +119,17 @@ impl First {
         with!(self, first => first.set_memory_limit(bytes));
     }
 
-    /// Down-converts a chunk in host memory, to samples with their centre: on the sky, or among the digitiser's
+    /// Down-converts a chunk in host memory, to pieces with their centres: on the sky, or among the digitiser's
     /// frequencies.
     pub(super) fn push_on_host(
         &mut self,
         chunk: &dyn SampleChunk,
-        centre_hz: f64,
-    ) -> Result<Option<Box<dyn SampleChunk>>, ChannelizerError> {
-        // One centre, so one piece.
-        with!(self, first => match first.push(chunk)?.pop() {
-            Some(samples) => Ok(Some(Box::new(samples.with_centre_frequency(centre_hz)?))),
-            None => Ok(None),
+        centres_hz: &[f64],
+    ) -> Result<Vec<Box<dyn SampleChunk>>, ChannelizerError> {
+        with!(self, first => {
+            let pieces = first.push(chunk)?.into_iter().zip(centres_hz);
+            let boxed = |samples| Box::new(samples) as Box<dyn SampleChunk>;
+            pieces.map(|(samples, &hz)| Ok(boxed(samples.with_centre_frequency(hz)?))).collect()
         })
     }
 
@@ -129,9 +137,9 @@ impl First {
     pub(super) fn push_on_device(
         &mut self,
         samples: &DeviceSamples<'_>,
-        centre_hz: f64,
-    ) -> Result<Option<DeviceSamples<'static>>, ChannelizerError> {
-        let samples = with!(self, first => first.push(samples)?.pop());
-        Ok(samples.map(|samples| samples.with_centre_frequency(centre_hz)).transpose()?)
+        centres_hz: &[f64],
+    ) -> Result<Vec<DeviceSamples<'static>>, ChannelizerError> {
+        let pieces = with!(self, first => first.push(samples)?).into_iter().zip(centres_hz);
+        pieces.map(|(samples, &hz)| Ok(samples.with_centre_frequency(hz)?)).collect()
     }
 }

@@ -10,5 +10,6 @@ mod gaps;
 mod qualification;
 mod reference;
 mod response;
+mod retunes;
 mod stream;
 mod support;

@@ -3,8 +3,9 @@
 //!
 //! The kernel is held to the bound that `down_convert` states. Streams are compared with the CPU's within both bounds,
 //! axes and flags exactly; other chunks, other steps and samples on the device must give the same bits. [`types`] has
-//! outputs of other types with their counts, and statistics, [`retunes`] what its name says.
+//! outputs of other types with their counts, and statistics, [`retunes`] and [`banks`] what their names say.
 
+mod banks;
 mod retunes;
 mod types;
 
@@ -66,7 +67,8 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         case(session, "stream", &plan, stream)?;
     }
     types::validate(session)?;
-    retunes::validate(session)
+    retunes::validate(session)?;
+    banks::validate(session)
 }
 
 fn formats() -> Vec<ChunkFormat> {

@@ -47,7 +47,7 @@ fn plans(quick: bool) -> Vec<Plan> {
 }
 
 /// Outputs on the device, on the host, as complex f32, which all types are exactly.
-fn host<T: DownConvertedSample>(samples: &DeviceSamples<'_>) -> Result<Array2<Complex<f32>>, Fault> {
+pub(super) fn host<T: DownConvertedSample>(samples: &DeviceSamples<'_>) -> Result<Array2<Complex<f32>>, Fault> {
     if samples.format() != typed(T::FORMAT, true) {
         return Err(format!("outputs are {}", samples.format()).into());
     }
@@ -76,7 +76,7 @@ fn pushed<T: DownConvertedSample>(
 }
 
 /// Whether statistics are the same but for the order of sums of floats.
-fn same(a: &[DownConverterStatistics], b: &[DownConverterStatistics], integers: [bool; 2]) -> bool {
+pub(super) fn same(a: &[DownConverterStatistics], b: &[DownConverterStatistics], integers: [bool; 2]) -> bool {
     let near = |a: f64, b: f64, exact: bool| if exact { a == b } else { (a - b).abs() <= 1e-11 * (a + b) };
     a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| {
