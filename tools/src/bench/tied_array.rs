@@ -27,6 +27,9 @@ struct Case {
     beams: usize,
     channels: usize,
     precision: WeightPrecision,
+    dither: bool,
+    /// Kernels of compute capability 8.0.
+    mma: bool,
 }
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
@@ -36,21 +39,27 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     let source = Source::bytes(&bench.stream)?;
     for (inputs, channels) in [(128, 256), (512, 64), (1024, 64)] {
-        let of = |beams, precision| Case { inputs, beams, channels, precision };
+        let of = |beams, precision| Case { inputs, beams, channels, precision, dither: false, mma: false };
         for beams in [4, 16, 64, 256, 1024] {
             case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int8), "i8")?;
         }
         case::<Complex<f32>>(bench, ceilings, &source, of(1024, Int8), "f32")?;
         case::<Complex<f16>>(bench, ceilings, &source, of(1024, Int8), "f16")?;
-        for beams in [4, 64, 256, 1024] {
+        case::<Complex<i8>>(bench, ceilings, &source, Case { dither: true, ..of(1024, Int8) }, "i8")?;
+        for beams in [64, 1024] {
             case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int16), "i8")?;
         }
         for beams in [256, 1024] {
             case::<Complex<f16>>(bench, ceilings, &source, of(beams, Float16), "f16")?;
         }
     }
+    for beams in [16, 64, 256, 1024] {
+        let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true };
+        case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
+    }
     // MeerKAT: 80 antennas of two polarisations, four beams of two.
-    case::<Complex<i8>>(bench, ceilings, &source, Case { inputs: 160, beams: 8, channels: 256, precision: Int8 }, "i8")
+    let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false };
+    case::<Complex<i8>>(bench, ceilings, &source, of, "i8")
 }
 
 fn case<O: TiedArrayOutput + Number>(
@@ -60,8 +69,10 @@ fn case<O: TiedArrayOutput + Number>(
     case: Case,
     output: &str,
 ) -> Result<(), End> {
-    let Case { inputs, beams, channels, precision } = case;
-    let (channels, variant) = (channels, format!("{precision}, 8 bits to {output}"));
+    let Case { inputs, beams, channels, precision, dither, mma } = case;
+    let dithered = if dither { ", dither" } else { "" };
+    let older = if mma { ", kernels of 8.0" } else { "" };
+    let variant = format!("{precision}, 8 bits to {output}{dithered}{older}");
     let fit = (CHUNK_BYTES / (2 * inputs)).min(MOST_BEAM_BYTES / (beams * size_of::<O>())) / channels;
     let times = (fit / 128 * 128).max(128);
     let (each, formed) = (channels * times * inputs, channels * times * beams);
@@ -79,7 +90,9 @@ fn case<O: TiedArrayOutput + Number>(
     // An rms of about 30 of 127.
     let scale = 30.0 / (most as f32 / 1.7 * 74.0 * (inputs as f32).sqrt() * 1.4);
     let set = TiedArrayBeams::new(weights).with_output::<O>().with_precision(precision);
-    let set = set.with_scale(scale).map_err(End::failed)?.with_dither(20261124);
+    let set = set.with_scale(scale).map_err(End::failed)?;
+    let set = if dither { set.with_dither(20261124) } else { set };
+    let set = if mma { set.with_mma() } else { set };
     let backend = Backend::on(bench.device.clone());
     let mut former = BeamformerStream::<Complex<i8>, _>::new(&backend, set, arrays).map_err(End::failed)?.on(&stream);
     let chunk = |run: usize| {
@@ -88,7 +101,7 @@ fn case<O: TiedArrayOutput + Number>(
         Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)
     };
     let first = former.push(&chunk(0)?).map_err(End::failed)?;
-    let check = check(bench, &former, case, times, samples.slice(..each)?.to_vec(&stream)?, first)?;
+    let check = check(&former, case, times, samples.slice(..each)?.to_vec(&stream)?, first)?;
     let timing = bench.time(|run| former.push(&chunk(run)?).map(drop).map_err(End::failed))?;
     let work = 8.0 * each as f64 * beams as f64;
     let bytes = ceilings.bytes(moved as f64);
@@ -133,15 +146,13 @@ impl Number for Complex<i8> {
 
 /// Compares some beams with sums in f64.
 fn check<O: TiedArrayOutput + Number>(
-    bench: &Bench,
     former: &BeamformerStream<Complex<i8>, TiedArrayBeams<O>>,
     case: Case,
     times: usize,
     samples: Vec<Complex<i8>>,
     beams: fringes::DeviceBeams<'static, O>,
 ) -> Result<String, End> {
-    let _ = bench;
-    let Case { inputs, beams: count, channels, precision } = case;
+    let Case { inputs, beams: count, channels, precision, .. } = case;
     let beams = beams.to_host().map_err(End::failed)?;
     let (set, blocks) = (former.set(), times / 64);
     let scale = f64::from(set.scale());

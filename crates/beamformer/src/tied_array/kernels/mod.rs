@@ -172,8 +172,22 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
             [number, inputs, count, times, self.plan.weights.digits() as usize, channels.start].map(|size| size as u32);
         let (seed, dither) = (self.seed.unwrap_or(0), u32::from(self.seed.is_some()));
         let mut rest = args![
-            table, scales, beams, &mut self.saturated, seed, spectrum, number, inputs, count, times, 0u32, times,
-            digits, 1u32, first, dither
+            table,
+            scales,
+            beams,
+            &mut self.saturated,
+            seed,
+            spectrum,
+            number,
+            inputs,
+            count,
+            times,
+            0u32,
+            times,
+            digits,
+            1u32,
+            first,
+            dither
         ]
         .to_vec();
         if generation == Generation::Mma {

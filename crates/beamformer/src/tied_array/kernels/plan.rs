@@ -168,19 +168,20 @@ mod tests {
     fn every_plan_has_an_entry_with_its_shared_memory() {
         let outputs = [Output::Float32, Output::Float16, Output::Int8, Output::Power, Output::Coherency];
         for generation in [Generation::Wgmma, Generation::Mma] {
-        for format in [SampleFormat::Int4, SampleFormat::Int8, SampleFormat::Float16] {
-            for precision in WeightPrecision::ALL {
-                for (output, beams) in outputs.into_iter().flat_map(|o| [1, 8, 9, 16, 17, 33, 65, 1000].map(|n| (o, n)))
-                {
-                    let plan = Plan::new(generation, format, precision, output, 100, beams).unwrap();
-                    let text = plan.ptx().unwrap().get(plan.target()).unwrap().read().unwrap();
-                    let start = format!("//@kernel {}(", plan.name());
-                    let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
-                    assert!(line.contains(&format!("shared_bytes={} ", plan.shared_bytes())), "{plan:?}: {line}");
-                    assert!(plan.tiles() * plan.tile_beams() >= beams);
+            for format in [SampleFormat::Int4, SampleFormat::Int8, SampleFormat::Float16] {
+                for precision in WeightPrecision::ALL {
+                    for (output, beams) in
+                        outputs.into_iter().flat_map(|o| [1, 8, 9, 16, 17, 33, 65, 1000].map(|n| (o, n)))
+                    {
+                        let plan = Plan::new(generation, format, precision, output, 100, beams).unwrap();
+                        let text = plan.ptx().unwrap().get(plan.target()).unwrap().read().unwrap();
+                        let start = format!("//@kernel {}(", plan.name());
+                        let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
+                        assert!(line.contains(&format!("shared_bytes={} ", plan.shared_bytes())), "{plan:?}: {line}");
+                        assert!(plan.tiles() * plan.tile_beams() >= beams);
+                    }
                 }
             }
-        }
         }
     }
 }
