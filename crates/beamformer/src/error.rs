@@ -42,6 +42,16 @@ pub enum BeamformerError {
         /// Antennas of the voltages.
         actual: usize,
     },
+    /// A chunk that does not go on where the one before ended, or as it was.
+    #[error("{quantity}: expected {expected} after the chunk before, found {actual}")]
+    Continuation {
+        /// What differs.
+        quantity: &'static str,
+        /// What follows from the chunk before.
+        expected: String,
+        /// What the chunk says.
+        actual: String,
+    },
     /// A scale beyond what f32 holds of powers.
     #[error("scale 2^{actual}: expected an exponent of {}..={}", SCALE_EXPONENTS.start(), SCALE_EXPONENTS.end())]
     ScaleExponent {

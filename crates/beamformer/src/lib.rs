@@ -5,6 +5,8 @@
 //! |---|---|---|
 //! | [`beamform`] | a chunk of voltages ([`BeamChunk`]) and a set of beams ([`BeamSet`]) | beams, where the voltages lie |
 //! | [`BeamformerStream`] | chunk after chunk | the same, with kernels that are loaded once |
+//! | [`detect`], [`DetectStream`] | beams' voltages | powers or Stokes parameters, summed over spectra and channels |
+//! | [`to_u8`], [`quantise_beams`] | sums, beams' voltages | the same in 8 bits, for files |
 //! | [`FftBeamKernels`] | voltages in device buffers | FFT beams in device buffers, in the order of a stream |
 //!
 //! The sets are [`BeamWeights`](fringes_types::BeamWeights) for tied-array beams, [`IncoherentBeams`] for sums of
@@ -34,6 +36,7 @@
 //! ```
 
 mod chunk;
+mod detect;
 mod error;
 mod fft;
 mod incoherent;
@@ -46,6 +49,7 @@ mod tied_array;
 mod work;
 
 pub use chunk::BeamChunk;
+pub use detect::{ByteScale, DetectStream, DetectedBytes, QuantisedBeams, detect, quantise_beams, to_u8};
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use incoherent::IncoherentBeams;
