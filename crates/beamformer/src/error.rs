@@ -16,6 +16,14 @@ pub enum BeamformerError {
     /// A backend, a memory limit, a device or a device buffer that cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A beam that looks in a direction that it shall not hear.
+    #[error("beam {beam} in channel {channel}: nothing is left of it without the directions of the nulls")]
+    Nulled {
+        /// The beam.
+        beam: usize,
+        /// The channel.
+        channel: usize,
+    },
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {

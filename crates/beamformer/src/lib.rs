@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`beamform`] | a chunk of voltages ([`BeamChunk`]) and a set of beams ([`BeamSet`]) | beams, where the voltages lie |
 //! | [`BeamformerStream`] | chunk after chunk | the same, with kernels that are loaded once |
+//! | [`BeamSteering`], [`with_nulls`] | delay models, gains, flags; directions not to hear | tied-array weights |
 //! | [`detect`], [`DetectStream`] | beams' voltages | powers or Stokes parameters, summed over spectra and channels |
 //! | [`to_u8`], [`quantise_beams`] | sums, beams' voltages | the same in 8 bits, for files |
 //! | [`FftBeamKernels`] | voltages in device buffers | FFT beams in device buffers, in the order of a stream |
@@ -40,9 +41,11 @@ mod detect;
 mod error;
 mod fft;
 mod incoherent;
+mod nulls;
 mod one_call;
 mod output;
 mod set;
+mod steering;
 mod steps;
 mod stream;
 mod tied_array;
@@ -53,9 +56,11 @@ pub use detect::{ByteScale, DetectStream, DetectedBytes, QuantisedBeams, detect,
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use incoherent::IncoherentBeams;
+pub use nulls::with_nulls;
 pub use one_call::beamform;
 pub use output::BeamOutput;
 pub use set::BeamSet;
+pub use steering::{BeamSteering, SteeredBand, steering_models};
 pub use stream::BeamformerStream;
 
 /// The operation's name in errors.

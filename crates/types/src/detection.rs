@@ -15,9 +15,10 @@ use crate::{Dimension, Frequencies, SpectrumClock, TypesError};
 /// Of two polarisations, beams `2n` and `2n + 1` are `x` and `y` of detected beam `n`.
 ///
 /// # Signs
-/// `Q = abs(x)^2 - abs(y)^2`, `U = 2 Re x y*`, `V = -2 Im x y*`. A voltage of a positive frequency turns as `exp(+2 pi i
-/// f t)`, so with `x` toward the north and `y` toward the east `V` is left minus right circular polarisation, with the
-/// IEEE's sense of rotation: the PSR/IEEE convention of pulsar astronomy. The IAU's `V` is right minus left, `-V`.
+/// `Q = abs(x)^2 - abs(y)^2`, `U = 2 Re x y*`, `V = -2 Im x y*`. A voltage of a positive frequency `f` turns as
+/// `exp(+2 pi i f t)`, so with `x` toward the north and `y` toward the east `V` is left minus right circular
+/// polarisation, with the IEEE's sense of rotation: the PSR/IEEE convention of pulsar astronomy. The IAU's `V` is right
+/// minus left, `-V`.
 ///
 /// Source: van Straten, Manchester, Johnston and Reynolds 2010, PASA 27, 104 (PSRCHIVE and Stokes parameters).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -31,8 +31,8 @@ impl ByteScale {
         Ok(Self { scale, offset })
     }
 
-    /// Puts the mean of each channel, beam and product at `mean`, and its standard deviation at `deviation`; values that
-    /// do not vary all become `mean`. Sums that are not finite count as 0.
+    /// Puts the mean of each channel, beam and product at `mean`, and its standard deviation at `deviation`; values
+    /// that do not vary all become `mean`. Sums that are not finite count as 0.
     ///
     /// 8-bit filterbanks have a mean of 64 or 96 and a deviation of 8 to 32: a pulse is positive.
     ///

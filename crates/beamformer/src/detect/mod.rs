@@ -30,7 +30,8 @@ use crate::BeamformerError;
 /// use ndarray::Array3;
 ///
 /// // Two polarisations of one beam: y lags x by a quarter of a turn, which is right-handed.
-/// let voltages = Array3::from_shape_fn((4, 100, 2), |(_, _, pol)| [Complex::new(1f32, 0.0), Complex::new(0.0, -1.0)][pol]);
+/// let wave = [Complex::new(1f32, 0.0), Complex::new(0.0, -1.0)];
+/// let voltages = Array3::from_shape_fn((4, 100, 2), |(_, _, pol)| wave[pol]);
 /// let beams = Beams::new(voltages, Frequencies::default(), SpectrumClock::default())?;
 /// let stokes = detect(&beams, &Detection::new(DetectedProducts::Stokes, 10, 2)?)?;
 /// assert_eq!(stokes.data().dim(), (2, 10, 1, 4));
