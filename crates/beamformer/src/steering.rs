@@ -250,8 +250,8 @@ impl BeamSteering {
 /// Models `[source][antenna]` of an array that looks at several sources: polynomials of degree 3 for every 10 s of
 /// `samples`, which stop the fringe at `reference_hz`. Take the same as [`SteeredBand::reference_hz`].
 ///
-/// All have the array's offset ([`Geometry::offset_seconds`]), which turns a beam's phase over frequency; its power does
-/// not have it, nor do products of beams.
+/// All have the array's offset ([`Geometry::offset_seconds`]), which turns a beam's phase over frequency; its power
+/// does not have it, nor do products of beams.
 ///
 /// # Errors
 /// [`DelayModelError`] for an array without a site, a source or an instant that cannot be used, or an empty range.
