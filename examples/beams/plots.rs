@@ -4,10 +4,11 @@ use std::path::Path;
 
 use ndarray::{ArrayView2, Axis};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use self::heat_map::HeatMap;
 use self::plot::{Margins, Plot};
-use self::style::{Area, Dash, Result, amplitude_colour, legend, line_colour, picture, register_fonts};
+use self::style::{Area, Dash, Result, TICK, amplitude_colour, font, legend, line_colour, picture, register_fonts};
 use crate::fold::{BIN, BINS, is_on};
 use crate::pattern::Pattern;
 use crate::receiver::Seen;
@@ -45,11 +46,12 @@ pub(crate) fn draw(sky: &Sky, pattern: &Pattern, seen: &Seen, theory: &Theory, p
         let ((first, second), (third, fourth)) = (top.split_horizontally(620), middle.split_horizontally(620));
         let decibels = |map: usize| seen.power[map].index_axis(Axis(0), 0).mapv(|power| 10.0 * power.log10());
         let (without, with) = (decibels(0), decibels(1));
-        let highest = |map: &ndarray::Array2<f32>| map.iter().copied().fold(1.0f32, f32::max);
-        let range = [0.0, f64::from(highest(&without).max(highest(&with)))];
+        let highest = |map: &ndarray::Array2<f32>| map.iter().copied().fold(0.1f32, f32::max);
+        let range = |map| [0.0, f64::from(highest(map))];
         let name = "Power over the noise (dB)";
-        map(sky, "Mean power", without.view(), range, name, &first, true)?;
-        map(sky, "Mean power, with a null toward the transmitter", with.view(), range, name, &second, true)?;
+        map(sky, "Mean power", without.view(), range(&without), name, &first, true)?;
+        let title = "Mean power, with a null toward the transmitter";
+        map(sky, title, with.view(), range(&with), name, &second, true)?;
         let pulsed = seen.pulsed.index_axis(Axis(0), 0);
         let range = [0.0, f64::from(pulsed.iter().copied().fold(0.01f32, f32::max))];
         let title = "Pulsed power, with the null";
@@ -80,9 +82,17 @@ fn map(
         let ends = [0.0, duration].map(|seconds| degrees(sky.satellite_at(seconds)));
         let inside = |(x, y): (f64, f64)| (x.clamp(-half, half), y.clamp(-half, half));
         plot.line(&ends.map(inside), WHITE, 1, Dash::Dotted)?;
+        label(area, "satellite", plot.pixel(degrees(sky.satellite_at(0.3 * duration))), (0, 34))?;
     }
     let pulsar = sky.pulsar_at(0.5 * duration).map_err(|_| "the pulsar's direction is not known")?;
     area.draw(&Circle::new(plot.pixel(degrees(pulsar)), 17, WHITE.stroke_width(2)))?;
+    label(area, "pulsar", plot.pixel(degrees(pulsar)), (0, -30))
+}
+
+/// A white name beside a place.
+fn label(area: &Area<'_>, name: &str, at: (i32, i32), beside: (i32, i32)) -> Result<()> {
+    let style = font(TICK + 1).color(&WHITE).pos(Pos::new(HPos::Center, VPos::Center));
+    area.draw(&Text::new(name.to_string(), (at.0 + beside.0, at.1 + beside.1), &style))?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! What the pulse and its signal-to-noise ratio are to be.
 //!
-//! A beam of weights `w` has the power `|w v|^2 / |w|^2` of a wave of voltages `v`, in units of its noise: the number of
-//! antennas for a beam that looks there. A bin sums `n` independent samples, so that noise of power 1 has a standard
+//! A beam of weights `w` has the power `|w v|^2 / |w|^2` of a wave of voltages `v`, in units of its noise: the number
+//! of antennas for a beam that looks there. A bin sums `n` independent samples, so that noise of power 1 has a standard
 //! deviation of `1 / sqrt(n)` in it.
 
 use fringes::{BeamWeights, Complex, with_nulls};

@@ -17,7 +17,8 @@
 //! let frequencies = Frequencies { first_hz: 1.4e9, step_hz: 15_625.0 };
 //! let beams = Beams::new(Array3::from_elem((64, 100, 6), Complex::new(10i8, -7)), frequencies, clock)?;
 //!
-//! let observation = BeamObservation { source: "B0329+54".into(), ..BeamObservation::new("2026-03-20T16:30:00".parse()?) };
+//! let observation = BeamObservation::new("2026-03-20T16:30:00".parse()?);
+//! let observation = BeamObservation { source: "B0329+54".into(), ..observation };
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("beam2.raw");
 //! let mut writer = GuppiWriter::create(&path, &observation, 2, 2, 32)?; // beam 2: beams 4 and 5, x and y

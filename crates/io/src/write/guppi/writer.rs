@@ -48,8 +48,8 @@ impl GuppiWriter {
     ///
     /// # Errors
     /// [`IoError::Types`] for other than 1 or 2 polarisations or a block of nothing; [`IoError::HeaderText`] for a name
-    /// that is empty, longer than 66 characters, has a quote or is not ASCII; [`IoError::Delay`] for a direction that is
-    /// none; [`IoError::File`] if the file cannot be written.
+    /// that is empty, longer than 66 characters, has a quote or is not ASCII; [`IoError::Delay`] for a direction that
+    /// is none; [`IoError::File`] if the file cannot be written.
     pub fn create(
         path: &Path,
         observation: &BeamObservation,
@@ -82,8 +82,8 @@ impl GuppiWriter {
     /// Appends the beam of a chunk.
     ///
     /// # Errors
-    /// [`IoError::UnsetSampleRate`] if the beams' clock has none; [`IoError::Axis`] for a chunk with other axes than the
-    /// first, or that does not begin where the one before ended; [`IoError::Types`] for a chunk without the beam or
+    /// [`IoError::UnsetSampleRate`] if the beams' clock has none; [`IoError::Axis`] for a chunk with other axes than
+    /// the first, or that does not begin where the one before ended; [`IoError::Types`] for a chunk without the beam or
     /// without channels, with channels that do not ascend, or for a block larger than memory; [`IoError::File`] if the
     /// file cannot be written. A refused chunk leaves the file as it was.
     pub fn write(&mut self, beams: &Beams<Complex<i8>>) -> Result<(), IoError> {

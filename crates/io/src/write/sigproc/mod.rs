@@ -7,8 +7,8 @@
 //!
 //! A text is its length (i32) and its characters; numbers are little-endian i32 and f64. `fch1` is the highest channel
 //! in MHz and `foff` negative, as most programs want it. `nifs` is 1 for powers and Stokes I, 4 for Stokes parameters
-//! (I, Q, U, V) and coherencies (XX, YY, Re XY*, Im XY*); most programs read the first alone. `tstart` is when the first
-//! sum began, as a modified Julian day in f64: to 1 microsecond.
+//! (I, Q, U, V) and coherencies (XX, YY, Re XY*, Im XY*); most programs read the first alone. `tstart` is when the
+//! first sum began, as a modified Julian day in f64: to 1 microsecond.
 //!
 //! ```
 //! use fringes_io::write::{BeamObservation, FilterbankWriter};
@@ -20,7 +20,8 @@
 //! let sums = Array4::from_elem((64, 100, 3, 1), 96u8);
 //! let beams = DetectedBeams::new(sums, DetectedProducts::StokesI, frequencies, clock)?;
 //!
-//! let observation = BeamObservation { source: "B0329+54".into(), ..BeamObservation::new("2026-03-20T16:30:00".parse()?) };
+//! let observation = BeamObservation::new("2026-03-20T16:30:00".parse()?);
+//! let observation = BeamObservation { source: "B0329+54".into(), ..observation };
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("beam2.fil");
 //! let mut writer = FilterbankWriter::create(&path, &observation, 2)?;

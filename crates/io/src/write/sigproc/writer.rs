@@ -88,10 +88,10 @@ impl<T: FilterbankSample> FilterbankWriter<T> {
     /// Appends the beam of a chunk.
     ///
     /// # Errors
-    /// [`IoError::UnsetSampleRate`] if the beams' clock has none; [`IoError::Axis`] for a chunk with other axes than the
-    /// first, or that does not begin where the one before ended; [`IoError::Types`] for a chunk without the beam or
-    /// without channels, or with channels that do not ascend; [`IoError::File`] if the file cannot be written. A refused
-    /// chunk leaves the file as it was.
+    /// [`IoError::UnsetSampleRate`] if the beams' clock has none; [`IoError::Axis`] for a chunk with other axes than
+    /// the first, or that does not begin where the one before ended; [`IoError::Types`] for a chunk without the beam or
+    /// without channels, or with channels that do not ascend; [`IoError::File`] if the file cannot be written. A
+    /// refused chunk leaves the file as it was.
     pub fn write(&mut self, beams: &DetectedBeams<T>) -> Result<(), IoError> {
         check_beam(self.beam, beams.beams())?;
         let axes = Axes {
