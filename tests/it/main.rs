@@ -1,6 +1,7 @@
 //! The examples as a user runs them.
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
+mod beams;
 mod fx;
 mod npy;
 

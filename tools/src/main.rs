@@ -34,6 +34,7 @@ mod tied_array_data;
 mod tune;
 mod validate;
 mod whole;
+mod write_beams;
 mod write_uvfits;
 mod xengine;
 
@@ -110,6 +111,9 @@ enum Tool {
     DumpDesigns,
     /// Print layouts and what the library makes of them as JSON, for tests/python/check_layout.py.
     DumpLayouts,
+    /// Write noise as beams in SIGPROC filterbank and GUPPI raw files, for tests/python/check_beams.py.
+    #[command(after_help = "Example: fringes-tools write-beams --out beams")]
+    WriteBeams(write_beams::Arguments),
     /// Write simulated visibilities of a point source as UVFITS and npz.
     #[command(after_help = "Example: fringes-tools write-uvfits --out simulated --antennas 5")]
     WriteUvfits(write_uvfits::Arguments),
@@ -151,6 +155,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::DumpFEngine(arguments) => Ok(dump_f_engine::run(arguments)?),
         Tool::DumpDesigns => dump_designs::run(),
         Tool::DumpLayouts => dump_layouts::run(),
+        Tool::WriteBeams(arguments) => Ok(write_beams::run(arguments)?),
         Tool::WriteUvfits(arguments) => Ok(write_uvfits::run(arguments)?),
         Tool::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "fringes-tools", &mut std::io::stdout());

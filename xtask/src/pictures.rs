@@ -84,6 +84,15 @@ const RUNS: &[Run] = &[
         )],
     },
     Run {
+        program: "beams",
+        arguments: &["--backend", "cpu", "--out", "{out}"],
+        pictures: &[picture(
+            "beams.png",
+            "beams.png",
+            "Beams on a grid without and with a null, a pulsar in its beam, and the pattern of that beam.",
+        )],
+    },
+    Run {
         program: "xengine",
         arguments: &["--from", RECORD, "--out", "{out}"],
         pictures: &[
@@ -166,7 +175,7 @@ fn draw(root: &Path, run: &Run, number: usize) -> Result<(), String> {
 }
 
 /// Programs that are examples; the others are subcommands of the tools.
-const EXAMPLES: [&str; 2] = ["fx", "narrowband"];
+const EXAMPLES: [&str; 3] = ["fx", "narrowband", "beams"];
 
 /// How cargo starts a program.
 fn start(program: &'static str) -> Vec<&'static str> {

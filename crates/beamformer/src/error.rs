@@ -20,6 +20,14 @@ pub enum BeamformerError {
     /// Rows that cannot be made of voltages or heaps on a device.
     #[error(transparent)]
     Rows(#[from] CorrelatorError),
+    /// A beam that looks in a direction that it shall not hear.
+    #[error("beam {beam} in channel {channel}: nothing is left of it without the directions of the nulls")]
+    Nulled {
+        /// The beam.
+        beam: usize,
+        /// The channel.
+        channel: usize,
+    },
     /// A count that must be at least 1 is 0.
     #[error("{quantity}: expected at least 1, found 0")]
     Zero {
@@ -45,6 +53,16 @@ pub enum BeamformerError {
         feeds: usize,
         /// Antennas of the voltages.
         actual: usize,
+    },
+    /// A chunk that does not go on where the one before ended, or as it was.
+    #[error("{quantity}: expected {expected} after the chunk before, found {actual}")]
+    Continuation {
+        /// What differs.
+        quantity: &'static str,
+        /// What follows from the chunk before.
+        expected: String,
+        /// What the chunk says.
+        actual: String,
     },
     /// A scale beyond what f32 holds of powers.
     #[error("scale 2^{actual}: expected an exponent of {}..={}", SCALE_EXPONENTS.start(), SCALE_EXPONENTS.end())]

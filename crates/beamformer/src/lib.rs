@@ -5,6 +5,9 @@
 //! |---|---|---|
 //! | [`beamform`] | a chunk of voltages ([`BeamChunk`]) and a set of beams ([`BeamSet`]) | beams, where the voltages lie |
 //! | [`BeamformerStream`] | chunk after chunk | the same, with kernels that are loaded once |
+//! | [`BeamSteering`], [`with_nulls`] | delay models, gains, flags; directions not to hear | tied-array weights |
+//! | [`detect`], [`DetectStream`] | beams' voltages | powers or Stokes parameters, summed over spectra and channels |
+//! | [`to_u8`], [`quantise_beams`] | sums, beams' voltages | the same in 8 bits, for files |
 //! | [`FftBeamKernels`] | voltages in device buffers | FFT beams in device buffers, in the order of a stream |
 //!
 //! The sets are [`BeamWeights`](fringes_types::BeamWeights) for tied-array beams, [`IncoherentBeams`] for sums of
@@ -34,24 +37,30 @@
 //! ```
 
 mod chunk;
+mod detect;
 mod error;
 mod fft;
 mod incoherent;
+mod nulls;
 mod one_call;
 mod output;
 mod set;
+mod steering;
 mod steps;
 mod stream;
 mod tied_array;
 mod work;
 
 pub use chunk::BeamChunk;
+pub use detect::{ByteScale, DetectStream, DetectedBytes, QuantisedBeams, detect, quantise_beams, to_u8};
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use incoherent::IncoherentBeams;
+pub use nulls::with_nulls;
 pub use one_call::beamform;
 pub use output::{BeamOutput, FftBeamOutput, TiedArrayOutput};
 pub use set::BeamSet;
+pub use steering::{BeamSteering, SteeredBand, steering_models};
 pub use stream::BeamformerStream;
 pub use tied_array::{TiedArrayBeams, TiedArrayKernels, WeightPrecision};
 

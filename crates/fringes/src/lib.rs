@@ -69,11 +69,13 @@
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
 //! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT of each line of feeds | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Beams`] `[channel][time][beam]` | f32; FFT beams f16 on a GPU |
+//! | [`detect`] | powers, Stokes parameters or coherencies, summed | [`Beams`] `[channel][time][beam]` | [`DetectedBeams`] `[channel][time][beam][product]` | f32 |
 //! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
 //! there are [`ChannelizerStream`], [`FEngine`], [`NarrowbandFEngine`], [`Correlator`], [`Integrator`],
-//! [`IntegratorSet`] and [`BeamformerStream`]; delay models are in [`delay`], files in [`io`].
+//! [`IntegratorSet`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
+//! models from [`delay`]; files are in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
 //! and says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error,
@@ -164,7 +166,9 @@ pub use fringes_backend::{
     DeviceVoltages, MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
 };
 pub use fringes_beamformer::{
-    BeamChunk, BeamSet, BeamformerError, BeamformerStream, FftBeams, IncoherentBeams, beamform,
+    BeamChunk, BeamSet, BeamSteering, BeamformerError, BeamformerStream, ByteScale, DetectStream, DetectedBytes,
+    FftBeams, IncoherentBeams, QuantisedBeams, SteeredBand, TiedArrayBeams, WeightPrecision, beamform, detect,
+    quantise_beams, steering_models, to_u8, with_nulls,
 };
 pub use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverted, DownConvertedSample,
@@ -182,7 +186,8 @@ pub use fringes_fft::FftError;
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, Dimension, Frequencies, Gains,
-    Heaps, Inputs, LinearArray, PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence,
-    SampleRows, Samples, SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, DetectedBeams, DetectedProducts,
+    Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, PackedSamples, Product, Rows, Sample,
+    SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples, SpectrumClock, TypesError, Visibilities,
+    VoltageSample, Voltages, f16,
 };

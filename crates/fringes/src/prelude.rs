@@ -12,10 +12,11 @@
 pub use fringes_f_engine::f_engine;
 
 pub use crate::{
-    Backend, BaselineOrder, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4, Correlator,
-    DelayModel, DelaySegment, DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream,
-    DumpSchedule, FEngine, FEngineBuilder, FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator,
-    IntegratorSet, NarrowbandFEngine, NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence, Samples,
-    SpectrumClock, Visibilities, Voltages, Window, beamform, channelize, correlate, down_convert, down_convert_to, f16,
-    quantise,
+    Backend, BaselineOrder, BeamSteering, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4,
+    Correlator, DelayModel, DelaySegment, DetectStream, DetectedBeams, DetectedProducts, Detection,
+    DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream, DumpSchedule, FEngine, FEngineBuilder,
+    FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, NarrowbandFEngine,
+    NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence, Samples, SpectrumClock, SteeredBand,
+    TiedArrayBeams, Visibilities, Voltages, WeightPrecision, Window, beamform, channelize, correlate, detect,
+    down_convert, down_convert_to, f16, quantise, with_nulls,
 };

@@ -153,18 +153,29 @@ pub enum IoError {
         /// The text.
         actual: String,
     },
-    /// Visibilities whose axes differ from those of the file that is written.
-    #[error("{quantity} of the visibilities: expected {expected}, as in the file's header, found {actual}")]
+    /// A text that the header of a file cannot hold.
+    #[error("{field}: expected 1 to {limit} printable ASCII characters without quotes, found {actual:?}")]
+    HeaderText {
+        /// What the text names.
+        field: &'static str,
+        /// Most characters.
+        limit: usize,
+        /// The text.
+        actual: String,
+    },
+    /// Visibilities or beams whose axes differ from those of the file that is written, or that do not go on where it
+    /// ends.
+    #[error("{quantity}: expected {expected}, as in the file that is written, found {actual}")]
     Axis {
         /// What differs.
         quantity: &'static str,
-        /// What the header says.
+        /// What follows from the file.
         expected: String,
-        /// What the visibilities say.
+        /// What the data says.
         actual: String,
     },
-    /// Visibilities of samples whose rate was never set, so that their times are not known.
-    #[error("the sample rate of the visibilities was never set: set it where samples are made (with_sample_rate)")]
+    /// Data of samples whose rate was never set, so that its times are not known.
+    #[error("the sample rate was never set: set it where samples are made (with_sample_rate)")]
     UnsetSampleRate,
     /// A phase centre that moves over the sky, where a file gives its right ascension and declination.
     #[error("the phase centre {source_text} moves over the sky: Geometry::on_the_sky gives it a place there")]

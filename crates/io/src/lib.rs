@@ -1,4 +1,5 @@
-//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS).
+//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS)
+//! and beams (SIGPROC filterbank, GUPPI raw).
 
 mod error;
 pub mod read;

@@ -10,6 +10,7 @@ pub mod beamformer;
 pub mod correlator;
 pub mod ddc;
 pub mod delay;
+pub mod detection;
 pub mod dft;
 pub mod dither;
 pub mod dump;

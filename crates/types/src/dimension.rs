@@ -19,6 +19,8 @@ pub enum Dimension {
     Input,
     /// Beam.
     Beam,
+    /// Product of a detected beam, such as a Stokes parameter.
+    Product,
     /// Pair of inputs, in some [`BaselineOrder`](crate::BaselineOrder).
     Baseline,
 }
@@ -34,6 +36,7 @@ impl std::fmt::Display for Dimension {
             Dimension::Pol => "pol",
             Dimension::Input => "input",
             Dimension::Beam => "beam",
+            Dimension::Product => "product",
             Dimension::Baseline => "baseline",
         })
     }

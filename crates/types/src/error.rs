@@ -28,6 +28,18 @@ pub enum TypesError {
         /// The number that came.
         actual: usize,
     },
+    /// The length of one dimension is no whole number of what belongs together.
+    #[error("dimension `{dimension}` of {array}: expected a multiple of {expected}, found {actual}")]
+    Multiple {
+        /// Which array is wrong.
+        array: &'static str,
+        /// Which of its dimensions.
+        dimension: Dimension,
+        /// How many belong together.
+        expected: usize,
+        /// The length that came.
+        actual: usize,
+    },
     /// A value that must be 0 is not.
     #[error("{array}: expected 0 behind the last time, found another value at {index:?}")]
     NotZero {

@@ -12,9 +12,10 @@
 //! | [`Gains`] | `[channel][input]` | complex gains of a quantiser, or one for all |
 //! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
 //! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
+//! | [`DetectedBeams`] | `[channel][time][beam][product]` | summed powers or Stokes parameters of beams |
 //!
 //! An *input* is one polarisation of one antenna, numbered `input = antenna * pols + pol` ([`Inputs`]). Dimensions are
-//! always named in the order `channel, time, antenna, pol, input, beam, baseline` ([`Dimension`]).
+//! always named in the order `channel, time, antenna, pol, input, beam, product, baseline` ([`Dimension`]).
 //!
 //! Each is a header (axes, clock, presence) and an array. The array is an `ndarray` one, or a [`LinearArray`] in memory
 //! of another kind: of the GPU crates in pinned or in device memory. Operations take either, and what they give lies
@@ -28,6 +29,8 @@ mod axes;
 pub mod baseline;
 mod beams;
 mod chunk;
+mod detected;
+mod detection;
 mod dimension;
 mod error;
 mod format;
@@ -47,6 +50,8 @@ pub use axes::{Frequencies, SpectrumClock};
 pub use baseline::{BaselineOrder, Product};
 pub use beams::{BeamWeights, Beams};
 pub use chunk::{ChunkFormat, SampleChunk, SampleView};
+pub use detected::DetectedBeams;
+pub use detection::{DetectedProducts, Detection};
 pub use dimension::Dimension;
 pub use error::TypesError;
 pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};

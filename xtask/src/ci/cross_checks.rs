@@ -30,6 +30,16 @@ pub(crate) fn script(runner: &Runner, name: &str, argument: &Path) -> Result<(),
     runner.python(&Path::new("tests").join("python").join(name), argument)
 }
 
+/// Writes beams and lets blimpy and baseband read them.
+pub(crate) fn beams(runner: &Runner) -> Result<(), String> {
+    let folder = runner.target().join("cross-checks").join("beams");
+    remove(&folder)?;
+    let mut command = Command::new(tools(runner));
+    command.arg("write-beams").arg("--out").arg(&folder);
+    runner.command(&mut command, "fringes-tools write-beams")?;
+    script(runner, "check_beams.py", &folder)
+}
+
 /// Writes simulated UVFITS files of several shapes and lets pyuvdata read them.
 pub(crate) fn uvfits(runner: &Runner) -> Result<(), String> {
     let folder = runner.target().join("cross-checks").join("uvfits");

@@ -1,4 +1,7 @@
 //! The integration tests of `fringes-beamformer`, one program.
 
 mod beamform;
+mod detect;
 mod fft_beams;
+mod nulls;
+mod steering;

@@ -1,14 +1,22 @@
-//! Writers of visibilities, and numpy's array files both ways.
+//! Writers of visibilities and beams, and numpy's array files both ways.
 //!
 //! - [`npy`]: one array a file, read and written.
 //! - [`npz`]: a [`VisibilityCube`] `[integration][channel][baseline]` with its axes, as numpy's `savez` would store it.
 //! - [`uvfits`]: the interchange format of interferometry packages, one integration at a time.
+//! - [`sigproc`]: filterbank files of detected beams, chunk after chunk.
+//! - [`guppi`]: GUPPI raw files of beams' voltages, chunk after chunk.
 
 mod cube;
+pub mod guppi;
 pub mod npy;
 pub mod npz;
+mod observation;
+pub mod sigproc;
 pub mod uvfits;
 
 pub use cube::VisibilityCube;
+pub use guppi::{GuppiEnd, GuppiWriter};
 pub use npz::write_visibilities_npz;
+pub use observation::BeamObservation;
+pub use sigproc::{FilterbankSample, FilterbankWriter};
 pub use uvfits::{UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter};

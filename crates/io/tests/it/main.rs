@@ -4,6 +4,8 @@ mod read_dada;
 mod read_guppi;
 mod read_support;
 mod read_vdif;
+mod write_guppi;
 mod write_npy;
 mod write_npz;
+mod write_sigproc;
 mod write_uvfits;

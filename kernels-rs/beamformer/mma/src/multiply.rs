@@ -6,13 +6,13 @@ use fringes_device::copy_async::cp_async_wait_group;
 use fringes_device::index::tid_x;
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k16_f32_f16, mma_m16n8k32_s32_s8};
-use fringes_device::{Global, Shared, unroll};
+use fringes_device::{Global, unroll};
 use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES, Scales};
 use fringes_kernels_beamformer_core::source::Source;
 use fringes_kernels_beamformer_core::sums::{Part, Sums};
 use fringes_kernels_beamformer_core::work::Work;
 
-use crate::load::{Loader, stage_bytes, stages};
+use crate::load::{Loader, first_stage, next_stage, stage_bytes, stages};
 
 /// Products of 16 times and 8 columns, 32 bytes of each.
 pub(crate) trait Product: Part {
@@ -96,14 +96,13 @@ pub(crate) fn form<S: Source<Part: Product>, O: Put, const N: u32, const H: usiz
     let thread = tid_x();
     // SAFETY: the table, the beams and the rows are there.
     unsafe {
-        let base = Shared::<u8>::dynamic().address(0);
         let (group, warp, lane) = (thread / 128, thread / 32 % 4, thread % 32);
         if !work.fits::<S>(N, O::OUTPUT) {
             trap();
             return;
         }
-        let mut loader = Loader::new::<S, N>(&work, samples, base, thread);
-        if !loader.fits(&work) {
+        let mut loader = Loader::new::<N>(&work, samples);
+        if !loader.fits::<S>(&work) {
             trap();
             return;
         }
@@ -115,7 +114,7 @@ pub(crate) fn form<S: Source<Part: Product>, O: Put, const N: u32, const H: usiz
         let chunks = work.chunks::<S>();
         let mut jobs = work.jobs();
         let mut stage = 0;
-        let scales_at = base + stages(S::BYTES, N) * stage_bytes(S::BYTES, N) + SCALE_BYTES * (thread / 32);
+        let scales_at = first_stage() + stages(S::BYTES, N) * stage_bytes(S::BYTES, N) + SCALE_BYTES * (thread / 32);
         while let Some(job) = jobs.next(&work, N) {
             let scales = Scales::load(&work, job, N, lane);
             let mut sums = Sums { re: [S::Part::ZERO; H], im: [S::Part::ZERO; H] };
@@ -125,8 +124,8 @@ pub(crate) fn form<S: Source<Part: Product>, O: Put, const N: u32, const H: usiz
                 bar_sync_0();
                 // The stage that all have left behind.
                 loader.issue::<S, N>(&work);
-                chunk::<S, H>(&mut sums, base + stage * stage_bytes(S::BYTES, N), place, column);
-                stage = if stage + 1 == stages(S::BYTES, N) { 0 } else { stage + 1 };
+                chunk::<S, H>(&mut sums, first_stage() + stage, place, column);
+                stage = next_stage::<S, N>(stage);
                 number += 1;
             }
             let lane = Lane::new::<S>(&work, job, N, [group, warp, lane], scales.share(scales_at, lane));

@@ -65,6 +65,8 @@ pub struct TiedArrayKernels<V, O> {
     inputs: Inputs,
     channels: usize,
     kernel: Kernel,
+    /// Blocks that the device holds at once.
+    places: usize,
     table: Table,
     pack: PackKernels,
     /// Rows of voltages that come in another order.
@@ -93,6 +95,8 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         let generation = Generation::of(device, set.only_mma());
         let plan = Plan::new(generation, V::FORMAT, set.precision(), O::OUTPUT, inputs.len(), set.weights().beams())?;
         let kernel = plan.load(device)?;
+        let resident = kernel.blocks_per_multiprocessor(generation.threads(), plan.shared_bytes())?.max(1);
+        let places = resident.saturating_mul(device.info().multiprocessors.max(1)) as usize;
         let stream = device.new_stream()?;
         let table = Table::new(device, &stream, &plan, channels, set.weights(), set.scale())?;
         let counted = if O::INTEGER { plan.beams } else { 0 };
@@ -100,7 +104,7 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         stream.synchronize()?;
         let (pack, pool) = (PackKernels::load(device)?, BufferPool::new(device));
         let seed = set.dither();
-        Ok(Self { plan, inputs, channels, kernel, table, pack, pool, saturated, seed, types: PhantomData })
+        Ok(Self { plan, inputs, channels, kernel, places, table, pack, pool, saturated, seed, types: PhantomData })
     }
 
     /// The device.
@@ -162,8 +166,7 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
             }
         }
         let generation = self.plan.generation;
-        let places = stream.device().info().multiprocessors.max(1) as usize * generation.resident();
-        let config = LaunchConfig::new([jobs.min(places) as u32, 1, 1], [generation.threads(), 1, 1])
+        let config = LaunchConfig::new([jobs.min(self.places) as u32, 1, 1], [generation.threads(), 1, 1])
             .with_shared_bytes(self.plan.shared_bytes());
         let beams = beams.reborrow().slice(..all)?.cast::<u16>()?;
         let of_rows = rows.slice(..number * blocks * row * inputs)?;

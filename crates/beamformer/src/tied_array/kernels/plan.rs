@@ -39,14 +39,6 @@ impl Generation {
             Self::Mma => 256,
         }
     }
-
-    /// Blocks of a multiprocessor.
-    pub(super) fn resident(self) -> usize {
-        match self {
-            Self::Wgmma => 1,
-            Self::Mma => 2,
-        }
-    }
 }
 
 /// A kernel, and the sizes of its tiles.

@@ -1,0 +1,69 @@
+//! Detected beams: powers, Stokes parameters or coherencies, summed over spectra and channels.
+
+mod bytes;
+mod stream;
+
+use fringes_cpu::memory::zeroed_vec;
+use fringes_types::{Beams, DetectedBeams, Detection, TypesError, VoltageSample};
+use ndarray::{Array4, ArrayView3};
+
+pub use self::bytes::{ByteScale, DetectedBytes, QuantisedBeams, quantise_beams, to_u8};
+pub use self::stream::DetectStream;
+use crate::BeamformerError;
+
+/// Detects beams `[channel][time][beam]`: sums of the products that a [`Detection`] names.
+///
+/// ```text
+/// sum over n spectra and m channels of    abs(x)^2 + abs(y)^2    (Stokes I; the others: see DetectedProducts)
+/// ```
+///
+/// Beams are on the host, of voltages in `f32`, `f16` or 8-bit integers; the sums are made on the CPU, with every
+/// thread of the rayon pool. Missing voltages counted as zero when the beams were formed, and so do they here.
+///
+/// # Precision
+/// With `u = 2^-24`, a product is within `(min(n, 64) + ceil(n / 64) + m + 3) u sum (abs(x)^2 + abs(y)^2)` of the exact
+/// sum over `n` spectra and `m` channels.
+///
+/// ```
+/// use fringes_beamformer::detect;
+/// use fringes_types::{Beams, Complex, DetectedProducts, Detection, Frequencies, SpectrumClock};
+/// use ndarray::Array3;
+///
+/// // Two polarisations of one beam: y lags x by a quarter of a turn, which is right-handed.
+/// let wave = [Complex::new(1f32, 0.0), Complex::new(0.0, -1.0)];
+/// let voltages = Array3::from_shape_fn((4, 100, 2), |(_, _, pol)| wave[pol]);
+/// let beams = Beams::new(voltages, Frequencies::default(), SpectrumClock::default())?;
+/// let stokes = detect(&beams, &Detection::new(DetectedProducts::Stokes, 10, 2)?)?;
+/// assert_eq!(stokes.data().dim(), (2, 10, 1, 4));
+/// assert_eq!(stokes.data().iter().take(4).copied().collect::<Vec<_>>(), [40.0, 0.0, 0.0, -40.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`TypesError::Multiple`] for spectra, channels or polarisations that are no whole number of sums ([`DetectStream`]
+/// waits for the rest of a sum), [`TypesError::TooLarge`] for a sum of more than 2^64 samples.
+pub fn detect<V: VoltageSample>(
+    beams: &Beams<V>,
+    detection: &Detection,
+) -> Result<DetectedBeams<f32>, BeamformerError> {
+    detection.times_of(beams.times())?;
+    let _span = tracing::debug_span!("detect", times = beams.times(), beams = beams.beams()).entered();
+    let (frequencies, clock) = (detection.frequencies(beams.frequencies()), detection.clock(beams.clock())?);
+    let data = whole_sums(beams.data(), detection)?;
+    Ok(DetectedBeams::new(data, detection.products(), frequencies, clock)?)
+}
+
+/// The sums of spectra that are a whole number of them.
+fn whole_sums<V: VoltageSample>(beams: ArrayView3<'_, V>, detection: &Detection) -> Result<Array4<f32>, TypesError> {
+    let (channels, times, count) = beams.dim();
+    let shape = (
+        detection.channels_of(channels)?,
+        detection.times_of(times)?,
+        detection.beams_of(count)?,
+        detection.products().count(),
+    );
+    let mut out = zeroed_vec(shape.0 * shape.1 * shape.2 * shape.3);
+    fringes_cpu::beamformer::detect_into(beams, detection, &mut out);
+    Array4::from_shape_vec(shape, out)
+        .map_err(|_| TypesError::TooLarge { array: "detected beams", elements: format!("{shape:?}") })
+}

@@ -1,0 +1,164 @@
+//! Detection of chunk after chunk.
+
+use fringes_cpu::beamformer::{ChannelSums, products_into};
+use fringes_types::{Beams, DetectedBeams, Detection, Frequencies, SpectrumClock, VoltageSample};
+use ndarray::{Array4, ArrayView3, Axis, s};
+
+use super::whole_sums;
+use crate::BeamformerError;
+
+/// Detects beams of chunks that follow each other: [`detect`](crate::detect) with sums that go on from one chunk to the
+/// next. What comes out are whole sums alone, and the same bits however the stream is cut.
+///
+/// ```
+/// use fringes_beamformer::DetectStream;
+/// use fringes_types::{Beams, Complex, DetectedProducts, Detection, Frequencies, SpectrumClock};
+/// use ndarray::Array3;
+///
+/// let mut stream = DetectStream::new(Detection::new(DetectedProducts::Power, 8, 1)?);
+/// let mut sums = 0;
+/// for chunk in 0..4 {
+///     let clock = SpectrumClock { first_sample: 5 * chunk, ..SpectrumClock::default() };
+///     let beams = Beams::new(Array3::from_elem((2, 5, 3), Complex::new(1f32, 1.0)), Frequencies::default(), clock)?;
+///     sums += stream.push(&beams)?.times();
+/// }
+/// assert_eq!((sums, stream.pending()), (2, 4)); // 20 spectra
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct DetectStream {
+    detection: Detection,
+    axes: Option<Axes>,
+    /// Of each channel.
+    sums: Vec<ChannelSums>,
+}
+
+/// What all chunks have in common.
+#[derive(Debug, Clone, Copy)]
+struct Axes {
+    channels: usize,
+    beams: usize,
+    frequencies: Frequencies,
+    /// Of the spectrum that comes next.
+    clock: SpectrumClock,
+}
+
+impl DetectStream {
+    /// A stream that has seen nothing.
+    pub fn new(detection: Detection) -> Self {
+        Self { detection, axes: None, sums: Vec::new() }
+    }
+
+    /// How beams are detected.
+    pub fn detection(&self) -> &Detection {
+        &self.detection
+    }
+
+    /// Spectra of the sum under way.
+    pub fn pending(&self) -> usize {
+        self.sums.first().map_or(0, ChannelSums::spectra)
+    }
+
+    /// Forgets the sum under way and what chunks look like: the next chunk may be any.
+    pub fn reset(&mut self) {
+        (self.axes, self.sums) = (None, Vec::new());
+    }
+
+    /// The sums that a chunk completes; none of a chunk that completes none. On an error the stream stays as it was.
+    ///
+    /// # Precision
+    /// As [`detect`](crate::detect).
+    ///
+    /// # Errors
+    /// [`TypesError::Multiple`](fringes_types::TypesError::Multiple) for channels or polarisations that are no whole
+    /// number of sums, [`BeamformerError::Continuation`] for a chunk of another shape or with other axes than those
+    /// before, or that does not begin where the one before ended ([`DetectStream::reset`] begins anew).
+    pub fn push<V: VoltageSample>(&mut self, beams: &Beams<V>) -> Result<DetectedBeams<f32>, BeamformerError> {
+        let groups = self.detection.channels_of(beams.channels())?;
+        let count = self.detection.beams_of(beams.beams())?;
+        let summed = self.detection.clock(beams.clock())?;
+        let mut axes = self.continued(beams)?;
+        if self.sums.is_empty() {
+            self.sums = vec![ChannelSums::new(self.detection.products(), count); beams.channels()];
+        }
+        let pending = self.pending();
+        let back = (pending as u64).wrapping_mul(axes.clock.samples_between_spectra);
+        let clock = SpectrumClock { first_sample: axes.clock.first_sample.wrapping_sub(back), ..summed };
+        axes.clock.first_sample = axes.clock.sample_of(beams.times());
+        self.axes = Some(axes);
+
+        let frequencies = self.detection.frequencies(axes.frequencies);
+        let data = self.sum(beams.data(), pending, [groups, count])?;
+        Ok(DetectedBeams::new(data, self.detection.products(), frequencies, clock)?)
+    }
+
+    /// Sums spectra onto `pending` ones.
+    fn sum<V: VoltageSample>(
+        &mut self,
+        data: ArrayView3<'_, V>,
+        pending: usize,
+        [groups, count]: [usize; 2],
+    ) -> Result<Array4<f32>, BeamformerError> {
+        let (times, n) = (data.len_of(Axis(1)), self.detection.times());
+        let head = if pending == 0 { 0 } else { (n - pending).min(times) };
+        let body = (times - head) / n * n;
+        self.add(data.slice(s![.., ..head, ..]));
+        let first = (pending + head == n).then(|| self.finish(groups, count));
+        let whole = whole_sums(data.slice(s![.., head..head + body, ..]), &self.detection)?;
+        self.add(data.slice(s![.., head + body.., ..]));
+        Ok(match first {
+            Some(first) => {
+                let (groups, sums, beams, products) = whole.dim();
+                let mut all = Array4::zeros((groups, 1 + sums, beams, products));
+                all.slice_mut(s![.., ..1, .., ..]).assign(&first);
+                all.slice_mut(s![.., 1.., .., ..]).assign(&whole);
+                all
+            }
+            None => whole,
+        })
+    }
+
+    fn add<V: VoltageSample>(&mut self, data: ArrayView3<'_, V>) {
+        if data.len_of(Axis(1)) > 0 {
+            self.sums.iter_mut().zip(data.outer_iter()).for_each(|(sums, spectra)| sums.add(spectra));
+        }
+    }
+
+    /// The sum under way, which is whole, `[channel][1][beam][product]`.
+    fn finish(&mut self, groups: usize, count: usize) -> Array4<f32> {
+        let products = self.detection.products();
+        let mut out = Array4::zeros((groups, 1, count, products.count()));
+        let mut total = vec![0.0; count * products.count()];
+        for (mut out, sums) in out.outer_iter_mut().zip(self.sums.chunks_mut(self.detection.channels())) {
+            total.fill(0.0);
+            sums.iter_mut().for_each(|sums| sums.finish_into(&mut total));
+            if let Some(out) = out.as_slice_mut() {
+                products_into(products, &total, out);
+            }
+        }
+        out
+    }
+
+    /// The axes of the stream at the start of a chunk, if the chunk goes on with them.
+    fn continued<V: VoltageSample>(&self, beams: &Beams<V>) -> Result<Axes, BeamformerError> {
+        let (frequencies, clock) = (beams.frequencies(), beams.clock());
+        let found = Axes { channels: beams.channels(), beams: beams.beams(), frequencies, clock };
+        let Some(axes) = self.axes else { return Ok(found) };
+        let of = |axes: &Axes| {
+            [
+                ("channels", axes.channels.to_string()),
+                ("beams", axes.beams.to_string()),
+                ("frequencies", format!("{:?}", axes.frequencies)),
+                ("samples between spectra", axes.clock.samples_between_spectra.to_string()),
+                ("sample rate in Hz", axes.clock.sample_rate_hz.to_string()),
+                ("first sample", axes.clock.first_sample.to_string()),
+            ]
+        };
+        match of(&axes).into_iter().zip(of(&found)).find(|(expected, actual)| expected != actual) {
+            Some(((quantity, expected), (_, actual))) => {
+                Err(BeamformerError::Continuation { quantity, expected, actual })
+            }
+            None => Ok(axes),
+        }
+    }
+}
