@@ -28,7 +28,7 @@ pub use expect::Expect;
 pub use pinned_array::PinnedArray;
 pub use staging::{Fetch, Staging, copy, copy_rows};
 pub use transfer::{
-    DeviceBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages, ToHost, UploadError,
-    Uploader, sample_row_bytes,
+    DeviceBeams, DeviceDetectedBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,
+    ToHost, UploadError, Uploader, sample_row_bytes,
 };
 pub use workspace::Workspace;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use bytemuck::Pod;
 use fringes_gpu::{BufferPool, Device, Stream};
 use fringes_types::{
-    Accumulator, Beams, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities, VoltageSample,
-    Voltages,
+    Accumulator, Beams, DetectedBeams, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities,
+    VoltageSample, Voltages,
 };
 use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape, s};
 
@@ -28,6 +28,8 @@ pub type DeviceRows<'a, V> = Rows<V, DeviceArray<'a, V>>;
 pub type DeviceVisibilities<'a, A> = Visibilities<A, DeviceArray<'a, A>>;
 /// Beams `[channel][time][beam]` on a device.
 pub type DeviceBeams<'a, T> = Beams<T, DeviceArray<'a, T>>;
+/// Detected beams `[channel][time][beam][product]` on a device.
+pub type DeviceDetectedBeams<'a, T> = DetectedBeams<T, DeviceArray<'a, T>>;
 
 /// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two
 /// chunks in turn.
@@ -254,6 +256,16 @@ impl<T: Pod> ToHost for DeviceBeams<'_, T> {
         let shape = (self.channels(), self.times(), self.beams());
         let data: Array3<T> = shaped("beams", shape, self.array().to_vec()?)?;
         Ok(Beams::new(data, self.frequencies(), self.clock())?)
+    }
+}
+
+impl<T: Pod> ToHost for DeviceDetectedBeams<'_, T> {
+    type Host = DetectedBeams<T>;
+
+    fn to_host(&self) -> Result<DetectedBeams<T>, UploadError> {
+        let shape = (self.channels(), self.times(), self.beams(), self.products().count());
+        let data: Array4<T> = shaped("detected beams", shape, self.array().to_vec()?)?;
+        Ok(DetectedBeams::new(data, self.products(), self.frequencies(), self.clock())?)
     }
 }
 

@@ -62,7 +62,7 @@ pub use output::{BeamOutput, FftBeamOutput, TiedArrayOutput};
 pub use set::BeamSet;
 pub use steering::{BeamSteering, SteeredBand, steering_models};
 pub use stream::BeamformerStream;
-pub use tied_array::{TiedArrayBeams, TiedArrayKernels, WeightPrecision};
+pub use tied_array::{DetectChunk, TiedArrayBeams, TiedArrayDetector, TiedArrayKernels, WeightPrecision};
 
 /// The operation's name in errors.
 const OPERATION: &str = "beamform";

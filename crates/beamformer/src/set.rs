@@ -116,6 +116,12 @@ pub trait BeamSet: sealed::Sealed {
         channels: usize,
         inputs: Inputs,
     ) -> Result<Self::Kernels<V>, BeamformerError>;
+
+    /// Has kernels of another set form these beams from now on, in the order of the stream; or says that they cannot.
+    #[doc(hidden)]
+    fn update<V: VoltageSample>(&self, _: &mut Self::Kernels<V>, _: &Stream) -> Result<bool, BeamformerError> {
+        Ok(false)
+    }
 }
 
 /// What kernels form at once.

@@ -227,6 +227,29 @@ impl BeamSteering {
         Ok(BeamWeights::new(data)?)
     }
 
+    /// Phases, slopes of phase in 2^-64 turns and magnitudes of gains at a sample, `[beam][input]`: what kernels make
+    /// weights of. Inputs that a beam does not use have a gain of 0.
+    pub(crate) fn turns_at(&self, sample: u64) -> (Vec<ChannelPhase>, Vec<f32>) {
+        let (phases, pols) = (self.phases_at(sample), self.inputs.pols());
+        let of_column = self.inputs.len() / self.columns;
+        let each = self.gains.indexed_iter().map(|((beam, input), gain)| {
+            let (row, pol) = if self.polarised { (beam / pols, Some(beam % pols)) } else { (beam, None) };
+            let counts = self.used[input] && pol.is_none_or(|pol| input % pols == pol);
+            let phase = phases[(row, input / of_column)];
+            let gain = Complex::new(f64::from(gain.re), f64::from(gain.im));
+            let own = ChannelPhase::from_turns(gain.arg() / TAU, 0.0);
+            let phase = ChannelPhase { base: phase.base.wrapping_add(own.base), slope: phase.slope };
+            (phase, if counts { gain.norm() as f32 } else { 0.0 })
+        });
+        each.unzip()
+    }
+
+    /// The first gain whose magnitude f32 does not hold.
+    pub(crate) fn too_large(&self) -> Option<(usize, usize)> {
+        let beyond = |gain: &C32| f64::from(gain.re).hypot(f64::from(gain.im)) > f64::from(f32::MAX);
+        self.gains.indexed_iter().find(|(_, gain)| beyond(gain)).map(|(index, _)| index)
+    }
+
     /// Writes the weights `[channel][input]` of a beam.
     fn steer(&self, beam: usize, phases: ArrayView2<'_, ChannelPhase>, mut weights: ArrayViewMut2<'_, C32>) {
         let pols = self.inputs.pols();

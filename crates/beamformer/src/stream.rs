@@ -1,6 +1,8 @@
 //! Beams of chunk after chunk.
 
 use fringes_backend::Backend;
+#[cfg(doc)]
+use fringes_backend::DeviceError;
 use fringes_gpu::Stream;
 use fringes_types::{Dimension, Inputs, VoltageSample};
 
@@ -100,13 +102,24 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
         &self.set
     }
 
-    /// Forms other beams from the next chunk on, such as the same with other weights or gains.
+    /// Forms other beams from the next chunk on, such as the same with other weights or gains. Tied-array beams of the
+    /// same number and precision keep their kernels: other weights are made in the order of the stream, after what was
+    /// pushed before, and nothing waits.
     ///
     /// # Errors
-    /// As [`BeamformerStream::new`]; the stream then stays as it was.
+    /// As [`BeamformerStream::new`]; the stream then stays as it was. [`DeviceError::Gpu`] with what the driver says.
     pub fn replace(&mut self, set: B) -> Result<(), BeamformerError> {
         set.check(set.channels().unwrap_or(1), self.inputs)?;
-        (self.set, self.loaded) = (set, None);
+        if let Some(mut loaded) = self.loaded.take() {
+            let same_channels = self.set.channels() == set.channels();
+            let kept = same_channels && loaded.update(&set)?;
+            if kept {
+                self.loaded = Some(loaded);
+            } else {
+                add(&mut self.saturated, &loaded.take_saturated()?);
+            }
+        }
+        self.set = set;
         Ok(())
     }
 }

@@ -265,6 +265,11 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         Ok(())
     }
 
+    /// Turns to another set, in the order of the stream, if the kernels can.
+    pub(crate) fn update(&mut self, set: &B) -> Result<bool, BeamformerError> {
+        set.update::<V>(&mut self.kernels, &self.stream)
+    }
+
     /// Values of each beam that saturated since the last call, waiting for the stream.
     pub(crate) fn take_saturated(&mut self) -> Result<Vec<u64>, BeamformerError> {
         self.kernels.take_saturated(&self.stream)
@@ -272,7 +277,7 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
 }
 
 /// Sends flags to the device.
-fn sent_flags(
+pub(crate) fn sent_flags(
     staging: &mut Staging,
     stream: &Stream,
     pool: &BufferPool,

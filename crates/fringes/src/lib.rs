@@ -162,13 +162,13 @@ pub use fringes_io as io;
 pub use fringes_types as types;
 
 pub use fringes_backend::{
-    Backend, DeviceArray, DeviceBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities,
-    DeviceVoltages, MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
+    Backend, DeviceArray, DeviceBeams, DeviceDetectedBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples,
+    DeviceVisibilities, DeviceVoltages, MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
 };
 pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamSteering, BeamformerError, BeamformerStream, ByteScale, DetectStream, DetectedBytes,
-    FftBeams, IncoherentBeams, QuantisedBeams, SteeredBand, TiedArrayBeams, WeightPrecision, beamform, detect,
-    quantise_beams, steering_models, to_u8, with_nulls,
+    FftBeams, IncoherentBeams, QuantisedBeams, SteeredBand, TiedArrayBeams, TiedArrayDetector, WeightPrecision,
+    beamform, detect, quantise_beams, steering_models, to_u8, with_nulls,
 };
 pub use fringes_channelizer::{
     Channelizer, ChannelizerBuilder, ChannelizerError, ChannelizerStream, DownConverted, DownConvertedSample,

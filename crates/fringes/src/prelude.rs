@@ -17,6 +17,6 @@ pub use crate::{
     DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream, DumpSchedule, FEngine, FEngineBuilder,
     FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, NarrowbandFEngine,
     NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence, Samples, SpectrumClock, SteeredBand,
-    TiedArrayBeams, Visibilities, Voltages, WeightPrecision, Window, beamform, channelize, correlate, detect,
-    down_convert, down_convert_to, f16, quantise, with_nulls,
+    TiedArrayBeams, TiedArrayDetector, Visibilities, Voltages, WeightPrecision, Window, beamform, channelize,
+    correlate, detect, down_convert, down_convert_to, f16, quantise, with_nulls,
 };

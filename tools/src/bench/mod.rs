@@ -55,7 +55,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 56] = [
+const KERNELS: [&str; 57] = [
     "channelize",
     "channelize_general",
     "filter",

@@ -1,8 +1,8 @@
 //! Tied-array beams through the public stream, of rows in device memory: useful operations a second, 8 a complex
 //! multiply-add, beside what bytes or tensor cores allow.
 
-use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayOutput, WeightPrecision};
-use fringes::{Backend, Complex, DeviceArray, Inputs, Rows, ToHost, f16};
+use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayDetector, TiedArrayOutput, WeightPrecision};
+use fringes::{Backend, Complex, DetectedProducts, Detection, DeviceArray, Inputs, Rows, ToHost, f16};
 use num_complex::Complex64 as C64;
 
 use crate::bench::ceilings::Ceilings;
@@ -56,6 +56,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for beams in [16, 64, 256, 1024] {
         let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true };
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
+    }
+    for beams in [64, 256, 1024] {
+        detected(bench, ceilings, &source, beams)?;
     }
     // MeerKAT: 80 antennas of two polarisations, four beams of two.
     let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false };
@@ -155,6 +158,7 @@ fn check<O: TiedArrayOutput + Number>(
     let Case { inputs, beams: count, channels, precision, .. } = case;
     let beams = beams.to_host().map_err(End::failed)?;
     let (set, blocks) = (former.set(), times / 64);
+    let weights = set.weights().map_err(End::failed)?;
     let scale = f64::from(set.scale());
     let mut worst = 0f64;
     for number in 0..COMPARED {
@@ -163,7 +167,7 @@ fn check<O: TiedArrayOutput + Number>(
         let (mut sum, mut size) = (C64::default(), 0.0);
         for input in 0..inputs {
             let sample = samples[((channel * blocks + time / 64) * inputs + input) * 64 + time % 64];
-            let weight = wide(set.weights().data()[(beam, channel, input)]);
+            let weight = wide(weights.data()[(beam, channel, input)]);
             let (re, im) = (f64::from(sample.re), f64::from(sample.im));
             // Random bytes have -128, whose negation stays it in integers.
             let negated = if sample.re == -128 && precision != WeightPrecision::Float16 { -128.0 } else { -re };
@@ -186,4 +190,42 @@ fn check<O: TiedArrayOutput + Number>(
         }
     }
     Ok(format!("{COMPARED} values against sums in f64: {worst:.2} of the bound at most"))
+}
+
+/// Powers of 16 times summed, of 512 inputs; the values are compared by validate.
+fn detected(bench: &mut Bench, ceilings: &Ceilings, source: &Source<u8>, beams: usize) -> Result<(), End> {
+    let (inputs, channels, times, summed) = (512, 64, 4096, 16);
+    let each = channels * times * inputs;
+    let moved = 2 * each + 4 * channels * times / summed * beams;
+    let count = copies(&bench.device, 2 * each);
+    if !bench.fits("detected beams", 2 * each * count + 4 * moved)? {
+        return Ok(());
+    }
+    let stream = bench.stream.clone();
+    let arrays = Inputs::single_pol(inputs).map_err(End::failed)?;
+    let samples = source.buffer(&bench.device, &stream, 2 * each * count)?;
+    let samples = samples.view().cast::<Complex<i8>>()?;
+    let weights = weights([beams, channels, inputs], 127, 7).map_err(End::failed)?;
+    let set = TiedArrayBeams::new(weights).with_precision(WeightPrecision::Int8);
+    let detection = Detection::new(DetectedProducts::Power, summed, 1).map_err(End::failed)?;
+    let backend = Backend::on(bench.device.clone());
+    let detector = TiedArrayDetector::<Complex<i8>>::new(&backend, set, arrays, detection);
+    let mut detector = detector.map_err(End::failed)?.on(&stream);
+    let timing = bench.time(|run| {
+        let at = run % count * each;
+        let array = DeviceArray::from(samples.slice(at..at + each)?).written_on(&stream);
+        let rows = Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)?;
+        detector.push(&rows).map(drop).map_err(End::failed)
+    })?;
+    bench.add(Measured {
+        kernel: NAME,
+        variant: format!("{}, 8 bits to powers of {summed} times", WeightPrecision::Int8),
+        params: params([("beams", beams), ("channels", channels), ("inputs", inputs), ("times", times)]),
+        timing,
+        work: 8.0 * each as f64 * beams as f64,
+        unit: "TOPS",
+        bound: Some(ceilings.bytes(moved as f64)),
+        check: "values not compared in this run: validate's tied_array compares such".into(),
+    });
+    Ok(())
 }

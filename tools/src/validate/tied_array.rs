@@ -2,11 +2,17 @@
 //! against sums in f64 of weights that are held exactly; and weights of any kind within the bound of their rounding.
 
 use fringes::backend::{ToHost, Uploader};
-use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayOutput, WeightPrecision, beamform};
+use fringes::beamformer::{
+    BeamSteering, BeamformerStream, SteeredBand, TiedArrayBeams, TiedArrayDetector, TiedArrayOutput, WeightPrecision,
+    beamform,
+};
+use fringes::delay::{DelayModel, DelaySegment};
 use fringes::types::SampleFormat;
 use fringes::{
-    Backend, BeamWeights, Beams, Complex, Complex4, Heaps, Inputs, Rows, SpectrumClock, VoltageSample, Voltages, f16,
+    Backend, BeamWeights, Beams, Complex, Complex4, DetectedProducts, Detection, Frequencies, Heaps, Inputs, Rows,
+    SpectrumClock, VoltageSample, Voltages, f16,
 };
+use fringes_reference::detection::Products;
 use fringes_reference::dither::dither;
 use ndarray::{Array2, Array3, Array5};
 use num_complex::Complex64 as C64;
@@ -261,7 +267,18 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     format::<Complex4>(session)?;
     format::<Complex<i8>>(session)?;
     format::<Complex<f16>>(session)?;
-    any_weights(session)
+    any_weights(session)?;
+    for products in
+        [DetectedProducts::Power, DetectedProducts::StokesI, DetectedProducts::Stokes, DetectedProducts::Coherency]
+    {
+        for (times, channels) in [(1, 1), (10, 2), (16, 1), (96, 3)] {
+            detected::<Complex<i8>>(session, products, times, channels)?;
+        }
+    }
+    detected::<Complex4>(session, DetectedProducts::Stokes, 32, 1)?;
+    detected::<Complex4>(session, DetectedProducts::Power, 2, 1)?;
+    detected::<Complex<f16>>(session, DetectedProducts::Power, 16, 1)?;
+    steered(session)
 }
 
 fn format<V: Format>(session: &mut Session) -> Result<(), End> {
@@ -348,4 +365,122 @@ fn any_weights(session: &mut Session) -> Result<(), End> {
         })?;
     }
     Ok(())
+}
+
+/// Detected beams of rows and of voltages with flags, on both generations of kernels, against sums of the beams of f64.
+fn detected<V: Format>(
+    session: &mut Session,
+    products: DetectedProducts,
+    times: usize,
+    channels: usize,
+) -> Result<(), End> {
+    let variant = format!("{} to {products:?} of {times} times, {channels} channels", V::FORMAT);
+    let all = 960;
+    session.case_within(
+        NAME,
+        variant,
+        params([("beams", 22), ("channels", 6), ("inputs", 70), ("times", all)]),
+        |session| {
+            let detection = Detection::new(products, times, channels)?;
+            let mut case = Case::<V>::new([35, 2], [6, all, 22], WeightPrecision::Int16, true, 1)?;
+            let (voltages, _) = case.expected();
+            let expected =
+                fringes_reference::detection::detect(voltages.view(), reference_of(products), times, channels);
+            let backend = Backend::on(session.device.clone());
+            let mut worst = 0f64;
+            for (mma, rows) in [(false, true), (false, false), (true, true)] {
+                case.mma = mma;
+                let set = TiedArrayBeams::new(case.weights.clone()).with_scale(case.scale)?;
+                let set = if mma { set.with_mma() } else { set };
+                let mut stream = TiedArrayDetector::new(&backend, set, case.inputs, detection)?.on(&session.stream);
+                let mut up = Uploader::new(&session.stream);
+                let actual = if rows {
+                    stream.push(&up.rows(&Rows::from_voltages(&case.host()?))?)?.to_host()?
+                } else {
+                    stream.push(&up.voltages(&case.host()?)?)?.to_host()?
+                };
+                if actual.data().dim() != expected.dim() {
+                    return Ok((
+                        failed(format!("expected {:?}, found {:?}", expected.dim(), actual.data().dim())),
+                        String::new(),
+                    ));
+                }
+                // Beams of f32 and their sums: each product is off by a few units of the powers.
+                let power = expected.iter().copied().fold(0.0, |most: f64, value| most.max(value.abs()));
+                let bound = power * (2e-6 + (8.0 + times as f64 / 16.0 + channels as f64) * 2f64.powi(-24));
+                for (index, value) in expected.indexed_iter() {
+                    let off = (f64::from(actual.data()[index]) - value).abs();
+                    worst = worst.max(off / bound);
+                    if off > bound || off.is_nan() {
+                        let what = format!("{index:?}: {}, not {value}, mma {mma}, rows {rows}", actual.data()[index]);
+                        return Ok((failed(what), String::new()));
+                    }
+                }
+            }
+            let outcome = Outcome { time_ms: 0.0, value: 0.0, unit: "", against: AGAINST, verdict: Ok(()) };
+            Ok((outcome, format!("{worst:.2} of the bound")))
+        },
+    )
+}
+
+/// The reference's name of products.
+fn reference_of(products: DetectedProducts) -> Products {
+    match products {
+        DetectedProducts::Power => Products::Power,
+        DetectedProducts::StokesI => Products::StokesI,
+        DetectedProducts::Stokes => Products::Stokes,
+        DetectedProducts::Coherency => Products::Coherency,
+    }
+}
+
+fn failed(what: String) -> Outcome {
+    Outcome { time_ms: 0.0, value: 0.0, unit: "", against: AGAINST, verdict: Err(what) }
+}
+
+/// Weights that the device makes of delays, and other ones from a chunk on, against beams of those of the host.
+fn steered(session: &mut Session) -> Result<(), End> {
+    session.case_within(NAME, "steered, replaced", params([("beams", 12), ("inputs", 70)]), |session| {
+        let inputs = Inputs::new(35, 2)?;
+        let band = SteeredBand {
+            frequencies: Frequencies { first_hz: 1.4e9, step_hz: 1e6 },
+            channels: 5,
+            sample_rate_hz: 100e6,
+            reference_hz: 1.4e9,
+        };
+        let model = |beam: usize, antenna: usize| {
+            let delay = 1e-9 * (antenna * (beam + 1)) as f64;
+            let segment = DelaySegment::from_seconds(0, &[delay, 3e-10 * antenna as f64], 100e6)?;
+            DelayModel::from_segment(segment.with_fringe_stopping(1.4e9, 100e6)?)
+        };
+        let models = (0..6).map(|beam| (0..35).map(|antenna| model(beam, antenna)).collect::<Result<Vec<_>, _>>());
+        let gains = Array2::from_shape_fn((12, 70), |(beam, input)| {
+            Complex::from_polar(0.5 + (input % 7) as f32 / 10.0, (beam * 3 + input) as f32)
+        });
+        let mut used = vec![true; 70];
+        used[13] = false;
+        let steering = BeamSteering::new(inputs, band, models.collect::<Result<Vec<_>, _>>()?)?;
+        let steering = steering.with_polarisations().with_gains(gains)?.with_flags(used)?;
+        let data = voltages([5, 200, 70], 3, <Complex<i8> as Format>::of);
+        let host = Voltages::new(data, inputs)?;
+        let backend = Backend::on(session.device.clone());
+        let mut up = Uploader::new(&session.stream);
+        let chunk = up.voltages(&host)?;
+        let set = |sample: u64| TiedArrayBeams::steered(&steering, sample);
+        let mut stream = BeamformerStream::new(&backend, set(1_000_000)?, inputs)?.on(&session.stream);
+        let mut worst = 0f64;
+        for sample in [1_000_000, 700_000_000_000u64] {
+            stream.replace(set(sample)?)?;
+            let beams = stream.push(&chunk)?.to_host()?;
+            let exact = beamform(&Backend::cpu(), &host, &steering.weights_at(sample)?)?;
+            let rms = (exact.data().iter().map(|value| wide(*value).norm_sqr()).sum::<f64>()
+                / exact.data().len() as f64)
+                .sqrt();
+            let off = beams.data().iter().zip(exact.data()).map(|(a, b)| wide(a - b).norm()).fold(0.0, f64::max);
+            worst = worst.max(off / rms);
+        }
+        // Sixteen bits of the largest gain for each of 70 inputs: an rms of 2e-5 or so.
+        let verdict = if worst <= 2e-4 { Ok(()) } else { Err(format!("off by {worst:.1e} of the rms")) };
+        let outcome = Outcome { time_ms: 0.0, value: 0.0, unit: "", against: "the CPU's beams", verdict };
+        Ok((outcome, format!("{worst:.1e} of the rms")))
+    })
 }

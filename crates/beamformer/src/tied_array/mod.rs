@@ -1,23 +1,27 @@
 //! Tied-array beams: weighted sums of voltages.
 
+mod detector;
 pub(crate) mod kernels;
 mod precision;
+mod source;
 
 use std::marker::PhantomData;
 
 use fringes_backend::DeviceError;
 use fringes_cpu::beamformer::{BeamFinish, tied_array_quantised_into};
-use fringes_gpu::Device;
+use fringes_gpu::{Device, Stream};
 use fringes_kernel_abi::tied_array::{DITHER, MOST_INPUTS};
 use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
 use num_complex::Complex;
 
 use crate::chunk::HostVoltages;
 use crate::set::{check_length, first_spectrum, sealed};
-use crate::{BeamSet, BeamformerError, TiedArrayOutput};
+use crate::{BeamSet, BeamSteering, BeamformerError, TiedArrayOutput};
 
+pub use detector::{DetectChunk, TiedArrayDetector};
 pub use kernels::TiedArrayKernels;
 pub use precision::WeightPrecision;
+pub(crate) use source::WeightSource;
 
 /// Most beams of a kernel.
 const MOST_BEAMS: usize = 1 << 24;
@@ -65,7 +69,7 @@ const MOST_BEAMS: usize = 1 << 24;
 /// input the channel and channel the beam. They depend on those alone, so that a stream may be cut anywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiedArrayBeams<O = Complex<f32>> {
-    weights: BeamWeights,
+    weights: WeightSource,
     precision: WeightPrecision,
     scale: f32,
     seed: Option<u64>,
@@ -77,6 +81,26 @@ pub struct TiedArrayBeams<O = Complex<f32>> {
 impl TiedArrayBeams {
     /// Beams in f32 with a scale of 1, and 16-bit weights on GPUs.
     pub fn new(weights: BeamWeights) -> Self {
+        Self::of(WeightSource::Given(weights))
+    }
+
+    /// The same with the weights that delays, phases, gains and flags make at a sample ([`BeamSteering::weights_at`]).
+    /// GPUs make them themselves, of a phase and a slope for each beam and input: a
+    /// [`BeamformerStream`](crate::BeamformerStream) that [replaces](crate::BeamformerStream::replace) its beams by
+    /// those of a later sample does not wait.
+    ///
+    /// # Errors
+    /// [`TypesError::NotFinite`] for a gain so large that a weight would overflow.
+    pub fn steered(steering: &BeamSteering, sample: u64) -> Result<Self, BeamformerError> {
+        if let Some((beam, input)) = steering.too_large() {
+            let (quantity, actual) = ("gain of a beam", "infinite magnitude".into());
+            return Err(TypesError::NotFinite { quantity, actual, index: vec![beam, input] }.into());
+        }
+        let steering = Box::new(steering.clone());
+        Ok(Self::of(WeightSource::Steered { steering, sample, weights: std::sync::OnceLock::new() }))
+    }
+
+    fn of(weights: WeightSource) -> Self {
         let precision = WeightPrecision::default();
         Self { weights, precision, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
     }
@@ -114,9 +138,12 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
         Self { seed: Some(seed), ..self }
     }
 
-    /// The weights.
-    pub fn weights(&self) -> &BeamWeights {
-        &self.weights
+    /// The weights; those of delays are made when this is first asked for.
+    ///
+    /// # Errors
+    /// None of weights that were given; as [`BeamSteering::weights_at`].
+    pub fn weights(&self) -> Result<&BeamWeights, BeamformerError> {
+        self.weights.weights()
     }
 
     /// How precisely GPUs hold the weights.
@@ -146,20 +173,20 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     }
 }
 
-/// Checks weights against the voltages.
-fn check(weights: &BeamWeights, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-    check_length("beam weights", Dimension::Channel, channels, weights.channels())?;
-    Ok(check_length("beam weights", Dimension::Input, inputs.len(), weights.inputs())?)
+/// Checks weights of so many channels and inputs against the voltages.
+fn check(weights: [usize; 2], channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
+    check_length("beam weights", Dimension::Channel, channels, weights[0])?;
+    Ok(check_length("beam weights", Dimension::Input, inputs.len(), weights[1])?)
 }
 
 /// Whether there are kernels.
-fn check_kernel(weights: &BeamWeights, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
+fn check_kernel(beams: usize, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
     if kernels::format_name(format).is_none() {
         let (expected, actual) = ("4+4-bit, 8-bit or f16 voltages", format.to_string());
         return Err(DeviceError::NoKernel { expected, actual });
     }
     let too_large = |what, actual, limit| Err(DeviceError::TooLarge { what, actual, limit });
-    match (inputs.len(), weights.beams()) {
+    match (inputs.len(), beams) {
         (inputs, _) if inputs > MOST_INPUTS as usize => too_large("inputs", inputs, MOST_INPUTS as usize),
         (_, beams) if beams > MOST_BEAMS => too_large("tied-array beams", beams, MOST_BEAMS),
         _ => Ok(()),
@@ -176,7 +203,7 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
     }
 
     fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-        check(&self.weights, channels, inputs)
+        check([self.weights.channels(), self.weights.inputs()], channels, inputs)
     }
 
     fn channels(&self) -> Option<usize> {
@@ -199,11 +226,15 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
         let spectrum = first_spectrum(voltages.clock);
         let finish = BeamFinish { scale: self.scale, seed: self.dither(), spectrum };
         let (data, presence) = (voltages.data(), voltages.presence());
-        tied_array_quantised_into(data, presence, self.weights.data(), finish, parallel, out)
+        match self.weights() {
+            Ok(weights) => tied_array_quantised_into(data, presence, weights.data(), finish, parallel, out),
+            // Gains were checked.
+            Err(_) => Vec::new(),
+        }
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
-        check_kernel(&self.weights, format, inputs)
+        check_kernel(self.weights.beams(), format, inputs)
     }
 
     fn packs(&self) -> bool {
@@ -218,6 +249,14 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
     ) -> Result<TiedArrayKernels<V, O>, BeamformerError> {
         TiedArrayKernels::load(device, self, channels, inputs)
     }
+
+    fn update<V: VoltageSample>(
+        &self,
+        kernels: &mut TiedArrayKernels<V, O>,
+        stream: &Stream,
+    ) -> Result<bool, BeamformerError> {
+        kernels.replace(stream, self)
+    }
 }
 
 impl sealed::Sealed for BeamWeights {}
@@ -230,7 +269,7 @@ impl BeamSet for BeamWeights {
     }
 
     fn check(&self, channels: usize, inputs: Inputs) -> Result<(), BeamformerError> {
-        check(self, channels, inputs)
+        check([BeamWeights::channels(self), self.inputs()], channels, inputs)
     }
 
     fn channels(&self) -> Option<usize> {
@@ -252,7 +291,7 @@ impl BeamSet for BeamWeights {
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
-        check_kernel(self, format, inputs)
+        check_kernel(BeamWeights::beams(self), format, inputs)
     }
 
     fn packs(&self) -> bool {
@@ -266,5 +305,13 @@ impl BeamSet for BeamWeights {
         inputs: Inputs,
     ) -> Result<TiedArrayKernels<V, Complex<f32>>, BeamformerError> {
         TiedArrayKernels::load(device, &TiedArrayBeams::new(self.clone()), channels, inputs)
+    }
+
+    fn update<V: VoltageSample>(
+        &self,
+        kernels: &mut TiedArrayKernels<V, Complex<f32>>,
+        stream: &Stream,
+    ) -> Result<bool, BeamformerError> {
+        kernels.replace(stream, &TiedArrayBeams::new(self.clone()))
     }
 }

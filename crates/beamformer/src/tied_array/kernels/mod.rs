@@ -1,7 +1,9 @@
 //! The kernels of tied-array beams, loaded on a device with a table of weights.
 
+mod former;
 mod mma_texts;
 mod plan;
+mod sum;
 mod table;
 mod weights_texts;
 mod wgmma_texts;
@@ -9,19 +11,17 @@ mod wgmma_texts;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use fringes_backend::{DeviceError, Expect};
-use fringes_correlator::kernels::PackKernels;
-use fringes_correlator::layout::{HeapShape, VoltageShape};
-use fringes_gpu::{
-    Buffer, BufferPool, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, Swizzle, TensorElement,
-    TensorLayout, TensorView, args,
-};
-use fringes_types::{Inputs, SampleFormat, VoltageSample, row_times};
+#[cfg(doc)]
+use fringes_backend::DeviceError;
+use fringes_backend::Expect;
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, Stream};
+use fringes_types::{Inputs, SampleFormat, VoltageSample};
 
 use crate::set::{BeamKernels, KernelPart};
 use crate::{BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
-use plan::{Generation, Plan};
-use table::Table;
+
+pub(crate) use former::{Former, Part};
+pub(crate) use sum::Summer;
 
 /// The kernels' name of a format of voltages, if there are some.
 pub(super) fn format_name(format: SampleFormat) -> Option<&'static str> {
@@ -61,20 +61,11 @@ pub(super) fn format_name(format: SampleFormat) -> Option<&'static str> {
 /// ```
 #[derive(Debug)]
 pub struct TiedArrayKernels<V, O> {
-    plan: Plan,
-    inputs: Inputs,
-    channels: usize,
-    kernel: Kernel,
-    /// Blocks that the device holds at once.
-    places: usize,
-    table: Table,
-    pack: PackKernels,
-    /// Rows of voltages that come in another order.
-    pool: BufferPool,
+    former: Former<V>,
     /// Of each beam, those that saturated; none of floats.
     saturated: Buffer<u64>,
     seed: Option<u64>,
-    types: PhantomData<fn(V) -> O>,
+    output: PhantomData<fn() -> O>,
 }
 
 impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
@@ -92,43 +83,50 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
     ) -> Result<Self, BeamformerError> {
         set.check(channels, inputs)?;
         set.check_kernel(V::FORMAT, inputs)?;
-        let generation = Generation::of(device, set.only_mma());
-        let plan = Plan::new(generation, V::FORMAT, set.precision(), O::OUTPUT, inputs.len(), set.weights().beams())?;
-        let kernel = plan.load(device)?;
-        let resident = kernel.blocks_per_multiprocessor(generation.threads(), plan.shared_bytes())?.max(1);
-        let places = resident.saturating_mul(device.info().multiprocessors.max(1)) as usize;
         let stream = device.new_stream()?;
-        let table = Table::new(device, &stream, &plan, channels, set.weights(), set.scale())?;
-        let counted = if O::INTEGER { plan.beams } else { 0 };
+        let former = Former::load(&stream, set, O::OUTPUT, channels, inputs)?;
+        let counted = if O::INTEGER { set.weights.beams() } else { 0 };
         let saturated = Buffer::zeroed(&stream, counted)?;
         stream.synchronize()?;
-        let (pack, pool) = (PackKernels::load(device)?, BufferPool::new(device));
-        let seed = set.dither();
-        Ok(Self { plan, inputs, channels, kernel, places, table, pack, pool, saturated, seed, types: PhantomData })
+        Ok(Self { former, saturated, seed: set.dither(), output: PhantomData })
+    }
+
+    /// Turns to other weights, scale and dither, in the order of the stream; `false`, and nothing is done, if that
+    /// takes another kernel.
+    ///
+    /// # Errors
+    /// As [`TiedArrayKernels::load`].
+    pub fn replace(&mut self, stream: &Stream, set: &TiedArrayBeams<O>) -> Result<bool, BeamformerError> {
+        set.check(self.former.channels(), self.former.inputs())?;
+        let kept = self.former.replace(stream, set)?;
+        if kept {
+            self.seed = set.dither();
+        }
+        Ok(kept)
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
-        self.kernel.device()
+        self.former.kernel().device()
     }
 
     /// The kernel, for its attributes.
     pub fn kernel(&self) -> &Kernel {
-        &self.kernel
+        self.former.kernel()
     }
 
     /// Channels of the weights.
     pub fn channels(&self) -> usize {
-        self.channels
+        self.former.channels()
     }
 
     /// Device memory of the weights in bytes.
     pub fn weight_bytes(&self) -> u64 {
-        self.table.bytes()
+        self.former.weight_bytes()
     }
 
     /// Forms beams `[channel][time][beam]` of rows `[channel][time / R][input][R]` of some of the channels, `R` being
-    /// [`row_times`]. `spectrum` is the number of the first time, for the dither.
+    /// [`row_times`](fringes_types::row_times). `spectrum` is the number of the first time, for the dither.
     ///
     /// # Errors
     /// [`DeviceError::TooLarge`] for sizes that no launch can count, [`DeviceError::Length`] if a buffer is too short,
@@ -143,73 +141,14 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         rows: BufferView<'_, V>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let Plan { inputs, beams: count, .. } = self.plan;
-        let row = row_times(V::FORMAT);
-        let number = channels.len();
-        let blocks = times.div_ceil(row);
-        let of = |sizes: [usize; 3]| {
-            let product = sizes.into_iter().try_fold(1usize, |product, size| product.checked_mul(size));
-            product.ok_or(DeviceError::TooLarge { what: "beams", actual: usize::MAX, limit: usize::MAX - 1 })
-        };
-        rows.expect("rows", of([number, blocks * row, inputs])?, 16)?;
-        let all = of([number, times, count])?;
-        beams.expect("beams", all, size_of::<O>() as u64)?;
-        if all == 0 {
-            return Ok(());
-        }
-        let (table, scales) = self.table.of(&self.plan, channels.clone())?;
-        let jobs = of([number, times.div_ceil(128), self.plan.tiles()])?;
-        let limit = i32::MAX as usize;
-        for (what, actual) in [("tiles of beams", jobs), ("times", times), ("channels", channels.end)] {
-            if actual > limit {
-                return Err(DeviceError::TooLarge { what, actual, limit }.into());
-            }
-        }
-        let generation = self.plan.generation;
-        let config = LaunchConfig::new([jobs.min(self.places) as u32, 1, 1], [generation.threads(), 1, 1])
-            .with_shared_bytes(self.plan.shared_bytes());
-        let beams = beams.reborrow().slice(..all)?.cast::<u16>()?;
-        let of_rows = rows.slice(..number * blocks * row * inputs)?;
-        let sizes = [128, inputs, blocks, number].map(|size| size as u64);
-        let [number, inputs, count, times, digits, first] =
-            [number, inputs, count, times, self.plan.weights.digits() as usize, channels.start].map(|size| size as u32);
-        let (seed, dither) = (self.seed.unwrap_or(0), u32::from(self.seed.is_some()));
-        let mut rest = args![
-            table,
-            scales,
-            beams,
-            &mut self.saturated,
-            seed,
-            spectrum,
-            number,
-            inputs,
-            count,
-            times,
-            0u32,
-            times,
-            digits,
-            1u32,
-            first,
-            dither
-        ]
-        .to_vec();
-        if generation == Generation::Mma {
-            rest.insert(0, of_rows.cast::<[u32; 4]>()?.into());
-            return Ok(self.kernel.launch_safe(stream, &config, &rest)?);
-        }
-        let layout = TensorLayout {
-            strides_bytes: vec![128, 128 * sizes[1], 128 * sizes[1] * sizes[2]],
-            dimensions: sizes.to_vec(),
-            block: vec![128, self.plan.weights.chunk_inputs(), 128 / row as u32, 1],
-            ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
-        };
-        let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
-        rest.insert(0, (&map).into());
-        Ok(self.kernel.launch_safe(stream, &config, &rest)?)
+        let length = self.former.length(channels.len(), times, 1)?;
+        beams.expect("beams", length, size_of::<O>() as u64)?;
+        let beams = beams.reborrow().slice(..length)?.cast::<u16>()?;
+        let dither = self.seed.map(|seed| (seed, spectrum));
+        let part = Part { channels, times, fold: 1 };
+        self.former.form(stream, part, dither, rows, beams, self.saturated.view_mut())
     }
-}
 
-impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
     /// Forms beams of voltages `[channel][time][input]`, which become rows first. Where `present` (`[time][input]`) is
     /// zero a voltage counts as zero.
     ///
@@ -226,9 +165,7 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let shape = VoltageShape { channels: channels.len(), times, inputs: self.plan.inputs };
-        let mut rows = self.rows(stream, channels.len(), times)?;
-        self.pack.pack(stream, shape, 0..times, voltages, present, &mut rows.view_mut())?;
+        let rows = self.former.rows_of_voltages(stream, channels.len(), times, voltages, present)?;
         self.beamform_rows(stream, channels, times, spectrum, rows.view().cast::<V>()?, beams)
     }
 
@@ -246,12 +183,9 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let (channels, antennas, pols) = (self.channels, self.inputs.antennas(), self.inputs.pols());
-        let shape = HeapShape { batches, antennas, channels, spectra, pols };
-        let times = shape.times();
-        let mut rows = self.rows(stream, channels, times)?;
-        self.pack.pack_heaps(stream, shape, 0..times, heaps, present, &mut rows.view_mut())?;
-        self.beamform_rows(stream, 0..channels, times, spectrum, rows.view().cast::<V>()?, beams)
+        let rows = self.former.rows_of_heaps(stream, [batches, spectra], heaps, present)?;
+        let (channels, times) = (0..self.former.channels(), batches.saturating_mul(spectra));
+        self.beamform_rows(stream, channels, times, spectrum, rows.view().cast::<V>()?, beams)
     }
 
     /// Of each beam, the values that were beyond +-127 since the last call, waiting for the stream; none of floats.
@@ -262,15 +196,6 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         let counts = self.saturated.to_vec(stream)?;
         self.saturated.fill(stream, 0)?;
         Ok(counts)
-    }
-
-    /// Memory for rows, in the order of the stream.
-    fn rows(&self, stream: &Stream, channels: usize, times: usize) -> Result<Buffer<u8>, BeamformerError> {
-        let blocks = times.div_ceil(row_times(V::FORMAT));
-        let sizes = [channels, blocks, self.plan.inputs, fringes_types::ROW_BYTES];
-        let bytes = sizes.into_iter().try_fold(1usize, |product, size| product.checked_mul(size));
-        let bytes = bytes.ok_or(DeviceError::TooLarge { what: "rows", actual: usize::MAX, limit: usize::MAX - 1 })?;
-        Ok(self.pool.take(stream, bytes)?)
     }
 }
 

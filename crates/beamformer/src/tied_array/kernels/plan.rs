@@ -63,13 +63,13 @@ impl Plan {
         output: Output,
         inputs: usize,
         beams: usize,
-    ) -> Result<Self, BeamformerError> {
+    ) -> Self {
         let weights = precision.weights(format);
         let all = beams.saturating_mul(weights.digits() as usize);
         let most = generation.columns();
         let fits = most.iter().copied().find(|&columns| all <= columns as usize);
         let columns = fits.or(most.last().copied()).unwrap_or(COLUMNS[0]);
-        Ok(Self { generation, format, weights, output, inputs, beams, columns })
+        Self { generation, format, weights, output, inputs, beams, columns }
     }
 
     /// Whether samples are of 4 bits, which the kernels multiply by 16.
@@ -165,7 +165,7 @@ mod tests {
                     for (output, beams) in
                         outputs.into_iter().flat_map(|o| [1, 8, 9, 16, 17, 33, 65, 1000].map(|n| (o, n)))
                     {
-                        let plan = Plan::new(generation, format, precision, output, 100, beams).unwrap();
+                        let plan = Plan::new(generation, format, precision, output, 100, beams);
                         let text = plan.ptx().unwrap().get(plan.target()).unwrap().read().unwrap();
                         let start = format!("//@kernel {}(", plan.name());
                         let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
