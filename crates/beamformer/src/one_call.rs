@@ -17,8 +17,9 @@ use crate::{BeamChunk, BeamSet, BeamformerError};
 /// device are formed there and stay there, in the order of a stream that the beams know. For chunk after chunk
 /// [`BeamformerStream`](crate::BeamformerStream) loads kernels once.
 ///
-/// GPU kernels: [`FftBeams`](crate::FftBeams) of 8-bit and 4+4-bit voltages whose lines are padded to 64, 128, 256, 512
-/// or 1024, with gains and scale that [`FftBeams`](crate::FftBeams) names. All other beams are formed on the CPU.
+/// GPU kernels: tied-array beams of 4+4-bit, 8-bit and f16 voltages; [`FftBeams`](crate::FftBeams) of 8-bit and 4+4-bit
+/// voltages whose lines are padded to 64, 128, 256, 512 or 1024, with gains and scale that
+/// [`FftBeams`](crate::FftBeams) names. All other beams are formed on the CPU.
 ///
 /// ```
 /// use fringes_beamformer::{FftBeams, IncoherentBeams, beamform};
@@ -61,7 +62,7 @@ use crate::{BeamChunk, BeamSet, BeamformerError};
 /// As [`BeamSet::check`] if voltages and beams do not fit; [`TypesError::TooLarge`] if there is no memory for the
 /// output; for voltages on the host [`DeviceError::NotOnGpu`] if the backend is a GPU alone and there is no kernel, and
 /// [`DeviceError::MemoryLimit`] if one unit of work exceeds the backend's limit; for voltages on a device
-/// [`DeviceError::NotOnGpu`] for tied-array and incoherent beams, and [`DeviceError::NoKernel`] for FFT beams that have
+/// [`DeviceError::NotOnGpu`] for incoherent beams, and [`DeviceError::NoKernel`] for FFT beams that have
 /// no kernel; [`DeviceError::Gpu`] if the GPU fails.
 pub fn beamform<C: BeamChunk, B: BeamSet>(
     backend: &Backend,

@@ -5,3 +5,4 @@ mod detect;
 mod fft_beams;
 mod nulls;
 mod steering;
+mod tied_array;

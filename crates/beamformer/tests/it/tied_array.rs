@@ -1,0 +1,163 @@
+//! Tied-array beams in every format on the CPU, against the reference; and detected ones.
+
+use fringes_backend::Backend;
+use fringes_beamformer::{
+    BeamSet, BeamSteering, BeamformerError, BeamformerStream, SteeredBand, TiedArrayBeams, TiedArrayDetector,
+    WeightPrecision, beamform, detect,
+};
+use fringes_delay_model::{DelayModel, DelaySegment};
+use fringes_reference::beamformer::tied_array;
+use fringes_reference::dither::dither;
+use fringes_types::{
+    BeamWeights, Complex, DetectedProducts, Detection, Frequencies, Inputs, Rows, SpectrumClock, TypesError, Voltages,
+    f16,
+};
+use ndarray::{Array2, Array3};
+use num_complex::Complex64 as C64;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What seeds of the beams' dither are XORed with: the documentation's number.
+const OF_BEAMS: u64 = 0x6265_616d_7300_0000;
+
+fn data(shape: [usize; 3], beams: usize, seed: u64) -> (Voltages<Complex<i8>>, BeamWeights) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let [channels, times, inputs] = shape;
+    let voltages = Array3::from_shape_simple_fn((channels, times, inputs), || {
+        Complex::new(random.random_range(-127i8..=127), random.random_range(-127..=127))
+    });
+    let weights = Array3::from_shape_simple_fn((beams, channels, inputs), || {
+        Complex::new(random.random_range(-1f32..1.0), random.random_range(-1f32..1.0))
+    });
+    let clock = SpectrumClock { first_sample: 700, samples_between_spectra: 7, ..SpectrumClock::default() };
+    let voltages = Voltages::new(voltages, Inputs::single_pol(inputs).unwrap()).unwrap().with_clock(clock).unwrap();
+    (voltages, BeamWeights::new(weights).unwrap())
+}
+
+/// Beams in f64 of voltages that are there.
+fn exact(voltages: &Voltages<Complex<i8>>, weights: &BeamWeights) -> Array3<C64> {
+    let of = |(channel, time, input): (usize, usize, usize)| {
+        let value = voltages.data()[(channel, time, input)];
+        let here = voltages.presence().is_none_or(|flags| flags[(time, input)]);
+        if here { C64::new(value.re.into(), value.im.into()) } else { C64::default() }
+    };
+    let voltages = Array3::from_shape_fn(voltages.data().dim(), of);
+    tied_array(voltages.view(), weights.data().mapv(|w| C64::new(w.re.into(), w.im.into())).view())
+}
+
+#[test]
+fn integers_are_rounded_dithered_clamped_and_counted() {
+    let (voltages, weights) = data([3, 150, 20], 5, 1);
+    let flags = Array2::from_shape_fn((150, 20), |(time, input)| (time + input) % 7 != 0);
+    let voltages = voltages.with_presence(flags).unwrap();
+    let (scale, seed) = (0.16f32, 99);
+    let set = TiedArrayBeams::new(weights.clone()).with_output::<Complex<i8>>();
+    let set = set.with_scale(scale).unwrap().with_dither(seed);
+    let mut stream = BeamformerStream::new(&Backend::cpu(), set, voltages.inputs()).unwrap();
+    let beams = stream.push(&voltages).unwrap();
+    let (mut counts, mut undecided) = (vec![0u64; 5], 0);
+    for ((channel, time, beam), value) in exact(&voltages, &weights).indexed_iter() {
+        let moved = dither(seed ^ OF_BEAMS, 100 + time as u64, channel as u32, beam as u32);
+        let value = value * f64::from(scale) + moved;
+        let actual = beams.data()[(channel, time, beam)];
+        for (actual, value) in [(actual.re, value.re), (actual.im, value.im)] {
+            let near = (value - value.floor() - 0.5).abs() < 1e-4;
+            undecided += u32::from(near);
+            let whole = value.round_ties_even().clamp(-127.0, 127.0);
+            assert!(
+                f64::from(actual) == whole || near,
+                "channel {channel}, time {time}, beam {beam}: {actual}, {value}"
+            );
+        }
+        counts[beam] += u64::from(value.re.abs() > 127.0 || value.im.abs() > 127.0);
+    }
+    assert!(undecided < 10 && counts.iter().all(|&count| count > 0), "{undecided} near ties, {counts:?} saturated");
+    assert_eq!(stream.take_saturated().unwrap(), counts);
+    assert_eq!(stream.take_saturated().unwrap(), [0; 5]);
+}
+
+#[test]
+fn a_stream_may_be_cut_anywhere() {
+    let (voltages, weights) = data([2, 300, 16], 4, 2);
+    let set = TiedArrayBeams::new(weights).with_output::<Complex<i8>>().with_scale(0.05).unwrap().with_dither(3);
+    let whole = beamform(&Backend::cpu(), &voltages, &set).unwrap();
+    let mut stream = BeamformerStream::new(&Backend::cpu(), set, voltages.inputs()).unwrap();
+    for (from, to) in [(0, 1), (1, 130), (130, 300)] {
+        let part = voltages.data().slice(ndarray::s![.., from..to, ..]).to_owned();
+        let clock = SpectrumClock { first_sample: 700 + 7 * from as u64, ..voltages.clock() };
+        let part = Voltages::new(part, voltages.inputs()).unwrap().with_clock(clock).unwrap();
+        let beams = stream.push(&part).unwrap();
+        assert_eq!(beams.data(), whole.data().slice(ndarray::s![.., from..to, ..]));
+    }
+}
+
+#[test]
+fn floats_are_the_scaled_sums() {
+    let (voltages, weights) = data([2, 140, 33], 3, 4);
+    let set = TiedArrayBeams::new(weights.clone()).with_scale(0.5).unwrap().with_dither(1);
+    let wide = beamform(&Backend::cpu(), &voltages, &set).unwrap();
+    let half = beamform(&Backend::cpu(), &voltages, &set.clone().with_output::<Complex<f16>>()).unwrap();
+    let rows = beamform(&Backend::cpu(), &Rows::from_voltages(&voltages), &set).unwrap();
+    assert_eq!(rows.data(), wide.data());
+    for (index, value) in exact(&voltages, &weights).indexed_iter() {
+        let (value, wide, half) = (value * 0.5, wide.data()[index], half.data()[index]);
+        let off = (C64::new(wide.re.into(), wide.im.into()) - value).norm();
+        assert!(off < 1e-3, "{index:?}: {wide}, not {value}");
+        let off = (C64::new(half.re.into(), half.im.into()) - value).norm();
+        assert!(off < 1e-3 + value.norm() * 2f64.powi(-11), "{index:?}: {half}, not {value}");
+    }
+}
+
+#[test]
+fn steered_beams_are_those_of_their_weights() {
+    let inputs = Inputs::new(4, 2).unwrap();
+    let band = SteeredBand {
+        frequencies: Frequencies { first_hz: 1e9, step_hz: 1e6 },
+        channels: 3,
+        sample_rate_hz: 1e8,
+        reference_hz: 1e9,
+    };
+    let model = |antenna: usize| DelayModel::from_segment(DelaySegment::new(0, vec![0.3 * antenna as f64, 1e-9]));
+    let models = vec![(0..4).map(|antenna| model(antenna).unwrap()).collect()];
+    let steering = BeamSteering::new(inputs, band, models).unwrap().with_polarisations();
+    let (voltages, _) = data([3, 20, 8], 1, 5);
+    let voltages = Voltages::new(voltages.data().to_owned(), inputs).unwrap();
+    let set = TiedArrayBeams::steered(&steering, 5000).unwrap();
+    assert_eq!(set.weights().unwrap(), &steering.weights_at(5000).unwrap());
+    assert_eq!(set, TiedArrayBeams::steered(&steering, 5000).unwrap());
+    assert_ne!(set, TiedArrayBeams::steered(&steering, 5001).unwrap());
+    let beams = beamform(&Backend::cpu(), &voltages, &set).unwrap();
+    let given = beamform(&Backend::cpu(), &voltages, &steering.weights_at(5000).unwrap()).unwrap();
+    for (a, b) in beams.data().iter().zip(given.data()) {
+        assert!((a - b).norm() <= 1e-6 * (1.0 + b.norm()));
+    }
+    let large = steering.with_gains(Array2::from_elem((2, 8), Complex::new(f32::MAX, f32::MAX))).unwrap();
+    let refused = TiedArrayBeams::steered(&large, 0);
+    assert!(matches!(refused, Err(BeamformerError::Types(TypesError::NotFinite { .. }))));
+}
+
+#[test]
+fn detected_beams_are_detected_beams() {
+    let (voltages, weights) = data([4, 200, 12], 6, 6);
+    let detection = Detection::new(DetectedProducts::Stokes, 20, 2).unwrap();
+    let set = TiedArrayBeams::new(weights.clone());
+    let expected = detect(&beamform(&Backend::cpu(), &voltages, &set).unwrap(), &detection).unwrap();
+    let mut stream = TiedArrayDetector::new(&Backend::cpu(), set, voltages.inputs(), detection).unwrap();
+    assert_eq!(stream.push(&voltages).unwrap(), expected);
+    // Five channels, or beams without a partner, are no whole sums.
+    let (_, odd) = data([5, 1, 12], 6, 7);
+    let refused =
+        TiedArrayDetector::<Complex<i8>>::new(&Backend::cpu(), TiedArrayBeams::new(odd), voltages.inputs(), detection);
+    assert!(matches!(refused, Err(BeamformerError::Types(TypesError::Multiple { actual: 5, .. }))));
+}
+
+#[test]
+fn sets_that_do_not_fit_are_refused() {
+    let (voltages, weights) = data([2, 10, 12], 3, 8);
+    let set = TiedArrayBeams::new(weights);
+    assert!(matches!(set.clone().with_scale(f32::NAN), Err(BeamformerError::Types(TypesError::NotFinite { .. }))));
+    assert!(matches!(set.check(3, voltages.inputs()), Err(BeamformerError::Types(TypesError::Dimension { .. }))));
+    let other = Inputs::single_pol(13).unwrap();
+    assert!(matches!(set.check(2, other), Err(BeamformerError::Types(TypesError::Dimension { .. }))));
+    assert_eq!((set.precision(), set.scale()), (WeightPrecision::Int16, 1.0));
+}
