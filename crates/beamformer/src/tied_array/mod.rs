@@ -75,6 +75,8 @@ pub struct TiedArrayBeams<O = Complex<f32>> {
     seed: Option<u64>,
     /// Whether devices of compute capability 9.0 run the kernels of 8.0.
     only_mma: bool,
+    /// Chunks by which the second group of a block is behind, if that is to be tried.
+    lag: Option<u32>,
     output: PhantomData<fn() -> O>,
 }
 
@@ -102,15 +104,15 @@ impl TiedArrayBeams {
 
     fn of(weights: WeightSource) -> Self {
         let precision = WeightPrecision::default();
-        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
+        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, lag: None, output: PhantomData }
     }
 }
 
 impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     /// The same beams as `P`: `Complex<f32>`, `Complex<f16>` or `Complex<i8>`.
     pub fn with_output<P: TiedArrayOutput>(self) -> TiedArrayBeams<P> {
-        let Self { weights, precision, scale, seed, only_mma, .. } = self;
-        TiedArrayBeams { weights, precision, scale, seed, only_mma, output: PhantomData }
+        let Self { weights, precision, scale, seed, only_mma, lag, .. } = self;
+        TiedArrayBeams { weights, precision, scale, seed, only_mma, lag, output: PhantomData }
     }
 
     /// How precisely GPUs hold the weights.
@@ -161,6 +163,17 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     #[must_use]
     pub fn with_mma(self) -> Self {
         Self { only_mma: true, ..self }
+    }
+
+    /// With the second group of a block so many chunks of inputs behind the first: to measure what that does.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_lag(self, lag: u32) -> Self {
+        Self { lag: Some(lag), ..self }
+    }
+
+    pub(crate) fn lag(&self) -> Option<u32> {
+        self.lag
     }
 
     pub(crate) fn only_mma(&self) -> bool {

@@ -54,10 +54,15 @@ pub struct Job {
     pub column: u32,
 }
 
-/// A block's jobs, one after another.
+/// A block's jobs, one after another: those of the same times follow each other, then those of the same channel.
 #[derive(Clone, Copy)]
 pub struct Jobs {
-    next: u32,
+    /// The next job, and its number.
+    job: Job,
+    number: u32,
+    /// From a job of the block to its next one.
+    step: Job,
+    steps: u32,
 }
 
 impl Work {
@@ -131,26 +136,51 @@ impl Work {
         unsafe { self.scales.address(0) % 16 == 0 }
     }
 
-    /// This block's jobs.
+    /// Job `number` in tiles of `columns` columns, its tile of times counted from the first one.
     #[inline(always)]
-    pub fn jobs(&self) -> Jobs {
-        Jobs { next: ctaid_x() }
+    fn job(&self, number: u32, columns: u32) -> Job {
+        let (tiles, times) = (self.tiles(columns), self.time_tiles());
+        let rest = number.checked_div(tiles).unwrap_or_default();
+        let channel = rest.checked_div(times).unwrap_or_default();
+        Job { channel, time: rest - channel * times, column: number - rest * tiles }
+    }
+
+    /// Job `number`, if there is one: for blocks that have no registers for [`Jobs`].
+    #[inline(always)]
+    pub fn get(&self, number: u32, columns: u32) -> Option<Job> {
+        if number >= self.tiles(columns) * self.time_tiles() * self.channels {
+            return None;
+        }
+        let Job { channel, time, column } = self.job(number, columns);
+        Some(Job { channel, time: self.first_tile() + time, column })
+    }
+
+    /// This block's jobs, in tiles of `columns` columns.
+    #[inline(always)]
+    pub fn jobs(&self, columns: u32) -> Jobs {
+        let (number, steps) = (ctaid_x(), nctaid_x());
+        Jobs { job: self.job(number, columns), number, step: self.job(steps, columns), steps }
     }
 }
 
 impl Jobs {
-    /// The next job, with tiles of `columns` columns: those of the same times follow each other, then those of the same
-    /// channel.
+    /// The next job.
     #[inline(always)]
     pub fn next(&mut self, work: &Work, columns: u32) -> Option<Job> {
         let (tiles, times) = (work.tiles(columns), work.time_tiles());
-        let index = self.next;
-        if index >= tiles * times * work.channels {
+        if self.number >= tiles * times * work.channels {
             return None;
         }
-        self.next = index + nctaid_x();
-        let rest = index.checked_div(tiles).unwrap_or_default();
-        let channel = rest.checked_div(times).unwrap_or_default();
-        Some(Job { channel, time: work.first_tile() + rest - channel * times, column: index - rest * tiles })
+        let Job { channel, time, column } = self.job;
+        self.number += self.steps;
+        // The sums of two jobs, digit by digit.
+        let next = column + self.step.column;
+        let carry = next >= tiles;
+        self.job.column = if carry { next - tiles } else { next };
+        let next = time + self.step.time + u32::from(carry);
+        let carry = next >= times;
+        self.job.time = if carry { next - times } else { next };
+        self.job.channel = channel + self.step.channel + u32::from(carry);
+        Some(Job { channel, time: work.first_tile() + time, column })
     }
 }

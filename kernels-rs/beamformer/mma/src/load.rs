@@ -1,12 +1,12 @@
 //! Samples and weights on their way to shared memory, ahead of their use.
 
 use fringes_device::copy_async::{cp_async_cg_shared_global_16, cp_async_commit_group};
-use fringes_device::index::tid_x;
+use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use fringes_device::{Global, Shared, unroll};
 use fringes_kernels_beamformer_core::output::SCALE_BYTES;
 use fringes_kernels_beamformer_core::source::Source;
 use fringes_kernels_beamformer_core::tied_array::CHUNK_BYTES;
-use fringes_kernels_beamformer_core::work::{Job, Jobs, Work};
+use fringes_kernels_beamformer_core::work::{Job, Work};
 
 use crate::THREADS;
 
@@ -42,7 +42,8 @@ pub(crate) fn next_stage<S: Source, const N: u32>(stage: u32) -> u32 {
 /// Rows of samples, and where copies are.
 pub(crate) struct Loader {
     samples: Global<[u32; 4]>,
-    jobs: Jobs,
+    /// Number of the job, and the job.
+    number: u32,
     job: Option<Job>,
     chunk: u32,
     /// Shared address of the stage that is next, from that of the first one.
@@ -60,9 +61,8 @@ impl Loader {
     /// Before the first chunk.
     #[inline(always)]
     pub(crate) fn new<const N: u32>(work: &Work, samples: Global<[u32; 4]>) -> Self {
-        let mut jobs = work.jobs();
-        let job = jobs.next(work, N);
-        Self { samples, jobs, job, chunk: 0, stage: 0 }
+        let number = ctaid_x();
+        Self { samples, number, job: work.get(number, N), chunk: 0, stage: 0 }
     }
 
     /// Whether the rows are there.
@@ -110,7 +110,8 @@ impl Loader {
             self.chunk += 1;
             if self.chunk == work.chunks::<S>() {
                 self.chunk = 0;
-                self.job = self.jobs.next(work, N);
+                self.number += nctaid_x();
+                self.job = work.get(self.number, N);
             }
         }
         cp_async_commit_group();

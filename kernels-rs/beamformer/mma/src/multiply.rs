@@ -3,7 +3,7 @@
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::copy_async::cp_async_wait_group;
-use fringes_device::index::tid_x;
+use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k16_f32_f16, mma_m16n8k32_s32_s8};
 use fringes_device::{Global, unroll};
@@ -112,10 +112,11 @@ pub(crate) fn form<S: Source<Part: Product>, O: Put, const N: u32, const H: usiz
         let column = 128 * row + 16 * ((lane / 8 % 2) ^ (lane % 8));
         unroll!(i in 0 1 2 { if (i as u32) < STAGES_BUT_TWO + 1 { loader.issue::<S, N>(&work); } });
         let chunks = work.chunks::<S>();
-        let mut jobs = work.jobs();
+        let mut next = ctaid_x();
         let mut stage = 0;
         let scales_at = first_stage() + stages(S::BYTES, N) * stage_bytes(S::BYTES, N) + SCALE_BYTES * (thread / 32);
-        while let Some(job) = jobs.next(&work, N) {
+        while let Some(job) = work.get(next, N) {
+            next += nctaid_x();
             let scales = Scales::load(&work, job, N, lane);
             let mut sums = Sums { re: [S::Part::ZERO; H], im: [S::Part::ZERO; H] };
             let mut number = 0;

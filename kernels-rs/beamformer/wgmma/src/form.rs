@@ -17,12 +17,9 @@ use crate::load::load;
 use crate::multiply::Tile;
 use crate::ring::{Ring, ring_bytes};
 
-/// Chunks by which the second group is behind.
-const LAG: u32 = 2;
-
 /// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
 #[inline(always)]
-pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work)
+pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work, lag: u32)
 where
     S::Part: Product<H>,
 {
@@ -48,7 +45,7 @@ where
             }
         } else {
             setmaxnreg_inc::<232>();
-            multiply::<S, O, N, H>(shared, &work, thread);
+            multiply::<S, O, N, H>(shared, &work, lag, thread);
         }
     }
 }
@@ -60,7 +57,7 @@ where
 /// - All threads of both groups call it, with their number `thread < 256` in the block.
 /// - `work` is what fits ([`Work::fits`]), and a thread of another warp runs [`load`] for it.
 #[inline(always)]
-unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, thread: u32)
+unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, lag: u32, thread: u32)
 where
     S::Part: Product<H>,
 {
@@ -68,11 +65,13 @@ where
     let place = S::place(group, warp, lane);
     let scales_at = shared + ring_bytes(S::BYTES, N) + SCALE_BYTES * (4 * group + warp);
     let mut ring = Ring::<S, N>::new(shared, false);
-    let mut jobs = work.jobs();
+    let mut jobs = work.jobs(N);
     let chunks = work.chunks::<S>();
-    // The second group begins some chunks after the first, so that the one multiplies while the other stores.
-    let mut ahead = if group == 0 { chunks.min(LAG) } else { 0 };
-    if group == 1 {
+    // The second group begins some chunks after the first, so that the one multiplies while the other stores. Of as
+    // many as the ring has stages it would wait for ever.
+    let lag = lag.min(chunks).min(Ring::<S, N>::STAGES - 2);
+    let mut ahead = if group == 0 { lag } else { 0 };
+    if group == 1 && lag != 0 {
         bar_sync::<1>(256);
     }
     while let Some(job) = jobs.next(work, N) {

@@ -20,7 +20,7 @@ use fringes_kernels_beamformer_core::work::Work;
 #[inline(always)]
 pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, map: TensorMap) {
     let mut ring = Ring::<S, N>::new(shared, true);
-    let mut jobs = work.jobs();
+    let mut jobs = work.jobs(N);
     let (chunks, tiles) = (work.chunks::<S>(), work.tiles(N));
     let bytes = CHUNK_BYTES * N;
     while let Some(job) = jobs.next(work, N) {

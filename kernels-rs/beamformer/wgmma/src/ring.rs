@@ -68,7 +68,8 @@ impl<S, const N: u32> Clone for Ring<S, N> {
 impl<S, const N: u32> Copy for Ring<S, N> {}
 
 impl<S: Source, const N: u32> Ring<S, N> {
-    const STAGES: u32 = stages(S::BYTES, N);
+    /// Stages.
+    pub(crate) const STAGES: u32 = stages(S::BYTES, N);
     const STAGE: u32 = stage_bytes(S::BYTES, N);
 
     /// The ring at a shared address. What fills it begins with stages that nobody has used: it waits for the phase

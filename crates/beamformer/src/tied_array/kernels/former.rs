@@ -17,6 +17,9 @@ use super::plan::{Generation, Plan};
 use super::table::Table;
 use crate::{BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
+/// Chunks of inputs by which the second group of a block is behind the first: see the measurements.
+const LAG: u32 = 2;
+
 /// What a launch forms.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
@@ -36,6 +39,8 @@ pub(crate) struct Former<V> {
     kernel: Kernel,
     /// Blocks that the device holds at once.
     places: usize,
+    /// Chunks by which the second group of a block is behind the first.
+    lag: u32,
     table: Table,
     pack: PackKernels,
     /// Rows of voltages that come in another order.
@@ -67,7 +72,8 @@ impl<V: VoltageSample> Former<V> {
         let mut table = Table::alloc(device, &plan, channels)?;
         table.make(stream, &pool, &plan, &set.weights, set.scale())?;
         let pack = PackKernels::load(device)?;
-        Ok(Self { plan, inputs, channels, kernel, places, table, pack, pool, voltages: PhantomData })
+        let lag = set.lag().unwrap_or(LAG);
+        Ok(Self { plan, inputs, channels, kernel, places, lag, table, pack, pool, voltages: PhantomData })
     }
 
     fn plan<O: TiedArrayOutput>(stream: &Stream, set: &TiedArrayBeams<O>, output: Output, inputs: Inputs) -> Plan {
@@ -210,6 +216,7 @@ impl<V: VoltageSample> Former<V> {
             block: vec![128, self.plan.weights.chunk_inputs(), TIMES / row as u32, 1],
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
+        arguments.push(self.lag.into());
         let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
         arguments.insert(0, (&map).into());
         Ok(self.kernel.launch_safe(stream, &config, &arguments)?)

@@ -55,6 +55,8 @@ pub(crate) struct Case {
     pub(crate) dither: bool,
     pub(crate) int16: bool,
     pub(crate) grid: u32,
+    /// Chunks by which the second group is behind.
+    pub(crate) lag: usize,
 }
 
 pub(crate) const SEED: u64 = 0x1234_5678_9abc_def0;
@@ -349,4 +351,5 @@ pub(crate) const CASE: Case = Case {
     dither: false,
     int16: false,
     grid: 3,
+    lag: 2,
 };
