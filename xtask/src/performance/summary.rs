@@ -85,6 +85,7 @@ pub(super) const F_ENGINE: &str = "`FEngine::push`, 10 bits to 8";
 pub(super) const FFT: &str = "FFT";
 
 const F16: &str = "correlator, f16";
+const TIED: &[&str] = &["=8-bit weights, 8 bits to i8"];
 const STREAM: &[&str] = &["heaps, 10 bits to 8, dither, 16 taps"];
 
 /// The lines, in order.
@@ -125,6 +126,15 @@ const LINES: &[Wanted] = &[
     transform("256 -> 512, f16", &["256 -> 512, f16 to f16"], "256 -> 512 f16"),
     transform("512 -> 512, f16", &["512 -> 512, f16 to f16"], "512 -> 512 f16"),
     transform("1024 -> 1024, f16", &["1024 -> 1024, f16 to f16"], "1024 -> 1024 f16"),
+    wanted("tied-array beams, 8-bit", "16 beams of 512 inputs", "tied_array", TIED, &[("beams", 16), ("inputs", 512)]),
+    wanted("tied-array beams, 8-bit", "64 beams of 512 inputs", "tied_array", TIED, &[("beams", 64), ("inputs", 512)]),
+    wanted(
+        "tied-array beams, 8-bit",
+        "1024 beams of 512 inputs",
+        "tied_array",
+        TIED,
+        &[("beams", 1024), ("inputs", 512)],
+    ),
     wanted("FFT beams", "256 -> 512, 4-bit to f16", "fft_beams", &["256 -> 512, 4-bit to f16"], &[]),
     wanted("coarse delay", "10 bits", "shift", &["=10 bits"], &[]),
     wanted("fine delay, phase", "8 bits, 128 inputs", "rotate", &["=8 bits"], &[("inputs", 128)]),
@@ -263,7 +273,7 @@ pub(super) fn page(lines: &[Line]) -> String {
 /// A unit in few words.
 fn short(unit: &str) -> &str {
     match unit {
-        "useful TOPS" => "TOPS",
+        "useful TOPS" | "useful TFLOP/s" => "TOPS",
         "G complex MAC/s of the triangle" => "GMAC/s",
         "G complex MAC/s" => "GMAC/s",
         "M samples/s" => "Msamples/s",

@@ -123,10 +123,14 @@ pub(super) const TOPICS: &[Topic] = &[
     Topic {
         file: "beams",
         title: "Beams",
-        about: "FFT beams with gains on the way in, voltages `[channel][time][input]`. Beams by weights run on \
-                the CPU alone: [there](cpu.md). Figures of peers that stand beside nothing are what such beams \
-                will be measured by.",
-        kernels: &[kernel("fft_beams", "FFT beams of lines of feeds")],
+        about: "`tied_array` is `BeamformerStream::push` and `TiedArrayDetector::push` of rows in device memory: useful \
+                operations, eight a complex multiply-add; its bound is that of the bytes of samples and beams. \
+                `fft_beams` are beams with gains on the way in, of voltages `[channel][time][input]`. The CPU's \
+                are [there](cpu.md).",
+        kernels: &[
+            kernel("tied_array", "tied-array beams by weights"),
+            kernel("fft_beams", "FFT beams of lines of feeds"),
+        ],
         cpu: false,
     },
     Topic {

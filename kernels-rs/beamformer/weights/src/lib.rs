@@ -19,8 +19,8 @@
 //! `scale`.
 //!
 //! # Steering
-//! `w[beam][channel][input] = gain e^(2 pi i (phase + slope channel))`, phase and slope in 2^-64 turns modulo 1, so that
-//! no bit is lost however large they were; the rotation is within 2^-23.
+//! `w[beam][channel][input] = gain e^(2 pi i (phase + slope channel))`, phase and slope in 2^-64 turns modulo 1, so
+//! that no bit is lost however large they were; the rotation is within 2^-23.
 //!
 //! # Cost
 //! Bytes: 8 read and 2 to 4 written a weight. They are made once a change of weights.

@@ -1,7 +1,8 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! Tied-array beams for sm_90a: `y[channel][time][beam] = scale sum_input w[beam][channel][input] x[channel][time][input]`,
-//! of rows of 4-bit, 8-bit and f16 samples, by the copy engine (TMA) and products of warpgroups (`wgmma`).
+//! Tied-array beams for sm_90a: `y[channel][time][beam] = scale sum_input w[beam][channel][input]
+//! x[channel][time][input]`, of rows of 4-bit, 8-bit and f16 samples, by the copy engine (TMA) and products of
+//! warpgroups (`wgmma`).
 //!
 //! Kernels are called `tied_array_F_N_O`: format of the samples (`i4`, `i8`, `f16`; `i8_f16` are 8-bit samples with f16
 //! weights), columns of a tile, output (`f32`, `f16`, `i8`, `power`, `coherency`). The grid is any number of blocks, as
@@ -15,19 +16,19 @@
 //! Im y = sum  x_im w_re + x_re w_im       A = (im, -re), in registers, the same B
 //! ```
 //!
-//! so that a complex multiply-add takes 8 real operations, none is wasted, and weights lie in memory once. 16-bit weights
-//! are two columns, `256 high + low`, joined in f32: exact sums in any order. Weights lie in memory as shared memory has
-//! them (`fringes_kernel_abi::tied_array`); samples are rows as the F-engine writes them.
+//! so that a complex multiply-add takes 8 real operations, none is wasted, and weights lie in memory once. 16-bit
+//! weights are two columns, `256 high + low`, joined in f32: exact sums in any order. Weights lie in memory as shared
+//! memory has them (`fringes_kernel_abi::tied_array`); samples are rows as the F-engine writes them.
 //!
 //! # Warps
-//! Two groups of four warps multiply 64 times each; one thread fills a ring of stages with the copy engine, across jobs.
-//! The second group is `lag` chunks behind, so that its products cover what the first one stores.
+//! Two groups of four warps multiply 64 times each; one thread fills a ring of stages with the copy engine, across
+//! jobs. The second group is `lag` chunks behind, so that its products cover what the first one stores.
 //!
 //! # Floor
-//! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096 multiply-adds
-//! a cycle); bytes from L2 16384 + 128 N; from device memory 16384 of samples where all columns are one tile or L2 holds
-//! the times, and the beams. An H200's 4080 GB/s are 16 to 17.6 bytes a cycle and multiprocessor: up to 64 columns its
-//! bytes are the bound.
+//! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096
+//! multiply-adds a cycle); bytes from L2 16384 + 128 N; from device memory 16384 of samples where all columns are one
+//! tile or L2 holds the times, and the beams. An H200's 4080 GB/s are 16 to 17.6 bytes a cycle and multiprocessor: up
+//! to 64 columns its bytes are the bound.
 //!
 //! # Precision
 //! Sums of integers are exact (at most 2^14 inputs), and become f32 with one rounding, two of 16-bit weights; the scale

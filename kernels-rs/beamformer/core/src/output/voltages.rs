@@ -29,8 +29,8 @@ const MOST_RUN: usize = 8;
 trait Voltage {
     const OUTPUT: Output;
 
-    /// Stores `run` neighbouring beams from `address` on: all of them, at a multiple of their bytes, if `wide`, else the
-    /// first `count`. Gives the beams that saturate, one bit each.
+    /// Stores `run` neighbouring beams from `address` on: all of them, at a multiple of their bytes, if `wide`, else
+    /// the first `count`. Gives the beams that saturate, one bit each.
     ///
     /// # Safety
     /// There are the beams.

@@ -1,5 +1,5 @@
-//! What the tests of both generations of kernels share: data of a case, a run in the emulator with all of its detectors,
-//! and the comparison with sums in f64.
+//! What the tests of both generations of kernels share: data of a case, a run in the emulator with all of its
+//! detectors, and the comparison with sums in f64.
 
 use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
 use fringes_kernels_beamformer_core::tied_array::{CHUNK_BYTES, DITHER, Output, Weights, byte_f16, column, place, run};
