@@ -1,5 +1,7 @@
 //! Down-conversion of an endless stream of chunks: a bank of one band.
 
+#[cfg(doc)]
+use fringes_backend::DeviceError;
 use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
 use fringes_gpu::Stream;
 use fringes_types::{ChunkFormat, Complex, Inputs, Sample, SampleChunk, SamplePresence, Samples};

@@ -123,7 +123,7 @@ impl NarrowbandFEngineBuilder {
     }
 
     /// Memory that the F-engine takes on a backend, as a stream of chunks of `times` ADC samples of each input: both
-    /// stages and what is between them, as [`FEngineBuilder::memory`] and [`DownConverterStream::memory`] say of each.
+    /// stages and what is between them, as [`FEngineBuilder::memory`] and `DownConverterStream::memory` say of each.
     /// The workspace includes the down-converted samples of a chunk.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 #[path = "../../core/tests/common/mod.rs"]
 mod common;
 
-use common::{Arguments, CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check};
+use common::{CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check};
 use fringes_device::Kernel;
 use fringes_kernels_beamformer_core::tied_array::Output;
 use fringes_kernels_beamformer_wgmma as kernels;

@@ -32,7 +32,9 @@ pub(crate) struct Entry {
 
 /// Arguments of a launch.
 pub(crate) struct Arguments {
+    #[allow(dead_code, reason = "for one generation of kernels")]
     pub(crate) map: fringes_emulator::TensorMap,
+    #[allow(dead_code, reason = "for the other one")]
     pub(crate) rows: fringes_emulator::Buffer<[u32; 4]>,
     pub(crate) table: fringes_emulator::Buffer<[u32; 4]>,
     pub(crate) scales: fringes_emulator::Buffer<f32>,
@@ -56,6 +58,7 @@ pub(crate) struct Case {
     pub(crate) int16: bool,
     pub(crate) grid: u32,
     /// Chunks by which the second group is behind.
+    #[allow(dead_code, reason = "for one generation of kernels")]
     pub(crate) lag: usize,
 }
 
@@ -248,7 +251,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
     };
     let report = Launch::new(entry.declaration, [case.grid, 1, 1], [number("threads="), 1, 1])
         .shared_bytes(number("shared_bytes="))
-        .stack_bytes(1 << 18)
+        .stack_bytes(1 << 20)
         .run(&mut memory, || (entry.call)(&arguments));
     report.assert_clean();
     let bytes: Vec<u8> = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
