@@ -233,7 +233,7 @@ fn judge<V: Format, O: Output>(case: &Case<V>, beams: &Beams<O>, lost: &[u64]) -
             let fits = if O::INTEGER {
                 let value = value + moved;
                 saturates |= value.abs() > 127.0;
-                let slack = bound + 1e-5;
+                let slack = bound + 2e-5;
                 let near = ((value - value.floor()) - 0.5).abs() < slack;
                 let whole = value.round_ties_even().clamp(-127.0, 127.0);
                 actual == whole || (near && (actual - value).abs() < 0.5 + 2.0 * slack)

@@ -314,7 +314,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                     match entry.output {
                         Output::Int8 => {
                             let value = value + moved;
-                            let bound = bound + 1e-5;
+                            let bound = bound + 2e-5;
                             // Exact but at ties.
                             let near = ((value - value.floor()) - 0.5).abs() < bound;
                             let limited = value.round_ties_even().clamp(-127.0, 127.0);
