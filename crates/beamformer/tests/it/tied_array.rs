@@ -1,5 +1,7 @@
 //! Tied-array beams in every format on the CPU, against the reference; and detected ones.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use fringes_backend::Backend;
 use fringes_beamformer::{
     BeamSet, BeamSteering, BeamformerError, BeamformerStream, SteeredBand, TiedArrayBeams, TiedArrayDetector,

@@ -218,6 +218,7 @@ fn pieces(bytes: &[u8]) -> Vec<[u32; 4]> {
 }
 
 /// Runs a case and compares it.
+#[allow(clippy::needless_range_loop, reason = "indices are those of several arrays")]
 pub(crate) fn check(entry: &Entry, case: Case) {
     let name = entry.declaration.split('(').next().unwrap();
     let data = data(entry, &case);
