@@ -130,6 +130,13 @@ const LINES: &[Wanted] = &[
     wanted("tied-array beams, 8-bit", "64 beams of 512 inputs", "tied_array", TIED, &[("beams", 64), ("inputs", 512)]),
     wanted(
         "tied-array beams, 8-bit",
+        "256 beams of 512 inputs",
+        "tied_array",
+        TIED,
+        &[("beams", 256), ("inputs", 512)],
+    ),
+    wanted(
+        "tied-array beams, 8-bit",
         "1024 beams of 512 inputs",
         "tied_array",
         TIED,
