@@ -77,10 +77,10 @@ impl BeamSet for IncoherentBeams {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [f32],
-    ) -> Vec<u64> {
+    ) -> Result<Vec<u64>, BeamformerError> {
         let (data, presence) = (voltages.data(), voltages.presence());
         fringes_cpu::beamformer::incoherent_into(data, presence, self.gains.view(), parallel, out);
-        Vec::new()
+        Ok(Vec::new())
     }
 
     fn check_kernel(&self, _: SampleFormat, _: Inputs) -> Result<(), DeviceError> {

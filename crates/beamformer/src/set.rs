@@ -90,7 +90,7 @@ pub trait BeamSet: sealed::Sealed {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [Self::Output],
-    ) -> Vec<u64>;
+    ) -> Result<Vec<u64>, BeamformerError>;
 
     /// Whether kernels read rows, which voltages in another order are made first.
     #[doc(hidden)]

@@ -230,16 +230,14 @@ impl BeamSteering {
     /// Phases, slopes of phase in 2^-64 turns and magnitudes of gains at a sample, `[beam][input]`: what kernels make
     /// weights of. Inputs that a beam does not use have a gain of 0.
     pub(crate) fn turns_at(&self, sample: u64) -> (Vec<ChannelPhase>, Vec<f32>) {
-        let (phases, pols) = (self.phases_at(sample), self.inputs.pols());
+        let phases = self.phases_at(sample);
         let of_column = self.inputs.len() / self.columns;
         let each = self.gains.indexed_iter().map(|((beam, input), gain)| {
-            let (row, pol) = if self.polarised { (beam / pols, Some(beam % pols)) } else { (beam, None) };
-            let counts = self.used[input] && pol.is_none_or(|pol| input % pols == pol);
-            let phase = phases[(row, input / of_column)];
+            let phase = phases[(self.direction(beam), input / of_column)];
             let gain = Complex::new(f64::from(gain.re), f64::from(gain.im));
             let own = ChannelPhase::from_turns(gain.arg() / TAU, 0.0);
             let phase = ChannelPhase { base: phase.base.wrapping_add(own.base), slope: phase.slope };
-            (phase, if counts { gain.norm() as f32 } else { 0.0 })
+            (phase, if self.counts(beam, input) { gain.norm() as f32 } else { 0.0 })
         });
         each.unzip()
     }
@@ -250,14 +248,22 @@ impl BeamSteering {
         self.gains.indexed_iter().find(|(_, gain)| beyond(gain)).map(|(index, _)| index)
     }
 
+    /// Where a beam looks.
+    fn direction(&self, beam: usize) -> usize {
+        if self.polarised { beam / self.inputs.pols() } else { beam }
+    }
+
+    /// Whether a beam uses an input.
+    fn counts(&self, beam: usize, input: usize) -> bool {
+        let pols = self.inputs.pols();
+        self.used[input] && (!self.polarised || input % pols == beam % pols)
+    }
+
     /// Writes the weights `[channel][input]` of a beam.
     fn steer(&self, beam: usize, phases: ArrayView2<'_, ChannelPhase>, mut weights: ArrayViewMut2<'_, C32>) {
-        let pols = self.inputs.pols();
-        let (row, pol) = if self.polarised { (beam / pols, Some(beam % pols)) } else { (beam, None) };
         let of_column = self.inputs.len() / self.columns;
-        for (column, phase) in phases.row(row).iter().enumerate() {
-            let inputs = column * of_column..(column + 1) * of_column;
-            let inputs = inputs.filter(|&input| self.used[input] && pol.is_none_or(|pol| input % pols == pol));
+        for (column, phase) in phases.row(self.direction(beam)).iter().enumerate() {
+            let inputs = (column * of_column..(column + 1) * of_column).filter(|&input| self.counts(beam, input));
             let gains: Vec<_> = inputs.map(|input| (input, self.gains[(beam, input)])).collect();
             for (channel, mut weights) in weights.outer_iter_mut().enumerate().filter(|_| !gains.is_empty()) {
                 let factor = Complex::cis(TAU * phase.turns(channel));

@@ -77,11 +77,15 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// As [`beamform`](crate::beamform), and [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a
     /// chunk of other inputs than the stream's.
     pub fn push<C: BeamChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Beams<B::Output>, BeamformerError> {
-        let actual = chunk.inputs();
-        check_length("voltages", Dimension::Antenna, self.inputs.antennas(), actual.antennas())?;
-        check_length("voltages", Dimension::Pol, self.inputs.pols(), actual.pols())?;
+        self.check_inputs(chunk.inputs())?;
         let Self { backend, set, stream, loaded, saturated, .. } = self;
         chunk.beamform(Work { backend, set, stream: stream.as_ref(), loaded, saturated })
+    }
+
+    /// Checks that voltages have the stream's inputs.
+    pub(crate) fn check_inputs(&self, actual: Inputs) -> Result<(), BeamformerError> {
+        check_length("voltages", Dimension::Antenna, self.inputs.antennas(), actual.antennas())?;
+        Ok(check_length("voltages", Dimension::Pol, self.inputs.pols(), actual.pols())?)
     }
 
     /// Of each beam, the values that were clamped since the last call; waits for what was pushed. Zeros of floats.

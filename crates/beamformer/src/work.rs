@@ -82,7 +82,7 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
                 self.loaded(device, channels, voltages.inputs)?.beamform(&sizes, step, voltages, &mut out)?;
             }
             None => {
-                let lost = self.set.beamform_on_cpu(voltages, parallel_units(limit, unit), &mut out);
+                let lost = self.set.beamform_on_cpu(voltages, parallel_units(limit, unit), &mut out)?;
                 add(self.saturated, &lost);
             }
         }

@@ -1,5 +1,6 @@
 //! Beams as 8-bit numbers, for files.
 
+use fringes_cpu::f_engine::FrameValue;
 use fringes_types::{Beams, DetectedBeams, Dimension, TypesError, VoltageSample};
 use ndarray::{Array1, Array3, ArrayView3, ArrayView4, Axis, Zip};
 use num_complex::Complex;
@@ -138,11 +139,10 @@ pub fn quantise_beams<V: VoltageSample>(beams: &Beams<V>, gains: &[f32]) -> Resu
     let mut data = Array3::from_elem(beams.data().raw_dim(), Complex::new(0i8, 0));
     Zip::indexed(&mut data).and(beams.data()).for_each(|(_, _, beam), out, voltage| {
         let voltage = voltage.to_c32();
-        let [re, im] =
-            [voltage.re, voltage.im].map(|part| (f64::from(gains[beam]) * f64::from(part)).round_ties_even());
-        let fits = |part: f64| (-127.0..=127.0).contains(&part);
-        saturated[beam] += u64::from(!(fits(re) && fits(im)));
-        *out = Complex::new(re.clamp(-127.0, 127.0) as i8, im.clamp(-127.0, 127.0) as i8);
+        let [re, im] = [voltage.re, voltage.im].map(|part| f64::from(gains[beam]) * f64::from(part));
+        let (value, lost) = FrameValue::from_product(re, im);
+        saturated[beam] += u64::from(lost);
+        *out = value;
     });
     Ok(QuantisedBeams { beams: Beams::new(data, beams.frequencies(), beams.clock())?, saturated })
 }

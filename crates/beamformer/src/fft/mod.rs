@@ -273,11 +273,11 @@ impl<O: FftBeamOutput> BeamSet for FftBeams<O> {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [O],
-    ) -> Vec<u64> {
+    ) -> Result<Vec<u64>, BeamformerError> {
         let (layout, scale) = (self.layout(voltages.inputs), 2f32.powi(self.scale_exponent));
         let finish = |beam: Complex<f32>| O::from_c32(beam * scale);
         fft_beams_into(voltages.data(), voltages.presence(), self.gains(), layout, parallel, out, finish);
-        Vec::new()
+        Ok(Vec::new())
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {

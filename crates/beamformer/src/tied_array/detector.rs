@@ -8,13 +8,12 @@ use fringes_kernel_abi::tied_array::Output;
 #[cfg(doc)]
 use fringes_types::TypesError;
 use fringes_types::{
-    DetectedBeams, DetectedProducts, Detection, Dimension, Frequencies, Heaps, Inputs, Rows, SpectrumClock,
-    VoltageSample, Voltages,
+    DetectedBeams, DetectedProducts, Detection, Frequencies, Heaps, Inputs, Rows, SpectrumClock, VoltageSample,
+    Voltages,
 };
 use num_complex::Complex;
 
 use super::kernels::{Former, Part, Summer};
-use crate::set::check_length;
 use crate::work::sent_flags;
 use crate::{BeamSet, BeamformerError, BeamformerStream, DetectStream, TiedArrayBeams};
 
@@ -50,13 +49,11 @@ use crate::{BeamSet, BeamformerError, BeamformerStream, DetectStream, TiedArrayB
 /// `(4 + log2(16) + n / 16 + m) u` of the sum of powers on a GPU; on the CPU as [`detect`](crate::detect).
 #[derive(Debug)]
 pub struct TiedArrayDetector<V: VoltageSample> {
-    set: TiedArrayBeams,
-    inputs: Inputs,
-    detection: Detection,
     stream: Option<Stream>,
     loaded: Option<Loaded<V>>,
-    /// Chunks on the host.
+    /// The beams, and those of chunks on the host.
     beams: BeamformerStream<V, TiedArrayBeams>,
+    /// How they are detected, and the sums of chunks on the host.
     sums: DetectStream,
 }
 
@@ -107,11 +104,9 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         inputs: Inputs,
         detection: Detection,
     ) -> Result<Self, BeamformerError> {
-        detection.channels_of(set.weights.channels())?;
-        detection.beams_of(set.weights.beams())?;
-        let beams = BeamformerStream::new(backend, set.clone(), inputs)?;
-        let sums = DetectStream::new(detection);
-        Ok(Self { set, inputs, detection, stream: None, loaded: None, beams, sums })
+        check_sums(&detection, &set)?;
+        let beams = BeamformerStream::new(backend, set, inputs)?;
+        Ok(Self { stream: None, loaded: None, beams, sums: DetectStream::new(detection) })
     }
 
     /// Queues work on a GPU on this stream.
@@ -136,12 +131,12 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
 
     /// The beams.
     pub fn set(&self) -> &TiedArrayBeams {
-        &self.set
+        self.beams.set()
     }
 
     /// How they are detected.
     pub fn detection(&self) -> &Detection {
-        &self.detection
+        self.sums.detection()
     }
 
     /// Detects other beams from the next chunk on; as [`BeamformerStream::replace`].
@@ -149,16 +144,15 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     /// # Errors
     /// As there, and as [`TiedArrayDetector::new`].
     pub fn replace(&mut self, set: TiedArrayBeams) -> Result<(), BeamformerError> {
-        self.detection.channels_of(set.weights.channels())?;
-        self.detection.beams_of(set.weights.beams())?;
-        self.beams.replace(set.clone())?;
+        check_sums(self.detection(), &set)?;
+        self.beams.replace(set)?;
         if let Some(mut loaded) = self.loaded.take() {
+            let set = self.beams.set();
             let same = loaded.former.channels() == set.weights.channels();
-            if same && loaded.former.replace(&loaded.stream, &set)? {
+            if same && loaded.former.replace(&loaded.stream, set)? {
                 self.loaded = Some(loaded);
             }
         }
-        self.set = set;
         Ok(())
     }
 
@@ -171,14 +165,13 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         rows: impl FnOnce(&mut Loaded<V>, BufferView<'_, V>) -> Result<Option<Buffer<u8>>, BeamformerError>,
     ) -> Result<DeviceDetectedBeams<'static, f32>, BeamformerError> {
         let _span = tracing::debug_span!("detect beams", channels, times, inputs = inputs.len()).entered();
-        check_length("voltages", Dimension::Antenna, self.inputs.antennas(), inputs.antennas())?;
-        check_length("voltages", Dimension::Pol, self.inputs.pols(), inputs.pols())?;
-        self.set.check(channels, inputs)?;
-        let summed = [self.detection.channels_of(channels)?, self.detection.times_of(times)?];
-        let beams = self.detection.beams_of(self.set.weights.beams())?;
-        let axes = (self.detection.frequencies(frequencies), self.detection.clock(clock)?);
-        let shape = [summed[0], summed[1], beams];
-        let products = self.detection.products();
+        self.beams.check_inputs(inputs)?;
+        let (set, detection) = (self.beams.set(), *self.sums.detection());
+        set.check(channels, inputs)?;
+        let beams = detection.beams_of(set.weights.beams())?;
+        let shape = [detection.channels_of(channels)?, detection.times_of(times)?, beams];
+        let axes = (detection.frequencies(frequencies), detection.clock(clock)?);
+        let products = detection.products();
         let device = array.device();
         let loaded = match self.loaded.take().filter(|loaded| {
             let same = loaded.former.channels() == channels && loaded.former.inputs() == inputs;
@@ -186,14 +179,14 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         }) {
             Some(loaded) => loaded,
             None => {
-                self.set.check_kernel(V::FORMAT, inputs)?;
+                set.check_kernel(V::FORMAT, inputs)?;
                 let stream = match &self.stream {
                     Some(stream) => stream.clone(),
                     None => device.new_stream()?,
                 };
-                let summer = Summer::load(&stream, self.detection)?;
+                let summer = Summer::load(&stream, detection)?;
                 let output = if summer.of_powers() { Output::Power } else { Output::Coherency };
-                let former = Former::load(&stream, &self.set, output, channels, inputs)?;
+                let former = Former::load(&stream, set, output, channels, inputs)?;
                 let none = Buffer::zeroed(&stream, 0)?;
                 let (pool, staging) = (BufferPool::new(device), Staging::default());
                 Loaded { former, summer, stream, pool, staging, none }
@@ -215,6 +208,13 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         let out = DeviceArray::from(queued?).written_on(&stream);
         Ok(DetectedBeams::from_array(out, shape, products, axes.0, axes.1)?)
     }
+}
+
+/// Checks that beams are whole sums of channels and polarisations.
+fn check_sums(detection: &Detection, set: &TiedArrayBeams) -> Result<(), BeamformerError> {
+    detection.channels_of(set.weights.channels())?;
+    detection.beams_of(set.weights.beams())?;
+    Ok(())
 }
 
 impl<V: VoltageSample> Loaded<V> {

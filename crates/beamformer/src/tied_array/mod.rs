@@ -235,15 +235,12 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [O],
-    ) -> Vec<u64> {
+    ) -> Result<Vec<u64>, BeamformerError> {
         let spectrum = first_spectrum(voltages.clock);
         let finish = BeamFinish { scale: self.scale, seed: self.dither(), spectrum };
         let (data, presence) = (voltages.data(), voltages.presence());
-        match self.weights() {
-            Ok(weights) => tied_array_quantised_into(data, presence, weights.data(), finish, parallel, out),
-            // Gains were checked.
-            Err(_) => Vec::new(),
-        }
+        let weights = self.weights()?.data();
+        Ok(tied_array_quantised_into(data, presence, weights, finish, parallel, out))
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
@@ -298,9 +295,9 @@ impl BeamSet for BeamWeights {
         voltages: &HostVoltages<'_, V>,
         parallel: usize,
         out: &mut [Complex<f32>],
-    ) -> Vec<u64> {
+    ) -> Result<Vec<u64>, BeamformerError> {
         fringes_cpu::beamformer::tied_array_into(voltages.data(), voltages.presence(), self.data(), parallel, out);
-        Vec::new()
+        Ok(Vec::new())
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
