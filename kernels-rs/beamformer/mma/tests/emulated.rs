@@ -1,9 +1,10 @@
 //! Every kernel in the emulator, with all of its detectors, against sums in f64.
 
+#[macro_use]
 #[path = "../../core/tests/common/mod.rs"]
 mod common;
 
-use common::{CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check};
+use common::{CASE, CHANNEL, Case, Entry, Format, OF_BEAMS, SEED, SPECTRUM, check, check_traps};
 use fringes_device::Kernel;
 use fringes_kernels_beamformer_core::tied_array::Output;
 use fringes_kernels_beamformer_mma as kernels;
@@ -74,48 +75,4 @@ fn entries() -> Vec<Entry> {
     }
 }
 
-fn of(output: &[Output]) -> impl Iterator<Item = Entry> {
-    entries().into_iter().filter(move |entry| output.contains(&entry.output))
-}
-
-#[test]
-fn voltages_of_every_kernel_are_those_of_the_reference() {
-    for entry in of(&[Output::Float32, Output::Float16, Output::Int8]) {
-        check(&entry, CASE);
-    }
-}
-
-#[test]
-fn sixteen_bits_are_two_digits() {
-    for entry in of(&[Output::Float32, Output::Int8]).filter(|e| matches!(e.format, Format::I4 | Format::I8)) {
-        check(&entry, Case { int16: true, beams: 24, dither: true, ..CASE });
-    }
-}
-
-#[test]
-fn any_numbers_of_inputs_beams_and_times_may_come() {
-    for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
-        for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
-            check(&entry, Case { inputs, beams, times, end: times, dither: true, ..CASE });
-        }
-    }
-}
-
-#[test]
-fn times_outside_the_range_are_not_touched() {
-    for entry in entries().into_iter().filter(|entry| entry.columns == 64) {
-        let powers = matches!(entry.output, Output::Power | Output::Coherency);
-        check(&entry, Case { first: 130, end: 140, fold: if powers { 2 } else { 1 }, ..CASE });
-    }
-}
-
-#[test]
-fn powers_are_summed_over_up_to_sixteen_times() {
-    for entry in of(&[Output::Power, Output::Coherency]) {
-        for fold in [1, 2, 4, 8, 16] {
-            if fold == 4 || entry.columns == 64 {
-                check(&entry, Case { fold, ..CASE });
-            }
-        }
-    }
-}
+tests!();

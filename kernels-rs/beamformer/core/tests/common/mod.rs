@@ -1,8 +1,10 @@
 //! What the tests of both generations of kernels share: data of a case, a run in the emulator with all of its
 //! detectors, and the comparison with sums in f64.
 
-use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
+use fringes_device::tensor_core::{Accumulator, error_bound};
+use fringes_emulator::{FaultKind, GlobalMemory, Launch, Report, TensorLayout};
 use fringes_kernels_beamformer_core::tied_array::{CHUNK_BYTES, DITHER, Output, Weights, byte_f16, column, place, run};
+use fringes_reference::beamformer::tied_array;
 use fringes_reference::dither::dither;
 use half::f16;
 use ndarray::Array3;
@@ -185,21 +187,27 @@ impl Data {
 
     /// Beams `[channel][time][beam]`.
     fn beams(&self, case: &Case) -> Array3<C64> {
-        let beams = fringes_reference::beamformer::tied_array(self.samples.view(), self.weights.view());
+        let beams = tied_array(self.samples.view(), self.weights.view());
         Array3::from_shape_fn(beams.dim(), |(channel, time, beam)| {
             beams[(channel, time, beam)] * f64::from(self.scales[channel * case.beams + beam])
         })
     }
 
-    /// Largest error of a beam that the sums may have: two roundings and the scale's, or what tensor cores leave.
-    fn bound(&self, entry: &Entry, case: &Case) -> f64 {
-        let magnitude = |data: &Array3<C64>| data.iter().map(|value| value.norm()).fold(0.0, f64::max);
-        let scale = f64::from(self.scales.iter().copied().fold(0.0, f32::max));
-        let full = magnitude(&self.samples) * magnitude(&self.weights) * case.inputs as f64 * scale;
-        match entry.format {
-            Format::I4 | Format::I8 => 4.0 * full * 2f64.powi(-24),
-            _ => full * 2f64.powi(-22) * (2.0 + case.inputs as f64 / 8.0).sqrt(),
-        }
+    /// The largest errors of beams `[channel][time][beam]` that the documentation allows: of exact sums four roundings,
+    /// of products of f16 what tensor cores leave and two, relative to the sum of magnitudes.
+    fn bounds(&self, entry: &Entry, case: &Case) -> Array3<f64> {
+        let norms = |data: &Array3<C64>| data.mapv(|value| C64::new(value.norm(), 0.0));
+        let sizes = tied_array(norms(&self.samples).view(), norms(&self.weights).view());
+        let floats = entry.format.weights(case.int16) == Weights::Float16;
+        let products = 2 * case.inputs.next_multiple_of(8);
+        Array3::from_shape_fn(sizes.dim(), |(channel, time, beam)| {
+            let size = sizes[(channel, time, beam)].re * f64::from(self.scales[channel * case.beams + beam]);
+            if floats {
+                error_bound(Accumulator::F32, products, size) + 2.0 * size * 2f64.powi(-24)
+            } else {
+                4.0 * size * 2f64.powi(-24)
+            }
+        })
     }
 }
 
@@ -217,35 +225,40 @@ fn pieces(bytes: &[u8]) -> Vec<[u32; 4]> {
     bytes.chunks_exact(16).map(|piece| std::array::from_fn(|i| word(piece, i))).collect()
 }
 
-/// Runs a case and compares it.
-#[allow(clippy::needless_range_loop, reason = "indices are those of several arrays")]
-pub(crate) fn check(entry: &Entry, case: Case) {
-    let name = entry.declaration.split('(').next().unwrap();
-    let data = data(entry, &case);
-    let (table, mut scales) = data.table(entry, &case);
+/// What a launch left.
+struct Launched {
+    report: Report,
+    /// Beams; those that were not written have [`UNTOUCHED`].
+    bytes: Vec<u8>,
+    saturated: Vec<u64>,
+}
+
+/// What beams are before a launch.
+const UNTOUCHED: u16 = 0x5a5a;
+
+/// Runs a kernel on a case, with the numbers of `told`.
+fn launch(entry: &Entry, data: &Data, case: &Case, told: Case) -> Launched {
+    let (table, mut scales) = data.table(entry, case);
     scales.iter_mut().for_each(|scale| *scale /= entry.format.unit() as f32);
-    let table = pieces(&table);
     let row = 128 / entry.format.bytes();
     let blocks = case.times.div_ceil(row);
-    let inputs = entry.format.weights(case.int16).chunk_inputs();
+    let weights = entry.format.weights(case.int16);
     let layout = TensorLayout {
         element_bytes: 1,
         dimensions: [128, case.inputs, blocks, case.channels].map(|size| size as u64).to_vec(),
         strides_bytes: [128, 128 * case.inputs, 128 * case.inputs * blocks].map(|stride| stride as u64).to_vec(),
-        block: vec![128, inputs, 128 / row as u32, 1],
+        block: vec![128, weights.chunk_inputs(), 128 / row as u32, 1],
         swizzle: 128,
     };
     let sums = case.times.div_ceil(case.fold);
     let length = case.channels * sums * case.beams * entry.output.bytes() as usize / 2;
     let mut memory = GlobalMemory::new();
-    let rows = memory.upload(&pieces(&data.rows(entry, &case)));
+    let rows = memory.upload(&pieces(&data.rows(entry, case)));
     let map = memory.map_tensor(rows, &layout);
-    let untouched = 0x5a5a_u16;
-    let beams = memory.upload(&vec![untouched; length]);
-    let (table, scales) = (memory.upload(&table), memory.upload(&scales));
+    let beams = memory.upload(&vec![UNTOUCHED; length]);
+    let (table, scales) = (memory.upload(&pieces(&table)), memory.upload(&scales));
     let saturated = memory.upload(&vec![0u64; case.beams]);
-    let digits = entry.format.weights(case.int16).digits();
-    let arguments = Arguments { map, rows, table, scales, beams, saturated, case, digits };
+    let arguments = Arguments { map, rows, table, scales, beams, saturated, case: told, digits: weights.digits() };
     let number = |key: &str| {
         let value = entry.declaration.split_once(key).unwrap().1;
         value.split(' ').next().unwrap().parse::<u32>().unwrap()
@@ -254,12 +267,28 @@ pub(crate) fn check(entry: &Entry, case: Case) {
         .shared_bytes(number("shared_bytes="))
         .stack_bytes(1 << 20)
         .run(&mut memory, || (entry.call)(&arguments));
-    report.assert_clean();
-    let bytes: Vec<u8> = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
-    let lost = memory.values(saturated);
+    let bytes = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
+    Launched { report, bytes, saturated: memory.values(saturated) }
+}
 
+/// Runs a case with numbers for which something is too short: nothing is written.
+pub(crate) fn check_traps(entry: &Entry, case: Case, told: Case) {
+    let launched = launch(entry, &data(entry, &case), &case, told);
+    let faults = &launched.report.faults;
+    assert!(launched.report.found(FaultKind::Operand) && faults.len() == 1, "{told:?}: {faults:?}");
+    assert!(launched.bytes.chunks(2).all(|pair| pair == UNTOUCHED.to_le_bytes()), "{told:?}");
+}
+
+/// Runs a case and compares it.
+#[allow(clippy::needless_range_loop, reason = "indices are those of several arrays")]
+pub(crate) fn check(entry: &Entry, case: Case) {
+    let name = entry.declaration.split('(').next().unwrap();
+    let data = data(entry, &case);
+    let Launched { report, bytes, saturated: lost } = launch(entry, &data, &case, case);
+    report.assert_clean();
+    let sums = case.times.div_ceil(case.fold);
     let expected = data.beams(&case);
-    let bound = data.bound(entry, &case);
+    let bounds = data.bounds(entry, &case);
     let mut counts = vec![0u64; case.beams];
     let powers = matches!(entry.output, Output::Power | Output::Coherency);
     for channel in 0..case.channels {
@@ -270,30 +299,33 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                 let times = time * case.fold..((time + 1) * case.fold).min(case.times);
                 if !times.clone().any(formed) {
                     let size = entry.output.bytes() as usize;
-                    let old = untouched.to_le_bytes();
+                    let old = UNTOUCHED.to_le_bytes();
                     assert!((0..size).all(|i| bytes[at * size + i] == old[i % 2]), "{name} {case:?} wrote time {time}");
                     continue;
                 }
                 let what = format!("{name} {case:?}: channel {channel}, time {time}, beam {beam}");
-                let value = |beam: usize| move |time: usize| (time, beam);
                 let of = |(time, beam): (usize, usize)| expected[(channel, time, beam)];
                 if powers {
                     let products = |time: usize| {
-                        let x = of(value(beam & !usize::from(entry.output == Output::Coherency))(time));
+                        let x = of((time, beam & !usize::from(entry.output == Output::Coherency)));
                         if entry.output == Output::Power {
                             return [x.norm_sqr(), 0.0];
                         }
-                        let y = of(value(beam | 1)(time));
+                        let y = of((time, beam | 1));
                         let cross = x * y.conj();
                         if beam % 2 == 0 { [x.norm_sqr(), y.norm_sqr()] } else { [cross.re, cross.im] }
                     };
-                    let (mut sum, mut size) = ([0.0; 2], 0.0);
+                    // Of voltages that are off in both parts, and four roundings and those of four additions of powers.
+                    let (mut sum, mut bound) = ([0.0; 2], 0.0);
+                    let pair = if entry.output == Output::Power { [beam; 2] } else { [beam & !1, beam | 1] };
                     for time in times.filter(|&time| formed(time)) {
                         let product = products(time);
                         (sum[0], sum[1]) = (sum[0] + product[0], sum[1] + product[1]);
-                        size += (0..case.beams).map(|beam| of((time, beam)).norm()).fold(0.0, f64::max).powi(2);
+                        let largest = pair.map(|beam| of((time, beam)).norm()).into_iter().fold(0.0, f64::max);
+                        let off = pair.map(|beam| bounds[(channel, time, beam)]).into_iter().fold(0.0, f64::max);
+                        let powers: f64 = pair.iter().map(|&beam| of((time, beam)).norm_sqr()).sum();
+                        bound += 8f64.sqrt() * largest * off + 2.0 * off * off + 8.0 * powers * 2f64.powi(-24);
                     }
-                    let bound = 2.0 * bound * (size * case.fold as f64).sqrt() + 8.0 * size * 2f64.powi(-24);
                     let parts = if entry.output == Output::Power { 1 } else { 2 };
                     for part in 0..parts {
                         let actual = element(&bytes, at * parts + part, entry.output);
@@ -301,7 +333,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                     }
                     continue;
                 }
-                let value = of((time, beam));
+                let (value, bound) = (of((time, beam)), bounds[(channel, time, beam)]);
                 let moved = if case.dither {
                     let C64 { re, im } =
                         dither(SEED ^ DITHER, SPECTRUM + time as u64, CHANNEL + channel as u32, beam as u32);
@@ -315,7 +347,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                     match entry.output {
                         Output::Int8 => {
                             let value = value + moved;
-                            let bound = bound + 2e-5;
+                            let bound = if case.dither { bound + 1.25 * 2f64.powi(-16) } else { bound };
                             // Exact but at ties.
                             let near = ((value - value.floor()) - 0.5).abs() < bound;
                             let limited = value.round_ties_even().clamp(-127.0, 127.0);
@@ -326,7 +358,7 @@ pub(crate) fn check(entry: &Entry, case: Case) {
                             any |= value.abs() > 127.0;
                         }
                         Output::Float16 => {
-                            let bound = bound + value.abs() * 2f64.powi(-11) + 1e-7;
+                            let bound = bound + value.abs() * 2f64.powi(-11) + 2f64.powi(-25);
                             assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}");
                         }
                         _ => assert!((actual - value).abs() <= bound, "{what}: {actual}, not {value}, bound {bound}"),
@@ -357,3 +389,73 @@ pub(crate) const CASE: Case = Case {
     grid: 3,
     lag: 2,
 };
+
+/// The tests of a generation of kernels, whose crate has the function `entries`.
+macro_rules! tests {
+    () => {
+        fn of(output: &[Output]) -> impl Iterator<Item = Entry> {
+            entries().into_iter().filter(move |entry| output.contains(&entry.output))
+        }
+
+        #[test]
+        fn voltages_of_every_kernel_are_those_of_the_reference() {
+            for entry in of(&[Output::Float32, Output::Float16, Output::Int8]) {
+                check(&entry, CASE);
+            }
+        }
+
+        #[test]
+        fn sixteen_bits_are_two_digits() {
+            for entry in of(&[Output::Float32, Output::Int8]).filter(|e| matches!(e.format, Format::I4 | Format::I8)) {
+                check(&entry, Case { int16: true, beams: 24, dither: true, ..CASE });
+            }
+        }
+
+        #[test]
+        fn any_numbers_of_inputs_beams_and_times_may_come() {
+            for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
+                for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
+                    check(&entry, Case { inputs, beams, times, end: times, dither: true, ..CASE });
+                }
+            }
+        }
+
+        #[test]
+        fn times_outside_the_range_are_not_touched() {
+            for entry in entries().into_iter().filter(|entry| entry.columns == 64) {
+                let powers = matches!(entry.output, Output::Power | Output::Coherency);
+                check(&entry, Case { first: 130, end: 140, fold: if powers { 2 } else { 1 }, ..CASE });
+            }
+        }
+
+        #[test]
+        fn powers_are_summed_over_up_to_sixteen_times() {
+            for entry in of(&[Output::Power, Output::Coherency]) {
+                for fold in [1, 2, 4, 8, 16] {
+                    if fold == 4 || entry.columns == 64 {
+                        check(&entry, Case { fold, ..CASE });
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn numbers_that_do_not_fit_trap_before_anything_is_touched() {
+            let case = Case { grid: 1, times: 65, end: 65, inputs: 5, ..CASE };
+            for entry in of(&[Output::Float32]).filter(|entry| entry.columns == 16) {
+                for told in [
+                    Case { channels: case.channels + 1, ..case },
+                    Case { inputs: 16_385, ..case },
+                    Case { beams: 0, ..case },
+                    Case { beams: 200, ..case },
+                    Case { times: 1000, ..case },
+                    Case { end: 66, ..case },
+                    Case { first: 65, ..case },
+                    Case { fold: 2, ..case },
+                ] {
+                    check_traps(&entry, case, told);
+                }
+            }
+        }
+    };
+}
