@@ -59,10 +59,11 @@ const MOST_BEAMS: usize = 1 << 24;
 ///
 /// # Precision
 /// On a GPU weights are rounded as [`WeightPrecision`] says. Sums of integers are exact; they become f32 with one
-/// rounding, two of 16-bit weights, and are multiplied by a scale in f32: `4 2^-24` of `|scale| sum |w| |x|` at most,
+/// rounding, two of 16-bit weights, and are multiplied by a scale in f32: `5 2^-24` of `|scale| sum |w| |x|` at most,
 /// besides the weights' own rounding. So integers are exact but where the value, of rounded weights, is within that of
-/// a tie, or with dither within that and `1.25 2^-16`. Products of f16 are exact, and added to f32 sums as tensor cores
-/// do, which truncate. On the CPU, the bound that [`beamform`](crate::beamform) states, with a scale in f64.
+/// a tie, or with dither within that and `1.25 2^-16`. Products of f16 are exact; tensor cores cut their f32 sums off:
+/// `3 k 2^-23 |scale| sum |w| |x|` more at most, with `k` twice the number of inputs, rounded up to a multiple of 16.
+/// On the CPU, the bound that [`beamform`](crate::beamform) states, with a scale in f64.
 ///
 /// # Dither
 /// The numbers of the F-engine's dither: of `seed XOR 0x6265616d73000000`, spectrum the clock's stamp over its spacing,

@@ -7,7 +7,7 @@ use fringes_types::SampleFormat;
 
 /// How precisely GPUs hold the weights of tied-array beams. The CPU always takes them as they are, in f32.
 ///
-/// | weights | rounding of a part, of the beam's largest in its channel `m` | rms error of a beam of noise | rate |
+/// | weights | rounding of a part, of the beam's largest in its channel `m` | rms error of a beam of noise, at most | rate |
 /// |---|---|---|---|
 /// | `Int8` | `m / 254` | 3.5e-3: -49 dB | 1 |
 /// | `Int16` | `m / 65278` | 1.4e-5: -97 dB | 1/2 where tensor cores are the bound |

@@ -193,8 +193,8 @@ impl Data {
         })
     }
 
-    /// The largest errors of beams `[channel][time][beam]` that the documentation allows: of exact sums four roundings,
-    /// of products of f16 what tensor cores leave and two, relative to the sum of magnitudes.
+    /// The largest errors of beams `[channel][time][beam]` that the documentation allows, but for the roundings of the
+    /// scales, which are given: those of sums and of their products with scales, and of f16 what tensor cores cut off.
     fn bounds(&self, entry: &Entry, case: &Case) -> Array3<f64> {
         let norms = |data: &Array3<C64>| data.mapv(|value| C64::new(value.norm(), 0.0));
         let sizes = tied_array(norms(&self.samples).view(), norms(&self.weights).view());
@@ -203,9 +203,9 @@ impl Data {
         Array3::from_shape_fn(sizes.dim(), |(channel, time, beam)| {
             let size = sizes[(channel, time, beam)].re * f64::from(self.scales[channel * case.beams + beam]);
             if floats {
-                error_bound(Accumulator::F32, products, size) + 2.0 * size * 2f64.powi(-24)
+                error_bound(Accumulator::F32, products, size) + size * 2f64.powi(-24)
             } else {
-                4.0 * size * 2f64.powi(-24)
+                3.0 * size * 2f64.powi(-24)
             }
         })
     }
