@@ -57,12 +57,10 @@ pub struct Job {
 /// A block's jobs, one after another: those of the same times follow each other, then those of the same channel.
 #[derive(Clone, Copy)]
 pub struct Jobs {
-    /// The next job, and its number.
+    /// The next job, its tile of times counted from the first one.
     job: Job,
-    number: u32,
     /// From a job of the block to its next one.
     step: Job,
-    steps: u32,
 }
 
 impl Work {
@@ -158,8 +156,7 @@ impl Work {
     /// This block's jobs, in tiles of `columns` columns.
     #[inline(always)]
     pub fn jobs(&self, columns: u32) -> Jobs {
-        let (number, steps) = (ctaid_x(), nctaid_x());
-        Jobs { job: self.job(number, columns), number, step: self.job(steps, columns), steps }
+        Jobs { job: self.job(ctaid_x(), columns), step: self.job(nctaid_x(), columns) }
     }
 }
 
@@ -168,11 +165,10 @@ impl Jobs {
     #[inline(always)]
     pub fn next(&mut self, work: &Work, columns: u32) -> Option<Job> {
         let (tiles, times) = (work.tiles(columns), work.time_tiles());
-        if self.number >= tiles * times * work.channels {
+        let Job { channel, time, column } = self.job;
+        if channel >= work.channels {
             return None;
         }
-        let Job { channel, time, column } = self.job;
-        self.number += self.steps;
         // The sums of two jobs, digit by digit.
         let next = column + self.step.column;
         let carry = next >= tiles;

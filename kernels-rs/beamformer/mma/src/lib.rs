@@ -18,6 +18,7 @@
 
 mod load;
 mod multiply;
+mod scales;
 
 use fringes_device::{Global, GlobalMut};
 use fringes_kernels_beamformer_core::{output, source, work::Work};

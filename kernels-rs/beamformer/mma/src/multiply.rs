@@ -7,12 +7,13 @@ use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k16_f32_f16, mma_m16n8k32_s32_s8};
 use fringes_device::{Global, unroll};
-use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES, Scales};
+use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES};
 use fringes_kernels_beamformer_core::source::Source;
 use fringes_kernels_beamformer_core::sums::{Part, Sums};
 use fringes_kernels_beamformer_core::work::Work;
 
 use crate::load::{Loader, first_stage, next_stage, stage_bytes, stages};
+use crate::scales::Scales;
 
 /// Products of 16 times and 8 columns, 32 bytes of each.
 pub(crate) trait Product: Part {

@@ -8,7 +8,7 @@ use fringes_device::tensor::prefetch_tensormap;
 use fringes_device::wgmma::{setmaxnreg_dec, setmaxnreg_inc};
 use fringes_device::{Shared, TensorMap};
 
-use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES, Scales};
+use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES};
 use fringes_kernels_beamformer_core::source::Source;
 use fringes_kernels_beamformer_core::work::Work;
 
@@ -16,6 +16,14 @@ use crate::format::Product;
 use crate::load::load;
 use crate::multiply::Tile;
 use crate::ring::{Ring, ring_bytes};
+use crate::scales::Scales;
+use crate::tied_array::Output;
+
+/// Blocks of a multiprocessor: with few columns two, so that one loads and multiplies while the other stores, but of
+/// coherencies, which take more registers than that leaves.
+pub(crate) const fn blocks(columns: u32, output: Output) -> u32 {
+    if columns == 16 && !matches!(output, Output::Coherency) { 2 } else { 1 }
+}
 
 /// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
 #[inline(always)]
@@ -36,7 +44,9 @@ where
             fence_mbarrier_init_release_cluster();
         }
         bar_sync_0();
-        // In all no more registers than the block was started with: 3 * 168 for each thread of four warps.
+        // In all no more registers than the block was started with: 3 * 168 for each thread of four warps, 3 * 80 where
+        // a multiprocessor has two blocks.
+        let alone = blocks(N, O::OUTPUT) == 1;
         if thread >= 256 {
             setmaxnreg_dec::<40>();
             if thread == 256 {
@@ -44,7 +54,11 @@ where
                 load::<S, N>(shared, &work, map);
             }
         } else {
-            setmaxnreg_inc::<232>();
+            if alone {
+                setmaxnreg_inc::<232>()
+            } else {
+                setmaxnreg_inc::<96>()
+            }
             multiply::<S, O, N, H>(shared, &work, lag, thread);
         }
     }
@@ -75,10 +89,10 @@ where
         bar_sync::<1>(256);
     }
     while let Some(job) = jobs.next(work, N) {
-        let scales = Scales::load(work, job, N, lane);
+        let scales = Scales::start(work, job, N, scales_at, lane);
         let mut tile = Tile::<S::Part, H>::new();
         tile.sum(&mut ring, place, chunks, lane == 0, &mut ahead);
-        let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.share(scales_at, lane));
+        let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.wait());
         if work.digits == 1 || S::FLOATS {
             O::put::<S, H, 1>(&tile.sums, work, &lane);
         } else {

@@ -20,8 +20,10 @@ use fringes_kernels_beamformer_core::source::Source;
 /// Warps that multiply.
 pub(crate) const WARPS: u32 = 8;
 
-/// Bytes for stages.
-const BUDGET: u32 = 212_992;
+/// Bytes for stages; with 16 columns a multiprocessor has room for two blocks.
+const fn budget(columns: u32) -> u32 {
+    if columns == 16 { 110_592 } else { 212_992 }
+}
 
 /// Most stages.
 const MOST_STAGES: u32 = 12;
@@ -33,7 +35,7 @@ pub(crate) const fn stage_bytes(samples: u32, columns: u32) -> u32 {
 
 /// Stages for so many bytes of samples each.
 pub(crate) const fn stages(samples: u32, columns: u32) -> u32 {
-    let fit = BUDGET / stage_bytes(samples, columns);
+    let fit = budget(columns) / stage_bytes(samples, columns);
     if fit < MOST_STAGES { fit } else { MOST_STAGES }
 }
 

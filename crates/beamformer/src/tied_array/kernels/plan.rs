@@ -144,7 +144,11 @@ impl Plan {
         let stage = 128 * self.weights.chunk_inputs() * blocks + CHUNK_BYTES * self.columns;
         let scales = 8 * 512;
         match self.generation {
-            Generation::Wgmma => (212_992 / stage).min(12) * (stage + 16) + scales,
+            Generation::Wgmma => {
+                // With 16 columns a multiprocessor has two blocks.
+                let budget = if self.columns == 16 { 110_592 } else { 212_992 };
+                (budget / stage).min(12) * (stage + 16) + scales
+            }
             Generation::Mma => (77_824 / stage).min(4) * stage + scales,
         }
     }

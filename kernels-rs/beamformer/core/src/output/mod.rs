@@ -7,7 +7,6 @@ mod detect;
 mod voltages;
 
 use fringes_device::fused::fma;
-use fringes_device::warp::bar_warp_sync;
 use fringes_device::{GlobalMut, Shared, Value};
 use fringes_kernels_common::dither::words;
 
@@ -42,6 +41,10 @@ pub struct Lane {
     pub times: [u32; 2],
     /// Whether they are formed.
     pub formed: [bool; 2],
+    /// Whether all 16 times of the warp are formed.
+    pub all_times: bool,
+    /// Whether besides all beams of the tile are there.
+    pub whole: bool,
     /// First beam of the tile.
     pub beam: u32,
     /// The tile's scales, as many as it has beams.
@@ -68,8 +71,12 @@ impl Lane {
         let time = TIMES * job.time + 64 * group + 16 * warp;
         let times = if S::NEIGHBOURS { [time + 2 * row, time + 2 * row + 1] } else { [time + row, time + row + 8] };
         let formed = times.map(|time| time >= work.first && time < work.end);
+        let all_times = time >= work.first && time + 16 <= work.end;
         let beams = columns >> u32::from(work.digits == 2);
-        Self { channel: job.channel, times, formed, beam: job.column * beams, scales, quarter, row, words: [[0; 2]; 2] }
+        let beam = job.column * beams;
+        let whole = all_times && beam + beams <= work.count;
+        let words = [[0; 2]; 2];
+        Self { channel: job.channel, times, formed, all_times, whole, beam, scales, quarter, row, words }
     }
 
     /// With the words of the dither.
@@ -87,42 +94,12 @@ impl Lane {
 /// Bytes of shared memory for the scales of a warp's tile.
 pub const SCALE_BYTES: u32 = 512;
 
-/// A tile's scales on their way: loaded before its products, which hide the time that takes, and shared by the lanes of
-/// a warp after them.
-#[derive(Clone, Copy)]
-pub struct Scales {
-    held: [f32; 4],
-}
-
-impl Scales {
-    /// Loads four of a job's scales.
-    ///
-    /// # Safety
-    /// `work` is what fits ([`Work::fits`]), and has the job.
-    #[inline(always)]
-    pub unsafe fn load(work: &Work, job: Job, columns: u32, lane: u32) -> Self {
-        let pieces = columns >> (2 + u32::from(work.digits == 2));
-        let tile = u64::from(job.channel) * u64::from(work.tiles(columns)) + u64::from(job.column);
-        let mut held = [0.0; 4];
-        if lane < pieces {
-            held = work.scales.cast::<[f32; 4]>().load((tile * u64::from(pieces)) as usize + lane as usize);
-        }
-        Self { held }
-    }
-
-    /// Puts them where the warp's lanes find them.
-    ///
-    /// # Safety
-    /// - All lanes of the warp call it; `address` is that of [`SCALE_BYTES`] of shared memory that no other warp uses,
-    ///   a multiple of 16.
-    #[inline(always)]
-    pub unsafe fn share(self, address: u32, lane: u32) -> Shared<f32> {
-        // What was there has been used.
-        bar_warp_sync(u32::MAX);
-        Shared::<[f32; 4]>::from_raw_parts(address, 32).store(lane as usize, self.held);
-        bar_warp_sync(u32::MAX);
-        Shared::from_raw_parts(address, SCALE_BYTES as usize / 4)
-    }
+/// A job's scales, four at a time: the first four, and how many fours there are.
+#[inline(always)]
+pub fn scales(work: &Work, job: Job, columns: u32) -> (u64, u32) {
+    let fours = columns >> (2 + u32::from(work.digits == 2));
+    let tile = u64::from(job.channel) * u64::from(work.tiles(columns)) + u64::from(job.column);
+    (tile * u64::from(fours), fours)
 }
 
 /// Blocks of eight columns that a tile has for each digit.

@@ -412,6 +412,21 @@ macro_rules! tests {
         }
 
         #[test]
+        fn whole_tiles_are_those_of_the_reference() {
+            for entry in of(&[Output::Float16, Output::Int8, Output::Power, Output::Coherency]) {
+                let powers = matches!(entry.output, Output::Power | Output::Coherency);
+                // Tiles whose times or beams end within them follow.
+                let case = Case { inputs: 20, times: 136, end: 136, fold: if powers { 16 } else { 1 }, ..CASE };
+                let beams = entry.columns as usize + 8;
+                check(&entry, Case { beams, ..case });
+                check(&entry, Case { beams, dither: true, channels: 1, ..case });
+                if entry.columns == 128 && matches!(entry.format, Format::I4 | Format::I8) {
+                    check(&entry, Case { beams: 72, int16: true, dither: true, channels: 1, ..case });
+                }
+            }
+        }
+
+        #[test]
         fn any_numbers_of_inputs_beams_and_times_may_come() {
             for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
                 for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
