@@ -69,7 +69,7 @@ kernels! {
     "i8_to_f16" tied_array_i8_16_f16 RowsI8 F16 16 8 16384 4 77824 2;
     "i8_to_f16" tied_array_i8_64_f16 RowsI8 F16 64 32 16384 3 77824 1;
     "i8_to_i8" tied_array_i8_16_i8 RowsI8 I8 16 8 16384 4 77824 2;
-    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 3 77824 2;
+    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 3 77824 1;
     "i8_to_power" tied_array_i8_16_power RowsI8 Power 16 8 16384 4 77824 2;
     "i8_to_power" tied_array_i8_64_power RowsI8 Power 64 32 16384 3 77824 1;
     "i8_to_coherency" tied_array_i8_16_coherency RowsI8 Coherency 16 8 16384 4 77824 2;
@@ -85,11 +85,11 @@ kernels! {
     "i8_f16_to_coherency" tied_array_i8_f16_16_coherency RowsI8ByF16 Coherency 16 8 8192 4 45056 2;
     "i8_f16_to_coherency" tied_array_i8_f16_64_coherency RowsI8ByF16 Coherency 64 32 8192 4 69632 1;
     "f16_to_f32" tied_array_f16_16_f32 RowsF16 F32 16 8 16384 4 77824 2;
-    "f16_to_f32" tied_array_f16_64_f32 RowsF16 F32 64 32 16384 3 77824 2;
+    "f16_to_f32" tied_array_f16_64_f32 RowsF16 F32 64 32 16384 3 77824 1;
     "f16_to_f16" tied_array_f16_16_f16 RowsF16 F16 16 8 16384 4 77824 2;
-    "f16_to_f16" tied_array_f16_64_f16 RowsF16 F16 64 32 16384 3 77824 2;
+    "f16_to_f16" tied_array_f16_64_f16 RowsF16 F16 64 32 16384 3 77824 1;
     "f16_to_i8" tied_array_f16_16_i8 RowsF16 I8 16 8 16384 4 77824 2;
-    "f16_to_i8" tied_array_f16_64_i8 RowsF16 I8 64 32 16384 3 77824 2;
+    "f16_to_i8" tied_array_f16_64_i8 RowsF16 I8 64 32 16384 3 77824 1;
     "f16_to_power" tied_array_f16_16_power RowsF16 Power 16 8 16384 4 77824 2;
     "f16_to_power" tied_array_f16_64_power RowsF16 Power 64 32 16384 3 77824 1;
     "f16_to_coherency" tied_array_f16_16_coherency RowsF16 Coherency 16 8 16384 4 77824 2;
