@@ -43,7 +43,7 @@ pub struct Lane {
     pub formed: [bool; 2],
     /// Whether all 16 times of the warp are formed.
     pub all_times: bool,
-    /// Whether besides all beams of the tile are there.
+    /// Whether they are, and all beams of the tile are there.
     pub whole: bool,
     /// First beam of the tile.
     pub beam: u32,
