@@ -255,7 +255,11 @@ impl<T: Pod> ToHost for DeviceBeams<'_, T> {
     fn to_host(&self) -> Result<Beams<T>, UploadError> {
         let shape = (self.channels(), self.times(), self.beams());
         let data: Array3<T> = shaped("beams", shape, self.array().to_vec()?)?;
-        Ok(Beams::new(data, self.frequencies(), self.clock())?)
+        let host = Beams::new(data, self.frequencies(), self.clock())?;
+        Ok(match self.input_counts() {
+            None => host,
+            Some(counts) => host.with_input_counts(counts.clone())?,
+        })
     }
 }
 
@@ -265,7 +269,11 @@ impl<T: Pod> ToHost for DeviceDetectedBeams<'_, T> {
     fn to_host(&self) -> Result<DetectedBeams<T>, UploadError> {
         let shape = (self.channels(), self.times(), self.beams(), self.products().count());
         let data: Array4<T> = shaped("detected beams", shape, self.array().to_vec()?)?;
-        Ok(DetectedBeams::new(data, self.products(), self.frequencies(), self.clock())?)
+        let host = DetectedBeams::new(data, self.products(), self.frequencies(), self.clock())?;
+        Ok(match self.input_counts() {
+            None => host,
+            Some(counts) => host.with_input_counts(counts.clone())?,
+        })
     }
 }
 

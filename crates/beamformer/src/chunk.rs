@@ -1,10 +1,12 @@
 //! The chunks that [`beamform`](crate::beamform) takes, and the beams that it gives.
 
+use std::ops::Range;
+
 #[cfg(doc)]
 use fringes_backend::DeviceError;
 use fringes_backend::{DeviceBeams, DeviceHeaps, DeviceRows, DeviceVoltages, PinnedArray};
 use fringes_types::{Beams, Frequencies, Heaps, Inputs, Rows, SpectrumClock, TypesError, VoltageSample, Voltages};
-use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView5, CowArray, Ix2, Ix3};
+use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView5, CowArray, Ix2, Ix3, s};
 
 use crate::work::Work;
 use crate::{BeamOutput, BeamSet, BeamformerError};
@@ -30,6 +32,10 @@ pub trait BeamChunk: sealed::Sealed {
     /// Antennas and polarisations.
     #[doc(hidden)]
     fn inputs(&self) -> Inputs;
+
+    /// Number of times, and when they are.
+    #[doc(hidden)]
+    fn times(&self) -> (usize, SpectrumClock);
 
     /// Forms the beams.
     #[doc(hidden)]
@@ -82,6 +88,14 @@ impl<'a, V: VoltageSample> HostVoltages<'a, V> {
         Ok(Self { data: data.into(), presence, inputs, frequencies: header.frequencies(), clock: header.clock() })
     }
 
+    /// Some of the times.
+    pub(crate) fn part(&self, times: Range<usize>) -> HostVoltages<'_, V> {
+        let clock = SpectrumClock { first_sample: self.clock.sample_of(times.start), ..self.clock };
+        let presence = self.presence.as_ref().map(|flags| flags.slice(s![times.clone(), ..]).into());
+        let data = self.data.slice(s![.., times, ..]).into();
+        HostVoltages { data, presence, inputs: self.inputs, frequencies: self.frequencies, clock }
+    }
+
     /// The voltages `[channel][time][input]`.
     pub(crate) fn data(&self) -> ArrayView3<'_, V> {
         self.data.view()
@@ -102,6 +116,10 @@ impl<V: VoltageSample> BeamChunk for Voltages<V> {
         self.inputs()
     }
 
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
+    }
+
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.on_host(&HostVoltages::borrowed(self.data(), self))
     }
@@ -114,6 +132,10 @@ impl<V: VoltageSample> BeamChunk for Voltages<V, PinnedArray<V>> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
@@ -133,6 +155,10 @@ impl<V: VoltageSample> BeamChunk for Heaps<V> {
         self.inputs()
     }
 
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
+    }
+
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
         work.on_host(&HostVoltages::of_heaps(self.data(), self)?)
@@ -146,6 +172,10 @@ impl<V: VoltageSample> BeamChunk for Heaps<V, PinnedArray<V>> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
@@ -167,6 +197,10 @@ impl<V: VoltageSample> BeamChunk for DeviceVoltages<'_, V> {
         self.inputs()
     }
 
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
+    }
+
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
         work.on_device(self)
     }
@@ -179,6 +213,10 @@ impl<V: VoltageSample> BeamChunk for DeviceHeaps<'_, V> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
@@ -195,6 +233,10 @@ impl<V: VoltageSample> BeamChunk for Rows<V> {
         self.inputs()
     }
 
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
+    }
+
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
         let voltages = self.to_voltages();
@@ -209,6 +251,10 @@ impl<V: VoltageSample> BeamChunk for DeviceRows<'_, V> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn times(&self) -> (usize, SpectrumClock) {
+        (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {

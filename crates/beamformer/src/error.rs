@@ -3,7 +3,7 @@
 use fringes_backend::DeviceError;
 use fringes_correlator::CorrelatorError;
 use fringes_gpu::GpuError;
-use fringes_types::TypesError;
+use fringes_types::{DetectedProducts, TypesError};
 
 use crate::SCALE_EXPONENTS;
 
@@ -63,6 +63,12 @@ pub enum BeamformerError {
         expected: String,
         /// What the chunk says.
         actual: String,
+    },
+    /// Incoherent beams beside beams of which more than powers are detected.
+    #[error("incoherent beams have powers alone: expected Power or StokesI, found {actual:?}")]
+    Products {
+        /// What is detected.
+        actual: DetectedProducts,
     },
     /// A scale beyond what f32 holds of powers.
     #[error("scale 2^{actual}: expected an exponent of {}..={}", SCALE_EXPONENTS.start(), SCALE_EXPONENTS.end())]

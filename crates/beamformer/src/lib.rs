@@ -37,6 +37,7 @@
 //! ```
 
 mod chunk;
+mod counts;
 mod detect;
 mod error;
 mod fft;
@@ -44,6 +45,7 @@ mod incoherent;
 mod nulls;
 mod one_call;
 mod output;
+mod packing;
 mod set;
 mod steering;
 mod steps;
@@ -52,10 +54,13 @@ mod tied_array;
 mod work;
 
 pub use chunk::BeamChunk;
-pub use detect::{ByteScale, DetectStream, DetectedBytes, QuantisedBeams, detect, quantise_beams, to_u8};
+pub use detect::{
+    ByteScale, DetectStream, DetectedBytes, DeviceDetectedBytes, QuantisedBeams, detect, quantise_beams, to_u8,
+    to_u8_on_device,
+};
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
-pub use incoherent::IncoherentBeams;
+pub use incoherent::{IncoherentBeams, IncoherentKernels};
 pub use nulls::with_nulls;
 pub use one_call::beamform;
 pub use output::{BeamOutput, FftBeamOutput, TiedArrayOutput};

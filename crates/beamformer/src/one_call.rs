@@ -69,5 +69,13 @@ pub fn beamform<C: BeamChunk, B: BeamSet>(
     chunk: &C,
     beams: &B,
 ) -> Result<C::Beams<B::Output>, BeamformerError> {
-    chunk.beamform(Work { backend, set: beams, stream: None, loaded: &mut None, saturated: &mut Vec::new() })
+    chunk.beamform(Work {
+        backend,
+        set: beams,
+        stream: None,
+        loaded: &mut None,
+        saturated: &mut Vec::new(),
+        members: &mut None,
+        later: &[],
+    })
 }

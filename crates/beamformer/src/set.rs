@@ -1,6 +1,5 @@
 //! The sets of beams that [`beamform`](crate::beamform) takes.
 
-use std::convert::Infallible;
 use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceError, MemoryNeed};
@@ -98,6 +97,10 @@ pub trait BeamSet: sealed::Sealed {
         false
     }
 
+    /// Whether a beam sums an input: whether one that does not come is missed.
+    #[doc(hidden)]
+    fn uses(&self, beam: usize, input: usize, inputs: Inputs) -> bool;
+
     /// Whether there are GPU kernels for these beams of voltages of this format, or why not.
     #[doc(hidden)]
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError>;
@@ -132,6 +135,8 @@ pub struct KernelPart {
     pub channels: Range<usize>,
     /// Times.
     pub times: usize,
+    /// Those of them that are formed; kernels of sets that do not change within a chunk form all.
+    pub formed: Range<usize>,
     /// Number of the first time.
     pub spectrum: u64,
 }
@@ -162,12 +167,12 @@ pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
     }
 
     /// The same of heaps `[batch][antenna][channel][spectrum][pol]`, so many of so many spectra, of all channels, with
-    /// flags `[batch][antenna]`; `spectrum` is the number of the first time.
+    /// flags `[batch][antenna]`.
     fn beamform_heaps(
         &mut self,
         _: &Stream,
+        _: KernelPart,
         _: [usize; 2],
-        _: u64,
         _: BufferView<'_, V>,
         _: Option<BufferView<'_, u8>>,
         _: &mut BufferViewMut<'_, O>,
@@ -184,20 +189,6 @@ pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
 /// What beams answer whose kernels read voltages alone.
 fn only_voltages(actual: &str) -> DeviceError {
     DeviceError::NoKernel { expected: "voltages [channel][time][input] on the device", actual: actual.into() }
-}
-
-/// The kernels of sets that have none.
-impl<V: VoltageSample, O: BeamOutput> BeamKernels<V, O> for Infallible {
-    fn beamform_part(
-        &mut self,
-        _: &Stream,
-        _: KernelPart,
-        _: BufferView<'_, V>,
-        _: Option<BufferView<'_, u8>>,
-        _: &mut BufferViewMut<'_, O>,
-    ) -> Result<(), BeamformerError> {
-        match *self {}
-    }
 }
 
 /// Number of the first spectrum of a chunk, by which dither is told.
@@ -217,12 +208,4 @@ pub(crate) fn check_length(
     actual: usize,
 ) -> Result<(), TypesError> {
     if expected == actual { Ok(()) } else { Err(TypesError::Dimension { array, dimension, expected, actual }) }
-}
-
-/// What beams without kernels answer.
-pub(crate) fn no_kernel(beams: &str) -> DeviceError {
-    DeviceError::NotOnGpu {
-        operation: format!("beamform ({beams})"),
-        backend: "the GPU that the voltages are on".into(),
-    }
 }

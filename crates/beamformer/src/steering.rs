@@ -259,6 +259,11 @@ impl BeamSteering {
         self.used[input] && (!self.polarised || input % pols == beam % pols)
     }
 
+    /// Whether a beam sums an input.
+    pub(crate) fn uses(&self, beam: usize, input: usize) -> bool {
+        self.counts(beam, input) && self.gains[(beam, input)] != C32::default()
+    }
+
     /// Writes the weights `[channel][input]` of a beam.
     fn steer(&self, beam: usize, phases: ArrayView2<'_, ChannelPhase>, mut weights: ArrayViewMut2<'_, C32>) {
         let of_column = self.inputs.len() / self.columns;

@@ -4,11 +4,12 @@ use fringes_backend::Backend;
 #[cfg(doc)]
 use fringes_backend::DeviceError;
 use fringes_gpu::Stream;
-use fringes_types::{Dimension, Inputs, VoltageSample};
+use fringes_types::{Dimension, Inputs, SpectrumClock, VoltageSample};
 
+use crate::counts::Members;
 use crate::set::check_length;
 use crate::work::{Loaded, Work, add};
-use crate::{BeamChunk, BeamSet, BeamformerError};
+use crate::{BeamChunk, BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
 /// Forms beams of chunks that come one after another: [`beamform`](crate::beamform) with kernels, tables and memory
 /// that are loaded once.
@@ -49,6 +50,10 @@ pub struct BeamformerStream<V: VoltageSample, B: BeamSet> {
     loaded: Option<Loaded<V, B>>,
     /// Values of each beam that saturated, but those that the kernels still count.
     saturated: Vec<u64>,
+    /// Inputs of beams, once they were asked for.
+    members: Option<Members>,
+    /// Sets that take over at a sample, in the order of the samples.
+    later: Vec<(u64, B)>,
 }
 
 impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
@@ -58,7 +63,8 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// As [`BeamSet::check`] if the set is not for these inputs.
     pub fn new(backend: &Backend, set: B, inputs: Inputs) -> Result<Self, BeamformerError> {
         set.check(set.channels().unwrap_or(1), inputs)?;
-        Ok(Self { backend: backend.clone(), set, inputs, stream: None, loaded: None, saturated: Vec::new() })
+        let (backend, saturated, later) = (backend.clone(), Vec::new(), Vec::new());
+        Ok(Self { backend, set, inputs, stream: None, loaded: None, saturated, members: None, later })
     }
 
     /// Queues work on a GPU on this stream.
@@ -78,8 +84,53 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// chunk of other inputs than the stream's.
     pub fn push<C: BeamChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Beams<B::Output>, BeamformerError> {
         self.check_inputs(chunk.inputs())?;
-        let Self { backend, set, stream, loaded, saturated, .. } = self;
-        chunk.beamform(Work { backend, set, stream: stream.as_ref(), loaded, saturated })
+        let (times, clock) = chunk.times();
+        while let Some(set) = self.due(clock) {
+            self.replace(set)?;
+        }
+        let mut later = self.within(times, clock);
+        let Self { backend, set, stream, loaded, saturated, members, .. } = self;
+        let stream = stream.as_ref();
+        let beams = chunk.beamform(Work { backend, set, stream, loaded, saturated, members, later: &later });
+        if beams.is_err() && !later.is_empty() {
+            // Kernels may be those of a later set.
+            self.loaded = None;
+        }
+        if let Some((_, set)) = later.pop() {
+            (self.set, self.members) = (set, None);
+        }
+        beams
+    }
+
+    /// Takes the next set that takes over at the start of a chunk or before.
+    pub(crate) fn due(&mut self, clock: SpectrumClock) -> Option<B> {
+        let is_due = self.later.first().is_some_and(|(sample, _)| *sample <= clock.first_sample);
+        is_due.then(|| self.later.remove(0).1)
+    }
+
+    /// Takes the sets that take over within a chunk, each with the first of its times that is not before the sample.
+    pub(crate) fn within(&mut self, times: usize, clock: SpectrumClock) -> Vec<(usize, B)> {
+        let time = |sample: u64| {
+            let ahead = sample.saturating_sub(clock.first_sample);
+            usize::try_from(ahead.div_ceil(clock.samples_between_spectra.max(1))).unwrap_or(usize::MAX)
+        };
+        let count = self.later.iter().take_while(|(sample, _)| time(*sample) < times).count();
+        self.later.drain(..count).map(|(sample, set)| (time(sample), set)).collect()
+    }
+
+    /// Turns to a set that has taken over.
+    pub(crate) fn taken_over(&mut self, set: B) {
+        (self.set, self.members, self.loaded) = (set, None, None);
+    }
+
+    /// Antennas and polarisations.
+    pub(crate) fn inputs(&self) -> Inputs {
+        self.inputs
+    }
+
+    /// Which inputs the beams sum.
+    pub(crate) fn members(&mut self) -> &Members {
+        self.members.get_or_insert_with(|| Members::of(&self.set, self.inputs))
     }
 
     /// Checks that voltages have the stream's inputs.
@@ -123,7 +174,26 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
                 add(&mut self.saturated, &loaded.take_saturated()?);
             }
         }
-        self.set = set;
+        (self.set, self.members) = (set, None);
+        Ok(())
+    }
+}
+
+impl<V: VoltageSample, O: TiedArrayOutput> BeamformerStream<V, TiedArrayBeams<O>> {
+    /// Forms other beams from the first spectrum on whose stamp is not before `sample`, be it within a chunk: as
+    /// [`BeamformerStream::replace`] there. Sets may be given long before; those of the same sample follow each other.
+    ///
+    /// Chunks are told apart by their clocks: one that lies before the sample keeps the beams that were before it.
+    ///
+    /// # Errors
+    /// As [`BeamformerStream::replace`], and [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for beams
+    /// of another number or other channels than the stream's.
+    pub fn replace_at(&mut self, set: TiedArrayBeams<O>, sample: u64) -> Result<(), BeamformerError> {
+        let channels = self.set.channels().unwrap_or(1);
+        set.check(channels, self.inputs)?;
+        check_length("beam weights", Dimension::Beam, self.set.beams(self.inputs), set.beams(self.inputs))?;
+        let place = self.later.iter().take_while(|(at, _)| *at <= sample).count();
+        self.later.insert(place, (sample, set));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! One set of beams of one chunk: on the CPU, on a GPU in steps, or where the chunk lies.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use fringes_backend::{
     Backend, DeviceArray, DeviceBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceVoltages, Staging,
@@ -8,10 +9,11 @@ use fringes_backend::{
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, GpuError, Stream};
-use fringes_types::{Beams, Frequencies, Inputs, SpectrumClock, TypesError, VoltageSample};
-use ndarray::{Array3, ArrayView2, s};
+use fringes_types::{Beams, Frequencies, InputCounts, Inputs, SpectrumClock, TypesError, VoltageSample};
+use ndarray::{Array3, ArrayView2, Axis, concatenate, s};
 
 use crate::chunk::HostVoltages;
+use crate::counts::Members;
 use crate::set::{BeamKernels, KernelPart, first_spectrum};
 use crate::steps::{Part, Sizes, Step};
 use crate::{BeamSet, BeamformerError};
@@ -27,6 +29,10 @@ pub struct Work<'a, V: VoltageSample, B: BeamSet> {
     pub(crate) loaded: &'a mut Option<Loaded<V, B>>,
     /// Values of each beam that saturated on the CPU, or nothing; added to.
     pub(crate) saturated: &'a mut Vec<u64>,
+    /// Inputs of beams, once they were asked for.
+    pub(crate) members: &'a mut Option<Members>,
+    /// Sets that take over within the chunk, and from which time on.
+    pub(crate) later: &'a [(usize, B)],
 }
 
 /// Kernels of a set of beams on a device, and what their work takes.
@@ -60,11 +66,67 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         self.set.check(channels, inputs)
     }
 
+    /// The times of a chunk, cut where sets change, and the set that takes over at the start of each part, if one does.
+    fn parts(&self, times: usize) -> Vec<(Range<usize>, Option<&'a B>)> {
+        let starts = std::iter::once((0, None)).chain(self.later.iter().map(|(time, set)| (*time, Some(set))));
+        let ends = self.later.iter().map(|&(time, _)| time).chain(std::iter::once(times));
+        starts.zip(ends).map(|((start, set), end)| (start..end, set)).collect()
+    }
+
+    /// Turns to another set.
+    fn turn_to(&mut self, set: &'a B) -> Result<(), BeamformerError> {
+        self.set = set;
+        if let Some(mut loaded) = self.loaded.take() {
+            if loaded.update(set)? {
+                *self.loaded = Some(loaded);
+            } else {
+                add(self.saturated, &loaded.take_saturated()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Which inputs the beams sum: of several sets those of the first one.
+    fn members(&mut self, channels: usize, inputs: Inputs) -> Result<&Members, BeamformerError> {
+        self.check(channels, inputs)?;
+        Ok(self.members.get_or_insert_with(|| Members::of(self.set, inputs)))
+    }
+
     /// Beams of voltages in host memory, where the backend says.
-    pub(crate) fn on_host(self, voltages: &HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
+    pub(crate) fn on_host(mut self, voltages: &HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
         let (channels, times, _) = voltages.data().dim();
         let _span = tracing::debug_span!("beamform", channels, times, inputs = voltages.inputs.len()).entered();
         self.check(channels, voltages.inputs)?;
+        let presence = voltages.presence();
+        let counts = match presence {
+            Some(flags) => Some(self.members(channels, voltages.inputs)?.count(flags, 1)?),
+            None => None,
+        };
+        let mut formed = Vec::new();
+        for (part, set) in self.parts(times) {
+            if let Some(set) = set {
+                self.turn_to(set)?;
+            }
+            formed.push(self.formed_on_host(&voltages.part(part))?);
+        }
+        let out = match formed.len() {
+            1 => formed.swap_remove(0),
+            _ => {
+                let views: Vec<_> = formed.iter().map(|part| part.view()).collect();
+                let shape = [channels, times, self.set.beams(voltages.inputs)];
+                concatenate(Axis(1), &views).map_err(|_| too_large(shape))?
+            }
+        };
+        let beams = Beams::new(out, voltages.frequencies, voltages.clock)?;
+        Ok(match counts {
+            Some(counts) => beams.with_input_counts(counts)?,
+            None => beams,
+        })
+    }
+
+    /// Beams of voltages in host memory by the set of now.
+    fn formed_on_host(&mut self, voltages: &HostVoltages<'_, V>) -> Result<Array3<B::Output>, BeamformerError> {
+        let (channels, times, _) = voltages.data().dim();
         let shape = (channels, times, self.set.beams(voltages.inputs));
         let backend = self.backend;
         let limit = backend.memory_limit();
@@ -86,62 +148,75 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
                 add(self.saturated, &lost);
             }
         }
-        let out = Array3::from_shape_vec(shape, out).map_err(|_| too_large())?;
-        Ok(Beams::new(out, voltages.frequencies, voltages.clock)?)
+        Ok(Array3::from_shape_vec(shape, out).map_err(|_| too_large())?)
     }
 
     /// Beams of voltages on a device, there, in the order of the stream.
     pub(crate) fn on_device(
-        self,
+        mut self,
         voltages: &DeviceVoltages<'_, V>,
     ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
-        let (shape, axes) = (
-            [voltages.channels(), voltages.times(), voltages.inputs().len()],
-            (voltages.inputs(), voltages.frequencies(), voltages.clock()),
-        );
-        self.queued(voltages.array(), shape, axes, |loaded, sizes, view, spectrum, beams| {
-            loaded.queue(sizes, shape[1], spectrum, view, voltages.presence(), beams)
+        let inputs = voltages.inputs();
+        let counts = match voltages.presence() {
+            Some(flags) => Some(self.members(voltages.channels(), inputs)?.count(flags, 1)?),
+            None => None,
+        };
+        let shape = [voltages.channels(), voltages.times(), inputs.len()];
+        let axes = (inputs, voltages.frequencies(), voltages.clock());
+        self.queued(voltages.array(), shape, axes, counts, |loaded, sizes, view, part, beams| {
+            loaded.queue(sizes, part, view, voltages.presence(), beams)
         })
     }
 
     /// Beams of rows on a device, there, in the order of the stream.
-    pub(crate) fn of_rows(self, rows: &DeviceRows<'_, V>) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
-        let (channels, times) = (rows.channels(), rows.times());
-        let shape = [channels, times, rows.inputs().len()];
+    pub(crate) fn of_rows(
+        mut self,
+        rows: &DeviceRows<'_, V>,
+    ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
+        let counts = match rows.presence() {
+            Some(flags) => Some(self.members(rows.channels(), rows.inputs())?.count(flags, 1)?),
+            None => None,
+        };
+        let shape = [rows.channels(), rows.times(), rows.inputs().len()];
         let axes = (rows.inputs(), rows.frequencies(), rows.clock());
-        self.queued(rows.array(), shape, axes, |loaded, _, view, spectrum, beams| {
-            let part = KernelPart { channels: 0..channels, times, spectrum };
+        self.queued(rows.array(), shape, axes, counts, |loaded, _, view, part, beams| {
             loaded.kernels.beamform_rows(&loaded.stream, part, view, &mut beams.view_mut())
         })
     }
 
     /// Beams of heaps on a device, there, in the order of the stream.
     pub(crate) fn of_heaps(
-        self,
+        mut self,
         heaps: &DeviceHeaps<'_, V>,
     ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
-        let shape = [heaps.channels(), heaps.times(), heaps.inputs().len()];
-        let axes = (heaps.inputs(), heaps.frequencies(), heaps.clock());
-        let sizes_of = [heaps.batches(), heaps.spectra_per_heap()];
-        self.queued(heaps.array(), shape, axes, |loaded, _, view, spectrum, beams| {
+        let (inputs, spectra) = (heaps.inputs(), heaps.spectra_per_heap());
+        let counts = match heaps.presence() {
+            Some(flags) => Some(self.members(heaps.channels(), inputs)?.count_heaps(flags, inputs, spectra)?),
+            None => None,
+        };
+        let shape = [heaps.channels(), heaps.times(), inputs.len()];
+        let axes = (inputs, heaps.frequencies(), heaps.clock());
+        let sizes_of = [heaps.batches(), spectra];
+        self.queued(heaps.array(), shape, axes, counts, |loaded, _, view, part, beams| {
             let Loaded { kernels, stream, pool, staging, .. } = loaded;
             let flags = sent_flags(staging, stream, pool, heaps.presence())?;
             let present = flags.as_ref().map(|flags| flags.view());
-            kernels.beamform_heaps(stream, sizes_of, spectrum, view, present, &mut beams.view_mut())
+            kernels.beamform_heaps(stream, part, sizes_of, view, present, &mut beams.view_mut())
         })
     }
 
     /// Takes memory for the beams of what lies on a device, and queues them.
     fn queued(
-        self,
+        mut self,
         array: &DeviceArray<'_, V>,
         [channels, times, inputs_len]: [usize; 3],
         (inputs, frequencies, clock): (Inputs, Frequencies, SpectrumClock),
-        queue: impl FnOnce(
+        counts: Option<InputCounts>,
+        queue: impl Fn(
             &mut Loaded<V, B>,
             &Sizes,
             BufferView<'_, V>,
-            u64,
+            KernelPart,
             &mut Buffer<B::Output>,
         ) -> Result<(), BeamformerError>,
     ) -> Result<DeviceBeams<'static, B::Output>, BeamformerError> {
@@ -149,21 +224,52 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         self.check(channels, inputs)?;
         let shape = [channels, times, self.set.beams(inputs)];
         let length = count(shape).ok_or_else(|| too_large(shape))?;
-        let sizes = Sizes::of::<V, B>(self.set, inputs);
         let loaded = self.loaded(array.device(), channels, inputs)?;
         let stream = loaded.stream.clone();
         let view = array.read_on(&stream)?;
         let mut beams = loaded.pool.take::<B::Output>(&stream, length)?;
-        let queued = queue(loaded, &sizes, view, first_spectrum(clock), &mut beams);
+        let spectrum = first_spectrum(clock);
+        let queued = self.parts(times).into_iter().try_for_each(|(formed, set)| {
+            if let Some(set) = set {
+                self.turn_to(set)?;
+            }
+            let sizes = Sizes::of::<V, B>(self.set, inputs);
+            let part = KernelPart { channels: 0..channels, times, formed, spectrum };
+            let loaded = self.loaded_on(&stream, channels, inputs)?;
+            queue(loaded, &sizes, view, part, &mut beams)
+        });
         // Part of the work may be queued even if it failed.
         array.reads_queued(&stream)?;
         queued?;
         let array = DeviceArray::from(beams).written_on(&stream);
-        Ok(Beams::from_array(array, shape, frequencies, clock)?)
+        let beams = Beams::from_array(array, shape, frequencies, clock)?;
+        Ok(match counts {
+            Some(counts) => beams.with_input_counts(counts)?,
+            None => beams,
+        })
+    }
+
+    /// The kernels, loaded on a stream unless they are.
+    fn loaded_on(
+        &mut self,
+        stream: &Stream,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<&mut Loaded<V, B>, BeamformerError> {
+        let held = match self.loaded.take() {
+            Some(held) => held,
+            None => Loaded::new(self.set, Some(stream), stream.device(), channels, inputs)?,
+        };
+        Ok(self.loaded.insert(held))
     }
 
     /// The kernels on a device, loaded unless they are.
-    fn loaded(self, device: &Device, channels: usize, inputs: Inputs) -> Result<&'a mut Loaded<V, B>, BeamformerError> {
+    fn loaded(
+        &mut self,
+        device: &Device,
+        channels: usize,
+        inputs: Inputs,
+    ) -> Result<&mut Loaded<V, B>, BeamformerError> {
         let fits = |loaded: &Loaded<V, B>| {
             let same_stream = self.stream.is_none_or(|stream| loaded.stream.is_same(stream));
             let same_shape = loaded.channels == channels && loaded.inputs == inputs;
@@ -227,8 +333,8 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
             device_voltages.slice_mut(..sent.len())?.copy_from_slice(stream, &sent)?;
             let present = presence.is_some().then(|| device_flags.view());
             let (input, output) = (device_voltages.view(), &mut device_beams.view_mut());
-            let kernel_part =
-                KernelPart { channels: first..last, times: to - from, spectrum: spectrum.wrapping_add(from as u64) };
+            let spectrum = spectrum.wrapping_add(from as u64);
+            let kernel_part = KernelPart { channels: first..last, times: to - from, formed: 0..to - from, spectrum };
             kernels.beamform_part(stream, kernel_part, input, present, output)?;
             let formed = device_beams.slice(..part.spectra() * sizes.beams)?;
             formed.copy_to_slice(stream, &mut out[part.range(times, sizes.beams)])?;
@@ -240,8 +346,7 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
     fn queue(
         &mut self,
         sizes: &Sizes,
-        times: usize,
-        spectrum: u64,
+        KernelPart { times, formed, spectrum, .. }: KernelPart,
         voltages: BufferView<'_, V>,
         presence: Option<ArrayView2<'_, bool>>,
         beams: &mut Buffer<B::Output>,
@@ -252,14 +357,18 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         let limit = if sizes.packs() { None } else { Some(u64::MAX) };
         for part in Step::new(sizes, *channels, times, limit).parts(*channels, times) {
             let Part { channels: [first, last], times: [from, to] } = part;
+            let formed = formed.start.max(from)..formed.end.min(to);
+            if formed.is_empty() {
+                continue;
+            }
             let input = voltages.slice(part.range(times, sizes.inputs))?;
             let present = match &flags {
                 Some(flags) => Some(flags.slice(from * sizes.inputs..to * sizes.inputs)?),
                 None => None,
             };
             let mut output = beams.slice_mut(part.range(times, sizes.beams))?;
-            let part =
-                KernelPart { channels: first..last, times: to - from, spectrum: spectrum.wrapping_add(from as u64) };
+            let (formed, spectrum) = (formed.start - from..formed.end - from, spectrum.wrapping_add(from as u64));
+            let part = KernelPart { channels: first..last, times: to - from, formed, spectrum };
             kernels.beamform_part(stream, part, input, present, &mut output)?;
         }
         Ok(())

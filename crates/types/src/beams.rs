@@ -6,7 +6,7 @@ use ndarray::{Array3, ArrayView3};
 use num_complex::Complex;
 
 use crate::linear::check_elements;
-use crate::{Dimension, Frequencies, LinearArray, SpectrumClock, TypesError};
+use crate::{Dimension, Frequencies, InputCounts, LinearArray, SpectrumClock, TypesError};
 
 /// Weights of tied-array beams, `[beam][channel][input]`, finite by construction.
 ///
@@ -75,6 +75,7 @@ pub struct Beams<T, A = Array3<T>> {
     sample: PhantomData<fn() -> T>,
     frequencies: Frequencies,
     clock: SpectrumClock,
+    counts: Option<InputCounts>,
 }
 
 impl<T> Beams<T> {
@@ -125,7 +126,17 @@ impl<T, A> Beams<T, A> {
     ) -> Result<Self, TypesError> {
         clock.check()?;
         frequencies.check()?;
-        Ok(Self { data, shape, sample: PhantomData, frequencies, clock })
+        Ok(Self { data, shape, sample: PhantomData, frequencies, clock, counts: None })
+    }
+
+    /// Says how many inputs of each beam were there.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for counts of other times or beams.
+    pub fn with_input_counts(mut self, counts: InputCounts) -> Result<Self, TypesError> {
+        counts.check(self.shape[1], self.shape[2])?;
+        self.counts = Some(counts);
+        Ok(self)
     }
 
     /// The same beams in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
@@ -134,8 +145,8 @@ impl<T, A> Beams<T, A> {
     /// [`TypesError::Elements`] if the number of elements differs.
     pub fn with_array<B: LinearArray<T>>(&self, data: B) -> Result<Beams<T, B>, TypesError> {
         check_elements("beams", &self.shape, data.len())?;
-        let Self { shape, sample, frequencies, clock, .. } = *self;
-        Ok(Beams { data, shape, sample, frequencies, clock })
+        let Self { shape, sample, frequencies, clock, ref counts, .. } = *self;
+        Ok(Beams { data, shape, sample, frequencies, clock, counts: counts.clone() })
     }
 
     /// The array, wherever it lies.
@@ -171,6 +182,11 @@ impl<T, A> Beams<T, A> {
     /// Time axis.
     pub fn clock(&self) -> SpectrumClock {
         self.clock
+    }
+
+    /// How many inputs of each beam were there; `None` if all were.
+    pub fn input_counts(&self) -> Option<&InputCounts> {
+        self.counts.as_ref()
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use ndarray::{Array4, ArrayView4};
 
 use crate::linear::check_elements;
-use crate::{DetectedProducts, Dimension, Frequencies, LinearArray, SpectrumClock, TypesError};
+use crate::{DetectedProducts, Dimension, Frequencies, InputCounts, LinearArray, SpectrumClock, TypesError};
 
 /// Detected beams `[channel][time][beam][product]`: `T` is `f32`, or `u8` for files.
 ///
@@ -23,6 +23,7 @@ pub struct DetectedBeams<T, A = Array4<T>> {
     value: PhantomData<fn() -> T>,
     frequencies: Frequencies,
     clock: SpectrumClock,
+    counts: Option<InputCounts>,
 }
 
 impl<T> DetectedBeams<T> {
@@ -90,7 +91,17 @@ impl<T, A> DetectedBeams<T, A> {
     ) -> Result<Self, TypesError> {
         clock.check()?;
         frequencies.check()?;
-        Ok(Self { data, shape, products, value: PhantomData, frequencies, clock })
+        Ok(Self { data, shape, products, value: PhantomData, frequencies, clock, counts: None })
+    }
+
+    /// Says how many inputs of each beam were there.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for counts of other times or beams.
+    pub fn with_input_counts(mut self, counts: InputCounts) -> Result<Self, TypesError> {
+        counts.check(self.shape[1], self.shape[2])?;
+        self.counts = Some(counts);
+        Ok(self)
     }
 
     /// The same sums in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
@@ -98,9 +109,9 @@ impl<T, A> DetectedBeams<T, A> {
     /// # Errors
     /// [`TypesError::Elements`] if the number of elements differs.
     pub fn with_array<B: LinearArray<T>>(&self, data: B) -> Result<DetectedBeams<T, B>, TypesError> {
-        let Self { shape, products, value, frequencies, clock, .. } = *self;
+        let Self { shape, products, value, frequencies, clock, ref counts, .. } = *self;
         check_elements("detected beams", &[shape[0], shape[1], shape[2], products.count()], data.len())?;
-        Ok(DetectedBeams { data, shape, products, value, frequencies, clock })
+        Ok(DetectedBeams { data, shape, products, value, frequencies, clock, counts: counts.clone() })
     }
 
     /// The array, wherever it lies.
@@ -141,6 +152,11 @@ impl<T, A> DetectedBeams<T, A> {
     /// Time axis.
     pub fn clock(&self) -> SpectrumClock {
         self.clock
+    }
+
+    /// How many inputs of each beam were there; `None` if all were.
+    pub fn input_counts(&self) -> Option<&InputCounts> {
+        self.counts.as_ref()
     }
 }
 

@@ -23,7 +23,7 @@
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data
 //! is a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid
-//! samples of each baseline.
+//! samples of each baseline, beams the number of inputs that were there ([`InputCounts`]).
 
 mod axes;
 pub mod baseline;
@@ -36,6 +36,7 @@ mod error;
 mod format;
 mod gains;
 mod heaps;
+mod input_counts;
 mod inputs;
 mod linear;
 mod packed;
@@ -58,6 +59,7 @@ pub use format::{Accumulator, Complex4, Sample, SampleFormat, VoltageSample};
 pub use gains::Gains;
 pub use half::f16;
 pub use heaps::Heaps;
+pub use input_counts::InputCounts;
 pub use inputs::Inputs;
 pub use linear::LinearArray;
 pub use num_complex::Complex;

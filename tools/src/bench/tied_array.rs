@@ -30,8 +30,6 @@ struct Case {
     dither: bool,
     /// Kernels of compute capability 8.0.
     mma: bool,
-    /// Chunks by which the second group is behind, if another number than usual.
-    lag: Option<u32>,
 }
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
@@ -41,7 +39,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     let source = Source::bytes(&bench.stream)?;
     for (inputs, channels) in [(128, 256), (512, 64), (1024, 64)] {
-        let of = |beams, precision| Case { inputs, beams, channels, precision, dither: false, mma: false, lag: None };
+        let of = |beams, precision| Case { inputs, beams, channels, precision, dither: false, mma: false };
         for beams in [4, 16, 64, 256, 1024] {
             case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int8), "i8")?;
         }
@@ -56,20 +54,14 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         }
     }
     for beams in [16, 64, 256, 1024] {
-        let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true, lag: None };
+        let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true };
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
-    }
-    for lag in [0, 1, 3, 4] {
-        for (inputs, channels, beams) in [(128, 256, 16), (128, 256, 1024), (512, 64, 64), (512, 64, 1024)] {
-            let of = Case { inputs, beams, channels, precision: Int8, dither: false, mma: false, lag: Some(lag) };
-            case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
-        }
     }
     for beams in [64, 256, 1024] {
         detected(bench, ceilings, &source, beams)?;
     }
     // MeerKAT: 80 antennas of two polarisations, four beams of two.
-    let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false, lag: None };
+    let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false };
     case::<Complex<i8>>(bench, ceilings, &source, of, "i8")
 }
 
@@ -80,11 +72,10 @@ fn case<O: TiedArrayOutput + Number>(
     case: Case,
     output: &str,
 ) -> Result<(), End> {
-    let Case { inputs, beams, channels, precision, dither, mma, lag } = case;
+    let Case { inputs, beams, channels, precision, dither, mma } = case;
     let dithered = if dither { ", dither" } else { "" };
     let older = if mma { ", kernels of 8.0" } else { "" };
-    let behind = lag.map_or(String::new(), |lag| format!(", {lag} chunks behind"));
-    let variant = format!("{precision}, 8 bits to {output}{dithered}{older}{behind}");
+    let variant = format!("{precision}, 8 bits to {output}{dithered}{older}");
     let fit = (CHUNK_BYTES / (2 * inputs)).min(MOST_BEAM_BYTES / (beams * size_of::<O>())) / channels;
     let times = (fit / 128 * 128).max(128);
     let (each, formed) = (channels * times * inputs, channels * times * beams);
@@ -105,7 +96,6 @@ fn case<O: TiedArrayOutput + Number>(
     let set = set.with_scale(scale).map_err(End::failed)?;
     let set = if dither { set.with_dither(20261124) } else { set };
     let set = if mma { set.with_mma() } else { set };
-    let set = if let Some(lag) = lag { set.with_lag(lag) } else { set };
     let backend = Backend::on(bench.device.clone());
     let mut former = BeamformerStream::<Complex<i8>, _>::new(&backend, set, arrays).map_err(End::failed)?.on(&stream);
     let chunk = |run: usize| {

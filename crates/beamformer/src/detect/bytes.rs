@@ -108,7 +108,12 @@ pub fn to_u8(beams: &DetectedBeams<f32>, scale: &ByteScale) -> Result<DetectedBy
             );
         }
     }
+    let counts = beams.input_counts();
     let beams = DetectedBeams::new(bytes, beams.products(), beams.frequencies(), beams.clock())?;
+    let beams = match counts {
+        Some(counts) => beams.with_input_counts(counts.clone())?,
+        None => beams,
+    };
     Ok(DetectedBytes { beams, saturated })
 }
 
@@ -144,10 +149,15 @@ pub fn quantise_beams<V: VoltageSample>(beams: &Beams<V>, gains: &[f32]) -> Resu
         saturated[beam] += u64::from(lost);
         *out = value;
     });
-    Ok(QuantisedBeams { beams: Beams::new(data, beams.frequencies(), beams.clock())?, saturated })
+    let quantised = Beams::new(data, beams.frequencies(), beams.clock())?;
+    let beams = match beams.input_counts() {
+        Some(counts) => quantised.with_input_counts(counts.clone())?,
+        None => quantised,
+    };
+    Ok(QuantisedBeams { beams, saturated })
 }
 
-fn check_shape(
+pub(super) fn check_shape(
     array: &'static str,
     expected: (usize, usize, usize),
     actual: (usize, usize, usize),

@@ -1,6 +1,8 @@
 //! Detected beams: powers, Stokes parameters or coherencies, summed over spectra and channels.
 
 mod bytes;
+mod device_bytes;
+mod powers;
 mod stream;
 
 use fringes_cpu::memory::zeroed_vec;
@@ -8,8 +10,12 @@ use fringes_types::{Beams, DetectedBeams, Detection, TypesError, VoltageSample};
 use ndarray::{Array4, ArrayView3};
 
 pub use self::bytes::{ByteScale, DetectedBytes, QuantisedBeams, quantise_beams, to_u8};
+pub use self::device_bytes::{DeviceDetectedBytes, to_u8_on_device};
+pub(crate) use self::powers::PowerSums;
+pub(crate) use self::stream::Axes;
 pub use self::stream::DetectStream;
 use crate::BeamformerError;
+use crate::counts::{SummedCounts, paired};
 
 /// Detects beams `[channel][time][beam]`: sums of the products that a [`Detection`] names.
 ///
@@ -50,7 +56,14 @@ pub fn detect<V: VoltageSample>(
     let _span = tracing::debug_span!("detect", times = beams.times(), beams = beams.beams()).entered();
     let (frequencies, clock) = (detection.frequencies(beams.frequencies()), detection.clock(beams.clock())?);
     let data = whole_sums(beams.data(), detection)?;
-    Ok(DetectedBeams::new(data, detection.products(), frequencies, clock)?)
+    let spectra = [0, beams.times(), detection.times()];
+    let counts = beams.input_counts().map(|counts| paired(counts, detection.products().pols())).transpose()?;
+    let counts = SummedCounts::default().sum(counts.as_ref(), spectra)?;
+    let detected = DetectedBeams::new(data, detection.products(), frequencies, clock)?;
+    Ok(match counts {
+        Some(counts) => detected.with_input_counts(counts)?,
+        None => detected,
+    })
 }
 
 /// The sums of spectra that are a whole number of them.

@@ -6,6 +6,7 @@ use ndarray::{Array4, ArrayView3, Axis, s};
 
 use super::whole_sums;
 use crate::BeamformerError;
+use crate::counts::{SummedCounts, paired};
 
 /// Detects beams of chunks that follow each other: [`detect`](crate::detect) with sums that go on from one chunk to the
 /// next. What comes out are whole sums alone, and the same bits however the stream is cut.
@@ -31,22 +32,23 @@ pub struct DetectStream {
     axes: Option<Axes>,
     /// Of each channel.
     sums: Vec<ChannelSums>,
+    counts: SummedCounts,
 }
 
 /// What all chunks have in common.
 #[derive(Debug, Clone, Copy)]
-struct Axes {
-    channels: usize,
-    beams: usize,
-    frequencies: Frequencies,
+pub(crate) struct Axes {
+    pub(crate) channels: usize,
+    pub(crate) beams: usize,
+    pub(crate) frequencies: Frequencies,
     /// Of the spectrum that comes next.
-    clock: SpectrumClock,
+    pub(crate) clock: SpectrumClock,
 }
 
 impl DetectStream {
     /// A stream that has seen nothing.
     pub fn new(detection: Detection) -> Self {
-        Self { detection, axes: None, sums: Vec::new() }
+        Self { detection, axes: None, sums: Vec::new(), counts: SummedCounts::default() }
     }
 
     /// How beams are detected.
@@ -61,7 +63,7 @@ impl DetectStream {
 
     /// Forgets the sum under way and what chunks look like: the next chunk may be any.
     pub fn reset(&mut self) {
-        (self.axes, self.sums) = (None, Vec::new());
+        (self.axes, self.sums, self.counts) = (None, Vec::new(), SummedCounts::default());
     }
 
     /// The sums that a chunk completes; none of a chunk that completes none. On an error the stream stays as it was.
@@ -76,20 +78,28 @@ impl DetectStream {
     pub fn push<V: VoltageSample>(&mut self, beams: &Beams<V>) -> Result<DetectedBeams<f32>, BeamformerError> {
         let groups = self.detection.channels_of(beams.channels())?;
         let count = self.detection.beams_of(beams.beams())?;
-        let summed = self.detection.clock(beams.clock())?;
-        let mut axes = self.continued(beams)?;
+        let (frequencies, clock) = (beams.frequencies(), beams.clock());
+        let found = Axes { channels: beams.channels(), beams: beams.beams(), frequencies, clock };
+        let mut axes = Axes::continued(self.axes, found)?;
         if self.sums.is_empty() {
             self.sums = vec![ChannelSums::new(self.detection.products(), count); beams.channels()];
         }
         let pending = self.pending();
-        let back = (pending as u64).wrapping_mul(axes.clock.samples_between_spectra);
-        let clock = SpectrumClock { first_sample: axes.clock.first_sample.wrapping_sub(back), ..summed };
+        let clock = axes.sums_clock(&self.detection, pending)?;
         axes.clock.first_sample = axes.clock.sample_of(beams.times());
         self.axes = Some(axes);
+        let spectra = [pending, beams.times(), self.detection.times()];
+        let pols = self.detection.products().pols();
+        let counts = beams.input_counts().map(|counts| paired(counts, pols)).transpose()?;
+        let counts = self.counts.sum(counts.as_ref(), spectra)?;
 
         let frequencies = self.detection.frequencies(axes.frequencies);
         let data = self.sum(beams.data(), pending, [groups, count])?;
-        Ok(DetectedBeams::new(data, self.detection.products(), frequencies, clock)?)
+        let beams = DetectedBeams::new(data, self.detection.products(), frequencies, clock)?;
+        Ok(match counts {
+            Some(counts) => beams.with_input_counts(counts)?,
+            None => beams,
+        })
     }
 
     /// Sums spectra onto `pending` ones.
@@ -138,13 +148,13 @@ impl DetectStream {
         }
         out
     }
+}
 
-    /// The axes of the stream at the start of a chunk, if the chunk goes on with them.
-    fn continued<V: VoltageSample>(&self, beams: &Beams<V>) -> Result<Axes, BeamformerError> {
-        let (frequencies, clock) = (beams.frequencies(), beams.clock());
-        let found = Axes { channels: beams.channels(), beams: beams.beams(), frequencies, clock };
-        let Some(axes) = self.axes else { return Ok(found) };
-        let of = |axes: &Axes| {
+impl Axes {
+    /// The axes of a stream at the start of a chunk with axes `found`, if the chunk goes on with those `before`.
+    pub(crate) fn continued(before: Option<Self>, found: Self) -> Result<Self, BeamformerError> {
+        let Some(axes) = before else { return Ok(found) };
+        let of = |axes: &Self| {
             [
                 ("channels", axes.channels.to_string()),
                 ("beams", axes.beams.to_string()),
@@ -160,5 +170,12 @@ impl DetectStream {
             }
             None => Ok(axes),
         }
+    }
+
+    /// The clock of sums whose first one began `pending` spectra before.
+    pub(crate) fn sums_clock(&self, detection: &Detection, pending: usize) -> Result<SpectrumClock, BeamformerError> {
+        let back = (pending as u64).wrapping_mul(self.clock.samples_between_spectra);
+        let summed = detection.clock(self.clock)?;
+        Ok(SpectrumClock { first_sample: self.clock.first_sample.wrapping_sub(back), ..summed })
     }
 }

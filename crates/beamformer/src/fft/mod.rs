@@ -280,6 +280,12 @@ impl<O: FftBeamOutput> BeamSet for FftBeams<O> {
         Ok(Vec::new())
     }
 
+    fn uses(&self, beam: usize, input: usize, inputs: Inputs) -> bool {
+        let (pols, line) = (inputs.pols(), beam / self.padded);
+        let used = |gains: &Gains| gains.values.column(input).iter().any(|gain| *gain != Complex::default());
+        input / pols / self.feeds == line / pols && input % pols == line % pols && self.gains.as_ref().is_none_or(used)
+    }
+
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
         self.kernel_size(format, inputs).map(|_| ())
     }

@@ -76,8 +76,6 @@ pub struct TiedArrayBeams<O = Complex<f32>> {
     seed: Option<u64>,
     /// Whether devices of compute capability 9.0 run the kernels of 8.0.
     only_mma: bool,
-    /// Chunks by which the second group of a block is behind, if that is to be tried.
-    lag: Option<u32>,
     output: PhantomData<fn() -> O>,
 }
 
@@ -105,15 +103,15 @@ impl TiedArrayBeams {
 
     fn of(weights: WeightSource) -> Self {
         let precision = WeightPrecision::default();
-        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, lag: None, output: PhantomData }
+        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
     }
 }
 
 impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     /// The same beams as `P`: `Complex<f32>`, `Complex<f16>` or `Complex<i8>`.
     pub fn with_output<P: TiedArrayOutput>(self) -> TiedArrayBeams<P> {
-        let Self { weights, precision, scale, seed, only_mma, lag, .. } = self;
-        TiedArrayBeams { weights, precision, scale, seed, only_mma, lag, output: PhantomData }
+        let Self { weights, precision, scale, seed, only_mma, .. } = self;
+        TiedArrayBeams { weights, precision, scale, seed, only_mma, output: PhantomData }
     }
 
     /// How precisely GPUs hold the weights.
@@ -164,17 +162,6 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
     #[must_use]
     pub fn with_mma(self) -> Self {
         Self { only_mma: true, ..self }
-    }
-
-    /// With the second group of a block so many chunks of inputs behind the first: to measure what that does.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_lag(self, lag: u32) -> Self {
-        Self { lag: Some(lag), ..self }
-    }
-
-    pub(crate) fn lag(&self) -> Option<u32> {
-        self.lag
     }
 
     pub(crate) fn only_mma(&self) -> bool {
@@ -244,6 +231,10 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
         Ok(tied_array_quantised_into(data, presence, weights, finish, parallel, out))
     }
 
+    fn uses(&self, beam: usize, input: usize, _: Inputs) -> bool {
+        self.weights.uses(beam, input)
+    }
+
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {
         check_kernel(self.weights.beams(), format, inputs)
     }
@@ -299,6 +290,10 @@ impl BeamSet for BeamWeights {
     ) -> Result<Vec<u64>, BeamformerError> {
         fringes_cpu::beamformer::tied_array_into(voltages.data(), voltages.presence(), self.data(), parallel, out);
         Ok(Vec::new())
+    }
+
+    fn uses(&self, beam: usize, input: usize, _: Inputs) -> bool {
+        source::given_uses(self, beam, input)
     }
 
     fn check_kernel(&self, format: SampleFormat, inputs: Inputs) -> Result<(), DeviceError> {

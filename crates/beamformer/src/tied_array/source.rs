@@ -47,6 +47,14 @@ impl WeightSource {
         }
     }
 
+    /// Whether a beam sums an input: whether it has a weight in any channel.
+    pub(crate) fn uses(&self, beam: usize, input: usize) -> bool {
+        match self {
+            Self::Given(weights) => given_uses(weights, beam, input),
+            Self::Steered { steering, .. } => steering.uses(beam, input),
+        }
+    }
+
     /// Number of inputs.
     pub(crate) fn inputs(&self) -> usize {
         match self {
@@ -68,4 +76,9 @@ impl WeightSource {
             }
         }
     }
+}
+
+/// Whether a beam has a weight for an input in any channel.
+pub(crate) fn given_uses(weights: &BeamWeights, beam: usize, input: usize) -> bool {
+    weights.data().slice(ndarray::s![beam, .., input]).iter().any(|weight| weight.re != 0.0 || weight.im != 0.0)
 }

@@ -4,8 +4,8 @@
 
 use fringes_backend::Backend;
 use fringes_beamformer::{
-    BeamSet, BeamSteering, BeamformerError, BeamformerStream, SteeredBand, TiedArrayBeams, TiedArrayDetector,
-    WeightPrecision, beamform, detect,
+    BeamSet, BeamSteering, BeamformerError, BeamformerStream, IncoherentBeams, SteeredBand, TiedArrayBeams,
+    TiedArrayDetector, WeightPrecision, beamform, detect,
 };
 use fringes_delay_model::{DelayModel, DelaySegment};
 use fringes_reference::beamformer::tied_array;
@@ -14,7 +14,7 @@ use fringes_types::{
     BeamWeights, Complex, DetectedProducts, Detection, Frequencies, Inputs, Rows, SpectrumClock, TypesError, Voltages,
     f16,
 };
-use ndarray::{Array2, Array3};
+use ndarray::{Array2, Array3, s};
 use num_complex::Complex64 as C64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -162,4 +162,153 @@ fn sets_that_do_not_fit_are_refused() {
     let other = Inputs::single_pol(13).unwrap();
     assert!(matches!(set.check(2, other), Err(BeamformerError::Types(TypesError::Dimension { .. }))));
     assert_eq!((set.precision(), set.scale()), (WeightPrecision::Int16, 1.0));
+}
+
+/// Spectra `times` of voltages, with their stamps and flags.
+fn part(voltages: &Voltages<Complex<i8>>, times: std::ops::Range<usize>) -> Voltages<Complex<i8>> {
+    let clock = voltages.clock();
+    let clock = SpectrumClock { first_sample: clock.sample_of(times.start), ..clock };
+    let data = voltages.data().slice(s![.., times.clone(), ..]).to_owned();
+    let part = Voltages::new(data, voltages.inputs()).unwrap().with_clock(clock).unwrap();
+    match voltages.presence() {
+        Some(flags) => part.with_presence(flags.slice(s![times, ..]).to_owned()).unwrap(),
+        None => part,
+    }
+}
+
+#[test]
+fn weights_change_at_a_stated_sample_wherever_chunks_end() {
+    let (voltages, weights) = data([3, 60, 20], 5, 7);
+    let (_, others) = data([3, 1, 20], 5, 8);
+    let sets = [&weights, &others].map(|weights| TiedArrayBeams::new(weights.clone()).with_dither(3));
+    let sets = sets.map(|set| set.with_output::<Complex<i8>>().with_scale(0.1).unwrap());
+    let of = |set| beamform(&Backend::cpu(), &voltages, set).unwrap().into_data();
+    let expected = [of(&sets[0]), of(&sets[1])];
+    // Spectra are 7 samples apart from sample 700 on: the first at or after 910 is number 30, after 911 number 31.
+    for (sample, first) in [(910, 30), (911, 31), (0, 0), (700, 0), (1120, 60)] {
+        for cuts in [vec![60], vec![30, 30], vec![7, 31, 22], vec![31, 29]] {
+            let mut stream = BeamformerStream::new(&Backend::cpu(), sets[0].clone(), voltages.inputs()).unwrap();
+            stream.replace_at(sets[1].clone(), sample).unwrap();
+            let mut done = 0;
+            for cut in cuts {
+                let beams = stream.push(&part(&voltages, done..done + cut)).unwrap();
+                for time in 0..cut {
+                    let expected = &expected[usize::from(done + time >= first)];
+                    let expected = expected.slice(s![.., done + time, ..]);
+                    assert_eq!(beams.data().slice(s![.., time, ..]), expected, "{sample} {done} {time}");
+                }
+                done += cut;
+            }
+            assert_eq!(stream.set() == &sets[1], first < 60);
+        }
+    }
+    // Several within one chunk, given in any order; the later one of the same sample counts.
+    let mut stream = BeamformerStream::new(&Backend::cpu(), sets[0].clone(), voltages.inputs()).unwrap();
+    for (set, sample) in [(0, 700 + 7 * 40), (0, 700 + 7 * 10), (1, 700 + 7 * 10), (1, 2000)] {
+        stream.replace_at(sets[set].clone(), sample).unwrap();
+    }
+    let beams = stream.push(&voltages).unwrap();
+    for (time, of) in [(9, 0), (10, 1), (39, 1), (40, 0), (59, 0)] {
+        assert_eq!(beams.data().slice(s![.., time, ..]), expected[of].slice(s![.., time, ..]), "{time}");
+    }
+    let fewer = TiedArrayBeams::new(data([3, 1, 20], 4, 8).1).with_output::<Complex<i8>>();
+    let error = stream.replace_at(fewer, 5000);
+    assert!(matches!(error, Err(BeamformerError::Types(TypesError::Dimension { expected: 5, actual: 4, .. }))));
+}
+
+#[test]
+fn inputs_that_did_not_come_are_counted() {
+    let (voltages, weights) = data([2, 30, 20], 4, 9);
+    // Beam 1 has no weight for input 3, beam 2 only in channel 1.
+    let mut weights = weights.data().to_owned();
+    weights.slice_mut(s![1, .., 3]).fill(Complex::default());
+    weights.slice_mut(s![2, 0, 3]).fill(Complex::default());
+    let set = BeamWeights::new(weights).unwrap();
+    assert_eq!(beamform(&Backend::cpu(), &voltages, &set).unwrap().input_counts(), None);
+    let flags = Array2::from_shape_fn((30, 20), |(time, input)| input != 3 || time < 12);
+    let voltages = voltages.with_presence(flags).unwrap();
+    let beams = beamform(&Backend::cpu(), &voltages, &set).unwrap();
+    let counts = beams.input_counts().unwrap();
+    assert_eq!(counts.expected(), [20, 19, 20, 20]);
+    assert_eq!([11, 12].map(|time| counts.present(time, 0)), [Some(20), Some(19)]);
+    assert_eq!([11, 12].map(|time| counts.present(time, 1)), [Some(19); 2]);
+    assert_eq!(counts.present(29, 2), Some(19));
+
+    // Of detected beams over 10 spectra, of both polarisations, however the stream is cut; and of an incoherent one.
+    let detection = Detection::new(DetectedProducts::StokesI, 10, 2).unwrap();
+    for cuts in [vec![30], vec![3, 20, 7], vec![12, 18]] {
+        let set = TiedArrayBeams::new(set.clone());
+        let detector = TiedArrayDetector::new(&Backend::cpu(), set, voltages.inputs(), detection).unwrap();
+        let mut detector = detector.with_incoherent(IncoherentBeams::sum(voltages.inputs())).unwrap();
+        let (mut done, mut found) = (0, Vec::new());
+        for cut in cuts {
+            let sums = detector.push(&part(&voltages, done..done + cut)).unwrap();
+            let counts = sums.input_counts();
+            for time in 0..sums.times() {
+                found.push([0, 1, 2].map(|beam| counts.unwrap().present(time, beam).unwrap()));
+            }
+            done += cut;
+        }
+        assert_eq!(found, [[390, 400, 200], [382, 392, 192], [380, 390, 190]]);
+    }
+}
+
+#[test]
+fn incoherent_beams_follow_detected_ones() {
+    let (voltages, weights) = data([4, 50, 20], 3, 10);
+    let gains = Array2::from_shape_fn((2, 20), |(beam, input)| if beam == 0 { 1.0 } else { input as f32 / 8.0 - 1.0 });
+    let incoherent = IncoherentBeams::new(gains.clone()).unwrap();
+    let detector = |products| {
+        let (set, detection) = (TiedArrayBeams::new(weights.clone()), Detection::new(products, 8, 2).unwrap());
+        TiedArrayDetector::new(&Backend::cpu(), set, voltages.inputs(), detection)
+    };
+    let exact = voltages.data().mapv(|v| C64::new(v.re.into(), v.im.into()));
+    let powers = fringes_reference::beamformer::incoherent(exact.view(), gains.mapv(f64::from).view());
+    for cuts in [vec![50], vec![3, 20, 27], vec![8, 1, 41]] {
+        let mut with = detector(DetectedProducts::Power).unwrap().with_incoherent(incoherent.clone()).unwrap();
+        let mut without = detector(DetectedProducts::Power).unwrap();
+        let mut done = 0;
+        for cut in cuts {
+            let chunk = part(&voltages, done..done + cut);
+            let first = (done - with.pending()) / 8;
+            let (all, tied) = (with.push(&chunk).unwrap(), without.push(&chunk).unwrap());
+            assert_eq!(all.data().dim(), (2, tied.times(), 5, 1));
+            assert_eq!(all.data().slice(s![.., .., ..3, ..]), tied.data());
+            assert_eq!((all.clock(), all.frequencies()), (tied.clock(), tied.frequencies()));
+            for ((channel, time, beam, _), &found) in all.data().slice(s![.., .., 3.., ..]).indexed_iter() {
+                let times = 8 * (first + time)..8 * (first + time) + 8;
+                let exact = powers.slice(s![2 * channel..2 * channel + 2, times, beam]);
+                let (sum, size) = (exact.sum(), 2.0 * exact.iter().map(|power| power.abs()).sum::<f64>());
+                // Of an incoherent beam of 20 inputs 23 roundings, and one of the sum.
+                assert!((f64::from(found) - sum).abs() <= 24.0 * 2f64.powi(-24) * size.max(1e6), "{found} {sum}");
+            }
+            done += cut;
+        }
+        assert_eq!(with.pending(), 2);
+        with.reset();
+        assert_eq!(with.pending(), 0);
+    }
+    let error = detector(DetectedProducts::Coherency);
+    assert!(matches!(error, Err(BeamformerError::Types(TypesError::Multiple { .. }))));
+    let pairs = TiedArrayBeams::new(data([4, 1, 20], 2, 10).1);
+    let detection = Detection::new(DetectedProducts::Stokes, 8, 2).unwrap();
+    let stokes = TiedArrayDetector::<Complex<i8>>::new(&Backend::cpu(), pairs, voltages.inputs(), detection).unwrap();
+    let error = stokes.with_incoherent(incoherent).map(drop);
+    assert_eq!(error, Err(BeamformerError::Products { actual: DetectedProducts::Stokes }));
+}
+
+#[test]
+fn weights_change_within_a_sum_of_detected_beams() {
+    let (voltages, weights) = data([2, 48, 20], 4, 11);
+    let (_, others) = data([2, 1, 20], 4, 12);
+    let detection = Detection::new(DetectedProducts::StokesI, 16, 1).unwrap();
+    let set = TiedArrayBeams::new(weights.clone());
+    let mut detector = TiedArrayDetector::new(&Backend::cpu(), set, voltages.inputs(), detection).unwrap();
+    detector.replace_at(TiedArrayBeams::new(others.clone()), voltages.clock().sample_of(21)).unwrap();
+    let found = detector.push(&voltages).unwrap();
+    let beams = [&weights, &others].map(|weights| beamform(&Backend::cpu(), &voltages, weights).unwrap());
+    let mut mixed = beams[0].data().to_owned();
+    mixed.slice_mut(s![.., 21.., ..]).assign(&beams[1].data().slice(s![.., 21.., ..]));
+    let mixed = fringes_types::Beams::new(mixed, beams[0].frequencies(), beams[0].clock()).unwrap();
+    assert_eq!(found.data(), detect(&mixed, &detection).unwrap().data());
 }

@@ -80,7 +80,7 @@ fn turned_f16(sample: u32) -> u32 {
 
 /// Real and imaginary parts of two 4-bit samples at an even time, and at the odd one after it, times 16.
 #[inline(always)]
-fn widened(pairs: u32) -> [u32; 2] {
+pub(crate) fn widened(pairs: u32) -> [u32; 2] {
     const RE: u32 = 0x00f0_00f0;
     const IM: u32 = 0xf000_f000;
     [(pairs & RE) | (pairs << 12 & IM), (pairs >> 8 & RE) | (pairs << 4 & IM)]

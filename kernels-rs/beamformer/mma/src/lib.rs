@@ -69,7 +69,7 @@ kernels! {
     "i8_to_f16" tied_array_i8_16_f16 RowsI8 F16 16 8 16384 4 77824 2;
     "i8_to_f16" tied_array_i8_64_f16 RowsI8 F16 64 32 16384 3 77824 1;
     "i8_to_i8" tied_array_i8_16_i8 RowsI8 I8 16 8 16384 4 77824 2;
-    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 3 77824 1;
+    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 3 77824 2;
     "i8_to_power" tied_array_i8_16_power RowsI8 Power 16 8 16384 4 77824 2;
     "i8_to_power" tied_array_i8_64_power RowsI8 Power 64 32 16384 3 77824 1;
     "i8_to_coherency" tied_array_i8_16_coherency RowsI8 Coherency 16 8 16384 4 77824 2;

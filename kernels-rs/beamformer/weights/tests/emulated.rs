@@ -245,32 +245,183 @@ fn beams_without_weights_are_zero() {
 
 #[test]
 fn sums_of_sums_are_those_of_the_products() {
-    // Pairs of 5 channels and 7 sums of times, over 2 channels and 3 of them.
-    let (channels, times, beams) = (5u32, 7u32, 3u32);
+    // Pairs of 5 channels and 11 sums of times, over 2 channels and 3 of them, at once and cut.
+    let (channels, times, beams, first, row) = (5usize, 11usize, 3usize, 1usize, 5usize);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
-    let sums: Vec<f32> = (0..channels * times * beams * 4).map(|_| random.random_range(0..1000) as f32).collect();
-    for (products, read, written) in [(0, 1, 1), (1, 2, 1), (2, 4, 4), (3, 4, 4)] {
-        let mut memory = GlobalMemory::new();
-        let of_sums = memory.upload(&sums);
-        let out = memory.upload(&vec![-1.0f32; (2 * 2 * beams * written + 5) as usize]);
-        launch(<kernels::sum_detected as Kernel>::DECLARATION, &mut memory, || {
-            kernels::sum_detected(of_sums.into(), out.into(), channels, times, beams, 2, 3, products)
-        });
-        let out = memory.values(out);
-        for index in 0..(2 * 2 * beams) as usize {
-            let (channel, time, beam) = (index / 6, index / 3 % 2, index % 3);
-            let total = |k: usize| {
-                let each = (2 * channel..2 * channel + 2).flat_map(|c| (3 * time..3 * time + 3).map(move |t| (c, t)));
-                each.map(|(c, t)| sums[((c * 7 + t) * 3 + beam) * read as usize + k]).sum::<f32>()
-            };
-            let expected = match products {
-                0 => vec![total(0)],
-                1 => vec![total(0) + total(1)],
-                2 => vec![total(0) + total(1), total(0) - total(1), 2.0 * total(2), -2.0 * total(3)],
-                _ => (0..4).map(total).collect(),
-            };
-            assert_eq!(out[index * written as usize..][..written as usize], expected, "{products} {index}");
+    let all: Vec<f32> = (0..channels * times * beams * 4).map(|_| random.random_range(0..1000) as f32).collect();
+    for (products, read, written) in [(0u32, 1, 1), (1, 2, 1), (2, 4, 4), (3, 4, 4)] {
+        let number = |c: usize, t: usize, k: usize| all[(c * times + t) * beams * 4 + k];
+        for cuts in [vec![11], vec![2, 5, 4], vec![1, 1, 9], vec![3, 0, 1, 7]] {
+            let (mut done, mut pending, mut carried) = (0, 0, vec![f32::NAN; 2 * beams * read]);
+            for cut in cuts {
+                let part = |c: usize| (done..done + cut).flat_map(move |t| (0..beams * read).map(move |k| (c, t, k)));
+                let sums: Vec<f32> = (0..channels).flat_map(part).map(|(c, t, k)| number(c, t, k)).collect();
+                let (whole, rest) = ((pending + cut) / 3, (pending + cut) % 3);
+                let mut memory = GlobalMemory::new();
+                let (of_sums, of_carried) = (memory.upload(&sums), memory.upload(&carried));
+                let length = 2 * whole * row * written;
+                let (out, left) = (memory.upload(&vec![-1.0f32; length + 5]), memory.upload(&carried));
+                let numbers = [channels, cut, beams, 2, 3, pending, first, row].map(|number| number as u32);
+                let [a, b, c, d, e, f, g, h] = numbers;
+                launch(<kernels::sum_detected as Kernel>::DECLARATION, &mut memory, || {
+                    let (sums, out, carried, left) = (of_sums.into(), out.into(), of_carried.into(), left.into());
+                    kernels::sum_detected(sums, out, carried, left, a, b, c, d, e, f, g, h, products)
+                });
+                let out = memory.values(out);
+                let first_time = (done - pending) / 3;
+                for (channel, time, beam) in
+                    (0..2).flat_map(|c| (0..whole).flat_map(move |t| (0..row).map(move |b| (c, t, b))))
+                {
+                    let total = |k: usize| {
+                        let times = 3 * (first_time + time)..3 * (first_time + time) + 3;
+                        let each = (2 * channel..2 * channel + 2).flat_map(|c| times.clone().map(move |t| (c, t)));
+                        each.map(|(c, t)| number(c, t, (beam - first) * read + k)).sum::<f32>()
+                    };
+                    let expected = match products {
+                        _ if beam < first || beam >= first + beams => vec![-1.0; written],
+                        0 => vec![total(0)],
+                        1 => vec![total(0) + total(1)],
+                        2 => vec![total(0) + total(1), total(0) - total(1), 2.0 * total(2), -2.0 * total(3)],
+                        _ => (0..4).map(total).collect(),
+                    };
+                    let at = ((channel * whole + time) * row + beam) * written;
+                    assert_eq!(out[at..at + written], expected, "{products} {channel} {time} {beam}");
+                }
+                assert!(out[length..].iter().all(|&left| left == -1.0));
+                if rest > 0 {
+                    carried = memory.values(left);
+                }
+                (done, pending) = (done + cut, rest);
+            }
+            assert_eq!(pending, 2);
         }
-        assert!(out[(2 * 2 * beams * written) as usize..].iter().all(|&left| left == -1.0));
     }
+}
+
+#[test]
+fn bytes_of_sums_are_rounded_half_to_even_clamped_and_counted() {
+    let (channels, times, beams, products) = (2usize, 9usize, 3usize, 4usize);
+    let (row, mut random) = (beams * products, Xoshiro256PlusPlus::seed_from_u64(5));
+    let mut sums: Vec<f32> = (0..channels * times * row).map(|_| random.random_range(-60.0..400.0)).collect();
+    (sums[3], sums[17], sums[18], sums[40]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2.5);
+    let scale: Vec<f32> = (0..channels * row).map(|n| if n % 5 == 4 { 1.0 } else { 0.7 + n as f32 / 50.0 }).collect();
+    let offset: Vec<f32> = (0..channels * row).map(|n| (n % 3) as f32 - 1.0).collect();
+    let mut memory = GlobalMemory::new();
+    let [of_sums, of_scale, of_offset] = [&sums, &scale, &offset].map(|values| memory.upload(values));
+    let (out, saturated) = (memory.upload(&vec![7u8; sums.len() + 3]), memory.upload(&vec![1u64; beams]));
+    launch(<kernels::bytes_of_sums as Kernel>::DECLARATION, &mut memory, || {
+        let (sums, scale, offset) = (of_sums.into(), of_scale.into(), of_offset.into());
+        let [channels, times, beams, products] = [channels, times, beams, products].map(|number| number as u32);
+        kernels::bytes_of_sums(sums, scale, offset, out.into(), saturated.into(), channels, times, beams, products)
+    });
+    let (out, mut counts) = (memory.values(out), vec![1u64; beams]);
+    for (index, &sum) in sums.iter().enumerate() {
+        let at = index / (times * row) * row + index % row;
+        let value = (f64::from(offset[at]) + f64::from(scale[at]) * f64::from(sum)).round_ties_even();
+        counts[index % row / products] += u64::from(!(0.0..=255.0).contains(&value));
+        assert_eq!(out[index], value as u8, "{index}: {sum}");
+    }
+    assert_eq!(memory.values(saturated), counts);
+    assert_eq!(out[sums.len()..], [7; 3]);
+}
+
+/// Rows `[channel][block][input][times]` of 128 bytes of samples `[channel][time][input]`; times past the last one are
+/// anything.
+fn rows(samples: &Array3<C64>, bytes: usize) -> Vec<[u32; 4]> {
+    let (channels, times, inputs) = samples.dim();
+    let row = 128 / bytes;
+    let blocks = times.div_ceil(row);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let mut rows: Vec<u8> = (0..channels * blocks * inputs * 128).map(|_| random.random()).collect();
+    for ((channel, time, input), sample) in samples.indexed_iter() {
+        let at = (((channel * blocks + time / row) * inputs + input) * row + time % row) * bytes;
+        let parts = [sample.re, sample.im];
+        match bytes {
+            1 => rows[at] = ((parts[0] as i8) << 4 | (parts[1] as i8 & 15)) as u8,
+            2 => rows[at..at + 2].copy_from_slice(&parts.map(|part| part as i8 as u8)),
+            _ => rows[at..at + 4].copy_from_slice(parts.map(|part| f16::from_f64(part).to_le_bytes()).as_flattened()),
+        }
+    }
+    let word = |piece: &[u8], i: usize| u32::from_le_bytes(piece[4 * i..4 * i + 4].try_into().unwrap());
+    rows.chunks_exact(16).map(|piece| std::array::from_fn(|i| word(piece, i))).collect()
+}
+
+#[test]
+fn incoherent_beams_are_those_of_the_reference() {
+    let declarations = [
+        (1, <kernels::incoherent_i4 as Kernel>::DECLARATION, 16_384),
+        (2, <kernels::incoherent_i8 as Kernel>::DECLARATION, 8192),
+        (4, <kernels::incoherent_f16 as Kernel>::DECLARATION, 4096),
+    ];
+    for (bytes, declaration, shared) in declarations {
+        for (channels, times, inputs, beams, fold) in
+            [(1, 1, 1, 1, 1), (2, 150, 70, 5, 1), (3, 128, 32, 4, 16), (1, 135, 33, 9, 8), (2, 64, 100, 2, 2)]
+        {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64((times + inputs) as u64);
+            let samples = Array3::from_shape_simple_fn((channels, times, inputs), || {
+                let mut part = || match bytes {
+                    1 => f64::from(random.random_range(-8..=7)),
+                    2 => f64::from(random.random_range(-128..=127)),
+                    _ => f64::from(f16::from_f64(random.random_range(-4.0..4.0))),
+                };
+                C64::new(part(), part())
+            });
+            let gains = ndarray::Array2::from_shape_simple_fn((beams, inputs), || random.random_range(-1.0f32..2.0));
+            let mut table = vec![[0.0f32; 4]; beams.div_ceil(4) * inputs];
+            for ((beam, input), &gain) in gains.indexed_iter() {
+                table[beam / 4 * inputs + input][beam % 4] = gain;
+            }
+            let sums = times.div_ceil(fold);
+            let mut memory = GlobalMemory::new();
+            let of_rows = memory.upload(&rows(&samples, bytes));
+            let of_gains = memory.upload(&table);
+            let out = memory.upload(&vec![-1.0f32; channels * sums * beams + 3]);
+            let numbers = [channels, inputs, beams, times, fold].map(|number| number as u32);
+            let [a, b, c, d, e] = numbers;
+            let report = Launch::new(declaration, [2, 1, 1], [256, 1, 1]).shared_bytes(shared).run(&mut memory, || {
+                let (rows, gains, out) = (of_rows.into(), of_gains.into(), out.into());
+                match bytes {
+                    1 => kernels::incoherent_i4(rows, gains, out, a, b, c, d, e),
+                    2 => kernels::incoherent_i8(rows, gains, out, a, b, c, d, e),
+                    _ => kernels::incoherent_f16(rows, gains, out, a, b, c, d, e),
+                }
+            });
+            report.assert_clean();
+            let out = memory.values(out);
+            let wide = |gain: f32| f64::from(gain);
+            let each = fringes_reference::beamformer::incoherent(samples.view(), gains.mapv(wide).view());
+            let sizes = fringes_reference::beamformer::incoherent(samples.view(), gains.mapv(|g| wide(g.abs())).view());
+            for channel in 0..channels {
+                for (sum, beam) in (0..sums).flat_map(|sum| (0..beams).map(move |beam| (sum, beam))) {
+                    let times = sum * fold..((sum + 1) * fold).min(times);
+                    let of = |data: &Array3<f64>| times.clone().map(|time| data[(channel, time, beam)]).sum::<f64>();
+                    let roundings = (inputs.div_ceil(32) + 2 + 8 + fold.ilog2() as usize + 3) as f64;
+                    let bound = roundings * 2f64.powi(-24) * of(&sizes);
+                    let actual = f64::from(out[(channel * sums + sum) * beams + beam]);
+                    let expected = of(&each);
+                    assert!((actual - expected).abs() <= bound, "{bytes} {sum} {beam}: {actual}, not {expected}");
+                }
+            }
+            assert!(out[channels * sums * beams..].iter().all(|&left| left == -1.0));
+        }
+    }
+}
+
+#[test]
+fn incoherent_beams_of_wrong_numbers_trap() {
+    let mut memory = GlobalMemory::new();
+    let of_rows = memory.upload(&vec![[0u32; 4]; 8 * 4]);
+    let gains = memory.upload(&[[0.0f32; 4]; 4]);
+    let out = memory.upload(&vec![-1.0f32; 64 * 2]);
+    for [channels, inputs, beams, times, fold] in
+        [[2, 4, 2, 64, 1], [1, 5, 2, 64, 1], [1, 4, 5, 64, 1], [1, 4, 2, 65, 1], [1, 4, 2, 64, 3], [0, 4, 2, 64, 1]]
+    {
+        let declaration = <kernels::incoherent_i8 as Kernel>::DECLARATION;
+        let report = Launch::new(declaration, [1, 1, 1], [256, 1, 1]).shared_bytes(8192).run(&mut memory, || {
+            let (rows, gains, out) = (of_rows.into(), gains.into(), out.into());
+            kernels::incoherent_i8(rows, gains, out, channels, inputs, beams, times, fold)
+        });
+        assert!(report.found(fringes_emulator::FaultKind::Operand), "{channels} {inputs} {beams} {times} {fold}");
+    }
+    assert!(memory.values(out).iter().all(|&left| left == -1.0));
 }

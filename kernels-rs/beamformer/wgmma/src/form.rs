@@ -27,7 +27,7 @@ pub(crate) const fn blocks(columns: u32, output: Output) -> u32 {
 
 /// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
 #[inline(always)]
-pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work, lag: u32)
+pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work)
 where
     S::Part: Product<H>,
 {
@@ -59,7 +59,7 @@ where
             } else {
                 setmaxnreg_inc::<96>()
             }
-            multiply::<S, O, N, H>(shared, &work, lag, thread);
+            multiply::<S, O, N, H>(shared, &work, thread);
         }
     }
 }
@@ -71,7 +71,7 @@ where
 /// - All threads of both groups call it, with their number `thread < 256` in the block.
 /// - `work` is what fits ([`Work::fits`]), and a thread of another warp runs [`load`] for it.
 #[inline(always)]
-unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, lag: u32, thread: u32)
+unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, thread: u32)
 where
     S::Part: Product<H>,
 {
@@ -81,17 +81,23 @@ where
     let mut ring = Ring::<S, N>::new(shared, false);
     let mut jobs = work.jobs(N);
     let chunks = work.chunks::<S>();
-    // The second group begins some chunks after the first, so that the one multiplies while the other stores. Of as
-    // many as the ring has stages it would wait for ever.
-    let lag = lag.min(chunks).min(Ring::<S, N>::STAGES - 2);
-    let mut ahead = if group == 0 { lag } else { 0 };
-    if group == 1 && lag != 0 {
-        bar_sync::<1>(256);
+    // The groups take turns: the one multiplies while the other stores. That takes stages for all chunks of a job, and
+    // was measured not to pay with one or two.
+    let turns = blocks(N, O::OUTPUT) == 1 && chunks > 2 && chunks <= Ring::<S, N>::STAGES;
+    if turns && group == 1 {
+        pass(0);
     }
     while let Some(job) = jobs.next(work, N) {
         let scales = Scales::start(work, job, N, scales_at, lane);
         let mut tile = Tile::<S::Part, H>::new();
-        tile.sum(&mut ring, place, chunks, lane == 0, &mut ahead);
+        if turns {
+            wait(group);
+        }
+        tile.sum(&mut ring, place, chunks, lane == 0, || {
+            if turns {
+                pass(1 - group)
+            }
+        });
         let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.wait());
         if work.digits == 1 || S::FLOATS {
             O::put::<S, H, 1>(&tile.sums, work, &lane);
@@ -99,8 +105,26 @@ where
             O::put::<S, H, 2>(&tile.sums, work, &lane);
         }
     }
-    // A block without jobs.
-    if ahead != 0 {
-        bar_arrive::<1>(256);
+    // The last turn that was passed.
+    if turns && group == 0 {
+        wait(0);
     }
+}
+
+/// Waits for the turn of group 0 or 1.
+///
+/// # Safety
+/// All threads of the group call it, and those of the other one [`pass`] the turn.
+#[inline(always)]
+unsafe fn wait(group: u32) {
+    if group == 0 { bar_sync::<1>(256) } else { bar_sync::<2>(256) }
+}
+
+/// Passes the turn to group 0 or 1.
+///
+/// # Safety
+/// All threads of the other group call it, and those of the group [`wait`] for the turn.
+#[inline(always)]
+unsafe fn pass(group: u32) {
+    if group == 0 { bar_arrive::<1>(256) } else { bar_arrive::<2>(256) }
 }

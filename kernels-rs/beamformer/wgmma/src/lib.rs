@@ -22,8 +22,8 @@
 //!
 //! # Warps
 //! Two groups of four warps multiply 64 times each; one thread fills a ring of stages with the copy engine, across
-//! jobs. The second group is `lag` chunks behind, so that its products could cover what the first one stores: that was
-//! seen to make no difference. With 16 columns a multiprocessor has two blocks, but of coherencies.
+//! jobs. Where the ring has room for all inputs of a tile, but for few of them, the groups take turns: the one
+//! multiplies while the other stores. With 16 columns a multiprocessor has two blocks, but of coherencies.
 //!
 //! # Floor
 //! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096
@@ -66,13 +66,13 @@ macro_rules! kernels {
             pub fn $name(
                 samples: TensorMap, table: Global<[u32; 4]>, scales: Global<f32>, beams: GlobalMut<u16>,
                 saturated: GlobalMut<u64>, seed: u64, spectrum: u64, channels: u32, inputs: u32, count: u32, times: u32,
-                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32, lag: u32,
+                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32,
             ) {
                 let work = Work {
                     table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
                     spectrum, channel, dither,
                 };
-                form::form::<source::$source, output::$output, $columns, $half>(samples, work, lag)
+                form::form::<source::$source, output::$output, $columns, $half>(samples, work)
             }
         }
     )* };

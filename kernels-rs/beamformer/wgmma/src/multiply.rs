@@ -1,6 +1,5 @@
 //! The groups of four warps that multiply: 64 times of a tile each.
 
-use fringes_device::barrier::bar_arrive;
 use fringes_device::unroll;
 use fringes_device::wgmma::{Descriptor, Swizzle, wgmma_commit_group, wgmma_fence, wgmma_wait_group};
 
@@ -26,7 +25,7 @@ impl<P: Product<H>, const H: usize> Tile<P, H> {
     ///
     /// # Safety
     /// - All threads of a group of four warps call it together.
-    /// - `stage` is the address of a full stage; it is not given back before a wait for the products.
+    /// - `stage` is the address of a full stage; it is not given back before its products are done.
     /// - `place` is the lane's ([`Source::place`]).
     #[inline(always)]
     unsafe fn add<S: Source<Part = P>>(&mut self, stage: u32, place: u32, half: u32, accumulate: bool) {
@@ -43,7 +42,7 @@ impl<P: Product<H>, const H: usize> Tile<P, H> {
         wgmma_wait_group::<1>();
     }
 
-    /// Sums over `chunks` stages, at least one. A stage is given back when the next one's first product is under way,
+    /// Sums over `chunks` stages, at least one. A stage is given back when the next one's first products are under way,
     /// and so all of its own are done.
     ///
     /// # Safety
@@ -51,8 +50,7 @@ impl<P: Product<H>, const H: usize> Tile<P, H> {
     ///   `speaks`.
     /// - The ring is at the first stage of the job, and another warp fills as many stages as are summed.
     /// - `place` is the lane's ([`Source::place`]).
-    /// - If not 0, `ahead` counts the chunks down to the one after which barrier 1 of 256 threads is arrived at, on
-    ///   which the other group waits.
+    /// - `last` may be called by all of them when the last product is under way.
     #[inline(always)]
     pub(crate) unsafe fn sum<S: Source<Part = P>, const N: u32>(
         &mut self,
@@ -60,34 +58,25 @@ impl<P: Product<H>, const H: usize> Tile<P, H> {
         place: u32,
         chunks: u32,
         speaks: bool,
-        ahead: &mut u32,
+        last: impl FnOnce(),
     ) {
-        ring.wait_full();
-        self.add::<S>(ring.address(), place, 0, false);
-        let mut chunk = 1;
-        loop {
-            self.add::<S>(ring.address(), place, 1, true);
-            if *ahead != 0 {
-                *ahead -= 1;
-                if *ahead == 0 {
-                    bar_arrive::<1>(256);
-                }
-            }
-            let last = *ring;
-            ring.advance();
-            if chunk == chunks {
-                wgmma_wait_group::<0>();
-                if speaks {
-                    last.release();
-                }
-                break;
-            }
+        let mut chunk = 0;
+        let mut used = *ring;
+        while chunk < chunks {
             ring.wait_full();
-            self.add::<S>(ring.address(), place, 0, true);
-            if speaks {
-                last.release();
+            self.add::<S>(ring.address(), place, 0, chunk > 0);
+            if chunk > 0 && speaks {
+                used.release();
             }
+            self.add::<S>(ring.address(), place, 1, true);
+            used = *ring;
+            ring.advance();
             chunk += 1;
+        }
+        last();
+        wgmma_wait_group::<0>();
+        if speaks {
+            used.release();
         }
         P::hold(&mut self.sums.re);
         P::hold(&mut self.sums.im);

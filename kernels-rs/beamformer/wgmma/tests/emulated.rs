@@ -17,13 +17,13 @@ macro_rules! entries {
             output: Output::$output,
             declaration: <kernels::$name as Kernel>::DECLARATION,
             call: |a| {
-                let Case { channels, inputs, beams, times, first, end, fold, dither, lag, .. } = a.case;
+                let Case { channels, inputs, beams, times, first, end, fold, dither, .. } = a.case;
                 let [channels, inputs, beams, times, first, end, fold] =
                     [channels, inputs, beams, times, first, end, fold].map(|size| size as u32);
                 kernels::$name(
                     a.map.into(), a.table.into(), a.scales.into(), a.beams.into(), a.saturated.into(),
                     SEED ^ OF_BEAMS, SPECTRUM, channels, inputs, beams, times, first, end, a.digits, fold, CHANNEL,
-                    u32::from(dither), lag as u32,
+                    u32::from(dither),
                 );
             },
         }, )*]

@@ -1,24 +1,18 @@
 //! A kernel, its table of weights, and its launches: what beams of voltages and detected beams share.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use fringes_backend::{DeviceError, Expect};
-use fringes_correlator::kernels::PackKernels;
-use fringes_correlator::layout::{HeapShape, VoltageShape};
 use fringes_gpu::{
-    Buffer, BufferPool, BufferView, BufferViewMut, Kernel, LaunchConfig, Stream, Swizzle, TensorElement, TensorLayout,
-    TensorView, args,
+    BufferView, BufferViewMut, Kernel, LaunchConfig, Stream, Swizzle, TensorElement, TensorLayout, TensorView, args,
 };
 use fringes_kernel_abi::tied_array::{Output, TIMES};
-use fringes_types::{Inputs, ROW_BYTES, VoltageSample, row_times};
+use fringes_types::{Inputs, VoltageSample, row_times};
 
 use super::plan::{Generation, Plan};
 use super::table::Table;
+use crate::packing::{Packing, product, row_elements};
 use crate::{BeamformerError, TiedArrayBeams, TiedArrayOutput};
-
-/// Chunks of inputs by which the second group of a block is behind the first: see the measurements.
-const LAG: u32 = 2;
 
 /// What a launch forms.
 #[derive(Debug, Clone)]
@@ -26,6 +20,8 @@ pub(crate) struct Part {
     /// Of the channels of the weights.
     pub(crate) channels: Range<usize>,
     pub(crate) times: usize,
+    /// Those of them that are formed.
+    pub(crate) formed: Range<usize>,
     /// Times that powers are summed over: 1, 2, 4, 8 or 16.
     pub(crate) fold: usize,
 }
@@ -34,24 +30,12 @@ pub(crate) struct Part {
 #[derive(Debug)]
 pub(crate) struct Former<V> {
     plan: Plan,
-    inputs: Inputs,
     channels: usize,
     kernel: Kernel,
     /// Blocks that the device holds at once.
     places: usize,
-    /// Chunks by which the second group of a block is behind the first.
-    lag: u32,
     table: Table,
-    pack: PackKernels,
-    /// Rows of voltages that come in another order.
-    pool: BufferPool,
-    voltages: PhantomData<fn(V)>,
-}
-
-/// A product of sizes.
-fn product(what: &'static str, sizes: &[usize]) -> Result<usize, DeviceError> {
-    let product = sizes.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
-    product.ok_or(DeviceError::TooLarge { what, actual: usize::MAX, limit: usize::MAX - 1 })
+    packing: Packing<V>,
 }
 
 impl<V: VoltageSample> Former<V> {
@@ -68,12 +52,10 @@ impl<V: VoltageSample> Former<V> {
         let kernel = plan.load(device)?;
         let resident = kernel.blocks_per_multiprocessor(plan.generation.threads(), plan.shared_bytes())?.max(1);
         let places = resident.saturating_mul(device.info().multiprocessors.max(1)) as usize;
-        let pool = BufferPool::new(device);
+        let packing = Packing::load(device, inputs)?;
         let mut table = Table::alloc(device, &plan, channels)?;
-        table.make(stream, &pool, &plan, &set.weights, set.scale())?;
-        let pack = PackKernels::load(device)?;
-        let lag = set.lag().unwrap_or(LAG);
-        Ok(Self { plan, inputs, channels, kernel, places, lag, table, pack, pool, voltages: PhantomData })
+        table.make(stream, packing.pool(), &plan, &set.weights, set.scale())?;
+        Ok(Self { plan, channels, kernel, places, table, packing })
     }
 
     fn plan<O: TiedArrayOutput>(stream: &Stream, set: &TiedArrayBeams<O>, output: Output, inputs: Inputs) -> Plan {
@@ -87,10 +69,10 @@ impl<V: VoltageSample> Former<V> {
         stream: &Stream,
         set: &TiedArrayBeams<O>,
     ) -> Result<bool, BeamformerError> {
-        if Self::plan(stream, set, self.plan.output, self.inputs) != self.plan {
+        if Self::plan(stream, set, self.plan.output, self.inputs()) != self.plan {
             return Ok(false);
         }
-        self.table.make(stream, &self.pool, &self.plan, &set.weights, set.scale())?;
+        self.table.make(stream, self.packing.pool(), &self.plan, &set.weights, set.scale())?;
         Ok(true)
     }
 
@@ -98,12 +80,21 @@ impl<V: VoltageSample> Former<V> {
         &self.kernel
     }
 
+    pub(crate) fn output(&self) -> Output {
+        self.plan.output
+    }
+
     pub(crate) fn channels(&self) -> usize {
         self.channels
     }
 
     pub(crate) fn inputs(&self) -> Inputs {
-        self.inputs
+        self.packing.inputs()
+    }
+
+    /// What makes rows of voltages in another order.
+    pub(crate) fn packing(&self) -> &Packing<V> {
+        &self.packing
     }
 
     pub(crate) fn weight_bytes(&self) -> u64 {
@@ -113,43 +104,6 @@ impl<V: VoltageSample> Former<V> {
     /// Beams of so many channels and times, or sums of them.
     pub(crate) fn length(&self, channels: usize, times: usize, fold: usize) -> Result<usize, DeviceError> {
         product("beams", &[channels, times.div_ceil(fold.max(1)), self.plan.beams])
-    }
-
-    /// Rows of voltages `[channel][time][input]`, in the order of the stream.
-    pub(crate) fn rows_of_voltages(
-        &self,
-        stream: &Stream,
-        channels: usize,
-        times: usize,
-        voltages: BufferView<'_, V>,
-        present: Option<BufferView<'_, u8>>,
-    ) -> Result<Buffer<u8>, BeamformerError> {
-        let shape = VoltageShape { channels, times, inputs: self.plan.inputs };
-        let mut rows = self.rows(stream, channels, times)?;
-        self.pack.pack(stream, shape, 0..times, voltages, present, &mut rows.view_mut())?;
-        Ok(rows)
-    }
-
-    /// Rows of heaps `[batch][antenna][channel][spectrum][pol]`, in the order of the stream.
-    pub(crate) fn rows_of_heaps(
-        &self,
-        stream: &Stream,
-        [batches, spectra]: [usize; 2],
-        heaps: BufferView<'_, V>,
-        present: Option<BufferView<'_, u8>>,
-    ) -> Result<Buffer<u8>, BeamformerError> {
-        let (channels, antennas, pols) = (self.channels, self.inputs.antennas(), self.inputs.pols());
-        let shape = HeapShape { batches, antennas, channels, spectra, pols };
-        let times = shape.times();
-        let mut rows = self.rows(stream, channels, times)?;
-        self.pack.pack_heaps(stream, shape, 0..times, heaps, present, &mut rows.view_mut())?;
-        Ok(rows)
-    }
-
-    /// Memory for rows.
-    fn rows(&self, stream: &Stream, channels: usize, times: usize) -> Result<Buffer<u8>, BeamformerError> {
-        let blocks = times.div_ceil(row_times(V::FORMAT));
-        Ok(self.pool.take(stream, product("rows", &[channels, blocks, self.plan.inputs, ROW_BYTES])?)?)
     }
 
     /// Queues the kernel: beams, or sums of powers, of rows. `dither` is the seed and the number of the first time;
@@ -164,12 +118,12 @@ impl<V: VoltageSample> Former<V> {
         saturated: BufferViewMut<'_, u64>,
     ) -> Result<(), BeamformerError> {
         let Plan { generation, inputs, beams: count, .. } = self.plan;
-        let Part { channels, times, fold } = part;
+        let Part { channels, times, formed, fold } = part;
         let (row, number) = (row_times(V::FORMAT), channels.len());
         let blocks = times.div_ceil(row);
-        let length = product("rows", &[number, blocks, row, inputs])?;
+        let length = row_elements::<V>(number, times, inputs)?;
         rows.expect("rows", length, 16)?;
-        if self.length(number, times, fold)? == 0 {
+        if self.length(number, times, fold)? == 0 || formed.is_empty() {
             return Ok(());
         }
         let (table, scales) = self.table.of(&self.plan, channels.clone())?;
@@ -184,8 +138,8 @@ impl<V: VoltageSample> Former<V> {
             .with_shared_bytes(self.plan.shared_bytes());
         let sizes = [128, inputs, blocks, number].map(|size| size as u64);
         let digits = self.plan.weights.digits();
-        let [number, inputs, count, times, fold, first] =
-            [number, inputs, count, times, fold, channels.start].map(|size| size as u32);
+        let [number, inputs, count, times, fold, first, from, end] =
+            [number, inputs, count, times, fold, channels.start, formed.start, formed.end].map(|size| size as u32);
         let (seed, spectrum) = dither.unwrap_or_default();
         let mut arguments = args![
             table,
@@ -198,8 +152,8 @@ impl<V: VoltageSample> Former<V> {
             inputs,
             count,
             times,
-            0u32,
-            times,
+            from,
+            end,
             digits,
             fold,
             first,
@@ -216,7 +170,6 @@ impl<V: VoltageSample> Former<V> {
             block: vec![128, self.plan.weights.chunk_inputs(), TIMES / row as u32, 1],
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
-        arguments.push(self.lag.into());
         let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
         arguments.insert(0, (&map).into());
         Ok(self.kernel.launch_safe(stream, &config, &arguments)?)

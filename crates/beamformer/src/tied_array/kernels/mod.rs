@@ -5,7 +5,7 @@ mod mma_texts;
 mod plan;
 mod sum;
 mod table;
-mod weights_texts;
+pub(crate) mod weights_texts;
 mod wgmma_texts;
 
 use std::marker::PhantomData;
@@ -21,10 +21,10 @@ use crate::set::{BeamKernels, KernelPart};
 use crate::{BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
 pub(crate) use former::{Former, Part};
-pub(crate) use sum::Summer;
+pub(crate) use sum::{Place, Summer, Sums};
 
 /// The kernels' name of a format of voltages, if there are some.
-pub(super) fn format_name(format: SampleFormat) -> Option<&'static str> {
+pub(crate) fn format_name(format: SampleFormat) -> Option<&'static str> {
     match format {
         SampleFormat::Int4 => Some("i4"),
         SampleFormat::Int8 => Some("i8"),
@@ -141,11 +141,23 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         rows: BufferView<'_, V>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
+        self.form(stream, KernelPart { channels, times, formed: 0..times, spectrum }, rows, beams)
+    }
+
+    /// Forms some of the times of rows.
+    fn form(
+        &mut self,
+        stream: &Stream,
+        part: KernelPart,
+        rows: BufferView<'_, V>,
+        beams: &mut BufferViewMut<'_, O>,
+    ) -> Result<(), BeamformerError> {
+        let KernelPart { channels, times, formed, spectrum } = part;
         let length = self.former.length(channels.len(), times, 1)?;
         beams.expect("beams", length, size_of::<O>() as u64)?;
         let beams = beams.reborrow().slice(..length)?.cast::<u16>()?;
         let dither = self.seed.map(|seed| (seed, spectrum));
-        let part = Part { channels, times, fold: 1 };
+        let part = Part { channels, times, formed, fold: 1 };
         self.former.form(stream, part, dither, rows, beams, self.saturated.view_mut())
     }
 
@@ -165,8 +177,8 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let rows = self.former.rows_of_voltages(stream, channels.len(), times, voltages, present)?;
-        self.beamform_rows(stream, channels, times, spectrum, rows.view().cast::<V>()?, beams)
+        let part = KernelPart { channels, times, formed: 0..times, spectrum };
+        self.beamform_part(stream, part, voltages, present, beams)
     }
 
     /// Forms beams of heaps `[batch][antenna][channel][spectrum][pol]` of all channels, which become rows first. Where
@@ -183,9 +195,9 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let rows = self.former.rows_of_heaps(stream, [batches, spectra], heaps, present)?;
         let (channels, times) = (0..self.former.channels(), batches.saturating_mul(spectra));
-        self.beamform_rows(stream, channels, times, spectrum, rows.view().cast::<V>()?, beams)
+        let part = KernelPart { channels, times, formed: 0..times, spectrum };
+        BeamKernels::beamform_heaps(self, stream, part, [batches, spectra], heaps, present, beams)
     }
 
     /// Of each beam, the values that were beyond +-127 since the last call, waiting for the stream; none of floats.
@@ -208,8 +220,9 @@ impl<V: VoltageSample, O: TiedArrayOutput> BeamKernels<V, O> for TiedArrayKernel
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let KernelPart { channels, times, spectrum } = part;
-        self.beamform(stream, channels, times, spectrum, voltages, present, beams)
+        let shape = [part.channels.len(), part.times];
+        let rows = self.former.packing().voltages(stream, shape, voltages, present)?;
+        self.form(stream, part, rows.view().cast::<V>()?, beams)
     }
 
     fn beamform_rows(
@@ -219,20 +232,20 @@ impl<V: VoltageSample, O: TiedArrayOutput> BeamKernels<V, O> for TiedArrayKernel
         rows: BufferView<'_, V>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        let KernelPart { channels, times, spectrum } = part;
-        TiedArrayKernels::beamform_rows(self, stream, channels, times, spectrum, rows, beams)
+        self.form(stream, part, rows, beams)
     }
 
     fn beamform_heaps(
         &mut self,
         stream: &Stream,
+        part: KernelPart,
         heaps: [usize; 2],
-        spectrum: u64,
         voltages: BufferView<'_, V>,
         present: Option<BufferView<'_, u8>>,
         beams: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
-        TiedArrayKernels::beamform_heaps(self, stream, heaps, spectrum, voltages, present, beams)
+        let rows = self.former.packing().heaps(stream, part.channels.len(), heaps, voltages, present)?;
+        self.form(stream, part, rows.view().cast::<V>()?, beams)
     }
 
     fn take_saturated(&mut self, stream: &Stream) -> Result<Vec<u64>, BeamformerError> {

@@ -2,7 +2,8 @@
 //!
 //! A lane's sums of two times become *runs* of neighbouring beams `[channel][time][beam]`, 16 bytes each or all that it
 //! has. A tile of which all is there is stored without a branch, any other beam by beam where it must. Integers that
-//! saturate are marked with a bit each, and clamped and counted in memory afterwards.
+//! saturate are marked with a bit each, and clamped and counted in memory afterwards; without dither only if the largest
+//! magnitude of all says that there are some.
 
 use fringes_device::convert::{cvt_pack_sat_s8_s32_b32, cvt_rni_s32_f32};
 use fringes_device::fused::fma;
@@ -189,6 +190,15 @@ unsafe fn starts(work: &Work, lane: &Lane, run: u32, bytes: u32) -> [u64; 2] {
     })
 }
 
+/// The largest magnitude of a part of `run` values, or `peak`.
+#[inline(always)]
+fn larger(mut peak: f32, values: [[f32; 2]; MOST_RUN], run: usize) -> f32 {
+    unroll!(j in 0 1 2 3 4 5 6 7 {
+        if j < run { peak = peak.max(values[j][0].abs()).max(values[j][1].abs()); }
+    });
+    peak
+}
+
 /// The lane's beams that are beyond the limit, a bit each: beam `j` of step `s` at time `h` is bit `(2 s + h) run + j`.
 #[derive(Clone, Copy)]
 struct Lost {
@@ -255,7 +265,8 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
 ) -> Lost {
     let (run, bytes) = (run(F::OUTPUT, H, DIGITS), F::OUTPUT.bytes());
     let starts = starts(work, lane, run as u32, bytes);
-    let mut lost = Lost::NONE;
+    let integers = matches!(F::OUTPUT, Output::Int8);
+    let (mut lost, mut peak) = (Lost::NONE, 0.0);
     unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
         if s < 2 * blocks(H, DIGITS) / run {
             // The assembler mixes hashes of all steps otherwise, for which there are too few registers.
@@ -264,10 +275,26 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
             unroll!(h in 0 1 {
                 let values = step.values::<P, H, DIGITS>(sums, [s, run, h], lane.words[h], dither);
                 F::store(starts[h].wrapping_add((4 * s * run) as u64 * u64::from(bytes)), values, run);
-                if matches!(F::OUTPUT, Output::Int8) { lost.add(values, [s, run, h]); }
+                if integers {
+                    match dither {
+                        Dither::None => peak = larger(peak, values, run),
+                        Dither::Some { .. } => lost.add(values, [s, run, h]),
+                    }
+                }
             });
         }
     });
+    // Seldom: which of them it was. Hashes are not made twice.
+    if peak > format::I8::LIMIT {
+        unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if s < 2 * blocks(H, DIGITS) / run {
+                let step = Step::new(lane, s, run);
+                unroll!(h in 0 1 {
+                    lost.add(step.values::<P, H, DIGITS>(sums, [s, run, h], [0; 2], Dither::None), [s, run, h]);
+                });
+            }
+        });
+    }
     lost
 }
 

@@ -59,9 +59,6 @@ pub(crate) struct Case {
     pub(crate) dither: bool,
     pub(crate) int16: bool,
     pub(crate) grid: u32,
-    /// Chunks by which the second group is behind.
-    #[allow(dead_code, reason = "for one generation of kernels")]
-    pub(crate) lag: usize,
 }
 
 pub(crate) const SEED: u64 = 0x1234_5678_9abc_def0;
@@ -387,7 +384,6 @@ pub(crate) const CASE: Case = Case {
     dither: false,
     int16: false,
     grid: 3,
-    lag: 2,
 };
 
 /// The tests of a generation of kernels, whose crate has the function `entries`.
@@ -431,6 +427,17 @@ macro_rules! tests {
             for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 16) {
                 for (inputs, beams, times) in [(1, 1, 1), (129, 7, 65), (64, 33, 128), (3, 2, 257)] {
                     check(&entry, Case { inputs, beams, times, end: times, dither: true, ..CASE });
+                }
+            }
+        }
+
+        #[test]
+        fn several_chunks_of_inputs_are_added_up() {
+            for entry in of(&[Output::Int8]).filter(|entry| entry.columns == 64) {
+                // As many as a ring of stages has, and more, over several tiles of a block.
+                for inputs in [200, 500] {
+                    let beams = 2 * entry.columns as usize + 8;
+                    check(&entry, Case { inputs, beams, times: 140, end: 140, channels: 1, grid: 1, ..CASE });
                 }
             }
         }

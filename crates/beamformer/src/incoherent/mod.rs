@@ -1,6 +1,6 @@
 //! Incoherent beams: weighted sums of powers.
 
-use std::convert::Infallible;
+mod kernels;
 
 use fringes_backend::DeviceError;
 use fringes_gpu::Device;
@@ -8,8 +8,10 @@ use fringes_types::{Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
 use ndarray::{Array2, ArrayView2};
 
 use crate::chunk::HostVoltages;
-use crate::set::{check_length, no_kernel, sealed};
+use crate::set::{check_length, sealed};
 use crate::{BeamSet, BeamformerError};
+
+pub use kernels::IncoherentKernels;
 
 /// Incoherent beams, `sum_input g[beam][input] |x[channel][time][input]|^2`, with gains finite by construction.
 ///
@@ -49,12 +51,10 @@ impl IncoherentBeams {
     }
 }
 
-const NAME: &str = "incoherent beams";
-
 impl sealed::Sealed for IncoherentBeams {}
 impl BeamSet for IncoherentBeams {
     type Output = f32;
-    type Kernels<V: VoltageSample> = Infallible;
+    type Kernels<V: VoltageSample> = IncoherentKernels<V>;
 
     fn beams(&self, _: Inputs) -> usize {
         self.gains.nrows()
@@ -83,11 +83,24 @@ impl BeamSet for IncoherentBeams {
         Ok(Vec::new())
     }
 
-    fn check_kernel(&self, _: SampleFormat, _: Inputs) -> Result<(), DeviceError> {
-        Err(no_kernel(NAME))
+    fn uses(&self, beam: usize, input: usize, _: Inputs) -> bool {
+        self.gains[(beam, input)] != 0.0
     }
 
-    fn load<V: VoltageSample>(&self, _: &Device, _: usize, _: Inputs) -> Result<Infallible, BeamformerError> {
-        Err(no_kernel(NAME).into())
+    fn packs(&self) -> bool {
+        true
+    }
+
+    fn check_kernel(&self, format: SampleFormat, _: Inputs) -> Result<(), DeviceError> {
+        kernels::check(format)
+    }
+
+    fn load<V: VoltageSample>(
+        &self,
+        device: &Device,
+        _: usize,
+        inputs: Inputs,
+    ) -> Result<IncoherentKernels<V>, BeamformerError> {
+        IncoherentKernels::load(device, self, inputs)
     }
 }
