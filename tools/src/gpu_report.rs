@@ -4,7 +4,7 @@
 //! the pages under docs/performance are made from.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -74,6 +74,26 @@ pub(crate) struct Row {
     pub(crate) bound_by: String,
     /// What it was compared with and the error.
     pub(crate) check: String,
+    /// Energy, if it was measured: fields of the row.
+    #[serde(flatten)]
+    pub(crate) energy: Option<Energy>,
+}
+
+/// Energy of the whole board.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Energy {
+    /// Mean energy of a run.
+    pub(crate) joules_per_run: f64,
+    /// Operations, in units of 10^12, a joule; none where the rate is not of operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tops_per_watt: Option<f64>,
+}
+
+impl fmt::Display for Energy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.4} J a run", self.joules_per_run)?;
+        self.tops_per_watt.map_or(Ok(()), |rate| write!(f, ", {rate:.2} TOPS per watt"))
+    }
 }
 
 /// A measurement record.

@@ -156,6 +156,7 @@ impl Tuning {
             floor: None,
             bound_by: String::new(),
             check: format!("not compared here; table: {of_table}"),
+            energy: None,
         });
         let (kernel, sizes, choice) = (operation.clone(), sizes.clone(), choice.clone());
         self.entries.push(Entry { kernel, sizes, choice, note });

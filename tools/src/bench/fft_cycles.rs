@@ -49,6 +49,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<(), End> {
                 floor: Some(busiest),
                 bound_by: pipe.into(),
                 check: format!("sum of the pipes {sum:.2}; the kernel's transform is compared in the emulator"),
+                energy: None,
             });
         }
     }

@@ -17,6 +17,7 @@
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with
 //! exact ones. Times are medians; `spread` is the longest less the shortest, relative to the median.
+//! Some rows have energy as well, by the driver's counter, from a loop of its own after the timed one.
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
 
@@ -33,6 +34,7 @@ mod correlator_wgmma;
 mod delay;
 mod down_convert;
 mod down_convert_bank;
+mod energy;
 mod fft;
 mod fft_beams;
 mod fft_cycles;

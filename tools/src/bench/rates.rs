@@ -157,5 +157,5 @@ fn row(
 ) -> Row {
     let bound_by = if floor.is_some() { "the pipe that is used most".into() } else { String::new() };
     let (variant, time_ms) = (variant.into(), timing.median_ms);
-    Row { kernel, variant, params, time_ms, value, unit: "SM-cycles", floor, bound_by, check }
+    Row { kernel, variant, params, time_ms, value, unit: "SM-cycles", floor, bound_by, check, energy: None }
 }

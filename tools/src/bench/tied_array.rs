@@ -17,6 +17,8 @@ const NAME: &str = "tied_array";
 const CHUNK_BYTES: usize = 1 << 28;
 /// Bytes of beams of a chunk, at most.
 const MOST_BEAM_BYTES: usize = 2 << 30;
+/// The variant and the inputs whose energy is measured as well, with these beams.
+const ENERGY_OF: (&str, usize, [usize; 4]) = ("8-bit weights, 8 bits to i8", 512, [16, 64, 256, 1024]);
 /// Beams that are compared.
 const COMPARED: usize = 40;
 
@@ -105,10 +107,13 @@ fn case<O: TiedArrayOutput + Number>(
     };
     let first = former.push(&chunk(0)?).map_err(End::failed)?;
     let check = check(&former, case, times, samples.slice(..each)?.to_vec(&stream)?, first)?;
-    let timing = bench.time(|run| former.push(&chunk(run)?).map(drop).map_err(End::failed))?;
+    let mut push = |run: usize| former.push(&chunk(run)?).map(drop).map_err(End::failed);
+    let timing = bench.time(&mut push)?;
+    let asked = variant == ENERGY_OF.0 && inputs == ENERGY_OF.1 && ENERGY_OF.2.contains(&beams);
+    let joules = if asked { bench.energy(&timing, &mut push)? } else { None };
     let work = 8.0 * each as f64 * beams as f64;
     let bytes = ceilings.bytes(moved as f64);
-    bench.add(Measured {
+    let measured = Measured {
         kernel: NAME,
         variant,
         params: params([("beams", beams), ("channels", channels), ("inputs", inputs), ("times", times)]),
@@ -117,7 +122,8 @@ fn case<O: TiedArrayOutput + Number>(
         unit: "TOPS",
         bound: Some(bytes),
         check,
-    });
+    };
+    bench.add_with_energy(measured, joules);
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! A run of the program: timing, the table, the record.
 
-use fringes_gpu::{Device, GpuError, Stream, Timing};
+use fringes_gpu::{Device, Event, GpuError, Stream, Timing};
 
+use crate::bench::energy::{EnergyCounter, Slices};
 use crate::end::End;
-use crate::gpu_report::{self, Params, Record, Row};
+use crate::gpu_report::{self, Energy, Params, Record, Row};
 
 /// A run of the program.
 pub(crate) struct Bench {
@@ -100,8 +101,39 @@ impl Bench {
         all_ms.into_iter().map(|all_ms| Ok(Timing::new(all_ms)?)).collect()
     }
 
+    /// Joules of a run by the driver's counter, of work that was just timed. It is repeated in a loop of its own, for a
+    /// little more than four tenths of a second as a rule. None where the machine has no such counter.
+    pub(crate) fn energy<E: From<GpuError>>(
+        &self,
+        timing: &Timing,
+        mut work: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Option<f64>, E> {
+        let Some(counter) = EnergyCounter::of(&self.device) else { return Ok(None) };
+        let (slices, mut run, mut before) = (Slices::of(timing.median_ms), 0, None::<Event>);
+        let joules = counter.joules(slices, || -> Result<(), E> {
+            for _ in 0..slices.runs {
+                work(run)?;
+                run += 1;
+            }
+            // Waits for the slice before, so that the device has work while the counter is read.
+            let end = self.device.new_event()?;
+            end.record(&self.stream)?;
+            match before.replace(end) {
+                Some(end) => Ok(end.synchronize()?),
+                None => Ok(()),
+            }
+        })?;
+        self.stream.synchronize()?;
+        Ok(joules)
+    }
+
     /// Prints a line, notes the row and returns the rate.
     pub(crate) fn add(&mut self, measured: Measured) -> f64 {
+        self.add_with_energy(measured, None)
+    }
+
+    /// [`add`](Self::add) with the joules of a run, as [`energy`](Self::energy) gives them.
+    pub(crate) fn add_with_energy(&mut self, measured: Measured, joules: Option<f64>) -> f64 {
         let Measured { kernel, variant, params, timing, work, unit, bound, check } = measured;
         let time_ms = timing.median_ms;
         let longest = timing.all_ms.iter().copied().fold(0.0, f64::max);
@@ -118,7 +150,15 @@ impl Bench {
             "{kernel:<16} {variant:<30} {:<36} {time_ms:>9.4} {spread:>6.1}% {value:>9.1} {unit:<12} {floor_text:>8} {share:>5}  {bound_by}",
             gpu_report::line(&params)
         );
-        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check });
+        let tera = unit.ends_with("TOPS").then_some(work / 1e12);
+        let energy = joules.map(|joules| Energy {
+            joules_per_run: joules,
+            tops_per_watt: tera.filter(|_| joules > 0.0).map(|tera| tera / joules),
+        });
+        if let Some(energy) = &energy {
+            println!("{:>47} {energy}", "");
+        }
+        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
         value
     }
 }

@@ -154,6 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
         floor: None,
         bound_by: String::new(),
         check,
+        energy: None,
     });
     record.write(arguments.json.as_deref())?;
     ended.map_err(|fault| End::failed(fault.lines().collect::<Vec<_>>().join(" ")))?;

@@ -98,8 +98,8 @@ impl Session {
                 format!("FAIL against {against}: {fault}")
             }
         };
-        let (floor, bound_by) = (None, String::new());
-        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check });
+        let (floor, bound_by, energy) = (None, String::new(), None);
+        self.record.rows.push(Row { kernel, variant, params, time_ms, value, unit, floor, bound_by, check, energy });
         if passed {
             return Ok(());
         }

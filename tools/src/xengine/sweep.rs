@@ -175,6 +175,7 @@ impl Sweep {
                     floor,
                     bound_by: bound_by.into(),
                     check: check.clone(),
+                    energy: None,
                 });
             };
             row(variant::KERNEL, times.kernel_ms, rate(times.kernel_ms), "useful TOPS", None, "");
@@ -223,6 +224,7 @@ impl Sweep {
             floor: None,
             bound_by: String::new(),
             check: "sums are finite and not all zero; values are held to their bounds by validate".into(),
+            energy: None,
         });
     }
 }

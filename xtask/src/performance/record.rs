@@ -47,6 +47,10 @@ pub(super) struct Row {
     /// Median times of other programs for the same, measured in turn with ours.
     #[serde(default)]
     pub(super) peers_ms: Map<String, Value>,
+    /// Mean energy of a run of the whole board, where it was measured.
+    pub(super) joules_per_run: Option<f64>,
+    /// Operations a joule, in units of 10^12, where the energy was measured and the rate is of operations.
+    pub(super) tops_per_watt: Option<f64>,
 }
 
 impl Record {
@@ -123,6 +127,8 @@ pub(super) mod tests {
             bound_by,
             check,
             peers_ms: Map::new(),
+            joules_per_run: None,
+            tops_per_watt: None,
         }
     }
 
@@ -138,6 +144,15 @@ pub(super) mod tests {
             note: String::new(),
             rows,
         }
+    }
+
+    #[test]
+    fn energy_is_read_where_a_row_has_it() {
+        let read = |text: &str| serde_json::from_str::<Row>(text).unwrap();
+        let without = read(r#"{"kernel": "tied_array", "value": 900.0, "unit": "TOPS"}"#);
+        assert_eq!((without.joules_per_run, without.tops_per_watt), (None, None));
+        let text = r#"{"kernel": "k", "value": 900.0, "unit": "TOPS", "joules_per_run": 0.25, "tops_per_watt": 1.5}"#;
+        assert_eq!((read(text).joules_per_run, read(text).tops_per_watt), (Some(0.25), Some(1.5)));
     }
 
     #[test]

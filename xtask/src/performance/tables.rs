@@ -102,12 +102,16 @@ fn table(page: &mut String, topic: &Topic, rows: &[&Row]) {
     let shares = rows.iter().any(|row| row.share().is_some());
     let times = rows.iter().any(|row| row.time_ms.is_some());
     let each = rows.iter().all(|row| row.kernel == "fft" && row.param("transforms").is_some());
+    let joules = rows.iter().any(|row| row.joules_per_run.is_some());
+    let per_watt = rows.iter().any(|row| row.tops_per_watt.is_some());
     let mut head: Vec<&str> = if variants { vec!["variant"] } else { Vec::new() };
     head.extend(free.iter().map(|name| name.as_str()));
     head.extend(times.then_some("ms"));
     head.push("value");
     head.extend(each.then_some("ns each"));
     head.extend(shares.then_some(if topic.cpu { "peer" } else { "floor %" }));
+    head.extend(joules.then_some("J a run"));
+    head.extend(per_watt.then_some("TOPS per watt"));
     let _ = write!(page, "| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for row in rows {
         let mut cells: Vec<String> = if variants { vec![row.variant.clone()] } else { Vec::new() };
@@ -123,6 +127,8 @@ fn table(page: &mut String, topic: &Topic, rows: &[&Row]) {
             let last = if topic.cpu { row.floor.map(three) } else { row.share().map(share) };
             cells.push(last.unwrap_or_default());
         }
+        cells.extend(joules.then(|| row.joules_per_run.map(three).unwrap_or_default()));
+        cells.extend(per_watt.then(|| row.tops_per_watt.map(three).unwrap_or_default()));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
 }
@@ -255,6 +261,16 @@ mod tests {
         assert!(page.contains("With channels = 16:\n\n| variant | times | ms | value |\n"), "{page}");
         assert!(page.contains("| b | 65 536 | 1.50 | 2900 |\n"), "{page}");
         assert!(page.contains("Bound by: bytes at 4079 GB/s.\n"), "{page}");
+    }
+
+    #[test]
+    fn energy_has_columns_where_a_row_has_it() {
+        let beams = TOPICS.iter().find(|topic| topic.file == "beams").unwrap();
+        let mut rows = ["a", "b"].map(|variant| row("tied_array", variant, &[("inputs", 512)], 900.0, "TOPS"));
+        (rows[0].joules_per_run, rows[0].tops_per_watt) = (Some(0.75), Some(1.5));
+        let page = page(beams, &[record("2026-11-23-a.json", rows.into())], &Peers { rows: Vec::new() });
+        assert!(page.contains("| variant | ms | value | J a run | TOPS per watt |\n"), "{page}");
+        assert!(page.contains("| a | 1.50 | 900 | 0.750 | 1.50 |\n| b | 1.50 | 900 |  |  |\n"), "{page}");
     }
 
     #[test]

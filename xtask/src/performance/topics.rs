@@ -129,6 +129,7 @@ pub(super) const TOPICS: &[Topic] = &[
                 are [there](cpu.md).",
         kernels: &[
             kernel("tied_array", "tied-array beams by weights"),
+            kernel("cuBLAS", "the peer, batched f16 products of a library, with and without conversion from 8 bits"),
             kernel("fft_beams", "FFT beams of lines of feeds"),
         ],
         cpu: false,
