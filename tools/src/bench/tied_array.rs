@@ -1,8 +1,11 @@
 //! Tied-array beams through the public stream, of rows in device memory: useful operations a second, 8 a complex
 //! multiply-add, beside what bytes or tensor cores allow.
 
-use fringes::beamformer::{BeamformerStream, TiedArrayBeams, TiedArrayDetector, TiedArrayOutput, WeightPrecision};
+use fringes::beamformer::{
+    BeamformerStream, IncoherentBeams, TiedArrayBeams, TiedArrayDetector, TiedArrayOutput, WeightPrecision,
+};
 use fringes::{Backend, Complex, DetectedProducts, Detection, DeviceArray, Inputs, Rows, ToHost, f16};
+use ndarray::Array2;
 use num_complex::Complex64 as C64;
 
 use crate::bench::ceilings::Ceilings;
@@ -60,7 +63,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         case::<Complex<i8>>(bench, ceilings, &source, of, "i8")?;
     }
     for beams in [64, 256, 1024] {
-        detected(bench, ceilings, &source, beams)?;
+        detected(bench, ceilings, &source, beams, false)?;
+    }
+    detected(bench, ceilings, &source, 64, true)?;
+    for beams in [1, 2, 16] {
+        incoherent(bench, ceilings, &source, beams)?;
     }
     // MeerKAT: 80 antennas of two polarisations, four beams of two.
     let of = Case { inputs: 160, beams: 8, channels: 256, precision: Int8, dither: true, mma: false };
@@ -199,7 +206,13 @@ fn check<O: TiedArrayOutput + Number>(
 }
 
 /// Powers of 16 times summed, of 512 inputs; the values are compared by validate.
-fn detected(bench: &mut Bench, ceilings: &Ceilings, source: &Source<u8>, beams: usize) -> Result<(), End> {
+fn detected(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    source: &Source<u8>,
+    beams: usize,
+    incoherent: bool,
+) -> Result<(), End> {
     let (inputs, channels, times, summed) = (512, 64, 4096, 16);
     let each = channels * times * inputs;
     let moved = 2 * each + 4 * channels * times / summed * beams;
@@ -217,21 +230,62 @@ fn detected(bench: &mut Bench, ceilings: &Ceilings, source: &Source<u8>, beams: 
     let backend = Backend::on(bench.device.clone());
     let detector = TiedArrayDetector::<Complex<i8>>::new(&backend, set, arrays, detection);
     let mut detector = detector.map_err(End::failed)?.on(&stream);
+    let beside = if incoherent { ", one incoherent" } else { "" };
+    if incoherent {
+        detector = detector.with_incoherent(IncoherentBeams::sum(arrays)).map_err(End::failed)?;
+    }
     let timing = bench.time(|run| {
         let at = run % count * each;
         let array = DeviceArray::from(samples.slice(at..at + each)?).written_on(&stream);
         let rows = Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)?;
+        detector.reset();
         detector.push(&rows).map(drop).map_err(End::failed)
     })?;
     bench.add(Measured {
         kernel: NAME,
-        variant: format!("{}, 8 bits to powers of {summed} times", WeightPrecision::Int8),
+        variant: format!("{}, 8 bits to powers of {summed} times{beside}", WeightPrecision::Int8),
         params: params([("beams", beams), ("channels", channels), ("inputs", inputs), ("times", times)]),
         timing,
         work: 8.0 * each as f64 * beams as f64,
         unit: "TOPS",
         bound: Some(ceilings.bytes(moved as f64)),
         check: "values not compared in this run: validate's tied_array compares such".into(),
+    });
+    Ok(())
+}
+
+/// Incoherent beams alone: the rate at which their samples are read.
+fn incoherent(bench: &mut Bench, ceilings: &Ceilings, source: &Source<u8>, beams: usize) -> Result<(), End> {
+    let (inputs, channels, times) = (512, 64, 4096);
+    let each = channels * times * inputs;
+    let moved = 2 * each + 4 * channels * times * beams;
+    let count = copies(&bench.device, 2 * each);
+    if !bench.fits("incoherent beams", 2 * each * count + 4 * moved)? {
+        return Ok(());
+    }
+    let stream = bench.stream.clone();
+    let arrays = Inputs::single_pol(inputs).map_err(End::failed)?;
+    let samples = source.buffer(&bench.device, &stream, 2 * each * count)?;
+    let samples = samples.view().cast::<Complex<i8>>()?;
+    let gains = Array2::from_shape_fn((beams, inputs), |(beam, input)| f32::from(u8::from(input % beams == beam)));
+    let set = IncoherentBeams::new(gains).map_err(End::failed)?;
+    let backend = Backend::on(bench.device.clone());
+    let mut former = BeamformerStream::<Complex<i8>, _>::new(&backend, set, arrays).map_err(End::failed)?.on(&stream);
+    let timing = bench.time(|run| {
+        let at = run % count * each;
+        let array = DeviceArray::from(samples.slice(at..at + each)?).written_on(&stream);
+        let rows = Rows::<Complex<i8>, _>::from_array(array, channels, times, arrays).map_err(End::failed)?;
+        former.push(&rows).map(drop).map_err(End::failed)
+    })?;
+    bench.add(Measured {
+        kernel: NAME,
+        variant: "incoherent, 8 bits to f32".into(),
+        params: params([("beams", beams), ("channels", channels), ("inputs", inputs), ("times", times)]),
+        timing,
+        work: moved as f64,
+        unit: "GB/s",
+        bound: Some(ceilings.bytes(moved as f64)),
+        check: "values not compared in this run: validate's beam_streams compares such".into(),
     });
     Ok(())
 }

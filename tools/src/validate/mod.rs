@@ -8,6 +8,7 @@
 //!
 //! Exit status: 0 if everything is as it must be, 1 if not, 2 for bad arguments, 3 if there is no GPU.
 
+mod beam_streams;
 mod ceilings;
 mod channelizer;
 mod chunks;
@@ -41,7 +42,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 62] = [
+const KERNELS: [&str; 63] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -103,6 +104,7 @@ const KERNELS: [&str; 62] = [
     "fft_1024_1024",
     "fft_beams",
     "tied_array",
+    "beam_streams",
     "fft_note",
 ];
 
@@ -155,5 +157,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     fft::validate(session)?;
     fft_beams::validate(session)?;
     tied_array::validate(session)?;
+    beam_streams::validate(session)?;
     fft_note::validate(session)
 }
