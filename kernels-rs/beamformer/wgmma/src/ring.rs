@@ -136,15 +136,10 @@ impl<S: Source, const N: u32> Ring<S, N> {
         mbarrier_arrive_expect_tx_shared_b64(self.full(), Self::STAGE);
     }
 
-    /// Says that this warp is done with the stage.
-    ///
-    /// # Safety
-    /// - The barriers are made ([`Ring::init`]).
-    /// - One lane of each warp that multiplies calls it, once a stage, when the warp uses nothing of the stage any
-    ///   more.
+    /// The barrier that tells when the next stage is empty, for [`release`].
     #[inline(always)]
-    pub(crate) unsafe fn release(&self) {
-        mbarrier_arrive_shared_b64(self.barrier(1, self.stage));
+    pub(crate) fn empty(&self) -> u32 {
+        self.barrier(1, self.stage)
     }
 
     /// Goes on to the next stage.
@@ -156,6 +151,16 @@ impl<S: Source, const N: u32> Ring<S, N> {
             self.parity ^= 1;
         }
     }
+}
+
+/// Says that this warp is done with a stage.
+///
+/// # Safety
+/// - `empty` is the stage's barrier ([`Ring::empty`]), and the barriers are made ([`Ring::init`]).
+/// - One lane of each warp that multiplies calls it, once a stage, when the warp uses nothing of the stage any more.
+#[inline(always)]
+pub(crate) unsafe fn release(empty: u32) {
+    mbarrier_arrive_shared_b64(empty);
 }
 
 /// Waits until a phase of a barrier is over.
