@@ -9,8 +9,8 @@ sides. Timed on our side is the whole public call, from 8-bit or float input in 
 scipy is the arithmetic alone, on input that already has the type and layout that suits it best: complex64 voltages where
 ours are 8-bit, a mixer that is already computed. `ratio` is the time of the fastest way with numpy and scipy over ours:
 above 1, ours is faster. It is given for the medians, as quartiles of the ratios of single repetitions, and for the
-least times: a scheduler that puts two threads on one
-processor doubles a run's time, which on small virtual machines spoils medians of either side.
+least times: a scheduler that puts two threads on one processor doubles a run's time, which on small virtual machines
+spoils medians of either side.
 """
 
 import argparse

@@ -29,6 +29,8 @@ impl Kernel for Fused {
     }
 }
 
+/// The products of three rows and a panel.
+///
 /// # Safety
 /// The machine must have AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
@@ -49,6 +51,9 @@ fn tile<const P: usize>(panel: &[Lanes], [first, second, third]: [&[[f32; P]]; G
 }
 
 /// The numbers of sums of each part.
+///
+/// # Safety
+/// The machine must have AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
 #[inline]
 fn together<const P: usize>(sums: [[__m256; 2]; P]) -> Lanes {
