@@ -8,8 +8,9 @@ with numpy or scipy, and so on; the medians are compared. Before every timed cal
 sides. Timed on our side is the whole public call, from 8-bit or float input in memory to a new output. Timed with numpy and
 scipy is the arithmetic alone, on input that already has the type and layout that suits it best: complex64 voltages where
 ours are 8-bit, a mixer that is already computed. `ratio` is the time of the fastest way with numpy and scipy over ours:
-above 1, ours is faster. It is given for the medians and for the least times: a scheduler that puts two threads on one
-processor doubles a run's time, which on small virtual machines spoils medians of either side.
+above 1, ours is faster. It is given for the medians, as quartiles of the ratios of single repetitions, and for the
+least times: a scheduler that puts two threads on one processor doubles a run's time, which on small virtual machines
+spoils medians of either side.
 """
 
 import argparse
@@ -42,7 +43,7 @@ import scipy  # noqa: E402
 import scipy.fft  # noqa: E402
 import scipy.signal  # noqa: E402
 
-Case = collections.namedtuple("Case", "name sizes ways work unit informal", defaults=[{}])
+Case = collections.namedtuple("Case", "name sizes ways work unit informal options about", defaults=[{}, {}, ""])
 RANDOM = np.random.default_rng(1)
 
 
@@ -57,7 +58,7 @@ def correlate():
     ways = {"complex64 x @ x.conj().T per channel": lambda: [x[c] @ x[c].conj().T for c in range(channels)]}
     sizes = dict(channels=channels, times=times, inputs=inputs)
     work = channels * times * inputs * (inputs + 1) / 2
-    return Case("correlate", sizes, ways, work / 1e9, "G complex MAC/s of the triangle")
+    yield Case("correlate", sizes, ways, work / 1e9, "G complex MAC/s of the triangle")
 
 
 def channelize():
@@ -87,7 +88,7 @@ def channelize():
         "einsum, scipy.fft.rfft workers=2": lambda: scipy.fft.rfft(np.einsum("isft,tf->isf", windows, weights), workers=2),
     }
     sizes = dict(channels=channels, times=spectra, taps=taps, inputs=inputs)
-    return Case("channelize", sizes, ways, x.size / 1e6, "M samples/s")
+    yield Case("channelize", sizes, ways, x.size / 1e6, "M samples/s")
 
 
 def down_convert():
@@ -109,30 +110,35 @@ def down_convert():
     }
     informal = {"strided windows @ mixed filter (not upfirdn)": by_matmul}
     sizes = dict(taps=taps, decimation=decimation, times=times, inputs=inputs)
-    return Case("down-convert", sizes, ways, x.size / 1e6, "M samples/s", informal)
+    yield Case("down-convert", sizes, ways, x.size / 1e6, "M samples/s", informal)
 
 
 def beamform():
-    channels, times, inputs, beams = 64, 4096, 128, 64
-    by_input = complex_normal(channels, inputs, times)
-    by_time = np.ascontiguousarray(by_input.transpose(0, 2, 1))
-    weights = complex_normal(beams, channels, inputs)
-    rows = np.ascontiguousarray(weights.transpose(1, 0, 2))  # [channel][beam][input]
-    columns = np.ascontiguousarray(weights.transpose(1, 2, 0))  # [channel][input][beam]
-    ways = {
-        "complex64 weights @ x per channel": lambda: [rows[c] @ by_input[c] for c in range(channels)],
-        "complex64 x @ weights per channel": lambda: [by_time[c] @ columns[c] for c in range(channels)],
-    }
-    sizes = dict(channels=channels, times=times, inputs=inputs, beams=beams)
-    work = channels * times * inputs * beams
-    return Case("beamform", sizes, ways, work / 1e9, "G complex MAC/s")
+    """Tied-array beams of several sizes, by weights of f32, and of 16 and 8 bits at the first two."""
+    for number, (channels, times, inputs, beams) in enumerate(
+        [(64, 4096, 128, 64), (64, 4096, 64, 128), (64, 4096, 64, 16), (8, 4096, 512, 256)]
+    ):
+        by_input = complex_normal(channels, inputs, times)
+        by_time = np.ascontiguousarray(by_input.transpose(0, 2, 1))
+        weights = complex_normal(beams, channels, inputs)
+        rows = np.ascontiguousarray(weights.transpose(1, 0, 2))  # [channel][beam][input]
+        columns = np.ascontiguousarray(weights.transpose(1, 2, 0))  # [channel][input][beam]
+        ways = {
+            "complex64 weights @ x per channel": lambda: [rows[c] @ by_input[c] for c in range(channels)],
+            "complex64 x @ weights per channel": lambda: [by_time[c] @ columns[c] for c in range(channels)],
+        }
+        sizes = dict(channels=channels, times=times, inputs=inputs, beams=beams)
+        work = channels * times * inputs * beams
+        held = {"f32": "", "int16": ", 16-bit weights", "int8": ", 8-bit weights"}
+        for kind in held if number < 2 else ["f32"]:
+            yield Case("beamform", sizes, ways, work / 1e9, "G complex MAC/s", {}, {"weights": kind}, held[kind])
 
 
 class Ours:
     """The tool bench-cpu, waiting for a line to run its operation once."""
 
-    def __init__(self, case, sizes):
-        options = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
+    def __init__(self, case, options):
+        options = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         command = [ARGUMENTS.bench, "bench-cpu", case, *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.about = self.answer()
@@ -166,7 +172,7 @@ def compare(case):
     everything = {**case.ways, **case.informal}
     for way in everything.values():
         way()
-    ours = Ours(case.name, case.sizes)
+    ours = Ours(case.name, {**case.sizes, **case.options})
     seconds = {"fringes": [], **{way: [] for way in everything}}
     for _ in range(ARGUMENTS.repetitions):
         # A pause, because threads of the side that went before spin for a while when they have no work.
@@ -179,15 +185,17 @@ def compare(case):
     medians = {way: statistics.median(values) for way, values in seconds.items()}
     fastest = min(case.ways, key=medians.get)
     ratio = medians[fastest] / medians["fringes"]
+    # Of each repetition: what one after another had of the machine is most alike.
+    pairs = [theirs / mine for theirs, mine in zip(seconds[fastest], seconds["fringes"])]
     least = min(min(seconds[way]) for way in case.ways) / min(seconds["fringes"])
-    print(f"\n{case.name}: {' '.join(f'{name}={value}' for name, value in case.sizes.items())}")
+    print(f"\n{case.name}: {' '.join(f'{name}={value}' for name, value in case.sizes.items())}{case.about}")
     for way, median in medians.items():
         spread = f"{min(seconds[way]) * 1e3:.1f} to {max(seconds[way]) * 1e3:.1f}"
         print(f"  {median * 1e3:9.1f} ms ({spread:>18})  {median / medians['fringes']:6.2f}  {way}")
     print(f"  ratio {ratio:.2f} of medians, {least:.2f} of the least, against: {fastest}", flush=True)
     return {
         "kernel": case.name.replace("-", "_"),
-        "variant": f"{ours.about['backend']}, {ours.about['threads']} threads",
+        "variant": f"{ours.about['backend']}, {ours.about['threads']} threads{case.about}",
         "params": case.sizes,
         "time_ms": round(medians["fringes"] * 1e3, 3),
         "value": round(case.work / medians["fringes"], 4),
@@ -196,6 +204,7 @@ def compare(case):
         "bound_by": f"peer: {fastest}",
         "check": "numpy and scipy in f64, tests/python/check_operations.py",
         "ratio": round(ratio, 3),
+        "ratios_of_pairs": [round(share, 3) for share in statistics.quantiles(pairs, n=4)],
         "ratio_of_least": round(least, 3),
         "least_ms": {way: round(min(values) * 1e3, 3) for way, values in seconds.items()},
         "peers_ms": {way: round(median * 1e3, 3) for way, median in medians.items() if way != "fringes"},
@@ -225,11 +234,12 @@ def main():
     machine = f"{processor()}, {ARGUMENTS.threads} threads"
     print(f"{machine}, numpy {np.__version__}, scipy {scipy.__version__}")
     print("  median of repetitions, (least to greatest), time over ours, what")
-    rows = [compare(case()) for case in cases]
-    print(f"\n{'operation':14} {'ours':>10} {'theirs':>10} {'ratio':>6} {'of the least':>14}")
+    rows = [compare(case) for cases_of in cases for case in cases_of()]
+    print(f"\n{'operation':30} {'ours':>10} {'theirs':>10} {'ratio':>6} {'of the least':>14}")
     for row in rows:
         theirs = row["time_ms"] * row["ratio"]
-        print(f"{row['kernel']:14} {row['time_ms']:7.1f} ms {theirs:7.1f} ms {row['ratio']:6.2f} {row['ratio_of_least']:14.2f}")
+        sizes = "x".join(str(size) for size in row["params"].values())
+        print(f"{row['kernel']:14} {sizes:15} {row['time_ms']:7.1f} ms {theirs:7.1f} ms {row['ratio']:6.2f} {row['ratio_of_least']:14.2f}")
     if ARGUMENTS.json:
         record = {
             "date": time.strftime("%Y-%m-%d"),

@@ -14,6 +14,7 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use crate::end::End;
+use fringes::beamformer::{TiedArrayBeams, WeightPrecision};
 use fringes::{
     Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DownConverter, Error, Inputs, Samples, Voltages, Window,
     beamform, channelize, correlate, down_convert,
@@ -46,6 +47,19 @@ pub(crate) struct Arguments {
     /// Number of beams.
     #[arg(long, default_value_t = 64)]
     beams: usize,
+    /// How the weights of beams are held.
+    #[arg(long, value_enum, default_value_t = Weights::F32)]
+    weights: Weights,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Weights {
+    /// As they are, `BeamWeights`.
+    F32,
+    /// `WeightPrecision::Int16`.
+    Int16,
+    /// `WeightPrecision::Int8`.
+    Int8,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -104,7 +118,13 @@ fn prepare(arguments: &Arguments) -> Result<Operation, Error> {
                 Complex::new(random.random_range(-1.0f32..1.0), random.random_range(-1.0f32..1.0))
             });
             let weights = BeamWeights::new(weights)?;
-            Box::new(move || Ok(Box::new(beamform(&backend, &voltages, &weights)?)))
+            let precision = match arguments.weights {
+                Weights::F32 => return Ok(Box::new(move || Ok(Box::new(beamform(&backend, &voltages, &weights)?)))),
+                Weights::Int16 => WeightPrecision::Int16,
+                Weights::Int8 => WeightPrecision::Int8,
+            };
+            let beams = TiedArrayBeams::new(weights).with_precision(precision);
+            Box::new(move || Ok(Box::new(beamform(&backend, &voltages, &beams)?)))
         }
     })
 }

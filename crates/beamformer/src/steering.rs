@@ -237,9 +237,22 @@ impl BeamSteering {
             let gain = Complex::new(f64::from(gain.re), f64::from(gain.im));
             let own = ChannelPhase::from_turns(gain.arg() / TAU, 0.0);
             let phase = ChannelPhase { base: phase.base.wrapping_add(own.base), slope: phase.slope };
-            (phase, if self.counts(beam, input) { gain.norm() as f32 } else { 0.0 })
+            (phase, self.magnitude(beam, input))
         });
         each.unzip()
+    }
+
+    /// Magnitude of a gain, 0 of an input that the beam does not use.
+    fn magnitude(&self, beam: usize, input: usize) -> f32 {
+        let gain = self.gains[(beam, input)];
+        let gain = Complex::new(f64::from(gain.re), f64::from(gain.im));
+        if self.counts(beam, input) { gain.norm() as f32 } else { 0.0 }
+    }
+
+    /// Magnitude of each beam's largest gain.
+    pub(crate) fn largest_gains(&self) -> Vec<f32> {
+        let of = |beam| (0..self.inputs.len()).fold(0f32, |largest, input| largest.max(self.magnitude(beam, input)));
+        (0..self.beams()).map(of).collect()
     }
 
     /// The first gain whose magnitude f32 does not hold.

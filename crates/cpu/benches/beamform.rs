@@ -1,12 +1,16 @@
 //! Beamforming of 128 inputs, 16 channels, 4096 times: 64 tied-array or incoherent beams, or 4 lines of 32 feeds padded
-//! to 64.
+//! to 64; tied-array beams also by weights of 8 and 16 bits, and to 8 bits with dither.
 //!
-//! The throughput is in voltages. The same case in NumPy is `x[channel] @ w[:, channel].T` with complex64 arrays.
+//! The throughput is in voltages. The same case in NumPy is `x[channel] @ w[:, channel].T` with complex64 arrays;
+//! `benches/compare.py` has more sizes, beside it.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fringes_cpu::beamformer::{FeedLines, fft_beams, incoherent, tied_array};
+use fringes_cpu::beamformer::{
+    BeamFinish, FeedLines, HeldWeights, WeightBits, fft_beams, incoherent, tied_array, tied_array_quantised_into,
+};
+use fringes_cpu::memory::zeroed_vec;
 use fringes_types::{Complex, Complex4};
 use ndarray::{Array2, Array3};
 use rand::{RngExt, SeedableRng};
@@ -38,6 +42,31 @@ fn beamforming(criterion: &mut Criterion) {
     });
     group.bench_function("64 tied-array beams, 4 + 4 bits", |bencher| {
         bencher.iter(|| tied_array(black_box(nibbles.view()), None, weights.view(), threads));
+    });
+    let finish = BeamFinish { scale: 1.0, seed: None, spectrum: 0 };
+    let length = CHANNELS * TIMES * BEAMS;
+    for (name, bits) in [("8", WeightBits::Eight), ("16", WeightBits::Sixteen)] {
+        let held = HeldWeights::Integer { bits, largest: None };
+        group.bench_function(format!("64 tied-array beams, complex i8, {name}-bit weights"), |bencher| {
+            bencher.iter(|| {
+                let mut out = zeroed_vec::<Complex<f32>>(length);
+                let voltages = black_box(bytes.view());
+                tied_array_quantised_into(voltages, None, weights.view(), held, finish, threads, &mut out);
+                out
+            });
+        });
+    }
+    let (held, dithered) = (
+        HeldWeights::Integer { bits: WeightBits::Eight, largest: None },
+        BeamFinish { scale: 0.01, seed: Some(1), spectrum: 0 },
+    );
+    group.bench_function("64 tied-array beams, complex i8, 8-bit weights, to i8 with dither", |bencher| {
+        bencher.iter(|| {
+            let mut out = zeroed_vec::<Complex<i8>>(length);
+            let voltages = black_box(bytes.view());
+            tied_array_quantised_into(voltages, None, weights.view(), held, dithered, threads, &mut out);
+            out
+        });
     });
     group.bench_function("64 incoherent beams, complex i8", |bencher| {
         bencher.iter(|| incoherent(black_box(bytes.view()), None, gains.view(), threads));

@@ -14,3 +14,5 @@ pub mod memory;
 pub mod pack;
 pub mod pfb;
 pub mod quantiser;
+#[cfg(target_arch = "x86_64")]
+mod vnni;

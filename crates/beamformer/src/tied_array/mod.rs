@@ -8,7 +8,9 @@ mod source;
 use std::marker::PhantomData;
 
 use fringes_backend::DeviceError;
-use fringes_cpu::beamformer::{BeamFinish, tied_array_quantised_into};
+use fringes_cpu::beamformer::{
+    BeamFinish, HeldWeights, WeightBits, tied_array_quantised_into, tied_array_quantised_scratch_bytes,
+};
 use fringes_gpu::{Device, Stream};
 use fringes_kernel_abi::tied_array::{DITHER, MOST_INPUTS};
 use fringes_types::{BeamWeights, Dimension, Inputs, SampleFormat, TypesError, VoltageSample};
@@ -63,7 +65,9 @@ const MOST_BEAMS: usize = 1 << 24;
 /// besides the weights' own rounding. So integers are exact but where the value, of rounded weights, is within that of
 /// a tie, or with dither within that and `1.25 2^-16`. Products of f16 are exact; tensor cores cut their f32 sums off:
 /// `3 k 2^-23 |scale| sum |w| |x|` more at most, with `k` twice the number of inputs, rounded up to a multiple of 16.
-/// On the CPU, the bound that [`beamform`](crate::beamform) states, with a scale in f64.
+/// On the CPU, the bound that [`beamform`](crate::beamform) states, with a scale in f64. Where
+/// [`TiedArrayBeams::with_precision`] asks for integer weights, those of 4-bit and 8-bit voltages are rounded there as
+/// on a GPU, and sums are exact and scaled in f64: `3 2^-24` of `|scale| sum |w| |x|` at most, besides that rounding.
 ///
 /// # Dither
 /// The numbers of the F-engine's dither: of `seed XOR 0x6265616d73000000`, spectrum the clock's stamp over its spacing,
@@ -71,7 +75,8 @@ const MOST_BEAMS: usize = 1 << 24;
 #[derive(Debug, Clone, PartialEq)]
 pub struct TiedArrayBeams<O = Complex<f32>> {
     weights: WeightSource,
-    precision: WeightPrecision,
+    /// What was asked for.
+    precision: Option<WeightPrecision>,
     scale: f32,
     seed: Option<u64>,
     /// Whether devices of compute capability 9.0 run the kernels of 8.0.
@@ -80,7 +85,7 @@ pub struct TiedArrayBeams<O = Complex<f32>> {
 }
 
 impl TiedArrayBeams {
-    /// Beams in f32 with a scale of 1, and 16-bit weights on GPUs.
+    /// Beams in f32 with a scale of 1, and 16-bit weights on GPUs, f32 ones on the CPU.
     pub fn new(weights: BeamWeights) -> Self {
         Self::of(WeightSource::Given(weights))
     }
@@ -102,8 +107,7 @@ impl TiedArrayBeams {
     }
 
     fn of(weights: WeightSource) -> Self {
-        let precision = WeightPrecision::default();
-        Self { weights, precision, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
+        Self { weights, precision: None, scale: 1.0, seed: None, only_mma: false, output: PhantomData }
     }
 }
 
@@ -114,10 +118,11 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
         TiedArrayBeams { weights, precision, scale, seed, only_mma, output: PhantomData }
     }
 
-    /// How precisely GPUs hold the weights.
+    /// How precisely the weights are held, on GPUs and on the CPU. Without it GPUs have 16-bit weights, and the CPU
+    /// takes them as they are.
     #[must_use]
     pub fn with_precision(self, precision: WeightPrecision) -> Self {
-        Self { precision, ..self }
+        Self { precision: Some(precision), ..self }
     }
 
     /// What all beams are multiplied by.
@@ -149,7 +154,7 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
 
     /// How precisely GPUs hold the weights.
     pub fn precision(&self) -> WeightPrecision {
-        self.precision
+        self.precision.unwrap_or_default()
     }
 
     /// What all beams are multiplied by.
@@ -166,6 +171,11 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
 
     pub(crate) fn only_mma(&self) -> bool {
         self.only_mma
+    }
+
+    /// Bits of the weights on the CPU, `None` for f32.
+    fn bits(&self, format: SampleFormat, inputs: Inputs) -> Option<WeightBits> {
+        self.precision?.bits(format).filter(|_| inputs.len() <= MOST_INPUTS as usize)
     }
 
     /// The seed of the dither, if integers have any.
@@ -212,10 +222,9 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
     }
 
     fn unit_bytes(&self, inputs: Inputs) -> u64 {
-        let beams = self.weights.beams();
-        let block = (fringes_cpu::beamformer::BLOCK_TIMES * size_of::<Complex<f32>>()) as u64;
-        let scratch = fringes_cpu::beamformer::tied_array_scratch_bytes(inputs.len(), beams);
-        scratch.saturating_add(block.saturating_mul(beams as u64))
+        // 4-bit voltages have the most.
+        let bits = self.bits(SampleFormat::Int4, inputs);
+        tied_array_quantised_scratch_bytes(inputs.len(), self.weights.beams(), bits)
     }
 
     fn beamform_on_cpu<V: VoltageSample>(
@@ -227,8 +236,11 @@ impl<O: TiedArrayOutput> BeamSet for TiedArrayBeams<O> {
         let spectrum = first_spectrum(voltages.clock);
         let finish = BeamFinish { scale: self.scale, seed: self.dither(), spectrum };
         let (data, presence) = (voltages.data(), voltages.presence());
+        let bits = self.bits(V::FORMAT, voltages.inputs);
+        let largest = bits.and_then(|_| self.weights.largest());
+        let held = bits.map_or(HeldWeights::Float, |bits| HeldWeights::Integer { bits, largest: largest.as_deref() });
         let weights = self.weights()?.data();
-        Ok(tied_array_quantised_into(data, presence, weights, finish, parallel, out))
+        Ok(tied_array_quantised_into(data, presence, weights, held, finish, parallel, out))
     }
 
     fn uses(&self, beam: usize, input: usize, _: Inputs) -> bool {

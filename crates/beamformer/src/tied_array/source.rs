@@ -63,6 +63,14 @@ impl WeightSource {
         }
     }
 
+    /// Magnitude of each beam's largest gain, where weights are steered: what they are rounded by, as on GPUs.
+    pub(crate) fn largest(&self) -> Option<Vec<f32>> {
+        match self {
+            Self::Given(_) => None,
+            Self::Steered { steering, .. } => Some(steering.largest_gains()),
+        }
+    }
+
     /// The weights.
     pub(crate) fn weights(&self) -> Result<&BeamWeights, BeamformerError> {
         match self {

@@ -111,6 +111,60 @@ fn floats_are_the_scaled_sums() {
 }
 
 #[test]
+fn a_precision_that_is_asked_for_holds_on_the_cpu() {
+    let (voltages, _) = data([3, 130, 21], 1, 9);
+    let flags = Array2::from_shape_fn((130, 21), |(time, input)| (time + input) % 5 != 0);
+    let voltages = voltages.with_presence(flags).unwrap();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(10);
+    for (precision, most) in [(WeightPrecision::Int8, 127), (WeightPrecision::Int16, 32_639)] {
+        // Whole numbers with the largest among them are held as they are.
+        let weights = Array3::from_shape_fn((7, 3, 21), |(beam, _, input)| {
+            let mut part = || random.random_range(-most..=most) as f32;
+            let (re, im) = (part(), part());
+            Complex::new(if input == beam { -most as f32 } else { re }, im)
+        });
+        let set = TiedArrayBeams::new(BeamWeights::new(weights).unwrap()).with_precision(precision);
+        assert_eq!(set.precision(), precision);
+        let beams = beamform(&Backend::cpu(), &voltages, &set).unwrap();
+        for (index, value) in exact(&voltages, set.weights().unwrap()).indexed_iter() {
+            let beam = beams.data()[index];
+            assert_eq!(beam, Complex::new(value.re as f32, value.im as f32), "{precision}, {index:?}");
+        }
+        let whole = set.clone().with_output::<Complex<i8>>().with_scale(0.25 / most as f32).unwrap();
+        let mut stream = BeamformerStream::new(&Backend::cpu(), whole.clone(), voltages.inputs()).unwrap();
+        let (beams, scale) = (stream.push(&voltages).unwrap(), f64::from(whole.scale()));
+        for (index, value) in exact(&voltages, set.weights().unwrap()).indexed_iter() {
+            let part = |sum: f64| (sum * scale).round_ties_even().clamp(-127.0, 127.0) as i8;
+            assert_eq!(beams.data()[index], Complex::new(part(value.re), part(value.im)), "{precision}, {index:?}");
+        }
+        let rows = beamform(&Backend::cpu(), &Rows::from_voltages(&voltages), &whole).unwrap();
+        assert_eq!(rows.data(), beams.data());
+    }
+}
+
+#[test]
+fn the_error_of_integer_weights_is_that_which_is_stated() {
+    let (voltages, _) = data([2, 300, 64], 1, 11);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(12);
+    let mut phase = || random.random_range(0.0..std::f32::consts::TAU);
+    let weights = Array3::from_shape_simple_fn((20, 2, 64), || Complex::from_polar(1.0, phase()));
+    let set = TiedArrayBeams::new(BeamWeights::new(weights).unwrap());
+    let exact = exact(&voltages, set.weights().unwrap());
+    let power = exact.iter().map(|value| value.norm_sqr()).sum::<f64>();
+    let error = |set: &TiedArrayBeams| {
+        let beams = beamform(&Backend::cpu(), &voltages, set).unwrap();
+        let off = |(beam, value): (&Complex<f32>, &C64)| (C64::new(beam.re.into(), beam.im.into()) - value).norm_sqr();
+        (beams.data().iter().zip(&exact).map(off).sum::<f64>() / power).sqrt()
+    };
+    for (precision, limit) in [(WeightPrecision::Int8, 3.5e-3), (WeightPrecision::Int16, 1.4e-5)] {
+        let error = error(&set.clone().with_precision(precision));
+        assert!(error <= limit && error > limit / 10.0, "{precision}: {error}");
+    }
+    // In f32 unless integers are asked for.
+    assert!(error(&set) < 1e-6 && error(&set.clone().with_precision(WeightPrecision::Float16)) < 1e-6);
+}
+
+#[test]
 fn steered_beams_are_those_of_their_weights() {
     let inputs = Inputs::new(4, 2).unwrap();
     let band = SteeredBand {
@@ -132,6 +186,11 @@ fn steered_beams_are_those_of_their_weights() {
     let given = beamform(&Backend::cpu(), &voltages, &steering.weights_at(5000).unwrap()).unwrap();
     for (a, b) in beams.data().iter().zip(given.data()) {
         assert!((a - b).norm() <= 1e-6 * (1.0 + b.norm()));
+    }
+    // Weights of 16 bits are within half a step, the largest gain over 32639, of what they are.
+    let rounded = beamform(&Backend::cpu(), &voltages, &set.with_precision(WeightPrecision::Int16)).unwrap();
+    for (a, b) in rounded.data().iter().zip(given.data()) {
+        assert!((a - b).norm() <= 8.0 * 127.0 * 2.0 * 0.51 / 32_639.0);
     }
     let large = steering.with_gains(Array2::from_elem((2, 8), Complex::new(f32::MAX, f32::MAX))).unwrap();
     let refused = TiedArrayBeams::steered(&large, 0);

@@ -3,11 +3,10 @@
 use fringes_types::VoltageSample;
 use ndarray::{Array3, ArrayView2, ArrayView3};
 use num_complex::Complex;
-use rayon::prelude::*;
 use rustfft::FftPlanner;
 
 use super::BLOCK_TIMES;
-use crate::blocks::{share, time_blocks};
+use crate::blocks::{do_units, time_blocks};
 use crate::memory::zeroed_vec;
 
 type C32 = Complex<f32>;
@@ -86,9 +85,8 @@ pub fn fft_beams_into<V: VoltageSample, O: Send>(
     let fft = FftPlanner::<f32>::new().plan_fft_inverse(padded);
     assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
     let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
-    let share = share(blocks.len(), parallel);
     let scratch_of = || vec![C32::new(0.0, 0.0); padded + fft.get_inplace_scratch_len()];
-    blocks.into_par_iter().with_min_len(share).for_each_init(scratch_of, |scratch, block| {
+    do_units(blocks, parallel, scratch_of, |scratch, block| {
         let (values, scratch) = scratch.split_at_mut(padded);
         for (number, spectrum) in block.out.chunks_mut(beams).enumerate() {
             let time = block.first_time + number;

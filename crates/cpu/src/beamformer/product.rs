@@ -1,117 +1,90 @@
 //! Tied-array and incoherent beams: products of a block `[time][input]` with a matrix `[input][beam]`.
 
-use fringes_types::{SampleFormat, VoltageSample};
-use ndarray::{Array3, ArrayView2, ArrayView3, ArrayViewMut2, Axis, s};
+use std::ops::Range;
+
+use fringes_types::VoltageSample;
+use ndarray::{Array3, ArrayView2, ArrayView3, Axis, s};
 use num_complex::Complex;
-use rayon::prelude::*;
 
 use super::BLOCK_TIMES;
-use crate::blocks::{TimeBlock, share, time_blocks};
+use super::float::Panels;
+use super::unpack::numbers;
+use crate::blocks::{do_units, time_blocks};
 use crate::memory::zeroed_vec;
 
 type C32 = Complex<f32>;
 
-/// Values that `gemm` multiplies.
-trait Product: Copy + Send + Sync + 'static {
-    const ZERO: Self;
-    const ONE: Self;
-}
+/// Units of work that there are for each worker at least, if there is so much work.
+const UNITS_OF_WORKER: usize = 8;
 
-impl Product for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-}
+/// Blocks of a unit of work at most: enough that packing weights for them is little.
+const MOST_BLOCKS: usize = 16;
 
-impl Product for C32 {
-    const ZERO: Self = C32::new(0.0, 0.0);
-    const ONE: Self = C32::new(1.0, 0.0);
-}
-
-/// `out = left right`, with `left` of `[time][input]`, `right` of `[input][beam]` and `out` of `[time][beam]`.
-fn multiply<T: Product>(left: ArrayView2<'_, T>, right: ArrayView2<'_, T>, mut out: ArrayViewMut2<'_, T>) {
-    let ((times, inputs), (right_inputs, beams)) = (left.dim(), right.dim());
-    assert_eq!((right_inputs, out.dim()), (inputs, (times, beams)), "shapes of a matrix product");
-    let (out_strides, left_strides, right_strides) =
-        ([out.strides()[0], out.strides()[1]], left.strides(), right.strides());
-    // SAFETY: each pointer and its strides are those of a view of the dimensions given, as asserted above; `out` is
-    // borrowed mutably, so it overlaps neither factor; it is written only (`read_dst` is false), and holds initialised
-    // plain values.
-    #[allow(unsafe_code)]
-    unsafe {
-        gemm::gemm(
-            times,
-            beams,
-            inputs,
-            out.as_mut_ptr(),
-            out_strides[1],
-            out_strides[0],
-            false,
-            left.as_ptr(),
-            left_strides[1],
-            left_strides[0],
-            right.as_ptr(),
-            right_strides[1],
-            right_strides[0],
-            T::ZERO,
-            T::ONE,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
+/// Makes zeros of what is missing.
+fn clear_missing<T>(values: &mut [T], presence: Option<ArrayView2<'_, bool>>, zero: T)
+where
+    T: Copy,
+{
+    if let Some(presence) = presence {
+        values.iter_mut().zip(presence).filter(|(_, present)| !**present).for_each(|(value, _)| *value = zero);
     }
 }
 
-/// Fills `values`, `[time][input]`, with `value(voltage)` of a block of voltages, zero where a voltage is missing.
-fn convert<V: VoltageSample, T: Product>(
-    voltages: ArrayView2<'_, V>,
-    presence: Option<ArrayView2<'_, bool>>,
-    values: &mut Vec<T>,
-    value: impl Fn(C32) -> T,
-) {
-    values.clear();
-    for (time, row) in voltages.rows().into_iter().enumerate() {
-        let start = values.len();
-        match row.as_slice() {
-            Some(row) => values.extend(row.iter().map(|voltage| value(voltage.to_c32()))),
-            None => values.extend(row.iter().map(|voltage| value(voltage.to_c32()))),
-        }
-        if let Some(presence) = presence {
-            for (value, &present) in values[start..].iter_mut().zip(presence.row(time)) {
-                if !present {
-                    *value = T::ZERO;
-                }
-            }
-        }
-    }
-}
-
-/// The part of `presence`, `[time][input]`, that a block covers; `None` if all of it is present.
-fn presence_of<'a, T>(
-    presence: Option<ArrayView2<'a, bool>>,
-    block: &TimeBlock<'_, T>,
-    times: usize,
-) -> Option<ArrayView2<'a, bool>> {
-    let flags = presence?.slice_move(s![block.first_time..block.first_time + times, ..]);
+/// The flags `[time][input]` of some times; `None` if all of them are set.
+pub(super) fn presence_of(presence: Option<ArrayView2<'_, bool>>, times: Range<usize>) -> Option<ArrayView2<'_, bool>> {
+    let flags = presence?.slice_move(s![times, ..]);
     flags.iter().any(|&present| !present).then_some(flags)
+}
+
+/// Times of a unit of work: whole blocks, as many as leave several units to each worker.
+pub(super) fn unit_times(channels: usize, times: usize, parallel: usize) -> usize {
+    let blocks = channels.saturating_mul(times.div_ceil(BLOCK_TIMES));
+    (blocks / (UNITS_OF_WORKER * parallel.max(1))).clamp(1, MOST_BLOCKS) * BLOCK_TIMES
 }
 
 /// Bytes of scratch of one unit of work of [`tied_array`]: a converted block, and the matrix product's own copies of
 /// its factors.
 pub fn tied_array_scratch_bytes(inputs: usize, beams: usize) -> u64 {
-    product_scratch_bytes::<C32>(inputs, beams)
+    product_scratch_bytes::<2>(inputs, beams)
 }
 
 /// Bytes of scratch of one unit of work of [`incoherent`].
 pub fn incoherent_scratch_bytes(inputs: usize, beams: usize) -> u64 {
-    product_scratch_bytes::<f32>(inputs, beams)
+    product_scratch_bytes::<1>(inputs, beams)
 }
 
-fn product_scratch_bytes<T>(inputs: usize, beams: usize) -> u64 {
-    // The product packs both factors in panels of up to 64 rows or columns.
-    let panels = |length: usize| (length as u64).div_ceil(64) * 64;
-    let rows = 2 * panels(BLOCK_TIMES) + panels(beams);
-    rows.saturating_mul(inputs as u64).saturating_mul(size_of::<T>() as u64)
+fn product_scratch_bytes<const P: usize>(inputs: usize, beams: usize) -> u64 {
+    // Numbers, and their powers.
+    let block = (BLOCK_TIMES * size_of::<[f32; 3]>()) as u64;
+    block.saturating_mul(inputs as u64).saturating_add(Panels::<P>::bytes(inputs, beams))
+}
+
+/// Weights of a channel in panels, and a block of voltages: a worker's scratch.
+#[derive(Debug, Default)]
+pub(super) struct Floats {
+    panels: Panels<2>,
+    voltages: Vec<C32>,
+}
+
+impl Floats {
+    /// Packs the weights `[beam][input]` of a channel in place of those of another.
+    pub(super) fn pack(&mut self, weights: ArrayView2<'_, C32>) {
+        self.panels.pack(weights);
+    }
+
+    /// Writes the beams `[time][beam]` of a block of voltages `[time][input]`, those zero whose flag is not set.
+    pub(super) fn multiply<V: VoltageSample>(
+        &mut self,
+        voltages: ArrayView2<'_, V>,
+        presence: Option<ArrayView2<'_, bool>>,
+        out: &mut [C32],
+    ) {
+        // Those that are f32 already are copied too: in order, as a processor fetches ahead.
+        self.voltages.resize(voltages.len(), C32::ZERO);
+        numbers(voltages, &mut self.voltages);
+        clear_missing(&mut self.voltages, presence, C32::ZERO);
+        self.panels.multiply(&self.voltages, out);
+    }
 }
 
 /// Writes tied-array beams `[channel][time][beam]` to `out`, of voltages `[channel][time][input]` with weights
@@ -137,20 +110,17 @@ pub fn tied_array_into<V: VoltageSample>(
     let beams = weights.dim().0;
     assert_eq!(weights.dim(), (beams, channels, inputs), "weights are [beam][channel][input]");
     assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
-    let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
-    let share = share(blocks.len(), parallel);
-    blocks.into_par_iter().with_min_len(share).for_each_init(Vec::new, |scratch, block| {
-        let times = block.out.len() / beams;
-        let voltages = voltages.slice(s![block.channel, block.first_time..block.first_time + times, ..]);
-        let presence = presence_of(presence, &block, times);
-        let weights = weights.slice(s![.., block.channel, ..]).reversed_axes();
-        let out = matrix_mut(block.out, times, beams);
-        match as_c32(&voltages) {
-            Some(voltages) if presence.is_none() => multiply(voltages, weights, out),
-            _ => {
-                convert(voltages, presence, scratch, |voltage| voltage);
-                multiply(matrix(scratch, times, inputs), weights, out);
-            }
+    let units = time_blocks(out, times, beams, unit_times(channels, times, parallel));
+    do_units(units, parallel, <(Floats, Option<usize>)>::default, |(floats, packed), unit| {
+        if *packed != Some(unit.channel) {
+            floats.pack(weights.slice(s![.., unit.channel, ..]));
+            *packed = Some(unit.channel);
+        }
+        for (number, out) in unit.out.chunks_mut(BLOCK_TIMES * beams).enumerate() {
+            let first = unit.first_time + number * BLOCK_TIMES;
+            let span = first..first + out.len() / beams;
+            let voltages = voltages.slice(s![unit.channel, span.clone(), ..]);
+            floats.multiply(voltages, presence_of(presence, span), out);
         }
     });
 }
@@ -194,13 +164,18 @@ pub fn incoherent_into<V: VoltageSample>(
     let beams = gains.nrows();
     assert_eq!(gains.ncols(), inputs, "gains are [beam][input]");
     assert_eq!(out.len(), channels * times * beams, "a value for each channel, time and beam");
-    let blocks = time_blocks(out, times, beams, BLOCK_TIMES);
-    let share = share(blocks.len(), parallel);
-    blocks.into_par_iter().with_min_len(share).for_each_init(Vec::new, |scratch, block| {
-        let times = block.out.len() / beams;
-        let voltages = voltages.slice(s![block.channel, block.first_time..block.first_time + times, ..]);
-        convert(voltages, presence_of(presence, &block, times), scratch, |voltage| voltage.norm_sqr());
-        multiply(matrix(scratch, times, inputs), gains.reversed_axes(), matrix_mut(block.out, times, beams));
+    let mut panels = Panels::<1>::default();
+    panels.pack(gains);
+    let units = time_blocks(out, times, beams, BLOCK_TIMES);
+    do_units(units, parallel, <(Vec<C32>, Vec<f32>)>::default, |(numbers_of, powers), unit| {
+        let span = unit.first_time..unit.first_time + unit.out.len() / beams;
+        let voltages = voltages.slice(s![unit.channel, span.clone(), ..]);
+        numbers_of.resize(voltages.len(), C32::ZERO);
+        numbers(voltages, numbers_of);
+        powers.clear();
+        powers.extend(numbers_of.iter().map(|voltage| voltage.norm_sqr()));
+        clear_missing(powers, presence_of(presence, span), 0.0);
+        panels.multiply(powers, unit.out);
     });
 }
 
@@ -219,21 +194,4 @@ pub fn incoherent<V: VoltageSample>(
     let mut out = zeroed_vec(shape.0 * shape.1 * shape.2);
     incoherent_into(voltages, presence, gains, parallel, &mut out);
     Array3::from_shape_vec(shape, out).expect("a value for each channel, time and beam")
-}
-
-fn matrix<T>(values: &[T], rows: usize, columns: usize) -> ArrayView2<'_, T> {
-    ArrayView2::from_shape((rows, columns), values).expect("rows x columns values")
-}
-
-fn matrix_mut<T>(values: &mut [T], rows: usize, columns: usize) -> ArrayViewMut2<'_, T> {
-    ArrayViewMut2::from_shape((rows, columns), values).expect("rows x columns values")
-}
-
-/// The voltages themselves, if they are `Complex<f32>` with contiguous inputs and times.
-fn as_c32<'a, V: VoltageSample>(voltages: &ArrayView2<'a, V>) -> Option<ArrayView2<'a, C32>> {
-    if V::FORMAT != SampleFormat::Float32 {
-        return None;
-    }
-    let values: &[C32] = bytemuck::try_cast_slice(voltages.to_slice()?).ok()?;
-    ArrayView2::from_shape(voltages.dim(), values).ok()
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use fringes_cpu::beamformer::{FeedLines, fft_beams, incoherent, tied_array};
+use fringes_cpu::beamformer::{
+    BeamFinish, FeedLines, HeldWeights, WeightBits, fft_beams, incoherent, tied_array, tied_array_quantised_into,
+};
 use fringes_reference::beamformer as reference;
 use fringes_types::{Complex, Complex4, VoltageSample, f16};
 use ndarray::{Array2, Array3, ArrayView2, s};
@@ -59,6 +61,47 @@ fn tied_array_within_the_bound<V: VoltageSample>(
     for ((result, expected), size) in result.iter().zip(&expected).zip(&size) {
         let (error, bound) = ((wide(*result) - expected).norm(), 1.5 * (2.0 * x.dim().2 as f64 + 2.0) * U * size.re);
         prop_assert!(error <= bound, "error {} above {}", error, bound);
+    }
+    Ok(())
+}
+
+/// Beams by integer weights: exact but for two roundings of those of the rounded weights, which are half a step off at
+/// most.
+fn integer_weights_within_their_bound<V: VoltageSample>(
+    x: &Array3<V>,
+    presence: Option<ArrayView2<'_, bool>>,
+    weights: &Array3<Complex<f32>>,
+    parallel: usize,
+) -> Result<(), TestCaseError> {
+    let (channels, times, inputs) = x.dim();
+    let beams = weights.dim().0;
+    for (bits, limit) in [(WeightBits::Eight, 127f32), (WeightBits::Sixteen, 32_639.0)] {
+        let rounded = Array3::from_shape_fn((beams, channels, inputs), |(beam, channel, input)| {
+            let of_beam = weights.slice(s![beam, channel, ..]);
+            let largest = of_beam.iter().fold(0f32, |largest, w| largest.max(w.re.abs()).max(w.im.abs()));
+            let part = |part: f32| f64::from((part * (limit / largest)).round_ties_even()) * f64::from(largest / limit);
+            let weight = weights[(beam, channel, input)];
+            let value = C64::new(part(weight.re), part(weight.im));
+            let off = value - wide(weight);
+            let step = f64::from(largest) / f64::from(limit) * (0.5 + 2.0 * U * f64::from(limit));
+            assert!(off.re.abs() <= step && off.im.abs() <= step, "{weight} became {value}");
+            value
+        });
+        let (scale, mut result) = (0.75f32, vec![Complex::new(f32::NAN, 0.0); channels * times * beams]);
+        let (held, finish) =
+            (HeldWeights::Integer { bits, largest: None }, BeamFinish { scale, seed: None, spectrum: 0 });
+        let lost = tied_array_quantised_into(x.view(), presence, weights.view(), held, finish, parallel, &mut result);
+        prop_assert_eq!(lost, vec![0; beams]);
+        let x = reference_voltages(x, presence);
+        let expected = reference::tied_array(x.view(), rounded.view());
+        for (result, expected) in result.iter().zip(&expected) {
+            let expected = expected * f64::from(scale);
+            // One rounding to f32, and those of the reference.
+            for (result, expected) in [(result.re, expected.re), (result.im, expected.im)] {
+                let error = (f64::from(result) - expected).abs();
+                prop_assert!(error <= U * expected.abs() + 1e-12, "{} not {}", result, expected);
+            }
+        }
     }
     Ok(())
 }
@@ -148,9 +191,11 @@ proptest! {
         tied_array_within_the_bound(&transposed, presence, &weights, parallel)?;
         let x = voltages(shape, &mut noise, to_i8);
         tied_array_within_the_bound(&x, presence, &weights, parallel)?;
+        integer_weights_within_their_bound(&x, presence, &weights, parallel)?;
         incoherent_within_the_bound(&x, presence, &gains, parallel)?;
         let x = voltages(shape, &mut noise, to_4);
         tied_array_within_the_bound(&x, presence, &weights, parallel)?;
+        integer_weights_within_their_bound(&x, presence, &weights, parallel)?;
         let x = voltages(shape, &mut noise, to_f16);
         tied_array_within_the_bound(&x, presence, &weights, parallel)?;
         incoherent_within_the_bound(&x, presence, &gains, parallel)?;
@@ -205,4 +250,16 @@ fn the_number_of_units_in_progress_changes_no_bit() {
     for parallel in [0, 2, 3, 100] {
         assert_eq!(tied_array(x.view(), None, weights.view(), parallel), expected);
     }
+}
+
+#[test]
+fn f16_and_f32_voltages_take_weights_as_they_are() {
+    let mut noise = Noise(Xoshiro256PlusPlus::seed_from_u64(3));
+    let x = voltages((2, 5, 1), &mut noise, |x| x);
+    let weights = Array3::from_shape_simple_fn((3, 2, 1), || noise.complex());
+    let finish = BeamFinish { scale: 1.0, seed: None, spectrum: 0 };
+    let mut result = vec![Complex::new(0f32, 0.0); 30];
+    let held = HeldWeights::Integer { bits: WeightBits::Eight, largest: None };
+    tied_array_quantised_into(x.view(), None, weights.view(), held, finish, 2, &mut result);
+    assert_eq!(result, tied_array(x.view(), None, weights.view(), 2).into_raw_vec_and_offset().0);
 }

@@ -1,6 +1,5 @@
 //! Integer inner loops for x86-64. The values of the token types prove that the machine has the instructions.
 
-use std::arch::asm;
 use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32};
 
 use fringes_types::VoltageSample;
@@ -11,6 +10,7 @@ use super::{C8, add, load};
 use crate::correlator::engine::{Kernel, Narrow, Position, Rows, Tile, Wide, at_step};
 use crate::correlator::plan::{GROUP, LANES};
 use crate::correlator::simd::InstructionSet;
+use crate::vnni::dot_bytes;
 
 /// 16-bit pairs with `vpmaddwd`. A value exists only where AVX2 does.
 #[derive(Clone, Copy)]
@@ -116,30 +116,6 @@ impl Kernel for Avx2 {
     fn add(total: &mut Complex<i64>, re: i32, im: i32, bias: [i32; 2]) {
         add(total, re, im, bias);
     }
-}
-
-/// Adds the four products of unsigned bytes `x` and signed bytes `y` in every 32-bit lane to `sums`.
-///
-/// The intrinsic of this instruction needs a later Rust than this crate does.
-///
-/// # Safety
-/// The machine must have AVX-512 VNNI and VL.
-#[target_feature(enable = "avx2")]
-#[inline]
-#[allow(unsafe_code)]
-unsafe fn dot_bytes(sums: __m256i, x: __m256i, y: __m256i) -> __m256i {
-    let mut sums = sums;
-    // SAFETY: the caller vouches for the instruction, which reads and writes nothing but its registers.
-    unsafe {
-        asm!(
-            "vpdpbusd {sums}, {x}, {y}",
-            sums = inout(ymm_reg) sums,
-            x = in(ymm_reg) x,
-            y = in(ymm_reg) y,
-            options(pure, nomem, nostack, preserves_flags),
-        );
-    }
-    sums
 }
 
 /// # Safety

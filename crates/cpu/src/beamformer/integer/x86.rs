@@ -1,0 +1,89 @@
+//! Inner loops for x86-64. The values of the token types prove that the machine has the instructions.
+
+use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32};
+
+use super::{GROUP, Kernel, Tile, Words};
+use crate::correlator::InstructionSet;
+use crate::vnni::dot_bytes;
+
+/// 16-bit pairs with `vpmaddwd`. A value exists only where AVX2 does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Avx2(());
+
+/// 8-bit quadruples with `vpdpbusd`. A value exists only where AVX2 and AVX-512 VNNI with 256-bit registers do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Vnni(());
+
+impl Avx2 {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx2.is_available());
+        Self(())
+    }
+}
+
+impl Vnni {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx512Vnni.is_available());
+        Self(())
+    }
+}
+
+/// The loop over the steps: `$dot` adds the products of weights and voltages to a register of sums.
+macro_rules! tile_loop {
+    ($panel:ident, $rows:ident, $tile:ident, $dot:expr) => {{
+        let mut sums: [[__m256i; 2]; GROUP] = bytemuck::cast($tile.0);
+        let [a, b, c, d, e, f] = $rows;
+        for ((((((weights, a), b), c), d), e), f) in $panel.iter().zip(a).zip(b).zip(c).zip(d).zip(e).zip(f) {
+            let weights: [__m256i; 2] = bytemuck::cast(weights.0);
+            for (sums, &voltages) in sums.iter_mut().zip([a, b, c, d, e, f]) {
+                let voltages = _mm256_set1_epi32(voltages as i32);
+                sums[0] = $dot(sums[0], weights[0], voltages);
+                sums[1] = $dot(sums[1], weights[1], voltages);
+            }
+        }
+        $tile.0 = bytemuck::cast(sums);
+    }};
+}
+
+/// # Safety
+/// The machine must have AVX2.
+#[target_feature(enable = "avx2")]
+fn multiply_avx2(panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+    tile_loop!(panel, rows, tile, |sums, x, y| _mm256_add_epi32(sums, _mm256_madd_epi16(x, y)));
+}
+
+/// # Safety
+/// The machine must have AVX2 and AVX-512 VNNI and VL.
+#[target_feature(enable = "avx2")]
+#[allow(unsafe_code)]
+unsafe fn multiply_vnni(panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+    tile_loop!(panel, rows, tile, |sums, x, y| {
+        // SAFETY: the caller vouches for the instruction.
+        unsafe { dot_bytes(sums, x, y) }
+    });
+}
+
+impl Kernel for Avx2 {
+    type Part = i16;
+
+    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+        // SAFETY: a value of this type exists only where AVX2 does.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_avx2(panel, rows, tile);
+        }
+    }
+}
+
+impl Kernel for Vnni {
+    type Part = i8;
+    const OFFSET: u8 = 128;
+
+    fn multiply(self, panel: &[Words], rows: [&[u32]; GROUP], tile: &mut Tile) {
+        // SAFETY: a value of this type exists only where AVX2 and AVX-512 VNNI with VL do.
+        #[allow(unsafe_code)]
+        unsafe {
+            multiply_vnni(panel, rows, tile);
+        }
+    }
+}
