@@ -96,15 +96,15 @@
 //! that was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs of compute capability
 //! 8.0 and later run these:
 //!
-//! | on a GPU and on the CPU | on the CPU alone |
-//! |---|---|
-//! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | beams by weights |
-//! | down-conversion ([`DownConverter`]), of one band or several | detected and incoherent beams |
-//! | correlation, in one call and as a stream | |
-//! | coarse delay, fine delay and phase by themselves | |
-//! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
+//! - the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation
+//! - down-conversion ([`DownConverter`]), of one band or several
+//! - correlation, in one call and as a stream
+//! - coarse delay, fine delay and phase by themselves
+//! - beams by weights ([`TiedArrayBeams`]), detected ([`TiedArrayDetector`]) and incoherent ones of 4-bit, 8-bit and f16
+//!   voltages
+//! - batched transforms and FFT beams ([`fft`], [`FftBeams`])
 //!
-//! `auto` uses a GPU for the left column. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
+//! `auto` uses a GPU for these. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
 //! where it has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything
 //! builds and runs on the CPU.
 //!
