@@ -100,8 +100,8 @@
 //! - down-conversion ([`DownConverter`]), of one band or several
 //! - correlation, in one call and as a stream
 //! - coarse delay, fine delay and phase by themselves
-//! - beams by weights ([`TiedArrayBeams`]), detected ([`TiedArrayDetector`]) and incoherent ones of 4-bit, 8-bit and f16
-//!   voltages
+//! - beams by weights ([`TiedArrayBeams`]), detected ([`TiedArrayDetector`]) and incoherent ones of 4-bit, 8-bit and
+//! f16 voltages
 //! - batched transforms and FFT beams ([`fft`], [`FftBeams`])
 //!
 //! `auto` uses a GPU for these. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
