@@ -1,0 +1,9 @@
+//! Instruments against the same operations in one call.
+
+mod beams;
+mod changes;
+mod ends;
+mod faults;
+mod soak;
+mod sources;
+mod support;
