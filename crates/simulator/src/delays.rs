@@ -75,18 +75,12 @@ impl Delays {
         Ok(Self { kind, linear, epoch_sample })
     }
 
-    /// Whether every antenna hears it without any delay, at all times.
-    pub(crate) fn are_zero(&self) -> bool {
-        matches!(self.kind, Kind::Linear) && self.linear.iter().all(|&linear| linear == (0.0, 0.0))
-    }
-
     /// What [`Delays::at`] needs for these samples.
     pub(crate) fn knots(&self, samples: RangeInclusive<u64>) -> Result<Knots, SimulatorError> {
         let Kind::Sky(sky) = &self.kind else { return Ok(Knots::default()) };
         let (first, last) = (samples.start() >> sky.knot_bits, (samples.end() >> sky.knot_bits) + 1);
-        let delays: Vec<Vec<f64>> = (first..=last)
-            .map(|knot| sky.at(knot.saturating_mul(1 << sky.knot_bits)))
-            .collect::<Result<_, _>>()?;
+        let delays: Vec<Vec<f64>> =
+            (first..=last).map(|knot| sky.at(knot.saturating_mul(1 << sky.knot_bits))).collect::<Result<_, _>>()?;
         for pair in delays.windows(2) {
             for (before, after) in pair[0].iter().zip(&pair[1]) {
                 let rate = (after - before) / 2f64.powi(sky.knot_bits as i32);

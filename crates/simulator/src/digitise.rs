@@ -1,6 +1,7 @@
 //! Voltages in LSB to samples.
 
 use fringes_types::Sample;
+use pulp::{Arch, NullaryFnOnce};
 
 /// `x + MAGIC` has `round_half_to_even(x)` in its lowest 16 bits, in two's complement, for `|x| < 2^15`.
 const MAGIC: f32 = 12_582_912.0;
@@ -45,22 +46,39 @@ pub(crate) fn digitise_bits(voltages: &[f32], out: &mut [i16], bits: u32) -> u64
     round(voltages, out, -half, half - 1.0, |bits| bits as i16)
 }
 
-#[inline(always)]
 fn round<T>(voltages: &[f32], out: &mut [T], low: f32, high: f32, code: impl Fn(u32) -> T) -> u64 {
-    // The highest code is odd and the lowest even: what lies halfway is rounded past the former, to the latter.
-    let (under, over) = (low - 0.5, high + 0.5);
-    let mut clamped = 0;
-    for (out, voltages) in out.chunks_mut(1024).zip(voltages.chunks(1024)) {
-        let mut count = 0u32;
-        for (out, &voltage) in out.iter_mut().zip(voltages) {
-            count += u32::from((voltage < under) | (voltage >= over));
-            let voltage = if voltage < low { low } else { voltage };
-            let voltage = if voltage > high { high } else { voltage };
-            *out = code((voltage + MAGIC).to_bits());
+    Arch::new().dispatch(Round { voltages, out, low, high, code })
+}
+
+struct Round<'a, T, F> {
+    voltages: &'a [f32],
+    out: &'a mut [T],
+    low: f32,
+    high: f32,
+    code: F,
+}
+
+impl<T, F: Fn(u32) -> T> NullaryFnOnce for Round<'_, T, F> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn call(self) -> u64 {
+        let Self { voltages, out, low, high, code } = self;
+        // The highest code is odd and the lowest even: what lies halfway is rounded past the former, to the latter.
+        let (under, over) = (low - 0.5, high + 0.5);
+        let mut clamped = 0;
+        for (out, voltages) in out.chunks_mut(1024).zip(voltages.chunks(1024)) {
+            let mut count = 0u32;
+            for (out, &voltage) in out.iter_mut().zip(voltages) {
+                count += u32::from((voltage < under) | (voltage >= over));
+                let voltage = if voltage < low { low } else { voltage };
+                let voltage = if voltage > high { high } else { voltage };
+                *out = code((voltage + MAGIC).to_bits());
+            }
+            clamped += u64::from(count);
         }
-        clamped += u64::from(count);
+        clamped
     }
-    clamped
 }
 
 /// Packs codes of `bits` bits, big-endian, into rows that begin at a whole byte. What is left of the last byte is 0.

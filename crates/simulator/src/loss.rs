@@ -67,8 +67,7 @@ impl Packets {
             let sample = first.wrapping_add(start as u64);
             let (packet, within) = (sample / self.samples, sample % self.samples);
             let left = (self.samples - within).min((count - start) as u64) as usize;
-            let run =
-                Run { start, end: start + left, lost: self.is_lost(input, packet), begins: within == 0 };
+            let run = Run { start, end: start + left, lost: self.is_lost(input, packet), begins: within == 0 };
             start = run.end;
             Some(run)
         })

@@ -13,6 +13,7 @@
 //! there; products of the voltages are not. The table's mean square is 1, its other moments are those of 2^22 samples:
 //! the kurtosis is within 0.005 of 3 (two standard deviations), and no value lies beyond about 5.2.
 
+use pulp::{Arch, NullaryFnOnce};
 use rand::rand_core::Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -85,6 +86,7 @@ fn generator(seed: u64, stream: Stream, number: u64) -> Xoshiro256PlusPlus {
 #[derive(Debug)]
 pub(crate) struct Noise {
     seed: u64,
+    arch: Arch,
     /// The first values follow the last ones, so that no block wraps.
     table: Vec<f32>,
 }
@@ -99,7 +101,12 @@ impl Noise {
         let scale = (1.0 / square.sqrt()) as f32;
         table.iter_mut().for_each(|value| *value *= scale);
         table.extend_from_within(..BLOCK);
-        Self { seed, table }
+        Self { seed, arch: Arch::new(), table }
+    }
+
+    /// The instructions that the processor has.
+    pub(crate) fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// Samples `start ..` of a stream times `scale` plus `offset`. `start` and the length are multiples of [`LANES`];
@@ -124,8 +131,29 @@ impl Noise {
             let word = random.next_u64();
             pair.copy_from_slice(&[word as u32, (word >> 32) as u32]);
         }
-        let values = self.table[from + within..][..out.len()].chunks_exact(LANES);
-        for (index, (out, values)) in (within / LANES..).zip(out.chunks_exact_mut(LANES).zip(values)) {
+        let values = &self.table[from + within..][..out.len()];
+        self.arch.dispatch(TurnSigns { out, values, signs: &signs, index: within / LANES, scale, offset });
+    }
+}
+
+/// Values with signs turned by bits, `index` being the place in the block in units of [`LANES`].
+struct TurnSigns<'a> {
+    out: &'a mut [f32],
+    values: &'a [f32],
+    signs: &'a [[u32; LANES]],
+    index: usize,
+    scale: f32,
+    offset: f32,
+}
+
+impl NullaryFnOnce for TurnSigns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { out, values, signs, index, scale, offset } = self;
+        let pairs = out.as_chunks_mut::<LANES>().0.iter_mut().zip(values.as_chunks::<LANES>().0);
+        for (index, (out, values)) in (index..).zip(pairs) {
             let (signs, shift) = (&signs[index / 32], index % 32);
             for lane in 0..LANES {
                 let sign = (signs[lane] << shift) & SIGN;

@@ -113,6 +113,6 @@ fn add_source(
             continue;
         }
         bank.filter(fraction, amplitude, &mut scratch.taps);
-        add_filtered(out, signal, &scratch.taps);
+        add_filtered(plan.noise.arch(), out, signal, &scratch.taps);
     }
 }

@@ -295,13 +295,7 @@ fn typed<S: AdcSample>(plan: &Plan, knots: &CallKnots, unit: &mut Unit<'_, S>, s
     counts
 }
 
-fn packed(
-    plan: &Plan,
-    knots: &CallKnots,
-    unit: &mut Unit<'_, u8>,
-    bits: u32,
-    scratch: &mut Scratch,
-) -> UnitCounts {
+fn packed(plan: &Plan, knots: &CallKnots, unit: &mut Unit<'_, u8>, bits: u32, scratch: &mut Scratch) -> UnitCounts {
     let Unit { input, first, count, .. } = *unit;
     let mut counts = UnitCounts::default();
     let mut rendered = None;

@@ -78,7 +78,8 @@ impl<'a> Truth<'a> {
             let common = if pol_a == pol_b { 1.0 } else { f64::from(source.mix[0]) };
             let amplitude = self.plan.banks[source.bank].amplitude(cycles);
             let power = source.amplitudes[a] * source.amplitudes[b] * amplitude * amplitude * source.duty() * common;
-            let later = self.delay(&source.delays, antenna_a, sample)? - self.delay(&source.delays, antenna_b, sample)?;
+            let later =
+                self.delay(&source.delays, antenna_a, sample)? - self.delay(&source.delays, antenna_b, sample)?;
             sum += Complex::from_polar(power, -TAU * (cycles * later).rem_euclid(1.0));
         }
         Ok(sum * self.plan.gains[a] * self.plan.gains[b])
