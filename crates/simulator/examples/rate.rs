@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use fringes_simulator::{Arrival, Band, Loss, PointSource, Simulation, Simulator, SimulatorError, Tone};
+use fringes_simulator::{Arrival, Band, Loss, Placement, PointSource, Simulation, Simulator, SimulatorError, Tone};
 
 const TIMES: usize = 1 << 20;
 
@@ -18,6 +18,10 @@ fn main() -> Result<(), SimulatorError> {
     polarised.sources[0].correlation = 0.3;
     let mut four = source.clone();
     four.sources = vec![source.sources[0].clone(); 4];
+    let mut sky = source.clone();
+    let table = "# enu -30.7128 21.4438 1053.0\n a 0 0 0\n b 300 20 0\n c -50 400 3\n d 7 80 1";
+    sky.array = Some(Placement { antennas: table.parse()?, epoch: "2026-03-20T16:30:00".parse()? });
+    sky.sources[0].arrival = Arrival::Sky("05:34:31.95,+22:00:52.2".parse()?);
     let mut band = source.clone();
     band.sources[0].band = Some(Band { low_hz: 100e6, high_hz: 400e6 });
     let mut tone = source.clone();
@@ -28,6 +32,7 @@ fn main() -> Result<(), SimulatorError> {
         ("receivers", receivers),
         ("a source", source),
         ("a partly polarised source", polarised),
+        ("a source on the sky", sky),
         ("four sources", four),
         ("a source in a band", band),
         ("a source and a tone", tone),

@@ -75,10 +75,16 @@ impl Delays {
         Ok(Self { kind, linear, epoch_sample })
     }
 
-    /// What [`Delays::at`] needs for these samples.
-    pub(crate) fn knots(&self, samples: RangeInclusive<u64>) -> Result<Knots, SimulatorError> {
+    /// What [`Delays::at`] needs for these samples. `known` are those of another call: if they will do, nothing is
+    /// computed.
+    pub(crate) fn knots(&self, samples: RangeInclusive<u64>, known: Option<Knots>) -> Result<Knots, SimulatorError> {
         let Kind::Sky(sky) = &self.kind else { return Ok(Knots::default()) };
         let (first, last) = (samples.start() >> sky.knot_bits, (samples.end() >> sky.knot_bits) + 1);
+        if let Some(known) =
+            known.filter(|known| known.first <= first && last - known.first < known.delays.len() as u64)
+        {
+            return Ok(known);
+        }
         let delays: Vec<Vec<f64>> =
             (first..=last).map(|knot| sky.at(knot.saturating_mul(1 << sky.knot_bits))).collect::<Result<_, _>>()?;
         for pair in delays.windows(2) {

@@ -107,26 +107,35 @@ fn pack_bits<const BITS: usize>(codes: &[i16], bytes: &mut [u8]) {
     let (eights, rest) = codes.as_chunks::<8>();
     let (whole, last) = bytes.split_at_mut(eights.len() * BITS);
     for (codes, bytes) in eights.iter().zip(whole.as_chunks_mut::<BITS>().0) {
-        *bytes = packed(codes);
+        pack_eight(codes, bytes);
     }
     if !rest.is_empty() {
-        let mut codes = [0; 8];
+        let (mut codes, mut bytes) = ([0; 8], [0; BITS]);
         codes[..rest.len()].copy_from_slice(rest);
+        pack_eight(&codes, &mut bytes);
         let count = last.len().min(BITS);
-        last[..count].copy_from_slice(&packed::<BITS>(&codes)[..count]);
+        last[..count].copy_from_slice(&bytes[..count]);
     }
 }
 
 #[inline(always)]
-fn packed<const BITS: usize>(codes: &[i16; 8]) -> [u8; BITS] {
-    let half = |codes: &[i16]| {
-        let mask = (1u64 << BITS) - 1;
-        codes.iter().fold(0u64, |word, &code| (word << BITS) | (code as u64 & mask))
-    };
-    let (high, low) = (half(&codes[..4]), half(&codes[4..]));
-    let word = ((u128::from(high) << (4 * BITS)) | u128::from(low)) << (128 - 8 * BITS);
-    let bytes = word.to_be_bytes();
-    std::array::from_fn(|index| bytes[index])
+fn pack_eight<const BITS: usize>(codes: &[i16; 8], bytes: &mut [u8; BITS]) {
+    let mask = (1u64 << BITS) - 1;
+    let code = |index: usize| codes[index] as u64 & mask;
+    // Two and two side by side, not one after the other: half of the steps.
+    let two = |index: usize| (code(index) << BITS) | code(index + 1);
+    let four = |index: usize| (two(index) << (2 * BITS)) | two(index + 2);
+    let (high, low) = (four(0), four(4));
+    if BITS.is_multiple_of(2) {
+        // Four samples are whole bytes.
+        let unused = 64 - 4 * BITS;
+        let (first, second) = bytes.split_at_mut(BITS / 2);
+        first.copy_from_slice(&(high << unused).to_be_bytes()[..BITS / 2]);
+        second.copy_from_slice(&(low << unused).to_be_bytes()[..BITS / 2]);
+    } else {
+        let word = ((u128::from(high) << (4 * BITS)) | u128::from(low)) << (128 - 8 * BITS);
+        bytes.copy_from_slice(&word.to_be_bytes()[..BITS]);
+    }
 }
 
 #[cfg(test)]

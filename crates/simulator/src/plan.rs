@@ -66,7 +66,8 @@ pub(crate) struct Plan {
     pub(crate) packets: Option<Packets>,
 }
 
-/// Delays at what one call renders: of every source, then of every tone.
+/// Delays at what one call renders: of every source and of every tone.
+#[derive(Debug, Default)]
 pub(crate) struct CallKnots {
     pub(crate) sources: Vec<Knots>,
     pub(crate) tones: Vec<Knots>,
@@ -126,13 +127,16 @@ impl Plan {
         plan.amplitudes[input].powi(2) * self.banks[plan.bank].power() * plan.duty()
     }
 
-    pub(crate) fn knots(&self, first: u64, last: u64) -> Result<CallKnots, SimulatorError> {
+    /// Delays at what a call renders, from those of the call before where they will do.
+    pub(crate) fn knots(&self, first: u64, last: u64, known: CallKnots) -> Result<CallKnots, SimulatorError> {
         // Delays are those of the middle of a segment.
         let (first, last) = (first & !(SEGMENT as u64 - 1), last | (SEGMENT as u64 - 1));
-        let all = |delays: &Delays| delays.knots(first..=last);
+        let (mut sources, mut tones) = (known.sources.into_iter(), known.tones.into_iter());
+        let source = |source: &SourcePlan| source.delays.knots(first..=last, sources.next());
+        let tone = |tone: &TonePlan| tone.delays.knots(first..=last, tones.next());
         Ok(CallKnots {
-            sources: self.sources.iter().map(|source| all(&source.delays)).collect::<Result<_, _>>()?,
-            tones: self.tones.iter().map(|tone| all(&tone.delays)).collect::<Result<_, _>>()?,
+            sources: self.sources.iter().map(source).collect::<Result<_, _>>()?,
+            tones: self.tones.iter().map(tone).collect::<Result<_, _>>()?,
         })
     }
 }

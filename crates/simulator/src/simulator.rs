@@ -42,6 +42,8 @@ pub struct Simulator {
     plan: Plan,
     next: u64,
     counts: InjectedCounts,
+    /// Those of the last call.
+    knots: CallKnots,
 }
 
 /// A part of a row: its input, its first sample, its samples and where they go.
@@ -70,7 +72,7 @@ impl Simulator {
     pub fn new(simulation: Simulation) -> Result<Self, SimulatorError> {
         let plan = Plan::new(simulation)?;
         let counts = InjectedCounts::new(plan.inputs.len());
-        Ok(Self { plan, next: 0, counts })
+        Ok(Self { plan, next: 0, counts, knots: CallKnots::default() })
     }
 
     /// What is simulated.
@@ -247,7 +249,7 @@ impl Simulator {
         if times == 0 {
             return Ok(presence);
         }
-        let knots = self.plan.knots(first, after - 1)?;
+        self.knots = self.plan.knots(first, after - 1, std::mem::take(&mut self.knots))?;
         let mut units = Vec::new();
         for (input, row) in rows.iter_mut().enumerate() {
             for (index, out) in row.chunks_mut(elements(UNIT)).enumerate() {
@@ -255,10 +257,10 @@ impl Simulator {
                 units.push(Unit { input, first: first + done as u64, count: (times - done).min(UNIT), out });
             }
         }
-        let plan = &self.plan;
+        let (plan, knots) = (&self.plan, &self.knots);
         let counts: Vec<UnitCounts> = units
             .par_iter_mut()
-            .map_init(Scratch::default, |scratch, unit| write(plan, &knots, unit, scratch))
+            .map_init(Scratch::default, |scratch, unit| write(plan, knots, unit, scratch))
             .collect();
         for (unit, counts) in units.iter().zip(counts) {
             self.counts.clamped_samples[unit.input] += counts.clamped;

@@ -148,6 +148,6 @@ impl<'a> Truth<'a> {
     }
 
     fn delay(&self, delays: &Delays, antenna: usize, sample: u64) -> Result<f64, SimulatorError> {
-        Ok(delays.at(&delays.knots(sample..=sample)?, antenna, sample))
+        Ok(delays.at(&delays.knots(sample..=sample, None)?, antenna, sample))
     }
 }
