@@ -159,6 +159,8 @@ pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
+#[cfg(feature = "simulator")]
+pub use fringes_simulator as simulator;
 pub use fringes_types as types;
 
 pub use fringes_backend::{

@@ -1,0 +1,12 @@
+//! What the simulator claims, one module a subject.
+
+mod clocks_and_delays;
+mod cuts;
+mod errors;
+mod losses;
+mod polarisation;
+mod pulses;
+mod receivers;
+mod spectra;
+mod text;
+mod tones;
