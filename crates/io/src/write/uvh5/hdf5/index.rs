@@ -131,22 +131,29 @@ impl ChunkIndex {
             disk.write(data_block, &block.encode(&CONTEXT, SHAPE.max_nelmts_bits))?;
         }
         if place.offset_in_dblk == 0 {
+            if matches!(place.path, EaDblkPath::ViaSblk { local_dblk: 0, .. }) {
+                self.write_super_block(disk)?; // that of the data blocks before
+            }
             self.name_data_block(&place, data_block);
         }
         Ok(())
     }
 
-    /// Writes what has changed to new places, and gives the header's bytes for so many chunks in use.
-    pub(super) fn commit(&mut self, disk: &mut Disk, chunks: u64) -> Result<Vec<u8>, IoError> {
-        if self.super_changed
-            && let Some((slot, super_block)) = &self.super_block
-        {
+    /// Writes the super block to a new place if it has changed.
+    fn write_super_block(&mut self, disk: &mut Disk) -> Result<(), IoError> {
+        if let (true, Some((slot, super_block))) = (self.super_changed, &self.super_block) {
             let bytes = super_block.encode(&CONTEXT, SHAPE.max_nelmts_bits);
             let address = disk.allocate(bytes.len() as u64);
             disk.write(address, &bytes)?;
             self.block.sblk_addrs[*slot] = address;
             (self.changed, self.super_changed) = (true, false);
         }
+        Ok(())
+    }
+
+    /// Writes what has changed to new places, and gives the header's bytes for so many chunks in use.
+    pub(super) fn commit(&mut self, disk: &mut Disk, chunks: u64) -> Result<Vec<u8>, IoError> {
+        self.write_super_block(disk)?;
         if self.changed {
             let bytes = self.block.encode(&CONTEXT);
             let address = disk.allocate(bytes.len() as u64);
