@@ -42,6 +42,9 @@ time_axis_faster_than_bls rdate timesys dut1 gst0 earth_omega""".split()
 GROWING = """time_array lst_array integration_time ant_1_array ant_2_array uvw_array phase_center_id_array
 phase_center_app_ra phase_center_app_dec phase_center_frame_pa""".split()
 
+# The writer's geometry finds north by a step of 1e-5 rad: two roundings of the numbers at both its ends.
+NORTH = 2 * 2.0**-52 / 1e-5
+
 # What append_uvh5 writes.
 SPECTRA, SPACING, RATE_HZ = 500, 2048, 1e6
 PRODUCTS = [(0, 0), (1, 1), (0, 1), (1, 0)]
@@ -95,14 +98,13 @@ def check_sky(report, name, uvd):
     report.within(f"{name} apparent declination", dec, rotation, " rad")
     north = turned(again.phase_center_frame_pa - uvd.phase_center_frame_pa)
     report.within(f"{name} north", north, uvfits.north_of_pyuvdata(uvd) + rotation, " rad")
-    # With the places that the file has, its coordinates are those of its antenna positions: to the roundings of
-    # angles of up to 2 pi and of positions.
+    # With the places that the file has, its coordinates are those of its antenna positions.
     again = uvd.copy()
     with uvfits.quiet():
         again.set_uvws_from_antenna_positions(update_vis=False)
     longest = np.linalg.norm(uvd.uvw_array, axis=1).max()
     error = np.abs(again.uvw_array - uvd.uvw_array)
-    report.within(f"{name} u, v, w of these places", error, 2.0**-47 * longest + POSITION, " m")
+    report.within(f"{name} u, v, w of these places", error, NORTH * longest + POSITION, " m")
 
 
 def check_uvfits_beside(report, name, uvd, path):
@@ -116,9 +118,11 @@ def check_uvfits_beside(report, name, uvd, path):
     ).split():
         own, its = getattr(uvd, key), getattr(other, key)
         report(np.array_equal(own, its), f"{name} {key}", f"{np.ravel(own)[:1]}, as in UVFITS")
-    for key in "name instrument Nants antenna_numbers antenna_names mount_type Nfeeds feed_array feed_angle".split():
+    for key in "name instrument Nants antenna_numbers antenna_names mount_type Nfeeds feed_array".split():
         own, its = getattr(uvd.telescope, key), getattr(other.telescope, key)
         report(np.array_equal(own, its), f"{name} telescope's {key}", f"{np.ravel(own)[:1]}, as in UVFITS")
+    angles = np.abs(uvd.telescope.feed_angle - other.telescope.feed_angle)  # of float32 in UVFITS
+    report.within(f"{name} feed angles", angles, 2.0**-24 * np.pi, " rad")
     rounding = 2.0**-50 * np.abs(uvd.freq_array).max()
     report.within(f"{name} frequencies", np.abs(uvd.freq_array - other.freq_array), rounding, " Hz")
     report.within(f"{name} channel widths", np.abs(uvd.channel_width - other.channel_width), rounding, " Hz")
@@ -128,7 +132,7 @@ def check_uvfits_beside(report, name, uvd, path):
     places = [telescope.antenna_positions + location(telescope) for telescope in (uvd.telescope, other.telescope)]
     report.within(f"{name} antenna positions", np.abs(places[0] - places[1]), POSITION, " m")
     own, its = (next(iter(data.phase_center_catalog.values())) for data in (uvd, other))
-    for key in ("cat_name", "cat_type", "cat_frame", "cat_epoch", "info_source"):
+    for key in ("cat_name", "cat_type", "cat_frame", "cat_epoch"):
         report(own[key] == its[key], f"{name} {key}", f"{own[key]}, as in UVFITS")
     angle = max(abs(own[key] - its[key]) for key in ("cat_lon", "cat_lat"))
     report.within(f"{name} phase centre", angle, 1e-15, " rad")
