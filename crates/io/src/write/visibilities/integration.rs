@@ -95,7 +95,7 @@ impl<'a> TimedIntegration<'a> {
         let timed = (0..cube.integrations()).map(|integration| Self {
             seconds: cube.time_s()[integration],
             integration_seconds,
-            visibilities: data.clone().index_axis_move(Axis(0), integration).into(),
+            visibilities: data.index_axis_move(Axis(0), integration).into(),
             weights: weights.row(integration).to_vec().into(),
         });
         Ok(timed.collect())

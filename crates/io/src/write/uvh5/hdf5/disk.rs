@@ -16,12 +16,29 @@ pub(in crate::write::uvh5) struct Disk {
     file: File,
     /// The end of what has been handed out.
     end: u64,
+    /// Everything that was done to the file.
+    #[cfg(test)]
+    pub(super) journal: Vec<Step>,
+}
+
+/// What was done to a file.
+#[cfg(test)]
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Write(u64, Vec<u8>),
+    Length(u64),
 }
 
 impl Disk {
     /// A file of which bytes up to `end` are in use.
     pub(in crate::write::uvh5) fn new(path: &Path, file: File, end: u64) -> Self {
-        Self { path: path.into(), file, end }
+        Self {
+            path: path.into(),
+            file,
+            end,
+            #[cfg(test)]
+            journal: Vec::new(),
+        }
     }
 
     /// The end of what has been handed out.
@@ -38,6 +55,8 @@ impl Disk {
 
     /// Writes bytes at a place.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IoError> {
+        #[cfg(test)]
+        self.journal.push(Step::Write(offset, bytes.to_vec()));
         let mut write = || {
             self.file.seek(SeekFrom::Start(offset))?;
             self.file.write_all(bytes)
@@ -58,14 +77,14 @@ impl Disk {
 
     /// Makes the file reach to the end of what has been handed out. What is new and not written is a hole of zeros.
     pub(super) fn reach_end(&mut self) -> Result<(), IoError> {
-        let reach = || {
-            if self.file.metadata()?.len() < self.end { self.file.set_len(self.end) } else { Ok(()) }
-        };
-        reach().map_err(|source| self.error(source))
+        let length = self.file.metadata().map_err(|source| self.error(source))?.len();
+        if length < self.end { self.cut(self.end) } else { Ok(()) }
     }
 
-    /// Cuts the file off where what is in use ends: what lies behind is of rows that were never committed.
+    /// Makes the file end where what is in use ends: what lies behind is of rows that were never committed.
     pub(super) fn cut(&mut self, end: u64) -> Result<(), IoError> {
+        #[cfg(test)]
+        self.journal.push(Step::Length(end));
         self.end = end;
         self.file.set_len(end).map_err(|source| self.error(source))
     }

@@ -91,7 +91,11 @@ impl Image {
             if found == &self.bytes[all.clone()] {
                 continue;
             }
-            if found_value == field.bytes {
+            // Before the value, and behind it unless that is the checksum of all, nothing depends on the value.
+            let before = all.start..value.start;
+            let behind = if value.end + 4 < all.end { value.end..all.end } else { value.end..value.end };
+            let differs = |range: Range<usize>| actual.get(range.clone()) != self.bytes.get(range);
+            if found_value == field.bytes || differs(before) || differs(behind) {
                 return Err(other_layout(path, field));
             }
             let (expected, actual) = field.difference(found_value);

@@ -19,6 +19,8 @@ mod disk;
 mod fixed;
 mod index;
 mod objects;
+#[cfg(test)]
+mod tests;
 
 use std::fs::File;
 use std::path::Path;
