@@ -285,12 +285,13 @@ impl Piece {
         self.flags.resize(flags + values, 0);
         self.samples.resize(samples + 4 * values, 0);
         let step = products.len();
-        for (at, (spectrum, weight, sign)) in products.into_iter().enumerate() {
-            let visibilities = self.visibilities[visibilities..].chunks_exact_mut(8).skip(at).step_by(step);
-            let flags = self.flags[flags..].iter_mut().skip(at).step_by(step);
-            let samples = self.samples[samples..].chunks_exact_mut(4).skip(at).step_by(step);
-            for (((&value, cell), flag), sample) in spectrum.iter().zip(visibilities).zip(flags).zip(samples) {
-                let (value, weight) = finite_or_flagged(value, weight);
+        let visibilities = self.visibilities[visibilities..].chunks_exact_mut(8 * step);
+        let flags = self.flags[flags..].chunks_exact_mut(step);
+        let samples = self.samples[samples..].chunks_exact_mut(4 * step);
+        for (channel, ((cells, flags), samples)) in visibilities.zip(flags).zip(samples).enumerate() {
+            let cells = cells.chunks_exact_mut(8).zip(flags).zip(samples.chunks_exact_mut(4));
+            for (((cell, flag), sample), &(spectrum, weight, sign)) in cells.zip(&products) {
+                let (value, weight) = finite_or_flagged(spectrum[channel], weight);
                 cell[..4].copy_from_slice(&value.re.to_le_bytes());
                 cell[4..].copy_from_slice(&(sign * value.im).to_le_bytes());
                 *flag = u8::from(weight <= 0.0);
