@@ -1,12 +1,12 @@
-//! Writes UVFITS and UVH5: what an array measures of one point source that is not at the phase centre, computed from the
-//! geometry.
+//! Writes UVFITS and UVH5: what an array measures of one point source that is not at the phase centre, computed from
+//! the geometry.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- write-uvfits --out DIR
 //! ```
 //!
-//! In DIR, `simulated.uvfits`, `simulated.uvh5` and `simulated.npz` hold the same visibilities, and `simulated_geometry.npz` what they
-//! were computed from, for whoever wants to check the first against the others. The source is one that the antennas'
+//! In DIR, `simulated.uvfits`, `simulated.uvh5` and `simulated.npz` hold the same visibilities, and
+//! `simulated_geometry.npz` what they were computed from, for whoever wants to check the first against the others. The source is one that the antennas'
 //! two polarisations answer differently, so that XY and YX can be told apart.
 
 use std::fs::{File, create_dir_all};

@@ -24,7 +24,7 @@
 //! or less as flagged. A visibility that is not finite is written as 0 with its weight made negative.
 //!
 //! # From visibilities
-//! [`VisibilityHeader::new`] takes the antennas and the phase centre from an array and a
+//! [`VisibilityHeader::new`](super::VisibilityHeader::new) takes the antennas and the phase centre from an array and a
 //! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take
 //! times and `(UU, VV, WW)` from it.
 //!

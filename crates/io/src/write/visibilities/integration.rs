@@ -17,8 +17,8 @@ use crate::write::cube::{check_integration, triangle_of};
 /// One integration of all baselines.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibilityIntegration<'a> {
-    /// Middle of the integration in seconds (UTC) after midnight of [`VisibilityHeader::reference_mjd_day`]; it may exceed
-    /// a day.
+    /// Middle of the integration in seconds (UTC) after midnight of [`VisibilityHeader::reference_mjd_day`]; it may
+    /// exceed a day.
     pub mid_seconds: f64,
     /// Length of the integration in seconds.
     pub integration_seconds: f64,
@@ -101,7 +101,7 @@ impl<'a> TimedIntegration<'a> {
         Ok(timed.collect())
     }
 
-    /// Calls `write` with the integration, its place in time after the midnight of a day, and its antennas' coordinates.
+    /// Calls `write` with the integration, its place in time after a day's midnight, and its antennas' coordinates.
     pub(in crate::write) fn with_geometry<T>(
         &self,
         reference_mjd_day: i64,
