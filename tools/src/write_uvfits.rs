@@ -6,8 +6,8 @@
 //! ```
 //!
 //! In DIR, `simulated.uvfits`, `simulated.uvh5` and `simulated.npz` hold the same visibilities, and
-//! `simulated_geometry.npz` what they were computed from, for whoever wants to check the first against the others. The source is one that the antennas'
-//! two polarisations answer differently, so that XY and YX can be told apart.
+//! `simulated_geometry.npz` what they were computed from, for whoever wants to check the first against the others. The
+//! source is one that the antennas' two polarisations answer differently, so that XY and YX can be told apart.
 
 use std::fs::{File, create_dir_all};
 use std::path::{Path, PathBuf};
