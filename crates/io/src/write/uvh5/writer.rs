@@ -56,7 +56,8 @@ struct Piece {
 }
 
 impl Uvh5Writer {
-    /// Starts a file where there is none. Nothing is created if the header is wrong.
+    /// Starts a file where there is none. Nothing is created if the header is wrong. (A process that is killed within
+    /// this call may leave a file that nothing reads, and [`Uvh5Writer::resume`] refuses.)
     ///
     /// # Errors
     /// [`IoError::Types`] if the number of antennas in the table differs from the inputs', there are no channels, the
