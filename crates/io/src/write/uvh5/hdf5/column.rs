@@ -68,13 +68,14 @@ impl Column {
         Ok(Self { kind, index: ChunkIndex::new(index)?, chunks: 0, extent: Extent::default() })
     }
 
-    /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks.
+    /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks, or
+    /// some beyond the end of the file.
     pub(super) fn restore(
         kind: ColumnKind,
         disk: &mut Disk,
         rows: u64,
-        address: u64,
-        header: &[u8],
+        file_end: u64,
+        (address, header): (u64, &[u8]),
     ) -> Result<Option<Self>, IoError> {
         let (index, last) = ChunkIndex::restore(disk, address, header)?;
         if index.chunks() != kind.chunks(rows) {
@@ -84,6 +85,10 @@ impl Column {
         if let Some((first, address)) = last {
             let run = column.index.run(first)?;
             let chunk_rows = column.kind.chunk_rows;
+            let end = address.checked_add(run * column.kind.chunk_bytes());
+            if end.is_none_or(|end| end > file_end) {
+                return Ok(None);
+            }
             column.chunks = first + run;
             column.extent = Extent { first: first * chunk_rows, rows: run * chunk_rows, address };
         }

@@ -210,7 +210,7 @@ impl ChunkIndex {
         let run = index.run(last)?;
         let within = place.offset_in_dblk % run;
         let offset = if place.paged { index.page_offset(&place) } else { index.prefix_bytes() - 4 };
-        let first = disk.read(index.data_block + offset, 8)?;
+        let first = disk.read(index.data_block.saturating_add(offset), 8)?;
         let first = first.try_into().map_or(UNDEF_ADDR, u64::from_le_bytes);
         Ok((index, Some((last - within, first))))
     }

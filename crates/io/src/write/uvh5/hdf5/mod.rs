@@ -131,8 +131,9 @@ impl GrowingFile {
         let mut columns = Vec::new();
         for (kind, &(index, _)) in description.columns.iter().zip(&places.columns) {
             let header = &page[index as usize..][..HEADER_BYTES];
-            let column = Column::restore(kind.clone(), &mut disk, rows, index, header)?;
-            columns.push(column.ok_or_else(|| not_ours(format!("{} has other chunks than rows", kind.name.1)))?);
+            let column = Column::restore(kind.clone(), &mut disk, rows, expected, (index, header))?;
+            columns
+                .push(column.ok_or_else(|| not_ours(format!("{} has other chunks than its rows need", kind.name.1)))?);
         }
         let counts = description.counts.clone();
         let mut growing =

@@ -183,6 +183,15 @@ fn what_is_no_file_of_this_writer_is_told() {
         let known = matches!(error, IoError::NotUvh5 { .. } | IoError::Hdf5(_) | IoError::Truncated { .. });
         assert!(known || matches!(error, IoError::File { .. }), "{at}: {error}");
     }
+    // Bytes of what it leads to: read as rows where they are, else an error; not a panic.
+    let mut refused = 0;
+    for at in (4096..good.len()).step_by(3) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&path, &bytes).unwrap();
+        refused += usize::from(GrowingFile::resume(&path, &description()).is_err());
+    }
+    assert!(refused > 100, "{refused}");
     // A value that must agree.
     let mut other = description();
     other.fields[1].bytes[3 * 8] = 5;
