@@ -134,8 +134,8 @@
 //! - `gpu` (default): the kernels of all operations, as PTX inside the program. Without it a program is for CPUs:
 //!   [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate
 //!   that loads the driver at run time stays linked.
-//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and
-//!   UVFITS.
+//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz,
+//!   UVFITS and UVH5.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
 //!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.

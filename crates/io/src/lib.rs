@@ -1,4 +1,4 @@
-//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS)
+//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS, UVH5)
 //! and beams (SIGPROC filterbank, GUPPI raw).
 
 mod error;
