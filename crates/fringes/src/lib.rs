@@ -136,6 +136,7 @@
 //!   that loads the driver at run time stays linked.
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz,
 //!   UVFITS and UVH5.
+//! - `stream`: the module `stream`, instruments in one process: sources, stages, bounded queues, sinks. Takes `io`.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
 //!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
@@ -161,6 +162,8 @@ pub use fringes_gpu as gpu;
 pub use fringes_io as io;
 #[cfg(feature = "simulator")]
 pub use fringes_simulator as simulator;
+#[cfg(feature = "stream")]
+pub use fringes_stream as stream;
 pub use fringes_types as types;
 
 pub use fringes_backend::{

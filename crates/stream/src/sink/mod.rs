@@ -4,15 +4,17 @@ mod filterbank;
 mod memory;
 mod npz;
 mod uvfits;
+mod uvh5;
 
 use std::sync::Arc;
 
-use fringes_types::{Accumulator, Complex, DetectedBeams, Visibilities};
+use fringes_types::{Accumulator, Complex, DetectedBeams, Inputs, Visibilities};
 
 pub use filterbank::FilterbankSink;
 pub use memory::{Collected, MemorySink};
 pub use npz::NpzSink;
 pub use uvfits::UvfitsSink;
+pub use uvh5::Uvh5Sink;
 
 use crate::BoxError;
 
@@ -40,6 +42,16 @@ impl Sums {
     /// Stamp of the first spectrum.
     pub fn first_sample(&self) -> u64 {
         sums!(self, sums => sums.clock().first_sample)
+    }
+
+    /// Antennas and polarisations.
+    pub fn inputs(&self) -> Inputs {
+        sums!(self, sums => sums.inputs())
+    }
+
+    /// Samples that the dump covers.
+    pub fn samples(&self) -> u64 {
+        sums!(self, sums => sums.times() * sums.clock().samples_between_spectra)
     }
 
     /// Spectra that the dump covers.

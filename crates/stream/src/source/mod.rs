@@ -4,6 +4,7 @@ mod blocks;
 mod faults;
 mod pair;
 mod recording;
+mod simulated;
 
 use fringes_delay_model::Epoch;
 use fringes_types::Inputs;
@@ -12,6 +13,7 @@ pub use blocks::Blocks;
 pub use faults::{FaultCounts, FaultInjector, Faults};
 pub use pair::PairPolarisations;
 pub use recording::Recording;
+pub use simulated::Simulated;
 
 use crate::{BoxError, HeapBlock, SampleBlock};
 
