@@ -22,15 +22,6 @@ pub use guppi::{GuppiEnd, GuppiWriter};
 pub use npz::write_visibilities_npz;
 pub use observation::BeamObservation;
 pub use sigproc::{FilterbankSample, FilterbankWriter};
-pub use uvfits::UvfitsWriter;
+pub use uvfits::{UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter};
 pub use uvh5::Uvh5Writer;
 pub use visibilities::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};
-
-/// The name that [`VisibilityAntenna`] has where only UVFITS is written.
-pub type UvfitsAntenna = VisibilityAntenna;
-
-/// The name that [`VisibilityHeader`] has where only UVFITS is written.
-pub type UvfitsHeader = VisibilityHeader;
-
-/// The name that [`VisibilityIntegration`] has where only UVFITS is written.
-pub type UvfitsIntegration<'a> = VisibilityIntegration<'a>;

@@ -24,7 +24,7 @@
 //! or less as flagged. A visibility that is not finite is written as 0 with its weight made negative.
 //!
 //! # From visibilities
-//! [`VisibilityHeader::new`](super::VisibilityHeader::new) takes the antennas and the phase centre from an array and a
+//! [`VisibilityHeader::new`] takes the antennas and the phase centre from an array and a
 //! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take
 //! times and `(UU, VV, WW)` from it.
 //!
@@ -64,3 +64,14 @@ mod header;
 mod writer;
 
 pub use writer::UvfitsWriter;
+
+use super::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};
+
+/// The name that [`VisibilityAntenna`] has where only UVFITS is written.
+pub type UvfitsAntenna = VisibilityAntenna;
+
+/// The name that [`VisibilityHeader`] has where only UVFITS is written.
+pub type UvfitsHeader = VisibilityHeader;
+
+/// The name that [`VisibilityIntegration`] has where only UVFITS is written.
+pub type UvfitsIntegration<'a> = VisibilityIntegration<'a>;
