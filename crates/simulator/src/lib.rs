@@ -31,8 +31,9 @@
 //! ```
 //!
 //! with `e` the signals of the sources and `d` their delays in samples: given ones or those of the geometry, and the
-//! antenna's clock. Real voltages are sampled in the first Nyquist zone: the sky's frequencies are 0 to half the sample
-//! rate, there is no mixer, and so a delay is all that happens to a wave on its way; fringes turn because delays change.
+//! antenna's clock. Real voltages are sampled in the first Nyquist zone: the sky's frequencies are 0 to half the
+//! sample rate, there is no mixer, and so a delay is all that happens to a wave on its way; fringes turn because delays
+//! change.
 //!
 //! # Precision
 //! - Delays hold for 256 samples, at multiples of the sample counter: a delay that changes by `r` samples a sample is

@@ -79,7 +79,8 @@ fn rates_turn_the_fringe() {
         let middle = start + (frames * LENGTH / 2) as u64;
         let delay = 2.25 + 1e-6 * (middle as f64 - 1e6);
         assert!((simulator.truth().source_delay_samples(0, 1, middle).unwrap() - delay).abs() < 1e-12);
-        // Within a call the delay changes by 0.08, by which a bin's is off by 0.005 in 20 frames; 1600 bins are averaged.
+        // Within a call the delay changes by 0.08, which leaves a bin off by 0.005 in 20 frames; 1600 bins are
+        // averaged.
         let bins = 200..1800;
         let off = |bin: usize| {
             let frequency = bin as f64 / LENGTH as f64;
