@@ -60,8 +60,9 @@ fn fringes_in_noise_are_the_truth_within_five_standard_deviations() {
         let power = truth.power(1, bin as f64 / 1024.0 * 1e8).unwrap() + 1.0 / 12.0;
         assert!((sums.power_a[bin] / power - 1.0).abs() < 5.0 / (sums.frames as f64).sqrt() + 3e-3);
     }
-    // Errors of a coherence have between (1 - c^2) and (1 - c^2)^(1/2) of the errors of incoherent noise.
-    assert!(chi_square > 0.8 && chi_square < 1.6, "{chi_square}");
+    // Across its direction an error of a coherence c is 1 / sqrt(1 - c^2) of that along it: c^2 is up to 0.12 here, and
+    // the mean square 1 to 1.07. Neighbouring bins are correlated: five standard deviations of the mean are 0.33.
+    assert!(chi_square > 0.67 && chi_square < 1.4, "{chi_square}");
 }
 
 #[test]
