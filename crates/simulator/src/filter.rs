@@ -218,6 +218,24 @@ mod tests {
     }
 
     #[test]
+    fn what_the_processor_has_changes_no_bit() {
+        let noise = |index: usize| ((index * 2_654_435_761) % 1_000_003) as f32 / 500_000.0 - 1.0;
+        let signal: Vec<f32> = (0..400).map(noise).collect();
+        for taps in [40, 128] {
+            let taps: Vec<f32> = (1000..1000 + taps).map(noise).collect();
+            let mut with: Vec<f32> = (2000..2256).map(noise).collect();
+            let mut without = with.clone();
+            add_filtered(Arch::new(), &mut with, &signal, &taps);
+            AddFiltered { out: &mut without, signal: &signal, taps: &taps }.call();
+            assert_eq!(with, without);
+            // And all in order, one product after the other.
+            let expected = (0..256)
+                .map(|n| taps.iter().zip(&signal[n..]).fold(noise(2000 + n), |sum, (tap, value)| sum + value * tap));
+            assert_eq!(with, expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn kaisers_window_is_that_of_tables() {
         // I0(1) and I0(6.2), from Abramowitz and Stegun 9.8 and the integral.
         assert!((bessel_i0(1.0) - 1.266_065_877_752_008).abs() < 1e-14);

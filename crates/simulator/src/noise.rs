@@ -8,10 +8,10 @@
 //! # Correlations
 //! Signs are independent and even, so every product of two different samples, of one stream or of two, has the
 //! expectation 0 whatever the offsets are: spectra are white and streams uncorrelated without an end to how long one
-//! may integrate. What is left is in magnitudes. Two blocks whose offsets lie closer than 4096 (a chance of 2^-9
-//! for any shift at all, 2^-22 for a given one) share magnitudes, so their *powers* are correlated
-//! there; products of the voltages are not. The table's mean square is 1, its other moments are those of 2^22 samples:
-//! the kurtosis is within 0.005 of 3 (two standard deviations), and no value lies beyond about 5.2.
+//! may integrate. What is left is in magnitudes. Two blocks whose offsets lie closer than 4096 (a chance of 2^-9 for
+//! any shift at all, 2^-22 for a given one) share magnitudes, so their *powers* are correlated there; products of the
+//! voltages are not. The table's mean square is 1, its other moments are those of 2^22 samples: the kurtosis is within
+//! 0.005 of 3 (two standard deviations), and no value lies beyond about 5.2.
 
 use pulp::{Arch, NullaryFnOnce};
 use rand::rand_core::Rng;

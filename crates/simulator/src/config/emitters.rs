@@ -72,6 +72,9 @@ pub struct Band {
 }
 
 /// Periodic pulses: the source is on for a part of each period, and off for the rest of it.
+///
+/// Its signal is switched before the filters of delays and bands, half of whose taps (20, with a band 64 samples) an
+/// edge reaches to each side. A whole delay without a band has sharp edges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Pulse {

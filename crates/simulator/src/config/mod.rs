@@ -27,7 +27,8 @@ pub struct Placement {
     /// Positions of the antennas. With `serde` it is the text of a table of antennas.
     #[cfg_attr(feature = "serde", serde(with = "text::array"))]
     pub antennas: AntennaArray,
-    /// The instant of sample [`Simulation::epoch_sample`]. With `serde` it is text, such as `2026-03-20T12:00:00`.
+    /// The instant of sample [`Simulation::epoch_sample`]. With `serde` it is text, such as `2026-03-20T12:00:00`,
+    /// written to a microsecond.
     #[cfg_attr(feature = "serde", serde(with = "text::epoch"))]
     pub epoch: Epoch,
 }
@@ -49,7 +50,8 @@ pub struct Clock {
 /// Frequencies are those that are sampled, from 0 to half the sample rate.
 ///
 /// With the feature `serde` it is read from and written to any format; what is left out has the value that
-/// [`Simulation::new`] gives it, and unknown fields are errors.
+/// [`Simulation::new`] gives it, and unknown fields are errors. Angles are written in degrees: read again, they may
+/// differ in the last bit.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 #[non_exhaustive]

@@ -1,5 +1,7 @@
 //! What the simulator claims, one module a subject.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 mod clocks_and_delays;
 mod cuts;
 mod errors;

@@ -18,7 +18,7 @@ fn folded_at_its_period_a_pulsar_is_on_for_its_duty() {
         simulator.seek(start);
         let samples = simulator.next_f32(500_000).unwrap();
         let mut on = [0u64; 2];
-        for antenna in 0..2 {
+        for (antenna, on) in on.iter_mut().enumerate() {
             let mut square = 0.0;
             for (time, &voltage) in samples.data().row(antenna).iter().enumerate() {
                 let sample = start + time as u64;
@@ -31,12 +31,12 @@ fn folded_at_its_period_a_pulsar_is_on_for_its_duty() {
                 if (phase - 0.15).abs() > 1e-6 && phase > 1e-6 && phase < 1.0 - 1e-6 {
                     assert_eq!(voltage != 0.0, phase < 0.15, "{antenna} {sample} {phase}");
                 }
-                on[antenna] += u64::from(voltage != 0.0);
+                *on += u64::from(voltage != 0.0);
                 square += f64::from(voltage).powi(2);
             }
-            let fraction = on[antenna] as f64 / 500_000.0;
+            let fraction = *on as f64 / 500_000.0;
             assert!((fraction - 0.15).abs() < 1e-3, "{fraction}");
-            assert!((square / on[antenna] as f64 / 2.0 - 1.0).abs() < 0.03);
+            assert!((square / *on as f64 / 2.0 - 1.0).abs() < 0.03);
             let rms = (square / 500_000.0).sqrt();
             assert!((rms / simulator.truth().rms_lsb(antenna).unwrap() - 1.0).abs() < 0.02);
         }

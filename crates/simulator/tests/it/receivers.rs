@@ -1,6 +1,6 @@
 //! Receivers' noise and digitisers.
 
-use fringes_simulator::{Level, PerInput, Simulation, Simulator};
+use fringes_simulator::{Arrival, Level, PerInput, PointSource, Simulation, Simulator};
 
 use crate::spectra::averages;
 
@@ -115,4 +115,20 @@ fn headers_say_rate_place_and_middle_of_the_band() {
     let packed = simulator.next_packed(12, 50).unwrap();
     assert_eq!((packed.first_sample(), packed.bits(), packed.times()), ((1 << 60) + 100, 12, 50));
     assert_eq!((packed.sample_rate_hz(), packed.centre_hz()), (2e8, Some(5e7)));
+}
+
+#[test]
+fn bits_of_a_seed_stay_those_of_this_version() {
+    // Who changes this changes everyone's simulations: say so in the changelog.
+    let mut simulation = Simulation::new(2, 1, 1e6);
+    simulation.seed = 42;
+    let arrival = Arrival::Given { samples: vec![0.0, 4.3], rate: vec![] };
+    simulation.sources.push(PointSource::new(0.5).with_arrival(arrival));
+    let samples = Simulator::new(simulation).unwrap().next_i8(10_000).unwrap();
+    // FNV-1a.
+    let hash = samples
+        .data()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, &code| (hash ^ u64::from(code as u8)).wrapping_mul(0x0100_0000_01b3));
+    assert_eq!(hash, 0x503b_9ab7_8d79_c273, "{hash:#x}");
 }
