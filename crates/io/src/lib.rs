@@ -3,6 +3,7 @@
 
 mod error;
 pub mod read;
+pub mod spead;
 pub mod write;
 
 pub use error::IoError;
