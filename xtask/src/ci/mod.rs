@@ -52,6 +52,7 @@ const STEPS: &[Step] = &[
     beside("designs", 30, |runner| cross_checks::script(runner, "check_designs.py", &cross_checks::tools(runner))),
     beside("uvfits", 60, cross_checks::uvfits),
     beside("beams", 30, cross_checks::beams),
+    beside("spead", 30, |runner| cross_checks::script(runner, "check_spead.py", &cross_checks::examples(runner))),
     beside("recordings", 60, |runner| cross_checks::script(runner, "check_fx.py", &cross_checks::examples(runner))),
     step("clippy", 100, |runner| {
         runner.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])

@@ -247,6 +247,7 @@ where
                     chunk.save(&folder.join(format!("chunk_{number:04}.npz")))?;
                 }
                 number += 1;
+                receiver.recycle(chunk);
             }
             NextChunk::TimedOut => receiver.stop(),
             NextChunk::Ended => break,

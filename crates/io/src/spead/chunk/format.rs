@@ -91,6 +91,12 @@ pub trait HeapFormat: sealed::Sealed + Clone + std::marker::Send + 'static {
         first_timestamp: u64,
     ) -> Result<Self::Chunk, SpeadError>;
 
+    /// The array of a chunk, where it can be used again.
+    #[doc(hidden)]
+    fn reuse(_chunk: Self::Chunk) -> Option<Vec<Self::Element>> {
+        None
+    }
+
     /// Gives the heaps of a chunk that are present, in the order of timestamps.
     #[doc(hidden)]
     fn each_heap(&self, chunk: &Self::Chunk, send: &mut Send<'_>) -> Result<(), SpeadError>;
@@ -118,4 +124,12 @@ pub(crate) fn frequency_descriptor() -> Descriptor {
 /// Elements of all heaps of a chunk, `None` if they are too many.
 pub(crate) fn chunk_bytes(grid: &Grid) -> Option<usize> {
     grid.heap_bytes.checked_mul(grid.slots)?.checked_mul(grid.batches).filter(|&bytes| bytes <= isize::MAX as usize)
+}
+
+/// The elements of an array that owns all of its memory, in order.
+pub(crate) fn elements<E, D: ndarray::Dimension>(array: ndarray::Array<E, D>) -> Option<Vec<E>> {
+    let whole = array.is_standard_layout();
+    let length = array.len();
+    let (elements, offset) = array.into_raw_vec_and_offset();
+    (whole && offset.unwrap_or(0) == 0 && elements.len() == length).then_some(elements)
 }

@@ -55,7 +55,8 @@ impl Default for ChunkOptions {
 /// 64 windows ahead is not believed until a second heap, next to it, says the same.
 ///
 /// # Memory
-/// `window_chunks` chunks and what [`HeapLimits`] says of `live_heaps` heaps, and the chunks that were not taken.
+/// `window_chunks` chunks and what [`HeapLimits`] says of `live_heaps` heaps; the chunks that were not taken; and at most
+/// `window_chunks` that were given back.
 #[derive(Debug)]
 pub struct ChunkAssembler<F: HeapFormat> {
     format: F,
@@ -69,6 +70,8 @@ pub struct ChunkAssembler<F: HeapFormat> {
     origin: u64,
     /// The chunk that a heap far ahead was of.
     ahead: Option<u64>,
+    /// Arrays of chunks that were given back.
+    spare: Vec<Vec<F::Element>>,
     ready: VecDeque<Result<F::Chunk, SpeadError>>,
 }
 
@@ -93,8 +96,8 @@ impl<F: HeapFormat> ChunkAssembler<F> {
         let heaps = HeapAssembler::new(HeapLimits { live_heaps: options.live_heaps, heap_bytes })?;
         let oldest = options.first_timestamp.map(|_| 0);
         let origin = options.first_timestamp.unwrap_or(0);
-        let (open, ready) = (VecDeque::new(), VecDeque::new());
-        Ok(Self { format, grid, options, heaps, oldest, open, origin, ahead: None, ready })
+        let (open, spare, ready) = (VecDeque::new(), Vec::new(), VecDeque::new());
+        Ok(Self { format, grid, options, heaps, oldest, open, origin, ahead: None, spare, ready })
     }
 
     /// What came so far.
@@ -125,6 +128,20 @@ impl<F: HeapFormat> ChunkAssembler<F> {
     /// None for the formats there are, whose chunks are legal by construction.
     pub fn next_chunk(&mut self) -> Result<Option<F::Chunk>, SpeadError> {
         self.ready.pop_front().transpose()
+    }
+
+    /// Takes a chunk's memory back, for others: the system need not clear pages for them. Memory of another size, or that
+    /// the chunk shares, is let go; so is that of visibilities, whose sums have another type on the wire.
+    pub fn recycle(&mut self, chunk: F::Chunk) {
+        if let Some(data) = F::reuse(chunk) {
+            self.recycle_array(data);
+        }
+    }
+
+    pub(crate) fn recycle_array(&mut self, data: Vec<F::Element>) {
+        if self.spare.len() < self.options.window_chunks {
+            self.spare.push(data);
+        }
     }
 
     /// Ends the stream: gives up heaps that are not complete, and delivers all open chunks.
@@ -204,7 +221,9 @@ impl<F: HeapFormat> ChunkAssembler<F> {
         let Some(Some(chunk)) = self.open.pop_front() else { return };
         let length = self.grid.step * self.grid.batches as u64;
         let first = self.origin.wrapping_add(number.wrapping_mul(length));
-        let (data, presence) = chunk.into_parts();
+        let slots = self.grid.slots;
+        let position = |flag| self.format.position(flag / slots, flag % slots);
+        let (data, presence) = chunk.into_parts(position, &self.grid);
         self.heaps.counters.chunks += 1;
         self.ready.push_back(self.format.finish(data, presence, first));
     }
@@ -214,7 +233,7 @@ impl<F: HeapFormat> ChunkAssembler<F> {
             self.open.resize_with(index + 1, || None);
         }
         let counters = &mut self.heaps.counters;
-        let chunk = self.open[index].get_or_insert_with(|| OpenChunk::new(&self.grid));
+        let chunk = self.open[index].get_or_insert_with(|| OpenChunk::new(&self.grid, self.spare.pop()));
         let flag = batch * self.grid.slots + place.slot;
         let Some(into) = chunk.take(flag, self.format.position(batch, place.slot), &self.grid) else {
             counters.heaps_duplicate += 1;

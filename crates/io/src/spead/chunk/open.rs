@@ -4,19 +4,25 @@ use bytemuck::Pod;
 
 use super::format::Grid;
 
-/// An array of zeros that heaps are copied to, and flags of those that came.
+/// An array that heaps are copied to, and flags of those that came.
 #[derive(Debug)]
 pub(crate) struct OpenChunk<E> {
     data: Vec<E>,
     presence: Vec<bool>,
     absent: usize,
+    /// Whether the array holds what was in it before, where nothing came.
+    used: bool,
 }
 
 impl<E: Pod> OpenChunk<E> {
-    pub(crate) fn new(grid: &Grid) -> Self {
+    /// An empty chunk, in memory that was used if it has the right size.
+    pub(crate) fn new(grid: &Grid, spare: Option<Vec<E>>) -> Self {
         let heaps = grid.slots * grid.batches;
-        let data = bytemuck::zeroed_vec(heaps * (grid.heap_bytes / size_of::<E>()));
-        Self { data, presence: vec![false; heaps], absent: heaps }
+        let elements = heaps * (grid.heap_bytes / size_of::<E>());
+        let spare = spare.filter(|spare| spare.len() == elements);
+        let used = spare.is_some();
+        let data = spare.unwrap_or_else(|| bytemuck::zeroed_vec(elements));
+        Self { data, presence: vec![false; heaps], absent: heaps, used }
     }
 
     /// Marks a heap as present and gives its part of the array; `None` if it was present. `position` is the part's
@@ -35,8 +41,17 @@ impl<E: Pod> OpenChunk<E> {
         self.absent == 0
     }
 
-    /// The array and the flags `[batch][slot]`.
-    pub(crate) fn into_parts(self) -> (Vec<E>, Vec<bool>) {
+    /// The array, zero where nothing came, and the flags `[batch][slot]`. `position` is the part's number for a flag's.
+    pub(crate) fn into_parts(mut self, position: impl Fn(usize) -> usize, grid: &Grid) -> (Vec<E>, Vec<bool>) {
+        if self.used && self.absent > 0 {
+            let length = grid.heap_bytes / size_of::<E>();
+            for (flag, _) in self.presence.iter().enumerate().filter(|(_, present)| !**present) {
+                let start = position(flag) * length;
+                if let Some(part) = self.data.get_mut(start..start + length) {
+                    part.fill(E::zeroed());
+                }
+            }
+        }
         (self.data, self.presence)
     }
 }

@@ -4,7 +4,7 @@ use fringes_types::{Inputs, PackedSamples, SamplePresence, Samples};
 use ndarray::Array2;
 
 use super::Outgoing;
-use super::format::{Grid, HeapFormat, Place, Send, chunk_bytes, sealed, timestamp_descriptor};
+use super::format::{Grid, HeapFormat, Place, Send, chunk_bytes, elements, sealed, timestamp_descriptor};
 use crate::spead::error::{same, setting};
 use crate::spead::{Descriptor, Elements, HeapView, SpeadError, id};
 
@@ -238,6 +238,10 @@ impl HeapFormat for PackedSampleHeaps {
         })
     }
 
+    fn reuse(chunk: PackedSamples) -> Option<Vec<u8>> {
+        elements(chunk.into_data())
+    }
+
     fn each_heap(&self, chunk: &PackedSamples, send: &mut Send<'_>) -> Result<(), SpeadError> {
         same("inputs", self.adc.inputs, chunk.inputs())?;
         same("bits of a sample", self.adc.bits, chunk.bits())?;
@@ -307,6 +311,10 @@ impl HeapFormat for SampleHeaps {
             Some(centre_hz) => samples.with_centre_frequency(centre_hz)?,
             None => samples,
         })
+    }
+
+    fn reuse(chunk: Samples<i8>) -> Option<Vec<i8>> {
+        elements(chunk.into_data())
     }
 
     fn each_heap(&self, chunk: &Samples<i8>, send: &mut Send<'_>) -> Result<(), SpeadError> {

@@ -8,7 +8,9 @@ use ndarray::{Array2, Array5};
 use num_complex::Complex;
 
 use super::Outgoing;
-use super::format::{Grid, HeapFormat, Place, Send, chunk_bytes, frequency_descriptor, sealed, timestamp_descriptor};
+use super::format::{
+    Grid, HeapFormat, Place, Send, chunk_bytes, elements, frequency_descriptor, sealed, timestamp_descriptor,
+};
 use crate::spead::error::{same, setting};
 use crate::spead::{Descriptor, Elements, HeapView, SpeadError, id};
 
@@ -30,8 +32,8 @@ impl sealed::Sealed for Complex<i8> {}
 impl HeapVoltage for Complex<i8> {
     fn clamp(data: &mut [Self]) -> u64 {
         let bytes: &mut [i8] = bytemuck::cast_slice_mut(data);
-        // Rare: one look at all of them first.
-        if !bytes.contains(&i8::MIN) {
+        // Rare: one look at all of them first, without branches.
+        if bytes.iter().fold(0, |any, &value| any | u8::from(value == i8::MIN)) == 0 {
             return 0;
         }
         let illegal = bytes.iter_mut().filter(|value| **value == i8::MIN);
@@ -47,6 +49,10 @@ impl sealed::Sealed for Complex4 {}
 
 impl HeapVoltage for Complex4 {
     fn clamp(data: &mut [Self]) -> u64 {
+        let illegal = |byte: u8| u8::from(byte & 0xf0 == 0x80) | u8::from(byte & 0x0f == 0x08);
+        if data.iter().fold(0, |any, value| any | illegal(value.0)) == 0 {
+            return 0;
+        }
         let mut clamped = 0;
         for value in data.iter_mut().filter(|value| !value.is_sample()) {
             let (re, im) = (value.re().max(-7), value.im().max(-7));
@@ -231,6 +237,10 @@ impl<V: HeapVoltage> HeapFormat for VoltageHeaps<V> {
         let flags = Array2::from_shape_vec((self.batches, antennas), flags).map_err(misfit)?;
         let heaps = Heaps::from_checked(data)?.with_presence(flags)?.with_frequencies(self.frequencies)?;
         Ok(heaps.with_clock(self.clock(first_timestamp))?)
+    }
+
+    fn reuse(chunk: Heaps<V>) -> Option<Vec<V>> {
+        elements(chunk.into_data())
     }
 
     fn each_heap(&self, chunk: &Heaps<V>, send: &mut Send<'_>) -> Result<(), SpeadError> {

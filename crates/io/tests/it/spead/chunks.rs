@@ -144,6 +144,36 @@ fn late_heaps_and_duplicates_are_counted_not_stored() {
 }
 
 #[test]
+fn memory_that_was_given_back_shows_nothing_of_what_was_in_it() {
+    let format = voltage_format();
+    let mut assembler = ChunkAssembler::new(format.clone(), ChunkOptions::default()).unwrap();
+    for number in 0..4 {
+        let sent = voltages(number * LENGTH, number);
+        let mut packets = heaps_of(&format, &sent);
+        packets.drain(..8 * number as usize);
+        for packet in &packets {
+            assembler.push(packet).unwrap();
+        }
+        assembler.flush();
+        let chunk = assembler.next_chunk().unwrap().unwrap();
+        for ((batch, antenna, channel, spectrum, pol), value) in chunk.data().indexed_iter() {
+            // Every 8 heaps are one batch and one antenna.
+            let present = 3 * batch + antenna >= 4 * number as usize;
+            let whole = sent.data()[(batch, antenna, channel, spectrum, pol)];
+            assert_eq!(*value, if present { whole } else { Complex::new(0, 0) }, "{number} {batch} {antenna}");
+        }
+        assembler.recycle(chunk);
+    }
+    // Memory of another size is not used.
+    assembler.recycle(Heaps::new(Array5::from_elem((1, 1, 1, 1, 1), Complex::new(1, 1))).unwrap());
+    let sent = voltages(4 * LENGTH, 4);
+    for packet in heaps_of(&format, &sent) {
+        assembler.push(&packet).unwrap();
+    }
+    assert_eq!(assembler.next_chunk().unwrap(), Some(sent));
+}
+
+#[test]
 fn a_gap_is_left_out_and_one_wild_timestamp_is_not_believed() {
     let format = voltage_format();
     let heap = |chunk: u64| heaps_of(&voltage_format(), &voltages(chunk * LENGTH, chunk))[0].clone();
