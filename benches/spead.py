@@ -7,12 +7,13 @@ The same sender, ours, sends the same streams to each receiver, in turn: voltage
 packets of 8 KiB, and in packets of 1472 bytes) and 10-bit samples of digitisers (a heap of 4096 samples a packet). It
 sends as fast as the system takes packets. Receivers put chunks together with presence and let them go; spead2's is a
 `ChunkRingStream` with a compiled function that places heaps and chunks that are used again, as katgpucbf's engines have
-it. Both ask for a socket buffer of 8 MiB.
+it. Both ask for a socket buffer of 4 MiB.
 
 A rate is what came in over the time in which it was sent. Processor time is that of the whole receiving process from
 just before the first packet to its end, so that a rate by processor time says what one core could take if the sender
 did not hold it up. Medians of some rounds. Then our sender sends for a minute at half of the rate that our receiver
-took, and the heaps that did not come are counted.
+took, and the heaps that did not come are counted; there the socket's buffer is 64 MiB, where the system gives it, as
+other programs may keep the processors for some time.
 
 Needs numpy, spead2, numba and scipy (for spead2's receiver). Exit status 1 if a heap is lost in that minute.
 """
@@ -29,7 +30,7 @@ import subprocess
 import sys
 
 TIMESTAMP, FENG_ID, DIGITISER_ID, HEAP_LENGTH = 0x1600, 0x4101, 0x3101, 0x02
-SOCKET_BUFFER = 8 << 20
+SOCKET_BUFFER, STEADY_BUFFER = 4 << 20, 64 << 20
 WINDOW, CHUNKS = 2, 8
 
 STREAMS = {
@@ -95,7 +96,7 @@ def peer(stream, port):
         data = np.zeros(batches * slots * heap_bytes, np.uint8)
         receiver.add_free_chunk(spead2.recv.Chunk(data=data, present=np.zeros(batches * slots, np.uint8)))
     receiver.add_udp_reader(port, bind_hostname="127.0.0.1", buffer_size=SOCKET_BUFFER, max_size=9200)
-    print(f"listening 127.0.0.1:{port}", flush=True)
+    print(f"listening {2 * SOCKET_BUFFER} 127.0.0.1:{port}", flush=True)
     stored = 0
     for chunk in full:
         stored += int(np.count_nonzero(chunk.present))
@@ -121,17 +122,17 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def measure(program, name, who, seconds, rate=None):
+def measure(program, name, who, seconds, rate=None, buffer=SOCKET_BUFFER):
     """One receiver and the sender; counts and rates."""
     stream = STREAMS[name]
     port = free_port()
     if who == "ours":
         command = [program, "receive", *options(stream), "--listen", f"127.0.0.1:{port}", "--first", "0"]
-        command += ["--socket-buffer", str(SOCKET_BUFFER), "--window", str(WINDOW), "--queue", str(CHUNKS - WINDOW)]
+        command += ["--socket-buffer", str(buffer), "--window", str(WINDOW), "--queue", str(CHUNKS - WINDOW)]
     else:
         command = [sys.executable, __file__, "--peer", name, "--port", str(port)]
     receiver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    receiver.stdout.readline()
+    given = receiver.stdout.readline().split()[1]
     before = processor_seconds(receiver.pid)
     command = [program, "generate", *options(stream), "--to", f"127.0.0.1:{port}", "--seconds", str(seconds)]
     command += ["--packet-bytes", str(stream["packet-bytes"]), *(["--rate", str(rate)] if rate else [])]
@@ -157,6 +158,7 @@ def measure(program, name, who, seconds, rate=None):
         "sent_heaps": heaps,
         "lost_heaps": heaps - received["heaps_stored"],
         "lost_packets": sent["packets"] - packets,
+        "socket_buffer_bytes": int(given),
     }
 
 
@@ -178,7 +180,7 @@ def main():
     import numba
     import spead2
 
-    rows, lost = [], 0
+    rows, lost, before = [], 0, os.getloadavg()[1]
     for name in STREAMS:
         if arguments.only and not re.search(arguments.only, name):
             continue
@@ -199,7 +201,7 @@ def main():
                 flush=True,
             )
         half = medians["ours"]["bytes_per_s"] / 2
-        steady = measure(arguments.program, name, "ours", arguments.steady, half)
+        steady = measure(arguments.program, name, "ours", arguments.steady, half, STEADY_BUFFER)
         lost += steady["lost_heaps"]
         print(
             f"{name:>22}    ours: {steady['lost_heaps']} of {steady['sent_heaps']} heaps lost in {steady['seconds']:.0f} s "
@@ -211,7 +213,7 @@ def main():
             other = medians["spead2" if who == "ours" else "ours"]
             check = (
                 f"{steady['lost_heaps']} of {steady['sent_heaps']} heaps lost in {steady['seconds']:.0f} s "
-                f"at {steady['bytes_per_s'] / 1e9:.3f} GB/s"
+                f"at {steady['bytes_per_s'] / 1e9:.3f} GB/s, socket buffer {steady['socket_buffer_bytes'] >> 20} MiB"
             )
             rows.append({
                 "kernel": "spead receive",
@@ -234,7 +236,8 @@ def main():
             "machine": f"{model[1] if model else 'processor'}, {os.cpu_count()} threads",
             "commit": commit,
             "note": f"Loopback, benches/spead.py beside spead2 {spead2.__version__} and numba {numba.__version__}, in turn "
-            f"in one run, medians of {arguments.rounds} rounds of {arguments.seconds:g} s.",
+            f"in one run, medians of {arguments.rounds} rounds of {arguments.seconds:g} s. "
+            f"Load averages of the machine before and after: {before:.1f}, {os.getloadavg()[1]:.1f}.",
             "rows": rows,
         }
         arguments.json.write_text(json.dumps(record, indent=1) + "\n")

@@ -135,7 +135,7 @@
 //!   [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate
 //!   that loads the driver at run time stays linked.
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and
-//!   UVFITS.
+//!   UVFITS, SPEAD over UDP.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
 //!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.

@@ -28,10 +28,11 @@ pages! {
     ComingFrom: "../../../docs/coming-from.md",
 }
 
-/// The pages that read and write recordings.
+/// The pages that read and write recordings and streams.
 #[cfg(feature = "io")]
 mod with_files {
     pages! {
         Recordings: "../../../docs/recordings.md",
+        Spead: "../../../docs/spead.md",
     }
 }

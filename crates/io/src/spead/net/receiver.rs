@@ -26,7 +26,8 @@ pub struct ReceiverOptions {
     pub addresses: Vec<SocketAddr>,
     /// Address of the interface on which IPv4 groups are joined; the system's choice without it.
     pub interface: Option<Ipv4Addr>,
-    /// Bytes of each socket's buffer. The system may give less: [`SpeadReceiver::socket_buffer_bytes`].
+    /// Bytes of each socket's buffer. The system may give less: [`SpeadReceiver::socket_buffer_bytes`]. Linux gives at
+    /// most `net.core.rmem_max`, but for a process that may administer the network.
     pub socket_buffer_bytes: usize,
     /// Chunks that wait to be taken, at least 1. When more are complete the thread waits, and the system drops packets.
     pub queue_chunks: usize,
@@ -135,8 +136,8 @@ impl<F: HeapFormat> SpeadReceiver<F> {
         &self.addresses
     }
 
-    /// Bytes that the system gave for the smallest of the sockets' buffers. Linux tells twice what it holds of packets,
-    /// and gives at most `net.core.rmem_max` (twice, again).
+    /// Bytes that the system gave for the smallest of the sockets' buffers. Linux doubles what was asked for, as it counts
+    /// what it needs beside the packets as well.
     pub fn socket_buffer_bytes(&self) -> usize {
         self.buffer_bytes
     }

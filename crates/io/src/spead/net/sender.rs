@@ -26,8 +26,8 @@ pub struct SenderOptions {
     pub ttl: u32,
     /// How heaps are cut.
     pub packets: PacketShape,
-    /// Most bytes a second, headers of SPEAD included; as fast as the system takes them without it. Bursts are at most
-    /// 60 kB, or what is sent in 2 ms.
+    /// Bytes a second, headers of SPEAD included; as fast as the system takes them without it. Bursts are at most 60 kB
+    /// and what is sent in 2 ms; what was not sent in the last second is caught up with a tenth faster.
     pub bytes_per_second: Option<f64>,
     /// Bytes of the socket's buffer.
     pub socket_buffer_bytes: usize,

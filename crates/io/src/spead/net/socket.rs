@@ -17,8 +17,9 @@ pub(crate) fn receiving(
     let failed = |action: &str| refused(format!("{address}: {action}"));
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(failed("open a socket"))?;
-    // The system may give less, up to its limit: what it gave is told.
+    // The system may give less, up to its limit, which a privileged process may pass: what it gave is told.
     let _ = socket.set_recv_buffer_size(buffer_bytes);
+    force_buffer(&socket, buffer_bytes);
     let multicast = address.ip().is_multicast();
     if multicast {
         // Several programs may receive the same group.
@@ -45,6 +46,15 @@ pub(crate) fn receiving(
     let given = socket.recv_buffer_size().map_err(failed("read the size of the socket's buffer"))?;
     Ok((socket.into(), given))
 }
+
+/// Sets the size of the buffer beyond the system's limit, where the process may.
+#[cfg(target_os = "linux")]
+fn force_buffer(socket: &Socket, bytes: usize) {
+    let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::RcvBufForce, &bytes);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn force_buffer(_: &Socket, _: usize) {}
 
 /// A socket that sends to an address.
 pub(crate) fn sending(
