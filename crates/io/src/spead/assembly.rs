@@ -12,7 +12,8 @@ const POINTERS: usize = 4096;
 /// Finished heaps that are remembered, for each live one: their further packets are duplicates or late.
 const REMEMBERED: usize = 4;
 
-/// What heaps may take of memory: at most `live_heaps * (5/4 * heap_bytes + 64 KiB)`.
+/// What heaps may take of memory: about `live_heaps * (heap_bytes + 1 KiB)`, and never more than
+/// `live_heaps * (3/2 * heap_bytes + 256 KiB)`, whatever packets say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapLimits {
     /// Heaps that are put together at the same time. When one more begins, the oldest is given up.

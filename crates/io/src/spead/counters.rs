@@ -8,7 +8,8 @@ pub struct SpeadCounters {
     pub packets: u64,
     /// Bytes of them, from the header of SPEAD on.
     pub bytes: u64,
-    /// Packets that the system dropped because a socket's buffer was full. Receivers on Linux know it.
+    /// Packets that the system dropped because a socket's buffer was full, as Linux tells it with the next packet that
+    /// comes. At least: packets that it had joined may count as one.
     pub packets_dropped: u64,
     /// Packets that were refused ([`PacketError`](crate::spead::PacketError)).
     pub malformed: u64,

@@ -28,7 +28,8 @@ pub enum Elements {
 /// A descriptor.
 ///
 /// # Layout
-/// An item [`id::DESCRIPTOR`] whose bytes are a packet: a heap of its own with the items `0x14` (identifier, immediate),
+/// An item [`id::DESCRIPTOR`] whose bytes are a packet: a heap of its own with the items `0x14` (identifier,
+/// immediate),
 /// `0x10` (name), `0x11` (description), `0x13` (fields of 3 bytes), `0x12` (dimensions of 7 bytes, the first of them 1
 /// for one of variable length) and, for numpy types, `0x15` (the header of an npy file as text, which counts more than
 /// `0x12` and `0x13`).

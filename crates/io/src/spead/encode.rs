@@ -67,8 +67,9 @@ impl<'a> PacketEncoder<'a> {
     /// Packets of a heap.
     ///
     /// # Errors
-    /// [`SpeadError::Setting`] for an identifier above 15 bits, a value or a payload above 48 bits, and for packets that
-    /// have no room: for two pointers' worth of bytes behind the prefix, or for all pointers where they are repeated.
+    /// [`SpeadError::Setting`] for an identifier above 15 bits, a value or a payload above 48 bits, and for packets
+    /// that have no room: for two pointers' worth of bytes behind the prefix, or for all pointers where they are
+    /// repeated.
     pub fn new(heap_cnt: u64, items: &'a [Item<'a>], shape: PacketShape) -> Result<Self, SpeadError> {
         if heap_cnt > ADDRESS_MASK {
             return Err(setting("heap counter", "at most 48 bits", heap_cnt));

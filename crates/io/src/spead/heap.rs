@@ -43,8 +43,8 @@ pub enum ItemValue<'a> {
 
 /// A complete heap, wherever its bytes lie.
 ///
-/// An item with an address reaches to the next address that an item has, or to the end of the payload; of items with the
-/// same address, the last one has the bytes.
+/// An item with an address reaches to the next address that an item has, or to the end of the payload; of items with
+/// the same address, the last one has the bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct HeapView<'a> {
     heap_cnt: u64,

@@ -119,7 +119,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a packet's pointers say: the four values, the control, and the addressed pointer that is furthest into the heap.
+/// What a packet's pointers say: the four values, the control, and the addressed pointer that is furthest into the
+/// heap.
 type Scanned = ([u64; 4], Option<StreamControl>, Option<ItemPointer>);
 
 fn scan(pointers: &[u8]) -> Result<Scanned, PacketError> {

@@ -32,8 +32,8 @@ pub struct ChunkOptions {
     pub window_chunks: usize,
     /// Heaps of several packets that are put together at the same time, at least 1.
     pub live_heaps: usize,
-    /// Timestamp of the first chunk; what is older is late. Without it, the first heap that comes is of the first chunk,
-    /// and chunks begin at multiples of their length, counted from the heap's timestamp modulo that of heaps.
+    /// Timestamp of the first chunk; what is older is late. Without it, the first heap that comes is of the first
+    /// chunk, and chunks begin at multiples of their length, counted from the heap's timestamp modulo that of heaps.
     pub first_timestamp: Option<u64>,
 }
 
@@ -55,7 +55,8 @@ impl Default for ChunkOptions {
 /// 64 windows ahead is not believed until a second heap, next to it, says the same.
 ///
 /// # Memory
-/// `window_chunks` chunks and what [`HeapLimits`] says of `live_heaps` heaps; the chunks that were not taken; and at most
+/// `window_chunks` chunks and what [`HeapLimits`] says of `live_heaps` heaps; the chunks that were not taken; and at
+/// most
 /// `window_chunks` that were given back.
 #[derive(Debug)]
 pub struct ChunkAssembler<F: HeapFormat> {
@@ -130,8 +131,8 @@ impl<F: HeapFormat> ChunkAssembler<F> {
         self.ready.pop_front().transpose()
     }
 
-    /// Takes a chunk's memory back, for others: the system need not clear pages for them. Memory of another size, or that
-    /// the chunk shares, is let go; so is that of visibilities, whose sums have another type on the wire.
+    /// Takes a chunk's memory back, for others: the system need not clear pages for them. Memory of another size, or
+    /// that the chunk shares, is let go; so is that of visibilities, whose sums have another type on the wire.
     pub fn recycle(&mut self, chunk: F::Chunk) {
         if let Some(data) = F::reuse(chunk) {
             self.recycle_array(data);

@@ -47,8 +47,8 @@ impl VisibilityChunk {
 /// Heaps of visibilities: timestamp, first channel (`frequency`), and `xeng_raw`, 32-bit integers
 /// `[channel][baseline][re, im]`.
 ///
-/// A chunk is one integration. What is sent is clamped to `+-(2^31 - 1)`; with [`VisibilityHeaps::with_marks`], baselines
-/// with fewer valid samples than spectra are sent as [`MISSING_MARK`].
+/// A chunk is one integration. What is sent is clamped to `+-(2^31 - 1)`; with [`VisibilityHeaps::with_marks`],
+/// baselines with fewer valid samples than spectra are sent as [`MISSING_MARK`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisibilityHeaps {
     inputs: Inputs,

@@ -74,8 +74,8 @@ impl HeapVoltage for Complex4 {
 /// Heaps of voltages: timestamp, antenna (`feng_id`), first channel (`frequency`), and `feng_raw`, voltages
 /// `[channel][spectrum][pol]`.
 ///
-/// A heap has all channels of the stream or, with [`VoltageHeaps::with_channels_per_heap`], a part of them; an antenna is
-/// present in a batch if all parts came.
+/// A heap has all channels of the stream or, with [`VoltageHeaps::with_channels_per_heap`], a part of them; an antenna
+/// is present in a batch if all parts came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoltageHeaps<V: HeapVoltage = Complex<i8>> {
     inputs: Inputs,

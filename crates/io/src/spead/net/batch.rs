@@ -1,8 +1,8 @@
 //! Many packets a system call.
 //!
 //! On Linux packets come by `recvmmsg`, and the system may join packets that follow each other (UDP GRO): both are
-//! reached through `nix`. They go out as one buffer that the system cuts (UDP GSO). Elsewhere, and where the system does
-//! not know these, a packet is a call.
+//! reached through `nix`. They go out as one buffer that the system cuts (UDP GSO). Elsewhere, and where the system
+//! does not know these, a packet is a call.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

@@ -10,8 +10,8 @@ const FASTER: f64 = 1.1;
 
 /// When the next bytes may be sent.
 ///
-/// Two clocks run: one at the rate, which may lag by a second, and one a tenth faster, which may lag by two milliseconds.
-/// Bytes wait for both, so that time in which the sender got no processor is made good without a burst.
+/// Two clocks run: one at the rate, which may lag by a second, and one a tenth faster, which may lag by two
+/// milliseconds. Bytes wait for both, so that time in which the sender got no processor is made good without a burst.
 #[derive(Debug)]
 pub(crate) struct Pace {
     bytes_per_second: Option<f64>,

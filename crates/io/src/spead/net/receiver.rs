@@ -136,8 +136,8 @@ impl<F: HeapFormat> SpeadReceiver<F> {
         &self.addresses
     }
 
-    /// Bytes that the system gave for the smallest of the sockets' buffers. Linux doubles what was asked for, as it counts
-    /// what it needs beside the packets as well.
+    /// Bytes that the system gave for the smallest of the sockets' buffers. Linux doubles what was asked for, as it
+    /// counts what it needs beside the packets as well.
     pub fn socket_buffer_bytes(&self) -> usize {
         self.buffer_bytes
     }

@@ -100,6 +100,27 @@ fn a_receiver_that_nobody_takes_from_can_be_dropped() {
     drop(receiver);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_system_drops_is_told() {
+    let one = Inputs::single_pol(1).unwrap();
+    let format = PackedSampleHeaps::new(one, 8, 4096, 1).unwrap();
+    let mut options = ReceiverOptions::new(loopback());
+    (options.queue_chunks, options.socket_buffer_bytes) = (1, 1 << 16);
+    let receiver = SpeadReceiver::start(format.clone(), &options).unwrap();
+    let mut sender = SpeadSender::new(format, &SenderOptions::new(receiver.local_addresses()[0])).unwrap();
+    // Nobody takes chunks: the thread waits, and 8 MB do not fit the socket's buffer.
+    let samples = PackedSamples::pack(Array2::zeros((1, 4096 * 2000)).view(), 8, one).unwrap();
+    sender.send(&samples).unwrap();
+    while receiver.next_chunk(Duration::from_millis(300)).unwrap() != NextChunk::TimedOut {}
+    sender.send_control(StreamControl::Stop).unwrap();
+    while receiver.next_chunk(TIME).unwrap() != NextChunk::Ended {}
+    let (counters, sent) = (receiver.counters(), sender.sent());
+    let lost = sent.packets - counters.packets;
+    assert!((1..=lost).contains(&counters.packets_dropped), "{lost} lost, {} told", counters.packets_dropped);
+    assert_eq!((counters.chunks, counters.stops), (counters.packets - 1, 1));
+}
+
 #[test]
 fn bytes_that_are_no_packets_are_counted_and_survived() {
     let receiver = SpeadReceiver::start(format(), &ReceiverOptions::new(loopback())).unwrap();
