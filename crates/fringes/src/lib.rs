@@ -135,7 +135,7 @@
 //!   [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate
 //!   that loads the driver at run time stays linked.
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz,
-//!   UVFITS and UVH5.
+//!   UVFITS and UVH5, SPEAD over UDP.
 //! - `stream`: the module `stream`, instruments in one process: sources, stages, bounded queues, sinks. Takes `io`.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the

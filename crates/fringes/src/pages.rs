@@ -29,10 +29,11 @@ pages! {
     Simulator: "../../../docs/simulator.md",
 }
 
-/// The pages that read and write recordings.
+/// The pages that read and write recordings and streams.
 #[cfg(feature = "io")]
 mod with_files {
     pages! {
         Recordings: "../../../docs/recordings.md",
+        Spead: "../../../docs/spead.md",
     }
 }

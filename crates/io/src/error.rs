@@ -1,8 +1,8 @@
-//! What can be wrong with a file.
+//! What can be wrong with a file or a stream.
 
 use std::path::PathBuf;
 
-/// A file that cannot be read or written, with where and what.
+/// A file or a stream that cannot be read or written, with where and what.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoError {
@@ -217,6 +217,9 @@ pub enum IoError {
     /// A structure of an HDF5 file that cannot be laid out or read.
     #[error("HDF5: {0}")]
     Hdf5(#[from] rust_hdf5::format::FormatError),
+    /// Heaps that cannot be sent or received.
+    #[error(transparent)]
+    Spead(#[from] crate::spead::SpeadError),
     /// A FITS header or table that cannot be laid out.
     #[error("FITS: {0}")]
     Fits(#[from] fitsio_pure::Error),

@@ -55,6 +55,7 @@ const STEPS: &[Step] = &[
         cross_checks::script(runner, "check_uvh5.py", &cross_checks::examples(runner).join("append_uvh5"))
     }),
     beside("beams", 30, cross_checks::beams),
+    beside("spead", 30, |runner| cross_checks::script(runner, "check_spead.py", &cross_checks::examples(runner))),
     beside("recordings", 60, |runner| cross_checks::script(runner, "check_fx.py", &cross_checks::examples(runner))),
     step("clippy", 100, |runner| {
         runner.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])

@@ -4,6 +4,7 @@ mod read_dada;
 mod read_guppi;
 mod read_support;
 mod read_vdif;
+mod spead;
 mod write_guppi;
 mod write_npy;
 mod write_npz;
