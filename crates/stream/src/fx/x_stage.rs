@@ -98,10 +98,11 @@ impl<V: StreamSample> XStage<V> {
         Ok(())
     }
 
-    /// Gives the dumps under way that begin before a sample.
+    /// Gives the dumps under way that begin before a sample, unless nothing of them came.
     fn finish(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
         for (cadence, dump) in self.integrators.finish()? {
-            if until.is_none_or(|until| dump.clock().first_sample < until) {
+            let wanted = until.is_none_or(|until| dump.clock().first_sample < until);
+            if wanted && dump.valid_samples().iter().any(|&valid| valid > 0) {
                 self.give(cadence, dump, arrived)?;
             }
         }

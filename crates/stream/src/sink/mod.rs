@@ -3,6 +3,7 @@
 mod filterbank;
 mod memory;
 mod npz;
+mod spead;
 mod uvfits;
 mod uvh5;
 
@@ -13,6 +14,7 @@ use fringes_types::{Accumulator, Complex, DetectedBeams, Inputs, Visibilities};
 pub use filterbank::FilterbankSink;
 pub use memory::{Collected, MemorySink};
 pub use npz::NpzSink;
+pub use spead::SpeadSink;
 pub use uvfits::UvfitsSink;
 pub use uvh5::Uvh5Sink;
 

@@ -5,6 +5,7 @@ mod faults;
 mod pair;
 mod recording;
 mod simulated;
+mod spead;
 
 use fringes_delay_model::Epoch;
 use fringes_types::Inputs;
@@ -14,6 +15,7 @@ pub use faults::{FaultCounts, FaultInjector, Faults};
 pub use pair::PairPolarisations;
 pub use recording::Recording;
 pub use simulated::Simulated;
+pub use spead::{ReceivedChunk, Spead};
 
 use crate::{BoxError, HeapBlock, SampleBlock};
 

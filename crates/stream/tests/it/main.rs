@@ -4,6 +4,7 @@ mod beams;
 mod changes;
 mod ends;
 mod faults;
+mod network;
 mod soak;
 mod sources;
 mod support;

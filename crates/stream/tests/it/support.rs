@@ -138,6 +138,6 @@ pub(crate) fn in_one_call(
     for frames in pieces {
         dumps.extend(integrator.push(&frames.voltages).unwrap());
     }
-    dumps.extend(integrator.finish().unwrap());
+    dumps.extend(integrator.finish().unwrap().filter(|dump| dump.valid_samples().sum() > 0));
     dumps
 }

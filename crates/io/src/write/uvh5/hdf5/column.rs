@@ -68,8 +68,8 @@ impl Column {
         Ok(Self { kind, index: ChunkIndex::new(index)?, chunks: 0, extent: Extent::default() })
     }
 
-    /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks, or
-    /// some beyond the end of the file.
+    /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks,
+    /// or some beyond the end of the file.
     pub(super) fn restore(
         kind: ColumnKind,
         disk: &mut Disk,
