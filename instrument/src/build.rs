@@ -5,13 +5,14 @@ use std::path::Path;
 use fringes::delay::{AntennaArray, Epoch, Geometry, SampleClock, Source as Direction};
 use fringes::f_engine::FEngineBuilder;
 use fringes::io::read::{OpenOptions, open};
+use fringes::io::spead::{ChunkOptions, PackedSampleHeaps, ReceiverOptions, SenderOptions, VisibilityHeaps};
 use fringes::io::write::{BeamObservation, UvfitsHeader};
 use fringes::stream::Fx;
 use fringes::stream::fx::StreamSample;
-use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, UvfitsSink, Uvh5Sink};
-use fringes::stream::source::{Recording, Simulated, Source};
+use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, SpeadSink, UvfitsSink, Uvh5Sink};
+use fringes::stream::source::{Recording, Simulated, Source, SourceInfo, Spead};
 use fringes::{
-    Backend, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine, Frequencies, Gains,
+    Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine, Frequencies, Gains,
     Inputs, TiedArrayBeams,
 };
 use fringes_simulator::Simulator;
@@ -198,6 +199,26 @@ impl Parts {
                     }
                     fx = fx.sink(sink, of(*overflow));
                 }
+                SinkConfig::Spead { destinations, channels_per_heap, bytes_per_second, cadence, overflow } => {
+                    let count = self.schedules.len();
+                    let missing = || format!("expected a cadence of 0..{count}, found {cadence}");
+                    let schedule = *self.schedules.get(*cadence).ok_or_else(|| Failure::at("sink spead", missing()))?;
+                    let (spectra, stride) = (schedule.spectra_per_dump(), schedule.samples_between_spectra());
+                    let order = BaselineOrder::Triangle;
+                    let format = VisibilityHeaps::new(self.inputs, order, self.channels, spectra, stride)
+                        .and_then(|format| format.with_channels_per_heap(channels_per_heap.unwrap_or(self.channels)))
+                        .and_then(|format| format.with_sample_rate(self.sample_rate_hz))
+                        .at("sink spead")?;
+                    let Some(&first) = destinations.first() else {
+                        return Err(Failure::at("sink spead: destinations", "give one"));
+                    };
+                    let options = SenderOptions {
+                        destinations: destinations.clone(),
+                        bytes_per_second: *bytes_per_second,
+                        ..SenderOptions::new(first)
+                    };
+                    fx = fx.sink(SpeadSink::new(format, &options, *cadence).at("sink spead")?, of(*overflow));
+                }
                 SinkConfig::Filterbank { folder: to, overflow } => {
                     let to = folder.join(to);
                     let sink = FilterbankSink::new(&to, self.observation(config)?).at(to.display())?;
@@ -273,6 +294,41 @@ fn source(config: &SourceConfig) -> Result<(Box<dyn Source>, Band)> {
             let reader = open(files, &options)?;
             let band = Band { hz: reader.info().centre_hz(*channel), complex: reader.info().complex };
             Ok((Box::new(Recording::new(reader, *channel, *chunk_samples)?), band))
+        }
+        SourceConfig::Spead {
+            addresses,
+            antennas,
+            pols,
+            bits,
+            sample_rate_hz,
+            centre_frequency_hz,
+            heap_samples,
+            heaps_per_chunk,
+            window_chunks,
+            digitisers,
+            stops,
+        } => {
+            let inputs = Inputs::new(*antennas, *pols).at("source")?;
+            let mut format = PackedSampleHeaps::new(inputs, *bits, *heap_samples, *heaps_per_chunk)
+                .and_then(|format| format.with_sample_rate(*sample_rate_hz))
+                .and_then(|format| format.with_centre_frequency(centre_frequency_hz.unwrap_or(sample_rate_hz / 4.0)))
+                .at("source")?;
+            if let Some(digitisers) = digitisers {
+                format = format.with_digitisers(digitisers).at("source: digitisers")?;
+            }
+            let Some(&first) = addresses.first() else { return Err(Failure::at("source: addresses", "give one")) };
+            let chunks = ChunkOptions { window_chunks: *window_chunks, ..ChunkOptions::default() };
+            let options =
+                ReceiverOptions { addresses: addresses.clone(), stops: *stops, chunks, ..ReceiverOptions::new(first) };
+            let info = SourceInfo {
+                label: format!("SPEAD at {first}"),
+                inputs,
+                sample_rate_hz: *sample_rate_hz,
+                sample_zero: None,
+                end_sample: None,
+            };
+            let source = Spead::packed(format, &options, info).at("source")?;
+            Ok((Box::new(source), Band { hz: *centre_frequency_hz, complex: false }))
         }
     }
 }

@@ -41,6 +41,23 @@ pub(crate) enum SinkConfig {
         #[serde(default)]
         overflow: OverflowConfig,
     },
+    /// Dumps by SPEAD over UDP, as MeerKAT's correlator sends them: 32-bit integers, of `int4` and `int8`.
+    Spead {
+        /// Where to: addresses or multicast groups, each with a part of the channels.
+        destinations: Vec<std::net::SocketAddr>,
+        /// Channels of a heap. Default: all.
+        #[serde(default)]
+        channels_per_heap: Option<usize>,
+        /// Most bytes a second. Default: as fast as it goes.
+        #[serde(default)]
+        bytes_per_second: Option<f64>,
+        /// Which cadence. Default 0.
+        #[serde(default)]
+        cadence: usize,
+        /// As of UVH5.
+        #[serde(default)]
+        overflow: OverflowConfig,
+    },
     /// SIGPROC filterbanks of the beams.
     Filterbank {
         /// The folder.
