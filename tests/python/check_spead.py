@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import spead2
@@ -315,8 +316,10 @@ def receive_disorder(report, program, folder, repeat):
     malformed = [b"", b"\x53\x04", kept[0][:50], kept[1][:-1], bytes(600)]
     sent = kept + again + malformed
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        for index in RNG.permutation(len(sent)):
+        for number, index in enumerate(RNG.permutation(len(sent))):
             udp.sendto(sent[index], receiver.addresses[0])
+            if number % 16 == 0:
+                time.sleep(0.002)
         for packet in spead2.send.PacketGenerator(stop(), 1000, 712):
             udp.sendto(bytes(packet), receiver.addresses[0])
     chunks, counters = receiver.end()
