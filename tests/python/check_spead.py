@@ -158,7 +158,7 @@ def send_samples(report, program, folder, kind):
 
 
 def send_voltages(report, program, folder, extra):
-    name = f"our voltages to two substreams of spead2 {' '.join(extra)},"
+    name = f"our voltages to two substreams of spead2{' '.join(['', *extra])},"
     data = RNG.integers(-127, 128, (BATCHES, ANTENNAS, CHANNELS, SPECTRA, POLS, 2), np.int8)
     presence = np.ones((BATCHES, ANTENNAS), bool)
     presence[1, 2] = False
