@@ -114,7 +114,7 @@ enum Tool {
     /// Write noise as beams in SIGPROC filterbank and GUPPI raw files, for tests/python/check_beams.py.
     #[command(after_help = "Example: fringes-tools write-beams --out beams")]
     WriteBeams(write_beams::Arguments),
-    /// Write simulated visibilities of a point source as UVFITS and npz.
+    /// Write simulated visibilities of a point source as UVFITS, UVH5 and npz.
     #[command(after_help = "Example: fringes-tools write-uvfits --out simulated --antennas 5")]
     WriteUvfits(write_uvfits::Arguments),
     /// Print a script that completes this program's commands in a shell.

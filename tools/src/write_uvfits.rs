@@ -1,13 +1,13 @@
-//! Writes UVFITS: what an array measures of one point source that is not at the phase centre, computed from the
-//! geometry.
+//! Writes UVFITS and UVH5: what an array measures of one point source that is not at the phase centre, computed from
+//! the geometry.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- write-uvfits --out DIR
 //! ```
 //!
-//! In DIR, `simulated.uvfits` and `simulated.npz` hold the same visibilities, and `simulated_geometry.npz` what they
-//! were computed from, for whoever wants to check the first against the others. The source is one that the antennas'
-//! two polarisations answer differently, so that XY and YX can be told apart.
+//! In DIR, `simulated.uvfits`, `simulated.uvh5` and `simulated.npz` hold the same visibilities, and
+//! `simulated_geometry.npz` what they were computed from, for whoever wants to check the first against the others. The
+//! source is one that the antennas' two polarisations answer differently, so that XY and YX can be told apart.
 
 use std::fs::{File, create_dir_all};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use crate::end::{Failure, failure};
 use fringes::delay::{AntennaArray, Enu, Epoch, Geometry, Itrf, SPEED_OF_LIGHT_M_PER_S, Site, Source};
 use fringes::io::write::{
-    UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter, VisibilityCube, write_visibilities_npz,
+    UvfitsWriter, Uvh5Writer, VisibilityAntenna, VisibilityCube, VisibilityHeader, VisibilityIntegration,
+    write_visibilities_npz,
 };
 use fringes::{BaselineOrder, Complex, Frequencies, Inputs};
 use ndarray::{Array1, Array2, Array3, Axis, arr1};
@@ -24,7 +25,7 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Write simulated visibilities of a point source as UVFITS and npz.
+/// Write simulated visibilities of a point source as UVFITS, UVH5 and npz.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder for the files; made if it does not exist.
@@ -65,16 +66,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let midnight = Epoch::new(MJD_DAY, 0.0)?;
     let toward = |(ra_rad, dec_rad)| Geometry::new(&array, Source::RaDec { ra_rad, dec_rad }, midnight);
     let (centre, source) = (toward(PHASE_CENTRE)?, toward(SOURCE)?);
-    let header = UvfitsHeader {
+    let header = VisibilityHeader {
         telescope: "Simulated".into(),
         source: "Centre".into(),
-        ..UvfitsHeader::new(&array, &centre, inputs, channels, FREQUENCIES)?
+        ..VisibilityHeader::new(&array, &centre, inputs, channels, FREQUENCIES)?
     };
     let response = &RESPONSE[..pols];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2023);
 
     create_dir_all(&arguments.out).map_err(|error| failure(arguments.out.display(), error))?;
     let mut writer = UvfitsWriter::create(&arguments.out.join("simulated.uvfits"), &header)?;
+    let mut hdf5 = start_uvh5(&arguments.out.join("simulated.uvh5"), &header)?;
     let mut cube = VisibilityCube::new(inputs, channels, FREQUENCIES)?;
     let mut all_uvw = Array3::zeros((integrations, antennas, 3));
     let spacing = 6.0 * 3600.0 / integrations.max(1) as f64;
@@ -87,22 +89,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let visibilities = point_source(inputs, channels, &early_s, response, &mut random);
         let weights = weights(inputs, index);
         let uvw_m = Array2::from_shape_fn((antennas, 3), |(antenna, axis)| uvw[antenna][axis]);
-        writer.write_integration(&UvfitsIntegration {
+        let integration = VisibilityIntegration {
             mid_seconds: seconds,
             integration_seconds: INTEGRATION_SECONDS,
             visibilities: visibilities.view(),
             weights: weights.view(),
             uvw_m: uvw_m.view(),
-        })?;
+        };
+        writer.write_integration(&integration)?;
+        hdf5.append_integration(&integration)?;
         cube.push(seconds - FIRST_SECONDS + INTEGRATION_SECONDS / 2.0, visibilities.view(), weights.view())?;
         all_uvw.index_axis_mut(Axis(0), index).assign(&uvw_m);
     }
     let groups = writer.finish()?;
+    hdf5.finish()?;
     write_visibilities_npz(&arguments.out.join("simulated.npz"), &cube)?;
     let path = arguments.out.join("simulated_geometry.npz");
     write_geometry(&path, &places, &mid_seconds, &all_uvw, response).map_err(|error| failure(path.display(), error))?;
     println!("{groups} groups of {channels} channels: {}", arguments.out.join("simulated.uvfits").display());
     Ok(())
+}
+
+/// A UVH5 file in place of one that may be there.
+fn start_uvh5(path: &Path, header: &VisibilityHeader) -> Result<Uvh5Writer, Failure> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failure(path.display(), error)),
+        _ => Ok(Uvh5Writer::create(path, header)?),
+    }
 }
 
 /// What each polarisation makes of the source's wave.
@@ -122,7 +135,7 @@ fn spiral(antennas: usize) -> Result<AntennaArray, Failure> {
 /// Geocentric positions.
 struct Places {
     array_m: [f64; 3],
-    antennas: Vec<UvfitsAntenna>,
+    antennas: Vec<VisibilityAntenna>,
 }
 
 impl Places {
@@ -133,7 +146,7 @@ impl Places {
         Ok(Self {
             array_m: vector(array.require_site()?.itrf()?),
             antennas: antennas
-                .map(|(name, position)| UvfitsAntenna { name: name.clone(), position_m: vector(position) })
+                .map(|(name, position)| VisibilityAntenna { name: name.clone(), position_m: vector(position) })
                 .collect(),
         })
     }

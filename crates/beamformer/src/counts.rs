@@ -106,8 +106,8 @@ pub(crate) struct SummedCounts {
 }
 
 impl SummedCounts {
-    /// Counts of the sums of `n` spectra that a chunk of so many `times` completes, where `pending` spectra of the first
-    /// one came before.
+    /// Counts of the sums of `n` spectra that a chunk of so many `times` completes, where `pending` spectra of the
+    /// first one came before.
     pub(crate) fn sum(
         &mut self,
         counts: Option<&InputCounts>,

@@ -96,15 +96,15 @@
 //! that was. Every operation runs on the CPU, with every thread of the rayon pool. NVIDIA GPUs of compute capability
 //! 8.0 and later run these:
 //!
-//! | on a GPU and on the CPU | on the CPU alone |
-//! |---|---|
-//! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | beams by weights |
-//! | down-conversion ([`DownConverter`]), of one band or several | detected and incoherent beams |
-//! | correlation, in one call and as a stream | |
-//! | coarse delay, fine delay and phase by themselves | |
-//! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
+//! - the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation
+//! - down-conversion ([`DownConverter`]), of one band or several
+//! - correlation, in one call and as a stream
+//! - coarse delay, fine delay and phase by themselves
+//! - beams by weights ([`TiedArrayBeams`]), detected ([`TiedArrayDetector`]) and incoherent ones of 4-bit, 8-bit and
+//! f16 voltages
+//! - batched transforms and FFT beams ([`fft`], [`FftBeams`])
 //!
-//! `auto` uses a GPU for the left column. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
+//! `auto` uses a GPU for these. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
 //! where it has none ([`DeviceError::NotOnGpu`]). No CUDA toolkit is needed, only the driver; without one everything
 //! builds and runs on the CPU.
 //!
@@ -134,8 +134,9 @@
 //! - `gpu` (default): the kernels of all operations, as PTX inside the program. Without it a program is for CPUs:
 //!   [`Backend::auto`] is the CPU, and [`Backend::gpu`] an error that says so ([`DeviceError::Unavailable`]). The crate
 //!   that loads the driver at run time stays linked.
-//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz and
-//!   UVFITS, SPEAD over UDP.
+//! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz,
+//!   UVFITS and UVH5, SPEAD over UDP.
+//! - `stream`: the module `stream`, instruments in one process: sources, stages, bounded queues, sinks. Takes `io`.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
 //!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
@@ -159,6 +160,10 @@ pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
+#[cfg(feature = "simulator")]
+pub use fringes_simulator as simulator;
+#[cfg(feature = "stream")]
+pub use fringes_stream as stream;
 pub use fringes_types as types;
 
 pub use fringes_backend::{

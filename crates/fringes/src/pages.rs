@@ -26,6 +26,7 @@ pages! {
     Backends: "../../../docs/backends.md",
     Errors: "../../../docs/errors.md",
     ComingFrom: "../../../docs/coming-from.md",
+    Simulator: "../../../docs/simulator.md",
 }
 
 /// The pages that read and write recordings and streams.

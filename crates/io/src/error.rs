@@ -189,6 +189,34 @@ pub enum IoError {
         /// The day.
         mjd_day: i64,
     },
+    /// A file that cannot be continued, because this version of the UVH5 writer did not write it.
+    #[error("{}: not a UVH5 file that can be continued: {reason}", path.display())]
+    NotUvh5 {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for and what is there.
+        reason: String,
+    },
+    /// An integration that is not later than the one before it.
+    #[error("the integration at Julian date {actual} is not later than the one before it, at {previous}")]
+    TimeOrder {
+        /// Julian date of the middle of the last integration in the file.
+        previous: f64,
+        /// Julian date of the middle of the integration.
+        actual: f64,
+    },
+    /// A file to which an integration could be written only in part, so that no more can be appended.
+    #[error(
+        "{}: an integration could not be written whole: flush what was appended before it, and resume the file",
+        path.display()
+    )]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A structure of an HDF5 file that cannot be laid out or read.
+    #[error("HDF5: {0}")]
+    Hdf5(#[from] rust_hdf5::format::FormatError),
     /// Heaps that cannot be sent or received.
     #[error(transparent)]
     Spead(#[from] crate::spead::SpeadError),

@@ -1,5 +1,5 @@
-//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA), writers of visibilities (npy/npz, UVFITS) and beams
-//! (SIGPROC filterbank, GUPPI raw), and SPEAD over UDP ([`spead`]).
+//! Streaming readers of recordings (VDIF, GUPPI raw, PSRDADA) and writers of visibilities (npy/npz, UVFITS, UVH5)
+//! and beams (SIGPROC filterbank, GUPPI raw), and SPEAD over UDP ([`spead`]).
 
 mod error;
 pub mod read;

@@ -6,8 +6,8 @@ use crate::{Dimension, TypesError};
 
 /// How many of a beam's inputs were present, for every time and beam.
 ///
-/// Of detected beams, whose times are sums of spectra, they are counts of inputs and spectra: an input that was there in
-/// three spectra of a sum counts three times.
+/// Of detected beams, whose times are sums of spectra, they are counts of inputs and spectra: an input that was there
+/// in three spectra of a sum counts three times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputCounts {
     expected: Vec<u32>,

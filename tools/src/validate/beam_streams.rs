@@ -293,7 +293,8 @@ fn cut(session: &mut Session, products: DetectedProducts, from: From) -> Result<
                         }
                         _ => expected.data()[of],
                     };
-                    // Both sides: 4 roundings of a power, those of 48 spectra and 2 channels, and of the sums of inputs.
+                    // Both sides: 4 roundings of a power, those of 48 spectra and 2 channels, and of the sums of
+                    // inputs.
                     let bound = 2.0 * (4.0 + 48.0 + 2.0 + 73.0) * 2f64.powi(-24) * f64::from(size);
                     let off = f64::from((value - expected.data()[of]).abs());
                     if off > bound || off.is_nan() {

@@ -40,7 +40,7 @@ pub(crate) fn beams(runner: &Runner) -> Result<(), String> {
     script(runner, "check_beams.py", &folder)
 }
 
-/// Writes simulated UVFITS files of several shapes and lets pyuvdata read them.
+/// Writes simulated UVFITS and UVH5 files of several shapes and lets pyuvdata read them.
 pub(crate) fn uvfits(runner: &Runner) -> Result<(), String> {
     let folder = runner.target().join("cross-checks").join("uvfits");
     remove(&folder)?;
@@ -55,6 +55,7 @@ pub(crate) fn uvfits(runner: &Runner) -> Result<(), String> {
         command.arg("write-uvfits").arg("--out").arg(&folder).args(arguments);
         runner.command(&mut command, &format!("fringes-tools write-uvfits {}", arguments.join(" ")))?;
         script(runner, "check_uvfits.py", &folder)?;
+        script(runner, "check_uvh5.py", &folder)?;
     }
     let folder = folder.join("fx");
     let mut command = Command::new(examples(runner).join("fx"));

@@ -50,7 +50,10 @@ const STEPS: &[Step] = &[
     }),
     beside("f_engine", 60, |runner| cross_checks::script(runner, "check_f_engine.py", &cross_checks::tools(runner))),
     beside("designs", 30, |runner| cross_checks::script(runner, "check_designs.py", &cross_checks::tools(runner))),
-    beside("uvfits", 60, cross_checks::uvfits),
+    beside("uvfits", 80, cross_checks::uvfits),
+    beside("uvh5_killed", 30, |runner| {
+        cross_checks::script(runner, "check_uvh5.py", &cross_checks::examples(runner).join("append_uvh5"))
+    }),
     beside("beams", 30, cross_checks::beams),
     beside("spead", 30, |runner| cross_checks::script(runner, "check_spead.py", &cross_checks::examples(runner))),
     beside("recordings", 60, |runner| cross_checks::script(runner, "check_fx.py", &cross_checks::examples(runner))),

@@ -29,6 +29,8 @@ use crate::{
 /// detected on the CPU ([`DetectStream`]). Either way sums go on from one chunk to the next, and chunks follow each
 /// other. It pays on a GPU if chunks and sums have a multiple of 16 spectra.
 ///
+/// Powers of 16 spectra and less of single channels are written by the first kernel as they are asked for.
+///
 /// [Incoherent beams](TiedArrayDetector::with_incoherent) follow the others.
 ///
 /// ```
@@ -151,8 +153,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         Ok(Self { backend, stream: None, loaded: None, beams, sums, incoherent: None, carried: None })
     }
 
-    /// Makes incoherent beams as well, after the tied-array ones: weighted sums of the powers of the inputs, over the same
-    /// spectra and channels. On a GPU they are made of the same rows, by a kernel of their own.
+    /// Makes incoherent beams as well, after the tied-array ones: weighted sums of the powers of the inputs, over the
+    /// same spectra and channels. On a GPU they are made of the same rows, by a kernel of their own.
     ///
     /// # Errors
     /// [`BeamformerError::Products`] unless powers or Stokes I are detected; as [`BeamSet::check`] if they are not for
@@ -180,14 +182,15 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         self
     }
 
-    /// The sums that a chunk completes, where it lies. The first chunk on a device loads the kernels and waits for that.
+    /// The sums that a chunk completes, where it lies. The first chunk on a device loads the kernels and waits for
+    /// that.
     ///
     /// # Errors
     /// [`TypesError::Dimension`] for a chunk of other channels or inputs; [`BeamformerError::Continuation`] for a chunk
-    /// with other axes than those before, that does not begin where the one before ended, or that lies elsewhere while a
-    /// sum is under way ([`TiedArrayDetector::reset`] begins anew);
-    /// [`DeviceError::NoKernel`] and [`DeviceError::TooLarge`] for what [`TiedArrayBeams`] says that there is no kernel
-    /// of; [`DeviceError::Gpu`] if the GPU fails.
+    /// with other axes than those before, that does not begin where the one before ended, or that lies elsewhere while
+    /// a sum is under way ([`TiedArrayDetector::reset`] begins anew); [`DeviceError::NoKernel`] and
+    /// [`DeviceError::TooLarge`] for what [`TiedArrayBeams`] says that there is no kernel of; [`DeviceError::Gpu`] if
+    /// the GPU fails.
     pub fn push<C: DetectChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Detected, BeamformerError> {
         chunk.detect(self)
     }
@@ -233,8 +236,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         Ok(())
     }
 
-    /// Detects other beams from the first spectrum on whose stamp is not before `sample`, be it within a chunk or a sum;
-    /// as [`BeamformerStream::replace_at`].
+    /// Detects other beams from the first spectrum on whose stamp is not before `sample`, be it within a chunk or a
+    /// sum; as [`BeamformerStream::replace_at`].
     ///
     /// # Errors
     /// As there, and as [`TiedArrayDetector::new`].
@@ -431,7 +434,10 @@ impl<V: VoltageSample> Loaded<V> {
         // A coherency is four numbers of two beams.
         let numbers = if summer.of_powers() { 1 } else { 2 };
         let length = former.length(channels, times, fold)?.saturating_mul(numbers);
-        let mut sums = pool.take::<f32>(stream, length)?;
+        // Nothing is under way then: sums of more times than a launch sums would be.
+        let direct = incoherent.is_none() && summer.is_done_by(fold) && times % fold == 0;
+        let mut sums = pool.take::<f32>(stream, if direct { 0 } else { length })?;
+        let beams = if direct { &mut *out } else { &mut sums };
         let starts = std::iter::once((0, None)).chain(later.iter().map(|(time, set)| (*time, Some(set))));
         let ends = later.iter().map(|&(time, _)| time).chain(std::iter::once(times));
         for ((start, set), end) in starts.zip(ends) {
@@ -441,7 +447,10 @@ impl<V: VoltageSample> Loaded<V> {
                 *former = Former::load(stream, set, former.output(), channels, former.inputs())?;
             }
             let part = Part { channels: 0..channels, times, formed: start..end, fold };
-            former.form(stream, part, None, rows, sums.view_mut().cast::<u16>()?, none.view_mut())?;
+            former.form(stream, part, None, rows, beams.view_mut().cast::<u16>()?, none.view_mut())?;
+        }
+        if direct {
+            return Ok([None, None]);
         }
         let groups = times.div_ceil(fold);
         let tied = row - incoherent.as_ref().map_or(0, IncoherentKernels::beams);

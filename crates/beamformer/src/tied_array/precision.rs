@@ -22,8 +22,8 @@ use fringes_types::SampleFormat;
 /// the root of their number. Sums of integers are exact; f16 are for weights of very different size in one beam.
 ///
 /// On the CPU, 4-bit and 8-bit voltages of up to 16384 inputs have integer weights, rounded as on GPUs: the same
-/// integers, unless they are steered, whose phases a GPU rounds otherwise. All else is f32 there. Rates there, of two threads
-/// with AVX-512 VNNI: `Int8` about 2 and `Int16` about 1.3 times that of f32 with 64 inputs and more.
+/// integers, unless they are steered, whose phases a GPU rounds otherwise. All else is f32 there. Rates there, of two
+/// threads with AVX-512 VNNI: `Int8` about 2 and `Int16` about 1.3 times that of f32 with 64 inputs and more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WeightPrecision {
     /// 8-bit integers, with a scale for each beam and channel.

@@ -62,8 +62,8 @@ pub fn tied_array_quantised_scratch_bytes(inputs: usize, beams: usize, bits: Opt
 ///
 /// Integer weights are `round(w limit / m)`, computed in f32, half to even, with `m` the largest part of the beam in
 /// the channel and a limit of 127 or 32639: those of the GPU kernels. Sums are exact, whatever the instructions, and
-/// are multiplied by `m / limit`, an f32, and the scale in f64, then rounded by the format. So an f32 is within `2 u` of
-/// `abs(scale)` times the sum of rounded weights, `u = 2^-24`.
+/// are multiplied by `m / limit`, an f32, and the scale in f64, then rounded by the format. So an f32 is within `2 u`
+/// of `abs(scale)` times the sum of rounded weights, `u = 2^-24`.
 ///
 /// # Panics
 /// If the shapes do not fit; for integer weights of more than [`MOST_INPUTS`](super::MOST_INPUTS) inputs.

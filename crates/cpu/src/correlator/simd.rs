@@ -1,6 +1,7 @@
 //! Which instructions the inner loops use, found once at run time; those of the beamformer too.
 
-/// An instruction set that the correlator and tied-array beams have inner loops for. Integer results are the same on all of them.
+/// An instruction set that the correlator and tied-array beams have inner loops for. Integer results are the same on
+/// all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstructionSet {
     /// What the program was compiled for; every machine has it.

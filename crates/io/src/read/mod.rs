@@ -106,7 +106,7 @@ pub use source::{ReadSeek, Source};
 use crate::IoError;
 
 /// A recording that is read piece by piece.
-pub trait VoltageReader {
+pub trait VoltageReader: Send {
     /// What the recording is.
     fn info(&self) -> &StreamInfo;
 

@@ -3,6 +3,7 @@
 //! - [`npy`]: one array a file, read and written.
 //! - [`npz`]: a [`VisibilityCube`] `[integration][channel][baseline]` with its axes, as numpy's `savez` would store it.
 //! - [`uvfits`]: the interchange format of interferometry packages, one integration at a time.
+//! - [`uvh5`]: pyuvdata's HDF5 format, appended to while an observation runs.
 //! - [`sigproc`]: filterbank files of detected beams, chunk after chunk.
 //! - [`guppi`]: GUPPI raw files of beams' voltages, chunk after chunk.
 
@@ -13,6 +14,8 @@ pub mod npz;
 mod observation;
 pub mod sigproc;
 pub mod uvfits;
+pub mod uvh5;
+mod visibilities;
 
 pub use cube::VisibilityCube;
 pub use guppi::{GuppiEnd, GuppiWriter};
@@ -20,3 +23,5 @@ pub use npz::write_visibilities_npz;
 pub use observation::BeamObservation;
 pub use sigproc::{FilterbankSample, FilterbankWriter};
 pub use uvfits::{UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter};
+pub use uvh5::Uvh5Writer;
+pub use visibilities::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};

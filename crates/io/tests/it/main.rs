@@ -10,3 +10,4 @@ mod write_npy;
 mod write_npz;
 mod write_sigproc;
 mod write_uvfits;
+mod write_uvh5;

@@ -128,20 +128,10 @@ impl Incoherent {
         let mut sums: Sums = [[0.0; BEAMS as usize]; MOST_TIMES];
         let rows = u64::from(block) * u64::from(self.inputs);
         let gains = u64::from(group) * u64::from(self.inputs);
-        let load = |input: u32| {
-            if input < self.inputs {
-                let words = self.rows.load((8 * (rows + u64::from(input)) + u64::from(piece)) as usize);
-                (words, self.gains.load((gains + u64::from(input)) as usize))
-            } else {
-                ([0; 4], [0.0; 4])
-            }
-        };
         let mut input = first;
-        // Two are under way while one is added.
-        let (mut now, mut next) = (load(input), load(input + 4 * WARPS));
         while input < self.inputs {
-            let (words, gains) = now;
-            (now, next) = (next, load(input + 8 * WARPS));
+            let words = self.rows.load((8 * (rows + u64::from(input)) + u64::from(piece)) as usize);
+            let gains = self.gains.load((gains + u64::from(input)) as usize);
             unroll!(w in 0 1 2 3 {
                 let powers = S::powers(words[w]);
                 unroll!(i in 0 1 2 3 {

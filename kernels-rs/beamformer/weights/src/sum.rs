@@ -42,6 +42,16 @@ pub(crate) struct Detect {
     pub(crate) products: u32,
 }
 
+/// Quotient and remainder; in 32 bits where they do, which takes a fifth of the instructions.
+#[inline(always)]
+fn divided(number: u64, by: u32) -> (u64, u64) {
+    let quotient = match u32::try_from(number) {
+        Ok(number) => u64::from(number.checked_div(by).unwrap_or_default()),
+        Err(_) => number.checked_div(u64::from(by)).unwrap_or_default(),
+    };
+    (quotient, number - quotient * u64::from(by))
+}
+
 impl Detect {
     /// Numbers of a beam that are read, and that are written.
     #[inline(always)]
@@ -106,10 +116,8 @@ impl Detect {
         let mut index = u64::from(ctaid_x()) * 256 + u64::from(tid_x());
         let step = u64::from(nctaid_x()) * 256;
         while index < all {
-            let row = index.checked_div(u64::from(self.beams)).unwrap_or_default();
-            let beam = index - row * u64::from(self.beams);
-            let channel = row.checked_div(u64::from(times)).unwrap_or_default();
-            let time = row - channel * u64::from(times);
+            let (row, beam) = divided(index, self.beams);
+            let (channel, time) = divided(row, times);
             // SAFETY: the sum is among those that there are.
             unsafe { self.one(channel, time, beam, time == u64::from(whole)) }
             index += step;

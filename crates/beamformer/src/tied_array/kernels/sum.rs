@@ -46,6 +46,13 @@ impl Summer {
         matches!(self.detection.products(), DetectedProducts::Power | DetectedProducts::StokesI)
     }
 
+    /// Whether sums of `fold` times of single channels are what is asked for, as kernels of beams write them.
+    pub(crate) fn is_done_by(&self, fold: usize) -> bool {
+        let Self { detection, .. } = self;
+        let powers = matches!(detection.products(), DetectedProducts::Power);
+        powers && detection.times() == fold && detection.channels() == 1
+    }
+
     /// Queues the sums of tied-array beams. Gives what is left of a sum that does not end.
     pub(crate) fn sum(
         &self,

@@ -1,4 +1,5 @@
-//! Products of f32: a block of rows times panels of columns, of numbers of `P` parts, complex ones (2) or real ones (1).
+//! Products of f32: a block of rows times panels of columns, of numbers of `P` parts, complex ones (2) or real ones
+//! (1).
 //!
 //! ```text
 //! left    [time][input][P]
@@ -6,9 +7,9 @@
 //! out     [time][column][P]                 a panel's columns are 16 numbers here too
 //! ```
 //!
-//! A *tile* is three rows and one panel. Each part of a left number multiplies all 16 numbers of a panel's row: the sums
-//! of `(re, im)` of the weights times real parts, and times imaginary parts, stay in 12 vector registers and are put
-//! together once, at the end. A panel of [`DEPTH`] inputs stays in the first cache while the rows of a block go by.
+//! A *tile* is three rows and one panel. Each part of a left number multiplies all 16 numbers of a panel's row: the
+//! sums of `(re, im)` of the weights times real parts, and times imaginary parts, stay in 12 vector registers and are
+//! put together once, at the end. A panel of [`DEPTH`] inputs stays in the first cache while the rows of a block go by.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

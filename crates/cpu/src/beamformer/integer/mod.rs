@@ -12,9 +12,9 @@
 //! | AVX-512 VNNI | 2 | `re, im` of 8 bits, twice | `re, -im` and `im, re` of 8 bits, twice, each 128 too large |
 //!
 //! The instruction `vpdpbusd` takes unsigned bytes times signed ones, so VNNI's sums are too large by 128 times the sum
-//! of a time's voltages: they begin with minus that. Nothing overflows, whatever the voltages: a digit and a part are of
-//! 128 at most, and sums of [`MOST_INPUTS`] inputs below 2^31 (those that are too large on the way wrap, and are right
-//! in the end). All kernels give the same bits.
+//! of a time's voltages: they begin with minus that. Nothing overflows, whatever the voltages: a digit and a part are
+//! of 128 at most, and sums of [`MOST_INPUTS`] inputs below 2^31 (those that are too large on the way wrap, and are
+//! right in the end). All kernels give the same bits.
 
 mod weights;
 #[cfg(target_arch = "x86_64")]

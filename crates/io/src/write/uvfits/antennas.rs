@@ -4,16 +4,13 @@ use fitsio_pure::bintable::{
     BinaryColumnData, BinaryColumnDescriptor, BinaryColumnType, binary_type_byte_size, build_binary_table_cards,
     serialize_binary_table,
 };
-use sofars::consts::{DAYSEC, TTMTAI};
 
 use super::cards::Cards;
-use super::header::UvfitsHeader;
 use crate::IoError;
+use crate::write::VisibilityHeader;
+use crate::write::visibilities::DEGREES_PER_DAY;
 
-/// Rotation of the Earth in degrees a day of UT1: 360 times sidereal days in a day.
-const DEGREES_PER_DAY: f64 = 360.985_647_366_29;
-
-impl UvfitsHeader {
+impl VisibilityHeader {
     /// The antenna table, header and data, as whole blocks of 2880 bytes.
     ///
     /// `STABXYZ` is the antenna's position relative to the array's, its x axis turned from Greenwich to the array's
@@ -73,11 +70,7 @@ impl UvfitsHeader {
     /// What the table says of the array, the Earth's rotation and the time scale.
     fn antenna_keywords(&self, cards: &mut Cards) -> Result<(), IoError> {
         let (year, month, day) = self.reference_date()?;
-        let date = || IoError::FitsDate { mjd_day: self.reference_mjd_day };
-        let tai_minus_utc = sofars::ts::dat(year, month, day, 0.0).map_err(|_| date())?;
-        let midnight = self.reference_julian_date();
-        let (ut1, tt) = (self.ut1_minus_utc_s / DAYSEC, (tai_minus_utc + TTMTAI) / DAYSEC);
-        let sidereal = sofars::erst::gst06a(midnight, ut1, midnight, tt).to_degrees();
+        let sidereal = self.sidereal_degrees()?;
         cards.text("EXTNAME", "table name", "AIPS AN")?;
         cards.integer("EXTVER", 1)?;
         for (keyword, metres) in ["ARRAYX", "ARRAYY", "ARRAYZ"].into_iter().zip(self.array_position_m) {
@@ -91,7 +84,7 @@ impl UvfitsHeader {
         cards.number("POLARY", "polar motion", 0.0)?;
         cards.number("UT1UTC", "UT1 - UTC in seconds", self.ut1_minus_utc_s)?;
         cards.number("DATUTC", "time offset", 0.0)?;
-        cards.number("IATUTC", "TAI - UTC in seconds", tai_minus_utc)?;
+        cards.number("IATUTC", "TAI - UTC in seconds", self.tai_minus_utc_s()?)?;
         cards.text("TIMESYS", "time scale", "UTC")?;
         cards.text("TIMSYS", "time scale", "UTC")?;
         cards.text("ARRNAM", "telescope name", &self.telescope)?;

@@ -2,9 +2,9 @@
 
 use fitsio_pure::header::{Card, serialize_header};
 use fitsio_pure::value::Value;
-use fringes_types::TypesError;
 
 use crate::IoError;
+use crate::write::visibilities::{check_finite, check_text};
 
 /// Most characters of a text on one card, between the quotes.
 pub(super) const LONGEST_TEXT: usize = 68;
@@ -40,21 +40,4 @@ impl Cards {
         self.0.push(Card::new(keyword, value)?);
         Ok(())
     }
-}
-
-/// Checks a text for a FITS header or table: printable ASCII, at most `limit` characters (a quote counts twice).
-pub(super) fn check_text(field: &'static str, value: &str, limit: usize) -> Result<(), IoError> {
-    let length = value.chars().map(|letter| if letter == '\'' { 2 } else { 1 }).sum::<usize>();
-    if length > limit || !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        return Err(IoError::FitsText { field, limit, actual: value.into() });
-    }
-    Ok(())
-}
-
-/// Checks that a number can be written.
-pub(super) fn check_finite(quantity: &'static str, value: f64, index: &[usize]) -> Result<(), TypesError> {
-    if value.is_finite() {
-        return Ok(());
-    }
-    Err(TypesError::NotFinite { quantity, actual: value.to_string(), index: index.to_vec() })
 }

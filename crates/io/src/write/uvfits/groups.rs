@@ -1,10 +1,11 @@
 //! One random group: the parameters, then `[channel][product][re, im, weight]`.
 
-use fringes_types::{Inputs, Product, TypesError};
-use ndarray::{ArrayView1, ArrayView2, Axis, s};
+use fringes_types::{Inputs, TypesError};
+use ndarray::ArrayView1;
 use num_complex::Complex;
 
 use crate::IoError;
+use crate::write::visibilities::{PairProduct, finite_or_flagged, pair_products};
 
 /// Most antennas that the parameter BASELINE = 256 ant1 + ant2 can number.
 const SMALL_ARRAY: usize = 255;
@@ -64,18 +65,6 @@ impl GroupLayout {
         first.into_iter().chain(baseline).chain(pair.into_iter().flatten())
     }
 
-    /// Pairs of antennas `(ant1, ant2)` in the order of the groups.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let antennas = self.inputs.antennas();
-        (0..antennas).flat_map(move |ant1| (ant1..antennas).map(move |ant2| (ant1, ant2)))
-    }
-
-    /// Number of groups of an integration.
-    pub(super) fn groups(&self) -> u64 {
-        let antennas = self.inputs.antennas() as u64;
-        antennas * (antennas + 1) / 2
-    }
-
     /// Writes a group's values as big-endian bytes, replacing what the buffer holds. The arrays' lengths are the
     /// caller's to check.
     pub(super) fn write(&self, group: &Group<'_>, bytes: &mut Vec<u8>) {
@@ -99,39 +88,18 @@ impl GroupLayout {
             [ant1, ant2, 1.0].into_iter().for_each(&mut put);
         }
         let start = bytes.len();
-        let (channels, pols, products) = (self.channels, self.inputs.pols(), self.products());
+        let (channels, products) = (self.channels, self.products());
         bytes.resize(start + 12 * channels * products, 0);
-        // XX, YY, XY, YX.
-        for (at, (pol1, pol2)) in [(0, 0), (1, 1), (0, 1), (1, 0)].into_iter().take(products).enumerate() {
-            let product = Product { a: group.ant1 * pols + pol1, b: group.ant2 * pols + pol2 };
-            let (baseline, conjugate) = product.triangle();
+        for (at, PairProduct { baseline, conjugate }) in pair_products(self.inputs, group.ant1, group.ant2).enumerate()
+        {
             let weight = group.weights[baseline];
             let sign = if conjugate { -1.0 } else { 1.0 };
             let spectrum = &group.visibilities[baseline * channels..][..channels];
-            for (cell, value) in bytes[start..].chunks_exact_mut(12).skip(at).step_by(products).zip(spectrum) {
-                let (re, im, weight) =
-                    if value.is_finite() { (value.re, sign * value.im, weight) } else { (0.0, 0.0, -weight.abs()) };
-                cell[..4].copy_from_slice(&re.to_be_bytes());
-                cell[4..8].copy_from_slice(&im.to_be_bytes());
+            for (cell, &value) in bytes[start..].chunks_exact_mut(12).skip(at).step_by(products).zip(spectrum) {
+                let (value, weight) = finite_or_flagged(value, weight);
+                cell[..4].copy_from_slice(&value.re.to_be_bytes());
+                cell[4..8].copy_from_slice(&(sign * value.im).to_be_bytes());
                 cell[8..].copy_from_slice(&weight.to_be_bytes());
-            }
-        }
-    }
-}
-
-/// Visibilities `[channel][baseline]` as `[baseline][channel]`, in tiles that stay in the cache.
-pub(super) fn transpose(visibilities: ArrayView2<'_, Complex<f32>>, transposed: &mut Vec<Complex<f32>>) {
-    const TILE: usize = 32;
-    let (channels, baselines) = visibilities.dim();
-    transposed.resize(channels * baselines, Complex::default());
-    for channel in (0..channels).step_by(TILE) {
-        for baseline in (0..baselines).step_by(TILE) {
-            let tile = s![channel..channels.min(channel + TILE), baseline..baselines.min(baseline + TILE)];
-            for (offset, column) in visibilities.slice(tile).axis_iter(Axis(1)).enumerate() {
-                let start = (baseline + offset) * channels + channel;
-                for (to, from) in transposed[start..].iter_mut().zip(column) {
-                    *to = *from;
-                }
             }
         }
     }

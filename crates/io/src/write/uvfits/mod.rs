@@ -24,13 +24,13 @@
 //! or less as flagged. A visibility that is not finite is written as 0 with its weight made negative.
 //!
 //! # From visibilities
-//! [`UvfitsHeader::new`] takes the antennas and the phase centre from an array and a
+//! [`VisibilityHeader::new`] takes the antennas and the phase centre from an array and a
 //! [`Geometry`](fringes_delay_model::Geometry); [`UvfitsWriter::write_dump`] and [`UvfitsWriter::write_cube`] take
 //! times and `(UU, VV, WW)` from it.
 //!
 //! ```
 //! use fringes_delay_model::{AntennaArray, Geometry};
-//! use fringes_io::write::{UvfitsHeader, UvfitsWriter};
+//! use fringes_io::write::{VisibilityHeader, UvfitsWriter};
 //! use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};
 //! use ndarray::{Array1, Array2};
 //!
@@ -45,8 +45,8 @@
 //! let valid = Array1::from_elem(inputs.triangle_len(), 500);
 //! let dump = Visibilities::new(sums, inputs, BaselineOrder::Triangle, valid, 500, frequencies, clock)?;
 //!
-//! let header = UvfitsHeader::new(&array, &geometry, inputs, 8, frequencies)?;
-//! let header = UvfitsHeader { telescope: "MeerKAT".into(), source: "Crab".into(), ..header };
+//! let header = VisibilityHeader::new(&array, &geometry, inputs, 8, frequencies)?;
+//! let header = VisibilityHeader { telescope: "MeerKAT".into(), source: "Crab".into(), ..header };
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("crab.uvfits");
 //! let mut writer = UvfitsWriter::create(&path, &header)?;
@@ -63,5 +63,15 @@ mod groups;
 mod header;
 mod writer;
 
-pub use header::{UvfitsAntenna, UvfitsHeader};
-pub use writer::{UvfitsIntegration, UvfitsWriter};
+pub use writer::UvfitsWriter;
+
+use super::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};
+
+/// The name that [`VisibilityAntenna`] has where only UVFITS is written.
+pub type UvfitsAntenna = VisibilityAntenna;
+
+/// The name that [`VisibilityHeader`] has where only UVFITS is written.
+pub type UvfitsHeader = VisibilityHeader;
+
+/// The name that [`VisibilityIntegration`] has where only UVFITS is written.
+pub type UvfitsIntegration<'a> = VisibilityIntegration<'a>;

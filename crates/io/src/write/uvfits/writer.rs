@@ -4,37 +4,18 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use fringes_delay_model::{Geometry, SampleClock};
-use fringes_types::{Accumulator, Dimension, Frequencies, Inputs, TypesError, Visibilities};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use fringes_delay_model::Geometry;
+use fringes_types::{Accumulator, Visibilities};
 use num_complex::Complex;
 use sofars::consts::{CMPS, DAYSEC};
 
-use super::cards::check_finite;
-use super::groups::{Group, GroupLayout, transpose};
-use super::header::UvfitsHeader;
+use super::groups::{Group, GroupLayout};
 use crate::IoError;
-use crate::write::VisibilityCube;
-use crate::write::cube::{check_integration, triangle_of};
+use crate::write::visibilities::{TimedIntegration, pair_count, pairs, transpose};
+use crate::write::{VisibilityCube, VisibilityHeader, VisibilityIntegration};
 
 /// Size of a FITS block in bytes.
 const BLOCK: u64 = 2880;
-
-/// One integration of all baselines.
-#[derive(Debug, Clone, Copy)]
-pub struct UvfitsIntegration<'a> {
-    /// Middle of the integration in seconds (UTC) after midnight of [`UvfitsHeader::reference_mjd_day`]; it may exceed
-    /// a day.
-    pub mid_seconds: f64,
-    /// Length of the integration in seconds.
-    pub integration_seconds: f64,
-    /// Visibilities `[channel][baseline]`, packed lower triangle of inputs, stopped on the phase centre.
-    pub visibilities: ArrayView2<'a, Complex<f32>>,
-    /// Weights `[baseline]`, e.g. numbers of valid samples; 0 or less means flagged.
-    pub weights: ArrayView1<'a, f32>,
-    /// Position of each antenna in metres, `[antenna][3]`: u east, v north, w towards the phase centre.
-    pub uvw_m: ArrayView2<'a, f64>,
-}
 
 /// Writes a UVFITS file, one integration at a time; see the [module](super) for what it looks like.
 ///
@@ -47,7 +28,7 @@ pub struct UvfitsIntegration<'a> {
 #[derive(Debug)]
 pub struct UvfitsWriter {
     path: PathBuf,
-    header: UvfitsHeader,
+    header: VisibilityHeader,
     layout: GroupLayout,
     file: BufWriter<File>,
     /// Bytes written since the start of the file.
@@ -66,8 +47,8 @@ impl UvfitsWriter {
     /// [`IoError::Types`] if the number of antennas in the table differs from the inputs', there are no channels, the
     /// channel width is 0 or a number is not finite; [`IoError::FitsText`] for a name that FITS cannot hold,
     /// [`IoError::FitsDate`] for a day outside the years 1960 to 9999, [`IoError::File`] if the file cannot be written.
-    pub fn create(path: &Path, header: &UvfitsHeader) -> Result<Self, IoError> {
-        let layout = header.check()?;
+    pub fn create(path: &Path, header: &VisibilityHeader) -> Result<Self, IoError> {
+        let layout = header.group_layout()?;
         let blocks = header.cards(&layout, 0)?.to_blocks()?;
         header.antenna_table()?;
         let file = File::create(path).map_err(|source| IoError::File { path: path.into(), source })?;
@@ -90,26 +71,11 @@ impl UvfitsWriter {
     /// # Errors
     /// [`IoError::Types`] if a shape differs from the header's or a time, weight or coordinate is not finite;
     /// [`IoError::File`] if the file cannot be written.
-    pub fn write_integration(&mut self, integration: &UvfitsIntegration<'_>) -> Result<(), IoError> {
-        let UvfitsIntegration { mid_seconds, integration_seconds, visibilities, weights, uvw_m } = *integration;
-        check_integration(self.header.inputs, self.header.channels, visibilities, weights)?;
-        for (dimension, expected, actual) in
-            [(Dimension::Antenna, self.header.inputs.antennas(), uvw_m.nrows()), (Dimension::Time, 3, uvw_m.ncols())]
-        {
-            if expected != actual {
-                return Err(TypesError::Dimension { array: "uvw", dimension, expected, actual }.into());
-            }
-        }
-        check_finite("middle of the integration in seconds", mid_seconds, &[])?;
-        check_finite("length of the integration in seconds", integration_seconds, &[])?;
-        for (baseline, &weight) in weights.iter().enumerate() {
-            check_finite("weight", f64::from(weight), &[baseline])?;
-        }
-        for ((antenna, axis), &metres) in uvw_m.indexed_iter() {
-            check_finite("uvw in metres", metres, &[antenna, axis])?;
-        }
+    pub fn write_integration(&mut self, integration: &VisibilityIntegration<'_>) -> Result<(), IoError> {
+        integration.check(&self.header)?;
+        let VisibilityIntegration { mid_seconds, integration_seconds, visibilities, weights, uvw_m } = *integration;
         transpose(visibilities, &mut self.transposed);
-        for (ant1, ant2) in self.layout.pairs() {
+        for (ant1, ant2) in pairs(self.header.inputs) {
             let group = Group {
                 ant1,
                 ant2,
@@ -123,7 +89,7 @@ impl UvfitsWriter {
             self.file.write_all(&self.bytes).map_err(|source| IoError::File { path: self.path.clone(), source })?;
             self.position += self.bytes.len() as u64;
         }
-        self.groups += self.layout.groups();
+        self.groups += pair_count(self.header.inputs);
         Ok(())
     }
 
@@ -147,16 +113,8 @@ impl UvfitsWriter {
         geometry: &Geometry,
         epoch_sample: u64,
     ) -> Result<(), IoError> {
-        let clock = dump.clock();
-        if !clock.has_sample_rate() {
-            return Err(IoError::UnsetSampleRate);
-        }
-        self.check_axes(dump.inputs(), dump.frequencies())?;
-        let integration_seconds = dump.times() as f64 * clock.spectrum_seconds();
-        let start = SampleClock { epoch_sample, sample_rate_hz: clock.sample_rate_hz }.seconds(clock.first_sample);
-        let (visibilities, weights) = triangle_of(dump)?;
-        let (visibilities, weights) = (visibilities.view(), ArrayView1::from(&weights));
-        self.write_at(start + integration_seconds / 2.0, integration_seconds, visibilities, weights, geometry)
+        let timed = TimedIntegration::of_dump(&self.header, dump, epoch_sample)?;
+        timed.with_geometry(self.header.reference_mjd_day, geometry, |integration| self.write_integration(integration))
     }
 
     /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch.
@@ -171,47 +129,10 @@ impl UvfitsWriter {
         geometry: &Geometry,
         integration_seconds: f64,
     ) -> Result<(), IoError> {
-        self.check_axes(cube.inputs(), cube.frequencies())?;
-        let data = cube.data();
-        for ((visibilities, weights), &middle) in
-            data.axis_iter(Axis(0)).zip(cube.weight().axis_iter(Axis(0))).zip(cube.time_s())
-        {
-            self.write_at(middle, integration_seconds, visibilities, weights, geometry)?;
-        }
-        Ok(())
-    }
-
-    /// Appends an integration whose middle is so many seconds after the geometry's epoch.
-    fn write_at(
-        &mut self,
-        seconds: f64,
-        integration_seconds: f64,
-        visibilities: ArrayView2<'_, Complex<f32>>,
-        weights: ArrayView1<'_, f32>,
-        geometry: &Geometry,
-    ) -> Result<(), IoError> {
-        let epoch = geometry.pointing().epoch();
-        let days = epoch.mjd_day.saturating_sub(self.header.reference_mjd_day) as f64;
-        let uvw = geometry.uvw(seconds)?;
-        let uvw_m = Array2::from_shape_fn((uvw.len(), 3), |(antenna, axis)| uvw[antenna][axis]);
-        self.write_integration(&UvfitsIntegration {
-            mid_seconds: days * DAYSEC + epoch.seconds + seconds,
-            integration_seconds,
-            visibilities,
-            weights,
-            uvw_m: uvw_m.view(),
-        })
-    }
-
-    /// `Ok` if visibilities with these axes belong into the file.
-    fn check_axes(&self, inputs: Inputs, frequencies: Frequencies) -> Result<(), IoError> {
-        let differs = |quantity, expected: String, actual: String| IoError::Axis { quantity, expected, actual };
-        if inputs != self.header.inputs {
-            return Err(differs("inputs", format!("{:?}", self.header.inputs), format!("{inputs:?}")));
-        }
-        if frequencies != self.header.frequencies {
-            let expected = format!("{:?}", self.header.frequencies);
-            return Err(differs("frequencies", expected, format!("{frequencies:?}")));
+        for timed in TimedIntegration::of_cube(&self.header, cube, integration_seconds)? {
+            timed.with_geometry(self.header.reference_mjd_day, geometry, |integration| {
+                self.write_integration(integration)
+            })?;
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! A lane's sums of two times become *runs* of neighbouring beams `[channel][time][beam]`, 16 bytes each or all that it
 //! has. A tile of which all is there is stored without a branch, any other beam by beam where it must. Integers that
-//! saturate are marked with a bit each, and clamped and counted in memory afterwards; without dither only if the largest
-//! magnitude of all says that there are some.
+//! saturate are marked with a bit each, and clamped and counted in memory afterwards; without dither only if the
+//! largest magnitude of all says that there are some.
 
 use fringes_device::convert::{cvt_pack_sat_s8_s32_b32, cvt_rni_s32_f32};
 use fringes_device::fused::fma;

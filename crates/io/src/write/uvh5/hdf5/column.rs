@@ -1,0 +1,141 @@
+//! A dataset that grows along its first dimension.
+
+use rust_hdf5::format::messages::data_layout::DataLayoutMessage;
+
+use super::disk::Disk;
+use super::index::ChunkIndex;
+use super::objects::{Kind, dataset};
+use crate::IoError;
+
+/// What a growing dataset is.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::write::uvh5) struct ColumnKind {
+    /// The group that it is in, and its name.
+    pub(in crate::write::uvh5) name: (&'static str, &'static str),
+    /// Its elements.
+    pub(in crate::write::uvh5) kind: Kind,
+    /// Its dimensions but the first.
+    pub(in crate::write::uvh5) row_shape: Vec<u64>,
+    /// Rows of a chunk.
+    pub(in crate::write::uvh5) chunk_rows: u64,
+}
+
+impl ColumnKind {
+    /// Bytes of a row.
+    pub(in crate::write::uvh5) fn row_bytes(&self) -> u64 {
+        self.row_shape.iter().product::<u64>() * self.kind.bytes()
+    }
+
+    fn chunk_bytes(&self) -> u64 {
+        self.chunk_rows * self.row_bytes()
+    }
+
+    fn chunks(&self, rows: u64) -> u64 {
+        rows.div_ceil(self.chunk_rows)
+    }
+
+    /// The object header at so many rows, with the index's header at `index`.
+    pub(super) fn object(&self, rows: u64, index: u64) -> Result<Vec<u8>, IoError> {
+        let with_first = |first| std::iter::once(first).chain(self.row_shape.iter().copied());
+        let chunk = with_first(self.chunk_rows).chain([self.kind.bytes()]).collect();
+        let layout = DataLayoutMessage::chunked_v4_earray(4, chunk, ChunkIndex::parameters(), index);
+        dataset(self.kind, &with_first(rows).collect::<Vec<_>>(), true, &layout)
+    }
+}
+
+/// Rows that follow each other in the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Extent {
+    first: u64,
+    rows: u64,
+    address: u64,
+}
+
+/// A growing dataset of a file.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) kind: ColumnKind,
+    index: ChunkIndex,
+    /// Chunks that have a place.
+    chunks: u64,
+    /// The last of them.
+    extent: Extent,
+}
+
+impl Column {
+    /// A dataset without rows, whose index has its header at `index`.
+    pub(super) fn new(kind: ColumnKind, index: u64) -> Result<Self, IoError> {
+        Ok(Self { kind, index: ChunkIndex::new(index)?, chunks: 0, extent: Extent::default() })
+    }
+
+    /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks,
+    /// or some beyond the end of the file.
+    pub(super) fn restore(
+        kind: ColumnKind,
+        disk: &mut Disk,
+        rows: u64,
+        file_end: u64,
+        (address, header): (u64, &[u8]),
+    ) -> Result<Option<Self>, IoError> {
+        let (index, last) = ChunkIndex::restore(disk, address, header)?;
+        if index.chunks() != kind.chunks(rows) {
+            return Ok(None);
+        }
+        let mut column = Self { kind, index, chunks: 0, extent: Extent::default() };
+        if let Some((first, address)) = last {
+            let run = column.index.run(first)?;
+            let chunk_rows = column.kind.chunk_rows;
+            let end = address.checked_add(run * column.kind.chunk_bytes());
+            if end.is_none_or(|end| end > file_end) {
+                return Ok(None);
+            }
+            column.chunks = first + run;
+            column.extent = Extent { first: first * chunk_rows, rows: run * chunk_rows, address };
+        }
+        Ok(Some(column))
+    }
+
+    /// Writes rows from `row` on, which must lie in the last extent or follow it.
+    pub(super) fn write(&mut self, disk: &mut Disk, mut row: u64, mut bytes: &[u8]) -> Result<(), IoError> {
+        let row_bytes = self.kind.row_bytes();
+        while !bytes.is_empty() {
+            let end = self.extent.first + self.extent.rows;
+            if row >= end {
+                self.extend(disk)?;
+                continue;
+            }
+            let rows = (end - row).min(bytes.len() as u64 / row_bytes);
+            let (now, later) = bytes.split_at((rows * row_bytes) as usize);
+            disk.write(self.extent.address + (row - self.extent.first) * row_bytes, now)?;
+            (row, bytes) = (row + rows, later);
+        }
+        Ok(())
+    }
+
+    /// Reads one row of the last extent.
+    pub(super) fn read_row(&self, disk: &mut Disk, row: u64) -> Result<Vec<u8>, IoError> {
+        let row_bytes = self.kind.row_bytes();
+        let within = row.saturating_sub(self.extent.first);
+        disk.read(self.extent.address + within * row_bytes, row_bytes as usize)
+    }
+
+    /// Writes what of the index has changed, and gives the bytes of its header for so many rows.
+    pub(super) fn commit(&mut self, disk: &mut Disk, rows: u64) -> Result<Vec<u8>, IoError> {
+        self.index.commit(disk, self.kind.chunks(rows))
+    }
+
+    /// The bytes of the index's header as of the last commit.
+    pub(super) fn index_header(&self) -> Vec<u8> {
+        self.index.header()
+    }
+
+    fn extend(&mut self, disk: &mut Disk) -> Result<(), IoError> {
+        let run = self.index.run(self.chunks)?;
+        let address = disk.allocate(run * self.kind.chunk_bytes());
+        self.index.add_run(disk, self.chunks, address, self.kind.chunk_bytes())?;
+        let chunk_rows = self.kind.chunk_rows;
+        self.extent = Extent { first: self.chunks * chunk_rows, rows: run * chunk_rows, address };
+        self.chunks += run;
+        Ok(())
+    }
+}

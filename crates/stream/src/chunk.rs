@@ -1,0 +1,219 @@
+//! Chunks on their way into an instrument: samples of any format, or channelised voltages.
+
+use fringes_types::{
+    Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Sample, SampleChunk, SamplePresence, Samples,
+    TypesError, f16,
+};
+use ndarray::{Array2, s};
+
+/// Samples `[input][time]` of any format, with their axes and flags.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SampleBlock {
+    /// Packed integers of 2 to 16 bits.
+    Packed(PackedSamples),
+    /// Real 8-bit integers.
+    Int8(Samples<i8>),
+    /// Real 16-bit integers.
+    Int16(Samples<i16>),
+    /// Real half precision.
+    Float16(Samples<f16>),
+    /// Real single precision.
+    Float32(Samples<f32>),
+    /// Complex 8-bit integers.
+    ComplexInt8(Samples<Complex<i8>>),
+    /// Complex 16-bit integers.
+    ComplexInt16(Samples<Complex<i16>>),
+    /// Complex half precision.
+    ComplexFloat16(Samples<Complex<f16>>),
+    /// Complex single precision.
+    ComplexFloat32(Samples<Complex<f32>>),
+}
+
+/// What is common to all formats but packed ones.
+macro_rules! typed {
+    ($self:expr, $packed:ident => $of_packed:expr, $samples:ident, $variant:ident => $of_samples:expr) => {
+        match $self {
+            SampleBlock::Packed($packed) => $of_packed,
+            SampleBlock::Int8($samples) => { type_of!($variant Int8); $of_samples }
+            SampleBlock::Int16($samples) => { type_of!($variant Int16); $of_samples }
+            SampleBlock::Float16($samples) => { type_of!($variant Float16); $of_samples }
+            SampleBlock::Float32($samples) => { type_of!($variant Float32); $of_samples }
+            SampleBlock::ComplexInt8($samples) => { type_of!($variant ComplexInt8); $of_samples }
+            SampleBlock::ComplexInt16($samples) => { type_of!($variant ComplexInt16); $of_samples }
+            SampleBlock::ComplexFloat16($samples) => { type_of!($variant ComplexFloat16); $of_samples }
+            SampleBlock::ComplexFloat32($samples) => { type_of!($variant ComplexFloat32); $of_samples }
+        }
+    };
+}
+macro_rules! type_of {
+    ($name:ident $variant:ident) => {
+        #[allow(unused_variables, reason = "where the variant is not made again")]
+        let $name = SampleBlock::$variant;
+    };
+}
+
+macro_rules! from {
+    ($($variant:ident $type:ty;)*) => { $(
+        impl From<$type> for SampleBlock {
+            fn from(samples: $type) -> Self {
+                Self::$variant(samples)
+            }
+        }
+    )* };
+}
+
+from! {
+    Packed PackedSamples;
+    Int8 Samples<i8>;
+    Int16 Samples<i16>;
+    Float16 Samples<f16>;
+    Float32 Samples<f32>;
+    ComplexInt8 Samples<Complex<i8>>;
+    ComplexInt16 Samples<Complex<i16>>;
+    ComplexFloat16 Samples<Complex<f16>>;
+    ComplexFloat32 Samples<Complex<f32>>;
+}
+
+impl SampleBlock {
+    /// The samples as operations on chunks take them.
+    pub fn as_chunk(&self) -> &dyn SampleChunk {
+        typed!(self, packed => packed, samples, variant => samples)
+    }
+
+    /// Counter of the first sample.
+    pub fn first_sample(&self) -> u64 {
+        self.as_chunk().first_sample()
+    }
+
+    /// Samples of each input.
+    pub fn times(&self) -> usize {
+        self.as_chunk().times()
+    }
+
+    /// Counter of the sample after the last one.
+    pub fn end_sample(&self) -> u64 {
+        self.first_sample().saturating_add(self.times() as u64)
+    }
+
+    /// Antennas and polarisations.
+    pub fn inputs(&self) -> Inputs {
+        self.as_chunk().inputs()
+    }
+
+    /// Bytes of the samples.
+    pub fn bytes(&self) -> u64 {
+        let bits = u64::from(self.as_chunk().format().sample_bits());
+        self.inputs().len() as u64 * (self.times() as u64 * bits).div_ceil(8)
+    }
+
+    /// Sets the presence flags.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for flags of other inputs or another length.
+    pub fn with_presence(self, presence: SamplePresence) -> Result<Self, TypesError> {
+        typed!(self, packed => packed.with_presence(presence).map(Self::Packed),
+            samples, variant => samples.with_presence(presence).map(variant))
+    }
+
+    /// The first `times` samples and the rest. Packed ones are cut at a multiple of 8 samples.
+    ///
+    /// # Errors
+    /// [`TypesError::Multiple`] if packed samples are cut elsewhere.
+    pub fn split_at(self, times: usize) -> Result<[Self; 2], TypesError> {
+        let times = times.min(self.times());
+        typed!(self, packed => split_packed(&packed, times).map(|parts| parts.map(Self::Packed)),
+            samples, variant => split_typed(&samples, times).map(|parts| parts.map(variant)))
+    }
+}
+
+/// Flags of the first `times` samples and of the rest.
+fn split_presence(presence: &SamplePresence, times: usize, all: usize) -> Result<[SamplePresence; 2], TypesError> {
+    let block = presence.samples_per_block();
+    let step = greatest_common_divisor(block, times).max(1);
+    let flags = presence.flags();
+    let part = |first: usize, count: usize| {
+        let shape = (flags.nrows(), count.div_ceil(step));
+        SamplePresence::new(
+            step,
+            Array2::from_shape_fn(shape, |(input, at)| flags[(input, (first + at * step) / block)]),
+        )
+    };
+    Ok([part(0, times)?, part(times, all - times)?])
+}
+
+pub(crate) fn greatest_common_divisor(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn split_typed<S: Sample>(samples: &Samples<S>, times: usize) -> Result<[Samples<S>; 2], TypesError> {
+    let all = samples.times();
+    let presence = samples.presence().map(|presence| split_presence(presence, times, all)).transpose()?;
+    let part = |from: usize, to: usize, presence: Option<SamplePresence>| {
+        let part = Samples::new(samples.data().slice(s![.., from..to]).to_owned(), samples.inputs())?
+            .with_sample_rate(samples.sample_rate_hz())?
+            .with_first_sample(samples.first_sample() + from as u64);
+        let part = match samples.centre_hz() {
+            Some(centre) => part.with_centre_frequency(centre)?,
+            None => part,
+        };
+        presence.map_or(Ok(part.clone()), |presence| part.with_presence(presence))
+    };
+    let [first, second] = presence.map_or([None, None], |parts| parts.map(Some));
+    Ok([part(0, times, first)?, part(times, all, second)?])
+}
+
+fn split_packed(samples: &PackedSamples, times: usize) -> Result<[PackedSamples; 2], TypesError> {
+    let (all, bits) = (samples.times(), samples.bits());
+    if times % 8 != 0 && times != all {
+        let (array, dimension) = ("packed samples before a cut", Dimension::Time);
+        return Err(TypesError::Multiple { array, dimension, expected: 8, actual: times });
+    }
+    let presence = samples.presence().map(|presence| split_presence(presence, times, all)).transpose()?;
+    let cut = (times * bits as usize).div_ceil(8);
+    let part = |from: usize, to: usize, first: usize, times: usize, presence: Option<SamplePresence>| {
+        let bytes = samples.data().slice(s![.., from..to]).to_owned();
+        let part = PackedSamples::new(bytes, bits, times, samples.inputs())?
+            .with_sample_rate(samples.sample_rate_hz())?
+            .with_first_sample(samples.first_sample() + first as u64);
+        let part = match samples.centre_hz() {
+            Some(centre) => part.with_centre_frequency(centre)?,
+            None => part,
+        };
+        match presence {
+            Some(presence) => part.with_presence(presence),
+            None => Ok(part),
+        }
+    };
+    let [first, second] = presence.map_or([None, None], |parts| parts.map(Some));
+    let end = (all * bits as usize).div_ceil(8);
+    Ok([part(0, cut, 0, times, first)?, part(cut, end, times, all - times, second)?])
+}
+
+/// Channelised voltages `[batch][antenna][channel][spectrum][pol]` of any format.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HeapBlock {
+    /// 4 bits a part.
+    Int4(Heaps<Complex4>),
+    /// 8 bits a part.
+    Int8(Heaps<Complex<i8>>),
+    /// Half precision.
+    Float16(Heaps<Complex<f16>>),
+    /// Single precision.
+    Float32(Heaps<Complex<f32>>),
+}
+
+impl HeapBlock {
+    /// Name of the format.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Int4(_) => "heaps of 4 bits",
+            Self::Int8(_) => "heaps of 8 bits",
+            Self::Float16(_) => "heaps of f16",
+            Self::Float32(_) => "heaps of f32",
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The thread of the F-engine: samples to frames, and changes of gains and delays where they are due.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use fringes_backend::Uploader;
+use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
+use fringes_types::Heaps;
+
+use super::frames::{FrameData, Saturated, StreamSample};
+use super::stages::{FromFEngine, FromSource, Returned, Shared};
+use crate::queue::{QueueIn, QueueOut, Sent};
+use crate::ring::Ring;
+use crate::source::Received;
+use crate::{SampleBlock, Stage, StreamError, telemetry};
+
+/// Chunks in a row before what came, after which the clock is taken to be set back.
+const MOST_BACKWARD: u64 = 64;
+/// Counts of saturated values on a device that are under way.
+const COUNTS_UNDER_WAY: usize = 4;
+
+/// What makes frames.
+pub(super) enum Front<V: StreamSample> {
+    /// An F-engine; on a GPU with what sends chunks there.
+    Engine(Box<FEngine<V>>, Option<Uploader>),
+    /// Nothing: heaps come.
+    Heaps,
+}
+
+pub(super) struct FStage<V: StreamSample> {
+    pub(super) front: Front<V>,
+    pub(super) input: QueueOut<FromSource>,
+    pub(super) outputs: Vec<QueueIn<FromFEngine<V>>>,
+    pub(super) returned: Returned,
+    pub(super) shared: Arc<Shared>,
+    pub(super) ring: Arc<Ring<V>>,
+    /// A longer gap in the samples is a jump of the clock.
+    pub(super) longest_gap: u64,
+    pub(super) backward: u64,
+    pub(super) counts: VecDeque<Saturated>,
+}
+
+/// The stage behind this one is gone.
+struct Closed;
+
+impl<V: StreamSample> FStage<V> {
+    pub(super) fn run(mut self) {
+        let mut end = None;
+        while let Some(message) = self.input.receive() {
+            let start = Instant::now();
+            let done = match message {
+                FromSource::Chunk(Received::Samples(block), arrived) => self.samples(block, arrived),
+                FromSource::Chunk(Received::Heaps(block), arrived) => match V::heaps(block) {
+                    Ok(heaps) if matches!(self.front, Front::Heaps) => {
+                        self.shared.counters.used.add(1);
+                        self.shared.counters.samples.add(heaps.data().len() as u64);
+                        self.send(FrameData::Host(heaps), arrived)
+                    }
+                    Ok(_) => Err(StreamError::Input { expected: "samples".into(), actual: "heaps".into() }),
+                    Err(other) => Err(StreamError::Input {
+                        expected: format!("heaps of {}", V::FORMAT),
+                        actual: other.format().into(),
+                    }),
+                },
+                FromSource::Chunk(Received::Idle, _) => Ok(Ok(())),
+                FromSource::End(until) => {
+                    end = Some(until);
+                    self.flush(Instant::now())
+                }
+            };
+            self.shared.counters.f_engine.since(start);
+            match done {
+                Ok(Ok(())) => {}
+                Ok(Err(Closed)) => return,
+                Err(error) => {
+                    let error = match error {
+                        StreamError::Channelizer(error) => StreamError::at(Stage::FEngine, error),
+                        other => other,
+                    };
+                    return self.shared.fail(error);
+                }
+            }
+            if end.is_some() {
+                break;
+            }
+        }
+        while let Some(counts) = self.counts.pop_front() {
+            if let Err(error) = self.count_saturated(&counts) {
+                return self.shared.fail(StreamError::at(Stage::FEngine, error));
+            }
+        }
+        if let Some(until) = end {
+            for output in &self.outputs {
+                let _ = output.send(FromFEngine::End(until));
+            }
+        }
+    }
+
+    /// Samples in any order.
+    fn samples(&mut self, block: SampleBlock, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        let Front::Engine(engine, _) = &self.front else {
+            return Err(StreamError::Input { expected: format!("heaps of {}", V::FORMAT), actual: "samples".into() });
+        };
+        let counters = &self.shared.counters;
+        let mut block = block;
+        if let Some(expected) = engine.expected_sample() {
+            if block.end_sample() <= expected {
+                counters.late.add(1);
+                metrics::counter!(telemetry::CHUNKS, "fate" => "late").increment(1);
+                self.backward += 1;
+                if self.backward >= MOST_BACKWARD {
+                    let (actual, chunks) = (block.first_sample(), self.backward);
+                    return Err(StreamError::ClockBackward { expected, actual, chunks });
+                }
+                return Ok(Ok(()));
+            }
+            if block.first_sample() < expected {
+                // Packed samples are cut at whole bytes.
+                let cut = ((expected - block.first_sample()) as usize).next_multiple_of(8);
+                counters.overlapping.add(cut as u64);
+                let [_, rest] = block.split_at(cut)?;
+                block = rest;
+                if block.times() == 0 {
+                    return Ok(Ok(()));
+                }
+            }
+            if block.first_sample() - expected > self.longest_gap {
+                tracing::warn!(expected, found = block.first_sample(), "the clock jumped; the stream begins anew");
+                counters.clock_jumps.add(1);
+                metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
+                if let Err(closed) = self.flush(arrived)? {
+                    return Ok(Err(closed));
+                }
+                if let Front::Engine(engine, _) = &mut self.front {
+                    engine.reset();
+                }
+                for output in &self.outputs {
+                    if output.send(FromFEngine::Restart) == Sent::Closed {
+                        return Ok(Err(Closed));
+                    }
+                }
+            }
+        }
+        self.backward = 0;
+        let counters = &self.shared.counters;
+        counters.used.add(1);
+        let samples = (block.times() * block.inputs().len()) as u64;
+        counters.samples.add(samples);
+        metrics::counter!(telemetry::CHUNKS, "fate" => "used").increment(1);
+        metrics::counter!(telemetry::SAMPLES).increment(samples);
+        self.apply_delays()?;
+        // Gains that change within the chunk cut it.
+        while let Some(sample) = self.shared.controls.next_gains() {
+            match self.cut_for_gains(&block, sample)? {
+                Cut::Later => break,
+                Cut::Now => self.set_gains(sample)?,
+                Cut::At(times) => {
+                    let [first, rest] = block.split_at(times)?;
+                    if let Err(closed) = self.push(&first, arrived)? {
+                        return Ok(Err(closed));
+                    }
+                    let _ = self.returned.try_send(first);
+                    block = rest;
+                    self.set_gains(sample)?;
+                }
+            }
+        }
+        if block.times() > 0
+            && let Err(closed) = self.push(&block, arrived)?
+        {
+            return Ok(Err(closed));
+        }
+        let _ = self.returned.try_send(block);
+        Ok(Ok(()))
+    }
+
+    /// Queues segments of delays: models hold them until they are due.
+    fn apply_delays(&mut self) -> Result<(), StreamError> {
+        let Front::Engine(engine, _) = &mut self.front else { return Ok(()) };
+        for (input, segment) in self.shared.controls.take_delays() {
+            let sample = segment.start_sample;
+            let inputs = engine.inputs().len();
+            let refused = |reason: String| StreamError::Change { what: "delay", sample, reason };
+            match engine.delays_mut().get_mut(input) {
+                Some(model) => model.replace_from(segment).map_err(|error| refused(error.to_string()))?,
+                // An F-engine without delays has no models.
+                None => {
+                    return Err(refused(format!("expected one of the inputs 0..{inputs} with delays, found {input}")));
+                }
+            }
+        }
+        let next = engine.next_stamp().unwrap_or(0);
+        let most = engine.delays().iter().map(|model| model.delay_samples(next).abs().ceil() as u64).max().unwrap_or(0);
+        let lead = engine.plan().window_samples() as u64 + most + 1;
+        self.shared.lead.fetch_max(lead, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn set_gains(&mut self, sample: u64) -> Result<(), StreamError> {
+        let Front::Engine(engine, _) = &mut self.front else { return Ok(()) };
+        if let Some(gains) = self.shared.controls.take_gains(sample) {
+            engine.set_gains(&gains)?;
+            tracing::info!(asked = sample, from = engine.next_stamp(), "gains changed");
+        }
+        Ok(())
+    }
+
+    /// Where a chunk is cut so that the frames before a sample have the gains that hold, and those from it on others.
+    fn cut_for_gains(&self, block: &SampleBlock, sample: u64) -> Result<Cut, StreamError> {
+        let Front::Engine(engine, _) = &self.front else { return Ok(Cut::Later) };
+        let stride = engine.plan().stride() as u64;
+        let frame = stride * engine.spectra_per_frame() as u64;
+        // Frames are whole: the change holds from the first that does not begin before the sample.
+        let from = sample.div_ceil(frame).saturating_mul(frame);
+        let begun = engine.next_stamp();
+        if begun.map_or(from <= block.first_sample(), |next| next >= from) {
+            return Ok(Cut::Now);
+        }
+        let last = from - stride;
+        let delay = |model: &fringes_delay_model::DelayModel| model.evaluate(last).coarse;
+        let earliest = engine.delays().iter().map(delay).min().unwrap_or(0);
+        let end = i128::from(last) - i128::from(earliest) + engine.plan().window_samples() as i128;
+        let cut = end - i128::from(block.first_sample());
+        Ok(match usize::try_from(cut) {
+            // All spectra before it could be made already.
+            Err(_) | Ok(0) if cut <= 0 => Cut::Now,
+            Ok(cut) if cut.next_multiple_of(8) < block.times() => Cut::At(cut.next_multiple_of(8)),
+            _ => Cut::Later,
+        })
+    }
+
+    fn push(&mut self, block: &SampleBlock, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        let _span = tracing::trace_span!("f-engine", first = block.first_sample(), times = block.times()).entered();
+        match &mut self.front {
+            Front::Engine(engine, None) => {
+                let Channelized { frames, statistics } = engine.push(block.as_chunk())?;
+                let clipped = statistics.iter().map(|of| of.clipped).sum();
+                self.shared.counters.clipped.add(clipped);
+                metrics::counter!(telemetry::CLIPPED).increment(clipped);
+                for frames in frames {
+                    if let Err(closed) = self.host_frames(frames, arrived)? {
+                        return Ok(Err(closed));
+                    }
+                }
+            }
+            Front::Engine(engine, Some(uploader)) => {
+                let sent =
+                    uploader.samples(block.as_chunk()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                let frames = engine.push(&sent)?.frames;
+                for frames in frames {
+                    if let Err(closed) = self.device_frames(frames, arrived)? {
+                        return Ok(Err(closed));
+                    }
+                }
+            }
+            Front::Heaps => {}
+        }
+        Ok(Ok(()))
+    }
+
+    fn host_frames(&mut self, frames: Frames<Heaps<V>>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        self.count_saturated(&Saturated::Host(frames.saturated))?;
+        self.send(FrameData::Host(frames.voltages), arrived)
+    }
+
+    fn device_frames(
+        &mut self,
+        frames: DeviceFrames<fringes_backend::DeviceHeaps<'static, V>>,
+        arrived: Instant,
+    ) -> Result<Result<(), Closed>, StreamError> {
+        self.counts.push_back(Saturated::Device(frames.saturated));
+        // By now the oldest are there: they are not waited for.
+        if self.counts.len() > COUNTS_UNDER_WAY
+            && let Some(counts) = self.counts.pop_front()
+        {
+            self.count_saturated(&counts)?;
+        }
+        self.send(FrameData::Device(frames.voltages), arrived)
+    }
+
+    fn count_saturated(&self, counts: &Saturated) -> Result<(), StreamError> {
+        let saturated = counts.sum()?;
+        self.shared.counters.saturated.add(saturated);
+        metrics::counter!(telemetry::SATURATED).increment(saturated);
+        Ok(())
+    }
+
+    fn send(&mut self, frames: FrameData<V>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        let batches = frames.batches() as u64;
+        self.shared.counters.frames.add(batches);
+        metrics::counter!(telemetry::FRAMES).increment(batches);
+        let frames = Arc::new(frames);
+        self.ring.push(&frames);
+        for output in &self.outputs {
+            if output.send(FromFEngine::Frames(frames.clone(), arrived)) == Sent::Closed {
+                return Ok(Err(Closed));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Sends the frames that are not complete.
+    fn flush(&mut self, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        loop {
+            let sent = match &mut self.front {
+                Front::Heaps => return Ok(Ok(())),
+                Front::Engine(engine, None) => match engine.flush()? {
+                    None => return Ok(Ok(())),
+                    Some(frames) => self.host_frames(frames, arrived)?,
+                },
+                Front::Engine(engine, Some(_)) => match engine.flush_on_device()? {
+                    None => return Ok(Ok(())),
+                    Some(frames) => self.device_frames(frames, arrived)?,
+                },
+            };
+            if let Err(closed) = sent {
+                return Ok(Err(closed));
+            }
+        }
+    }
+}
+
+/// Where a chunk is cut.
+enum Cut {
+    /// The change holds before it.
+    Now,
+    /// Behind so many samples.
+    At(usize),
+    /// Not in this chunk.
+    Later,
+}

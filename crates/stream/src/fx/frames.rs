@@ -1,0 +1,141 @@
+//! Frames between the stages of an instrument, wherever they lie.
+
+use fringes_backend::{DeviceArray, DeviceHeaps};
+use fringes_types::{Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16};
+use ndarray::Array2;
+
+use crate::sink::Sums;
+use crate::{HeapBlock, StreamError};
+use fringes_f_engine::FrameSample;
+
+/// Heaps on the host or on a device.
+#[derive(Debug)]
+pub(crate) enum FrameData<V: VoltageSample> {
+    /// On the host.
+    Host(Heaps<V>),
+    /// On a device.
+    Device(DeviceHeaps<'static, V>),
+}
+
+impl<V: VoltageSample> FrameData<V> {
+    pub(crate) fn clock(&self) -> SpectrumClock {
+        match self {
+            Self::Host(heaps) => heaps.clock(),
+            Self::Device(heaps) => heaps.clock(),
+        }
+    }
+
+    pub(crate) fn batches(&self) -> usize {
+        match self {
+            Self::Host(heaps) => heaps.batches(),
+            Self::Device(heaps) => heaps.batches(),
+        }
+    }
+
+    pub(crate) fn times(&self) -> usize {
+        match self {
+            Self::Host(heaps) => heaps.times(),
+            Self::Device(heaps) => heaps.times(),
+        }
+    }
+}
+
+/// Counts of saturated values, where the frames lie.
+#[derive(Debug)]
+pub(crate) enum Saturated {
+    Host(Array2<u64>),
+    Device(DeviceArray<'static, u32>),
+}
+
+impl Saturated {
+    /// Their sum; of a device's they are waited for.
+    pub(crate) fn sum(&self) -> Result<u64, StreamError> {
+        Ok(match self {
+            Self::Host(counts) => counts.sum(),
+            Self::Device(counts) => {
+                counts.to_vec().map_err(fringes_channelizer::ChannelizerError::from)?.into_iter().map(u64::from).sum()
+            }
+        })
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A format of channelised voltages that an instrument can have: `Complex4`, `Complex<i8>`, `Complex<f16>`,
+/// `Complex<f32>`. Nothing else can implement it.
+pub trait StreamSample: FrameSample + sealed::Sealed {
+    /// The sums of a dump as a sink takes them.
+    #[doc(hidden)]
+    fn sums(dump: Visibilities<Self::Accumulator>) -> Sums;
+
+    /// Heaps of this format, or what they are.
+    #[doc(hidden)]
+    fn heaps(block: HeapBlock) -> Result<Heaps<Self>, HeapBlock>;
+
+    /// The voltage as 8-bit integers, if it is one.
+    #[doc(hidden)]
+    fn to_int8(self) -> Option<Complex<i8>>;
+}
+
+macro_rules! formats {
+    ($($type:ty, $sums:ident, $heaps:ident, $int8:expr;)*) => { $(
+        impl sealed::Sealed for $type {}
+        impl StreamSample for $type {
+            fn sums(dump: Visibilities<Self::Accumulator>) -> Sums {
+                Sums::$sums(dump)
+            }
+
+            fn heaps(block: HeapBlock) -> Result<Heaps<Self>, HeapBlock> {
+                match block {
+                    HeapBlock::$heaps(heaps) => Ok(heaps),
+                    other => Err(other),
+                }
+            }
+
+            fn to_int8(self) -> Option<Complex<i8>> {
+                let convert: fn(Self) -> Option<Complex<i8>> = $int8;
+                convert(self)
+            }
+        }
+    )* };
+}
+
+formats! {
+    Complex4, Integers, Int4, |value| {
+        let value = value.to_c32();
+        Some(Complex::new(value.re as i8, value.im as i8))
+    };
+    Complex<i8>, Integers, Int8, Some;
+    Complex<f16>, Floats, Float16, |_| None;
+    Complex<f32>, Floats, Float32, |_| None;
+}
+
+/// The baselines of some antennas, as visibilities of those alone.
+pub(crate) fn subset<A: fringes_types::Accumulator>(
+    dump: &Visibilities<A>,
+    antennas: &[usize],
+) -> Result<Visibilities<A>, TypesError> {
+    use fringes_types::{BaselineOrder, Inputs};
+
+    let pols = dump.inputs().pols();
+    let inputs = Inputs::new(antennas.len(), pols)?;
+    let places: Vec<(usize, bool)> = (0..inputs.triangle_len())
+        .filter_map(|baseline| {
+            let product = BaselineOrder::Triangle.product(inputs, baseline)?;
+            let of = |input: usize| antennas.get(input / pols).map(|antenna| antenna * pols + input % pols);
+            let (a, b) = (of(product.a)?, of(product.b)?);
+            let (high, low) = (a.max(b), a.min(b));
+            Some((high * (high + 1) / 2 + low, a < b))
+        })
+        .collect();
+    let data = dump.data();
+    let sums = Array2::from_shape_fn((data.nrows(), places.len()), |(channel, baseline)| {
+        let (place, turned) = places[baseline];
+        let sum = data[(channel, place)];
+        if turned { sum.conj() } else { sum }
+    });
+    let valid = places.iter().map(|&(place, _)| dump.valid_samples()[place]).collect();
+    Visibilities::new(sums, inputs, BaselineOrder::Triangle, valid, dump.times(), dump.frequencies(), dump.clock())
+}

@@ -1,0 +1,435 @@
+//! The instrument: stages on threads of their own, bounded queues between them.
+
+mod beam_stage;
+mod controls;
+mod f_stage;
+mod frames;
+mod report;
+mod running;
+mod sink_stage;
+mod source_stage;
+mod stages;
+mod x_stage;
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+use fringes_backend::{Backend, Uploader};
+use fringes_beamformer::{TiedArrayBeams, TiedArrayDetector};
+use fringes_correlator::{DumpSchedule, IntegratorSet};
+use fringes_f_engine::FEngineBuilder;
+use fringes_types::{ChunkFormat, Detection, Inputs};
+
+pub(crate) use frames::FrameData;
+pub use frames::StreamSample;
+pub use report::{Ended, Report, SinkReport};
+pub use running::{Control, Running};
+
+use crate::queue::queue;
+use crate::ring::Ring;
+use crate::sink::{Overflow, Sink};
+use crate::source::Source;
+use crate::{Stage, StreamError};
+use beam_stage::BeamStage;
+use controls::Controls;
+use f_stage::{FStage, Front};
+use report::{Busy, Counter, Counters, SinkCounters};
+use running::Thread;
+use sink_stage::SinkStage;
+use source_stage::SourceStage;
+use stages::{Shared, SinkQueues};
+use x_stage::XStage;
+
+/// An instrument that has not been started: what it is made of.
+///
+/// ```text
+/// source ──> F-engine ──┬──> correlator ──┬──> sink
+///            (or heaps) ├──> beamformer ──┼──> sink
+///                       └──> ring         └──> ...
+/// ```
+///
+/// Every arrow is a queue of [`Fx::queue_depth`] messages at most: a stage that is behind makes those before it wait,
+/// up to the source. On a GPU chunks go there once, through pinned memory on a stream of their own, and voltages stay
+/// there: dumps and detected beams come back.
+///
+/// ```
+/// use fringes_backend::Backend;
+/// use fringes_channelizer::Channelizer;
+/// use fringes_correlator::DumpSchedule;
+/// use fringes_f_engine::FEngine;
+/// use fringes_stream::sink::{MemorySink, Overflow, Product};
+/// use fringes_stream::source::{Blocks, Received, SourceInfo};
+/// use fringes_stream::Fx;
+/// use fringes_types::{Complex, Gains, Inputs, Samples};
+/// use ndarray::Array2;
+///
+/// let inputs = Inputs::single_pol(2)?;
+/// let noise = |input: usize, time: u64| ((input as u64 * 7919 + time * 104_729) % 201) as i16 - 100;
+/// let chunks = (0..20u64).map(move |chunk| {
+///     let data = Array2::from_shape_fn((2, 1000), |(input, time)| noise(input, 1000 * chunk + time as u64));
+///     let samples = Samples::new(data, inputs)?.with_first_sample(1000 * chunk).with_sample_rate(1e6)?;
+///     Ok(Received::Samples(samples.into()))
+/// });
+/// let label = "noise".into();
+/// let info = SourceInfo { label, inputs, sample_rate_hz: 1e6, sample_zero: None, end_sample: Some(20_000) };
+///
+/// let plan = Channelizer::real(64).taps(4).build()?; // a spectrum every 128 samples
+/// let engine = FEngine::builder(plan, inputs).spectra_per_frame(8).gains(Gains::uniform(0.1)?);
+/// let (sink, products) = MemorySink::new();
+/// let running = Fx::<Complex<i8>>::new(&Backend::cpu(), engine)
+///     .cadence(DumpSchedule::new(128, 8, 4)?) // dumps of 32 spectra
+///     .sink(sink, Overflow::Block)
+///     .start(Blocks::new(info, chunks))?;
+/// let report = running.join().into_result()?;
+/// // 20000 samples: four whole dumps, and one that the stream ends in.
+/// assert_eq!((report.samples, report.dumps), (40_000, 5));
+/// assert!(matches!(&products.take()[1], Product::Dump(dump) if dump.sums.first_sample() == 32 * 128));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Precision
+/// Each dump and each sum of beams has the bits that the operations give in one call.
+///
+/// # What is lost, and what is not
+/// - A chunk that comes too late, or twice, is left out and counted; the part of it that is new is used.
+/// - Samples that never came are absent: dumps count them ([`Visibilities::valid_samples`]).
+/// - A gap longer than [`Fx::longest_gap`] is a jump of the clock: dumps under way are given as they are, and the
+///   stream begins anew. Chunk after chunk before what came is an error.
+/// - A stage that fails ends the run: what was complete before is delivered, dumps under way are not, sinks are
+///   finished, and [`Ended::error`] names the stage. [`Fx::resume_after`] goes on behind the last dump.
+/// - A sink that fails gets nothing more; the others get everything.
+/// - [`Running::stop`] ends with the dump under way, [`Running::stop_now`] with the chunk.
+///
+/// [`Visibilities::valid_samples`]: fringes_types::Visibilities::valid_samples
+#[derive(Debug)]
+pub struct Fx<V: StreamSample> {
+    backend: Backend,
+    front: FrontPlan,
+    cadences: Vec<(DumpSchedule, Option<Vec<usize>>)>,
+    beams: Option<(TiedArrayBeams, Detection)>,
+    sinks: Vec<PlannedSink>,
+    depth: usize,
+    longest_gap: Option<u64>,
+    resume_after: Option<u64>,
+    ring_spectra: usize,
+    format: std::marker::PhantomData<fn() -> V>,
+}
+
+#[derive(Debug)]
+enum FrontPlan {
+    Engine(Box<FEngineBuilder>),
+    Heaps { inputs: Inputs, channels: usize },
+}
+
+struct PlannedSink {
+    sink: Box<dyn Sink>,
+    overflow: Overflow,
+    ends: bool,
+}
+
+impl std::fmt::Debug for PlannedSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlannedSink").field("name", &self.sink.name()).finish_non_exhaustive()
+    }
+}
+
+impl<V: StreamSample> Fx<V> {
+    /// An instrument whose source gives samples.
+    pub fn new(backend: &Backend, engine: FEngineBuilder) -> Self {
+        Self::of(backend, FrontPlan::Engine(Box::new(engine)))
+    }
+
+    /// An instrument whose source gives heaps of `V`: correlator and beams alone.
+    pub fn of_heaps(backend: &Backend, inputs: Inputs, channels: usize) -> Self {
+        Self::of(backend, FrontPlan::Heaps { inputs, channels })
+    }
+
+    fn of(backend: &Backend, front: FrontPlan) -> Self {
+        Self {
+            backend: backend.clone(),
+            front,
+            cadences: Vec::new(),
+            beams: None,
+            sinks: Vec::new(),
+            depth: 4,
+            longest_gap: None,
+            resume_after: None,
+            ring_spectra: 0,
+            format: std::marker::PhantomData,
+        }
+    }
+
+    /// Correlates, and dumps by a schedule. Several schedules correlate once; their numbers count from 0.
+    #[must_use]
+    pub fn cadence(mut self, schedule: DumpSchedule) -> Self {
+        self.cadences.push((schedule, None));
+        self
+    }
+
+    /// As [`Fx::cadence`], of the baselines of these antennas alone.
+    #[must_use]
+    pub fn cadence_of(mut self, schedule: DumpSchedule, antennas: Vec<usize>) -> Self {
+        self.cadences.push((schedule, Some(antennas)));
+        self
+    }
+
+    /// Makes detected beams as well.
+    #[must_use]
+    pub fn beams(mut self, set: TiedArrayBeams, detection: Detection) -> Self {
+        self.beams = Some((set, detection));
+        self
+    }
+
+    /// Adds a sink whose error ends the run.
+    #[must_use]
+    pub fn sink(mut self, sink: impl Sink + 'static, overflow: Overflow) -> Self {
+        self.sinks.push(PlannedSink { sink: Box::new(sink), overflow, ends: true });
+        self
+    }
+
+    /// Adds a sink that the run goes on without if it fails.
+    #[must_use]
+    pub fn sink_that_may_fail(mut self, sink: impl Sink + 'static, overflow: Overflow) -> Self {
+        self.sinks.push(PlannedSink { sink: Box::new(sink), overflow, ends: false });
+        self
+    }
+
+    /// Sets how many messages a queue has at most (4 unless set).
+    #[must_use]
+    pub fn queue_depth(mut self, messages: usize) -> Self {
+        self.depth = messages.max(1);
+        self
+    }
+
+    /// Sets how many samples a gap may have; a longer one is a jump of the clock. Unless set, 16 dumps of the shortest
+    /// schedule.
+    #[must_use]
+    pub fn longest_gap(mut self, samples: u64) -> Self {
+        self.longest_gap = Some(samples);
+        self
+    }
+
+    /// Goes on behind a dump of an earlier run, of cadence 0, by its first sample: earlier dumps are not given again,
+    /// and a source that can seeks.
+    #[must_use]
+    pub fn resume_after(mut self, dump: u64) -> Self {
+        self.resume_after = Some(dump);
+        self
+    }
+
+    /// Keeps the voltages of the last so many spectra in host memory, for [`Running::write_ring`].
+    #[must_use]
+    pub fn ring(mut self, spectra: usize) -> Self {
+        self.ring_spectra = spectra;
+        self
+    }
+
+    /// Bytes that an instrument has at most, beside its sinks' and the source's own, for chunks of `times` samples of
+    /// each input. Frames on a GPU count as well.
+    ///
+    /// Each queue holds `queue_depth` messages, its stages one more each: chunks between source and F-engine, frames
+    /// behind it; dumps and beams in the queues of sinks; the operations' own memory; the ring.
+    ///
+    /// # Errors
+    /// As [`FEngineBuilder::memory`].
+    pub fn memory_bound(&self, inputs: Inputs, times: usize, format: ChunkFormat) -> Result<u64, StreamError> {
+        let depth = self.depth as u64 + 2;
+        let chunk = inputs.len() as u64 * (times as u64 * u64::from(format.sample_bits())).div_ceil(8);
+        let (channels, engine, frames) = match &self.front {
+            FrontPlan::Engine(builder) => {
+                let engine = (**builder).clone().build::<V>(&Backend::cpu())?;
+                let need = builder.memory::<V>(&self.backend, times, format)?;
+                let frame = (engine.plan().stride() * engine.spectra_per_frame()) as u64;
+                let spectra = (times as u64).div_ceil(frame).saturating_add(1) * engine.spectra_per_frame() as u64;
+                (engine.channels().len() as u64, need.total_bytes(), spectra)
+            }
+            FrontPlan::Heaps { channels, .. } => (*channels as u64, 0, times as u64),
+        };
+        let spectrum = channels * inputs.len() as u64 * size_of::<V>() as u64;
+        let dump = channels * inputs.triangle_len() as u64 * 16;
+        let queues = (2 * depth).saturating_mul(chunk) + (2 * depth).saturating_mul(frames.saturating_mul(spectrum));
+        let dumps = dump.saturating_mul(self.cadences.len() as u64);
+        let sinks = (self.sinks.len() as u64 * depth + 3).saturating_mul(dumps);
+        let ring = spectrum.saturating_mul(self.ring_spectra as u64);
+        Ok(queues.saturating_add(sinks).saturating_add(engine).saturating_add(ring))
+    }
+
+    /// Starts the instrument on a source.
+    ///
+    /// # Errors
+    /// [`StreamError::Plan`] for schedules that do not fit the F-engine, antennas that there are not, an instrument
+    /// that does nothing; [`StreamError::Input`] if the source has other inputs; as the operations' constructors.
+    pub fn start(self, source: impl Source + 'static) -> Result<Running<V>, StreamError> {
+        let backend = &self.backend;
+        let (front, inputs, channels, lead, frame) = match self.front {
+            FrontPlan::Engine(builder) => {
+                let engine = builder.build::<V>(backend)?;
+                let (inputs, channels) = (engine.inputs(), engine.channels().len());
+                let window = engine.plan().window_samples() as u64;
+                let frame = [engine.plan().stride() as u64, engine.spectra_per_frame() as u64];
+                let uploader = engine.stream().map(|stream| {
+                    let device = stream.device();
+                    device.new_stream().map(|own| Uploader::new(&own))
+                });
+                let uploader = uploader.transpose().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                (Front::Engine(Box::new(engine), uploader), inputs, channels, window, Some(frame))
+            }
+            FrontPlan::Heaps { inputs, channels } => (Front::Heaps, inputs, channels, 0, None),
+        };
+        if source.info().inputs != inputs {
+            let say = |of: Inputs| format!("{} antennas of {} polarisations", of.antennas(), of.pols());
+            return Err(StreamError::Input { expected: say(inputs), actual: say(source.info().inputs) });
+        }
+        check_plan(&self.cadences, self.beams.is_some(), inputs, frame)?;
+        if self.ring_spectra > 0 && matches!(front, Front::Engine(_, Some(_))) {
+            let (what, expected) = ("ring of voltages", "an instrument on the CPU".into());
+            return Err(StreamError::Plan { what, expected, actual: backend.name() });
+        }
+        let schedules: Vec<_> = self.cadences.iter().map(|(schedule, _)| *schedule).collect();
+        let shortest = schedules.iter().map(DumpSchedule::timestamp_difference).min();
+        let longest_gap = self.longest_gap.or(shortest.map(|dump| dump.saturating_mul(16))).unwrap_or(1 << 32);
+        // The integrators' limit counts dumps of the shortest schedule; ours is in samples, and is looked at before.
+        let empty = shortest.map_or(0, |dump| longest_gap / dump + 2);
+        let from = self.resume_after.zip(schedules.first());
+        let from = from.map(|(dump, schedule)| dump.saturating_add(schedule.timestamp_difference()));
+
+        let (mut sink_counters, mut sink_inputs, mut sink_queues) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, planned) in self.sinks.into_iter().enumerate() {
+            let name = planned.sink.name().to_owned();
+            let (sends, receives, deepest) = queue(format!("sink {number} {name}"), self.depth);
+            sink_counters.push(SinkCounters {
+                busy: Busy::new(Stage::Sink(name.clone()).to_string()),
+                name,
+                written: Counter::default(),
+                bytes: Counter::default(),
+                dropped: Counter::default(),
+                undelivered: Counter::default(),
+                latency_total: Counter::default(),
+                latency_most: Counter::default(),
+                latencies: Counter::default(),
+                deepest,
+            });
+            sink_queues.push((sends, planned.sink.takes(), planned.overflow));
+            sink_inputs.push((planned, receives));
+        }
+        let (to_f, f_input, f_deepest) = queue("f-engine".into(), self.depth);
+        let (to_x, x_input, x_deepest) = queue("correlator".into(), self.depth);
+        let (to_beams, beam_input, beam_deepest) = queue("beamformer".into(), self.depth);
+        let (returned_in, returned_out) = crossbeam_channel::bounded(self.depth);
+        let counters = Counters {
+            samples: Counter::default(),
+            used: Counter::default(),
+            late: Counter::default(),
+            overlapping: Counter::default(),
+            skipped: Counter::default(),
+            clock_jumps: Counter::default(),
+            clipped: Counter::default(),
+            frames: Counter::default(),
+            saturated: Counter::default(),
+            dumps: Counter::default(),
+            beam_sums: Counter::default(),
+            beam_gaps: Counter::default(),
+            last_dump: Counter::default(),
+            source: Busy::new(Stage::Source.to_string()),
+            f_engine: Busy::new(Stage::FEngine.to_string()),
+            correlator: Busy::new(Stage::Correlator.to_string()),
+            beamformer: Busy::new(Stage::Beamformer.to_string()),
+            sinks: sink_counters,
+            queues: vec![("f-engine", f_deepest), ("correlator", x_deepest), ("beamformer", beam_deepest)],
+            source_counts: Mutex::default(),
+        };
+        let shared = Arc::new(Shared {
+            counters,
+            controls: Controls::default(),
+            stop_at_dump: AtomicBool::new(false),
+            stop_now: AtomicBool::new(false),
+            lead: AtomicU64::new(lead),
+            error: Mutex::new(None),
+        });
+        let sinks = SinkQueues { queues: sink_queues, shared: shared.clone() };
+
+        let mut outputs = Vec::new();
+        let integrators = if schedules.is_empty() {
+            None
+        } else {
+            outputs.push(to_x);
+            Some(IntegratorSet::<V>::new(backend, &schedules, inputs, channels)?.with_longest_gap(empty))
+        };
+        let detector = match self.beams {
+            None => None,
+            Some((set, detection)) => {
+                outputs.push(to_beams);
+                Some(TiedArrayDetector::<V>::new(backend, set, inputs, detection)?)
+            }
+        };
+        let ring = Arc::new(Ring::new(self.ring_spectra));
+
+        // Nothing fails from here on but the starting of threads.
+        let mut threads = Vec::new();
+        for (number, (planned, input)) in sink_inputs.into_iter().enumerate() {
+            let stage = Stage::Sink(planned.sink.name().into());
+            let of = SinkStage { sink: planned.sink, number, input, shared: shared.clone(), ends: planned.ends };
+            threads.push(Thread::start(stage, &shared, move || of.run())?);
+        }
+        if let Some(integrators) = integrators {
+            let subsets = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
+            let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
+            let of = XStage { integrators, subsets, input: x_input, sinks, shared: shared_too, from };
+            threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
+        }
+        if let Some(detector) = detector {
+            let of = BeamStage { detector, input: beam_input, sinks, shared: shared.clone() };
+            threads.push(Thread::start(Stage::Beamformer, &shared, move || of.run())?);
+        }
+        let of = FStage {
+            front,
+            input: f_input,
+            outputs,
+            returned: returned_in,
+            shared: shared.clone(),
+            ring: ring.clone(),
+            longest_gap,
+            backward: 0,
+            counts: std::collections::VecDeque::new(),
+        };
+        threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
+        let dump_samples = schedules.first().map_or(1, DumpSchedule::timestamp_difference);
+        let of = SourceStage { source, out: to_f, returned: returned_out, shared: shared.clone(), dump_samples, from };
+        threads.push(Thread::start(Stage::Source, &shared, move || of.run())?);
+        Ok(Running::new(shared, threads, ring))
+    }
+}
+
+/// Checks what there is to do.
+fn check_plan(
+    cadences: &[(DumpSchedule, Option<Vec<usize>>)],
+    beams: bool,
+    inputs: Inputs,
+    frame: Option<[u64; 2]>,
+) -> Result<(), StreamError> {
+    if cadences.is_empty() && !beams {
+        let (what, expected) = ("instrument", "a cadence of dumps, or beams".into());
+        return Err(StreamError::Plan { what, expected, actual: "neither".into() });
+    }
+    for (schedule, antennas) in cadences {
+        let actual = [schedule.samples_between_spectra(), schedule.spectra_per_heap()];
+        if let Some(expected) = frame
+            && expected != actual
+        {
+            let say = |[samples, spectra]: [u64; 2]| format!("frames of {spectra} spectra, {samples} samples apart");
+            let (expected, actual) = (say(expected), say(actual));
+            return Err(StreamError::Plan { what: "schedule of dumps", expected, actual });
+        }
+        let antennas = antennas.as_deref().unwrap_or(&[0]);
+        let mut sorted = antennas.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let there = sorted.last().is_some_and(|&last| last < inputs.antennas());
+        if !there || sorted.len() != antennas.len() {
+            let expected = format!("different antennas of 0..{}", inputs.antennas());
+            let actual = format!("{antennas:?}");
+            return Err(StreamError::Plan { what: "antennas of a cadence", expected, actual });
+        }
+    }
+    Ok(())
+}

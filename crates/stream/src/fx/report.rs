@@ -1,0 +1,213 @@
+//! What an instrument has done: counters that its stages share, and what is read of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::StreamError;
+use crate::source::SourceCounts;
+
+/// A counter that a stage adds to.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn raise(&self, to: u64) {
+        self.0.fetch_max(to, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Time that a stage has worked.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    nanoseconds: Counter,
+    metric: metrics::Counter,
+}
+
+impl Busy {
+    pub(crate) fn new(stage: String) -> Self {
+        let metric = metrics::counter!(crate::telemetry::STAGE_TIME, "stage" => stage);
+        Self { nanoseconds: Counter::default(), metric }
+    }
+
+    /// Adds the time since.
+    pub(crate) fn since(&self, start: Instant) {
+        let spent = start.elapsed();
+        self.nanoseconds.add(spent.as_nanos() as u64);
+        self.metric.increment(spent.as_micros() as u64);
+    }
+
+    pub(crate) fn get(&self) -> Duration {
+        Duration::from_nanos(self.nanoseconds.get())
+    }
+}
+
+/// Counters of a sink.
+#[derive(Debug)]
+pub(crate) struct SinkCounters {
+    pub(crate) name: String,
+    pub(crate) written: Counter,
+    pub(crate) bytes: Counter,
+    pub(crate) dropped: Counter,
+    pub(crate) undelivered: Counter,
+    pub(crate) busy: Busy,
+    pub(crate) latency_total: Counter,
+    pub(crate) latency_most: Counter,
+    pub(crate) latencies: Counter,
+    pub(crate) deepest: Arc<AtomicUsize>,
+}
+
+/// Counters of an instrument.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) samples: Counter,
+    pub(crate) used: Counter,
+    pub(crate) late: Counter,
+    pub(crate) overlapping: Counter,
+    pub(crate) skipped: Counter,
+    pub(crate) clock_jumps: Counter,
+    pub(crate) clipped: Counter,
+    pub(crate) frames: Counter,
+    pub(crate) saturated: Counter,
+    pub(crate) dumps: Counter,
+    pub(crate) beam_sums: Counter,
+    pub(crate) beam_gaps: Counter,
+    pub(crate) last_dump: Counter,
+    pub(crate) source: Busy,
+    pub(crate) f_engine: Busy,
+    pub(crate) correlator: Busy,
+    pub(crate) beamformer: Busy,
+    pub(crate) sinks: Vec<SinkCounters>,
+    pub(crate) queues: Vec<(&'static str, Arc<AtomicUsize>)>,
+    pub(crate) source_counts: std::sync::Mutex<SourceCounts>,
+}
+
+/// What a sink has done.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SinkReport {
+    /// Its name.
+    pub name: String,
+    /// Products written.
+    pub written: u64,
+    /// Bytes of their arrays.
+    pub bytes: u64,
+    /// Products dropped because it was too slow ([`Overflow::DropNewest`](crate::sink::Overflow::DropNewest)).
+    pub dropped: u64,
+    /// Products that were made after it had failed.
+    pub undelivered: u64,
+    /// Time it has worked.
+    pub busy: Duration,
+    /// Mean time from the chunk that completes a dump to its being written; zero without a dump.
+    pub mean_latency: Duration,
+    /// The longest such time.
+    pub longest_latency: Duration,
+    /// Most products that waited for it.
+    pub deepest_queue: usize,
+}
+
+/// What an instrument has done so far.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// What the source has met.
+    pub source: SourceCounts,
+    /// Samples of all inputs in the chunks that were used.
+    pub samples: u64,
+    /// Chunks that were used.
+    pub chunks: u64,
+    /// Chunks that came after their time, and were left out.
+    pub late_chunks: u64,
+    /// Samples of each input that came a second time with a chunk whose rest was used.
+    pub overlapping_samples: u64,
+    /// Chunks before the first sample that is needed, where an earlier run is continued.
+    pub skipped_chunks: u64,
+    /// Jumps of the clock, longer than the longest gap, behind which the stream began anew.
+    pub clock_jumps: u64,
+    /// Samples at the ends of the digitiser's range; not counted on a GPU.
+    pub clipped: u64,
+    /// Frames of the F-engine, or batches of heaps that came.
+    pub frames: u64,
+    /// Channelised values beyond the quantiser's range.
+    pub saturated: u64,
+    /// Dumps of the correlator, of all cadences.
+    pub dumps: u64,
+    /// First sample of the last dump of cadence 0.
+    pub last_dump: Option<u64>,
+    /// Sums of detected beams.
+    pub beam_sums: u64,
+    /// Gaps behind which beams began anew.
+    pub beam_gaps: u64,
+    /// Time that the stages have worked: source, F-engine, correlator, beamformer.
+    pub busy: [Duration; 4],
+    /// Most messages that waited, of each queue.
+    pub deepest_queues: Vec<(&'static str, usize)>,
+    /// The sinks.
+    pub sinks: Vec<SinkReport>,
+}
+
+impl Counters {
+    pub(crate) fn report(&self) -> Report {
+        let source = *self.source_counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let sink = |sink: &SinkCounters| SinkReport {
+            name: sink.name.clone(),
+            written: sink.written.get(),
+            bytes: sink.bytes.get(),
+            dropped: sink.dropped.get(),
+            undelivered: sink.undelivered.get(),
+            busy: sink.busy.get(),
+            mean_latency: Duration::from_nanos(sink.latency_total.get() / sink.latencies.get().max(1)),
+            longest_latency: Duration::from_nanos(sink.latency_most.get()),
+            deepest_queue: sink.deepest.load(Ordering::Relaxed),
+        };
+        Report {
+            source,
+            samples: self.samples.get(),
+            chunks: self.used.get(),
+            late_chunks: self.late.get(),
+            overlapping_samples: self.overlapping.get(),
+            skipped_chunks: self.skipped.get(),
+            clock_jumps: self.clock_jumps.get(),
+            clipped: self.clipped.get(),
+            frames: self.frames.get(),
+            saturated: self.saturated.get(),
+            dumps: self.dumps.get(),
+            last_dump: self.last_dump.get().checked_sub(1),
+            beam_sums: self.beam_sums.get(),
+            beam_gaps: self.beam_gaps.get(),
+            busy: [self.source.get(), self.f_engine.get(), self.correlator.get(), self.beamformer.get()],
+            deepest_queues: self.queues.iter().map(|(name, most)| (*name, most.load(Ordering::Relaxed))).collect(),
+            sinks: self.sinks.iter().map(sink).collect(),
+        }
+    }
+}
+
+/// How an instrument ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What it has done.
+    pub report: Report,
+    /// What ended it, if not the end of the source or a stop; what was complete was delivered nevertheless.
+    pub error: Option<StreamError>,
+}
+
+impl Ended {
+    /// The report of a run without an error.
+    ///
+    /// # Errors
+    /// The run's.
+    pub fn into_result(self) -> Result<Report, StreamError> {
+        match self.error {
+            None => Ok(self.report),
+            Some(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What the stages of an instrument share, and the messages between them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::controls::Controls;
+use super::frames::FrameData;
+use super::report::Counters;
+use crate::queue::{QueueIn, Sent};
+use crate::sink::{Overflow, Product, Takes};
+use crate::source::Received;
+use crate::{SampleBlock, StreamError, telemetry};
+use fringes_types::VoltageSample;
+
+/// From the source.
+pub(super) enum FromSource {
+    /// A chunk, and when it came.
+    Chunk(Received, Instant),
+    /// No more comes. Dumps that begin at this sample or later are not wanted.
+    End(Option<u64>),
+}
+
+/// From the F-engine.
+pub(super) enum FromFEngine<V: VoltageSample> {
+    /// Frames, and when the chunk came that completed them.
+    Frames(Arc<FrameData<V>>, Instant),
+    /// What follows is another stream.
+    Restart,
+    /// No more comes. Dumps that begin at this sample or later are not wanted.
+    End(Option<u64>),
+}
+
+impl<V: VoltageSample> Clone for FromFEngine<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Frames(frames, arrived) => Self::Frames(frames.clone(), *arrived),
+            Self::Restart => Self::Restart,
+            Self::End(until) => Self::End(*until),
+        }
+    }
+}
+
+/// What all threads see.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) counters: Counters,
+    pub(super) controls: Controls,
+    /// Stop when the dump under way is complete.
+    pub(super) stop_at_dump: AtomicBool,
+    /// Stop now.
+    pub(super) stop_now: AtomicBool,
+    /// Samples behind the start of a spectrum that it needs.
+    pub(super) lead: AtomicU64,
+    pub(super) error: Mutex<Option<StreamError>>,
+}
+
+impl Shared {
+    /// Keeps the first error.
+    pub(super) fn fail(&self, error: StreamError) {
+        tracing::error!(%error, "a stage failed");
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(error);
+        }
+        drop(first);
+        self.stop_now.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The queues of the sinks.
+#[derive(Clone)]
+pub(super) struct SinkQueues {
+    pub(super) queues: Vec<(QueueIn<(Product, Instant)>, Takes, Overflow)>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl SinkQueues {
+    /// Gives a product to all sinks that take it.
+    pub(super) fn give(&self, product: &Product, arrived: Instant) {
+        for ((queue, takes, overflow), counters) in self.queues.iter().zip(&self.shared.counters.sinks) {
+            if !takes.includes(product) {
+                continue;
+            }
+            let sent = match overflow {
+                Overflow::Block => queue.send((product.clone(), arrived)),
+                Overflow::DropNewest => queue.try_send((product.clone(), arrived)),
+            };
+            let fate = match sent {
+                Sent::Queued => continue,
+                Sent::Full => {
+                    counters.dropped.add(1);
+                    "dropped"
+                }
+                Sent::Closed => {
+                    counters.undelivered.add(1);
+                    "undelivered"
+                }
+            };
+            let sink = counters.name.clone();
+            metrics::counter!(telemetry::PRODUCTS, "sink" => sink, "fate" => fate).increment(1);
+        }
+    }
+}
+
+/// Chunks on their way back to the source.
+pub(super) type Returned = crossbeam_channel::Sender<SampleBlock>;

@@ -1,0 +1,113 @@
+//! The last voltages, kept in host memory until something asks for them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fringes_io::write::{BeamObservation, GuppiWriter};
+use fringes_types::{Beams, Complex, Heaps};
+
+use crate::StreamError;
+use crate::fx::{FrameData, StreamSample};
+
+/// Frames of the last so many spectra.
+#[derive(Debug)]
+pub(crate) struct Ring<V: StreamSample> {
+    /// Most spectra that are kept; 0 for none.
+    spectra: usize,
+    frames: Mutex<VecDeque<Arc<FrameData<V>>>>,
+}
+
+impl<V: StreamSample> Ring<V> {
+    pub(crate) fn new(spectra: usize) -> Self {
+        Self { spectra, frames: Mutex::default() }
+    }
+
+    /// Adds frames that lie on the host, and forgets the oldest.
+    pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) {
+        if self.spectra == 0 || !matches!(**frames, FrameData::Host(_)) {
+            return;
+        }
+        let mut kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back(frames.clone());
+        let mut spectra: usize = kept.iter().map(|frames| frames.times()).sum();
+        while let Some(oldest) = kept.front()
+            && spectra - oldest.times() >= self.spectra
+        {
+            spectra -= oldest.times();
+            kept.pop_front();
+        }
+    }
+
+    /// Writes the voltages of frames that overlap a range of samples: a GUPPI raw file an antenna and piece without a
+    /// gap, `antenna-<number>-<first sample>.raw`.
+    pub(crate) fn write(
+        &self,
+        range: Range<u64>,
+        folder: &Path,
+        observation: &BeamObservation,
+    ) -> Result<RingWritten, StreamError> {
+        let kept: Vec<_> = self.frames.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let end = |frames: &FrameData<V>| frames.clock().sample_of(frames.times());
+        let (held_first, held_end) =
+            (kept.first().map_or(0, |of| of.clock().first_sample), kept.last().map_or(0, |of| end(of)));
+        let Range { start: first, end: last } = range;
+        if first >= last || first < held_first || last > held_end {
+            return Err(StreamError::NotInRing { held_first, held_end, first, end: last });
+        }
+        let mut written = RingWritten::default();
+        let mut writers: Vec<GuppiWriter> = Vec::new();
+        let mut next = None;
+        let finish = |writers: &mut Vec<GuppiWriter>| -> Result<(), StreamError> {
+            writers.drain(..).try_for_each(|writer| Ok(writer.finish().map(drop)?))
+        };
+        for frames in &kept {
+            let FrameData::Host(heaps) = &**frames else { continue };
+            let stamp = heaps.clock().first_sample;
+            if stamp >= last || end(frames) <= first {
+                continue;
+            }
+            if next != Some(stamp) {
+                finish(&mut writers)?;
+                written.pieces += 1;
+                for antenna in 0..heaps.inputs().antennas() {
+                    let path = folder.join(format!("antenna-{antenna}-{stamp:020}.raw"));
+                    let (pols, block) = (heaps.inputs().pols(), heaps.spectra_per_heap());
+                    writers.push(GuppiWriter::create(&path, observation, antenna, pols, block)?);
+                }
+            }
+            let voltages = as_beams(heaps)?;
+            for writer in &mut writers {
+                writer.write(&voltages)?;
+            }
+            written.spectra += heaps.times() as u64;
+            next = Some(end(frames));
+        }
+        finish(&mut writers)?;
+        Ok(written)
+    }
+}
+
+/// What has been written of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RingWritten {
+    /// Pieces without a gap: files of each antenna.
+    pub pieces: usize,
+    /// Spectra of each antenna: those of all frames that overlap the range.
+    pub spectra: u64,
+}
+
+/// Inputs as beams, which is what the writer takes. Absent heaps are zeros already.
+fn as_beams<V: StreamSample>(heaps: &Heaps<V>) -> Result<Beams<Complex<i8>>, StreamError> {
+    let voltages = heaps.to_voltages();
+    let data = voltages.data();
+    let integers = data.iter().map(|&value| value.to_int8()).collect::<Option<Vec<_>>>();
+    let what = || StreamError::Plan {
+        what: "voltages for GUPPI raw",
+        expected: "4-bit or 8-bit integers".into(),
+        actual: V::FORMAT.to_string(),
+    };
+    let data = ndarray::Array3::from_shape_vec(data.dim(), integers.ok_or_else(what)?).map_err(|_| what())?;
+    Ok(Beams::new(data, heaps.frequencies(), heaps.clock())?)
+}

@@ -1,0 +1,164 @@
+//! SPEAD over UDP as a source.
+
+use std::time::Duration;
+
+use fringes_io::spead::{
+    HeapFormat, HeapVoltage, NextChunk, PackedSampleHeaps, ReceiverOptions, SampleHeaps, SpeadError, SpeadReceiver,
+    VoltageHeaps,
+};
+use fringes_types::{Complex, Complex4, Heaps, PackedSamples, Samples};
+
+use super::{Received, Source, SourceCounts, SourceInfo};
+use crate::{BoxError, HeapBlock, SampleBlock};
+
+/// How long the receiver is waited for before the source says that nothing came.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Chunks that a [`Spead`] source receives: samples of an ADC, packed or of 8 bits, and heaps of voltages.
+pub trait ReceivedChunk: Sized {
+    /// The chunk as the instrument takes it.
+    #[doc(hidden)]
+    fn received(self) -> Received;
+
+    /// A chunk of samples that the instrument gives back.
+    #[doc(hidden)]
+    fn returned(block: SampleBlock) -> Option<Self> {
+        drop(block);
+        None
+    }
+}
+
+impl ReceivedChunk for PackedSamples {
+    fn received(self) -> Received {
+        Received::Samples(self.into())
+    }
+
+    fn returned(block: SampleBlock) -> Option<Self> {
+        match block {
+            SampleBlock::Packed(samples) => Some(samples),
+            _ => None,
+        }
+    }
+}
+
+impl ReceivedChunk for Samples<i8> {
+    fn received(self) -> Received {
+        Received::Samples(self.into())
+    }
+
+    fn returned(block: SampleBlock) -> Option<Self> {
+        match block {
+            SampleBlock::Int8(samples) => Some(samples),
+            _ => None,
+        }
+    }
+}
+
+impl ReceivedChunk for Heaps<Complex4> {
+    fn received(self) -> Received {
+        Received::Heaps(HeapBlock::Int4(self))
+    }
+}
+
+impl ReceivedChunk for Heaps<Complex<i8>> {
+    fn received(self) -> Received {
+        Received::Heaps(HeapBlock::Int8(self))
+    }
+}
+
+/// A stream of SPEAD: heaps of samples of an ADC ([`PackedSampleHeaps`], [`SampleHeaps`]), or of channelised voltages
+/// ([`VoltageHeaps`]).
+///
+/// The receiver has a thread of its own. Heaps that never came are absent; those that came late or twice are counted.
+/// Memory of chunks of samples goes back to it. The format needs the sample rate.
+pub struct Spead<F: HeapFormat> {
+    receiver: SpeadReceiver<F>,
+    info: SourceInfo,
+}
+
+impl<F: HeapFormat> std::fmt::Debug for Spead<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spead").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+impl Spead<PackedSampleHeaps> {
+    /// Starts to receive packed samples.
+    ///
+    /// # Errors
+    /// As [`SpeadReceiver::start`].
+    pub fn packed(format: PackedSampleHeaps, options: &ReceiverOptions, info: SourceInfo) -> Result<Self, SpeadError> {
+        Self::start(format, options, info)
+    }
+}
+
+impl Spead<SampleHeaps> {
+    /// Starts to receive 8-bit samples.
+    ///
+    /// # Errors
+    /// As [`SpeadReceiver::start`].
+    pub fn int8(format: SampleHeaps, options: &ReceiverOptions, info: SourceInfo) -> Result<Self, SpeadError> {
+        Self::start(format, options, info)
+    }
+}
+
+impl<V: HeapVoltage> Spead<VoltageHeaps<V>>
+where
+    VoltageHeaps<V>: HeapFormat,
+{
+    /// Starts to receive channelised voltages.
+    ///
+    /// # Errors
+    /// As [`SpeadReceiver::start`].
+    pub fn voltages(format: VoltageHeaps<V>, options: &ReceiverOptions, info: SourceInfo) -> Result<Self, SpeadError> {
+        Self::start(format, options, info)
+    }
+}
+
+impl<F: HeapFormat> Spead<F> {
+    fn start(format: F, options: &ReceiverOptions, info: SourceInfo) -> Result<Self, SpeadError> {
+        Ok(Self { receiver: SpeadReceiver::start(format, options)?, info })
+    }
+
+    /// The receiver: its addresses and counters.
+    pub fn receiver(&self) -> &SpeadReceiver<F> {
+        &self.receiver
+    }
+}
+
+impl<F: HeapFormat> Source for Spead<F>
+where
+    F::Chunk: ReceivedChunk,
+{
+    fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+
+    fn next(&mut self) -> Result<Option<Received>, BoxError> {
+        Ok(match self.receiver.next_chunk(PATIENCE)? {
+            NextChunk::Chunk(chunk) => Some(chunk.received()),
+            NextChunk::TimedOut => Some(Received::Idle),
+            NextChunk::Ended => None,
+        })
+    }
+
+    fn counts(&self) -> SourceCounts {
+        let counters = self.receiver.counters();
+        SourceCounts {
+            packets: counters.packets,
+            bytes: counters.bytes,
+            lost: counters.packets_dropped + counters.heaps_incomplete,
+            late: counters.late_packets + counters.heaps_late,
+            duplicate: counters.duplicate_packets + counters.heaps_duplicate,
+            malformed: counters.malformed + counters.heaps_ahead,
+            clamped: counters.values_clamped,
+            ..SourceCounts::default()
+        }
+    }
+
+    fn recycle(&mut self, block: SampleBlock) {
+        if let Some(chunk) = F::Chunk::returned(block) {
+            self.receiver.recycle(chunk);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Instruments against the same operations in one call.
+
+mod beams;
+mod changes;
+mod ends;
+mod faults;
+mod network;
+mod soak;
+mod sources;
+mod support;

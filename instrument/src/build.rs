@@ -1,0 +1,278 @@
+//! The parts of an instrument, of its configuration.
+
+use std::path::Path;
+
+use fringes::delay::{AntennaArray, Epoch, Geometry, SampleClock, Source as Direction};
+use fringes::f_engine::FEngineBuilder;
+use fringes::io::read::{OpenOptions, open};
+use fringes::io::write::{BeamObservation, UvfitsHeader};
+use fringes::stream::Fx;
+use fringes::stream::fx::StreamSample;
+use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, UvfitsSink, Uvh5Sink};
+use fringes::stream::source::{Recording, Simulated, Source};
+use fringes::{
+    Backend, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine, Frequencies, Gains,
+    Inputs, TiedArrayBeams,
+};
+use fringes_simulator::Simulator;
+use ndarray::Array3;
+
+use crate::config::{BeamsConfig, Config, Format, SinkConfig, SourceConfig, sinks::OverflowConfig};
+use crate::failure::{At, Failure, Result};
+
+/// Seconds that one polynomial of a delay covers, and its degree.
+const INTERVAL_SECONDS: f64 = 10.0;
+const DEGREE: usize = 3;
+/// Seconds for which delays are made if nobody says how long the run is.
+const A_DAY: f64 = 86_400.0;
+
+/// What an instrument is made of.
+pub(crate) struct Parts {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) engine: FEngineBuilder,
+    pub(crate) schedules: Vec<DumpSchedule>,
+    pub(crate) tracking: Option<Tracking>,
+    pub(crate) inputs: Inputs,
+    pub(crate) channels: usize,
+    pub(crate) frequencies: Frequencies,
+    pub(crate) sample_rate_hz: f64,
+    pub(crate) sample_zero: Option<Epoch>,
+}
+
+/// The array and what it follows.
+pub(crate) struct Tracking {
+    pub(crate) array: AntennaArray,
+    pub(crate) geometry: Geometry,
+    telescope: String,
+    source_name: String,
+}
+
+/// Where operations run.
+pub(crate) fn backend(text: &str) -> Result<Backend> {
+    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
+        ["auto"] => Ok(Backend::auto()),
+        ["cpu"] => Ok(Backend::cpu()),
+        ["gpu"] => Ok(Backend::gpu(0)?),
+        ["gpu", number] => Ok(Backend::gpu(number.parse().at("backend")?)?),
+        _ => Err(Failure::at("backend", format!("expected auto, cpu or gpu with a number, found `{text}`"))),
+    }
+}
+
+impl Parts {
+    /// Opens the source and plans the rest.
+    pub(crate) fn new(config: &Config) -> Result<Self> {
+        let (source, centre_hz) = source(&config.source)?;
+        let info = source.info().clone();
+        let (inputs, rate) = (info.inputs, info.sample_rate_hz);
+        let f = &config.f_engine;
+        let complex = matches!(&config.source, SourceConfig::Recording { .. }) && centre_hz.complex;
+        let plan = if complex { Channelizer::complex(f.channels) } else { Channelizer::real(f.channels) };
+        let plan = plan.taps(f.taps).build().at("f_engine")?;
+        let frame = f.spectra_per_frame as u64;
+        let stride = plan.stride() as u64;
+        // White noise of the filter bank has the power of its samples times that of the window.
+        let power: f64 = plan.weights().iter().map(|&weight| weight * weight).sum();
+        let parts = if complex { 1.0 } else { 2f64.sqrt() };
+        let rms = f.target_rms.unwrap_or(if f.format == Format::Int4 { 2.0 } else { 15.0 });
+        let gain = match f.format {
+            Format::Int4 | Format::Int8 => rms * parts / (f.input_rms * power.sqrt()),
+            _ => 1.0,
+        };
+        let mut engine = FEngine::builder(plan.clone(), inputs).spectra_per_frame(f.spectra_per_frame);
+        engine = engine.gains(Gains::uniform(gain as f32).at("f_engine: target_rms and input_rms")?);
+        if let Some(seed) = f.dither {
+            engine = engine.dither(seed);
+        }
+        let middle = centre_hz.hz.unwrap_or(rate / 4.0);
+        let tracking = Tracking::new(config, info.sample_zero)?;
+        if let Some(tracking) = &tracking {
+            let count = tracking.array.len();
+            if count != inputs.antennas() {
+                let what = format!("expected {} antennas as the source has, found {count}", inputs.antennas());
+                return Err(Failure::at("array", what));
+            }
+            let seconds = config.array.as_ref().and_then(|array| array.seconds);
+            let seconds = seconds.or(info.end_sample.map(|end| end as f64 / rate)).unwrap_or(A_DAY);
+            let samples = (seconds * rate).ceil().max(1.0) as u64 + plan.window_samples() as u64;
+            let clock = SampleClock { epoch_sample: 0, sample_rate_hz: rate };
+            let interval = (INTERVAL_SECONDS * rate).ceil() as u64;
+            let track = tracking.geometry.track(clock, 0..samples, interval, DEGREE).at("array")?;
+            engine = engine.delays(track.with_fringe_stopping(middle)?.models(inputs.pols())?);
+        }
+        let schedules = config
+            .cadence
+            .iter()
+            .map(|cadence| DumpSchedule::closest_to(cadence.seconds, rate, stride, frame).at("cadence"))
+            .collect::<Result<Vec<_>>>()?;
+        let built = engine.clone().build::<Complex<f32>>(&Backend::cpu()).at("f_engine")?;
+        let channels = built.channels().len();
+        let frequencies = plan.frequencies(rate, Some(middle));
+        let sample_zero = tracking.as_ref().map(|of| of.geometry.pointing().epoch()).or(info.sample_zero);
+        Ok(Self { source, engine, schedules, tracking, inputs, channels, frequencies, sample_rate_hz: rate, sample_zero })
+    }
+
+    /// The beams of a configuration.
+    pub(crate) fn beams(&self, beams: &BeamsConfig) -> Result<(TiedArrayBeams, Detection)> {
+        let tracking = self.tracking.as_ref().ok_or_else(|| Failure::at("beams", "an [array] is needed"))?;
+        let detection = Detection::new(DetectedProducts::StokesI, beams.spectra, beams.channels);
+        let (pols, uvw) = (self.inputs.pols(), tracking.geometry.uvw(0.0)?);
+        let detection = if pols == 1 {
+            Detection::new(DetectedProducts::Power, beams.spectra, beams.channels)
+        } else {
+            detection
+        };
+        // A beam of each polarisation, stopped on the phase centre: what is left is the offset's phase.
+        let count = beams.offsets.len() * pols;
+        let weights = Array3::from_shape_fn((count, self.channels, self.inputs.len()), |(beam, channel, input)| {
+            if beam % pols != input % pols {
+                return Complex::new(0.0, 0.0);
+            }
+            let [l, m] = beams.offsets[beam / pols];
+            let [u, v, w] = uvw[input / pols];
+            let path = u * l + v * m + w * ((1.0 - l * l - m * m).max(0.0).sqrt() - 1.0);
+            let turns = -self.frequencies.channel_hz(channel) * path / fringes::delay::SPEED_OF_LIGHT_M_PER_S;
+            let weight = Complex::from_polar(1.0 / self.inputs.antennas() as f64, std::f64::consts::TAU * turns);
+            Complex::new(weight.re as f32, weight.im as f32)
+        });
+        Ok((TiedArrayBeams::new(BeamWeights::new(weights)?), detection.at("beams")?))
+    }
+
+    fn observation(&self, config: &Config) -> Result<BeamObservation> {
+        let zero = self.sample_zero.ok_or_else(|| Failure::at("sink filterbank", "expected an epoch in [array]"))?;
+        let observation = BeamObservation::new(zero);
+        let Some(array) = &config.array else { return Ok(observation) };
+        let direction = self.tracking.as_ref().map(|tracking| tracking.geometry.pointing().source());
+        let direction = direction.filter(|direction| matches!(direction, Direction::RaDec { .. }));
+        Ok(BeamObservation {
+            telescope: array.telescope.clone(),
+            source: array.source_name.clone(),
+            direction,
+            ..observation
+        })
+    }
+
+    /// Adds the sinks; gives the dump behind which they go on.
+    pub(crate) fn sinks<V: StreamSample>(
+        &self,
+        config: &Config,
+        folder: &Path,
+        resume: bool,
+        mut fx: Fx<V>,
+    ) -> Result<(Fx<V>, Option<u64>)> {
+        let mut last: Option<Option<u64>> = None;
+        let mut note = |dump: Option<u64>| last = Some(last.map_or(dump, |before| before.min(dump)));
+        let of = |overflow: OverflowConfig| match overflow {
+            OverflowConfig::Block => Overflow::Block,
+            OverflowConfig::Drop => Overflow::DropNewest,
+        };
+        for sink in &config.sink {
+            match sink {
+                SinkConfig::Uvh5 { path, cadence, overflow } => {
+                    let (header, geometry, schedule) = self.header("uvh5", config, *cadence)?;
+                    let path = folder.join(path);
+                    let (sink, dump) = if resume && path.exists() {
+                        let samples = [0, schedule.timestamp_difference()];
+                        Uvh5Sink::resume(&path, &header, geometry, samples, self.sample_rate_hz, *cadence)?
+                    } else {
+                        (Uvh5Sink::create(&path, &header, geometry, 0, *cadence)?, None)
+                    };
+                    if *cadence == 0 {
+                        note(dump);
+                    }
+                    fx = fx.sink(sink, of(*overflow));
+                }
+                SinkConfig::Uvfits { path, cadence, overflow } => {
+                    if resume {
+                        let what = "UVFITS cannot be continued: take uvh5, or another path";
+                        return Err(Failure::at("sink uvfits", what));
+                    }
+                    let (header, geometry, _) = self.header("uvfits", config, *cadence)?;
+                    let sink = UvfitsSink::create(&folder.join(path), &header, geometry, 0, *cadence)?;
+                    fx = fx.sink(sink, of(*overflow));
+                }
+                SinkConfig::Npz { folder: to, cadence, overflow } => {
+                    let to = folder.join(to);
+                    let sink = NpzSink::new(&to, *cadence).at(to.display())?;
+                    if resume && *cadence == 0 {
+                        note(NpzSink::last_dump(&to).at(to.display())?);
+                    }
+                    fx = fx.sink(sink, of(*overflow));
+                }
+                SinkConfig::Filterbank { folder: to, overflow } => {
+                    let to = folder.join(to);
+                    let sink = FilterbankSink::new(&to, self.observation(config)?).at(to.display())?;
+                    fx = fx.sink(sink, of(*overflow));
+                }
+            }
+        }
+        Ok((fx, if resume { last.flatten() } else { None }))
+    }
+
+    fn header(&self, sink: &str, config: &Config, cadence: usize) -> Result<(UvfitsHeader, Geometry, DumpSchedule)> {
+        let place = format!("sink {sink}");
+        let Some(tracking) = &self.tracking else { return Err(Failure::at(place, "expected an [array]")) };
+        let count = self.schedules.len();
+        let schedule = self.schedules.get(cadence);
+        let schedule = *schedule.ok_or_else(|| Failure::at(&place, format!("expected a cadence of 0..{count}, found {cadence}")))?;
+        if config.cadence.get(cadence).is_some_and(|cadence| cadence.antennas.is_some()) {
+            return Err(Failure::at(place, "a cadence of all antennas is needed"));
+        }
+        let header =
+            UvfitsHeader::new(&tracking.array, &tracking.geometry, self.inputs, self.channels, self.frequencies)?;
+        let header = UvfitsHeader {
+            telescope: tracking.telescope.clone(),
+            source: tracking.source_name.clone(),
+            ..header
+        };
+        Ok((header, tracking.geometry.clone(), schedule))
+    }
+}
+
+impl Tracking {
+    fn new(config: &Config, recorded: Option<Epoch>) -> Result<Option<Self>> {
+        let Some(array) = &config.array else { return Ok(None) };
+        let text = match (&array.table, &array.file) {
+            (Some(table), None) => table.clone(),
+            (None, Some(file)) => std::fs::read_to_string(file).at(file.display())?,
+            _ => return Err(Failure::at("array", "expected one of table and file")),
+        };
+        let table: AntennaArray = text.parse().at("array")?;
+        let source: Direction = array.phase_centre.parse().at("array: phase_centre")?;
+        let epoch = match &array.epoch {
+            Some(epoch) => epoch.parse().at("array: epoch")?,
+            None => recorded.ok_or_else(|| Failure::at("array", "the source does not say when it began: give epoch"))?,
+        };
+        let geometry = Geometry::new(&table, source, epoch).at("array")?;
+        let (telescope, source_name) = (array.telescope.clone(), array.source_name.clone());
+        Ok(Some(Self { array: table, geometry, telescope, source_name }))
+    }
+}
+
+/// Middle of the band, and whether samples are complex.
+struct Band {
+    hz: Option<f64>,
+    complex: bool,
+}
+
+fn source(config: &SourceConfig) -> Result<(Box<dyn Source>, Band)> {
+    match config {
+        SourceConfig::Simulation { seconds, bits, chunk_samples, simulation } => {
+            let rate = simulation.sample_rate_hz;
+            let end = seconds.map(|seconds| (seconds * rate).round().max(0.0) as u64);
+            let simulator = Simulator::new((**simulation).clone()).at("source.simulation")?;
+            let source = Simulated::new(simulator, *bits, *chunk_samples, end)?;
+            Ok((Box::new(source), Band { hz: None, complex: false }))
+        }
+        SourceConfig::Recording { files, channel, chunk_samples, sample_rate_hz, centre_frequency_hz, map } => {
+            let options = OpenOptions {
+                mapping: map.as_ref().map(|map| map.parse()).transpose().at("source: map")?,
+                sample_rate_hz: *sample_rate_hz,
+                centre_frequency_hz: *centre_frequency_hz,
+                ..OpenOptions::default()
+            };
+            let reader = open(files, &options)?;
+            let band = Band { hz: reader.info().centre_hz(*channel), complex: reader.info().complex };
+            Ok((Box::new(Recording::new(reader, *channel, *chunk_samples)?), band))
+        }
+    }
+}

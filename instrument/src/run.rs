@@ -1,0 +1,177 @@
+//! A run: parts put together, started, watched and ended.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use fringes::Complex;
+use fringes::stream::fx::StreamSample;
+use fringes::stream::sink::Overflow;
+use fringes::stream::{Fx, Report, telemetry};
+use fringes::types::{Complex4, f16};
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+use crate::build::{Parts, backend};
+use crate::config::{Config, Format};
+use crate::failure::{At, Failure, Result};
+use crate::live::Live;
+use crate::summary::SummarySink;
+use crate::pictures;
+
+/// Runs an instrument to its end.
+pub(crate) fn run(config: &Config, folder: &Path, resume: bool, quiet: bool) -> Result<()> {
+    if let Some(address) = config.prometheus {
+        PrometheusBuilder::new().with_http_listener(address).install().at("prometheus")?;
+        telemetry::describe();
+    }
+    let parts = Parts::new(config)?;
+    match config.f_engine.format {
+        Format::Int4 => of::<Complex4>(config, parts, folder, resume, quiet),
+        Format::Int8 => of::<Complex<i8>>(config, parts, folder, resume, quiet),
+        Format::Float16 => of::<Complex<f16>>(config, parts, folder, resume, quiet),
+        Format::Float32 => of::<Complex<f32>>(config, parts, folder, resume, quiet),
+    }
+}
+
+fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: bool, quiet: bool) -> Result<()> {
+    let backend = backend(&config.backend)?;
+    let mut fx = Fx::<V>::new(&backend, parts.engine.clone()).queue_depth(config.queue_depth);
+    for (schedule, cadence) in parts.schedules.iter().zip(&config.cadence) {
+        fx = match &cadence.antennas {
+            None => fx.cadence(*schedule),
+            Some(antennas) => fx.cadence_of(*schedule, antennas.clone()),
+        };
+    }
+    if let Some(beams) = &config.beams {
+        let (set, detection) = parts.beams(beams)?;
+        fx = fx.beams(set, detection);
+    }
+    if let Some(seconds) = config.longest_gap_s {
+        fx = fx.longest_gap((seconds * parts.sample_rate_hz).max(0.0) as u64);
+    }
+    let (mut fx, last) = parts.sinks(config, folder, resume, fx)?;
+    if let Some(last) = last {
+        fx = fx.resume_after(last);
+    }
+    let summary = config.pictures.as_ref().map(|_| SummarySink::new());
+    if let Some((sink, _)) = &summary {
+        fx = fx.sink_that_may_fail(sink.clone(), Overflow::DropNewest);
+    }
+    let end = parts.source.info().end_sample;
+    let about = About {
+        inputs: parts.inputs.len(),
+        sample_rate_hz: parts.sample_rate_hz,
+        frequencies: parts.frequencies,
+        pols: parts.inputs.pols(),
+    };
+    if !quiet {
+        let dumps: Vec<String> = parts
+            .schedules
+            .iter()
+            .map(|schedule| format!("{:.4} s", schedule.accumulation_seconds(about.sample_rate_hz)))
+            .collect();
+        println!(
+            "{}: {} inputs at {:.3} MS/s, {} channels, dumps of {}, on {}",
+            parts.source.info().label,
+            about.inputs,
+            about.sample_rate_hz / 1e6,
+            parts.channels,
+            dumps.join(", "),
+            backend.name()
+        );
+    }
+    let start = Instant::now();
+    let running = fx.start(parts.source)?;
+    let control = running.control();
+    let interrupts = AtomicU32::new(0);
+    // A second instrument in one process has no handler of its own; there is none here.
+    ctrlc::set_handler(move || match interrupts.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            eprintln!("interrupt: ending with the dump under way; a second one ends at once");
+            control.stop();
+        }
+        _ => control.stop_now(),
+    })
+    .at("interrupts")?;
+    let mut live = Live::new(quiet, end.map(|end| end.saturating_mul(about.inputs as u64)));
+    while !running.is_finished() {
+        std::thread::sleep(Duration::from_millis(50));
+        live.show(&running.report(), start.elapsed());
+    }
+    live.end();
+    let ended = running.join();
+    if !quiet {
+        print_report(&ended.report, start.elapsed(), about.sample_rate_hz, about.inputs);
+    }
+    if let (Some(to), Some((_, summary))) = (&config.pictures, summary) {
+        let to = folder.join(to);
+        std::fs::create_dir_all(&to).at(to.display())?;
+        for file in pictures::draw(&summary.take(), &about, &to).map_err(|error| Failure::at("pictures", error))? {
+            if !quiet {
+                println!("wrote {}", file.display());
+            }
+        }
+    }
+    match ended.error {
+        None => Ok(()),
+        Some(error) => Err(build_failure(&error, ended.report.last_dump)),
+    }
+}
+
+/// What pictures and reports say of the instrument.
+pub(crate) struct About {
+    pub(crate) inputs: usize,
+    pub(crate) pols: usize,
+    pub(crate) sample_rate_hz: f64,
+    pub(crate) frequencies: fringes::Frequencies,
+}
+
+fn build_failure(error: &fringes::stream::StreamError, last: Option<u64>) -> Failure {
+    let place = match last {
+        Some(dump) => format!("the run ended after the dump at sample {dump}; --resume goes on behind it"),
+        None => "the run ended before its first dump".into(),
+    };
+    Failure::at(place, error)
+}
+
+fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
+    let seconds = report.samples as f64 / rate / inputs as f64;
+    let wall = took.as_secs_f64().max(1e-9);
+    println!(
+        "{seconds:.2} s of data in {wall:.2} s: {:.1} Msamples/s; {} dumps, {} sums of beams",
+        report.samples as f64 / wall / 1e6,
+        report.dumps,
+        report.beam_sums
+    );
+    for (name, count) in [
+        ("chunks that were late", report.late_chunks),
+        ("samples that came twice", report.overlapping_samples),
+        ("chunks before the dump to go on behind", report.skipped_chunks),
+        ("jumps of the clock", report.clock_jumps),
+        ("samples clipped", report.clipped),
+        ("values saturated", report.saturated),
+        ("packets lost", report.source.lost),
+        ("packets late", report.source.late),
+        ("packets double", report.source.duplicate),
+        ("packets malformed", report.source.malformed),
+    ] {
+        if count > 0 {
+            println!("  {name}: {count}");
+        }
+    }
+    for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
+        println!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
+    }
+    for sink in &report.sinks {
+        println!(
+            "  sink {}: {} written ({:.1} MB), {} dropped, {} undelivered, latency {:.1} ms (at most {:.1})",
+            sink.name,
+            sink.written,
+            sink.bytes as f64 / 1e6,
+            sink.dropped,
+            sink.undelivered,
+            sink.mean_latency.as_secs_f64() * 1e3,
+            sink.longest_latency.as_secs_f64() * 1e3
+        );
+    }
+}
