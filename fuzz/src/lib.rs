@@ -54,7 +54,7 @@ pub fn read_everything(format: FileFormat, bytes: &[u8]) {
 /// Takes bytes as packets, through every layer, and checks that what comes out is consistent.
 pub fn receive_everything(mut bytes: &[u8]) {
     let Ok(inputs) = Inputs::new(2, 2) else { return };
-    let options = ChunkOptions { live_heaps: 4, ..ChunkOptions::default() };
+    let options = ChunkOptions { live_heaps: Some(4), ..ChunkOptions::default() };
     let voltages = VoltageHeaps::<Complex<i8>>::new(inputs, 4, 8, 8, 2);
     let samples = PackedSampleHeaps::new(inputs, 10, 8, 4);
     let Some(mut voltages) = voltages.ok().and_then(|format| ChunkAssembler::new(format, options).ok()) else { return };

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import spead2
@@ -157,7 +158,7 @@ def send_samples(report, program, folder, kind):
 
 
 def send_voltages(report, program, folder, extra):
-    name = f"our voltages to two substreams of spead2 {' '.join(extra)},"
+    name = f"our voltages to two substreams of spead2{' '.join(['', *extra])},"
     data = RNG.integers(-127, 128, (BATCHES, ANTENNAS, CHANNELS, SPECTRA, POLS, 2), np.int8)
     presence = np.ones((BATCHES, ANTENNAS), bool)
     presence[1, 2] = False
@@ -315,8 +316,10 @@ def receive_disorder(report, program, folder, repeat):
     malformed = [b"", b"\x53\x04", kept[0][:50], kept[1][:-1], bytes(600)]
     sent = kept + again + malformed
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        for index in RNG.permutation(len(sent)):
+        for number, index in enumerate(RNG.permutation(len(sent))):
             udp.sendto(sent[index], receiver.addresses[0])
+            if number % 16 == 0:
+                time.sleep(0.002)
         for packet in spead2.send.PacketGenerator(stop(), 1000, 712):
             udp.sendto(bytes(packet), receiver.addresses[0])
     chunks, counters = receiver.end()

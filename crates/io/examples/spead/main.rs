@@ -106,8 +106,8 @@ struct Receive {
     out: Option<PathBuf>,
     #[arg(long, default_value_t = 2)]
     window: usize,
-    #[arg(long, default_value_t = 64)]
-    live_heaps: usize,
+    #[arg(long)]
+    live_heaps: Option<usize>,
     #[arg(long)]
     first: Option<u64>,
     #[arg(long, default_value_t = 1)]

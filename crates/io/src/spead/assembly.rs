@@ -62,6 +62,8 @@ pub struct HeapAssembler {
     limits: HeapLimits,
     /// In the order of their first packets.
     live: VecDeque<LiveHeap>,
+    /// Their counters, by themselves because every packet looks for one.
+    live_counters: VecDeque<u64>,
     spare: Vec<LiveHeap>,
     /// Counters of finished heaps, and whether they were complete.
     finished: VecDeque<(u64, bool)>,
@@ -77,8 +79,9 @@ impl HeapAssembler {
         if !(1..=65_536).contains(&limits.live_heaps) {
             return Err(setting("live heaps", "1 to 65536", limits.live_heaps));
         }
-        let (live, spare, finished) = (VecDeque::new(), Vec::new(), VecDeque::new());
-        Ok(Self { limits, live, spare, finished, counters: SpeadCounters::default() })
+        let (live, live_counters, finished) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        let (spare, counters) = (Vec::new(), SpeadCounters::default());
+        Ok(Self { limits, live, live_counters, spare, finished, counters })
     }
 
     /// What came so far.
@@ -115,7 +118,7 @@ impl HeapAssembler {
         if actual > limit {
             return Err(PacketError::HeapTooLarge { heap_cnt, expected: limit as u64, actual: actual as u64 });
         }
-        let index = match self.live.iter().rposition(|live| live.heap.heap_cnt == heap_cnt) {
+        let index = match self.live_counters.iter().rposition(|&live| live == heap_cnt) {
             Some(index) => index,
             None => match self.finished.iter().rev().find(|(finished, _)| *finished == heap_cnt) {
                 Some(&(_, complete)) => {
@@ -154,6 +157,7 @@ impl HeapAssembler {
         if live.ranges.bytes() < actual {
             return Ok(None);
         }
+        self.live_counters.remove(index);
         let complete = self.live.remove(index).map(|live| self.retire(live, true));
         self.counters.heaps_complete += 1;
         Ok(complete)
@@ -168,10 +172,12 @@ impl HeapAssembler {
         live.heap.heap_cnt = packet.heap_cnt();
         live.heap.payload.resize(packet.heap_size(), 0);
         self.live.push_back(live);
+        self.live_counters.push_back(packet.heap_cnt());
         self.live.len() - 1
     }
 
     fn give_up_oldest(&mut self) {
+        self.live_counters.pop_front();
         if let Some(live) = self.live.pop_front() {
             tracing::debug!(heap_cnt = live.heap.heap_cnt, bytes = live.ranges.bytes(), "a heap is given up");
             self.counters.heaps_incomplete += 1;

@@ -30,17 +30,18 @@ const BELIEVED_WINDOWS: u64 = 64;
 pub struct ChunkOptions {
     /// Chunks that are open at the same time, at least 1. A heap of the chunk behind them closes the oldest.
     pub window_chunks: usize,
-    /// Heaps of several packets that are put together at the same time, at least 1.
-    pub live_heaps: usize,
+    /// Heaps of several packets that are put together at the same time, at least 1. Without it, four times as many as a
+    /// timestamp has, and at least 64. Each may take a heap's bytes of memory.
+    pub live_heaps: Option<usize>,
     /// Timestamp of the first chunk; what is older is late. Without it, the first heap that comes is of the first
     /// chunk, and chunks begin at multiples of their length, counted from the heap's timestamp modulo that of heaps.
     pub first_timestamp: Option<u64>,
 }
 
 impl Default for ChunkOptions {
-    /// Two chunks, 64 heaps, the first heap that comes.
+    /// Two chunks, four timestamps' heaps, the first heap that comes.
     fn default() -> Self {
-        Self { window_chunks: 2, live_heaps: 64, first_timestamp: None }
+        Self { window_chunks: 2, live_heaps: None, first_timestamp: None }
     }
 }
 
@@ -94,7 +95,8 @@ impl<F: HeapFormat> ChunkAssembler<F> {
             return Err(setting("samples of a chunk", "at most 2^40", format!("{grid:?}")));
         }
         let heap_bytes = grid.heap_bytes.saturating_add(OTHER_BYTES);
-        let heaps = HeapAssembler::new(HeapLimits { live_heaps: options.live_heaps, heap_bytes })?;
+        let live_heaps = options.live_heaps.unwrap_or_else(|| grid.slots.saturating_mul(4).clamp(64, 65_536));
+        let heaps = HeapAssembler::new(HeapLimits { live_heaps, heap_bytes })?;
         let oldest = options.first_timestamp.map(|_| 0);
         let origin = options.first_timestamp.unwrap_or(0);
         let (open, spare, ready) = (VecDeque::new(), Vec::new(), VecDeque::new());

@@ -81,7 +81,7 @@ fn voltages_come_back_in_any_order() {
     let mut packets: Vec<_> = sent.iter().flat_map(|chunk| heaps_of(&format, chunk)).collect();
     // Everything at once: a window of as many chunks.
     shuffle(&mut packets, 3);
-    let options = ChunkOptions { window_chunks: 3, first_timestamp: Some(0), live_heaps: 1000 };
+    let options = ChunkOptions { window_chunks: 3, first_timestamp: Some(0), live_heaps: Some(1000) };
     let mut assembler = ChunkAssembler::new(format, options).unwrap();
     assert_eq!(chunks_of(&mut assembler, &packets), sent);
     let counters = assembler.counters();
@@ -366,7 +366,7 @@ fn streams_that_cannot_be_are_refused() {
     for options in [
         ChunkOptions { window_chunks: 0, ..ChunkOptions::default() },
         ChunkOptions { window_chunks: 1 << 30, ..ChunkOptions::default() },
-        ChunkOptions { live_heaps: 0, ..ChunkOptions::default() },
+        ChunkOptions { live_heaps: Some(0), ..ChunkOptions::default() },
     ] {
         refused(ChunkAssembler::new(format.clone(), options).map(|_| ()));
     }

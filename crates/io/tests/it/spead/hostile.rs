@@ -34,7 +34,8 @@ fn good() -> Vec<Vec<u8>> {
 fn survives(packets: &[Vec<u8>]) -> Result<(), TestCaseError> {
     let inputs = Inputs::new(2, 2).unwrap();
     let format = VoltageHeaps::<Complex<i8>>::new(inputs, 4, 8, 8, 2).unwrap();
-    let mut chunks = ChunkAssembler::new(format, ChunkOptions { live_heaps: 3, ..ChunkOptions::default() }).unwrap();
+    let mut chunks =
+        ChunkAssembler::new(format, ChunkOptions { live_heaps: Some(3), ..ChunkOptions::default() }).unwrap();
     let mut heaps = HeapAssembler::new(HeapLimits { live_heaps: 3, heap_bytes: 1 << 16 }).unwrap();
     for packet in packets {
         if let Ok(packet) = Packet::decode(packet) {

@@ -7,7 +7,7 @@ use fringes_io::spead::{
     HeapFormat, NextChunk, PackedSampleHeaps, PacketShape, ReceiverOptions, SenderOptions, SpeadError, SpeadReceiver,
     SpeadSender, StreamControl, VoltageHeaps,
 };
-use fringes_types::{Heaps, Inputs, PackedSamples, SpectrumClock};
+use fringes_types::{Complex4, Heaps, Inputs, PackedSamples, SpectrumClock};
 use ndarray::{Array2, Array5};
 use num_complex::Complex;
 
@@ -175,6 +175,34 @@ fn a_multicast_group_is_joined() {
     let mut sender = SpeadSender::new(format(), &options).unwrap();
     sender.send(&chunk(3)).unwrap();
     assert_eq!(receiver.next_chunk(TIME).unwrap().chunk(), Some(chunk(3)));
+}
+
+#[test]
+fn four_bit_voltages_cross_ipv6() {
+    let inputs = Inputs::new(2, 1).unwrap();
+    let format = VoltageHeaps::<Complex4>::new(inputs, 8, 16, 16, 2).unwrap();
+    let receiver = match SpeadReceiver::start(format.clone(), &ReceiverOptions::new("[::1]:0".parse().unwrap())) {
+        Ok(receiver) => receiver,
+        // Some machines have no IPv6.
+        Err(SpeadError::Socket { action, source }) => {
+            assert!(action.contains("[::1]:0"), "{action}");
+            eprintln!("no IPv6 here: {source}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let mut next = numbers(4);
+    let part = |bits: u64| (bits % 15) as i8 - 7;
+    let data = Array5::from_shape_fn((2, 2, 8, 16, 1), |_| {
+        let bits = next();
+        Complex4::new(part(bits), part(bits / 15)).unwrap()
+    });
+    let clock = SpectrumClock { samples_between_spectra: 16, ..SpectrumClock::default() };
+    let presence = Array2::from_elem((2, 2), true);
+    let sent = Heaps::new(data).unwrap().with_clock(clock).unwrap().with_presence(presence).unwrap();
+    let mut sender = SpeadSender::new(format, &SenderOptions::new(receiver.local_addresses()[0])).unwrap();
+    sender.send(&sent).unwrap();
+    assert_eq!(receiver.next_chunk(TIME).unwrap().chunk(), Some(sent));
 }
 
 #[test]
