@@ -27,7 +27,7 @@ use fringes_types::VoltageSample;
 use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView4, ArrayView5, ArrayViewMut3, Axis, s};
 use rayon::prelude::*;
 
-use self::stretch::Lanes;
+pub use self::stretch::Lanes;
 
 /// A sum of powers: `u64` of integer voltages, `f64` of floats.
 pub trait PowerSum: Copy + Default + Send + Sync + PartialEq + std::fmt::Debug + 'static {
