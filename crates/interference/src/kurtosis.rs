@@ -69,26 +69,6 @@ impl Moments {
             / ((m - 1.0).powi(3) * (m + 2.0) * (m + 3.0) * falling);
         Self { mean: 1.0, variance, skewness: third / variance.powf(1.5), excess: fourth / (variance * variance) - 3.0 }
     }
-
-    /// Moments of a weighted mean of independent estimates: `sum w x / sum w`.
-    pub(crate) fn of_mean(parts: impl Iterator<Item = (f64, Self)>) -> Option<Self> {
-        let (mut weight, mut cumulants) = (0.0, [0.0; 4]);
-        for (w, part) in parts {
-            let deviation = part.variance.sqrt();
-            weight += w;
-            cumulants[0] += w * part.mean;
-            cumulants[1] += w * w * part.variance;
-            cumulants[2] += (w * deviation).powi(3) * part.skewness;
-            cumulants[3] += (w * deviation).powi(4) * part.excess;
-        }
-        let [first, second, third, fourth] = cumulants;
-        (weight > 0.0 && second > 0.0).then(|| Self {
-            mean: first / weight,
-            variance: second / (weight * weight),
-            skewness: third / second.powf(1.5),
-            excess: fourth / (second * second),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -121,14 +101,5 @@ mod tests {
         assert_eq!(spectral_kurtosis(count, count * power, count * power * power), 0.0);
         assert!(spectral_kurtosis(1, 1u64, 1).is_nan() && spectral_kurtosis(9, 0u64, 0).is_nan());
         assert!(spectral_kurtosis(9, f64::NAN, 1.0).is_nan());
-    }
-
-    #[test]
-    fn a_mean_of_equal_estimates_has_their_cumulants_over_powers_of_their_number() {
-        let one = Moments::gaussian(100);
-        let mean = Moments::of_mean([(3.0, one); 4].into_iter()).unwrap();
-        assert!((mean.variance - one.variance / 4.0).abs() < 1e-15);
-        assert!((mean.skewness - one.skewness / 2.0).abs() < 1e-12 && (mean.excess - one.excess / 4.0).abs() < 1e-12);
-        assert_eq!(Moments::of_mean(std::iter::empty()), None);
     }
 }

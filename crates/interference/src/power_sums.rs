@@ -20,6 +20,8 @@ use crate::{InterferenceError, PowerChunk};
 /// which their counts say; [`PowerSums::followed_by`] puts such halves together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PowerSums<S: PowerSum> {
+    /// Spectra that the sums cover, present or not, `[block]`.
+    spectra: Vec<u64>,
     count: Array2<u64>,
     first: Array3<S>,
     second: Array3<S>,
@@ -80,6 +82,7 @@ pub fn power_sums<C: PowerChunk>(
     chunk.sum(blocks, &mut sums)?;
     let [first, second] = sums;
     Ok(PowerSums {
+        spectra: (0..shape.1).map(|block| blocks.range(block, about.times).len() as u64).collect(),
         count: about.counts(blocks),
         first,
         second,
@@ -92,6 +95,11 @@ pub fn power_sums<C: PowerChunk>(
 }
 
 impl<S: PowerSum> PowerSums<S> {
+    /// Spectra of each block that the sums cover, present or not, `[block]`: fewer than a whole block's at the ends.
+    pub fn spectra(&self) -> &[u64] {
+        &self.spectra
+    }
+
     /// Present spectra, `[block][input]`.
     pub fn count(&self) -> ArrayView2<'_, u64> {
         self.count.view()
@@ -179,7 +187,9 @@ impl<S: PowerSum> PowerSums<S> {
             let expected = u64::try_from(stamp(last + 1)).unwrap_or(u64::MAX);
             return Err(InterferenceError::Continuation { expected, actual: next.clock.first_sample });
         }
-        if shared == 1 {
+        let (shared_spectra, spectra) = next.spectra.split_at(shared);
+        if let Some(more) = shared_spectra.first() {
+            self.spectra[last] += more;
             let mut count = self.count.row_mut(last);
             count += &next.count.row(0);
             for (sums, more) in [(&mut self.first, &next.first), (&mut self.second, &next.second)] {
@@ -187,6 +197,7 @@ impl<S: PowerSum> PowerSums<S> {
                 Zip::from(sums).and(more.slice(s![.., 0, ..])).for_each(|sum, &more| *sum = sum.plus(more));
             }
         }
+        self.spectra.extend(spectra);
         let fault = |_| TypesError::TooLarge { array, elements: format!("{} + {} blocks", last + 1, next.blocks()) };
         let count = concatenate(Axis(0), &[self.count.view(), next.count.slice(s![shared.., ..])]).map_err(fault)?;
         let joined = |sums: &Array3<S>, more: &Array3<S>| {
@@ -215,11 +226,12 @@ impl<S: PowerSum> PowerSums<S> {
         let of = Blocks { spectra: factor, lead };
         let blocks = of.count(self.blocks());
         let (channels, inputs) = (self.channels(), self.inputs.len());
-        let mut count = Array2::zeros((blocks, inputs));
+        let (mut spectra, mut count) = (vec![0; blocks], Array2::zeros((blocks, inputs)));
         let zeros = || Array3::from_elem((channels, blocks, inputs), S::default());
         let (mut first, mut second) = (zeros(), zeros());
         for from in 0..self.blocks() {
             let to = (from + lead) / factor;
+            spectra[to] += self.spectra[from];
             let mut count = count.row_mut(to);
             count += &self.count.row(from);
             for (sums, more) in [(&mut first, &self.first), (&mut second, &self.second)] {
@@ -229,6 +241,6 @@ impl<S: PowerSum> PowerSums<S> {
         }
         let before = lead as u64 * self.spectra_per_block as u64 * spacing;
         let clock = SpectrumClock { first_sample: self.clock.first_sample - before, ..self.clock };
-        Ok(Self { count, first, second, spectra_per_block, clock, ..*self })
+        Ok(Self { spectra, count, first, second, spectra_per_block, clock, ..*self })
     }
 }
