@@ -48,6 +48,7 @@
 
 mod chunk;
 mod correlator;
+mod counts;
 mod device;
 mod dump;
 mod dump32;
@@ -60,6 +61,7 @@ pub mod internals;
 pub mod kernels;
 pub mod layout;
 mod schedule;
+mod selection;
 mod set_sum;
 mod stream;
 

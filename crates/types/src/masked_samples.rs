@@ -67,15 +67,19 @@ impl MaskedSamples {
         Ok(())
     }
 
-    /// The counts of two integrations of one shape together.
-    #[must_use]
-    pub(crate) fn plus(mut self, other: &Self) -> Self {
+    /// The counts of two integrations together.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if they are of other channels or baselines.
+    pub fn plus(mut self, other: &Self) -> Result<Self, TypesError> {
+        let baselines = self.baselines.as_ref().or(other.baselines.as_ref()).map_or(0, |counts| counts.ncols());
+        other.check(self.channels.len(), baselines)?;
         self.channels += &other.channels;
         self.baselines = match (self.baselines, &other.baselines) {
             (Some(counts), Some(more)) => Some(counts + more),
             (counts, more) => counts.or_else(|| more.clone()),
         };
-        self
+        Ok(self)
     }
 
     /// The counts with other baselines: `from(to)` says which of these each of `baselines` is.
@@ -104,10 +108,10 @@ mod tests {
         let alike = MaskedSamples::new(array![3, 5], None).unwrap();
         let apart = MaskedSamples::new(array![1, 0], Some(array![[0, 7, 1], [2, 0, 0]])).unwrap();
         assert_eq!((alike.masked(1, 2), apart.masked(0, 1), apart.masked(2, 0)), (5, 8, 0));
-        for sum in [alike.clone().plus(&apart), apart.clone().plus(&alike)] {
+        for sum in [alike.clone().plus(&apart).unwrap(), apart.clone().plus(&alike).unwrap()] {
             assert_eq!((sum.masked(0, 1), sum.masked(1, 0), sum.masked(1, 2)), (11, 7, 5));
         }
-        assert_eq!(apart.clone().plus(&apart).masked(0, 1), 16);
+        assert_eq!(apart.clone().plus(&apart).unwrap().masked(0, 1), 16);
         let reversed = apart.reordered(3, |to| Some(2 - to));
         assert_eq!((reversed.masked(0, 0), reversed.masked(0, 1), reversed.masked(1, 2)), (2, 8, 2));
     }
@@ -116,6 +120,8 @@ mod tests {
     fn other_shapes_are_errors() {
         assert!(MaskedSamples::new(array![3, 5], Some(Array2::zeros((3, 1)))).is_err());
         let counts = MaskedSamples::new(array![3, 5], Some(Array2::zeros((2, 6)))).unwrap();
+        let other = MaskedSamples::new(array![3, 5], Some(Array2::zeros((2, 5)))).unwrap();
+        assert!(counts.clone().plus(&other).is_err());
         assert!(counts.check(2, 6).is_ok() && counts.check(2, 5).is_err() && counts.check(1, 6).is_err());
     }
 }

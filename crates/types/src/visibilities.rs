@@ -82,7 +82,7 @@ impl<A: Accumulator> Visibilities<A> {
         ndarray::Zip::from(&mut self.data).and(&other.data).par_for_each(|sum, &part| *sum = sum.add(part));
         self.valid_samples += &other.valid_samples;
         self.masked_samples = match (self.masked_samples, &other.masked_samples) {
-            (Some(masked), Some(more)) => Some(masked.plus(more)),
+            (Some(masked), Some(more)) => Some(masked.plus(more)?),
             (masked, more) => masked.or_else(|| more.clone()),
         };
         Ok(self)

@@ -6,4 +6,5 @@ mod integrate;
 mod layout;
 mod lengths;
 mod manual;
+mod masks;
 mod rows;

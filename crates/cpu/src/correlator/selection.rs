@@ -1,8 +1,6 @@
 //! What of an array counts.
 
-use std::ops::Range;
-
-use ndarray::{ArrayView2, s};
+use ndarray::ArrayView2;
 
 /// Channels that are left out for blocks of times, for all inputs alike.
 #[derive(Debug, Clone, Copy)]
@@ -11,23 +9,18 @@ pub struct BlockMask<'a> {
     pub masked: ArrayView2<'a, bool>,
     /// Times of a block, at least 1.
     pub spectra: usize,
-    /// Times of block 0 that lie before time 0.
-    pub lead: usize,
+    /// Times of block 0 that lie before time 0; below 0 if block 0 begins later, and no time before is selected.
+    pub lead: isize,
 }
 
-impl<'a> BlockMask<'a> {
-    pub(super) fn is_masked(&self, channel: usize, time: usize) -> bool {
-        self.masked[(channel, (time + self.lead) / self.spectra)]
+impl BlockMask<'_> {
+    /// Whether a channel is masked at a time.
+    pub fn is_masked(&self, channel: usize, time: usize) -> bool {
+        self.masked[(channel, self.block(time))]
     }
 
-    /// The mask of some channels.
-    pub fn channels(self, channels: Range<usize>) -> Self {
-        Self { masked: self.masked.slice_move(s![channels, ..]), ..self }
-    }
-
-    /// The mask of the times from one on.
-    pub fn from(self, time: usize) -> Self {
-        Self { lead: self.lead + time, ..self }
+    fn block(&self, time: usize) -> usize {
+        time.wrapping_add_signed(self.lead) / self.spectra
     }
 }
 
@@ -63,13 +56,20 @@ impl Selection<'_> {
         if let Some(presence) = self.presence {
             assert_eq!(presence.dim(), flags, "shape of the presence flags");
         }
-        if let Some(selected) = self.times {
-            assert!(selected.iter().all(|&time| time < times), "a time that the voltages do not have");
-        }
+        let in_array = |&time: &usize| time < times;
+        assert!(
+            self.times.is_none_or(|selected| selected.iter().all(in_array)),
+            "a time that the voltages do not have"
+        );
         if let Some(mask) = self.mask {
             assert_eq!(mask.masked.nrows(), channels, "channels of the mask");
-            let needed = if times == 0 { 0 } else { (times - 1 + mask.lead) / mask.spectra + 1 };
-            assert!(mask.masked.ncols() >= needed, "a mask that does not cover all times");
+            let covered =
+                |time: usize| time.checked_add_signed(mask.lead).is_some() && mask.block(time) < mask.masked.ncols();
+            let all = match self.times {
+                Some(selected) => selected.iter().all(|&time| covered(time)),
+                None => times == 0 || (covered(0) && covered(times - 1)),
+            };
+            assert!(all, "a mask that does not cover all times");
         }
     }
 }
