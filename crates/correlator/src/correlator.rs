@@ -247,6 +247,9 @@ impl<V: VoltageSample> Correlator<V> {
                     times.runs().into_iter().try_for_each(|run| sums.add_device_chunk(&about, array, run))
                 }
                 (place, Times::Range(range), None) => sums.add_host_chunk(&about, &place, range.clone()),
+                (place, times, None) if times.has_long_runs(about.layout) => {
+                    times.runs().into_iter().try_for_each(|run| sums.add_host_chunk(&about, &place, run))
+                }
                 (place, times, mask) => {
                     let Some(view) = place.on_host(&about)? else { return Ok(()) };
                     for piece in host::pieces::<V>(&about, times, limit) {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::chunk::Layout;
+
 /// Times of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Times<'a> {
@@ -64,6 +66,18 @@ impl<'a> Times<'a> {
             }
             times => times,
         }
+    }
+
+    /// Whether these are runs that are long enough to be sent one by one, and of whole heaps.
+    pub(crate) fn has_long_runs(&self, layout: Layout) -> bool {
+        /// Spectra of a run on the average.
+        const LONG: usize = 512;
+        let whole = |run: &Range<usize>| match layout {
+            Layout::Heaps { spectra } => run.start.is_multiple_of(spectra) && run.end.is_multiple_of(spectra),
+            Layout::Voltages | Layout::Rows => true,
+        };
+        let runs = self.runs();
+        self.len() / runs.len().max(1) >= LONG && runs.iter().all(whole)
     }
 
     /// The times by blocks of `spectra`, of which block 0 begins `lead` times before time 0 (or later, if that is below

@@ -68,6 +68,7 @@
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
+//! | [`power_sums()`], [`Masker`] | sums of powers, spectral kurtosis, masks | [`Voltages`] `[channel][time][input]`, [`Heaps`] or [`Rows`] | [`ChannelMask`] `[channel][block]` | exact sums for integers, f64 |
 //! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT of each line of feeds | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Beams`] `[channel][time][beam]` | f32; FFT beams f16 on a GPU |
 //! | [`detect`] | powers, Stokes parameters or coherencies, summed | [`Beams`] `[channel][time][beam]` | [`DetectedBeams`] `[channel][time][beam][product]` | f32 |
 //! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
@@ -87,7 +88,8 @@
 //!   n / N)`, not normalised.
 //! - `V[a][b]` conjugates `b`. An antenna that hears a source later by `d` seconds has the phase `-2 pi f d`.
 //! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows
-//!   how many spectra it has ([`Visibilities::valid_samples`]).
+//!   how many spectra it has ([`Visibilities::valid_samples`]). What a [`ChannelMask`] leaves out is counted apart
+//!   ([`Visibilities::valid`]).
 //! - The most negative value of 4-bit and 8-bit voltages is not a sample, and [`Voltages::new`] refuses it.
 //!
 //! # Backends and memory
@@ -100,7 +102,7 @@
 //! |---|---|
 //! | the F-engine ([`FEngine`], [`f_engine()`]), the channelizer, quantisation | beams by weights |
 //! | down-conversion ([`DownConverter`]), of one band or several | detected and incoherent beams |
-//! | correlation, in one call and as a stream | |
+//! | correlation, in one call and as a stream | sums of powers ([`power_sums()`]) |
 //! | coarse delay, fine delay and phase by themselves | |
 //! | batched transforms and FFT beams ([`fft`], [`FftBeams`]) | |
 //!
@@ -157,6 +159,7 @@ pub use fringes_delay as delay;
 pub use fringes_f_engine as f_engine;
 pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
+pub use fringes_interference as interference;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
 pub use fringes_types as types;
@@ -183,11 +186,14 @@ pub use fringes_f_engine::{
     Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, RowFrames, f_engine,
 };
 pub use fringes_fft::FftError;
+pub use fringes_interference::{
+    Combining, Interference, InterferenceError, Masker, PowerSums, Thresholds, Undecided, power_sums,
+};
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, DetectedBeams, DetectedProducts,
-    Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, PackedSamples, Product, Rows, Sample,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams, DetectedProducts,
+    Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples, PackedSamples, Product, Rows, Sample,
     SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples, SpectrumClock, TypesError, Visibilities,
     VoltageSample, Voltages, f16,
 };

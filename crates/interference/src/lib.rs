@@ -47,6 +47,13 @@ mod masker;
 mod pearson;
 mod power_sums;
 pub mod quantisation;
+mod tails;
+
+/// What the programs that make tables need, and users do not: no part of the interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::pearson::quantiles;
+}
 
 pub use chunk::PowerChunk;
 pub use error::InterferenceError;

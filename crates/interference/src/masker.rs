@@ -10,7 +10,7 @@ use ndarray::{Array2, Axis, Zip};
 
 use crate::error::in_range;
 use crate::kurtosis::{Moments, spectral_kurtosis};
-use crate::pearson::quantiles;
+use crate::pearson::calibrated;
 use crate::quantisation::{self, FEWEST_SAMPLES};
 use crate::{InterferenceError, PowerSums};
 
@@ -374,7 +374,7 @@ impl Memo {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let [lower, upper] = *found
             .entry(key)
-            .or_insert_with(|| quantiles(f64::from(key.0) / 512.0, f64::from(key.1) / 256.0, self.tail));
+            .or_insert_with(|| calibrated(f64::from(key.0) / 512.0, f64::from(key.1) / 256.0, self.tail));
         !(lower..=upper).contains(&z)
     }
 }

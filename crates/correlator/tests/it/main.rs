@@ -1,5 +1,6 @@
 //! The integration tests of `fringes-correlator`, one program.
 
+mod bins;
 mod correlate;
 mod heaps;
 mod integrate;

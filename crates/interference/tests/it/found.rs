@@ -56,13 +56,13 @@ fn a_pulsed_interferer_is_found_where_it_is() {
     );
 }
 
-/// A carrier in channel 9, 3 dB below noise.
+/// A carrier in channel 9, 3 dB above noise.
 #[test]
 fn a_narrow_band_interferer_is_found_where_it_is() {
     for_both(
         |rms| {
             move |channel, time, input| {
-                let amplitude = if channel == 9 { rms } else { 0.0 };
+                let amplitude = if channel == 9 { 2.0 * rms } else { 0.0 };
                 Complex::from_polar(amplitude, 1.7 * time as f64 + input as f64)
             }
         },
