@@ -12,6 +12,7 @@
 //! # Layout
 //! A unit of work is one channel and one block. What lies together in memory is a stretch `[time][x]`; the inner loop
 //! takes four times of 16 neighbours `x` at once, and where there are fewer, times of the stretch side by side.
+//! Lanes are summed in narrow integers for up to 2^16 rows.
 //!
 //! # Precision
 //! Integers: exact. Floats: powers and sums in f64, a relative error below `(n + 4) 2^-53` of sums of `n` spectra, the
@@ -28,6 +29,7 @@ use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView4, ArrayView5, ArrayViewM
 use rayon::prelude::*;
 
 pub use self::stretch::Lanes;
+use self::stretch::Stretches;
 
 /// A sum of powers: `u64` of integer voltages, `f64` of floats.
 pub trait PowerSum: Copy + Default + Send + Sync + PartialEq + std::fmt::Debug + 'static {
@@ -142,12 +144,12 @@ pub fn power_sums<V: Power>(
     for_each_unit(sums, unit_bytes, |channel, block, [first, second]| {
         let range = blocks.range(block, times);
         let voltages = voltages.index_axis(Axis(0), channel);
-        let mut copy = Vec::new();
+        let (mut copy, mut sums) = (Vec::new(), Stretches::<V>::new(inputs));
         for times in runs(range, whole.as_deref()) {
             let part = voltages.slice(s![times.clone(), ..]);
             let absent = presence.filter(|_| whole.as_ref().is_some_and(|whole| !whole[times.start]));
             match (part.to_slice(), absent) {
-                (Some(stretch), None) => stretch::add(stretch, inputs, first, second),
+                (Some(stretch), None) => sums.add(stretch, first, second),
                 (_, absent) => {
                     for start in (0..times.len()).step_by(COPIED_TIMES) {
                         let here = start..times.len().min(start + COPIED_TIMES);
@@ -159,11 +161,12 @@ pub fn power_sums<V: Power>(
                                 *value = if present { *value } else { V::zeroed() };
                             }
                         }
-                        stretch::add(&copy, inputs, first, second);
+                        sums.add(&copy, first, second);
                     }
                 }
             }
         }
+        sums.finish(first, second);
     });
 }
 
@@ -212,15 +215,17 @@ pub fn power_sums_of_heaps<V: Power>(
         if range.is_empty() {
             return;
         }
-        for batch in range.start / spectra..range.end.div_ceil(spectra) {
-            let start = range.start.saturating_sub(batch * spectra);
-            let part = start..(range.end - batch * spectra).min(spectra);
-            for antenna in (0..antennas).filter(|&antenna| presence.is_none_or(|flags| flags[(batch, antenna)])) {
-                let heap = heaps.slice(s![batch, antenna, channel, part.clone(), ..]);
-                let of_antenna = antenna * pols..(antenna + 1) * pols;
-                let (first, second) = (&mut first[of_antenna.clone()], &mut second[of_antenna]);
-                add_view(heap, first, second);
+        let mut sums = Stretches::<V>::new(pols);
+        for antenna in 0..antennas {
+            let of_antenna = antenna * pols..(antenna + 1) * pols;
+            let (first, second) = (&mut first[of_antenna.clone()], &mut second[of_antenna]);
+            let batches = range.start / spectra..range.end.div_ceil(spectra);
+            for batch in batches.filter(|&batch| presence.is_none_or(|flags| flags[(batch, antenna)])) {
+                let start = range.start.saturating_sub(batch * spectra);
+                let part = start..(range.end - batch * spectra).min(spectra);
+                add_view(&mut sums, heaps.slice(s![batch, antenna, channel, part, ..]), first, second);
             }
+            sums.finish(first, second);
         }
     });
 }
@@ -244,23 +249,25 @@ pub fn power_sums_of_rows<V: Power>(
         if range.is_empty() {
             return;
         }
-        for number in range.start / row..range.end.div_ceil(row) {
-            let start = range.start.saturating_sub(number * row);
-            let part = start..(range.end - number * row).min(row);
-            for input in 0..inputs {
-                let stretch = rows.slice(s![channel, number, input, part.clone()]).insert_axis(Axis(1));
-                add_view(stretch, &mut first[input..=input], &mut second[input..=input]);
+        let mut sums = Stretches::<V>::new(1);
+        for input in 0..inputs {
+            let (first, second) = (&mut first[input..=input], &mut second[input..=input]);
+            for number in range.start / row..range.end.div_ceil(row) {
+                let start = range.start.saturating_sub(number * row);
+                let part = start..(range.end - number * row).min(row);
+                let stretch = rows.slice(s![channel, number, input, part]).insert_axis(Axis(1));
+                add_view(&mut sums, stretch, first, second);
             }
+            sums.finish(first, second);
         }
     });
 }
 
 /// Adds `[time][x]` of any strides.
-fn add_view<V: Power>(view: ArrayView2<'_, V>, first: &mut [V::Sum], second: &mut [V::Sum]) {
-    let width = view.ncols();
+fn add_view<V: Power>(sums: &mut Stretches<V>, view: ArrayView2<'_, V>, first: &mut [V::Sum], second: &mut [V::Sum]) {
     match view.to_slice() {
-        Some(stretch) => stretch::add(stretch, width, first, second),
-        None => stretch::add(&view.iter().copied().collect::<Vec<_>>(), width, first, second),
+        Some(stretch) => sums.add(stretch, first, second),
+        None => sums.add(&view.iter().copied().collect::<Vec<_>>(), first, second),
     }
 }
 

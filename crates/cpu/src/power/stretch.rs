@@ -7,7 +7,7 @@ use super::PowerSum;
 /// Neighbours that the inner loop takes at once.
 pub(super) const LANES: usize = 16;
 
-/// Lanes below which times are taken side by side.
+/// Positions below which times are taken side by side.
 const FEW: usize = 64;
 
 /// Rows of lanes that are summed in the narrow types.
@@ -42,56 +42,80 @@ pub trait Lanes: Pod + Send + Sync + sealed::Sealed {
     fn wide(first: Self::First, second: Self::Second) -> (Self::Sum, Self::Sum);
 }
 
-/// Adds a stretch `[time][width]` to sums `[width]`.
-pub(super) fn add<V: Lanes>(stretch: &[V], width: usize, first: &mut [V::Sum], second: &mut [V::Sum]) {
-    if width == 0 {
-        return;
-    }
-    // Times side by side, so that they are whole lanes, and not too few of them.
-    let together = if width < FEW { FEW.div_ceil(width).next_multiple_of(LANES / gcd(width, LANES)) } else { 1 };
-    let group = 4 * together * width;
-    let many = if together > 1 { stretch.len() / group * group } else { 0 };
-    let (folded, rest) = stretch.split_at(many);
-    add_lanes(folded, together * width, width, first, second);
-    let (quads, last) = rest.split_at(rest.len() / (4 * width) * (4 * width));
-    add_lanes(quads, width, width, first, second);
-    for row in last.chunks_exact(width) {
-        for ((value, first), second) in row.iter().zip(&mut *first).zip(&mut *second) {
-            let (power, square) = value.power();
-            *first = first.plus(power);
-            *second = second.plus(square);
-        }
-    }
+/// Sums over several stretches `[time][width]`, in narrow lanes for as long as they hold.
+pub(super) struct Stretches<V: Lanes> {
+    width: usize,
+    /// Times that are taken side by side.
+    together: usize,
+    /// Whole lanes of the narrow sums: lane `l` is of position `l % width`.
+    lanes: usize,
+    first: Vec<V::First>,
+    second: Vec<V::Second>,
+    /// Rows in the narrow sums.
+    rows: usize,
 }
 
-/// Adds groups of four rows of so many lanes, of which lane `l` is of position `l % width`.
-fn add_lanes<V: Lanes>(stretch: &[V], lanes: usize, width: usize, first: &mut [V::Sum], second: &mut [V::Sum]) {
-    if stretch.is_empty() {
-        return;
+impl<V: Lanes> Stretches<V> {
+    pub(super) fn new(width: usize) -> Self {
+        // Of a narrow stretch times side by side make whole lanes; a wide one has them, but for the last few.
+        let together = if width < FEW { LANES / gcd(width.max(1), LANES) } else { 1 };
+        let lanes = together * width / LANES * LANES;
+        let (first, second) = (vec![V::First::default(); lanes], vec![V::Second::default(); lanes]);
+        Self { width, together, lanes, first, second, rows: 0 }
     }
-    let whole = lanes / LANES * LANES;
-    let mut narrow = (vec![V::First::default(); whole], vec![V::Second::default(); whole]);
-    for part in stretch.chunks(MOST_ROWS * lanes) {
-        narrow.0.fill(V::First::default());
-        narrow.1.fill(V::Second::default());
-        for rows in part.chunks_exact(4 * lanes) {
-            let (low, high) = rows.split_at(2 * lanes);
-            let (rows, others) = (low.split_at(lanes), high.split_at(lanes));
-            let rows = [rows.0, rows.1, others.0, others.1];
-            V::add_rows(rows.map(|row| &row[..whole]), &mut narrow.0, &mut narrow.1);
-            for row in rows {
-                for (lane, value) in row.iter().enumerate().skip(whole) {
-                    let (power, square) = value.power();
-                    first[lane % width] = first[lane % width].plus(power);
-                    second[lane % width] = second[lane % width].plus(square);
+
+    /// Adds a stretch; what is not of whole lanes goes to the sums `[width]` at once.
+    pub(super) fn add(&mut self, stretch: &[V], first: &mut [V::Sum], second: &mut [V::Sum]) {
+        if self.width == 0 {
+            return;
+        }
+        let row = self.together * self.width;
+        let (whole, rest) = stretch.split_at(stretch.len() / (4 * row) * (4 * row));
+        for part in whole.chunks(MOST_ROWS * row) {
+            if self.rows + part.len() / row > MOST_ROWS {
+                self.finish(first, second);
+            }
+            self.rows += part.len() / row;
+            for rows in part.chunks_exact(4 * row) {
+                let (low, high) = rows.split_at(2 * row);
+                let (rows, others) = (low.split_at(row), high.split_at(row));
+                let rows = [rows.0, rows.1, others.0, others.1];
+                V::add_rows(rows.map(|row| &row[..self.lanes]), &mut self.first, &mut self.second);
+                if self.lanes < row {
+                    let sums = (&mut first[self.lanes..], &mut second[self.lanes..]);
+                    rows.iter().for_each(|row| one_by_one(&row[self.lanes..], sums.0, sums.1));
                 }
             }
         }
-        for (lane, (&power, &square)) in narrow.0.iter().zip(&narrow.1).enumerate() {
-            let (power, square) = V::wide(power, square);
-            first[lane % width] = first[lane % width].plus(power);
-            second[lane % width] = second[lane % width].plus(square);
+        for row in rest.chunks_exact(self.width) {
+            one_by_one(row, first, second);
         }
+    }
+
+    /// Moves the narrow sums to the sums `[width]`.
+    pub(super) fn finish(&mut self, first: &mut [V::Sum], second: &mut [V::Sum]) {
+        if self.rows == 0 {
+            return;
+        }
+        for (powers, squares) in self.first.chunks(self.width.max(1)).zip(self.second.chunks(self.width.max(1))) {
+            for (((&power, &square), first), second) in powers.iter().zip(squares).zip(&mut *first).zip(&mut *second) {
+                let (power, square) = V::wide(power, square);
+                *first = first.plus(power);
+                *second = second.plus(square);
+            }
+        }
+        self.first.fill(V::First::default());
+        self.second.fill(V::Second::default());
+        self.rows = 0;
+    }
+}
+
+/// Adds each value to a sum of its own.
+fn one_by_one<V: Lanes>(row: &[V], first: &mut [V::Sum], second: &mut [V::Sum]) {
+    for ((value, first), second) in row.iter().zip(first).zip(second) {
+        let (power, square) = value.power();
+        *first = first.plus(power);
+        *second = second.plus(square);
     }
 }
 

@@ -65,17 +65,23 @@ fn mask<V: Quantised>(voltages: &Voltages<V>, spectra: usize, rate: f64, combini
 
 #[test]
 fn a_single_input_of_4_bits_is_masked_at_the_rate_that_was_asked_for() {
-    for (seed, rms) in [0.8, 1.5, 2.3, 3.0, 4.5].into_iter().enumerate() {
-        let noise = voltages::<Complex4>((500, 100 * 128, 1), &[rms], seed as u64);
+    for (seed, rms) in [0.8, 2.0, 3.0, 4.5].into_iter().enumerate() {
+        let noise = voltages::<Complex4>((500, 250 * 128, 1), &[rms], seed as u64);
         println!("rms {rms}");
         check(&mask(&noise, 128, 0.02, Combining::Mean), 0.02);
     }
 }
 
 #[test]
+fn a_low_rate_is_as_good_as_a_high_one_where_nothing_is_clipped() {
+    let noise = voltages::<Complex<i8>>((500, 1000 * 64, 1), &[12.0], 50);
+    check(&mask(&noise, 64, 0.002, Combining::Mean), 0.002);
+}
+
+#[test]
 fn a_single_input_of_8_bits_is_masked_at_the_rate_that_was_asked_for() {
     for (seed, rms) in [1.0, 16.0, 50.0].into_iter().enumerate() {
-        let noise = voltages::<Complex<i8>>((500, 100 * 128, 1), &[rms], 10 + seed as u64);
+        let noise = voltages::<Complex<i8>>((500, 250 * 128, 1), &[rms], 10 + seed as u64);
         println!("rms {rms}");
         check(&mask(&noise, 128, 0.02, Combining::Mean), 0.02);
     }

@@ -1,7 +1,7 @@
 //! One random group: the parameters, then `[channel][product][re, im, weight]`.
 
 use fringes_types::{Inputs, Product, TypesError};
-use ndarray::{ArrayView1, ArrayView2, Axis, s};
+use ndarray::{ArrayView2, Axis, s};
 use num_complex::Complex;
 
 use crate::IoError;
@@ -33,8 +33,8 @@ pub(super) struct Group<'a> {
     pub(super) uvw_s: [f64; 3],
     /// Packed lower triangle, `[baseline][channel]` and contiguous.
     pub(super) visibilities: &'a [Complex<f32>],
-    /// `[baseline]`.
-    pub(super) weights: ArrayView1<'a, f32>,
+    /// `[channel][baseline]`.
+    pub(super) weights: ArrayView2<'a, f32>,
 }
 
 impl GroupLayout {
@@ -105,10 +105,11 @@ impl GroupLayout {
         for (at, (pol1, pol2)) in [(0, 0), (1, 1), (0, 1), (1, 0)].into_iter().take(products).enumerate() {
             let product = Product { a: group.ant1 * pols + pol1, b: group.ant2 * pols + pol2 };
             let (baseline, conjugate) = product.triangle();
-            let weight = group.weights[baseline];
+            let weights = group.weights.column(baseline);
             let sign = if conjugate { -1.0 } else { 1.0 };
             let spectrum = &group.visibilities[baseline * channels..][..channels];
-            for (cell, value) in bytes[start..].chunks_exact_mut(12).skip(at).step_by(products).zip(spectrum) {
+            let cells = bytes[start..].chunks_exact_mut(12).skip(at).step_by(products);
+            for ((cell, value), &weight) in cells.zip(spectrum).zip(weights) {
                 let (re, im, weight) =
                     if value.is_finite() { (value.re, sign * value.im, weight) } else { (0.0, 0.0, -weight.abs()) };
                 cell[..4].copy_from_slice(&re.to_be_bytes());

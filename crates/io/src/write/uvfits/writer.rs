@@ -15,7 +15,7 @@ use super::groups::{Group, GroupLayout, transpose};
 use super::header::UvfitsHeader;
 use crate::IoError;
 use crate::write::VisibilityCube;
-use crate::write::cube::{check_integration, triangle_of};
+use crate::write::cube::{channel_weights, check_integration, triangle_of};
 
 /// Size of a FITS block in bytes.
 const BLOCK: u64 = 2880;
@@ -34,6 +34,15 @@ pub struct UvfitsIntegration<'a> {
     pub weights: ArrayView1<'a, f32>,
     /// Position of each antenna in metres, `[antenna][3]`: u east, v north, w towards the phase centre.
     pub uvw_m: ArrayView2<'a, f64>,
+}
+
+/// Weights of an integration.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// `[baseline]`, of all channels.
+    alike: ArrayView1<'a, f32>,
+    /// `[channel][baseline]`, where channels differ.
+    of_channels: Option<ArrayView2<'a, f32>>,
 }
 
 /// Writes a UVFITS file, one integration at a time; see the [module](super) for what it looks like.
@@ -91,6 +100,15 @@ impl UvfitsWriter {
     /// [`IoError::Types`] if a shape differs from the header's or a time, weight or coordinate is not finite;
     /// [`IoError::File`] if the file cannot be written.
     pub fn write_integration(&mut self, integration: &UvfitsIntegration<'_>) -> Result<(), IoError> {
+        self.write_weighted(integration, None)
+    }
+
+    /// Appends an integration; weights of channels, `[channel][baseline]`, are in place of the integration's.
+    fn write_weighted(
+        &mut self,
+        integration: &UvfitsIntegration<'_>,
+        of_channels: Option<ArrayView2<'_, f32>>,
+    ) -> Result<(), IoError> {
         let UvfitsIntegration { mid_seconds, integration_seconds, visibilities, weights, uvw_m } = *integration;
         check_integration(self.header.inputs, self.header.channels, visibilities, weights)?;
         for (dimension, expected, actual) in
@@ -108,6 +126,13 @@ impl UvfitsWriter {
         for ((antenna, axis), &metres) in uvw_m.indexed_iter() {
             check_finite("uvw in metres", metres, &[antenna, axis])?;
         }
+        let alike = weights.insert_axis(Axis(0));
+        let of_channels = of_channels.or_else(|| alike.broadcast(visibilities.dim()));
+        let Some(weights) = of_channels.filter(|weights| weights.dim() == visibilities.dim()) else {
+            let (expected, actual) = (visibilities.nrows(), of_channels.map_or(0, |weights| weights.nrows()));
+            let (array, dimension) = ("weights of channels", Dimension::Channel);
+            return Err(TypesError::Dimension { array, dimension, expected, actual }.into());
+        };
         transpose(visibilities, &mut self.transposed);
         for (ant1, ant2) in self.layout.pairs() {
             let group = Group {
@@ -127,7 +152,8 @@ impl UvfitsWriter {
         Ok(())
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each channel
+    /// where channels were masked: what was masked all the time has weight 0, which is flagged. `epoch_sample` is
     /// the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
     /// centre.
     ///
@@ -155,8 +181,13 @@ impl UvfitsWriter {
         let integration_seconds = dump.times() as f64 * clock.spectrum_seconds();
         let start = SampleClock { epoch_sample, sample_rate_hz: clock.sample_rate_hz }.seconds(clock.first_sample);
         let (visibilities, weights) = triangle_of(dump)?;
-        let (visibilities, weights) = (visibilities.view(), ArrayView1::from(&weights));
-        self.write_at(start + integration_seconds / 2.0, integration_seconds, visibilities, weights, geometry)
+        let of_channels = channel_weights(dump)?;
+        let weights = Weights {
+            alike: ArrayView1::from(&weights),
+            of_channels: of_channels.as_ref().map(|weights| weights.view()),
+        };
+        let middle = start + integration_seconds / 2.0;
+        self.write_at(middle, integration_seconds, visibilities.view(), weights, geometry)
     }
 
     /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch.
@@ -172,10 +203,12 @@ impl UvfitsWriter {
         integration_seconds: f64,
     ) -> Result<(), IoError> {
         self.check_axes(cube.inputs(), cube.frequencies())?;
-        let data = cube.data();
-        for ((visibilities, weights), &middle) in
-            data.axis_iter(Axis(0)).zip(cube.weight().axis_iter(Axis(0))).zip(cube.time_s())
+        let (data, of_channels) = (cube.data(), cube.channel_weight());
+        for (number, ((visibilities, alike), &middle)) in
+            data.axis_iter(Axis(0)).zip(cube.weight().axis_iter(Axis(0))).zip(cube.time_s()).enumerate()
         {
+            let of_channels = of_channels.as_ref().map(|weights| weights.index_axis(Axis(0), number));
+            let weights = Weights { alike, of_channels };
             self.write_at(middle, integration_seconds, visibilities, weights, geometry)?;
         }
         Ok(())
@@ -187,20 +220,21 @@ impl UvfitsWriter {
         seconds: f64,
         integration_seconds: f64,
         visibilities: ArrayView2<'_, Complex<f32>>,
-        weights: ArrayView1<'_, f32>,
+        weights: Weights<'_>,
         geometry: &Geometry,
     ) -> Result<(), IoError> {
         let epoch = geometry.pointing().epoch();
         let days = epoch.mjd_day.saturating_sub(self.header.reference_mjd_day) as f64;
         let uvw = geometry.uvw(seconds)?;
         let uvw_m = Array2::from_shape_fn((uvw.len(), 3), |(antenna, axis)| uvw[antenna][axis]);
-        self.write_integration(&UvfitsIntegration {
+        let integration = UvfitsIntegration {
             mid_seconds: days * DAYSEC + epoch.seconds + seconds,
             integration_seconds,
             visibilities,
-            weights,
+            weights: weights.alike,
             uvw_m: uvw_m.view(),
-        })
+        };
+        self.write_weighted(&integration, weights.of_channels)
     }
 
     /// `Ok` if visibilities with these axes belong into the file.
