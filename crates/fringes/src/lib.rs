@@ -75,7 +75,7 @@
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
 //! there are [`ChannelizerStream`], [`FEngine`], [`NarrowbandFEngine`], [`Correlator`], [`Integrator`],
-//! [`IntegratorSet`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
+//! [`IntegratorSet`], [`BinnedIntegrator`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
 //! models from [`delay`]; files are in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
@@ -179,7 +179,10 @@ pub use fringes_channelizer::{
     Quantised, QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter, down_convert,
     down_convert_to, quantise,
 };
-pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
+pub use fringes_correlator::{
+    BinnedDump, BinnedIntegrator, Bins, Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet,
+    PulsePhase, Turns, correlate,
+};
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
     Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,

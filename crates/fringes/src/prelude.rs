@@ -12,7 +12,7 @@
 pub use fringes_f_engine::f_engine;
 
 pub use crate::{
-    Backend, BaselineOrder, BeamSteering, BeamWeights, Beams, ChannelMask, Channelizer, ChannelizerStream, Complex, Complex4,
+    Backend, BaselineOrder, BeamSteering, BeamWeights, Beams, BinnedIntegrator, Bins, ChannelMask, Channelizer, ChannelizerStream, Complex, Complex4,
     Correlator, DelayModel, DelaySegment, DetectStream, DetectedBeams, DetectedProducts, Detection,
     DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream, DumpSchedule, FEngine, FEngineBuilder,
     FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, Masker, NarrowbandFEngine,

@@ -95,15 +95,29 @@ fn to_voltages<V: VoltageSample>(
             let (batch, start) = (first / spectra, first % spectra);
             let times = s![batch, .., channel, start..start + run.len(), ..];
             let mut rows = voltages.slice_mut(s![run.start - positions.start..run.end - positions.start, ..]);
-            for (antenna, heap) in heaps.slice(times).outer_iter().enumerate() {
-                if selection.presence.is_none_or(|flags| flags[(batch, antenna)]) {
-                    rows.slice_mut(s![.., antenna * pols..(antenna + 1) * pols]).assign(&heap);
+            let is_present = |antenna| selection.presence.is_none_or(|flags| flags[(batch, antenna)]);
+            if run.len() < SHORT {
+                // Views would take longer than what they show.
+                for antenna in (0..antennas).filter(|&antenna| is_present(antenna)) {
+                    for (offset, pol) in (0..run.len()).flat_map(|offset| (0..pols).map(move |pol| (offset, pol))) {
+                        let value = heaps[(batch, antenna, channel, start + offset, pol)];
+                        rows[(offset, antenna * pols + pol)] = value;
+                    }
                 }
+                continue;
+            }
+            for (antenna, heap) in
+                heaps.slice(times).outer_iter().enumerate().filter(|&(antenna, _)| is_present(antenna))
+            {
+                rows.slice_mut(s![.., antenna * pols..(antenna + 1) * pols]).assign(&heap);
             }
         }
     });
     voltages
 }
+
+/// Times of a run that are copied one by one.
+const SHORT: usize = 16;
 
 /// Positions in runs of times that follow each other in one batch and are not masked.
 fn runs(

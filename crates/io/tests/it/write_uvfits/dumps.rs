@@ -125,9 +125,8 @@ fn weights_of_masked_channels_are_what_is_left_of_them() {
     let file = write("masked", &some);
     assert_eq!(file, write("pairs", &|number| some(number).reordered(BaselineOrder::AntennaPairs).unwrap()));
     // Weights differ and nothing else: those of channels 1 and 3 of each of 6 groups of 4 products.
-    let words = |bytes: &[u8]| -> Vec<f32> {
-        bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_be_bytes(word)).collect()
-    };
+    let words =
+        |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_be_bytes(word)).collect() };
     assert_eq!(file.len(), plain.len());
     let changed: Vec<(f32, f32)> = words(&plain)
         .into_iter()
