@@ -105,7 +105,7 @@ struct Segment<'a, V> {
 impl<'a, V> Segment<'a, V> {
     fn new(task: &Task<'a, V>, channel: usize, range: Range<usize>) -> Self {
         let Selection { presence, times, mask } = task.selection;
-        let voltages = task.voltages.clone().index_axis_move(Axis(0), channel);
+        let voltages = task.voltages.index_axis_move(Axis(0), channel);
         let mut segment = Self { voltages, presence, times, range, masked: Vec::new() };
         if let Some(mask) = mask {
             let masked: Vec<bool> =
