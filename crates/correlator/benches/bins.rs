@@ -1,5 +1,5 @@
-//! An integrator against ones with two bins, on the CPU: 64 inputs, 64 channels, dumps of 8192 spectra in chunks of 4096.
-//! Elements are complex multiply-adds of the lower triangle.
+//! An integrator against ones with two bins, on the CPU: 64 inputs, 64 channels, dumps of 8192 spectra in chunks of
+//! 4096. Elements are complex multiply-adds of the lower triangle.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fringes_backend::Backend;

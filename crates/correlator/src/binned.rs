@@ -25,18 +25,20 @@ pub struct BinnedDump<D> {
     pub outside: u64,
 }
 
-/// An [`Integrator`](crate::Integrator) with a sum for each of several [`Bins`]: for noise diodes, Walsh states, gates and
-/// pulsars.
+/// An [`Integrator`](crate::Integrator) with a sum for each of several [`Bins`]: for noise diodes, Walsh states, gates
+/// and pulsars.
 ///
-/// Dumps are at the same times and of the same kinds as an integrator's. Each has a sum for every bin, with the spectra of
-/// that bin; [`Visibilities::times`] and the numbers of valid samples count those alone, also where they never came. What
-/// is in no bin is counted ([`BinnedDump::outside`]) and summed nowhere.
+/// Dumps are at the same times and of the same kinds as an integrator's. Each has a sum for every bin, with the spectra
+/// of that bin; [`Visibilities::times`] and the numbers of valid samples count those alone, also where they never came.
+/// What is in no bin is counted ([`BinnedDump::outside`]) and summed nowhere.
 ///
 /// # Cost
-/// On the CPU every spectrum is correlated once, in the bin that it has, wherever it lies: bins cost memory for their
-/// sums, and next to no time. On a GPU, chunks on the device are read where they lie, a launch for each run of spectra of
-/// one bin: runs of a few hundred spectra are as fast as no bins, shorter ones are not. Chunks on the host are sent run by
-/// run, or as copies of each bin's spectra where runs are short.
+/// On the CPU every spectrum is correlated once, in the bin that it has, wherever it lies. Bins cost memory for their
+/// sums, and little time: two bins take 0 to 7 % more than one where runs of one bin have 100 spectra or more, up to a
+/// quarter where bins change with every spectrum, since each goes through the voltages by itself. On a GPU, chunks on
+/// the device are read where they lie, a launch for each run of spectra of one bin: runs of a few hundred spectra are
+/// as fast as no bins, shorter ones are not. Chunks on the host are sent run by run, or as copies of each bin's spectra
+/// where runs are short.
 ///
 /// Heaps on a device are added by whole batches, so there a bin cannot begin inside one.
 ///
@@ -154,8 +156,8 @@ impl<V: VoltageSample, D: Dump<V>> BinnedIntegrator<V, D> {
     /// Adds a chunk, and gives the dumps that it completes, in order of time.
     ///
     /// # Errors
-    /// As [`Integrator::push`](crate::Integrator::push); [`CorrelatorError::CutHeaps`] for heaps on a device in which a bin
-    /// begins inside a batch. The integrator is as before then, with the exceptions named there.
+    /// As [`Integrator::push`](crate::Integrator::push); [`CorrelatorError::CutHeaps`] for heaps on a device in which a
+    /// bin begins inside a batch. The integrator is as before then, with the exceptions named there.
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<BinnedDump<D>>, CorrelatorError> {
         self.push_with(chunk, None)
     }

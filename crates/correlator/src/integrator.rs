@@ -170,8 +170,8 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
         self.push_with(chunk, None)
     }
 
-    /// As [`Integrator::push`], leaving out what is masked: [`Correlator::accumulate_masked`]. The mask covers the whole
-    /// chunk, and may cover more.
+    /// As [`Integrator::push`], leaving out what is masked: [`Correlator::accumulate_masked`]. The mask covers the
+    /// whole chunk, and may cover more.
     ///
     /// # Errors
     /// As [`Integrator::push`] and [`Correlator::accumulate_masked`]; the integrator is as before then, with the same

@@ -1,6 +1,6 @@
 //! Sums of powers of 64 channels, 8192 spectra and 64 inputs in blocks of 256 spectra, in each format, and of the same
-//! 8-bit voltages as heaps and rows; and a copy of as many bytes by the same threads, for comparison. Bytes are those of
-//! the voltages.
+//! 8-bit voltages as heaps and rows; and a copy of as many bytes by the same threads, for comparison. Bytes are those
+//! of the voltages.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fringes_cpu::power::{Blocks, Lanes, Power, power_sums, power_sums_of_heaps, power_sums_of_rows};

@@ -195,8 +195,8 @@ pub use fringes_interference::{
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams, DetectedProducts,
-    Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples, PackedSamples, Product, Rows, Sample,
-    SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples, SpectrumClock, TypesError, Visibilities,
-    VoltageSample, Voltages, f16,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams,
+    DetectedProducts, Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples,
+    PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples,
+    SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
 };

@@ -4,9 +4,9 @@
 //! cargo run --release -p fringes-interference --example quantisation_table > crates/interference/src/quantisation/table.csv
 //! ```
 //!
-//! For each level and number of samples: first the mean and the standard deviation of the estimator, then the moments of
-//! what these make of it, with the level of each block measured in that block. Seeds are fixed, so that the same program
-//! writes the same table. It takes some minutes.
+//! For each level and number of samples: first the mean and the standard deviation of the estimator, then the moments
+//! of what these make of it, with the level of each block measured in that block. Seeds are fixed, so that the same
+//! program writes the same table. It takes some minutes.
 
 use fringes_interference::quantisation::{Correction, FEWEST_SAMPLES, Row, Table, level_of_rms, probabilities};
 use fringes_interference::{Moments, spectral_kurtosis};

@@ -4,8 +4,8 @@
 //! cargo run --release -p fringes-interference --example tail_table > crates/interference/src/tails.csv
 //! ```
 //!
-//! Powers of complex Gaussian noise are exponential. For each number of samples so many blocks are drawn that they have 4e9
-//! samples; shares of fewer than 200 blocks are left out. Seeds are fixed. It takes some minutes.
+//! Powers of complex Gaussian noise are exponential. For each number of samples so many blocks are drawn that they have
+//! 4e9 samples; shares of fewer than 200 blocks are left out. Seeds are fixed. It takes some minutes.
 
 use fringes_interference::{Moments, internals::quantiles, spectral_kurtosis};
 use rand::SeedableRng;

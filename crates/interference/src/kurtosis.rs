@@ -11,9 +11,9 @@ use crate::PowerSums;
 /// SK = (M + 1) / (M - 1) (M S2 / S1^2 - 1)
 /// ```
 ///
-/// Its expectation is 1 for complex Gaussian noise of any power and any `M`. A carrier whose power does not change gives
-/// 0, one that is there for the share `d` of the time about `1 / d - 1`: it is 1, that of noise, if `d` is a half.
-/// Not a number with fewer than 2 samples or without power.
+/// Its expectation is 1 for complex Gaussian noise of any power and any `M`. A carrier whose power does not change
+/// gives 0, one that is there for the share `d` of the time about `1 / d - 1`: it is 1, that of noise, if `d` is a
+/// half. Not a number with fewer than 2 samples or without power.
 ///
 /// # Precision
 /// A few roundings of f64. For integers `M S2 - S1^2` is exact before it is rounded once.
@@ -28,8 +28,8 @@ pub fn spectral_kurtosis<S: PowerSum>(count: u64, first: S, second: S) -> f64 {
 }
 
 impl<S: PowerSum> PowerSums<S> {
-    /// The estimator of every channel, block and input, `[channel][block][input]`: see [`spectral_kurtosis`]. What 4 and
-    /// 8 bits make of it is not taken off.
+    /// The estimator of every channel, block and input, `[channel][block][input]`: see [`spectral_kurtosis`]. What 4
+    /// and 8 bits make of it is not taken off.
     pub fn spectral_kurtosis(&self) -> Array3<f64> {
         let (count, second) = (self.count(), self.second());
         let mut values = Array3::zeros(self.first().dim());

@@ -17,8 +17,8 @@ use crate::{InterferenceError, PowerSums};
 /// How inputs decide together on a channel and a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Combining {
-    /// By the mean of their corrected estimates, weighted by their samples: finds what is weak in all of them, since the
-    /// scatter of a mean of `N` is `sqrt(N)` smaller.
+    /// By the mean of their corrected estimates, weighted by their samples: finds what is weak in all of them, since
+    /// the scatter of a mean of `N` is `sqrt(N)` smaller.
     #[default]
     Mean,
     /// By any one of them that is beyond its thresholds: finds what one alone hears.
@@ -52,8 +52,8 @@ pub enum Undecided {
 /// The rate is that of a channel and a block, for noise that is independent from input to input. Where inputs have much
 /// of their noise in common, the mean scatters more than is assumed, and more is masked.
 ///
-/// Source: the policy of shares and levels is that of CHIME's n2k; moments add up here to the fourth, since means of few
-/// estimates are far from normal.
+/// Source: the policy of shares and levels is that of CHIME's n2k; moments add up here to the fourth, since means of
+/// few estimates are far from normal.
 ///
 /// ```
 /// use fringes_backend::Backend;
@@ -294,8 +294,8 @@ struct Cell {
     cumulants: [f64; 4],
 }
 
-/// What noise does, for the numbers of samples that occur: cells on a grid of levels that is so fine that straight lines
-/// do between them.
+/// What noise does, for the numbers of samples that occur: cells on a grid of levels that is so fine that straight
+/// lines do between them.
 struct Noise {
     levels: (f64, f64),
     first: f64,

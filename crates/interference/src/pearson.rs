@@ -1,19 +1,19 @@
 //! Thresholds: the quantiles of a distribution of which four moments are known, as a Pearson curve.
 //!
-//! Karl Pearson's curves are the solutions of `p' / p = -(x + b1) / (b0 + b1 x + b2 x^2)`, for `x` in standard deviations
-//! from the mean, with
+//! Karl Pearson's curves are the solutions of `p' / p = -(x + b1) / (b0 + b1 x + b2 x^2)`, for `x` in standard
+//! deviations from the mean, with
 //!
 //! ```text
 //! b0 = (4 k - 3 s^2) / d,  b1 = s (k + 3) / d,  b2 = (2 k - 3 s^2 - 6) / d,  d = 10 k - 12 s^2 - 18
 //! ```
 //!
-//! of skewness `s` and kurtosis `k` (3 of a normal distribution). The roots of the denominator say which type it is: none
-//! (type IV, spectral kurtosis of most numbers of samples), two of one sign (VI), two of both signs (I), one at infinity
-//! (III), all at infinity (normal). Nothing here asks for the type's name: `p` is integrated numerically between the
-//! roots on both sides of 0.
+//! of skewness `s` and kurtosis `k` (3 of a normal distribution). The roots of the denominator say which type it is:
+//! none (type IV, spectral kurtosis of most numbers of samples), two of one sign (VI), two of both signs (I), one at
+//! infinity (III), all at infinity (normal). Nothing here asks for the type's name: `p` is integrated numerically
+//! between the roots on both sides of 0.
 //!
-//! Source: G. M. Nita and D. E. Gary, PASP 122, 595 (2010) and MNRAS 406, L60 (2010), who found these curves to have the
-//! tails of spectral kurtosis, nearly.
+//! Source: G. M. Nita and D. E. Gary, PASP 122, 595 (2010) and MNRAS 406, L60 (2010), who found these curves to have
+//! the tails of spectral kurtosis, nearly.
 
 use crate::error::in_range;
 use crate::{InterferenceError, Moments, tails};
@@ -66,8 +66,8 @@ impl Thresholds {
 
 /// [`quantiles`] of spectral kurtosis, which Pearson's curves miss by a little: of noise with 128 samples a half of a
 /// thousandth is where a thousandth should be below. The shares that are truly beyond them were measured
-/// (`examples/tail_table.rs`), as a function of the skewness: what has the skewness of `M` samples, such as the mean of `N`
-/// estimates of `M / N` samples, has its tails.
+/// (`examples/tail_table.rs`), as a function of the skewness: what has the skewness of `M` samples, such as the mean of
+/// `N` estimates of `M / N` samples, has its tails.
 pub(crate) fn calibrated(skewness: f64, excess: f64, tail: f64) -> [f64; 2] {
     let [below, above] = tails::nominal(skewness, tail);
     [quantiles(skewness, excess, below)[0], quantiles(skewness, excess, above)[1]]

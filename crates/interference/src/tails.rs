@@ -21,8 +21,8 @@ struct Tails {
 
 /// The share that Pearson's curve is to be asked for, so that a share `tail` is truly below, and truly above.
 ///
-/// Logarithms are interpolated in logarithms, and go on in straight lines beyond what was measured; then in the skewness,
-/// down to 0 where Pearson's curve is the normal distribution.
+/// Logarithms are interpolated in logarithms, and go on in straight lines beyond what was measured; then in the
+/// skewness, down to 0 where Pearson's curve is the normal distribution.
 pub(crate) fn nominal(skewness: f64, tail: f64) -> [f64; 2] {
     static TABLES: OnceLock<Vec<Tails>> = OnceLock::new();
     // Skewness falls.

@@ -77,8 +77,8 @@ pub fn spectral_kurtosis(count: u64, first: f64, second: f64) -> f64 {
 
 /// The mean, and the second to fourth central moments of `SK` of complex Gaussian noise with `count` samples.
 ///
-/// With `u` a Dirichlet vector of `M` ones, `SK = (M + 1) / (M - 1) (M sum u_t^2 - 1)`. `E[(sum u^2)^k]` is a sum over the
-/// ways in which `k` factors share times, and `E[prod u_i^{a_i}] = (M - 1)! prod a_i! / (M - 1 + sum a_i)!`.
+/// With `u` a Dirichlet vector of `M` ones, `SK = (M + 1) / (M - 1) (M sum u_t^2 - 1)`. `E[(sum u^2)^k]` is a sum over
+/// the ways in which `k` factors share times, and `E[prod u_i^{a_i}] = (M - 1)! prod a_i! / (M - 1 + sum a_i)!`.
 pub fn gaussian_moments(count: u64) -> [f64; 4] {
     let m = count as f64;
     let rising = |factors: u32| (0..factors).map(|k| m + f64::from(k)).product::<f64>();

@@ -20,8 +20,8 @@ pub use phase::{PulsePhase, Turns};
 /// | [`Bins::windows`] | parts of a phase, some of them in no bin | gates on and off a pulse |
 /// | [`Bins::function`] | what a function of your own says | the rest |
 ///
-/// Spectra are counted from ADC sample 0: spectrum `n` is stamped from `n` times the spacing of spectra up to the next, as
-/// the chunk's clock says. So bins do not depend on chunks, dumps or where a stream begins.
+/// Spectra are counted from ADC sample 0: spectrum `n` is stamped from `n` times the spacing of spectra up to the next,
+/// as the chunk's clock says. So bins do not depend on chunks, dumps or where a stream begins.
 ///
 /// ```
 /// use fringes_correlator::{Bins, PulsePhase, Turns};
@@ -55,8 +55,8 @@ enum Kind {
 const MOST_PARTS: usize = 1 << 24;
 
 impl Bins {
-    /// Bins `0..count` by a table that repeats: each entry is the bin of `spectra` spectra, `None` for no bin. The first
-    /// entry begins with spectrum 0, or [`Bins::beginning_at`].
+    /// Bins `0..count` by a table that repeats: each entry is the bin of `spectra` spectra, `None` for no bin. The
+    /// first entry begins with spectrum 0, or [`Bins::beginning_at`].
     ///
     /// # Errors
     /// [`TypesError::NotPositive`] without bins, entries, or spectra of an entry; [`CorrelatorError::Bin`] for an entry
@@ -67,8 +67,8 @@ impl Bins {
         Ok(Self { count, kind: Kind::Table { first: 0, spectra, entries } })
     }
 
-    /// A table's first entry begins with this spectrum, and the ones before it as if it had begun earlier. Of other bins
-    /// nothing is changed.
+    /// A table's first entry begins with this spectrum, and the ones before it as if it had begun earlier. Of other
+    /// bins nothing is changed.
     pub fn beginning_at(mut self, spectrum: u64) -> Self {
         if let Kind::Table { first, .. } = &mut self.kind {
             *first = spectrum;
@@ -87,8 +87,8 @@ impl Bins {
         Self::windows(phase, count, (0..count).map(Some).collect())
     }
 
-    /// Bins `0..count` by parts of a turn of a phase: of `n` entries, entry `k` is the bin of the phases from `k / n` on,
-    /// `None` for no bin.
+    /// Bins `0..count` by parts of a turn of a phase: of `n` entries, entry `k` is the bin of the phases from `k / n`
+    /// on, `None` for no bin.
     ///
     /// # Errors
     /// [`TypesError::NotPositive`] without bins or entries, [`TypesError::TooLarge`] for more than 2^24 entries,

@@ -92,8 +92,8 @@ impl PulsePhase {
         Ok(Self { reference, coefficients })
     }
 
-    /// The phase of a pulsar that has the phase `turns` at the reference, turns `frequency_hz` times a second and changes
-    /// that by `derivative_hz_per_s`, in spectra of `spectrum_seconds`.
+    /// The phase of a pulsar that has the phase `turns` at the reference, turns `frequency_hz` times a second and
+    /// changes that by `derivative_hz_per_s`, in spectra of `spectrum_seconds`.
     ///
     /// # Errors
     /// [`TypesError::NotFinite`] for no numbers, [`TypesError::NotPositive`] for spectra of no length.

@@ -1,9 +1,9 @@
 //! Powers of 4-bit and 8-bit voltages: exact, in plain Rust that compilers make vectors of.
 //!
 //! An 8-bit power is at most `2 127^2 < 2^15`, so that two of them lie in 32 bits side by side, and one multiply-add of
-//! 16-bit pairs (which every x86-64 has) gives the sum of both squares; two such sums fit 32 bits without a sign. A 4-bit
-//! power is at most 98, and four squares of it fit 16 bits. Values that are no samples (-128, -8) give wrong sums and
-//! nothing worse.
+//! 16-bit pairs (which every x86-64 has) gives the sum of both squares; two such sums fit 32 bits without a sign. A
+//! 4-bit power is at most 98, and four squares of it fit 16 bits. Values that are no samples (-128, -8) give wrong sums
+//! and nothing worse.
 
 use fringes_types::Complex4;
 use num_complex::Complex;

@@ -192,8 +192,8 @@ fn runs(range: Range<usize>, flags: Option<&[bool]>) -> impl Iterator<Item = Ran
     })
 }
 
-/// Sums of heaps `[batch][antenna][channel][spectrum][pol]`, for inputs `antenna * pols + pol`. What is absent counts as
-/// zero, whatever the array holds.
+/// Sums of heaps `[batch][antenna][channel][spectrum][pol]`, for inputs `antenna * pols + pol`. What is absent counts
+/// as zero, whatever the array holds.
 ///
 /// # Panics
 /// If a shape does not agree with the heaps', or the sums are not in standard layout.

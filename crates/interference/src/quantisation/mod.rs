@@ -1,8 +1,8 @@
 //! What 4 and 8 bits make of spectral kurtosis.
 //!
-//! The quantiser rounds and clips each part of a voltage. Of Gaussian noise that gives integers whose kurtosis is that of
-//! noise only where the level is neither low nor close to the limit: with 4 bits it is off by more than its own standard
-//! deviation at most levels. So the estimator is corrected before it is compared with anything:
+//! The quantiser rounds and clips each part of a voltage. Of Gaussian noise that gives integers whose kurtosis is that
+//! of noise only where the level is neither low nor close to the limit: with 4 bits it is off by more than its own
+//! standard deviation at most levels. So the estimator is corrected before it is compared with anything:
 //!
 //! ```text
 //! b(mu, M)      the bias, E[SK] - 1, of noise quantised at the level mu = S1 / M
@@ -10,14 +10,14 @@
 //! SK - b(S1 / M, M)                   the corrected estimate, of expectation 1
 //! ```
 //!
-//! The level is not known but measured, in the same block; what that adds to the scatter is in the moments of `z = (SK -
-//! 1 - b) / s`, which are in the table too. All of it was measured by simulation: the program
+//! The level is not known but measured, in the same block; what that adds to the scatter is in the moments of `z = (SK
+//! - 1 - b) / s`, which are in the table too. All of it was measured by simulation: the program
 //! `examples/quantisation_table.rs` draws powers of quantised noise and writes `table.csv`.
 //!
 //! # Interpolation
-//! In the level's logarithm, a polynomial through four neighbours; in `1 / M`, straight lines between neighbours of what
-//! hardly depends on it: the bias itself, and the other numbers as ratios to those of unquantised noise. Beyond the most
-//! samples of the table the line goes on to `1 / M = 0`.
+//! In the level's logarithm, a polynomial through four neighbours; in `1 / M`, straight lines between neighbours of
+//! what hardly depends on it: the bias itself, and the other numbers as ratios to those of unquantised noise. Beyond
+//! the most samples of the table the line goes on to `1 / M = 0`.
 
 mod noise;
 mod table;
@@ -68,8 +68,8 @@ pub fn expected(format: SampleFormat, level: f64, count: u64) -> Option<Expected
     }
 }
 
-/// The levels at which noise of a format can be told from interference: the mean powers of the table, which are those of
-/// an rms of 0.5 to 8 in each part of 4 bits, and of 0.5 to 128 of 8 bits. All levels of floats.
+/// The levels at which noise of a format can be told from interference: the mean powers of the table, which are those
+/// of an rms of 0.5 to 8 in each part of 4 bits, and of 0.5 to 128 of 8 bits. All levels of floats.
 pub fn levels(format: SampleFormat) -> (f64, f64) {
     tables(format).map_or((0.0, f64::INFINITY), Table::levels)
 }

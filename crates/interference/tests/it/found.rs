@@ -41,8 +41,8 @@ fn check<V: Quantised>(
     assert_eq!(found.mask.masked(), expected, "{:?}", found.kurtosis);
 }
 
-/// A radar's pulses: 24 of 256 spectra in blocks 2 and 3 of channels 4 to 6, at 6 dB above noise while they last, so that
-/// they add 1.4 dB to the power of the block.
+/// A radar's pulses: 24 of 256 spectra in blocks 2 and 3 of channels 4 to 6, at 6 dB above noise while they last, so
+/// that they add 1.4 dB to the power of the block.
 #[test]
 fn a_pulsed_interferer_is_found_where_it_is() {
     for_both(

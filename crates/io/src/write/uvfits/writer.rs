@@ -152,9 +152,9 @@ impl UvfitsWriter {
         Ok(())
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each channel
-    /// where channels were masked: what was masked all the time has weight 0, which is flagged. `epoch_sample` is
-    /// the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each
+    /// channel where channels were masked: what was masked all the time has weight 0, which is flagged. `epoch_sample`
+    /// is the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
     /// centre.
     ///
     /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle
