@@ -245,7 +245,12 @@ impl<A: Accumulator> ToHost for DeviceVisibilities<'_, A> {
         let shape = (self.channels(), self.order().len(self.inputs()));
         let data: Array2<A> = shaped("visibilities", shape, self.array().to_vec()?)?;
         let (valid, clock) = (self.valid_samples().to_owned(), self.clock());
-        Ok(Visibilities::new(data, self.inputs(), self.order(), valid, self.times(), self.frequencies(), clock)?)
+        let host =
+            Visibilities::new(data, self.inputs(), self.order(), valid, self.times(), self.frequencies(), clock)?;
+        Ok(match self.masked_samples() {
+            None => host,
+            Some(masked) => host.with_masked_samples(masked.clone())?,
+        })
     }
 }
 

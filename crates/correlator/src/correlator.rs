@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceError, DeviceVisibilities, MemoryNeed};
-use fringes_cpu::correlator as cpu;
 use fringes_gpu::{Device, Stream};
 use fringes_types::{
-    Accumulator, BaselineOrder, Complex, Dimension, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities,
-    VoltageSample,
+    Accumulator, BaselineOrder, ChannelMask, Complex, Dimension, Frequencies, Inputs, MaskedSamples, SpectrumClock,
+    TypesError, Visibilities, VoltageSample,
 };
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2};
 
-use crate::chunk::{Description, Layout, Place};
+use crate::chunk::{Description, HostView, Layout, Place};
+use crate::counts::{Counted, Counting, masked_in_order, zero_counts};
 use crate::device::{self, DeviceSums};
 use crate::dump32::Header;
+use crate::selection::Times;
 use crate::set_sum::with_array;
 use crate::{Chunk, CorrelatorError, DeviceDump32, Dump32, MissingData, host, kernels};
 
@@ -70,9 +71,7 @@ pub struct Correlator<V: VoltageSample> {
     inputs: Inputs,
     channels: usize,
     sums: Sums<V>,
-    /// Valid spectra of each pair of inputs, beside those that all have.
-    valid: Vec<u64>,
-    all_valid: u64,
+    counting: Counting,
     spectra: u64,
     axes: Option<(Frequencies, SpectrumClock)>,
 }
@@ -114,8 +113,8 @@ impl<V: VoltageSample> Correlator<V> {
             }
             None => Sums::Host(zeros(channels, inputs)?),
         };
-        let valid = zero_counts(inputs)?;
-        Ok(Self { backend: backend.clone(), inputs, channels, sums, valid, all_valid: 0, spectra: 0, axes: None })
+        let counting = Counting::new(inputs, channels)?;
+        Ok(Self { backend: backend.clone(), inputs, channels, sums, counting, spectra: 0, axes: None })
     }
 
     /// Memory that correlating chunks of so many times takes on a backend.
@@ -203,47 +202,147 @@ impl<V: VoltageSample> Correlator<V> {
     /// such heaps or rows. Nothing is accumulated then, and nothing is launched. Another [`DeviceError::Gpu`] is a
     /// failure of the GPU: the sums since the last dump are lost then.
     pub fn accumulate(&mut self, chunk: &impl Chunk<V>, times: Range<usize>) -> Result<(), CorrelatorError> {
-        let (about, place) = self.admit(chunk, &times)?;
+        self.add(chunk, &Times::Range(times), None)
+    }
+
+    /// As [`Correlator::accumulate`], leaving out what is masked: masked samples count as zero, and
+    /// [`Visibilities::valid`] says how many spectra of a channel are left. Masked spectra are covered spectra
+    /// ([`Visibilities::times`]); they are not missing.
+    ///
+    /// On a GPU, a chunk on the host is masked on its way there, in a copy. There is no kernel that masks a chunk on a
+    /// device.
+    ///
+    /// # Errors
+    /// As [`Correlator::accumulate`]; [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`]
+    /// and [`TypesError::MaskRange`] for one that does not cover these spectra of the chunk; [`DeviceError::NotOnGpu`]
+    /// for a chunk on a device, [`TypesError::TooLarge`] without memory for counts. Nothing is accumulated then.
+    pub fn accumulate_masked(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        times: Range<usize>,
+        mask: &ChannelMask,
+    ) -> Result<(), CorrelatorError> {
+        self.add(chunk, &Times::Range(times), Some(mask))
+    }
+
+    /// Adds times of a chunk, and leaves out what is masked.
+    pub(crate) fn add(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        times: &Times<'_>,
+        mask: Option<&ChannelMask>,
+    ) -> Result<(), CorrelatorError> {
+        let (about, place, mask) = self.admit(chunk, times, mask)?;
         let _span = tracing::debug_span!("accumulate", channels = self.channels(), spectra = times.len()).entered();
+        let limit = self.backend.memory_limit();
         match &mut self.sums {
             Sums::Host(sums) => {
                 if let Some(view) = place.on_host(&about)? {
-                    host::accumulate(&view, &about, times, sums, self.backend.memory_limit());
+                    host::accumulate(&view, &about, times, mask, sums, limit);
                 }
                 Ok(())
             }
-            Sums::Device(sums) => match place {
-                Place::Device(array) => sums.add_device_chunk(&about, array, times),
-                place => sums.add_host_chunk(&about, &place, times),
+            Sums::Device(sums) => match (place, times, mask) {
+                (Place::Device(array), times, _) => {
+                    times.runs().into_iter().try_for_each(|run| sums.add_device_chunk(&about, array, run))
+                }
+                (place, Times::Range(range), None) => sums.add_host_chunk(&about, &place, range.clone()),
+                (place, times, None) if times.has_long_runs(about.layout) => {
+                    times.runs().into_iter().try_for_each(|run| sums.add_host_chunk(&about, &place, run))
+                }
+                (place, times, mask) => {
+                    let Some(view) = place.on_host(&about)? else { return Ok(()) };
+                    for piece in host::pieces::<V>(&about, times, limit) {
+                        let copy = host::selected(&view, &about, &piece, mask)?;
+                        let times = copy.dim().1;
+                        let about = Description { layout: Layout::Voltages, times, presence: None, ..about };
+                        sums.add_host_chunk(&about, &Place::Host(HostView::Voltages(copy.view())), 0..times)?;
+                    }
+                    Ok(())
+                }
             },
         }
     }
 
-    /// Checks the spectra `times` of a chunk, stamps and counts them.
-    fn admit<'a, C: Chunk<V>>(
+    /// Checks times of a chunk that continues what was accumulated, and where a mask has them, without a change.
+    fn check_times<'a, 'm>(
+        &self,
+        chunk: &'a impl Chunk<V>,
+        times: &Times<'_>,
+        mask: Option<&'m ChannelMask>,
+    ) -> Result<Admitted<'a, 'm, V>, CorrelatorError> {
+        self.check(&chunk.description())?;
+        self.spectra_with(times.len() as u64)?;
+        self.check_selection(chunk, times, mask)
+    }
+
+    /// Checks times of a chunk of the right shape, and where a mask has them, without a change.
+    pub(crate) fn check_selection<'a, 'm>(
+        &self,
+        chunk: &'a impl Chunk<V>,
+        times: &Times<'_>,
+        mask: Option<&'m ChannelMask>,
+    ) -> Result<Admitted<'a, 'm, V>, CorrelatorError> {
+        let (about, place) = (chunk.description(), chunk.place());
+        let Range { start, end } = times.span();
+        if start > end || end > about.times {
+            return Err(CorrelatorError::TimeRange { start, end, times: about.times });
+        }
+        let on_device = place.device().is_some();
+        if let Layout::Heaps { spectra } = about.layout
+            && (on_device || times.list().is_none())
+        {
+            // Kernels read whole batches, and ranges are of whole ones; listed times are copied.
+            let cut = times.runs().into_iter().find(|run| !(run.start % spectra == 0 && run.end % spectra == 0));
+            if let Some(Range { start, end }) = cut {
+                return Err(CorrelatorError::CutHeaps { start, end, spectra });
+            }
+        }
+        self.check_place(&about, &place)?;
+        let mask = match mask {
+            Some(mask) => Some((mask, self.check_mask(&about, mask, times)?)),
+            None => None,
+        };
+        if let (Some(device), true) = (place.device(), mask.is_some()) {
+            let (operation, backend) = ("a mask of a chunk on a device".into(), device.info().name.clone());
+            return Err(DeviceError::NotOnGpu { operation, backend }.into());
+        }
+        if matches!(self.sums, Sums::Host(_)) {
+            host::check_memory::<V>(&self.backend, &about, times)?;
+        }
+        Ok((about, place, mask))
+    }
+
+    /// How many spectra before a chunk a mask begins; below 0 if it begins later.
+    fn check_mask(
+        &self,
+        about: &Description<'_>,
+        mask: &ChannelMask,
+        times: &Times<'_>,
+    ) -> Result<isize, CorrelatorError> {
+        if mask.channels() != self.channels {
+            let (array, dimension, expected) = ("mask", Dimension::Channel, self.channels);
+            return Err(TypesError::Dimension { array, dimension, expected, actual: mask.channels() }.into());
+        }
+        let Range { start, end } = times.span();
+        let first_sample = about.clock.sample_of(start);
+        let place = mask.place(SpectrumClock { first_sample, ..about.clock }, end - start)?;
+        // Both are lengths of arrays, at most isize::MAX.
+        Ok(place as isize - start as isize)
+    }
+
+    /// Checks times of a chunk, stamps and counts them.
+    fn admit<'a, 'm, C: Chunk<V>>(
         &mut self,
         chunk: &'a C,
-        times: &Range<usize>,
-    ) -> Result<(Description<'a>, Place<'a, V>), CorrelatorError> {
-        let (about, place) = (chunk.description(), chunk.place());
-        self.check(&about)?;
-        if times.start > times.end || times.end > about.times {
-            return Err(CorrelatorError::TimeRange { start: times.start, end: times.end, times: about.times });
-        }
-        if let Layout::Heaps { spectra } = about.layout
-            && !(times.start.is_multiple_of(spectra) && times.end.is_multiple_of(spectra))
-        {
-            return Err(CorrelatorError::CutHeaps { start: times.start, end: times.end, spectra });
-        }
-        let spectra = self.spectra_with(times.len() as u64)?;
-        self.check_place(&about, &place)?;
-        if matches!(self.sums, Sums::Host(_)) {
-            host::check_memory::<V>(&self.backend, &about, times.len())?;
-        }
-        self.stamp(about.frequencies, about.clock, times.start);
-        self.spectra = spectra;
-        self.count(&about, times);
-        Ok((about, place))
+        times: &Times<'_>,
+        mask: Option<&'m ChannelMask>,
+    ) -> Result<Admitted<'a, 'm, V>, CorrelatorError> {
+        let (about, place, mask) = self.check_times(chunk, times, mask)?;
+        self.counting.add(&about, times, mask)?;
+        self.stamp(about.frequencies, about.clock, times.span().start);
+        self.spectra = self.spectra_with(times.len() as u64)?;
+        Ok((about, place, mask))
     }
 
     /// All of one chunk, and its dump: [`correlate`].
@@ -258,7 +357,7 @@ impl<V: VoltageSample> Correlator<V> {
             self.accumulate(chunk, times)?;
             return self.dump(order);
         }
-        let (about, place) = self.admit(chunk, &times)?;
+        let (about, place, _) = self.admit(chunk, &Times::Range(times.clone()), None)?;
         let _span = tracing::debug_span!("correlate", channels = self.channels(), spectra = times.len()).entered();
         let Sums::Device(sums) = &mut self.sums else { return self.dump(order) };
         let sums = sums.correlate_host_chunk(&about, &place, times, order)?;
@@ -271,22 +370,6 @@ impl<V: VoltageSample> Correlator<V> {
             (_, Place::Host(_) | Place::Pinned(_)) => Ok(()),
             (Sums::Host(_), Place::Device(array)) => Err(wrong_device(None, array.device()).into()),
             (Sums::Device(sums), Place::Device(array)) => sums.ready(about, array).map(|_| ()),
-        }
-    }
-
-    /// Counts the valid spectra of every baseline.
-    fn count(&mut self, about: &Description<'_>, times: &Range<usize>) {
-        let Some(flags) = about.presence else {
-            self.all_valid += times.len() as u64;
-            return;
-        };
-        match about.layout {
-            Layout::Voltages | Layout::Rows => cpu::count_valid(flags.slice(s![times.clone(), ..]), &mut self.valid),
-            Layout::Heaps { spectra } => {
-                let batches = times.start / spectra..times.end / spectra;
-                let flags = flags.slice(s![batches, ..]);
-                cpu::count_valid_heaps(flags, self.inputs.pols(), spectra as u64, &mut self.valid);
-            }
         }
     }
 
@@ -323,9 +406,10 @@ impl<V: VoltageSample> Correlator<V> {
         order: BaselineOrder,
         zero: Vec<u64>,
     ) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
-        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
+        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts(zero);
         let valid = in_order(valid, of, self.inputs);
         let dump = Visibilities::new(sums, self.inputs, of, valid, spectra, frequencies, clock)?;
+        let dump = with_masked(dump, masked, of)?;
         Ok(if order == of { dump } else { dump.reordered(order)? })
     }
 
@@ -342,9 +426,10 @@ impl<V: VoltageSample> Correlator<V> {
         let zero = zero_counts(self.inputs)?;
         let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
         let data = sums.take_on_device(order)?;
-        let Counts { valid, spectra, frequencies, clock } = self.take_counts(zero);
+        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts(zero);
         let (valid, channels) = (in_order(valid, order, self.inputs), self.channels);
-        Ok(Visibilities::from_array(data, channels, self.inputs, order, valid, spectra, frequencies, clock)?)
+        let dump = Visibilities::from_array(data, channels, self.inputs, order, valid, spectra, frequencies, clock)?;
+        with_masked(dump, masked, order)
     }
 
     /// The sum of packed lower triangles on the correlator's device, under the first one's header.
@@ -357,10 +442,16 @@ impl<V: VoltageSample> Correlator<V> {
         };
         let arrays: Vec<_> = sums.iter().map(|sum| sum.array()).collect();
         let mut valid = Array1::zeros(self.inputs.triangle_len());
+        let mut masked: Option<MaskedSamples> = None;
         for sum in sums {
             valid += &sum.valid_samples();
+            masked = match (masked, sum.masked_samples()) {
+                (Some(masked), Some(more)) => Some(masked.plus(more)?),
+                (masked, more) => masked.or_else(|| more.cloned()),
+            };
         }
-        with_array(first, BaselineOrder::Triangle, valid, device.added(&arrays)?)
+        let sum = with_array(first, BaselineOrder::Triangle, valid, device.added(&arrays)?)?;
+        with_masked(sum, masked, BaselineOrder::Triangle)
     }
 
     /// A packed lower triangle in another order, on the correlator's device.
@@ -371,7 +462,8 @@ impl<V: VoltageSample> Correlator<V> {
     ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
         let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
         let valid = in_order(sum.valid_samples().to_vec(), order, self.inputs);
-        with_array(sum, order, valid, device.reordered(sum.array(), order)?)
+        let reordered = with_array(sum, order, valid, device.reordered(sum.array(), order)?)?;
+        with_masked(reordered, sum.masked_samples().cloned(), order)
     }
 
     /// A packed lower triangle from the host on the correlator's device.
@@ -382,16 +474,16 @@ impl<V: VoltageSample> Correlator<V> {
         let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
         let data = sum.data();
         let elements: Vec<_> = data.iter().copied().collect();
-        with_array(sum, sum.order(), sum.valid_samples().to_owned(), device.uploaded(&elements)?)
+        let there = with_array(sum, sum.order(), sum.valid_samples().to_owned(), device.uploaded(&elements)?)?;
+        // Sums that are added up are packed lower triangles.
+        with_masked(there, sum.masked_samples().cloned(), BaselineOrder::Triangle)
     }
 
     /// Takes everything but the sums, and starts again from these zeros.
     fn take_counts(&mut self, zero: Vec<u64>) -> Counts {
-        let mut valid = std::mem::replace(&mut self.valid, zero);
-        let all_valid = std::mem::take(&mut self.all_valid);
-        valid.iter_mut().for_each(|count| *count += all_valid);
+        let Counted { valid, masked } = self.counting.take(zero);
         let (frequencies, clock) = self.axes.take().unwrap_or_default();
-        Counts { valid, spectra: std::mem::take(&mut self.spectra), frequencies, clock }
+        Counts { valid, masked, spectra: std::mem::take(&mut self.spectra), frequencies, clock }
     }
 
     /// Sets the axes of the integration, in place of the first spectrum's.
@@ -433,7 +525,7 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
     /// As [`Correlator::dump`].
     pub fn dump32(&mut self, order: BaselineOrder, missing: MissingData) -> Result<Dump32, CorrelatorError> {
         order.check(self.inputs)?;
-        let (zero, affected) = (zero_counts(self.inputs)?, self.affected());
+        let (zero, affected) = (zero_counts(self.inputs)?, self.counting.affected(self.spectra));
         let Sums::Device(sums) = &mut self.sums else { return Ok(Dump32::new(&self.dump(order)?, missing)) };
         let (data, saturated) = sums.take32(order, missing, &affected)?;
         let counts = self.take_counts(zero);
@@ -450,7 +542,7 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
         missing: MissingData,
     ) -> Result<DeviceDump32, CorrelatorError> {
         order.check(self.inputs)?;
-        let (zero, affected) = (zero_counts(self.inputs)?, self.affected());
+        let (zero, affected) = (zero_counts(self.inputs)?, self.counting.affected(self.spectra));
         let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
         let (data, saturated) = sums.take32_on_device(order, missing, &affected)?;
         let counts = self.take_counts(zero);
@@ -472,6 +564,7 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
             inputs: self.inputs,
             order,
             valid_samples: in_order(sum.valid_samples().to_vec(), order, self.inputs),
+            masked_samples: sum.masked_samples().map(|masked| masked_in_order(masked.clone(), order, self.inputs)),
             times: sum.times(),
             frequencies: sum.frequencies(),
             clock: sum.clock(),
@@ -479,16 +572,30 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
         Ok(Dump32::of(data, saturated, missing, header))
     }
 
-    /// Which baselines miss data.
-    fn affected(&self) -> Vec<bool> {
-        self.valid.iter().map(|&valid| valid + self.all_valid < self.spectra).collect()
-    }
-
     fn header(&self, order: BaselineOrder, counts: Counts) -> Header {
-        let Counts { valid, spectra, frequencies, clock } = counts;
+        let Counts { valid, masked, spectra, frequencies, clock } = counts;
         let (channels, valid_samples) = (self.channels, in_order(valid, order, self.inputs));
-        Header { channels, inputs: self.inputs, order, valid_samples, times: spectra, frequencies, clock }
+        let masked_samples = masked.map(|masked| masked_in_order(masked, order, self.inputs));
+        let (inputs, times) = (self.inputs, spectra);
+        Header { channels, inputs, order, valid_samples, masked_samples, times, frequencies, clock }
     }
+}
+
+/// A chunk that fits: what it is, where it lies, and a mask with how
+/// many spectra it begins before the chunk.
+type Admitted<'a, 'm, V> = (Description<'a>, Place<'a, V>, Option<(&'m ChannelMask, isize)>);
+
+/// A dump with what masks took of the packed lower triangle.
+fn with_masked<A: Accumulator, D>(
+    dump: Visibilities<A, D>,
+    masked: Option<MaskedSamples>,
+    order: BaselineOrder,
+) -> Result<Visibilities<A, D>, CorrelatorError> {
+    let inputs = dump.inputs();
+    Ok(match masked {
+        Some(masked) => dump.with_masked_samples(masked_in_order(masked, order, inputs))?,
+        None => dump,
+    })
 }
 
 /// The GPU that correlates on a backend, `None` for the CPU.
@@ -511,6 +618,7 @@ pub(crate) fn not_on_a_device() -> DeviceError {
 struct Counts {
     /// Packed lower triangle.
     valid: Vec<u64>,
+    masked: Option<MaskedSamples>,
     spectra: u64,
     frequencies: Frequencies,
     clock: SpectrumClock,
@@ -611,12 +719,6 @@ fn zeros<A: Accumulator>(channels: usize, inputs: Inputs) -> Result<Array2<A>, C
     let too_large = || TypesError::TooLarge { array: "visibilities", elements: format!("{channels} x {baselines}") };
     let data = bytemuck::try_zeroed_vec(elements.ok_or_else(too_large)?).map_err(|()| too_large())?;
     Ok(Array2::from_shape_vec((channels, baselines), data).map_err(|_| too_large())?)
-}
-
-fn zero_counts(inputs: Inputs) -> Result<Vec<u64>, CorrelatorError> {
-    let elements = inputs.triangle_len();
-    let too_large = |()| TypesError::TooLarge { array: "valid samples", elements: elements.to_string() };
-    Ok(bytemuck::try_zeroed_vec(elements).map_err(too_large)?)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Dumps in 32 bits, as they are sent and stored.
 
 use fringes_backend::{DeviceArray, ToHost, UploadError};
-use fringes_types::{BaselineOrder, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities};
+use fringes_types::{BaselineOrder, Frequencies, Inputs, MaskedSamples, SpectrumClock, TypesError, Visibilities};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
@@ -14,7 +14,8 @@ pub enum MissingData {
     /// The sum of what is present; [`Dump32::valid_samples`] says how much that is.
     #[default]
     Sum,
-    /// MeerKAT's mark [`MISSING_MARK`] in every channel of a baseline of which any spectrum is missing.
+    /// MeerKAT's mark [`MISSING_MARK`] in every channel of a baseline of which any spectrum is missing. What a
+    /// [`ChannelMask`](fringes_types::ChannelMask) left out is not missing: [`Dump32::valid`] has it taken off.
     Mark,
 }
 
@@ -44,6 +45,7 @@ pub(crate) struct Header {
     pub(crate) inputs: Inputs,
     pub(crate) order: BaselineOrder,
     pub(crate) valid_samples: Array1<u64>,
+    pub(crate) masked_samples: Option<MaskedSamples>,
     pub(crate) times: u64,
     pub(crate) frequencies: Frequencies,
     pub(crate) clock: SpectrumClock,
@@ -72,6 +74,7 @@ impl Dump32 {
             inputs: visibilities.inputs(),
             order: visibilities.order(),
             valid_samples: visibilities.valid_samples().to_owned(),
+            masked_samples: visibilities.masked_samples().cloned(),
             times,
             frequencies: visibilities.frequencies(),
             clock: visibilities.clock(),
@@ -154,9 +157,22 @@ impl<D, C> Dump32<D, C> {
         self.header.order
     }
 
-    /// Number of valid samples of each baseline.
+    /// Number of spectra of each baseline in which both inputs were present, in all channels alike.
     pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
         self.header.valid_samples.view()
+    }
+
+    /// What masks took of [`Dump32::valid_samples`]; `None` if nothing was masked.
+    pub fn masked_samples(&self) -> Option<&MaskedSamples> {
+        self.header.masked_samples.as_ref()
+    }
+
+    /// Number of spectra that a sum is made of, as [`Visibilities::valid`].
+    pub fn valid(&self, channel: usize, baseline: usize) -> u64 {
+        let Header { channels, valid_samples, masked_samples, .. } = &self.header;
+        let present = if channel < *channels { valid_samples.get(baseline) } else { None };
+        let masked = masked_samples.as_ref().map_or(0, |masked| masked.masked(channel, baseline));
+        present.map_or(0, |&present| present.saturating_sub(masked))
     }
 
     /// Number of spectra that the dump covers, present or not.

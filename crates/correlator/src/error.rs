@@ -190,6 +190,16 @@ pub enum CorrelatorError {
         /// The kernel.
         kernel: String,
     },
+    /// An entry of a table of bins is no bin.
+    #[error("entry {entry} of the bins: expected a bin below {count}, found {actual}")]
+    Bin {
+        /// Which entry.
+        entry: usize,
+        /// Number of bins.
+        count: usize,
+        /// The bin of the entry.
+        actual: usize,
+    },
     /// Sums of no parts.
     #[error("expected at least 1 part of sums, found 0")]
     NoParts,

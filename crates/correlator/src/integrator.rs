@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use fringes_backend::Backend;
 use fringes_gpu::Stream;
-use fringes_types::{BaselineOrder, Inputs, Visibilities, VoltageSample};
+use fringes_types::{BaselineOrder, ChannelMask, Inputs, Visibilities, VoltageSample};
 
 use crate::correlator::not_on_a_device;
 use crate::dump::{Form, IntegerDump};
@@ -167,8 +167,41 @@ impl<V: VoltageSample, D: Dump<V>> Integrator<V, D> {
     /// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) (heaps) and
     /// [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) may leave the chunk half added.
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<D>, CorrelatorError> {
+        self.push_with(chunk, None)
+    }
+
+    /// As [`Integrator::push`], leaving out what is masked: [`Correlator::accumulate_masked`]. The mask covers the
+    /// whole chunk, and may cover more.
+    ///
+    /// # Errors
+    /// As [`Integrator::push`] and [`Correlator::accumulate_masked`]; the integrator is as before then, with the same
+    /// exceptions.
+    ///
+    /// ```
+    /// use fringes_correlator::{DumpSchedule, Integrator};
+    /// use fringes_backend::Backend;
+    /// use fringes_types::{ChannelMask, Complex, Inputs, SpectrumClock, Voltages};
+    /// use ndarray::{Array3, array};
+    ///
+    /// let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 16, sample_rate_hz: 1e6 };
+    /// let inputs = Inputs::single_pol(2)?;
+    /// let chunk = Voltages::new(Array3::from_elem((2, 32, 2), Complex::new(3i8, 4)), inputs)?.with_clock(clock)?;
+    /// // Channel 1 is left out in the second of two blocks of 16 spectra.
+    /// let mask = ChannelMask::new(array![[false, false], [false, true]], 16, clock)?;
+    ///
+    /// let mut integrator = Integrator::new(&Backend::auto(), DumpSchedule::new(16, 8, 4)?, inputs, 2)?;
+    /// let dumps = integrator.push_masked(&chunk, &mask)?;
+    /// assert_eq!([0, 1].map(|channel| dumps[0].valid(channel, 0)), [32, 16]);
+    /// assert_eq!([0, 1].map(|channel| dumps[0].data()[(channel, 0)].re), [32 * 25, 16 * 25]);
+    /// # Ok::<(), fringes_correlator::CorrelatorError>(())
+    /// ```
+    pub fn push_masked(&mut self, chunk: &impl Chunk<V>, mask: &ChannelMask) -> Result<Vec<D>, CorrelatorError> {
+        self.push_with(chunk, Some(mask))
+    }
+
+    fn push_with(&mut self, chunk: &impl Chunk<V>, mask: Option<&ChannelMask>) -> Result<Vec<D>, CorrelatorError> {
         let (mut dumps, form) = (Vec::new(), self.form);
-        self.stream.push(chunk, &mut |correlator| {
+        self.stream.push(chunk, mask, &mut |correlator| {
             dumps.push(D::take(correlator, form)?);
             Ok(())
         })?;

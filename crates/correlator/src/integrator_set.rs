@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 use fringes_backend::Backend;
 use fringes_gpu::Stream;
-use fringes_types::{BaselineOrder, Inputs, TypesError, Visibilities, VoltageSample};
+use fringes_types::{BaselineOrder, ChannelMask, Inputs, TypesError, Visibilities, VoltageSample};
 
 use crate::correlator::not_on_a_device;
 use crate::dump::{Form, IntegerDump};
@@ -169,9 +169,30 @@ impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
     /// # Errors
     /// As [`Integrator::push`](crate::Integrator::push).
     pub fn push(&mut self, chunk: &impl Chunk<V>) -> Result<Vec<(usize, D)>, CorrelatorError> {
+        self.push_with(chunk, None)
+    }
+
+    /// As [`IntegratorSet::push`], leaving out what is masked:
+    /// [`Integrator::push_masked`](crate::Integrator::push_masked).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_masked(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        mask: &ChannelMask,
+    ) -> Result<Vec<(usize, D)>, CorrelatorError> {
+        self.push_with(chunk, Some(mask))
+    }
+
+    fn push_with(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        mask: Option<&ChannelMask>,
+    ) -> Result<Vec<(usize, D)>, CorrelatorError> {
         let mut dumps = Vec::new();
         let (levels, form, on_device) = (&mut self.levels, self.form, self.on_device);
-        self.stream.push(chunk, &mut |correlator| unit_ended(levels, correlator, form, on_device, &mut dumps))?;
+        self.stream.push(chunk, mask, &mut |correlator| unit_ended(levels, correlator, form, on_device, &mut dumps))?;
         Ok(dumps)
     }
 

@@ -6,6 +6,7 @@
 //! | [`Correlator`] | any ranges of any chunks | visibilities whenever asked |
 //! | [`Integrator`] | a stream of chunks | dumps at whole multiples of a [`DumpSchedule`]'s length |
 //! | [`IntegratorSet`] | a stream of chunks | dumps of several lengths, correlated once |
+//! | [`BinnedIntegrator`] | a stream of chunks | dumps of several [`Bins`]: gates, folded pulsars, states of a switch |
 //! | [`Dump32`] | 64-bit visibilities | 32-bit ones, clamped and counted, missing data marked if wanted |
 //! | [`kernels::CorrelatorKernels`] | device buffers | device buffers, in the order of a stream |
 //!
@@ -46,8 +47,11 @@
 //! # Ok::<(), fringes_correlator::CorrelatorError>(())
 //! ```
 
+mod binned;
+mod bins;
 mod chunk;
 mod correlator;
+mod counts;
 mod device;
 mod dump;
 mod dump32;
@@ -60,9 +64,12 @@ pub mod internals;
 pub mod kernels;
 pub mod layout;
 mod schedule;
+mod selection;
 mod set_sum;
 mod stream;
 
+pub use binned::{BinnedDump, BinnedIntegrator};
+pub use bins::{Bins, PulsePhase, Turns};
 pub use chunk::Chunk;
 pub use correlator::{Correlator, MAX_SPECTRA, correlate};
 pub use dump::{Dump, IntegerDump};

@@ -1,18 +1,98 @@
 //! Where a stream is, and where its dumps end: chunks in, one call at the end of every dump.
 
-use fringes_types::{Frequencies, SpectrumClock, VoltageSample};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use fringes_types::{ChannelMask, Frequencies, SpectrumClock, VoltageSample};
 
 use crate::chunk::{Description, Layout};
 use crate::correlator::{check_axes, check_shape};
+use crate::selection::Times;
 use crate::{Chunk, Correlator, CorrelatorError, DumpSchedule};
 
 /// Empty dumps that a gap may make unless something else is said.
 pub(crate) const LONGEST_GAP: u64 = 64;
 
+/// What a stream's spectra go to.
+pub(crate) trait Sink<V: VoltageSample> {
+    /// A correlator of the same inputs and channels.
+    fn correlator(&self) -> &Correlator<V>;
+
+    /// Spectra covered since the last dump.
+    fn spectra(&self) -> u64;
+
+    /// Whether spectra of a chunk can be added; nothing is changed.
+    fn check(
+        &self,
+        chunk: &impl Chunk<V>,
+        times: Range<usize>,
+        first: u64,
+        mask: Option<&ChannelMask>,
+    ) -> Result<(), CorrelatorError>;
+
+    /// Adds spectra of a chunk, of which the first is spectrum `first` of the stream.
+    fn add(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        times: Range<usize>,
+        first: u64,
+        mask: Option<&ChannelMask>,
+    ) -> Result<(), CorrelatorError>;
+
+    /// Covers spectra that never came, from spectrum `first` of the stream on.
+    fn skip(&mut self, spectra: u64, first: u64) -> Result<(), CorrelatorError>;
+
+    /// Sets the axes of the integration.
+    fn set_axes(&mut self, frequencies: Frequencies, clock: SpectrumClock);
+}
+
+impl<V: VoltageSample> Sink<V> for Correlator<V> {
+    fn correlator(&self) -> &Correlator<V> {
+        self
+    }
+
+    fn spectra(&self) -> u64 {
+        Correlator::spectra(self)
+    }
+
+    fn check(
+        &self,
+        chunk: &impl Chunk<V>,
+        times: Range<usize>,
+        _: u64,
+        mask: Option<&ChannelMask>,
+    ) -> Result<(), CorrelatorError> {
+        // Without a mask there is nothing that the stream has not looked at.
+        if mask.is_some() {
+            self.check_selection(chunk, &Times::Range(times), mask)?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        chunk: &impl Chunk<V>,
+        times: Range<usize>,
+        _: u64,
+        mask: Option<&ChannelMask>,
+    ) -> Result<(), CorrelatorError> {
+        Correlator::add(self, chunk, &Times::Range(times), mask)
+    }
+
+    fn skip(&mut self, spectra: u64, _: u64) -> Result<(), CorrelatorError> {
+        Correlator::skip(self, spectra)
+    }
+
+    fn set_axes(&mut self, frequencies: Frequencies, clock: SpectrumClock) {
+        Correlator::set_axes(self, frequencies, clock);
+    }
+}
+
 /// A correlator that is told, at the end of every dump of a schedule, to give its sums away.
 #[derive(Debug)]
-pub(crate) struct DumpStream<V: VoltageSample> {
-    pub(crate) correlator: Correlator<V>,
+pub(crate) struct DumpStream<V: VoltageSample, C: Sink<V> = Correlator<V>> {
+    pub(crate) correlator: C,
+    sample: PhantomData<fn() -> V>,
     /// Which spectra are correlated into one sum.
     schedule: DumpSchedule,
     /// Whose empty dumps a gap is measured by: a whole multiple of `schedule`.
@@ -30,9 +110,10 @@ struct Place {
     next: u128,
 }
 
-impl<V: VoltageSample> DumpStream<V> {
-    pub(crate) fn new(correlator: Correlator<V>, schedule: DumpSchedule, gap_schedule: DumpSchedule) -> Self {
-        Self { correlator, schedule, gap_schedule, longest_gap: LONGEST_GAP, place: None }
+impl<V: VoltageSample, C: Sink<V>> DumpStream<V, C> {
+    pub(crate) fn new(correlator: C, schedule: DumpSchedule, gap_schedule: DumpSchedule) -> Self {
+        let sample = PhantomData;
+        Self { correlator, sample, schedule, gap_schedule, longest_gap: LONGEST_GAP, place: None }
     }
 
     pub(crate) fn set_longest_gap(&mut self, empty_dumps: u64) {
@@ -49,14 +130,15 @@ impl<V: VoltageSample> DumpStream<V> {
         self.place.and_then(|place| u64::try_from(place.next).ok())
     }
 
-    /// Adds a chunk. `at_end` gets the correlator, its axes set, at the end of every dump.
+    /// Adds a chunk, but for what is masked. `at_end` gets the correlator, its axes set, at the end of every dump.
     pub(crate) fn push(
         &mut self,
         chunk: &impl Chunk<V>,
-        at_end: &mut impl FnMut(&mut Correlator<V>) -> Result<(), CorrelatorError>,
+        mask: Option<&ChannelMask>,
+        at_end: &mut impl FnMut(&mut C) -> Result<(), CorrelatorError>,
     ) -> Result<(), CorrelatorError> {
         let about = chunk.description();
-        let missing = self.check(chunk, &about)?;
+        let missing = self.check(chunk, &about, mask)?;
         if about.times == 0 {
             return Ok(());
         }
@@ -69,7 +151,8 @@ impl<V: VoltageSample> DumpStream<V> {
         let mut rest = missing;
         while rest > 0 {
             let spectra = rest.min(self.spectra_left());
-            self.correlator.skip(spectra)?;
+            let first = self.next_spectrum();
+            self.correlator.skip(spectra, first)?;
             self.advance(spectra, at_end)?;
             rest -= spectra;
         }
@@ -77,7 +160,8 @@ impl<V: VoltageSample> DumpStream<V> {
         while start < about.times {
             // The remaining spectra of a dump may be more than usize can count; those of the chunk are not.
             let spectra = self.spectra_left().min((about.times - start) as u64);
-            self.correlator.accumulate(chunk, start..start + spectra as usize)?;
+            let first = self.next_spectrum();
+            self.correlator.add(chunk, start..start + spectra as usize, first, mask)?;
             self.advance(spectra, at_end)?;
             start += spectra as usize;
         }
@@ -87,20 +171,26 @@ impl<V: VoltageSample> DumpStream<V> {
     /// Ends the stream: the rest of a dump that was begun is missing.
     pub(crate) fn finish(
         &mut self,
-        at_end: &mut impl FnMut(&mut Correlator<V>) -> Result<(), CorrelatorError>,
+        at_end: &mut impl FnMut(&mut C) -> Result<(), CorrelatorError>,
     ) -> Result<(), CorrelatorError> {
         let mut ended = Ok(());
         if self.place.is_some() && self.correlator.spectra() > 0 {
-            let spectra = self.spectra_left();
-            ended = self.correlator.skip(spectra).and_then(|()| self.advance(spectra, at_end));
+            let (spectra, first) = (self.spectra_left(), self.next_spectrum());
+            ended = self.correlator.skip(spectra, first).and_then(|()| self.advance(spectra, at_end));
         }
         self.place = None;
         ended
     }
 
     /// Whether a chunk continues the stream, and how many spectra are missing before it.
-    fn check(&self, chunk: &impl Chunk<V>, about: &Description<'_>) -> Result<u64, CorrelatorError> {
-        check_shape(self.correlator.inputs(), self.correlator.channels(), about)?;
+    fn check(
+        &self,
+        chunk: &impl Chunk<V>,
+        about: &Description<'_>,
+        mask: Option<&ChannelMask>,
+    ) -> Result<u64, CorrelatorError> {
+        let correlator = self.correlator.correlator();
+        check_shape(correlator.inputs(), correlator.channels(), about)?;
         let spacing = self.schedule.samples_between_spectra();
         let actual = about.clock.samples_between_spectra;
         if actual != spacing {
@@ -113,13 +203,21 @@ impl<V: VoltageSample> DumpStream<V> {
             return Ok(0);
         }
         self.check_heaps(about)?;
-        self.correlator.check_place(about, &chunk.place())?;
+        correlator.check_place(about, &chunk.place())?;
         let first_sample = about.clock.first_sample;
         let last = u128::from(first_sample) + (about.times as u128 - 1) * u128::from(spacing);
         if last > u128::from(u64::MAX) {
             return Err(CorrelatorError::SampleCounter { first_sample, times: about.times });
         }
-        self.check_start(first_sample)
+        let missing = self.check_start(first_sample)?;
+        self.correlator.check(chunk, 0..about.times, first_sample / spacing, mask)?;
+        Ok(missing)
+    }
+
+    /// Number of the next spectrum, counted from ADC sample 0 in steps of the spacing.
+    fn next_spectrum(&self) -> u64 {
+        let spacing = u128::from(self.schedule.samples_between_spectra());
+        self.place.map_or(0, |place| u64::try_from(place.next / spacing).unwrap_or(u64::MAX))
     }
 
     /// Whether the boundaries of heaps can be those of dumps.
@@ -172,7 +270,7 @@ impl<V: VoltageSample> DumpStream<V> {
     fn advance(
         &mut self,
         spectra: u64,
-        at_end: &mut impl FnMut(&mut Correlator<V>) -> Result<(), CorrelatorError>,
+        at_end: &mut impl FnMut(&mut C) -> Result<(), CorrelatorError>,
     ) -> Result<(), CorrelatorError> {
         let Some(place) = self.place.as_mut() else { return Ok(()) };
         let stamp = place.next;

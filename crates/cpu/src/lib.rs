@@ -13,6 +13,7 @@ pub mod f_engine;
 pub mod memory;
 pub mod pack;
 pub mod pfb;
+pub mod power;
 pub mod quantiser;
 #[cfg(target_arch = "x86_64")]
 mod vnni;

@@ -22,6 +22,9 @@ pub enum Error {
     /// Correlating.
     #[error(transparent)]
     Correlator(#[from] fringes_correlator::CorrelatorError),
+    /// Looking for interference.
+    #[error(transparent)]
+    Interference(#[from] fringes_interference::InterferenceError),
     /// Batched transforms.
     #[error(transparent)]
     Fft(#[from] fringes_fft::FftError),

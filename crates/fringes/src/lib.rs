@@ -68,13 +68,14 @@
 //! | [`down_convert`] | mixer, FIR filter, decimation | [`Samples`] `[input][time]` | [`Samples`] `[input][time]` | f32, phase in f64 |
 //! | [`quantise`] | gain, clamp, round half to even | [`Voltages`] of f32 | [`Voltages`] of 4 or 8 bits | f32 |
 //! | [`correlate`] | `sum_t x_a(t) conj(x_b(t))` | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Visibilities`] `[channel][baseline]` | exact for integers, f64 sums for floats |
+//! | [`power_sums()`], [`Masker`] | sums of powers, spectral kurtosis, masks | [`Voltages`] `[channel][time][input]`, [`Heaps`] or [`Rows`] | [`ChannelMask`] `[channel][block]` | exact sums for integers, f64 |
 //! | [`beamform`] | `sum_inputs weight x`, or powers, or an FFT of each line of feeds | [`Voltages`] `[channel][time][input]`, or [`Heaps`] | [`Beams`] `[channel][time][beam]` | f32; FFT beams f16 on a GPU |
 //! | [`detect`] | powers, Stokes parameters or coherencies, summed | [`Beams`] `[channel][time][beam]` | [`DetectedBeams`] `[channel][time][beam][product]` | f32 |
 //! | [`fft::Fft::transform`] | transforms of 64 to 1024 points, or their powers | samples `[transform][n]` | spectra `[transform][q]` | f16 on a GPU, f32 on the CPU |
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
 //! there are [`ChannelizerStream`], [`FEngine`], [`NarrowbandFEngine`], [`Correlator`], [`Integrator`],
-//! [`IntegratorSet`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
+//! [`IntegratorSet`], [`BinnedIntegrator`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
 //! models from [`delay`]; files are in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
@@ -87,7 +88,8 @@
 //!   n / N)`, not normalised.
 //! - `V[a][b]` conjugates `b`. An antenna that hears a source later by `d` seconds has the phase `-2 pi f d`.
 //! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows
-//!   how many spectra it has ([`Visibilities::valid_samples`]).
+//!   how many spectra it has ([`Visibilities::valid_samples`]). What a [`ChannelMask`] leaves out is counted apart
+//!   ([`Visibilities::valid`]).
 //! - The most negative value of 4-bit and 8-bit voltages is not a sample, and [`Voltages::new`] refuses it.
 //!
 //! # Backends and memory
@@ -101,7 +103,7 @@
 //! - correlation, in one call and as a stream
 //! - coarse delay, fine delay and phase by themselves
 //! - beams by weights ([`TiedArrayBeams`]), detected ([`TiedArrayDetector`]) and incoherent ones of 4-bit, 8-bit and
-//! f16 voltages
+//!   f16 voltages
 //! - batched transforms and FFT beams ([`fft`], [`FftBeams`])
 //!
 //! `auto` uses a GPU for these. A GPU named by [`Backend::gpu`] does what it has a kernel for and says so
@@ -158,6 +160,7 @@ pub use fringes_delay as delay;
 pub use fringes_f_engine as f_engine;
 pub use fringes_fft as fft;
 pub use fringes_gpu as gpu;
+pub use fringes_interference as interference;
 #[cfg(feature = "io")]
 pub use fringes_io as io;
 #[cfg(feature = "simulator")]
@@ -181,18 +184,24 @@ pub use fringes_channelizer::{
     Quantised, QuantisedSample, SampleInput, Window, channelize, design, design::DownConversionFilter, down_convert,
     down_convert_to, quantise,
 };
-pub use fringes_correlator::{Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet, correlate};
+pub use fringes_correlator::{
+    BinnedDump, BinnedIntegrator, Bins, Correlator, CorrelatorError, Dump32, DumpSchedule, Integrator, IntegratorSet,
+    PulsePhase, Turns, correlate,
+};
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
     Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
     Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, RowFrames, f_engine,
 };
 pub use fringes_fft::FftError;
+pub use fringes_interference::{
+    Combining, Interference, InterferenceError, Masker, PowerSums, Thresholds, Undecided, power_sums,
+};
 #[cfg(feature = "io")]
 pub use fringes_io::IoError;
 pub use fringes_types::{
-    Accumulator, BaselineOrder, BeamWeights, Beams, ChunkFormat, Complex, Complex4, DetectedBeams, DetectedProducts,
-    Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, PackedSamples, Product, Rows, Sample,
-    SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples, SpectrumClock, TypesError, Visibilities,
-    VoltageSample, Voltages, f16,
+    Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams,
+    DetectedProducts, Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples,
+    PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples,
+    SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
 };

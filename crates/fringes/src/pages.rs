@@ -19,6 +19,7 @@ pages! {
     Quantise: "../../../docs/operations/quantise.md",
     Delay: "../../../docs/operations/delay.md",
     Correlate: "../../../docs/operations/correlate.md",
+    Interference: "../../../docs/interference.md",
     Beamform: "../../../docs/operations/beamform.md",
     Fft: "../../../docs/operations/fft.md",
     MissingData: "../../../docs/missing-data.md",

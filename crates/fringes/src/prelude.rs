@@ -12,11 +12,12 @@
 pub use fringes_f_engine::f_engine;
 
 pub use crate::{
-    Backend, BaselineOrder, BeamSteering, BeamWeights, Beams, Channelizer, ChannelizerStream, Complex, Complex4,
-    Correlator, DelayModel, DelaySegment, DetectStream, DetectedBeams, DetectedProducts, Detection,
-    DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream, DumpSchedule, FEngine, FEngineBuilder,
-    FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator, IntegratorSet, NarrowbandFEngine,
-    NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence, Samples, SpectrumClock, SteeredBand,
-    TiedArrayBeams, TiedArrayDetector, Visibilities, Voltages, WeightPrecision, Window, beamform, channelize,
-    correlate, detect, down_convert, down_convert_to, f16, quantise, with_nulls,
+    Backend, BaselineOrder, BeamSteering, BeamWeights, Beams, BinnedIntegrator, Bins, ChannelMask, Channelizer,
+    ChannelizerStream, Complex, Complex4, Correlator, DelayModel, DelaySegment, DetectStream, DetectedBeams,
+    DetectedProducts, Detection, DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream,
+    DumpSchedule, FEngine, FEngineBuilder, FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator,
+    IntegratorSet, Masker, NarrowbandFEngine, NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence,
+    Samples, SpectrumClock, SteeredBand, TiedArrayBeams, TiedArrayDetector, Visibilities, Voltages, WeightPrecision,
+    Window, beamform, channelize, correlate, detect, down_convert, down_convert_to, f16, power_sums, quantise,
+    with_nulls,
 };

@@ -107,6 +107,33 @@ pub fn correlate_int(
     Correlation { sums, valid: valid_samples(times, inputs, presence) }
 }
 
+/// [`correlate_int`] of what is not masked: `masked [channel][time]`, for all inputs alike. Each channel has numbers of
+/// valid spectra of its own, `[channel][baseline]`.
+///
+/// # Precision
+/// Exact, as there.
+///
+/// # Panics
+/// As there, and if the mask has fewer channels or times than the voltages.
+pub fn correlate_masked(
+    voltages: ArrayView3<'_, Complex<i64>>,
+    presence: Option<ArrayView2<'_, bool>>,
+    masked: ArrayView2<'_, bool>,
+) -> (Array2<Complex<i64>>, Array2<u64>) {
+    let (channels, times, inputs) = voltages.dim();
+    let baselines = inputs * (inputs + 1) / 2;
+    let (mut sums, mut valid) = (Array2::zeros((channels, baselines)), Array2::zeros((channels, baselines)));
+    for channel in 0..channels {
+        let flags = Array2::from_shape_fn((times, inputs), |(time, input)| {
+            is_present(presence, time, input) && !masked[(channel, time)]
+        });
+        let one = correlate_int(voltages.slice(ndarray::s![channel..=channel, .., ..]), Some(flags.view()));
+        sums.row_mut(channel).assign(&one.sums.row(0));
+        valid.row_mut(channel).assign(&one.valid);
+    }
+    (sums, valid)
+}
+
 #[cfg(test)]
 mod tests {
     use std::f64::consts::TAU;
@@ -264,6 +291,18 @@ mod tests {
             assert_eq!(exact.sums.mapv(|value| C64::new(value.re as f64, value.im as f64)), float.sums);
             assert_eq!(exact.valid, float.valid);
         }
+    }
+
+    #[test]
+    fn masked_spectra_count_in_no_baseline_of_their_channel() {
+        let x = Array3::from_shape_fn((2, 4, 2), |(_, time, input)| Complex::new(time as i64 + 1, input as i64));
+        let mut presence = Array2::from_elem((4, 2), true);
+        presence[(3, 1)] = false;
+        let masked = ndarray::array![[true, false, false, true], [false; 4]];
+        let (sums, valid) = correlate_masked(x.view(), Some(presence.view()), masked.view());
+        assert_eq!(valid, ndarray::array![[2, 2, 2], [4, 3, 3]]);
+        assert_eq!(sums[(0, 0)], Complex::from(4 + 9));
+        assert_eq!(sums.row(1), correlate_int(x.view(), Some(presence.view())).sums.row(1));
     }
 
     #[test]

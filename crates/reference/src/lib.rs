@@ -17,6 +17,7 @@ pub mod dump;
 pub mod f_engine;
 pub mod gain;
 pub mod heaps;
+pub mod interference;
 pub mod narrowband;
 pub mod pack;
 pub mod packed;

@@ -115,6 +115,9 @@ pub enum StreamError {
     /// Of the beamformer.
     #[error(transparent)]
     Beamformer(#[from] BeamformerError),
+    /// Of what finds interference.
+    #[error(transparent)]
+    Interference(#[from] fringes_interference::InterferenceError),
     /// Of a file.
     #[error(transparent)]
     Io(#[from] fringes_io::IoError),

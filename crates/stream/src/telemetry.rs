@@ -13,6 +13,7 @@
 //! | `fringes_frames_total` | counter | | frames of the F-engine |
 //! | `fringes_dumps_total` | counter | `cadence` | dumps of the correlator |
 //! | `fringes_invalid_spectra_ratio` | gauge | `cadence` | share of the last dump that was missing, over all baselines |
+//! | `fringes_masked_total` | counter | `fate` | channels and blocks that were `masked` or `kept` |
 //! | `fringes_products_total` | counter | `sink`, `fate` | products `written`, `dropped`, `undelivered` |
 //! | `fringes_bytes_total` | counter | `sink` | bytes of the products written |
 //! | `fringes_queue_depth` | gauge | `queue` | chunks or products that wait |
@@ -37,6 +38,8 @@ pub const FRAMES: &str = "fringes_frames_total";
 pub const DUMPS: &str = "fringes_dumps_total";
 /// Share of the last dump that was missing.
 pub const INVALID: &str = "fringes_invalid_spectra_ratio";
+/// Channels and blocks of spectra, masked or kept.
+pub const MASKED: &str = "fringes_masked_total";
 /// Products, by what became of them.
 pub const PRODUCTS: &str = "fringes_products_total";
 /// Bytes of the products written.
@@ -58,6 +61,7 @@ pub fn describe() {
     describe_counter!(FRAMES, "frames of the F-engine");
     describe_counter!(DUMPS, "dumps of the correlator");
     describe_gauge!(INVALID, "share of the last dump that was missing, over all baselines");
+    describe_counter!(MASKED, "channels and blocks of spectra, masked or kept");
     describe_counter!(PRODUCTS, "products written, dropped or undelivered");
     describe_counter!(BYTES, Unit::Bytes, "bytes of the products written");
     describe_gauge!(QUEUE_DEPTH, "chunks or products that wait");

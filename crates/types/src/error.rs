@@ -1,6 +1,6 @@
 //! What can be wrong with data at the border.
 
-use crate::{Dimension, SampleFormat};
+use crate::{Dimension, SampleFormat, SpectrumClock};
 
 /// An array or a format that does not fit, with what was expected and what came.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -133,6 +133,30 @@ pub enum TypesError {
         expected: usize,
         /// Bytes found.
         actual: usize,
+    },
+    /// A mask's spectra are spaced otherwise than a chunk's, or lie between them.
+    #[error(
+        "expected a mask on the grid of the chunk, {} ADC samples between spectra and one at {}, found {} between spectra \
+         and one at {}",
+        .expected.samples_between_spectra, .expected.first_sample,
+        .actual.samples_between_spectra, .actual.first_sample
+    )]
+    MaskGrid {
+        /// The chunk's time axis.
+        expected: SpectrumClock,
+        /// The mask's.
+        actual: SpectrumClock,
+    },
+    /// A mask does not cover all spectra of a chunk. Both are the stamp of the first spectrum, and a number of spectra.
+    #[error(
+        "expected a mask that covers {} spectra from ADC sample {} on, found one of {} spectra from {} on",
+        .expected.1, .expected.0, .actual.1, .actual.0
+    )]
+    MaskRange {
+        /// The chunk's.
+        expected: (u64, usize),
+        /// The mask's.
+        actual: (u64, usize),
     },
     /// A baseline order cannot hold these inputs.
     #[error("baseline order {order} needs {expected} polarisations, found {actual}")]

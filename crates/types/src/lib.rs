@@ -9,6 +9,7 @@
 //! | [`Heaps`] | `[batch][antenna][channel][spectrum][pol]` | the same, as F-engines send them |
 //! | [`Rows`] | `[channel][time / R][input][R]` | the same, as the correlator reads them: rows of 128 bytes |
 //! | [`Visibilities`] | `[channel][baseline]` | sums of products of voltages |
+//! | [`ChannelMask`] | `[channel][block]` | blocks of spectra that are left out of a sum |
 //! | [`Gains`] | `[channel][input]` | complex gains of a quantiser, or one for all |
 //! | [`BeamWeights`] | `[beam][channel][input]` | complex weights of tied-array beams |
 //! | [`Beams`] | `[channel][time][beam]` | beamformed voltages or powers |
@@ -23,11 +24,12 @@
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data
 //! is a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid
-//! samples of each baseline, beams the number of inputs that were there ([`InputCounts`]).
+//! samples of each baseline and what a mask has taken of them ([`MaskedSamples`]), beams the number of inputs that were there ([`InputCounts`]).
 
 mod axes;
 pub mod baseline;
 mod beams;
+mod channel_mask;
 mod chunk;
 mod detected;
 mod detection;
@@ -39,6 +41,7 @@ mod heaps;
 mod input_counts;
 mod inputs;
 mod linear;
+mod masked_samples;
 mod packed;
 mod packed_samples;
 mod rows;
@@ -50,6 +53,7 @@ mod voltages;
 pub use axes::{Frequencies, SpectrumClock};
 pub use baseline::{BaselineOrder, Product};
 pub use beams::{BeamWeights, Beams};
+pub use channel_mask::ChannelMask;
 pub use chunk::{ChunkFormat, SampleChunk, SampleView};
 pub use detected::DetectedBeams;
 pub use detection::{DetectedProducts, Detection};
@@ -62,6 +66,7 @@ pub use heaps::Heaps;
 pub use input_counts::InputCounts;
 pub use inputs::Inputs;
 pub use linear::LinearArray;
+pub use masked_samples::MaskedSamples;
 pub use num_complex::Complex;
 pub use packed::{pack_samples, unpack_samples};
 pub use packed_samples::PackedSamples;

@@ -6,9 +6,14 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
 use crate::linear::check_elements;
-use crate::{Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, LinearArray, SpectrumClock, TypesError};
+use crate::{
+    Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, LinearArray, MaskedSamples, SpectrumClock, TypesError,
+};
 
 /// Sums of voltage products over some time, `[channel][baseline]`, with the number of valid samples of each baseline.
+///
+/// [`Visibilities::valid_samples`] is of all channels alike: spectra in which both inputs were present. Where channels
+/// were masked, [`Visibilities::valid`] says how many of them a channel's sum is made of.
 ///
 /// `D` is the array: an `ndarray` one, or a [`LinearArray`] in standard layout in device memory
 /// ([`Visibilities::from_array`]).
@@ -20,6 +25,7 @@ pub struct Visibilities<A: Accumulator, D = Array2<A>> {
     inputs: Inputs,
     order: BaselineOrder,
     valid_samples: Array1<u64>,
+    masked_samples: Option<MaskedSamples>,
     times: u64,
     frequencies: Frequencies,
     clock: SpectrumClock,
@@ -75,6 +81,10 @@ impl<A: Accumulator> Visibilities<A> {
         }
         ndarray::Zip::from(&mut self.data).and(&other.data).par_for_each(|sum, &part| *sum = sum.add(part));
         self.valid_samples += &other.valid_samples;
+        self.masked_samples = match (self.masked_samples, &other.masked_samples) {
+            (Some(masked), Some(more)) => Some(masked.plus(more)?),
+            (masked, more) => masked.or_else(|| more.clone()),
+        };
         Ok(self)
     }
 
@@ -139,7 +149,29 @@ impl<A: Accumulator, D> Visibilities<A, D> {
             });
         }
         let accumulator = PhantomData;
-        Ok(Self { data, channels, accumulator, inputs, order, valid_samples, times, frequencies, clock })
+        let masked_samples = None;
+        Ok(Self {
+            data,
+            channels,
+            accumulator,
+            inputs,
+            order,
+            valid_samples,
+            masked_samples,
+            times,
+            frequencies,
+            clock,
+        })
+    }
+
+    /// Sets what a mask has left out, counted in the order of these baselines.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if the counts are of other channels or baselines.
+    pub fn with_masked_samples(mut self, masked: MaskedSamples) -> Result<Self, TypesError> {
+        masked.check(self.channels, self.valid_samples.len())?;
+        self.masked_samples = Some(masked);
+        Ok(self)
     }
 
     /// The array, wherever it lies.
@@ -183,9 +215,23 @@ impl<A: Accumulator, D> Visibilities<A, D> {
         self.order
     }
 
-    /// Number of valid samples of each baseline.
+    /// Number of spectra of each baseline in which both inputs were present, in all channels alike: what masks took is
+    /// not taken off ([`Visibilities::valid`]).
     pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
         self.valid_samples.view()
+    }
+
+    /// What masks took of [`Visibilities::valid_samples`]; `None` if nothing was masked.
+    pub fn masked_samples(&self) -> Option<&MaskedSamples> {
+        self.masked_samples.as_ref()
+    }
+
+    /// Number of spectra that a sum is made of: both inputs were present, and the channel was not masked. 0 past the
+    /// last channel or baseline. Divide by it for a mean.
+    pub fn valid(&self, channel: usize, baseline: usize) -> u64 {
+        let present = if channel < self.channels { self.valid_samples.get(baseline) } else { None };
+        let masked = self.masked_samples.as_ref().map_or(0, |masked| masked.masked(channel, baseline));
+        present.map_or(0, |&present| present.saturating_sub(masked))
     }
 
     /// Number of spectra that the integration covers, present or not.
@@ -223,7 +269,11 @@ impl<A: Accumulator> Visibilities<A> {
                 }
             }
         }
-        Ok(Self { data, order, valid_samples, ..self.clone() })
+        let masked_samples = self.masked_samples.as_ref().map(|masked| {
+            let from = |to| Some(self.find(order.product(self.inputs, to)?)?.0);
+            masked.reordered(baselines, from)
+        });
+        Ok(Self { data, order, valid_samples, masked_samples, ..self.clone() })
     }
 
     /// Position of a product and whether the value there is its conjugate.
@@ -268,6 +318,35 @@ mod tests {
         assert_eq!((sum.valid_samples().to_vec(), sum.times()), (vec![7; 4], 9));
         let error = sum.plus(&of(1, 1, BaselineOrder::Triangle)).unwrap_err();
         assert!(matches!(error, TypesError::Dimension { dimension: Dimension::Baseline, .. }), "{error}");
+    }
+
+    #[test]
+    fn masked_samples_are_taken_off_add_up_and_follow_their_baselines() {
+        let inputs = Inputs::single_pol(2).unwrap();
+        let plain = Visibilities::new(
+            Array2::from_elem((2, 3), Complex::new(1i64, 0)),
+            inputs,
+            BaselineOrder::Triangle,
+            Array1::from(vec![9, 8, 8]),
+            9,
+            Frequencies::default(),
+            SpectrumClock::default(),
+        )
+        .unwrap();
+        assert_eq!((plain.valid(1, 0), plain.valid(0, 1), plain.valid(2, 0), plain.valid(0, 3)), (9, 8, 0, 0));
+        let counts = ndarray::array![[0, 1, 2], [0, 0, 0]];
+        let masked = MaskedSamples::new(Array1::from(vec![2, 0]), Some(counts)).unwrap();
+        let some = plain.clone().with_masked_samples(masked).unwrap();
+        assert_eq!([0, 1, 2].map(|baseline| some.valid(0, baseline)), [7, 5, 4]);
+        assert_eq!(some.valid_samples(), plain.valid_samples());
+        let full = some.reordered(BaselineOrder::Full).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|baseline| full.valid(0, baseline)), [7, 5, 5, 4]);
+        for sum in [some.clone().plus(&plain).unwrap(), plain.clone().plus(&some).unwrap()] {
+            assert_eq!([0, 1, 2].map(|baseline| sum.valid(0, baseline)), [16, 13, 12]);
+        }
+        assert_eq!(some.clone().plus(&some).unwrap().valid(0, 2), 8);
+        let other = MaskedSamples::new(Array1::zeros(3), None).unwrap();
+        assert!(matches!(plain.with_masked_samples(other), Err(TypesError::Dimension { .. })));
     }
 
     #[test]

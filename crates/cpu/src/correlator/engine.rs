@@ -1,5 +1,6 @@
 //! The loops around the inner loops: jobs, blocks, packing, tiles.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use fringes_types::VoltageSample;
@@ -7,6 +8,7 @@ use ndarray::{ArrayView1, ArrayView2, ArrayView3, Axis, s};
 use num_complex::Complex;
 use rayon::prelude::*;
 
+use super::Selection;
 use super::plan::{GROUP, LANES, Parallel, SEGMENT, Split, groups, groups_of_panel, panels};
 
 /// One step of a panel: the variants for the real and the imaginary part, a lane for each input `a`.
@@ -83,8 +85,51 @@ pub(super) fn at_step<T>(packed: &mut [T], Position { step, steps }: Position) -
 /// What one call correlates.
 pub(super) struct Task<'a, V> {
     pub(super) voltages: ArrayView3<'a, V>,
-    pub(super) presence: Option<ArrayView2<'a, bool>>,
+    pub(super) selection: Selection<'a>,
     pub(super) memory_limit_bytes: Option<u64>,
+}
+
+/// What a segment of a channel is made of.
+struct Segment<'a, V> {
+    /// All times of the channel, `[time][input]`.
+    voltages: ArrayView2<'a, V>,
+    /// Flags of all times.
+    presence: Option<ArrayView2<'a, bool>>,
+    /// Times of the segment: `times[range]`, or `range` itself.
+    times: Option<&'a [usize]>,
+    range: Range<usize>,
+    /// Which of them are masked; empty if none is.
+    masked: Vec<bool>,
+}
+
+impl<'a, V> Segment<'a, V> {
+    fn new(task: &Task<'a, V>, channel: usize, range: Range<usize>) -> Self {
+        let Selection { presence, times, mask } = task.selection;
+        let voltages = task.voltages.index_axis_move(Axis(0), channel);
+        let mut segment = Self { voltages, presence, times, range, masked: Vec::new() };
+        if let Some(mask) = mask {
+            let masked: Vec<bool> =
+                (0..segment.range.len()).map(|position| mask.is_masked(channel, segment.time(position))).collect();
+            if masked.contains(&true) {
+                segment.masked = masked;
+            }
+        }
+        segment
+    }
+
+    /// Number of times.
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn time(&self, position: usize) -> usize {
+        let position = self.range.start + position;
+        self.times.map_or(position, |times| times[position])
+    }
+
+    fn is_masked(&self, position: usize) -> bool {
+        self.masked.get(position).is_some_and(|&masked| masked)
+    }
 }
 
 /// Memory of one job.
@@ -108,23 +153,15 @@ impl<K: Kernel> Job<K> {
     }
 
     /// Correlates one segment `[time][input]` of a channel from zero.
-    fn segment<V: VoltageSample>(
-        &mut self,
-        kernel: K,
-        voltages: ArrayView2<'_, V>,
-        presence: Option<ArrayView2<'_, bool>>,
-        split: Split,
-    ) {
-        let inputs = voltages.ncols();
+    fn segment<V: VoltageSample>(&mut self, kernel: K, segment: &Segment<'_, V>, split: Split) {
+        let inputs = segment.voltages.ncols();
         self.tiles.iter_mut().flatten().for_each(|tile| *tile = Tile([[[K::Sum::default(); LANES]; 2]; GROUP]));
         self.bias.fill([0; 2]);
-        for start in (0..voltages.nrows()).step_by(split.block) {
-            let times = start..voltages.nrows().min(start + split.block);
+        for start in (0..segment.len()).step_by(split.block) {
+            let times = start..segment.len().min(start + split.block);
             let steps = times.len().div_ceil(K::TIMES);
             let wide = &mut self.wide[..panels(inputs) * steps];
             let narrow = &mut self.narrow[..groups(inputs) * steps];
-            let block = voltages.slice(s![times.clone(), ..]);
-            let flags = presence.map(|flags| flags.slice_move(s![times, ..]));
             let strips = wide
                 .chunks_mut(STRIP / LANES * steps)
                 .zip(narrow.chunks_mut(STRIP / GROUP * steps))
@@ -132,12 +169,7 @@ impl<K: Kernel> Job<K> {
                 .map(|((wide, narrow), bias)| Strip::<K> { wide, narrow, bias });
             let pack = |(strip, packed)| {
                 let columns = strip * STRIP..inputs.min((strip + 1) * STRIP);
-                pack_strip(
-                    kernel,
-                    block.slice(s![.., columns.clone()]),
-                    flags.map(|f| f.slice_move(s![.., columns])),
-                    packed,
-                );
+                pack_strip(kernel, segment, times.clone(), columns, packed);
             };
             if split.parallel == Parallel::Panels {
                 let strips: Vec<_> = strips.enumerate().collect();
@@ -183,27 +215,31 @@ struct Strip<'a, K: Kernel> {
     bias: &'a mut [[i32; 2]],
 }
 
-/// Packs a strip of a block, `[time][input]`.
+/// Packs a strip of a block: some times of a segment, and some inputs.
 fn pack_strip<K: Kernel, V: VoltageSample>(
     kernel: K,
-    block: ArrayView2<'_, V>,
-    flags: Option<ArrayView2<'_, bool>>,
+    segment: &Segment<'_, V>,
+    times: Range<usize>,
+    columns: Range<usize>,
     packed: Strip<'_, K>,
 ) {
-    let steps = block.nrows().div_ceil(K::TIMES);
+    let steps = times.len().div_ceil(K::TIMES);
+    let width = columns.len();
     let mut rows: Rows<K::Voltage> = [[K::Voltage::default(); STRIP]; MOST_TIMES];
-    let mut times = block.rows().into_iter();
-    let mut flags = flags.as_ref().map(|flags| flags.rows().into_iter());
+    let voltages = segment.voltages.slice(s![.., columns.clone()]);
+    let flags = segment.presence.map(|flags| flags.slice_move(s![.., columns]));
+    let mut times = times;
     for step in 0..steps {
         for row in &mut rows[..K::TIMES] {
-            let row = &mut row[..block.ncols()];
-            let Some(time) = times.next() else {
+            let row = &mut row[..width];
+            let Some(position) = times.next().filter(|&position| !segment.is_masked(position)) else {
                 row.fill(K::Voltage::default());
                 continue;
             };
-            K::load(time, row);
-            if let Some(flags) = flags.as_mut().and_then(|flags| flags.next()) {
-                for (value, present) in row.iter_mut().zip(flags) {
+            let time = segment.time(position);
+            K::load(voltages.row(time), row);
+            if let Some(flags) = &flags {
+                for (value, present) in row.iter_mut().zip(flags.row(time)) {
                     *value = if *present { *value } else { K::Voltage::default() };
                 }
             }
@@ -214,7 +250,8 @@ fn pack_strip<K: Kernel, V: VoltageSample>(
 
 /// Adds the task's products to `totals [channel][baseline]`.
 pub(super) fn run<K: Kernel, V: VoltageSample>(kernel: K, task: &Task<'_, V>, totals: &mut [Complex<K::Total>]) {
-    let (channels, times, inputs) = task.voltages.dim();
+    let (channels, all_times, inputs) = task.voltages.dim();
+    let times = task.selection.times.map_or(all_times, <[usize]>::len);
     let threads = rayon::current_num_threads();
     let split = Split::new(V::FORMAT, channels, times, inputs, threads, task.memory_limit_bytes);
     let baselines = inputs * (inputs + 1) / 2;
@@ -228,9 +265,7 @@ pub(super) fn run<K: Kernel, V: VoltageSample>(kernel: K, task: &Task<'_, V>, to
     let give = |job| pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(job);
     let correlate = |job: &mut Job<K>, channel: usize, segment: usize| {
         let range = segment * SEGMENT..times.min((segment + 1) * SEGMENT);
-        let voltages = task.voltages.index_axis(Axis(0), channel);
-        let presence = task.presence.map(|flags| flags.slice_move(s![range.clone(), ..]));
-        job.segment(kernel, voltages.slice(s![range, ..]), presence, split);
+        job.segment(kernel, &Segment::new(task, channel, range), split);
     };
     let whole_channel = |(channel, totals): (usize, &mut [Complex<K::Total>])| {
         let mut job = take();

@@ -41,6 +41,7 @@ mod float;
 mod heaps;
 mod int;
 mod plan;
+mod selection;
 mod simd;
 
 use fringes_types::{SampleFormat, VoltageSample};
@@ -48,8 +49,9 @@ use ndarray::{Array2, ArrayView2, ArrayView3, ArrayViewMut2, Axis};
 use num_complex::Complex;
 use rayon::prelude::*;
 
-pub use heaps::{accumulate_heaps, count_valid_heaps, heaps_workspace};
+pub use heaps::{accumulate_heaps, accumulate_heaps_selected, count_valid_heaps, heaps_workspace};
 pub use plan::{Workspace, workspace};
+pub use selection::{BlockMask, Selection};
 pub use simd::InstructionSet;
 
 /// Adds `sum_t x_a(t) conj(x_b(t))` to `sums`, with the best instruction set of this machine.
@@ -72,28 +74,44 @@ pub fn accumulate<V: VoltageSample>(
     accumulate_with(InstructionSet::best(), voltages, presence, sums, memory_limit_bytes);
 }
 
-/// [`accumulate`] with a given instruction set.
+/// [`accumulate`] of a selection: some times, and no masked channels. What is not selected is not read.
+///
+/// # Precision
+/// As [`accumulate`] of an array of the selected times alone, in their order, with zeros where it is masked.
 ///
 /// # Panics
-/// As [`accumulate`], and if this machine does not have the instruction set.
-pub fn accumulate_with<V: VoltageSample>(
+/// As [`accumulate`], and if the selection is of times or channels that the voltages do not have.
+pub fn accumulate_selected<V: VoltageSample>(
+    voltages: ArrayView3<'_, V>,
+    selection: Selection<'_>,
+    sums: ArrayViewMut2<'_, V::Accumulator>,
+    memory_limit_bytes: Option<u64>,
+) {
+    accumulate_with(InstructionSet::best(), voltages, selection, sums, memory_limit_bytes);
+}
+
+/// [`accumulate_selected`] with a given instruction set.
+///
+/// # Panics
+/// As there, and if this machine does not have the instruction set.
+pub fn accumulate_with<'a, V: VoltageSample>(
     instructions: InstructionSet,
     voltages: ArrayView3<'_, V>,
-    presence: Option<ArrayView2<'_, bool>>,
+    selection: impl Into<Selection<'a>>,
     mut sums: ArrayViewMut2<'_, V::Accumulator>,
     memory_limit_bytes: Option<u64>,
 ) {
     let (channels, times, inputs) = voltages.dim();
     assert!(instructions.is_available(), "this machine does not have {instructions:?}");
     assert_eq!(sums.dim(), (channels, inputs * (inputs + 1) / 2), "shape of the sums");
-    if let Some(presence) = presence {
-        assert_eq!(presence.dim(), (times, inputs), "shape of the presence flags");
-    }
+    let selection = selection.into();
+    selection.check(channels, times, (times, inputs));
     if channels == 0 || times == 0 || inputs == 0 {
         return;
     }
     let sums = sums.as_slice_mut().expect("sums in standard layout");
-    let task = engine::Task { voltages, presence, memory_limit_bytes };
+    let (voltages, selection) = (voltages.view(), selection.reborrow());
+    let task = engine::Task { voltages, selection, memory_limit_bytes };
     match V::FORMAT {
         SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => {
             int::run(instructions, &task, bytemuck::cast_slice_mut::<V::Accumulator, Complex<i64>>(sums));

@@ -324,3 +324,81 @@ fn float_noise_sums_are_closer_than_the_worst_case() {
         assert!((squares / count).sqrt() <= bound, "{set:?}: {:e} > {bound:e}", (squares / count).sqrt());
     }
 }
+
+/// The selected times, zero where masked.
+fn selected<V: VoltageSample>(voltages: &Array3<V>, times: &[usize], mask: BlockMask<'_>) -> Array3<V> {
+    let (channels, _, inputs) = voltages.dim();
+    Array3::from_shape_fn((channels, times.len(), inputs), |(channel, position, input)| {
+        let time = times[position];
+        if mask.is_masked(channel, time) { V::zeroed() } else { voltages[(channel, time, input)] }
+    })
+}
+
+fn check_selection<V: VoltageSample>(voltages: &Array3<V>, seed: u64)
+where
+    V::Accumulator: PartialEq,
+{
+    let (channels, times, inputs) = voltages.dim();
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let masked = Array2::from_shape_simple_fn((channels, times / 7 + 2), || generator.random_range(0..3) == 0);
+    let mask = BlockMask { masked: masked.view(), spectra: 7, lead: 3 };
+    let some: Vec<usize> = (0..times).filter(|_| generator.random_range(0..3) == 0).collect();
+    let all: Vec<usize> = (0..times).collect();
+    let flags = flags((times, inputs), seed);
+    for set in sets() {
+        for list in [None, Some(&some)] {
+            let times = list.unwrap_or(&all);
+            let expected = selected(voltages, times, mask);
+            for presence in [None, Some(&flags)] {
+                let of_times = presence.map(|flags| flags.select(Axis(0), times));
+                let expected = sum(set, &expected, of_times.as_ref(), None);
+                let selection = Selection {
+                    presence: presence.map(|flags| flags.view()),
+                    times: list.map(Vec::as_slice),
+                    mask: Some(mask),
+                };
+                let mut sums = Array2::from_elem(expected.dim(), V::Accumulator::default());
+                accumulate_with(set, voltages.view(), selection, sums.view_mut(), None);
+                assert_eq!(sums, expected, "{set:?} {list:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selection_has_the_sums_of_its_times_with_zeros_where_it_is_masked() {
+    for (channels, times, inputs) in [(3, 100, 5), (1, 1, 2), (2, SEGMENT + 70, 3), (1, 40, 100)] {
+        let shape = (channels, times, inputs);
+        check_selection(&bytes(shape, 1), 1);
+        check_selection(&nibbles(shape, 2), 2);
+        check_selection(&gaussian(shape, 3), 3);
+    }
+}
+
+#[test]
+fn selections_of_heaps_are_those_of_their_voltages() {
+    let (batches, antennas, channels, spectra, pols) = (6, 3, 4, 9, 2);
+    let voltages = bytes((channels, batches * spectra, antennas * pols), 4);
+    let heaps = Array5::from_shape_fn((batches, antennas, channels, spectra, pols), |(b, antenna, channel, t, pol)| {
+        voltages[(channel, b * spectra + t, antenna * pols + pol)]
+    });
+    let presence = flags((batches, antennas), 5);
+    let of_times =
+        Array2::from_shape_fn((batches * spectra, antennas * pols), |(t, x)| presence[(t / spectra, x / pols)]);
+    let masked = flags((channels, 20), 6);
+    let mask = BlockMask { masked: masked.view(), spectra: 4, lead: 1 };
+    let some: Vec<usize> = (0..batches * spectra).filter(|time| time % 5 != 2 && time % 11 > 4).collect();
+    for times in [None, Some(&some[..])] {
+        for mask in [None, Some(mask)] {
+            let selection = Selection { presence: Some(of_times.view()), times, mask };
+            let mut expected = Array2::from_elem((channels, 21), Complex::default());
+            accumulate_selected(voltages.view(), selection, expected.view_mut(), None);
+            let selection = Selection { presence: Some(presence.view()), ..selection };
+            for limit in [None, Some(0)] {
+                let mut sums = Array2::from_elem((channels, 21), Complex::default());
+                accumulate_heaps_selected(heaps.view(), selection, sums.view_mut(), limit);
+                assert_eq!(sums, expected, "{times:?} {mask:?}");
+            }
+        }
+    }
+}

@@ -20,6 +20,8 @@ pub struct VisibilityCube {
     data: Array3<Complex<f32>>,
     time_s: Vec<f64>,
     weight: Array2<f32>,
+    /// `[integration][channel][baseline]`, once a dump had masked channels.
+    channel_weight: Option<Array3<f32>>,
 }
 
 impl VisibilityCube {
@@ -37,7 +39,7 @@ impl VisibilityCube {
             return Err(too_large(1, channels, baselines).into());
         }
         let (data, weight) = (Array3::zeros((0, channels, baselines)), Array2::zeros((0, baselines)));
-        Ok(Self { inputs, frequencies, data, time_s: Vec::new(), weight })
+        Ok(Self { inputs, frequencies, data, time_s: Vec::new(), weight, channel_weight: None })
     }
 
     /// Appends an integration whose middle is `time_s` seconds after the start of the run: visibilities
@@ -53,14 +55,39 @@ impl VisibilityCube {
         weight: ArrayView1<'_, f32>,
     ) -> Result<(), IoError> {
         check_integration(self.inputs, self.channels(), visibilities, weight)?;
-        let size = too_large(self.integrations() + 1, self.channels(), self.inputs.triangle_len());
+        self.append(time_s, visibilities, weight, None)
+    }
+
+    /// Appends arrays of the right shapes; weights of channels are needed where they are not all alike.
+    fn append(
+        &mut self,
+        time_s: f64,
+        visibilities: ArrayView2<'_, Complex<f32>>,
+        weight: ArrayView1<'_, f32>,
+        of_channels: Option<ArrayView2<'_, f32>>,
+    ) -> Result<(), IoError> {
+        let (integrations, channels) = (self.integrations(), self.channels());
+        let size = too_large(integrations + 1, channels, self.inputs.triangle_len());
+        if of_channels.is_some() && self.channel_weight.is_none() {
+            // Channels were alike so far.
+            let shape = (integrations, channels, self.weight.ncols());
+            let alike = self.weight.view().insert_axis(Axis(1));
+            let alike = alike.broadcast(shape).map(|weights| weights.to_owned());
+            self.channel_weight = Some(alike.unwrap_or_else(|| Array3::zeros((0, channels, shape.2))));
+        }
+        if let Some(weights) = &mut self.channel_weight {
+            let alike = weight.insert_axis(Axis(0));
+            let row = of_channels.or_else(|| alike.broadcast(visibilities.dim())).ok_or_else(|| size.clone())?;
+            weights.append(Axis(0), row.insert_axis(Axis(0))).map_err(|_| size.clone())?;
+        }
         self.data.append(Axis(0), visibilities.insert_axis(Axis(0))).map_err(|_| size.clone())?;
         self.weight.push_row(weight).map_err(|_| size)?;
         self.time_s.push(time_s);
         Ok(())
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples.
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples. Where channels were
+    /// masked, each has weights of its own ([`VisibilityCube::channel_weight`]).
     ///
     /// # Precision
     /// Sums are rounded to f32: relative error at most 2^-24 of the real and of the imaginary part. Numbers of samples
@@ -70,7 +97,10 @@ impl VisibilityCube {
     /// As [`VisibilityCube::push`].
     pub fn push_dump<A: Accumulator>(&mut self, time_s: f64, dump: &Visibilities<A>) -> Result<(), IoError> {
         let (visibilities, weight) = triangle_of(dump)?;
-        self.push(time_s, visibilities.view(), ArrayView1::from(&weight))
+        check_integration(self.inputs, self.channels(), visibilities.view(), ArrayView1::from(&weight))?;
+        let of_channels = channel_weights(dump)?;
+        let of_channels = of_channels.as_ref().map(|weights| weights.view());
+        self.append(time_s, visibilities.view(), ArrayView1::from(&weight), of_channels)
     }
 
     /// Antennas and polarisations.
@@ -103,9 +133,15 @@ impl VisibilityCube {
         ArrayView1::from(&self.time_s)
     }
 
-    /// Weights `[integration][baseline]`.
+    /// Weights `[integration][baseline]`, of all channels alike: what masks took is not taken off.
     pub fn weight(&self) -> ArrayView2<'_, f32> {
         self.weight.view()
+    }
+
+    /// Weights `[integration][channel][baseline]`, with what masks took taken off; `None` if no dump was masked, and
+    /// [`VisibilityCube::weight`] is that of every channel.
+    pub fn channel_weight(&self) -> Option<ArrayView3<'_, f32>> {
+        self.channel_weight.as_ref().map(|weights| weights.view())
     }
 }
 
@@ -134,6 +170,21 @@ pub(super) fn triangle_of<A: Accumulator>(
         Complex::new(value.re as f32, value.im as f32)
     });
     Ok((visibilities, dump.valid_samples().iter().map(|&samples| samples as f32).collect()))
+}
+
+/// Numbers of valid samples `[channel][baseline]` of the packed lower triangle, if channels were masked.
+pub(super) fn channel_weights<A: Accumulator>(dump: &Visibilities<A>) -> Result<Option<Array2<f32>>, TypesError> {
+    if dump.masked_samples().is_none() {
+        return Ok(None);
+    }
+    let reordered;
+    let dump = if dump.order() == BaselineOrder::Triangle {
+        dump
+    } else {
+        reordered = dump.reordered(BaselineOrder::Triangle)?;
+        &reordered
+    };
+    Ok(Some(Array2::from_shape_fn(dump.data().dim(), |(channel, baseline)| dump.valid(channel, baseline) as f32)))
 }
 
 /// Checks one integration's visibilities `[channel][baseline]` and weights `[baseline]`.

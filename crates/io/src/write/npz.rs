@@ -7,6 +7,7 @@
 //! | `freq_hz` | float64 | `[channel]` | centre of each channel; a baseband offset where the sky frequency is not known |
 //! | `time_s` | float64 | `[integration]` | middle of each integration after the start of the run |
 //! | `weight` | float32 | `[integration][baseline]` | weight of each baseline, e.g. its number of valid samples |
+//! | `channel_weight` | float32 | `[integration][channel][baseline]` | the same with masked samples taken off; only where a dump was masked |
 
 use std::fs::File;
 use std::io::Write;
@@ -41,6 +42,9 @@ pub fn write_visibilities_npz(path: &Path, cube: &VisibilityCube) -> Result<(), 
         archive.add_array("freq_hz", &freq_hz)?;
         archive.add_array("time_s", &cube.time_s())?;
         archive.add_array("weight", &cube.weight())?;
+        if let Some(weights) = cube.channel_weight() {
+            archive.add_array("channel_weight", &weights)?;
+        }
         archive.finish()?.flush().map_err(ZipError::from)?;
         Ok(())
     };

@@ -1,7 +1,8 @@
 //! Frames between the stages of an instrument, wherever they lie.
 
-use fringes_backend::{DeviceArray, DeviceHeaps};
-use fringes_types::{Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16};
+use fringes_backend::{Backend, DeviceArray, DeviceHeaps};
+use fringes_interference::{Masker, PowerSums, power_sums};
+use fringes_types::{ChannelMask, Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16};
 use ndarray::Array2;
 
 use crate::sink::Sums;
@@ -74,6 +75,10 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
     #[doc(hidden)]
     fn heaps(block: HeapBlock) -> Result<Heaps<Self>, HeapBlock>;
 
+    /// What a masker finds in consecutive heaps, in blocks of so many spectra.
+    #[doc(hidden)]
+    fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError>;
+
     /// The voltage as 8-bit integers, if it is one.
     #[doc(hidden)]
     fn to_int8(self) -> Option<Complex<i8>>;
@@ -92,6 +97,20 @@ macro_rules! formats {
                     HeapBlock::$heaps(heaps) => Ok(heaps),
                     other => Err(other),
                 }
+            }
+
+            fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError> {
+                let backend = Backend::cpu();
+                let mut sums = None;
+                for heaps in heaps {
+                    let next = power_sums(&backend, *heaps, spectra)?;
+                    sums = Some(match sums {
+                        None => next,
+                        Some(before) => PowerSums::followed_by(before, next)?,
+                    });
+                }
+                let nothing = || StreamError::Input { expected: "frames to mask".into(), actual: "none".into() };
+                Ok(masker.mask(&sums.ok_or_else(nothing)?)?.mask)
             }
 
             fn to_int8(self) -> Option<Complex<i8>> {

@@ -4,6 +4,7 @@ mod beam_stage;
 mod controls;
 mod f_stage;
 mod frames;
+mod masking;
 mod report;
 mod running;
 mod sink_stage;
@@ -16,8 +17,9 @@ use std::sync::{Arc, Mutex};
 
 use fringes_backend::{Backend, Uploader};
 use fringes_beamformer::{TiedArrayBeams, TiedArrayDetector};
-use fringes_correlator::{DumpSchedule, IntegratorSet};
+use fringes_correlator::{BinnedIntegrator, Bins, DumpSchedule, IntegratorSet};
 use fringes_f_engine::FEngineBuilder;
+use fringes_interference::Masker;
 use fringes_types::{ChunkFormat, Detection, Inputs};
 
 pub(crate) use frames::FrameData;
@@ -33,6 +35,7 @@ use crate::{Stage, StreamError};
 use beam_stage::BeamStage;
 use controls::Controls;
 use f_stage::{FStage, Front};
+use masking::Masking;
 use report::{Busy, Counter, Counters, SinkCounters};
 use running::Thread;
 use sink_stage::SinkStage;
@@ -106,6 +109,8 @@ pub struct Fx<V: StreamSample> {
     backend: Backend,
     front: FrontPlan,
     cadences: Vec<(DumpSchedule, Option<Vec<usize>>)>,
+    binned: Option<(DumpSchedule, Bins)>,
+    masker: Option<(Masker, usize)>,
     beams: Option<(TiedArrayBeams, Detection)>,
     sinks: Vec<PlannedSink>,
     depth: usize,
@@ -149,6 +154,8 @@ impl<V: StreamSample> Fx<V> {
             backend: backend.clone(),
             front,
             cadences: Vec::new(),
+            binned: None,
+            masker: None,
             beams: None,
             sinks: Vec::new(),
             depth: 4,
@@ -170,6 +177,23 @@ impl<V: StreamSample> Fx<V> {
     #[must_use]
     pub fn cadence_of(mut self, schedule: DumpSchedule, antennas: Vec<usize>) -> Self {
         self.cadences.push((schedule, Some(antennas)));
+        self
+    }
+
+    /// Correlates by bins as well: gates, pulse phases, states of a noise diode. Each dump has one for every bin
+    /// ([`Dump::bin`](crate::sink::Dump::bin)); its cadence is the number behind those of [`Fx::cadence`]. Beside other
+    /// cadences everything is correlated twice.
+    #[must_use]
+    pub fn bins(mut self, schedule: DumpSchedule, bins: Bins) -> Self {
+        self.binned = Some((schedule, bins));
+        self
+    }
+
+    /// Leaves out what a masker takes for interference, by channel and blocks of so many spectra, a multiple of a
+    /// frame's. Frames wait for their block's end. It runs on the CPU alone. Beams are not masked.
+    #[must_use]
+    pub fn mask(mut self, masker: Masker, spectra_per_block: usize) -> Self {
+        self.masker = Some((masker, spectra_per_block));
         self
     }
 
@@ -280,16 +304,30 @@ impl<V: StreamSample> Fx<V> {
             let say = |of: Inputs| format!("{} antennas of {} polarisations", of.antennas(), of.pols());
             return Err(StreamError::Input { expected: say(inputs), actual: say(source.info().inputs) });
         }
-        check_plan(&self.cadences, self.beams.is_some(), inputs, frame)?;
+        let mut planned = self.cadences.clone();
+        planned.extend(self.binned.as_ref().map(|(schedule, _)| (*schedule, None)));
+        check_plan(&planned, self.beams.is_some(), inputs, frame)?;
+        if let Some((_, spectra)) = &self.masker {
+            let per_frame = planned.first().map_or(1, |(schedule, _)| schedule.spectra_per_heap() as usize);
+            if *spectra == 0 || spectra % per_frame != 0 {
+                let (what, expected) = ("spectra of a masker's block", format!("a multiple of {per_frame}"));
+                return Err(StreamError::Plan { what, expected, actual: spectra.to_string() });
+            }
+            if matches!(front, Front::Engine(_, Some(_))) {
+                let (what, expected) = ("masker", "an instrument on the CPU".into());
+                return Err(StreamError::Plan { what, expected, actual: backend.name() });
+            }
+        }
         if self.ring_spectra > 0 && matches!(front, Front::Engine(_, Some(_))) {
             let (what, expected) = ("ring of voltages", "an instrument on the CPU".into());
             return Err(StreamError::Plan { what, expected, actual: backend.name() });
         }
         let schedules: Vec<_> = self.cadences.iter().map(|(schedule, _)| *schedule).collect();
-        let shortest = schedules.iter().map(DumpSchedule::timestamp_difference).min();
+        let lengths: Vec<u64> = planned.iter().map(|(schedule, _)| schedule.timestamp_difference()).collect();
+        let shortest = lengths.iter().copied().min();
         let longest_gap = self.longest_gap.or(shortest.map(|dump| dump.saturating_mul(16))).unwrap_or(1 << 32);
         // The integrators' limit counts dumps of the shortest schedule; ours is in samples, and is looked at before.
-        let empty = shortest.map_or(0, |dump| longest_gap / dump + 2);
+        let empty = |dump: u64| longest_gap / dump.max(1) + 2;
         let from = self.resume_after.zip(schedules.first());
         let from = from.map(|(dump, schedule)| dump.saturating_add(schedule.timestamp_difference()));
 
@@ -327,6 +365,8 @@ impl<V: StreamSample> Fx<V> {
             frames: Counter::default(),
             saturated: Counter::default(),
             dumps: Counter::default(),
+            mask_cells: Counter::default(),
+            masked: Counter::default(),
             beam_sums: Counter::default(),
             beam_gaps: Counter::default(),
             last_dump: Counter::default(),
@@ -349,12 +389,25 @@ impl<V: StreamSample> Fx<V> {
         let sinks = SinkQueues { queues: sink_queues, shared: shared.clone() };
 
         let mut outputs = Vec::new();
-        let integrators = if schedules.is_empty() {
-            None
-        } else {
-            outputs.push(to_x);
-            Some(IntegratorSet::<V>::new(backend, &schedules, inputs, channels)?.with_longest_gap(empty))
+        let of_cadences = schedules.iter().map(DumpSchedule::timestamp_difference).min();
+        let integrators = match of_cadences {
+            None => None,
+            Some(dump) => {
+                let set = IntegratorSet::<V>::new(backend, &schedules, inputs, channels)?;
+                Some(set.with_longest_gap(empty(dump)))
+            }
         };
+        let binned = match self.binned {
+            None => None,
+            Some((schedule, bins)) => {
+                let binned = BinnedIntegrator::<V>::new(backend, schedule, bins, inputs, channels)?;
+                Some(binned.with_longest_gap(empty(schedule.timestamp_difference())))
+            }
+        };
+        let correlates = integrators.is_some() || binned.is_some();
+        if correlates {
+            outputs.push(to_x);
+        }
         let detector = match self.beams {
             None => None,
             Some((set, detection)) => {
@@ -371,10 +424,11 @@ impl<V: StreamSample> Fx<V> {
             let of = SinkStage { sink: planned.sink, number, input, shared: shared.clone(), ends: planned.ends };
             threads.push(Thread::start(stage, &shared, move || of.run())?);
         }
-        if let Some(integrators) = integrators {
+        if correlates {
+            let masking = self.masker.map(|(masker, spectra)| Masking::new(masker, spectra));
             let subsets = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
             let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
-            let of = XStage { integrators, subsets, input: x_input, sinks, shared: shared_too, from };
+            let of = XStage { integrators, binned, masking, subsets, input: x_input, sinks, shared: shared_too, from };
             threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
         }
         if let Some(detector) = detector {
@@ -393,7 +447,7 @@ impl<V: StreamSample> Fx<V> {
             counts: std::collections::VecDeque::new(),
         };
         threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
-        let dump_samples = schedules.first().map_or(1, DumpSchedule::timestamp_difference);
+        let dump_samples = lengths.into_iter().next().unwrap_or(1);
         let of = SourceStage { source, out: to_f, returned: returned_out, shared: shared.clone(), dump_samples, from };
         threads.push(Thread::start(Stage::Source, &shared, move || of.run())?);
         Ok(Running::new(shared, threads, ring))

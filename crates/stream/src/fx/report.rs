@@ -78,6 +78,8 @@ pub(crate) struct Counters {
     pub(crate) frames: Counter,
     pub(crate) saturated: Counter,
     pub(crate) dumps: Counter,
+    pub(crate) mask_cells: Counter,
+    pub(crate) masked: Counter,
     pub(crate) beam_sums: Counter,
     pub(crate) beam_gaps: Counter,
     pub(crate) last_dump: Counter,
@@ -140,6 +142,8 @@ pub struct Report {
     pub saturated: u64,
     /// Dumps of the correlator, of all cadences.
     pub dumps: u64,
+    /// Channels and blocks of spectra that were masked, and all of them; zeros without a masker.
+    pub masked: [u64; 2],
     /// First sample of the last dump of cadence 0.
     pub last_dump: Option<u64>,
     /// Sums of detected beams.
@@ -180,6 +184,7 @@ impl Counters {
             frames: self.frames.get(),
             saturated: self.saturated.get(),
             dumps: self.dumps.get(),
+            masked: [self.masked.get(), self.mask_cells.get()],
             last_dump: self.last_dump.get().checked_sub(1),
             beam_sums: self.beam_sums.get(),
             beam_gaps: self.beam_gaps.get(),

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_correlator::{CorrelatorError, IntegratorSet};
-use fringes_types::Visibilities;
+use fringes_correlator::{BinnedDump, BinnedIntegrator, CorrelatorError, IntegratorSet};
+use fringes_types::{ChannelMask, Visibilities};
 
 use super::frames::{FrameData, StreamSample, subset};
+use super::masking::{Masked, Masking};
 use super::stages::{FromFEngine, Shared, SinkQueues};
 use crate::queue::QueueOut;
 use crate::sink::{Dump, Product};
 use crate::{Stage, StreamError, telemetry};
 
 pub(super) struct XStage<V: StreamSample> {
-    pub(super) integrators: IntegratorSet<V>,
+    pub(super) integrators: Option<IntegratorSet<V>>,
+    /// Sums of bins, the cadence behind the others.
+    pub(super) binned: Option<BinnedIntegrator<V>>,
+    pub(super) masking: Option<Masking<V>>,
     /// Antennas of each cadence, if not all.
     pub(super) subsets: Vec<Option<Vec<usize>>>,
     pub(super) input: QueueOut<FromFEngine<V>>,
@@ -31,7 +35,7 @@ impl<V: StreamSample> XStage<V> {
             let done = match message {
                 FromFEngine::Frames(frames, at) => {
                     arrived = at;
-                    self.frames(&frames, at)
+                    self.masked(frames, at)
                 }
                 FromFEngine::Restart => self.finish(None, arrived),
                 FromFEngine::End(until) => self.finish(until, arrived),
@@ -43,35 +47,86 @@ impl<V: StreamSample> XStage<V> {
         }
     }
 
-    fn frames(&mut self, frames: &FrameData<V>, arrived: Instant) -> Result<(), StreamError> {
+    /// Frames, once they can be masked.
+    fn masked(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<(), StreamError> {
+        let Some(masking) = &mut self.masking else { return self.frames(&frames, None, arrived) };
+        let done = masking.push(frames, arrived)?;
+        self.all_masked(done)
+    }
+
+    fn all_masked(&mut self, done: Vec<Masked<V>>) -> Result<(), StreamError> {
+        if let Some(Masked { mask, .. }) = done.first() {
+            let cells = mask.masked().len() as u64;
+            let masked = mask.masked().iter().filter(|&&masked| masked).count() as u64;
+            self.shared.counters.mask_cells.add(cells);
+            self.shared.counters.masked.add(masked);
+            metrics::counter!(telemetry::MASKED, "fate" => "masked").increment(masked);
+            metrics::counter!(telemetry::MASKED, "fate" => "kept").increment(cells - masked);
+        }
+        done.into_iter().try_for_each(|of| self.frames(&of.frames, Some(&of.mask), of.arrived))
+    }
+
+    fn frames(
+        &mut self,
+        frames: &FrameData<V>,
+        mask: Option<&ChannelMask>,
+        arrived: Instant,
+    ) -> Result<(), StreamError> {
         let clock = frames.clock();
-        if self.integrators.next_sample().is_some_and(|next| clock.sample_of(frames.times()) <= next) {
+        let next = match (&self.integrators, &self.binned) {
+            (Some(integrators), _) => integrators.next_sample(),
+            (None, Some(binned)) => binned.next_sample(),
+            (None, None) => None,
+        };
+        if next.is_some_and(|next| clock.sample_of(frames.times()) <= next) {
             // Heaps from a network may come late; frames of an F-engine do not.
             self.shared.counters.late.add(1);
             metrics::counter!(telemetry::CHUNKS, "fate" => "late").increment(1);
             return Ok(());
         }
         let _span = tracing::trace_span!("correlator", first = clock.first_sample, times = frames.times()).entered();
-        let push = |integrators: &mut IntegratorSet<V>| match frames {
-            FrameData::Host(heaps) => integrators.push(heaps),
-            FrameData::Device(heaps) => integrators.push(heaps),
+        let push = |integrators: &mut IntegratorSet<V>| match (frames, mask) {
+            (FrameData::Host(heaps), None) => integrators.push(heaps),
+            (FrameData::Host(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrators.push(heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
         };
-        let dumps = match push(&mut self.integrators) {
-            Err(CorrelatorError::Gap { .. }) => {
-                tracing::warn!(found = clock.first_sample, "a gap of too many dumps: the stream begins anew");
-                self.shared.counters.clock_jumps.add(1);
-                metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
-                self.finish(None, arrived)?;
-                push(&mut self.integrators)?
-            }
-            dumps => dumps?,
+        let push_binned = |integrator: &mut BinnedIntegrator<V>| match (frames, mask) {
+            (FrameData::Host(heaps), None) => integrator.push(heaps),
+            (FrameData::Host(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrator.push(heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
         };
-        dumps.into_iter().try_for_each(|(cadence, dump)| self.give(cadence, dump, arrived))
+        let mut dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push);
+        let mut bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned);
+        let gap = |error: &CorrelatorError| matches!(error, CorrelatorError::Gap { .. });
+        // Both have one limit in samples, so both find the gap, and neither has taken the frames.
+        if dumps.as_ref().is_err_and(gap) || bins.as_ref().is_err_and(gap) {
+            tracing::warn!(found = clock.first_sample, "a gap of too many dumps: the stream begins anew");
+            self.shared.counters.clock_jumps.add(1);
+            metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
+            self.finish_sums(None, arrived)?;
+            dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push);
+            bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned);
+        }
+        dumps?.into_iter().try_for_each(|(cadence, dump)| self.give(cadence, None, dump, arrived))?;
+        bins?.into_iter().try_for_each(|dump| self.give_bins(dump, arrived))
+    }
+
+    fn give_bins(
+        &mut self,
+        dump: BinnedDump<Visibilities<V::Accumulator>>,
+        arrived: Instant,
+    ) -> Result<(), StreamError> {
+        let cadence = self.subsets.len();
+        let mut bins = dump.bins.into_iter().enumerate();
+        bins.try_for_each(|(bin, sums)| self.give(cadence, Some(bin), sums, arrived))
     }
 
     fn give(
         &mut self,
         cadence: usize,
+        bin: Option<usize>,
         dump: Visibilities<V::Accumulator>,
         arrived: Instant,
     ) -> Result<(), StreamError> {
@@ -93,19 +148,35 @@ impl<V: StreamSample> XStage<V> {
         metrics::counter!(telemetry::DUMPS, "cadence" => cadence.to_string()).increment(1);
         metrics::gauge!(telemetry::INVALID, "cadence" => cadence.to_string()).set(invalid);
         tracing::debug!(cadence, first, invalid, "dump");
-        let product = Product::Dump(Arc::new(Dump { cadence, sums: V::sums(dump) }));
+        let product = Product::Dump(Arc::new(Dump { cadence, bin, sums: V::sums(dump) }));
         self.sinks.give(&product, arrived);
         Ok(())
     }
 
     /// Gives the dumps under way that begin before a sample, unless nothing of them came.
     fn finish(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
-        for (cadence, dump) in self.integrators.finish()? {
-            let wanted = until.is_none_or(|until| dump.clock().first_sample < until);
-            if wanted && dump.valid_samples().iter().any(|&valid| valid > 0) {
-                self.give(cadence, dump, arrived)?;
+        if let Some(masking) = &mut self.masking {
+            let rest = masking.close()?;
+            self.all_masked(rest)?;
+        }
+        self.finish_sums(until, arrived)
+    }
+
+    fn finish_sums(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
+        let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), IntegratorSet::finish)?;
+        let bins = self.binned.as_mut().map_or(Ok(None), BinnedIntegrator::finish)?;
+        let wanted = |dump: &Visibilities<V::Accumulator>| {
+            let before = until.is_none_or(|until| dump.clock().first_sample < until);
+            before && dump.valid_samples().iter().any(|&valid| valid > 0)
+        };
+        for (cadence, dump) in dumps {
+            if wanted(&dump) {
+                self.give(cadence, None, dump, arrived)?;
             }
         }
-        Ok(())
+        match bins {
+            Some(dump) if dump.bins.iter().any(wanted) => self.give_bins(dump, arrived),
+            _ => Ok(()),
+        }
     }
 }

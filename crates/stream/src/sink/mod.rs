@@ -77,6 +77,8 @@ impl Sums {
 pub struct Dump {
     /// Which of the instrument's cadences it is of.
     pub cadence: usize,
+    /// Which bin, of a cadence with bins.
+    pub bin: Option<usize>,
     /// The sums, in the order of the packed lower triangle.
     pub sums: Sums,
 }

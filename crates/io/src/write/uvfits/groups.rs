@@ -1,11 +1,10 @@
 //! One random group: the parameters, then `[channel][product][re, im, weight]`.
 
 use fringes_types::{Inputs, TypesError};
-use ndarray::ArrayView1;
 use num_complex::Complex;
 
 use crate::IoError;
-use crate::write::visibilities::{PairProduct, finite_or_flagged, pair_products};
+use crate::write::visibilities::{PairProduct, Weights, finite_or_flagged, pair_products};
 
 /// Most antennas that the parameter BASELINE = 256 ant1 + ant2 can number.
 const SMALL_ARRAY: usize = 255;
@@ -21,7 +20,7 @@ pub(super) struct GroupLayout {
 }
 
 /// One pair of antennas of one integration.
-pub(super) struct Group<'a> {
+pub(super) struct Group<'a, 'b> {
     /// The antennas, from 0, `ant1 <= ant2`.
     pub(super) ant1: usize,
     /// See `ant1`.
@@ -34,8 +33,7 @@ pub(super) struct Group<'a> {
     pub(super) uvw_s: [f64; 3],
     /// Packed lower triangle, `[baseline][channel]` and contiguous.
     pub(super) visibilities: &'a [Complex<f32>],
-    /// `[baseline]`.
-    pub(super) weights: ArrayView1<'a, f32>,
+    pub(super) weights: Weights<'b>,
 }
 
 impl GroupLayout {
@@ -67,7 +65,7 @@ impl GroupLayout {
 
     /// Writes a group's values as big-endian bytes, replacing what the buffer holds. The arrays' lengths are the
     /// caller's to check.
-    pub(super) fn write(&self, group: &Group<'_>, bytes: &mut Vec<u8>) {
+    pub(super) fn write(&self, group: &Group<'_, '_>, bytes: &mut Vec<u8>) {
         bytes.clear();
         let mut put = |value: f32| bytes.extend_from_slice(&value.to_be_bytes());
         let (day, day_rest) = split(group.day);
@@ -92,11 +90,11 @@ impl GroupLayout {
         bytes.resize(start + 12 * channels * products, 0);
         for (at, PairProduct { baseline, conjugate }) in pair_products(self.inputs, group.ant1, group.ant2).enumerate()
         {
-            let weight = group.weights[baseline];
             let sign = if conjugate { -1.0 } else { 1.0 };
             let spectrum = &group.visibilities[baseline * channels..][..channels];
-            for (cell, &value) in bytes[start..].chunks_exact_mut(12).skip(at).step_by(products).zip(spectrum) {
-                let (value, weight) = finite_or_flagged(value, weight);
+            let cells = bytes[start..].chunks_exact_mut(12).skip(at).step_by(products);
+            for (channel, (cell, &value)) in cells.zip(spectrum).enumerate() {
+                let (value, weight) = finite_or_flagged(value, group.weights.of(channel, baseline));
                 cell[..4].copy_from_slice(&value.re.to_be_bytes());
                 cell[4..8].copy_from_slice(&(sign * value.im).to_be_bytes());
                 cell[8..].copy_from_slice(&weight.to_be_bytes());

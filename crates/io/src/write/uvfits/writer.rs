@@ -11,7 +11,7 @@ use sofars::consts::{CMPS, DAYSEC};
 
 use super::groups::{Group, GroupLayout};
 use crate::IoError;
-use crate::write::visibilities::{TimedIntegration, pair_count, pairs, transpose};
+use crate::write::visibilities::{TimedIntegration, Weights, pair_count, pairs, transpose};
 use crate::write::{VisibilityCube, VisibilityHeader, VisibilityIntegration};
 
 /// Size of a FITS block in bytes.
@@ -72,8 +72,13 @@ impl UvfitsWriter {
     /// [`IoError::Types`] if a shape differs from the header's or a time, weight or coordinate is not finite;
     /// [`IoError::File`] if the file cannot be written.
     pub fn write_integration(&mut self, integration: &VisibilityIntegration<'_>) -> Result<(), IoError> {
+        self.write_weighted(integration, Weights::alike(integration.weights))
+    }
+
+    /// Appends an integration with these weights in place of its own.
+    fn write_weighted(&mut self, integration: &VisibilityIntegration<'_>, weights: Weights<'_>) -> Result<(), IoError> {
         integration.check(&self.header)?;
-        let VisibilityIntegration { mid_seconds, integration_seconds, visibilities, weights, uvw_m } = *integration;
+        let VisibilityIntegration { mid_seconds, integration_seconds, visibilities, uvw_m, .. } = *integration;
         transpose(visibilities, &mut self.transposed);
         for (ant1, ant2) in pairs(self.header.inputs) {
             let group = Group {
@@ -93,8 +98,9 @@ impl UvfitsWriter {
         Ok(())
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is
-    /// the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each
+    /// channel where channels were masked: what was masked all the time has weight 0, which is flagged. `epoch_sample`
+    /// is the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
     /// centre.
     ///
     /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle
@@ -114,7 +120,9 @@ impl UvfitsWriter {
         epoch_sample: u64,
     ) -> Result<(), IoError> {
         let timed = TimedIntegration::of_dump(&self.header, dump, epoch_sample)?;
-        timed.with_geometry(self.header.reference_mjd_day, geometry, |integration| self.write_integration(integration))
+        timed.with_geometry(self.header.reference_mjd_day, geometry, |integration, weights| {
+            self.write_weighted(integration, weights)
+        })
     }
 
     /// Appends all integrations of a cube, each of `integration_seconds`, whose times count from the geometry's epoch.
@@ -130,8 +138,8 @@ impl UvfitsWriter {
         integration_seconds: f64,
     ) -> Result<(), IoError> {
         for timed in TimedIntegration::of_cube(&self.header, cube, integration_seconds)? {
-            timed.with_geometry(self.header.reference_mjd_day, geometry, |integration| {
-                self.write_integration(integration)
+            timed.with_geometry(self.header.reference_mjd_day, geometry, |integration, weights| {
+                self.write_weighted(integration, weights)
             })?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use super::hdf5::GrowingFile;
 use super::sky::{Sky, check_phase_centre, pointing};
 use crate::IoError;
 use crate::write::visibilities::{
-    PairProduct, TimedIntegration, finite_or_flagged, pair_count, pair_products, pairs, transpose,
+    PairProduct, TimedIntegration, Weights, finite_or_flagged, pair_count, pair_products, pairs, transpose,
 };
 use crate::write::{VisibilityCube, VisibilityHeader, VisibilityIntegration};
 
@@ -119,11 +119,11 @@ impl Uvh5Writer {
         let sky = Sky::of(&self.pointing, integration.mid_seconds);
         // What is wrong with the time itself is told first.
         integration.check(&self.header)?;
-        self.append(integration, &sky?)
+        self.append(integration, Weights::alike(integration.weights), &sky?)
     }
 
-    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples; `epoch_sample` is
-    /// the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
+    /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each
+    /// channel where channels were masked; `epoch_sample` is the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
     /// centre, which is the header's.
     ///
     /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle
@@ -193,14 +193,19 @@ impl Uvh5Writer {
         let pointing = geometry.pointing();
         check_phase_centre(&self.header, pointing)?;
         let sky = Sky::of(pointing, timed.seconds)?;
-        timed.with_geometry(self.header.reference_mjd_day, geometry, |integration| {
+        timed.with_geometry(self.header.reference_mjd_day, geometry, |integration, weights| {
             integration.check(&self.header)?;
-            self.append(integration, &sky)
+            self.append(integration, weights, &sky)
         })
     }
 
-    /// Appends an integration that has been checked.
-    fn append(&mut self, integration: &VisibilityIntegration<'_>, sky: &Sky) -> Result<(), IoError> {
+    /// Appends an integration that has been checked, with these weights in place of its own.
+    fn append(
+        &mut self,
+        integration: &VisibilityIntegration<'_>,
+        weights: Weights<'_>,
+        sky: &Sky,
+    ) -> Result<(), IoError> {
         if self.broken {
             return Err(IoError::Unfinished { path: self.file.path().into() });
         }
@@ -210,7 +215,7 @@ impl Uvh5Writer {
         }
         self.broken = true;
         self.append_header(integration, julian_date, sky)?;
-        self.append_data(integration)?;
+        self.append_data(integration, weights)?;
         self.broken = false;
         self.file.advance(pair_count(self.header.inputs));
         self.last = Some(julian_date);
@@ -250,7 +255,7 @@ impl Uvh5Writer {
     }
 
     /// Visibilities, flags and numbers of samples, a piece at a time.
-    fn append_data(&mut self, integration: &VisibilityIntegration<'_>) -> Result<(), IoError> {
+    fn append_data(&mut self, integration: &VisibilityIntegration<'_>, weights: Weights<'_>) -> Result<(), IoError> {
         let (inputs, channels) = (self.header.inputs, self.header.channels);
         transpose(integration.visibilities, &mut self.transposed);
         self.piece.clear(0);
@@ -258,9 +263,9 @@ impl Uvh5Writer {
             let products = pair_products(inputs, ant1, ant2).map(|PairProduct { baseline, conjugate }| {
                 // The file's are conj(x_ant1) x_ant2.
                 let sign = if conjugate { 1.0 } else { -1.0 };
-                (&self.transposed[baseline * channels..][..channels], integration.weights[baseline], sign)
+                (&self.transposed[baseline * channels..][..channels], baseline, sign)
             });
-            self.piece.push(channels, products);
+            self.piece.push(channels, products, weights);
             if self.piece.visibilities.len() >= PIECE_BYTES {
                 self.piece.write(&mut self.file)?;
             }
@@ -277,8 +282,13 @@ impl Piece {
         self.samples.clear();
     }
 
-    /// Appends a row `[channel][product]` of spectra with their weights and the signs of their imaginary parts.
-    fn push<'a>(&mut self, channels: usize, products: impl Iterator<Item = (&'a [Complex<f32>], f32, f32)>) {
+    /// Appends a row `[channel][product]` of spectra with their baselines and the signs of their imaginary parts.
+    fn push<'a>(
+        &mut self,
+        channels: usize,
+        products: impl Iterator<Item = (&'a [Complex<f32>], usize, f32)>,
+        weights: Weights<'_>,
+    ) {
         let (visibilities, flags, samples) = (self.visibilities.len(), self.flags.len(), self.samples.len());
         let products: Vec<_> = products.collect();
         let values = channels * products.len();
@@ -291,8 +301,8 @@ impl Piece {
         let samples = self.samples[samples..].chunks_exact_mut(4 * step);
         for (channel, ((cells, flags), samples)) in visibilities.zip(flags).zip(samples).enumerate() {
             let cells = cells.chunks_exact_mut(8).zip(flags).zip(samples.chunks_exact_mut(4));
-            for (((cell, flag), sample), &(spectrum, weight, sign)) in cells.zip(&products) {
-                let (value, weight) = finite_or_flagged(spectrum[channel], weight);
+            for (((cell, flag), sample), &(spectrum, baseline, sign)) in cells.zip(&products) {
+                let (value, weight) = finite_or_flagged(spectrum[channel], weights.of(channel, baseline));
                 cell[..4].copy_from_slice(&value.re.to_le_bytes());
                 cell[4..].copy_from_slice(&(sign * value.im).to_le_bytes());
                 *flag = u8::from(weight <= 0.0);

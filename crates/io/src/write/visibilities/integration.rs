@@ -12,7 +12,7 @@ use super::VisibilityHeader;
 use super::checks::check_finite;
 use crate::IoError;
 use crate::write::VisibilityCube;
-use crate::write::cube::{check_integration, triangle_of};
+use crate::write::cube::{channel_weights, check_integration, triangle_of};
 
 /// One integration of all baselines.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,30 @@ pub struct VisibilityIntegration<'a> {
     pub weights: ArrayView1<'a, f32>,
     /// Position of each antenna in metres, `[antenna][3]`: u east, v north, w towards the phase centre.
     pub uvw_m: ArrayView2<'a, f64>,
+}
+
+/// Weights of an integration: those of all channels alike, or each channel's own.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::write) struct Weights<'a> {
+    /// `[baseline]`.
+    alike: ArrayView1<'a, f32>,
+    /// `[channel][baseline]`, where channels differ.
+    of_channels: Option<ArrayView2<'a, f32>>,
+}
+
+impl<'a> Weights<'a> {
+    /// Weights `[baseline]` of all channels.
+    pub(in crate::write) fn alike(alike: ArrayView1<'a, f32>) -> Self {
+        Self { alike, of_channels: None }
+    }
+
+    /// The weight of a channel of a baseline; both are there.
+    pub(in crate::write) fn of(&self, channel: usize, baseline: usize) -> f32 {
+        match self.of_channels {
+            Some(weights) => weights[(channel, baseline)],
+            None => self.alike[baseline],
+        }
+    }
 }
 
 impl VisibilityIntegration<'_> {
@@ -63,6 +87,8 @@ pub(in crate::write) struct TimedIntegration<'a> {
     visibilities: CowArray<'a, Complex<f32>, Ix2>,
     /// `[baseline]`.
     weights: Cow<'a, [f32]>,
+    /// `[channel][baseline]`, where channels were masked.
+    of_channels: Option<CowArray<'a, f32, Ix2>>,
 }
 
 impl<'a> TimedIntegration<'a> {
@@ -81,7 +107,9 @@ impl<'a> TimedIntegration<'a> {
         let start = SampleClock { epoch_sample, sample_rate_hz: clock.sample_rate_hz }.seconds(clock.first_sample);
         let (visibilities, weights) = triangle_of(dump)?;
         let seconds = start + integration_seconds / 2.0;
-        Ok(Self { seconds, integration_seconds, visibilities: visibilities.into(), weights: weights.into() })
+        let of_channels = channel_weights(dump)?.map(CowArray::from);
+        let (visibilities, weights) = (visibilities.into(), weights.into());
+        Ok(Self { seconds, integration_seconds, visibilities, weights, of_channels })
     }
 
     /// The integrations of a cube, whose times count from the geometry's epoch.
@@ -91,33 +119,38 @@ impl<'a> TimedIntegration<'a> {
         integration_seconds: f64,
     ) -> Result<Vec<Self>, IoError> {
         header.check_axes(cube.inputs(), cube.frequencies())?;
-        let (data, weights) = (cube.data(), cube.weight());
+        let (data, weights, of_channels) = (cube.data(), cube.weight(), cube.channel_weight());
         let timed = (0..cube.integrations()).map(|integration| Self {
             seconds: cube.time_s()[integration],
             integration_seconds,
             visibilities: data.index_axis_move(Axis(0), integration).into(),
             weights: weights.row(integration).to_vec().into(),
+            of_channels: of_channels.map(|weights| weights.index_axis_move(Axis(0), integration).into()),
         });
         Ok(timed.collect())
     }
 
-    /// Calls `write` with the integration, its place in time after a day's midnight, and its antennas' coordinates.
+    /// Calls `write` with the integration, its place in time after a day's midnight, and its antennas' coordinates; and
+    /// with its weights, which may be those of channels.
     pub(in crate::write) fn with_geometry<T>(
         &self,
         reference_mjd_day: i64,
         geometry: &Geometry,
-        write: impl FnOnce(&VisibilityIntegration<'_>) -> Result<T, IoError>,
+        write: impl FnOnce(&VisibilityIntegration<'_>, Weights<'_>) -> Result<T, IoError>,
     ) -> Result<T, IoError> {
         let epoch = geometry.pointing().epoch();
         let days = epoch.mjd_day.saturating_sub(reference_mjd_day) as f64;
         let uvw = geometry.uvw(self.seconds)?;
         let uvw_m = Array2::from_shape_fn((uvw.len(), 3), |(antenna, axis)| uvw[antenna][axis]);
-        write(&VisibilityIntegration {
+        let alike = ArrayView1::from(&*self.weights);
+        let of_channels = self.of_channels.as_ref().map(|weights| weights.view());
+        let integration = VisibilityIntegration {
             mid_seconds: days * DAYSEC + epoch.seconds + self.seconds,
             integration_seconds: self.integration_seconds,
             visibilities: self.visibilities.view(),
-            weights: ArrayView1::from(&*self.weights),
+            weights: alike,
             uvw_m: uvw_m.view(),
-        })
+        };
+        write(&integration, Weights { alike, of_channels })
     }
 }

@@ -10,5 +10,5 @@ pub use integration::VisibilityIntegration;
 
 pub(super) use checks::{check_finite, check_text};
 pub(super) use header::DEGREES_PER_DAY;
-pub(super) use integration::TimedIntegration;
+pub(super) use integration::{TimedIntegration, Weights};
 pub(super) use pairs::{PairProduct, finite_or_flagged, pair_count, pair_products, pairs, transpose};

@@ -6,7 +6,7 @@ use std::path::Path;
 use fringes_delay_model::{AntennaArray, Enu, Epoch, Geometry, Site, Source};
 use fringes_io::IoError;
 use fringes_io::write::{UvfitsHeader, UvfitsIntegration, UvfitsWriter, VisibilityCube};
-use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};
+use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, MaskedSamples, SpectrumClock, Visibilities};
 use ndarray::{Array1, Array2};
 
 const RATE_HZ: f64 = 1e6;
@@ -99,6 +99,59 @@ fn dumps_and_cubes_are_written_as_their_parts_are() {
     for name in ["dumps", "cube", "pairs"] {
         assert!(fs::read(path(name)).unwrap() == parts, "{name}");
     }
+}
+
+#[test]
+fn weights_of_masked_channels_are_what_is_left_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let geometry = star();
+    // Channel 1 lost 30 spectra, baseline 4 two more; channel 3 all.
+    let masked = |number: u64| {
+        let mut of_baselines = Array2::zeros((4, 21));
+        of_baselines[(1, 4)] = 2;
+        let counts = MaskedSamples::new(Array1::from(vec![0, 30, 0, SPECTRA]), Some(of_baselines)).unwrap();
+        dump(number).with_masked_samples(counts).unwrap()
+    };
+    let write = |name: &str, of: &dyn Fn(u64) -> Visibilities<Complex<i64>>| {
+        let mut writer = UvfitsWriter::create(&path(name), &header(&geometry)).unwrap();
+        (0..3).for_each(|number| writer.write_dump(&of(number), &geometry, EPOCH_SAMPLE).unwrap());
+        writer.finish().unwrap();
+        fs::read(path(name)).unwrap()
+    };
+    let plain = write("plain", &dump);
+    // The second of three dumps is masked.
+    let some = |number| if number == 1 { masked(number) } else { dump(number) };
+    let file = write("masked", &some);
+    assert_eq!(file, write("pairs", &|number| some(number).reordered(BaselineOrder::AntennaPairs).unwrap()));
+    // Weights differ and nothing else: those of channels 1 and 3 of each of 6 groups of 4 products.
+    let words =
+        |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_be_bytes(word)).collect() };
+    assert_eq!(file.len(), plain.len());
+    let changed: Vec<(f32, f32)> = words(&plain)
+        .into_iter()
+        .zip(words(&file))
+        .filter(|(before, after)| before.to_bits() != after.to_bits())
+        .collect();
+    assert_eq!(changed.len(), 2 * 6 * 4);
+    let spectra = |baseline: u64| (SPECTRA - baseline) as f32;
+    for (before, after) in changed {
+        let expected = if before == spectra(4) { before - 32.0 } else { before - 30.0 };
+        assert!(after == expected || after == 0.0, "{before} became {after}");
+    }
+    // A cube of the same dumps gives the same file.
+    let mut cube = VisibilityCube::new(Inputs::new(3, 2).unwrap(), 4, frequencies()).unwrap();
+    for number in 0..3 {
+        cube.push_dump(middle(number), &some(number)).unwrap();
+        assert_eq!(cube.channel_weight().is_some(), number > 0);
+    }
+    let weights = cube.channel_weight().unwrap();
+    assert_eq!((weights[(0, 3, 2)], weights[(1, 1, 4)], weights[(1, 3, 2)]), (spectra(2), spectra(36), 0.0));
+    assert_eq!((weights.dim(), cube.weight()[(1, 4)]), ((3, 4, 21), spectra(4)));
+    let mut writer = UvfitsWriter::create(&path("cube"), &header(&geometry)).unwrap();
+    writer.write_cube(&cube, &geometry, LENGTH_S).unwrap();
+    writer.finish().unwrap();
+    assert!(fs::read(path("cube")).unwrap() == file);
 }
 
 #[test]
