@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fringes::correlator::{Bins, PulsePhase, Turns};
 use fringes::delay::{AntennaArray, Epoch, Geometry, SampleClock, Source as Direction};
 use fringes::f_engine::FEngineBuilder;
 use fringes::io::read::{OpenOptions, open};
@@ -18,7 +19,7 @@ use fringes::{
 use fringes_simulator::Simulator;
 use ndarray::Array3;
 
-use crate::config::{BeamsConfig, Config, Format, SinkConfig, SourceConfig, sinks::OverflowConfig};
+use crate::config::{BeamsConfig, BinsConfig, Config, Format, SinkConfig, SourceConfig, sinks::OverflowConfig};
 use crate::failure::{At, Failure, Result};
 
 /// Seconds that one polynomial of a delay covers, and its degree.
@@ -35,6 +36,8 @@ pub(crate) struct Parts {
     pub(crate) tracking: Option<Tracking>,
     pub(crate) inputs: Inputs,
     pub(crate) channels: usize,
+    stride: u64,
+    frame: u64,
     pub(crate) frequencies: Frequencies,
     pub(crate) sample_rate_hz: f64,
     pub(crate) sample_zero: Option<Epoch>,
@@ -109,7 +112,28 @@ impl Parts {
         let channels = built.channels().len();
         let frequencies = plan.frequencies(rate, Some(middle));
         let sample_zero = tracking.as_ref().map(|of| of.geometry.pointing().epoch()).or(info.sample_zero);
-        Ok(Self { source, engine, schedules, tracking, inputs, channels, frequencies, sample_rate_hz: rate, sample_zero })
+        Ok(Self {
+            source,
+            engine,
+            schedules,
+            tracking,
+            inputs,
+            channels,
+            stride,
+            frame,
+            frequencies,
+            sample_rate_hz: rate,
+            sample_zero,
+        })
+    }
+
+    /// The bins of a configuration.
+    pub(crate) fn bins(&self, bins: &BinsConfig) -> Result<(DumpSchedule, Bins)> {
+        let (stride, frame) = (self.stride, self.frame);
+        let schedule = DumpSchedule::closest_to(bins.seconds, self.sample_rate_hz, stride, frame).at("bins")?;
+        let turns = stride as f64 / self.sample_rate_hz / bins.period_s;
+        let phase = Turns::new(turns).and_then(|rate| PulsePhase::new(0, vec![Turns::default(), rate])).at("bins")?;
+        Ok((schedule, Bins::fold(phase, bins.count).at("bins")?))
     }
 
     /// The beams of a configuration.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use fringes::Complex;
+use fringes::interference::Masker;
 use fringes::stream::fx::StreamSample;
 use fringes::stream::sink::Overflow;
 use fringes::stream::{Fx, Report, telemetry};
@@ -41,6 +42,14 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
             None => fx.cadence(*schedule),
             Some(antennas) => fx.cadence_of(*schedule, antennas.clone()),
         };
+    }
+    if let Some(mask) = &config.mask {
+        let masker = Masker::new(mask.false_alarm_rate).at("mask")?;
+        fx = fx.mask(masker, mask.frames_per_block.saturating_mul(config.f_engine.spectra_per_frame));
+    }
+    if let Some(bins) = &config.bins {
+        let (schedule, bins) = parts.bins(bins)?;
+        fx = fx.bins(schedule, bins);
     }
     if let Some(beams) = &config.beams {
         let (set, detection) = parts.beams(beams)?;
@@ -158,6 +167,10 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
         if count > 0 {
             println!("  {name}: {count}");
         }
+    }
+    if report.masked[1] > 0 {
+        let share = report.masked[0] as f64 / report.masked[1] as f64;
+        println!("  channels and blocks masked: {:.2} %", 100.0 * share);
     }
     for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
         println!("  {stage}: busy for {:.2} s", busy.as_secs_f64());

@@ -32,6 +32,12 @@ pub(crate) struct Config {
     /// Dumps of the correlator: one cadence or several. Their numbers count from 0.
     #[serde(default)]
     pub(crate) cadence: Vec<CadenceConfig>,
+    /// What is left out as interference; on the CPU alone.
+    #[serde(default)]
+    pub(crate) mask: Option<MaskConfig>,
+    /// Sums by bins: gates, pulse phases. Their cadence is the number behind the others.
+    #[serde(default)]
+    pub(crate) bins: Option<BinsConfig>,
     /// Detected beams.
     #[serde(default)]
     pub(crate) beams: Option<BeamsConfig>,
@@ -135,6 +141,30 @@ pub(crate) struct CadenceConfig {
     pub(crate) antennas: Option<Vec<usize>>,
 }
 
+/// A masker by spectral kurtosis.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MaskConfig {
+    /// Rate at which channels and blocks of noise alone are masked. Default 1e-4.
+    #[serde(default = "rarely")]
+    pub(crate) false_alarm_rate: f64,
+    /// Frames of a block. Default 16.
+    #[serde(default = "sixteen")]
+    pub(crate) frames_per_block: usize,
+}
+
+/// Bins of a period: a pulsar, a noise diode.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BinsConfig {
+    /// Seconds of a dump.
+    pub(crate) seconds: f64,
+    /// Period in seconds.
+    pub(crate) period_s: f64,
+    /// Bins of a period.
+    pub(crate) count: usize,
+}
+
 /// Detected beams.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,6 +195,10 @@ fn unknown() -> String {
 
 fn four() -> usize {
     4
+}
+
+fn rarely() -> f64 {
+    1e-4
 }
 
 fn sixteen() -> usize {

@@ -55,7 +55,12 @@ impl<V: StreamSample> XStage<V> {
     }
 
     fn all_masked(&mut self, done: Vec<Masked<V>>) -> Result<(), StreamError> {
-        if let Some(Masked { mask, .. }) = done.first() {
+        let mut block = None;
+        for Masked { mask, .. } in &done {
+            // Frames of one block have one mask.
+            if block.replace(mask.clock().first_sample) == Some(mask.clock().first_sample) {
+                continue;
+            }
             let cells = mask.masked().len() as u64;
             let masked = mask.masked().iter().filter(|&&masked| masked).count() as u64;
             self.shared.counters.mask_cells.add(cells);

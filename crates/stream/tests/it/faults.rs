@@ -7,7 +7,7 @@ use fringes_stream::{Fx, StreamError};
 use fringes_types::{Complex, Inputs, Samples};
 use ndarray::Array2;
 
-use crate::support::{FRAME, block, dumps, engine, in_one_call, info, noise, schedule, whole};
+use crate::support::{FRAME, block, dumps, engine, in_one_call, info, schedule, whole};
 
 fn fx() -> Fx<Complex<i8>> {
     Fx::new(&Backend::cpu(), engine()).cadence(schedule(3))
@@ -82,5 +82,4 @@ fn memory_stays_below_what_is_said_beforehand() {
     let deep = fx().queue_depth(40).memory_bound(crate::support::inputs(), 4096, format).unwrap();
     // 36 messages more in each of two queues, twice: chunks of 16384 bytes, frames of 36 spectra of 512 bytes.
     assert_eq!(deep - small, 2 * 36 * (16_384 + 36 * 512));
-    let _ = noise(1, 1);
 }

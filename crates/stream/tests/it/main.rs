@@ -4,6 +4,7 @@ mod beams;
 mod changes;
 mod ends;
 mod faults;
+mod masks;
 mod network;
 mod soak;
 mod sources;
