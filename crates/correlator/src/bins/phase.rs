@@ -66,7 +66,8 @@ impl Turns {
 /// coefficient is off by at most 2^-129 of a turn by its rounding, so that a period which is a ratio of integers, or a
 /// coefficient given as f64, is off by less than 2^-64 of a turn at the counter's end. What is left is how well the
 /// coefficients are known: an f64 has 53 bits, so a frequency of 0.01 turns a spectrum that is given as one is off by
-/// 10^-6 of a turn after 10^12 spectra. [`Turns::ratio`] has more.
+/// 10^-6 of a turn after 10^12 spectra. [`Turns::ratio`] has more. A phase that lies on the edge of a bin falls to either
+/// side of it by the rounding of coefficients: a constant of half a spectrum's phase keeps off edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulsePhase {
     reference: u64,
