@@ -1,3 +1,5 @@
+//! Against the reference, in every format, layout and shape.
+
 use fringes_reference::interference as reference;
 use fringes_types::{Complex4, row_times};
 use half::f16;
