@@ -72,6 +72,9 @@ impl Counting {
         let blocks = times.by_block(lead, mask.spectra_per_block());
         let blocks: Vec<_> =
             blocks.into_iter().filter(|(block, _)| mask.masked().column(*block).iter().any(|&masked| masked)).collect();
+        if blocks.is_empty() {
+            return Ok(());
+        }
         let is_whole = |times: &Times<'_>| !has_absent(about, times);
         let needs_baselines = blocks.iter().any(|(_, times)| !is_whole(times));
         let (channels, inputs) = (self.channels, self.inputs);

@@ -75,8 +75,8 @@
 //!
 //! Each operation's page states its formula and its error bound against an f64 reference. For data that comes in pieces
 //! there are [`ChannelizerStream`], [`FEngine`], [`NarrowbandFEngine`], [`Correlator`], [`Integrator`],
-//! [`IntegratorSet`], [`BinnedIntegrator`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from [`BeamSteering`], delay
-//! models from [`delay`]; files are in [`io`].
+//! [`IntegratorSet`], [`BinnedIntegrator`], [`BeamformerStream`] and [`DetectStream`]; weights of beams come from
+//! [`BeamSteering`], delay models from [`delay`]; files are in [`io`].
 //!
 //! Sizes are run-time values, and their dimensions are checked where a value is made, so that an operation fails early
 //! and says which dimension of which array is wrong. Nothing panics on input: every operation returns its own error,

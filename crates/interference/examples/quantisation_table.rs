@@ -1,7 +1,8 @@
 //! Measures what quantisation to 4 and 8 bits makes of spectral kurtosis, and writes the table that the crate has:
 //!
 //! ```text
-//! cargo run --release -p fringes-interference --example quantisation_table > crates/interference/src/quantisation/table.csv
+//! cd crates/interference
+//! cargo run --release --example quantisation_table > src/quantisation/table.csv
 //! ```
 //!
 //! For each level and number of samples: first the mean and the standard deviation of the estimator, then the moments

@@ -1,7 +1,8 @@
 //! Measures how much of noise is beyond the quantiles of Pearson curves, and writes the table that the crate has:
 //!
 //! ```text
-//! cargo run --release -p fringes-interference --example tail_table > crates/interference/src/tails.csv
+//! cd crates/interference
+//! cargo run --release --example tail_table > src/tails.csv
 //! ```
 //!
 //! Powers of complex Gaussian noise are exponential. For each number of samples so many blocks are drawn that they have

@@ -64,8 +64,11 @@ pub enum Undecided {
 /// // A steady carrier in channel 1, noise (of a sort) in channel 0.
 /// let mut state = 1u64;
 /// let mut noise = || {
-///     let mut bits = || { state = state.wrapping_mul(6364136223846793005).wrapping_add(1); (state >> 60) as i8 };
-///     (0..12).map(|_| bits()).sum::<i8>() - 90
+///     let mut bits = || {
+///         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+///         (state >> 60) as i32
+///     };
+///     ((0..12).map(|_| bits()).sum::<i32>() - 90) as i8
 /// };
 /// let data = Array3::from_shape_fn((2, 512, 2), |(channel, _, _)| match channel {
 ///     0 => Complex::new(noise(), noise()),

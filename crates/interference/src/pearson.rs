@@ -39,7 +39,7 @@ impl Thresholds {
     ///
     /// // The rate of three standard deviations of a normal distribution: those of kurtosis are not alike.
     /// let thresholds = Thresholds::gaussian(1024, 0.0027)?;
-    /// assert!((thresholds.lower - 0.840).abs() < 0.002 && (thresholds.upper - 1.220).abs() < 0.004);
+    /// assert!((thresholds.lower - 0.835).abs() < 0.002 && (thresholds.upper - 1.216).abs() < 0.004);
     /// # Ok::<(), fringes_interference::InterferenceError>(())
     /// ```
     pub fn gaussian(count: u64, false_alarm_rate: f64) -> Result<Self, InterferenceError> {

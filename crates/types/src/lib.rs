@@ -24,7 +24,8 @@
 //!
 //! Sample counters are `u64` ADC samples; [`SpectrumClock`] says which ADC sample a spectrum belongs to. Missing data
 //! is a value: samples, [`Voltages`] and [`Heaps`] carry presence flags, [`Visibilities`] carry the number of valid
-//! samples of each baseline and what a mask has taken of them ([`MaskedSamples`]), beams the number of inputs that were there ([`InputCounts`]).
+//! samples of each baseline and what a mask has taken of them ([`MaskedSamples`]), beams the number of inputs that were
+//! there ([`InputCounts`]).
 
 mod axes;
 pub mod baseline;

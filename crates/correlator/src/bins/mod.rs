@@ -30,8 +30,9 @@ pub use phase::{PulsePhase, Turns};
 /// let diode = Bins::table(2, 10, vec![Some(1), Some(0), Some(0), Some(0)])?.beginning_at(5);
 /// assert_eq!([4, 5, 14, 15, 44, 45].map(|n| diode.bin(n)), [0, 1, 1, 0, 0, 1].map(Some));
 ///
-/// // A pulsar that turns once in 7.5 spectra, in 3 bins; and a gate of a third of its period.
-/// let phase = PulsePhase::new(0, vec![Turns::default(), Turns::ratio(2, 15)?])?;
+/// // A pulsar that turns once in 7.5 spectra, in 3 bins; and a gate of a third of its period. The constant keeps
+/// // phases off the edges.
+/// let phase = PulsePhase::new(0, vec![Turns::ratio(1, 30)?, Turns::ratio(2, 15)?])?;
 /// let folded = Bins::fold(phase.clone(), 3)?;
 /// assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8].map(|n| folded.bin(n)), [0, 0, 0, 1, 1, 2, 2, 2, 0].map(Some));
 /// let gate = Bins::windows(phase, 1, vec![Some(0), None, None])?;

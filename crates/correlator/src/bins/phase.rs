@@ -63,10 +63,13 @@ impl Turns {
 ///
 /// # Precision
 /// Exact for these coefficients at every spectrum of the 64-bit counter: products and sums wrap at whole turns. A
-/// coefficient is off by at most 2^-129 of a turn by its rounding, so that a period which is a ratio of integers, or a
-/// coefficient given as f64, is off by less than 2^-64 of a turn at the counter's end. What is left is how well the
-/// coefficients are known: an f64 has 53 bits, so a frequency of 0.01 turns a spectrum that is given as one is off by
-/// 10^-6 of a turn after 10^12 spectra. [`Turns::ratio`] has more.
+/// coefficient is off by at most 2^-129 of a turn by its rounding, so that after `n` spectra a term is off by at most
+/// `2^-129 n^k`: a linear one by less than 2^-64 of a turn at the counter's end, a quadratic one by 2^-49 after 2^40
+/// spectra. What is left is how well the coefficients are known: an f64 has 53 bits, so a frequency of 0.01 turns a
+/// spectrum that is given as one is off by 10^-6 of a turn after 10^12 spectra. [`Turns::ratio`] has more.
+///
+/// A phase that lies on the edge of a bin falls to either side of it by the rounding of coefficients: a constant of
+/// half a spectrum's phase keeps off edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulsePhase {
     reference: u64,

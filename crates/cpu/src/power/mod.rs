@@ -210,6 +210,8 @@ pub fn power_sums_of_heaps<V: Power>(
         assert_eq!(presence.dim(), (batches, antennas), "shape of the presence flags");
     }
     let unit_bytes = blocks.spectra.min(times).saturating_mul(antennas * pols * size_of::<V>());
+    // Views of short stretches would take as long as the sums.
+    let all = heaps.to_slice();
     for_each_unit(sums, unit_bytes, |channel, block, [first, second]| {
         let range = blocks.range(block, times);
         if range.is_empty() {
@@ -223,7 +225,12 @@ pub fn power_sums_of_heaps<V: Power>(
             for batch in batches.filter(|&batch| presence.is_none_or(|flags| flags[(batch, antenna)])) {
                 let start = range.start.saturating_sub(batch * spectra);
                 let part = start..(range.end - batch * spectra).min(spectra);
-                add_view(&mut sums, heaps.slice(s![batch, antenna, channel, part, ..]), first, second);
+                if let Some(all) = all {
+                    let at = (((batch * antennas + antenna) * channels + channel) * spectra + part.start) * pols;
+                    sums.add(&all[at..at + part.len() * pols], first, second);
+                } else {
+                    add_view(&mut sums, heaps.slice(s![batch, antenna, channel, part, ..]), first, second);
+                }
             }
             sums.finish(first, second);
         }
@@ -244,6 +251,7 @@ pub fn power_sums_of_rows<V: Power>(
     assert_eq!(count, times.div_ceil(row), "number of rows");
     assert_eq!(sums[0].dim(), (channels, blocks.count(times), inputs), "shape of the sums");
     let unit_bytes = blocks.spectra.min(times).saturating_mul(inputs * size_of::<V>());
+    let all = rows.to_slice();
     for_each_unit(sums, unit_bytes, |channel, block, [first, second]| {
         let range = blocks.range(block, times);
         if range.is_empty() {
@@ -255,8 +263,13 @@ pub fn power_sums_of_rows<V: Power>(
             for number in range.start / row..range.end.div_ceil(row) {
                 let start = range.start.saturating_sub(number * row);
                 let part = start..(range.end - number * row).min(row);
-                let stretch = rows.slice(s![channel, number, input, part]).insert_axis(Axis(1));
-                add_view(&mut sums, stretch, first, second);
+                if let Some(all) = all {
+                    let at = ((channel * count + number) * inputs + input) * row;
+                    sums.add(&all[at + part.start..at + part.end], first, second);
+                } else {
+                    let stretch = rows.slice(s![channel, number, input, part]).insert_axis(Axis(1));
+                    add_view(&mut sums, stretch, first, second);
+                }
             }
             sums.finish(first, second);
         }

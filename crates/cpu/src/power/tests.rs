@@ -1,3 +1,5 @@
+//! Against the reference, in every format, layout and shape.
+
 use fringes_reference::interference as reference;
 use fringes_types::{Complex4, row_times};
 use half::f16;
@@ -158,6 +160,12 @@ fn check_layouts<V: Random>(seed: u64) {
         strided.swap_axes(0, 1);
         strided.swap_axes(1, 2);
         close(run(&|sums| power_sums(strided.view(), None, blocks, sums)), &expected);
+        let mut turned = heaps.clone().permuted_axes([4, 3, 2, 1, 0]).as_standard_layout().into_owned();
+        turned = turned.permuted_axes([4, 3, 2, 1, 0]);
+        close(run(&|sums| power_sums_of_heaps(turned.view(), None, blocks, sums)), &expected);
+        let mut turned = rows.clone().permuted_axes([3, 2, 1, 0]).as_standard_layout().into_owned();
+        turned = turned.permuted_axes([3, 2, 1, 0]);
+        close(run(&|sums| power_sums_of_rows(turned.view(), times, blocks, sums)), &expected);
         let some = run(&|sums| power_sums(voltages.view(), Some(of_times.view()), blocks, sums));
         close(run(&|sums| power_sums_of_heaps(heaps.view(), Some(flags.view()), blocks, sums)), &some);
     }
