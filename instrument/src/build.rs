@@ -13,8 +13,8 @@ use fringes::stream::fx::StreamSample;
 use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, SpeadSink, UvfitsSink, Uvh5Sink};
 use fringes::stream::source::{Recording, Simulated, Source, SourceInfo, Spead};
 use fringes::{
-    Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine, Frequencies, Gains,
-    Inputs, TiedArrayBeams,
+    Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine,
+    Frequencies, Gains, Inputs, TiedArrayBeams,
 };
 use fringes_simulator::Simulator;
 use ndarray::Array3;
@@ -141,11 +141,8 @@ impl Parts {
         let tracking = self.tracking.as_ref().ok_or_else(|| Failure::at("beams", "an [array] is needed"))?;
         let detection = Detection::new(DetectedProducts::StokesI, beams.spectra, beams.channels);
         let (pols, uvw) = (self.inputs.pols(), tracking.geometry.uvw(0.0)?);
-        let detection = if pols == 1 {
-            Detection::new(DetectedProducts::Power, beams.spectra, beams.channels)
-        } else {
-            detection
-        };
+        let detection =
+            if pols == 1 { Detection::new(DetectedProducts::Power, beams.spectra, beams.channels) } else { detection };
         // A beam of each polarisation, stopped on the phase centre: what is left is the offset's phase.
         let count = beams.offsets.len() * pols;
         let weights = Array3::from_shape_fn((count, self.channels, self.inputs.len()), |(beam, channel, input)| {
@@ -258,17 +255,15 @@ impl Parts {
         let Some(tracking) = &self.tracking else { return Err(Failure::at(place, "expected an [array]")) };
         let count = self.schedules.len();
         let schedule = self.schedules.get(cadence);
-        let schedule = *schedule.ok_or_else(|| Failure::at(&place, format!("expected a cadence of 0..{count}, found {cadence}")))?;
+        let schedule = *schedule
+            .ok_or_else(|| Failure::at(&place, format!("expected a cadence of 0..{count}, found {cadence}")))?;
         if config.cadence.get(cadence).is_some_and(|cadence| cadence.antennas.is_some()) {
             return Err(Failure::at(place, "a cadence of all antennas is needed"));
         }
         let header =
             UvfitsHeader::new(&tracking.array, &tracking.geometry, self.inputs, self.channels, self.frequencies)?;
-        let header = UvfitsHeader {
-            telescope: tracking.telescope.clone(),
-            source: tracking.source_name.clone(),
-            ..header
-        };
+        let header =
+            UvfitsHeader { telescope: tracking.telescope.clone(), source: tracking.source_name.clone(), ..header };
         Ok((header, tracking.geometry.clone(), schedule))
     }
 }
@@ -285,7 +280,9 @@ impl Tracking {
         let source: Direction = array.phase_centre.parse().at("array: phase_centre")?;
         let epoch = match &array.epoch {
             Some(epoch) => epoch.parse().at("array: epoch")?,
-            None => recorded.ok_or_else(|| Failure::at("array", "the source does not say when it began: give epoch"))?,
+            None => {
+                recorded.ok_or_else(|| Failure::at("array", "the source does not say when it began: give epoch"))?
+            }
         };
         let geometry = Geometry::new(&table, source, epoch).at("array")?;
         let (telescope, source_name) = (array.telescope.clone(), array.source_name.clone());

@@ -34,8 +34,7 @@ impl Live {
         self.last = (report.samples, elapsed);
         self.samples.set_position(report.samples);
         self.samples.set_message(format!("{:.1} Msamples/s, {} dumps", rate / 1e6, report.dumps));
-        let depths: Vec<String> =
-            report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
+        let depths: Vec<String> = report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
         let lost = report.late_chunks + report.source.lost + report.sinks.iter().map(|sink| sink.dropped).sum::<u64>();
         self.stages.set_message(format!("deepest queues: {}; lost or dropped: {lost}", depths.join(", ")));
     }

@@ -15,9 +15,7 @@ use plotters::prelude::*;
 use crate::heat_map::HeatMap;
 use crate::plot::{Margins, Plot};
 use crate::run::About;
-use crate::style::{
-    Dash, Result, amplitude_colour, frequency_unit, line_colour, line_dash, picture, register_fonts,
-};
+use crate::style::{Dash, Result, amplitude_colour, frequency_unit, line_colour, line_dash, picture, register_fonts};
 use crate::summary::{Summary, place};
 
 const SIZE: (u32, u32) = (1000, 560);
@@ -39,9 +37,8 @@ pub(crate) fn draw(summary: &Summary, about: &About, folder: &Path) -> Result<Ve
 
     let path = folder.join("instrument-waterfall.png");
     let rows = summary.power.len();
-    let decibel = Array2::from_shape_fn((rows, channels), |(row, channel)| {
-        (10.0 * summary.power[row][channel].log10()) as f32
-    });
+    let decibel =
+        Array2::from_shape_fn((rows, channels), |(row, channel)| (10.0 * summary.power[row][channel].log10()) as f32);
     let range = percentiles(decibel.iter().copied());
     picture(&path, SIZE, "Power of input 0", |area| {
         let map = HeatMap {
@@ -129,7 +126,8 @@ pub(crate) fn draw(summary: &Summary, about: &About, folder: &Path) -> Result<Ve
 fn percentiles(values: impl Iterator<Item = f32>) -> [f64; 2] {
     let mut values: Vec<f32> = values.filter(|value| value.is_finite()).collect();
     values.sort_by(f32::total_cmp);
-    let at = |share: f64| values.get(((values.len().max(1) - 1) as f64 * share) as usize).map_or(0.0, |&v| f64::from(v));
+    let at =
+        |share: f64| values.get(((values.len().max(1) - 1) as f64 * share) as usize).map_or(0.0, |&v| f64::from(v));
     let [low, high] = [at(0.01), at(0.99)];
     if high > low { [low, high] } else { [low - 1.0, low + 1.0] }
 }

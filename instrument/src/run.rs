@@ -16,8 +16,8 @@ use crate::build::{Parts, backend};
 use crate::config::{Config, Format};
 use crate::failure::{At, Failure, Result};
 use crate::live::Live;
-use crate::summary::SummarySink;
 use crate::pictures;
+use crate::summary::SummarySink;
 
 /// Runs an instrument to its end.
 pub(crate) fn run(config: &Config, folder: &Path, resume: bool, quiet: bool) -> Result<()> {

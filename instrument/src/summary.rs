@@ -74,8 +74,8 @@ impl Summary {
         }
         self.open = (self.open + 1) % self.dumps_per_row;
         if self.power.len() >= MOST_ROWS && self.open == 0 {
-            self.power = self.power.chunks(2).map(|pair| mean(pair)).collect();
-            self.valid = self.valid.chunks(2).map(|pair| mean(pair)).collect();
+            self.power = self.power.chunks(2).map(mean).collect();
+            self.valid = self.valid.chunks(2).map(mean).collect();
             self.closure = self.closure.chunks(2).map(|pair| pair.iter().sum()).collect();
             self.dumps_per_row *= 2;
         }

@@ -1,4 +1,5 @@
 //! The program: its files, its ends, its messages.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -180,7 +181,10 @@ fn what_is_wrong_is_told_in_one_line_that_names_the_place() {
         assert!(message.contains(expected) && message.lines().count() == 1, "{message}");
     }
     for (extra, expected) in [
-        ("[[sink]]\nkind = \"uvh5\"\npath = \"a.uvh5\"\ncadence = 4\n", "sink uvh5: expected a cadence of 0..1, found 4"),
+        (
+            "[[sink]]\nkind = \"uvh5\"\npath = \"a.uvh5\"\ncadence = 4\n",
+            "sink uvh5: expected a cadence of 0..1, found 4",
+        ),
         ("[[cadence]]\nseconds = 0.1\nantennas = [7]\n", "expected different antennas of 0..3, found [7]"),
         ("[[cadence]]\nseconds = -1.0\n", "cadence: "),
     ] {

@@ -93,6 +93,22 @@ const RUNS: &[Run] = &[
         )],
     },
     Run {
+        program: "fringes-instrument",
+        arguments: &["--demo", "--quiet", "--output", "{out}"],
+        pictures: &[
+            picture(
+                "instrument-waterfall.png",
+                "instrument-waterfall.png",
+                "Power of an input of a simulated instrument over frequency and time; a tone is masked.",
+            ),
+            picture(
+                "instrument-occupancy.png",
+                "instrument-occupancy.png",
+                "Share of each input's spectra that was there: a packet in a thousand is lost.",
+            ),
+        ],
+    },
+    Run {
         program: "xengine",
         arguments: &["--from", RECORD, "--out", "{out}"],
         pictures: &[
@@ -181,6 +197,8 @@ const EXAMPLES: [&str; 3] = ["fx", "narrowband", "beams"];
 fn start(program: &'static str) -> Vec<&'static str> {
     if EXAMPLES.contains(&program) {
         vec!["--example", program, "--"]
+    } else if program == "fringes-instrument" {
+        vec!["--bin", program, "--"]
     } else {
         vec!["-p", "fringes-tools", "--", program]
     }

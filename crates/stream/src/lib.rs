@@ -1,9 +1,10 @@
 //! Instruments in one process: voltages in, dumps and beams out, every queue bounded, every fault counted.
 //!
 //! - [`Fx`] is the instrument: F-engine, correlator and beams as stages on threads of their own.
-//! - [`source`] has where voltages come from: recordings, a simulator, chunks of a program, two polarisations that come
-//! apart, faults on purpose. [`source::Source`] is the trait of others. - [`sink`] has where dumps and beams go: UVH5,
-//! UVFITS, npz, filterbanks, memory. [`sink::Sink`] is the trait of others.
+//! - [`source`] has where voltages come from: recordings, SPEAD, a simulator, chunks of a program, two polarisations
+//!   that come apart, faults on purpose. [`source::Source`] is the trait of others.
+//! - [`sink`] has where dumps and beams go: UVH5, UVFITS, npz, filterbanks, SPEAD, memory. [`sink::Sink`] is the trait
+//!   of others.
 //! - [`telemetry`] has the names of what is counted.
 //!
 //! Source: the stages and their queues are those of MeerKAT's correlator (katgpucbf's documentation, "Queues" and

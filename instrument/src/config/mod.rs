@@ -216,8 +216,8 @@ fn centre() -> Vec<[f64; 2]> {
 impl Config {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::at(&path.display().to_string(), error))?;
-        Self::parse(&text).map_err(|error| Failure::at(&path.display().to_string(), error))
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::at(path.display(), error))?;
+        Self::parse(&text).map_err(|error| Failure::at(path.display(), error))
     }
 
     /// Reads a text.

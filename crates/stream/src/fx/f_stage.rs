@@ -59,10 +59,9 @@ impl<V: StreamSample> FStage<V> {
                         self.send(FrameData::Host(heaps), arrived)
                     }
                     Ok(_) => Err(StreamError::Input { expected: "samples".into(), actual: "heaps".into() }),
-                    Err(other) => Err(StreamError::Input {
-                        expected: format!("heaps of {}", V::FORMAT),
-                        actual: other.format().into(),
-                    }),
+                    Err(other) => {
+                        Err(StreamError::Input { expected: format!("heaps of {}", V::FORMAT), actual: other.into() })
+                    }
                 },
                 FromSource::Chunk(Received::Idle, _) => Ok(Ok(())),
                 FromSource::End(until) => {

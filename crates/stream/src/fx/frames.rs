@@ -2,7 +2,9 @@
 
 use fringes_backend::{Backend, DeviceArray, DeviceHeaps};
 use fringes_interference::{Masker, PowerSums, power_sums};
-use fringes_types::{ChannelMask, Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16};
+use fringes_types::{
+    ChannelMask, Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
+};
 use ndarray::Array2;
 
 use crate::sink::Sums;
@@ -73,7 +75,7 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
 
     /// Heaps of this format, or what they are.
     #[doc(hidden)]
-    fn heaps(block: HeapBlock) -> Result<Heaps<Self>, HeapBlock>;
+    fn heaps(block: HeapBlock) -> Result<Heaps<Self>, &'static str>;
 
     /// What a masker finds in consecutive heaps, in blocks of so many spectra.
     #[doc(hidden)]
@@ -92,10 +94,10 @@ macro_rules! formats {
                 Sums::$sums(dump)
             }
 
-            fn heaps(block: HeapBlock) -> Result<Heaps<Self>, HeapBlock> {
+            fn heaps(block: HeapBlock) -> Result<Heaps<Self>, &'static str> {
                 match block {
                     HeapBlock::$heaps(heaps) => Ok(heaps),
-                    other => Err(other),
+                    other => Err(other.format()),
                 }
             }
 

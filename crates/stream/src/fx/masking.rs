@@ -33,11 +33,7 @@ impl<V: StreamSample> Masking<V> {
     }
 
     /// Adds frames; gives those of all blocks that end with them, and of a block that a gap cut off.
-    pub(super) fn push(
-        &mut self,
-        frames: Arc<FrameData<V>>,
-        arrived: Instant,
-    ) -> Result<Vec<Masked<V>>, StreamError> {
+    pub(super) fn push(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<Vec<Masked<V>>, StreamError> {
         let clock = frames.clock();
         let next = self.open.last().map(|(last, _)| last.clock().sample_of(last.times()));
         let mut done = if next.is_some_and(|next| next != clock.first_sample) { self.close()? } else { Vec::new() };

@@ -14,6 +14,7 @@ use crate::{SampleBlock, StreamError, telemetry};
 use fringes_types::VoltageSample;
 
 /// From the source.
+#[allow(clippy::large_enum_variant, reason = "one message of a run is no chunk")]
 pub(super) enum FromSource {
     /// A chunk, and when it came.
     Chunk(Received, Instant),
@@ -68,10 +69,13 @@ impl Shared {
     }
 }
 
+/// The queue of a sink: products, and when the chunk came that completed them.
+pub(super) type SinkQueue = QueueIn<(Product, Instant)>;
+
 /// The queues of the sinks.
 #[derive(Clone)]
 pub(super) struct SinkQueues {
-    pub(super) queues: Vec<(QueueIn<(Product, Instant)>, Takes, Overflow)>,
+    pub(super) queues: Vec<(SinkQueue, Takes, Overflow)>,
     pub(super) shared: Arc<Shared>,
 }
 

@@ -42,9 +42,10 @@ impl Simulated {
             inputs: simulator.inputs(),
             sample_rate_hz: simulation.sample_rate_hz,
             // The epoch is that of a sample, which need not be 0.
-            sample_zero: simulation.array.as_ref().map(|array| {
-                array.epoch.plus_seconds(-(simulation.epoch_sample as f64) / simulation.sample_rate_hz)
-            }),
+            sample_zero: simulation
+                .array
+                .as_ref()
+                .map(|array| array.epoch.plus_seconds(-(simulation.epoch_sample as f64) / simulation.sample_rate_hz)),
             end_sample: end,
         };
         let (packed, int8, int16) = (Vec::new(), Vec::new(), Vec::new());

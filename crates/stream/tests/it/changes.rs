@@ -129,8 +129,8 @@ fn the_ring_gives_the_voltages_of_a_trigger_as_guppi_raw() {
     let frames = fringes_f_engine::f_engine::<Complex<i8>>(&Backend::cpu(), all.as_chunk(), engine()).unwrap();
     let expected = frames.frames[0].voltages.to_voltages();
     for antenna in 0..2usize {
-        let name = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-        let path = name.filter(|path| path.to_string_lossy().contains(&format!("antenna-{antenna}-"))).next().unwrap();
+        let mut names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let path = names.find(|path| path.to_string_lossy().contains(&format!("antenna-{antenna}-"))).unwrap();
         let stamp: u64 = path.file_stem().unwrap().to_str().unwrap().rsplit('-').next().unwrap().parse().unwrap();
         let mut reader = open(&[path], &OpenOptions::default()).unwrap();
         let mut spectra = 0;

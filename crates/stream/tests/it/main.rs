@@ -1,4 +1,5 @@
 //! Instruments against the same operations in one call.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod beams;
 mod changes;

@@ -27,7 +27,10 @@ fn disturbed(first: u64, times: usize) -> SampleBlock {
     Samples::new(data, inputs()).unwrap().with_first_sample(first).with_sample_rate(1e6).unwrap().into()
 }
 
-fn disturbed_source(times: usize, end: u64) -> Blocks<impl Iterator<Item = Result<Received, fringes_stream::BoxError>> + Send> {
+fn disturbed_source(
+    times: usize,
+    end: u64,
+) -> Blocks<impl Iterator<Item = Result<Received, fringes_stream::BoxError>> + Send> {
     let chunks = (0..end.div_ceil(times as u64)).map(move |chunk| {
         let first = chunk * times as u64;
         Ok(Received::Samples(disturbed(first, times.min((end - first) as usize))))

@@ -45,6 +45,7 @@ impl Bytes {
     }
 
     #[inline(always)]
+    #[allow(clippy::eq_op, clippy::manual_clamp, clippy::manual_range_contains, reason = "one instruction each")]
     pub(crate) fn run(&self) {
         if !self.fits() {
             trap();

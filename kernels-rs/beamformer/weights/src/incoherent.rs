@@ -71,6 +71,7 @@ impl Incoherent {
     }
 
     #[inline(always)]
+    #[allow(clippy::manual_saturating_arithmetic, reason = "the launch checks of all kernels are written so")]
     fn fits<S: Source>(&self) -> bool {
         let folds = self.fold >= 1 && self.fold <= 16 && self.fold & (self.fold - 1) == 0;
         let sizes = self.channels >= 1

@@ -123,8 +123,8 @@ impl Uvh5Writer {
     }
 
     /// Appends a correlator's dump in any baseline order, weighted by its numbers of valid samples, those of each
-    /// channel where channels were masked; `epoch_sample` is the sample that was taken at the geometry's epoch. The visibilities must be stopped on the geometry's phase
-    /// centre, which is the header's.
+    /// channel where channels were masked; `epoch_sample` is the sample that was taken at the geometry's epoch. The
+    /// visibilities must be stopped on the geometry's phase centre, which is the header's.
     ///
     /// Every spectrum counts as the samples from its stamp to the next one's: for windows of several taps, the middle
     /// of the integration is really half of the other taps later.
