@@ -262,7 +262,8 @@ fn launch(entry: &Entry, data: &Data, case: &Case, told: Case) -> Launched {
     };
     let report = Launch::new(entry.declaration, [case.grid, 1, 1], [number("threads="), 1, 1])
         .shared_bytes(number("shared_bytes="))
-        .stack_bytes(1 << 20)
+        // Kernels without optimisation have frames of more than a megabyte.
+        .stack_bytes(1 << 22)
         .run(&mut memory, || (entry.call)(&arguments));
     let bytes = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
     Launched { report, bytes, saturated: memory.values(saturated) }
