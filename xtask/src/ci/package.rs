@@ -21,7 +21,9 @@ pub(crate) fn run(runner: &Runner) -> Result<(), String> {
     }
     let folder = folder.to_string_lossy();
     let mut arguments = vec!["package", "--workspace", "--allow-dirty", "--quiet", "--target-dir", &folder];
-    for never_published in ["fringes-book", "fringes-examples", "fringes-tools", "xtask", "fringes-kernels-*"] {
+    for never_published in
+        ["fringes-book", "fringes-examples", "fringes-instrument", "fringes-tools", "xtask", "fringes-kernels-*"]
+    {
         arguments.extend(["--exclude", never_published]);
     }
     runner.cargo(&arguments, &[("CARGO_PROFILE_DEV_DEBUG", "0")])
