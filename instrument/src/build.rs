@@ -41,6 +41,8 @@ pub(crate) struct Parts {
     pub(crate) frequencies: Frequencies,
     pub(crate) sample_rate_hz: f64,
     pub(crate) sample_zero: Option<Epoch>,
+    /// The sample up to which delays are made, where there are some.
+    pub(crate) delays_end: Option<u64>,
 }
 
 /// The array and what it follows.
@@ -89,6 +91,7 @@ impl Parts {
         }
         let middle = centre_hz.hz.unwrap_or(rate / 4.0);
         let tracking = Tracking::new(config, info.sample_zero)?;
+        let mut delays_end = None;
         if let Some(tracking) = &tracking {
             let count = tracking.array.len();
             if count != inputs.antennas() {
@@ -98,6 +101,7 @@ impl Parts {
             let seconds = config.array.as_ref().and_then(|array| array.seconds);
             let seconds = seconds.or(info.end_sample.map(|end| end as f64 / rate)).unwrap_or(A_DAY);
             let samples = (seconds * rate).ceil().max(1.0) as u64 + plan.window_samples() as u64;
+            delays_end = Some(samples);
             let clock = SampleClock { epoch_sample: 0, sample_rate_hz: rate };
             let interval = (INTERVAL_SECONDS * rate).ceil() as u64;
             let track = tracking.geometry.track(clock, 0..samples, interval, DEGREE).at("array")?;
@@ -124,6 +128,7 @@ impl Parts {
             frequencies,
             sample_rate_hz: rate,
             sample_zero,
+            delays_end,
         })
     }
 

@@ -5,6 +5,7 @@
 //! | `instrument-waterfall.png` | power of input 0 over frequency and time |
 //! | `instrument-spectra.png` | power of every input over frequency, mean of the run |
 //! | `instrument-occupancy.png` | share of the spectra of every input that was there, over time |
+//! | `instrument-masks.png` | share of input 0's spectra that was not masked, over frequency and time |
 //! | `instrument-closure.png` | closure phase of antennas 0, 1 and 2 over time |
 
 use std::path::{Path, PathBuf};
@@ -59,7 +60,11 @@ pub(crate) fn draw(summary: &Summary, about: &About, folder: &Path) -> Result<Ve
     let spectra: Vec<Vec<f64>> = (0..about.inputs)
         .map(|input| {
             let baseline = place(input, input);
-            sum.column(baseline).iter().map(|sum| 10.0 * (sum.re / counts[baseline]).log10()).collect()
+            sum.column(baseline)
+                .iter()
+                .zip(counts.column(baseline))
+                .map(|(sum, count)| 10.0 * (sum.re / count).log10())
+                .collect()
         })
         .collect();
     let range = percentiles(spectra.iter().flatten().map(|&value| value as f32));
@@ -93,6 +98,24 @@ pub(crate) fn draw(summary: &Summary, about: &About, folder: &Path) -> Result<Ve
             names: ["Input", "Time (s)"],
             range: [f64::from(least.min(99.0)).floor(), 100.0],
             bar: "Valid (%)",
+            colour: amplitude_colour,
+        };
+        map.draw(&area).map(drop)
+    })?;
+    files.push(path);
+
+    let path = folder.join("instrument-masks.png");
+    let kept =
+        Array2::from_shape_fn((rows, channels), |(row, channel)| (100.0 * summary.unmasked[row][channel]) as f32);
+    picture(&path, SIZE, "Spectra of input 0 that were not masked", |area| {
+        let map = HeatMap {
+            title: "",
+            values: kept.view(),
+            x,
+            y: seconds,
+            names: [&frequency, "Time (s)"],
+            range: [0.0, 100.0],
+            bar: "Not masked (%)",
             colour: amplitude_colour,
         };
         map.draw(&area).map(drop)

@@ -1,5 +1,6 @@
 //! A run: parts put together, started, watched and ended.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -18,6 +19,13 @@ use crate::failure::{At, Failure, Result};
 use crate::live::Live;
 use crate::pictures;
 use crate::summary::SummarySink;
+
+/// Prints a line; a reader that has gone away ends nothing.
+macro_rules! say {
+    ($($text:tt)*) => {
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    };
+}
 
 /// Runs an instrument to its end.
 pub(crate) fn run(config: &Config, folder: &Path, resume: bool, quiet: bool) -> Result<()> {
@@ -79,7 +87,7 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
             .iter()
             .map(|schedule| format!("{:.4} s", schedule.accumulation_seconds(about.sample_rate_hz)))
             .collect();
-        println!(
+        say!(
             "{}: {} inputs at {:.3} MS/s, {} channels, dumps of {}, on {}",
             parts.source.info().label,
             about.inputs,
@@ -102,10 +110,16 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
         _ => control.stop_now(),
     })
     .at("interrupts")?;
+    let (control, mut out_of_delays) = (running.control(), false);
     let mut live = Live::new(quiet, end.map(|end| end.saturating_mul(about.inputs as u64)));
     while !running.is_finished() {
         std::thread::sleep(Duration::from_millis(50));
-        live.show(&running.report(), start.elapsed());
+        let report = running.report();
+        if !out_of_delays && parts.delays_end.is_some_and(|end| report.next_sample >= end) {
+            out_of_delays = true;
+            control.stop_now();
+        }
+        live.show(&report, start.elapsed());
     }
     live.end();
     let ended = running.join();
@@ -117,11 +131,14 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
         std::fs::create_dir_all(&to).at(to.display())?;
         for file in pictures::draw(&summary.take(), &about, &to).map_err(|error| Failure::at("pictures", error))? {
             if !quiet {
-                println!("wrote {}", file.display());
+                say!("wrote {}", file.display());
             }
         }
     }
     match ended.error {
+        None if out_of_delays && end.is_none() => {
+            Err(Failure::at("array: seconds", "delays were made for a shorter run; the last dump is to be left out"))
+        }
         None => Ok(()),
         Some(error) => Err(build_failure(&error, ended.report.last_dump)),
     }
@@ -146,7 +163,7 @@ fn build_failure(error: &fringes::stream::StreamError, last: Option<u64>) -> Fai
 fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
     let seconds = report.samples as f64 / rate / inputs as f64;
     let wall = took.as_secs_f64().max(1e-9);
-    println!(
+    say!(
         "{seconds:.2} s of data in {wall:.2} s: {:.1} Msamples/s; {} dumps, {} sums of beams",
         report.samples as f64 / wall / 1e6,
         report.dumps,
@@ -165,18 +182,18 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
         ("packets malformed", report.source.malformed),
     ] {
         if count > 0 {
-            println!("  {name}: {count}");
+            say!("  {name}: {count}");
         }
     }
     if report.masked[1] > 0 {
         let share = report.masked[0] as f64 / report.masked[1] as f64;
-        println!("  channels and blocks masked: {:.2} %", 100.0 * share);
+        say!("  channels and blocks masked: {:.2} %", 100.0 * share);
     }
     for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
-        println!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
+        say!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
     }
     for sink in &report.sinks {
-        println!(
+        say!(
             "  sink {}: {} written ({:.1} MB), {} dropped, {} undelivered, latency {:.1} ms (at most {:.1})",
             sink.name,
             sink.written,

@@ -21,8 +21,10 @@ pub(crate) struct Summary {
     pub(crate) closure: Vec<Complex<f64>>,
     /// Share of each input's spectra that was there `[row][input]`.
     pub(crate) valid: Vec<Array1<f64>>,
-    /// Sum of all dumps `[channel][baseline]`, and of the spectra valid `[baseline]`.
-    pub(crate) sum: Option<(Array2<Complex<f64>>, Array1<f64>)>,
+    /// Share of input 0's spectra that was not masked `[row][channel]`.
+    pub(crate) unmasked: Vec<Array1<f64>>,
+    /// Sum of all dumps, and of their valid spectra, `[channel][baseline]`.
+    pub(crate) sum: Option<(Array2<Complex<f64>>, Array2<f64>)>,
     /// Samples of a dump.
     pub(crate) dump_samples: u64,
     /// Dumps in the row under way.
@@ -36,10 +38,12 @@ pub(crate) fn place(a: usize, b: usize) -> usize {
 
 impl Summary {
     fn add(&mut self, dump: &Dump, pols: usize, inputs: usize) {
-        let (sums, valid) = (dump.sums.to_c64(), dump.sums.valid_samples().mapv(|count| count as f64));
+        let (sums, came) = (dump.sums.to_c64(), dump.sums.valid_samples().mapv(|count| count as f64));
+        let valid = Array2::from_shape_fn(sums.dim(), |(channel, baseline)| dump.sums.valid(channel, baseline) as f64);
         let times = dump.sums.times() as f64;
-        let power = sums.column(0).mapv(|sum| sum.re / valid[0]);
-        let share = Array1::from_shape_fn(inputs, |input| valid[place(input, input)] / times);
+        let power = Array1::from_shape_fn(sums.nrows(), |channel| sums[(channel, 0)].re / valid[(channel, 0)]);
+        let unmasked = valid.column(0).mapv(|count| count / came[0]);
+        let share = Array1::from_shape_fn(inputs, |input| came[place(input, input)] / times);
         let mut closure = Complex::new(0.0, 0.0);
         if inputs >= 3 * pols {
             let of = |a: usize, b: usize| sums.column(place(a * pols, b * pols));
@@ -64,18 +68,21 @@ impl Summary {
             self.power.push(power);
             self.closure.push(closure);
             self.valid.push(share);
-        } else if let (Some(before), Some(phases), Some(shares)) =
-            (self.power.last_mut(), self.closure.last_mut(), self.valid.last_mut())
+            self.unmasked.push(unmasked);
+        } else if let (Some(before), Some(phases), Some(shares), Some(masks)) =
+            (self.power.last_mut(), self.closure.last_mut(), self.valid.last_mut(), self.unmasked.last_mut())
         {
             let weight = 1.0 / (self.open + 1) as f64;
             *before = &*before * (1.0 - weight) + power * weight;
             *phases += closure;
             *shares = &*shares * (1.0 - weight) + share * weight;
+            *masks = &*masks * (1.0 - weight) + unmasked * weight;
         }
         self.open = (self.open + 1) % self.dumps_per_row;
         if self.power.len() >= MOST_ROWS && self.open == 0 {
             self.power = self.power.chunks(2).map(mean).collect();
             self.valid = self.valid.chunks(2).map(mean).collect();
+            self.unmasked = self.unmasked.chunks(2).map(mean).collect();
             self.closure = self.closure.chunks(2).map(|pair| pair.iter().sum()).collect();
             self.dumps_per_row *= 2;
         }

@@ -80,7 +80,8 @@ pub(crate) struct ArrayConfig {
     /// Name of the phase centre. Default `unknown`.
     #[serde(default = "unknown")]
     pub(crate) source_name: String,
-    /// Seconds for which delays are made. Default: the source's length, or a day.
+    /// Seconds for which delays are made, behind which the run ends with an error. Default: the source's length, or a
+    /// day.
     #[serde(default)]
     pub(crate) seconds: Option<f64>,
 }

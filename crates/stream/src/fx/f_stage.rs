@@ -145,6 +145,7 @@ impl<V: StreamSample> FStage<V> {
         self.backward = 0;
         let counters = &self.shared.counters;
         counters.used.add(1);
+        counters.next_sample.raise(block.end_sample());
         let samples = (block.times() * block.inputs().len()) as u64;
         counters.samples.add(samples);
         metrics::counter!(telemetry::CHUNKS, "fate" => "used").increment(1);

@@ -173,7 +173,7 @@ impl<V: StreamSample> Fx<V> {
         self
     }
 
-    /// As [`Fx::cadence`], of the baselines of these antennas alone.
+    /// As [`Fx::cadence`], of the baselines of these antennas alone; not with [`Fx::mask`].
     #[must_use]
     pub fn cadence_of(mut self, schedule: DumpSchedule, antennas: Vec<usize>) -> Self {
         self.cadences.push((schedule, Some(antennas)));
@@ -252,7 +252,8 @@ impl<V: StreamSample> Fx<V> {
     /// each input. Frames on a GPU count as well.
     ///
     /// Each queue holds `queue_depth` messages, its stages one more each: chunks between source and F-engine, frames
-    /// behind it; dumps and beams in the queues of sinks; the operations' own memory; the ring.
+    /// behind it; dumps in the queues of sinks; the F-engine's own memory; the ring, and a masker's block. Beams, their
+    /// weights and bins come on top.
     ///
     /// # Errors
     /// As [`FEngineBuilder::memory`].
@@ -275,6 +276,8 @@ impl<V: StreamSample> Fx<V> {
         let dumps = dump.saturating_mul(self.cadences.len() as u64);
         let sinks = (self.sinks.len() as u64 * depth + 3).saturating_mul(dumps);
         let ring = spectrum.saturating_mul(self.ring_spectra as u64);
+        let masked = self.masker.as_ref().map_or(0, |(_, spectra)| spectrum.saturating_mul(*spectra as u64));
+        let ring = ring.saturating_add(masked);
         Ok(queues.saturating_add(sinks).saturating_add(engine).saturating_add(ring))
     }
 
@@ -289,7 +292,10 @@ impl<V: StreamSample> Fx<V> {
             FrontPlan::Engine(builder) => {
                 let engine = builder.build::<V>(backend)?;
                 let (inputs, channels) = (engine.inputs(), engine.channels().len());
-                let window = engine.plan().window_samples() as u64;
+                // A run that is continued seeks before the first spectrum, delays included.
+                let resumed = self.resume_after.unwrap_or(0);
+                let delays = engine.delays().iter().map(|model| model.delay_samples(resumed).abs().ceil() as u64);
+                let window = engine.plan().window_samples() as u64 + delays.max().map_or(0, |most| most + 1);
                 let frame = [engine.plan().stride() as u64, engine.spectra_per_frame() as u64];
                 let uploader = engine.stream().map(|stream| {
                     let device = stream.device();
@@ -307,6 +313,10 @@ impl<V: StreamSample> Fx<V> {
         let mut planned = self.cadences.clone();
         planned.extend(self.binned.as_ref().map(|(schedule, _)| (*schedule, None)));
         check_plan(&planned, self.beams.is_some(), inputs, frame)?;
+        if self.masker.is_some() && self.cadences.iter().any(|(_, antennas)| antennas.is_some()) {
+            let (what, expected) = ("cadence of an instrument with a masker", "all antennas".into());
+            return Err(StreamError::Plan { what, expected, actual: "some".into() });
+        }
         if let Some((_, spectra)) = &self.masker {
             let per_frame = planned.first().map_or(1, |(schedule, _)| schedule.spectra_per_heap() as usize);
             if *spectra == 0 || spectra % per_frame != 0 {
@@ -326,8 +336,11 @@ impl<V: StreamSample> Fx<V> {
         let lengths: Vec<u64> = planned.iter().map(|(schedule, _)| schedule.timestamp_difference()).collect();
         let shortest = lengths.iter().copied().min();
         let longest_gap = self.longest_gap.or(shortest.map(|dump| dump.saturating_mul(16))).unwrap_or(1 << 32);
-        // The integrators' limit counts dumps of the shortest schedule; ours is in samples, and is looked at before.
-        let empty = |dump: u64| longest_gap / dump.max(1) + 2;
+        // Ours is in samples and is looked at before; sums' own limit, in dumps, is never reached. A gap between frames
+        // may be longer than that between samples by a window and two frames.
+        let frame_gap = frame.map_or(0, |[stride, spectra]| lead.saturating_add(2 * stride * spectra));
+        let longest_gap_of_frames = longest_gap.saturating_add(frame_gap);
+        let empty = |dump: u64| longest_gap_of_frames / dump.max(1) + 2;
         let from = self.resume_after.zip(schedules.first());
         let from = from.map(|(dump, schedule)| dump.saturating_add(schedule.timestamp_difference()));
 
@@ -370,6 +383,7 @@ impl<V: StreamSample> Fx<V> {
             beam_sums: Counter::default(),
             beam_gaps: Counter::default(),
             last_dump: Counter::default(),
+            next_sample: Counter::default(),
             source: Busy::new(Stage::Source.to_string()),
             f_engine: Busy::new(Stage::FEngine.to_string()),
             correlator: Busy::new(Stage::Correlator.to_string()),
@@ -428,7 +442,17 @@ impl<V: StreamSample> Fx<V> {
             let masking = self.masker.map(|(masker, spectra)| Masking::new(masker, spectra));
             let subsets = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
             let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
-            let of = XStage { integrators, binned, masking, subsets, input: x_input, sinks, shared: shared_too, from };
+            let of = XStage {
+                integrators,
+                binned,
+                masking,
+                subsets,
+                input: x_input,
+                sinks,
+                shared: shared_too,
+                from,
+                longest_gap: longest_gap_of_frames,
+            };
             threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
         }
         if let Some(detector) = detector {

@@ -83,6 +83,7 @@ pub(crate) struct Counters {
     pub(crate) beam_sums: Counter,
     pub(crate) beam_gaps: Counter,
     pub(crate) last_dump: Counter,
+    pub(crate) next_sample: Counter,
     pub(crate) source: Busy,
     pub(crate) f_engine: Busy,
     pub(crate) correlator: Busy,
@@ -144,6 +145,8 @@ pub struct Report {
     pub dumps: u64,
     /// Channels and blocks of spectra that were masked, and all of them; zeros without a masker.
     pub masked: [u64; 2],
+    /// The sample behind the last chunk of samples that was used.
+    pub next_sample: u64,
     /// First sample of the last dump of cadence 0.
     pub last_dump: Option<u64>,
     /// Sums of detected beams.
@@ -185,6 +188,7 @@ impl Counters {
             saturated: self.saturated.get(),
             dumps: self.dumps.get(),
             masked: [self.masked.get(), self.mask_cells.get()],
+            next_sample: self.next_sample.get(),
             last_dump: self.last_dump.get().checked_sub(1),
             beam_sums: self.beam_sums.get(),
             beam_gaps: self.beam_gaps.get(),

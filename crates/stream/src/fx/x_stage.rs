@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_correlator::{BinnedDump, BinnedIntegrator, CorrelatorError, IntegratorSet};
+use fringes_correlator::{BinnedDump, BinnedIntegrator, IntegratorSet};
 use fringes_types::{ChannelMask, Visibilities};
 
 use super::frames::{FrameData, StreamSample, subset};
@@ -25,6 +25,8 @@ pub(super) struct XStage<V: StreamSample> {
     pub(super) shared: Arc<Shared>,
     /// Dumps that begin before this sample have been delivered by an earlier run.
     pub(super) from: u64,
+    /// A longer gap is a jump of the clock.
+    pub(super) longest_gap: u64,
 }
 
 impl<V: StreamSample> XStage<V> {
@@ -89,6 +91,13 @@ impl<V: StreamSample> XStage<V> {
             metrics::counter!(telemetry::CHUNKS, "fate" => "late").increment(1);
             return Ok(());
         }
+        if next.is_some_and(|next| clock.first_sample.saturating_sub(next) > self.longest_gap) {
+            // Heaps of a source; an F-engine's stream has begun anew already. Both sums do, before they take frames.
+            tracing::warn!(expected = next, found = clock.first_sample, "the clock jumped; sums begin anew");
+            self.shared.counters.clock_jumps.add(1);
+            metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
+            self.finish_sums(None, arrived)?;
+        }
         let _span = tracing::trace_span!("correlator", first = clock.first_sample, times = frames.times()).entered();
         let push = |integrators: &mut IntegratorSet<V>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrators.push(heaps),
@@ -102,20 +111,10 @@ impl<V: StreamSample> XStage<V> {
             (FrameData::Device(heaps), None) => integrator.push(heaps),
             (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
         };
-        let mut dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push);
-        let mut bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned);
-        let gap = |error: &CorrelatorError| matches!(error, CorrelatorError::Gap { .. });
-        // Both have one limit in samples, so both find the gap, and neither has taken the frames.
-        if dumps.as_ref().is_err_and(gap) || bins.as_ref().is_err_and(gap) {
-            tracing::warn!(found = clock.first_sample, "a gap of too many dumps: the stream begins anew");
-            self.shared.counters.clock_jumps.add(1);
-            metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
-            self.finish_sums(None, arrived)?;
-            dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push);
-            bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned);
-        }
-        dumps?.into_iter().try_for_each(|(cadence, dump)| self.give(cadence, None, dump, arrived))?;
-        bins?.into_iter().try_for_each(|dump| self.give_bins(dump, arrived))
+        let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push)?;
+        let bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned)?;
+        dumps.into_iter().try_for_each(|(cadence, dump)| self.give(cadence, None, dump, arrived))?;
+        bins.into_iter().try_for_each(|dump| self.give_bins(dump, arrived))
     }
 
     fn give_bins(

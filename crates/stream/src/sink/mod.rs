@@ -66,6 +66,11 @@ impl Sums {
         sums!(self, sums => sums.valid_samples())
     }
 
+    /// Spectra of a channel and baseline that were there and not masked.
+    pub fn valid(&self, channel: usize, baseline: usize) -> u64 {
+        sums!(self, sums => sums.valid(channel, baseline))
+    }
+
     /// The sums `[channel][baseline]` in f64; of integers beyond 2^53 the nearest.
     pub fn to_c64(&self) -> ndarray::Array2<Complex<f64>> {
         sums!(self, sums => sums.data().mapv(|sum| sum.to_c64()))

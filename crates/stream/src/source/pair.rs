@@ -28,7 +28,6 @@ impl<A: Source, B: Source> PairPolarisations<A, B> {
     pub fn new(first: A, second: B) -> Result<Self, StreamError> {
         let (one, other) = (first.info(), second.info());
         let say = |info: &SourceInfo| {
-            let Inputs { .. } = info.inputs;
             let (antennas, pols) = (info.inputs.antennas(), info.inputs.pols());
             format!("{antennas} antennas of {pols} polarisations at {} Hz", info.sample_rate_hz)
         };

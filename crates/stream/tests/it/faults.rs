@@ -76,7 +76,7 @@ fn chunks_of_another_kind_or_shape_are_errors_of_the_f_engine() {
 }
 
 #[test]
-fn memory_stays_below_what_is_said_beforehand() {
+fn the_bound_of_memory_counts_every_queue() {
     let format = fringes_types::ChunkFormat::Typed { format: fringes_types::SampleFormat::Int8, complex: false };
     let small = fx().memory_bound(crate::support::inputs(), 4096, format).unwrap();
     let deep = fx().queue_depth(40).memory_bound(crate::support::inputs(), 4096, format).unwrap();

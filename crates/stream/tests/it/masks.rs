@@ -118,4 +118,7 @@ fn blocks_that_are_no_whole_frames_are_refused() {
     let fx = Fx::<Complex<i8>>::new(&Backend::cpu(), engine()).cadence(schedule(2));
     let error = fx.mask(masker(), 6).start(noise(512, 512)).unwrap_err();
     assert!(matches!(error, StreamError::Plan { what: "spectra of a masker's block", .. }), "{error}");
+    let fx = Fx::<Complex<i8>>::new(&Backend::cpu(), engine()).cadence_of(schedule(2), vec![0]);
+    let error = fx.mask(masker(), BLOCK).start(noise(512, 512)).unwrap_err();
+    assert!(matches!(error, StreamError::Plan { what: "cadence of an instrument with a masker", .. }), "{error}");
 }
