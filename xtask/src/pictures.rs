@@ -102,6 +102,11 @@ const RUNS: &[Run] = &[
                 "Power of an input of a simulated instrument over frequency and time; a tone is masked.",
             ),
             picture(
+                "instrument-masks.png",
+                "instrument-masks.png",
+                "Interference that a simulated instrument leaves out: a tone, pulses in a band, an ADC's offset.",
+            ),
+            picture(
                 "instrument-occupancy.png",
                 "instrument-occupancy.png",
                 "Share of each input's spectra that was there: a packet in a thousand is lost.",
