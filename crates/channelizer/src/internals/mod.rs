@@ -21,6 +21,8 @@ pub mod one_pass_plan;
 pub mod samples;
 pub mod shape;
 pub mod tables;
+pub mod tensor_shape;
+pub mod tensor_tables;
 mod texts;
 mod two_pass;
 

@@ -156,10 +156,14 @@ impl Shape {
 
     /// First group and number of groups of each pair of launches, as even as they can be.
     pub fn launches(&self, groups: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let launches = groups.div_ceil(self.groups_of_launch()).max(1);
-        let each = groups.div_ceil(launches).max(1);
-        (0..groups).step_by(each).map(move |first| (first, each.min(groups - first)))
+        even(groups, self.groups_of_launch())
     }
+}
+
+/// First and number of each part of `count`, of at most `most`, as even as they can be.
+pub(super) fn even(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let each = count.div_ceil(count.div_ceil(most).max(1)).max(1);
+    (0..count).step_by(each).map(move |first| (first, each.min(count - first)))
 }
 
 #[cfg(test)]

@@ -153,6 +153,11 @@ fn exponent_to(weights: &[f64], to: i32) -> i32 {
     if largest > 0.0 { to - binary_exponent(largest) } else { 0 }
 }
 
+/// Exponent of the largest power of two that is no larger than a positive number, 0 where it has none.
+pub(super) fn exponent_below(value: f64) -> i32 {
+    if value.is_finite() { binary_exponent(value) } else { 0 }
+}
+
 /// Exponent of the largest power of two that is no larger, at least -1000.
 fn binary_exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) as i32 - 1023).max(-1000)

@@ -3,6 +3,7 @@
 //! | module | kernels |
 //! |---|---|
 //! | [`columns`], [`rows`] | the first and the second pass of two |
+//! | [`tensor`] | the second pass on tensor cores |
 //! | [`fused`] | both passes in one launch |
 //! | [`one_pass`] | any plan |
 //! | [`filter`] | the polyphase filter by itself |
@@ -18,6 +19,7 @@ mod job;
 pub mod one_pass;
 pub mod rows;
 pub mod samples;
+pub mod tensor;
 
 pub use job::{BLOCK, HELD, JOB_PIECES, JOB_WORDS, Job, NEXT};
 

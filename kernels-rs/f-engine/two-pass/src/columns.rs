@@ -83,14 +83,6 @@ pub struct Arguments {
     pub rows: u32,
 }
 
-impl Arguments {
-    /// The samples that a job reads.
-    #[inline(always)]
-    fn samples_of(&self, job: &Job) -> Global<u32> {
-        if job.flags & HELD != 0 { self.held } else { self.samples }
-    }
-}
-
 /// What the jobs of a launch must keep to.
 #[derive(Clone, Copy)]
 pub struct Limits {
@@ -104,17 +96,32 @@ pub struct Limits {
     pub launch: Launch,
 }
 
+/// Whether job `index` keeps to the views, and its entry; `samples` are those of the chunk and those that are held.
+///
+/// # Safety
+/// - The table has the job.
+#[inline(always)]
+pub(crate) unsafe fn checked(
+    (samples, held): (Global<u32>, Global<u32>),
+    jobs: Global<[u32; 4]>,
+    index: u32,
+    limits: &Limits,
+    (taps, row_words): (u32, u32),
+) -> (bool, [u32; 4]) {
+    let job = job::load(jobs, index as usize);
+    let samples = if job.flags & HELD != 0 { held } else { samples };
+    (fits(samples, limits, (taps, row_words), &job), Entry::of(samples, &job, taps))
+}
+
 /// Whether a job keeps to the views.
 ///
 /// # Safety
 /// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
-unsafe fn fits(arguments: &Arguments, row_words: u32, job: &Job) -> bool {
-    let Arguments { limits, taps, .. } = arguments;
-    let samples = arguments.samples_of(job);
+unsafe fn fits(samples: Global<u32>, limits: &Limits, (taps, row_words): (u32, u32), job: &Job) -> bool {
     let (out, saturated) =
         if job.flags & NEXT == 0 { (limits.out[0], limits.saturated[0]) } else { (limits.out[1], limits.saturated[1]) };
-    let rows = (job.spectra as u64).wrapping_add(*taps as u64).wrapping_sub(1);
+    let rows = (job.spectra as u64).wrapping_add(taps as u64).wrapping_sub(1);
     // Computed anew for every job, so that they take no registers meanwhile.
     let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
     let before = anew(samples.address(0)) % 16;
@@ -221,9 +228,9 @@ pub unsafe fn run<const M: usize, R: Radix, F: Filter>(filter: F, arguments: Arg
     if thread < 2 {
         let mut entry = [0; 4];
         if group * 2 + thread < count {
-            let job = job::load(jobs, (group * 2 + thread) as usize);
-            fault = !fits(&arguments, row_words, &job);
-            entry = Entry::of(arguments.samples_of(&job), &job, taps);
+            let both = (arguments.samples, arguments.held);
+            let (fits, given) = checked(both, jobs, group * 2 + thread, &arguments.limits, (taps, row_words));
+            (fault, entry) = (!fits, given);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }

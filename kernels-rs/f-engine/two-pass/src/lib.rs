@@ -27,6 +27,7 @@ mod kernels;
 pub mod packed;
 pub mod post;
 pub mod rows;
+pub mod tensor;
 pub mod tf32;
 
 pub use kernels::*;

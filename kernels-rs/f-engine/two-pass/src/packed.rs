@@ -89,13 +89,19 @@ impl<const BITS: u32> Filter for Real<BITS> {
 #[inline(always)]
 pub(crate) fn half_lane(m: u32, radix: u32, lane: u32) -> ((u32, u32), u32) {
     let (g, t) = (lane / 4, lane % 4);
+    // Entry of the tables: 2 t - s(g) + 7, even ones before odd ones.
+    let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
+    (half_rows(m, radix, lane), entry / 2 + entry % 2 * 8)
+}
+
+/// Pieces that a lane loads of the first column of a place, and of its last rows, of columns of f16.
+#[inline(always)]
+pub(crate) fn half_rows(m: u32, radix: u32, lane: u32) -> (u32, u32) {
     // Row `lane % 8` of matrix `lane / 8`: samples of eight spectra; of both jobs, and eight rows further on.
     let row = lane / 8 % 2 * job_pieces(m, radix) + lane / 16 + lane % 8;
     // The last eight rows, of both jobs of a column, and of the next one.
     let end = lane / 8 % 2 * job_pieces(m, radix) + lane / 16 * pieces(m) + lane % 8 + 2 * m;
-    // Entry of the tables: 2 t - s(g) + 7, even ones before odd ones.
-    let entry = 2 * t + 7 - (g / 2 + 4 * (g % 2));
-    ((row, end), entry / 2 + entry % 2 * 8)
+    (row, end)
 }
 
 /// Eight rows of 32 times eight columns of a job: what a warp loads and decodes at once.

@@ -210,11 +210,11 @@ impl Case {
         self.taps.div_ceil(16)
     }
 
-    fn step(&self) -> usize {
+    pub(crate) fn step(&self) -> usize {
         if self.complex.is_some() { self.channels } else { 2 * self.channels }
     }
 
-    fn gain(&self, input: usize, channel: usize) -> Complex64 {
+    pub(crate) fn gain(&self, input: usize, channel: usize) -> Complex64 {
         let angle = (channel * (input + 1)) as f64;
         Complex64::from_polar(self.gain * (1.0 + 0.25 * (angle * 0.37).sin()), angle * 0.11)
     }
@@ -329,7 +329,7 @@ impl Case {
 /// Data of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
-    weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     samples: Vec<Vec<Complex64>>,
     /// The rows of all inputs.
     packed: Vec<u8>,

@@ -5,3 +5,4 @@ mod complex;
 mod faults;
 mod floats;
 mod integers;
+mod tensor;

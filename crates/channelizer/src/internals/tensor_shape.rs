@@ -1,0 +1,101 @@
+//! How the two kernels with the transform on tensor cores cut the points of a plan, and what their launches look like.
+//!
+//! As [`Shape`](super::shape::Shape) says, with rows of 64, 128 or 256 points, numbers of one or two f16 between the
+//! kernels, and blocks of the second one with as many slots as fit into 64 KiB.
+
+use fringes_gpu::LaunchConfig;
+use fringes_kernel_abi::f_engine::{columns, tensor};
+
+use super::shape::SLOTS;
+
+/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
+/// beside samples and output.
+const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// The sizes of a number of channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorShape {
+    channels: usize,
+    radix: usize,
+    terms: usize,
+}
+
+impl TensorShape {
+    /// Those of 512, 1024, 2048 and 4096 channels, for numbers of `terms` f16.
+    pub fn new(channels: usize, terms: usize) -> Option<Self> {
+        if !channels.is_power_of_two() || !(512..=4096).contains(&channels) || !(1..=2).contains(&terms) {
+            return None;
+        }
+        let radix = if channels <= 2048 { 8 } else { 16 };
+        Some(Self { channels, radix, terms })
+    }
+
+    /// Channels, `N`.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Points of the transform of the first kernel, `R`.
+    pub fn radix(&self) -> usize {
+        self.radix
+    }
+
+    /// Points of a row, `N'`.
+    pub fn rows(&self) -> usize {
+        self.channels / self.radix
+    }
+
+    /// f16 of a number.
+    pub fn terms(&self) -> usize {
+        self.terms
+    }
+
+    /// Pieces of 16 bytes of the workspace of a group.
+    pub fn workspace_of_group(&self) -> usize {
+        tensor::workspace_pieces(self.channels as u32, self.terms as u32) as usize
+    }
+
+    /// Groups that a pair of launches runs at most.
+    pub fn groups_of_launch(&self) -> usize {
+        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+    }
+
+    /// The first kernel for `groups` groups and up to `16 m` taps.
+    pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
+        let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
+        LaunchConfig::new(grid, [columns::THREADS, 1, 1])
+            .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
+    }
+
+    /// The second kernel for `groups` groups.
+    pub fn rows_of_slots(&self, groups: usize) -> LaunchConfig {
+        let (rows, terms) = (self.rows() as u32, self.terms as u32);
+        let grid = [SLOTS as u32 / tensor::slots(rows, terms), self.radix as u32 / 2, groups as u32];
+        LaunchConfig::new(grid, [tensor::THREADS, 1, 1]).with_shared_bytes(tensor::shared_bytes(rows, terms))
+    }
+
+    /// First group and number of groups of each pair of launches, as even as they can be.
+    pub fn launches(&self, groups: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        super::shape::even(groups, self.groups_of_launch())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_kernels() {
+        for (channels, radix, rows) in [(512, 8, 64), (1024, 8, 128), (2048, 8, 256), (4096, 16, 256)] {
+            let shape = TensorShape::new(channels, 1).unwrap();
+            assert_eq!((shape.radix(), shape.rows()), (radix, rows));
+            let config = shape.rows_of_slots(3);
+            assert!(config.shared_bytes <= 100 << 10, "two blocks of a multiprocessor");
+            assert_eq!(config.grid[2], 3);
+        }
+        assert_eq!([256, 8192, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
+        let shape = TensorShape::new(1024, 1).unwrap();
+        assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 64));
+        assert_eq!(shape.launches(65).collect::<Vec<_>>(), [(0, 33), (33, 32)]);
+    }
+}

@@ -1,0 +1,211 @@
+//! The first pass for the tensor cores of the second one: [`columns`](crate::columns) with another workspace, and with
+//! as many terms to a weight as the second pass has to a number.
+//!
+//! Column `i` of a product is spectrum `i` of the eight, so that a lane has spectra that follow each other: two of both
+//! jobs, which are a piece of the workspace, and the lanes of a warp store neighbours.
+//!
+//! # Range
+//! Weights are multiplied by a power of two with which no samples make a point beyond 60000. With the first digit's
+//! matrix divided by its number of points, what the second pass keeps as f16 is within the same limit.
+//!
+//! # Precision
+//! Of one term, a weight is within `2^-11` of itself, and so is a point that is stored; of two terms as
+//! [`columns`](crate::columns) says, and a point within `2^-22`.
+
+use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
+use fringes_device::control::trap;
+use fringes_device::index::tid_x;
+use fringes_device::matrix::ldmatrix_x4_shared_b16;
+use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
+use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
+
+use super::terms;
+use crate::butterfly::Radix;
+use crate::columns::{Entry, Filter, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
+use crate::job::JOB_PIECES;
+use crate::packed::{Real, half_rows};
+
+use fringes_kernel_abi::f_engine::tensor::workspace_pieces;
+
+/// Everything that the kernels get.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// Packed samples of the chunk, and 16 bytes after them.
+    pub samples: Global<u32>,
+    /// Those that are held, likewise.
+    pub held: Global<u32>,
+    /// Fragments of weights `[column][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same 8
+    /// further on, of each term.
+    pub weights: Global<[u32; 2]>,
+    /// Those of the last product, `[column][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
+    pub tails: Global<u32>,
+    /// Jobs.
+    pub jobs: Global<[u32; 4]>,
+    /// Workspace, `[group of the launch][n2][k1][term][spectrum / 2]`, of both jobs.
+    pub workspace: GlobalMut<[u32; 4]>,
+    /// What jobs are checked against.
+    pub limits: Limits,
+    /// Taps.
+    pub taps: u32,
+    /// Number of jobs.
+    pub count: u32,
+    /// First group of this launch.
+    pub first_group: u32,
+    /// Points of a row, `N'`.
+    pub rows: u32,
+}
+
+/// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
+#[inline(always)]
+pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
+    let Arguments { weights, tails, jobs, workspace, taps, count, rows, .. } = arguments;
+    let radix = R::POINTS as u32;
+    let step = (2 * radix * rows) as usize;
+    *taps > 0
+        && *taps <= 16 * M as u32
+        && (places * workspace_pieces(radix * rows, TERMS as u32)) as usize <= workspace.len()
+        && step * 16 * M * TERMS <= weights.len()
+        && step * 16 * TERMS <= tails.len()
+        && *count as usize * JOB_PIECES <= jobs.len()
+        && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
+}
+
+/// Sums of both parts of a point: eight spectra of sixteen rows.
+///
+/// # Safety
+/// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
+/// - The columns of both jobs are in shared memory, and a barrier followed; the tables have the point.
+#[inline(always)]
+unsafe fn products<const M: usize, const TERMS: usize>(
+    (weights, tails): (Global<[u32; 2]>, Global<u32>),
+    column: u32,
+    entry: u32,
+    shared: Shared<[u32; 4]>,
+    piece: (u32, u32),
+) -> [[f32; 4]; 2] {
+    let mut sums = [[0.0f32; 4]; 2];
+    let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
+    unroll!(part in 0 1 {
+        let column = column + part as u32;
+        let piece = piece.0 + part as u32 * pieces(M as u32);
+        let mut sum = [0.0f32; 4];
+        unroll!(q in 0 1 {
+            if q < M {
+                let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
+                let at = ((column * M as u32 + q as u32) * 16 + entry) as usize * TERMS;
+                unroll!(term in 0 1 {
+                    if term < TERMS {
+                        sum = mma_m16n8k16_f32_f16(a, weights.load(at + term), sum);
+                    }
+                });
+            }
+        });
+        let a = [ends[2 * part], ends[2 * part + 1]];
+        let at = (column * 16 + entry) as usize * TERMS;
+        unroll!(term in 0 1 {
+            if term < TERMS {
+                sum = mma_m16n8k8_f32_f16(a, [tails.load(at + term)], sum);
+            }
+        });
+        sums[part] = sum;
+    });
+    sums
+}
+
+/// Runs strip `strip` of [`STRIP`] `n2`, which there must be, of a group of the launch.
+///
+/// Traps if a job does not keep to the views.
+///
+/// # Safety
+/// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`.
+#[inline(always)]
+pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>(
+    arguments: Arguments,
+    (strip, local): (u32, u32),
+) {
+    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows } = arguments;
+    let radix = R::POINTS as u32;
+    // A row is a multiple of 32 bits.
+    let row_words = BITS * (2 * radix * rows / 32);
+    let group = first_group + local;
+    if group * 2 >= count {
+        return;
+    }
+    let thread = opaque(tid_x() as i32) as u32;
+    let shared = Shared::<[u32; 4]>::dynamic();
+    // Two threads look at the two jobs.
+    let mut fault = false;
+    if thread < 2 {
+        let mut entry = [0; 4];
+        if group * 2 + thread < count {
+            let (fits, given) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
+            (fault, entry) = (!fits, given);
+        }
+        shared.store(Entry::piece(M as u32, radix, thread), entry);
+    }
+    if bar_red_or_pred_0(fault) {
+        trap();
+        return;
+    }
+    Real::<BITS>.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
+    bar_sync_0();
+    let mut place = thread / 32;
+    while place < STRIP {
+        // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
+        let lane = opaque(thread as i32) as u32 % 32;
+        let (row, end) = half_rows(M as u32, radix, lane);
+        // Fragments of column `g`: 2 t - g + 7.
+        let entry = 2 * (lane % 4) + 7 - lane / 4;
+        let n2 = strip * STRIP + place;
+        let column = 2 * place;
+        let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
+        let (first, ends) = (row + column, end + column);
+        let mut sums = [[[0.0f32; 4]; 2]; 16];
+        unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if n1 < R::POINTS {
+                // So that fragments of many columns are not loaded long before they are needed.
+                let entry = opaque(entry as i32) as u32;
+                let column = 2 * (n2 + rows * n1 as u32);
+                let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
+                sums[n1] = products::<M, TERMS>((weights, tails), column, entry, shared, (first + far, ends + far));
+            }
+        });
+        let lane = opaque(thread as i32) as u32 % 32;
+        let n2 = strip * STRIP + opaque(place as i32) as u32;
+        let at = ((local * rows + n2) * radix) as usize * 32 * TERMS + lane as usize;
+        // [job][spectrum % 2][k1]
+        let mut words = [[[[0u32; TERMS]; 16]; 2]; 2];
+        unroll!(half in 0 1 {
+            unroll!(job in 0 1 {
+                let mut points = R::ZERO;
+                unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                    if n1 < R::POINTS {
+                        points.as_mut()[n1] = [sums[n1][0][2 * job + half], sums[n1][1][2 * job + half]];
+                    }
+                });
+                let points = R::transform(points);
+                unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                    if k1 < R::POINTS {
+                        words[job][half][k1] = terms(points.as_ref()[k1]);
+                    }
+                });
+            });
+        });
+        unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if k1 < R::POINTS {
+                unroll!(term in 0 1 {
+                    if term < TERMS {
+                        let piece = [
+                            words[0][0][k1][term],
+                            words[0][1][k1][term],
+                            words[1][0][k1][term],
+                            words[1][1][k1][term],
+                        ];
+                        workspace.store(at + (k1 * TERMS + term) * 32, piece);
+                    }
+                });
+            }
+        });
+        place += THREADS / 32;
+    }
+}

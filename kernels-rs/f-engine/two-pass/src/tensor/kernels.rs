@@ -1,0 +1,192 @@
+//! The kernels: formats, sizes and names.
+
+use fringes_device::control::trap;
+use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
+use fringes_device::{Global, GlobalMut};
+use fringes_kernels_common::format::{F16, F32, I4, I8};
+
+use super::{columns, rows};
+use crate::butterfly::{Eight, Sixteen};
+use crate::columns::{Limits, STRIP};
+use crate::job::Launch;
+
+/// Kernels of the first pass: bits, sixteens of taps, digit, blocks, terms, name.
+macro_rules! columns {
+    ($($bits:literal $m:literal $radix:ident $blocks:literal $terms:literal $name:ident;)*) => { $(
+        fringes_device::kernel! {
+            #[doc = concat!("The filter of up to ", stringify!($m), " times 16 taps, and the first digit, of samples of ", stringify!($bits), " bits; ", stringify!($terms), " terms.")]
+            ///
+            /// See [`columns`] and [`Launch`].
+            #[launch(threads(256), min_blocks($blocks))]
+            pub fn $name(
+                samples: Global<u32>,
+                held: Global<u32>,
+                weights: Global<[u32; 2]>,
+                tails: Global<u32>,
+                jobs: Global<[u32; 4]>,
+                workspace: GlobalMut<[u32; 4]>,
+                out_len: u64,
+                saturated_len: u32,
+                next_len: u64,
+                next_saturated_len: u32,
+                inputs: u32,
+                taps: u32,
+                count: u32,
+                first_group: u32,
+                rows: u32,
+                first_channel: u32,
+                channels: u32,
+                channel_stride: u64,
+                period: u32,
+                period_stride: u64,
+                time_stride: u32,
+            ) {
+                let launch = Launch {
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    seed: 0,
+                    dither: false,
+                };
+                let limits =
+                    Limits { out: [out_len, next_len], saturated: [saturated_len, next_saturated_len], inputs, launch };
+                let arguments =
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
+                if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $terms>(&arguments, ctaid_y() + 1) {
+                    trap();
+                    return;
+                }
+                // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
+                unsafe { columns::run::<$m, $radix, $bits, $terms>(arguments, (ctaid_x(), ctaid_y())) };
+            }
+        }
+    )* };
+}
+
+/// Kernels of the first pass.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "tensor_columns"))]
+pub mod filter {
+    use super::*;
+
+    columns! {
+        8 1 Eight 2 1 tensor_b8_m1_r8_half;
+        8 2 Eight 1 1 tensor_b8_m2_r8_half;
+        8 1 Sixteen 1 1 tensor_b8_m1_r16_half;
+        8 2 Sixteen 1 1 tensor_b8_m2_r16_half;
+        10 1 Eight 2 1 tensor_b10_m1_r8_half;
+        10 2 Eight 1 1 tensor_b10_m2_r8_half;
+        10 1 Sixteen 1 1 tensor_b10_m1_r16_half;
+        10 2 Sixteen 1 1 tensor_b10_m2_r16_half;
+    }
+}
+
+/// Kernels of the second pass of one number of channels: module, feature, channels, points of a row; name, blocks,
+/// terms, format, element.
+macro_rules! rows {
+    ($module:ident $part:literal $channels:literal $rows:literal; $($name:ident $blocks:literal $terms:literal $output:ident $element:ty;)*) => {
+        #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        pub mod $module {
+            use super::*;
+
+            $(fringes_device::kernel! {
+                #[doc = concat!("The rest of the transform of ", $channels, " channels, ", $rows, " points, and `", stringify!($output), "` out; ", stringify!($terms), " terms.")]
+                ///
+                /// See [`rows`](super::rows) and [`Launch`].
+                #[launch(threads(256), min_blocks($blocks))]
+                pub fn $name(
+                    workspace: Global<[u32; 4]>,
+                    first: Global<[u32; 4]>,
+                    second: Global<[u32; 4]>,
+                    gains: Global<[f32; 2]>,
+                    jobs: Global<[u32; 4]>,
+                    out: GlobalMut<$element>,
+                    saturated: GlobalMut<u32>,
+                    next: GlobalMut<$element>,
+                    next_saturated: GlobalMut<u32>,
+                    count: u32,
+                    first_group: u32,
+                    first_channel: u32,
+                    channels: u32,
+                    channel_stride: u64,
+                    period: u32,
+                    period_stride: u64,
+                    time_stride: u32,
+                    seed: u64,
+                    dither: u32,
+                ) {
+                    let launch = Launch {
+                        first_channel,
+                        channels,
+                        channel_stride,
+                        period,
+                        period_stride,
+                        time_stride,
+                        seed,
+                        dither: dither != 0,
+                    };
+                    let arguments = rows::Arguments {
+                        // SAFETY: the same view; it is only read.
+                        workspace: unsafe { GlobalMut::from_raw_parts(workspace.address(0), workspace.len()) },
+                        first,
+                        second,
+                        gains,
+                        jobs,
+                        out: [out, next],
+                        saturated: [saturated, next_saturated],
+                        count,
+                        channels: $channels,
+                        first_group,
+                        launch,
+                    };
+                    let tile = rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
+                    if tile.tile >= crate::columns::SLOTS / rows::slots($rows, $terms)
+                        || tile.pair >= $channels / $rows / 2
+                        || !rows::holds::<$rows, { $channels / $rows }, $terms, $element>(&arguments, tile.local + 1)
+                    {
+                        trap();
+                        return;
+                    }
+                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
+                    // checked.
+                    unsafe { rows::run::<$rows, { $channels / $rows }, $terms, $output>(arguments, tile) };
+                }
+            })*
+        }
+    };
+}
+
+rows! {
+    tensor_512 "tensor_512" 512 64;
+    tensor_512_i8_half 2 1 I8 u16;
+    tensor_512_i4_half 2 1 I4 u8;
+    tensor_512_f16_half 2 1 F16 u32;
+    tensor_512_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_1024 "tensor_1024" 1024 128;
+    tensor_1024_i8_half 2 1 I8 u16;
+    tensor_1024_i4_half 2 1 I4 u8;
+    tensor_1024_f16_half 2 1 F16 u32;
+    tensor_1024_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_2048 "tensor_2048" 2048 256;
+    tensor_2048_i8_half 2 1 I8 u16;
+    tensor_2048_i4_half 2 1 I4 u8;
+    tensor_2048_f16_half 2 1 F16 u32;
+    tensor_2048_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_4096 "tensor_4096" 4096 256;
+    tensor_4096_i8_half 2 1 I8 u16;
+    tensor_4096_i4_half 2 1 I4 u8;
+    tensor_4096_f16_half 2 1 F16 u32;
+    tensor_4096_f32_half 2 1 F32 [f32; 2];
+}

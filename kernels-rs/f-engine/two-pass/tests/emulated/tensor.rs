@@ -1,0 +1,206 @@
+//! Both passes with the transform on tensor cores.
+
+use fringes_channelizer::internals::tables;
+use fringes_channelizer::internals::tensor_shape::TensorShape;
+use fringes_channelizer::internals::tensor_tables;
+use fringes_kernels_f_engine_two_pass::tensor::filter::{
+    tensor_b8_m1_r8_half, tensor_b10_m1_r8_half, tensor_b10_m1_r16_half, tensor_b10_m2_r8_half,
+};
+use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{
+    tensor_512_f16_half, tensor_512_f32_half, tensor_512_i4_half, tensor_512_i8_half,
+};
+use fringes_kernels_f_engine_two_pass::tensor::tensor_1024::{tensor_1024_f32_half, tensor_1024_i8_half};
+use fringes_kernels_f_engine_two_pass::tensor::tensor_2048::tensor_2048_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
+use half::f16;
+use num_complex::Complex64;
+
+use crate::case::{Case, Input, Outcome, PAIR};
+use crate::integers::{bytes, check_within};
+
+/// Root of the mean square of errors, in parts of the values': five roundings to 11 bits of weights, points and
+/// matrices, of `2.1e-4` each.
+const ERROR: f64 = 5.5e-4;
+
+/// Runs a case with numbers of `$terms` terms; neither kernel may have a fault.
+macro_rules! run {
+    ($case:expr, $terms:literal, $columns:path, $rows:path, $element:ty) => {{
+        let case = &$case;
+        let made = case.make();
+        let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
+        let shape = TensorShape::new(case.channels, $terms).unwrap();
+        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
+        let each = groups.min(case.at_once);
+        let weights =
+            tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
+        let scale = tensor_tables::gain_scale(weights.exponent);
+        let gains: Vec<_> = (0..case.inputs.len())
+            .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
+            .collect();
+        let memory = &mut device.memory;
+        let (pairs, tails) = (memory.upload(&weights.pairs), memory.upload(&weights.tails));
+        let first = memory.upload(&tensor_tables::first(shape.radix(), $terms));
+        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.radix(), $terms));
+        let gains = memory.upload(&gains);
+        let workspace = memory.allocate::<[u32; 4]>(each * shape.workspace_of_group());
+        let (channel_stride, period_stride) = case.strides();
+        let (first_channel, channels, period) =
+            (case.range.start as u32, case.range.len() as u32, case.period as u32);
+        let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
+        let (samples, held, jobs) = (device.samples, device.held, device.jobs);
+        let (out, saturated) = (device.out, device.saturated);
+        let (next, next_saturated) = (device.next, device.next_saturated);
+        for start in (0..groups).step_by(each) {
+            let groups = each.min(groups - start);
+            let config = shape.columns(groups, case.m());
+            let declaration = <$columns as fringes_device::Kernel>::DECLARATION;
+            let launch = fringes_emulator::Launch::new(declaration, config.grid, config.block);
+            let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
+                $columns(
+                    samples.into(),
+                    held.into(),
+                    pairs.into(),
+                    tails.into(),
+                    jobs.into(),
+                    workspace.into(),
+                    out.len as u64,
+                    saturated.len as u32,
+                    next.len as u64,
+                    next_saturated.len as u32,
+                    inputs,
+                    case.taps as u32,
+                    count,
+                    start as u32,
+                    shape.rows() as u32,
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    inputs,
+                )
+            });
+            report.assert_clean();
+            let mut config = shape.rows_of_slots(groups);
+            config.grid[0] = config.grid[0].min(case.tiles);
+            let declaration = <$rows as fringes_device::Kernel>::DECLARATION;
+            let launch = fringes_emulator::Launch::new(declaration, config.grid, config.block);
+            let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
+                $rows(
+                    workspace.into(),
+                    first.into(),
+                    second.into(),
+                    gains.into(),
+                    jobs.into(),
+                    out.into(),
+                    saturated.into(),
+                    next.into(),
+                    next_saturated.into(),
+                    count,
+                    start as u32,
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    inputs,
+                    case.seed.unwrap_or(0),
+                    u32::from(case.seed.is_some()),
+                )
+            });
+            report.assert_clean();
+        }
+        let (values, saturated) = device.outcome();
+        Outcome { made, values, saturated }
+    }};
+}
+
+/// Compares floats: the mean square of their errors, and the largest one.
+fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: impl Fn(T) -> [f64; 2]) {
+    let (mut squares, mut errors, mut worst, mut count) = (0.0, 0.0, 0.0f64, 0.0);
+    case.compare(out, |at, expected, actual| {
+        let [re, im] = value(actual);
+        let off = (Complex64::new(re, im) - expected).norm();
+        assert!(off.is_finite(), "{at:?}");
+        squares += expected.norm_sqr();
+        errors += off * off;
+        worst = worst.max(off);
+        count += 1.0;
+    });
+    let (rms, off) = ((squares / count).sqrt(), (errors / count).sqrt());
+    println!("{} channels: values {rms}, errors {off} = {} of it, worst {worst}", case.channels, off / rms);
+    assert!(off < error * rms, "{off} of {rms}");
+    // Of a complex Gaussian 1 in 7e10 is beyond 5.
+    assert!(worst < 5.0 * error * rms, "{worst} of {rms}");
+}
+
+fn floats([re, im]: [f32; 2]) -> [f64; 2] {
+    [re, im].map(f64::from)
+}
+
+#[test]
+fn five_hundred_twelve_channels_are_within_half_precision() {
+    let case = Case { of_job: 7, ..Case::new(512, 9) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
+}
+
+#[test]
+fn one_thousand_twenty_four_channels_are_within_half_precision() {
+    let case = Case { tiles: 1, ..Case::new(1024, 3) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_1024_f32_half, [f32; 2]), ERROR, floats);
+}
+
+#[test]
+fn two_thousand_forty_eight_channels_are_within_half_precision() {
+    let case = Case { tiles: 1, ..Case::new(2048, 2) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_2048_f32_half, [f32; 2]), ERROR, floats);
+}
+
+#[test]
+fn four_thousand_ninety_six_channels_are_within_half_precision() {
+    let case = Case { tiles: 1, ..Case::new(4096, 1) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r16_half, tensor_4096_f32_half, [f32; 2]), ERROR, floats);
+}
+
+#[test]
+fn jobs_of_64_spectra_and_32_taps_are_within_half_precision() {
+    let case = Case { at_once: 1, taps: 32, ..Case::new(512, 67) };
+    let out = run!(case, 1, tensor_b10_m2_r8_half, tensor_512_f16_half, u32);
+    let value = |word: u32| [word, word >> 16].map(|part| f16::from_bits(part as u16).to_f64());
+    // And a sixth rounding, of the output.
+    check(&case, &out, ERROR * 1.1, value);
+}
+
+#[test]
+fn a_last_job_may_be_alone_and_of_other_spectra() {
+    let third = Input { start: 64, turns: (0.0, 0.5), slope: (0.25, 0.0) };
+    let case = Case { inputs: vec![PAIR[1], third, PAIR[0]], of_job: 4, range: 100..300, ..Case::new(512, 6) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
+}
+
+/// Half a step and five errors of values of this magnitude.
+fn tie(case: &Case) -> f64 {
+    5e-3 + 5.0 * ERROR * case.gain * case.full_scale() / 3f64.sqrt() * 1.25
+}
+
+#[test]
+fn bytes_are_those_of_the_reference_away_from_ties() {
+    // Frames of 8 spectra: whole pieces of both jobs.
+    for (seed, gain, period, of_job) in [(Some(77), 0.15, 24, 64), (None, 0.17, 5, 7), (Some(1), 0.15, 8, 16)] {
+        let case = Case { seed, gain, period, of_job, ..Case::new(512, 24) };
+        let out = run!(case, 1, tensor_b10_m1_r8_half, tensor_512_i8_half, u16);
+        check_within(&case, &out, (127.0, tie(&case)), bytes);
+    }
+    let case = Case { seed: Some(3), gain: 0.15, tiles: 1, ..Case::new(1024, 4) };
+    let out = run!(case, 1, tensor_b10_m1_r8_half, tensor_1024_i8_half, u16);
+    check_within(&case, &out, (127.0, tie(&case)), bytes);
+}
+
+#[test]
+fn nibbles_are_those_of_the_reference_away_from_ties() {
+    for seed in [Some(1 << 40), None] {
+        let case = Case { seed, gain: 0.06, bits: 8, ..Case::new(512, 16) };
+        let out = run!(case, 1, tensor_b8_m1_r8_half, tensor_512_i4_half, u8);
+        check_within(&case, &out, (7.0, tie(&case)), |value| [value as i8 >> 4, (value << 4) as i8 >> 4]);
+    }
+}
