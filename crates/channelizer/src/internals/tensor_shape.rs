@@ -4,13 +4,18 @@
 //! kernels, and blocks of the second one with as many slots as fit into 64 KiB.
 
 use fringes_gpu::LaunchConfig;
-use fringes_kernel_abi::f_engine::{columns, tensor};
+use fringes_kernel_abi::f_engine::{columns, fused, tensor};
 
-use super::shape::SLOTS;
+use super::shape::{Pipeline, SLOTS};
 
 /// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
 /// beside samples and output.
 const WORKSPACE_BYTES: usize = 32 << 20;
+
+/// Bytes of the places of the kernel of both passes, at most.
+const PLACES_BYTES: usize = 40 << 20;
+/// Blocks of that kernel that a multiprocessor runs at a time.
+const FUSED_OCCUPANCY: usize = 2;
 
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +77,29 @@ impl TensorShape {
         let (rows, terms) = (self.rows() as u32, self.terms as u32);
         let grid = [SLOTS as u32 / tensor::slots(rows, terms), self.radix as u32 / 2, groups as u32];
         LaunchConfig::new(grid, [tensor::THREADS, 1, 1]).with_shared_bytes(tensor::shared_bytes(rows, terms))
+    }
+
+    /// Most places of the workspace of the kernel of both passes.
+    pub fn most_places(&self) -> usize {
+        (PLACES_BYTES / (16 * self.workspace_of_group())).clamp(2, fused::MOST_PLACES as usize)
+    }
+
+    /// How that kernel proceeds on a device of so many multiprocessors: the second pass follows the first one by about
+    /// one block of the first for each multiprocessor, and the workspace has places for twice as many groups.
+    pub fn pipeline(&self, multiprocessors: usize) -> Pipeline {
+        let strips = columns::strips(self.rows() as u32) as usize;
+        let lag = (multiprocessors + multiprocessors / 8).div_ceil(strips).max(1);
+        let places = (2 * lag).clamp(2, self.most_places());
+        Pipeline { lag: lag.min(places / 2), places }
+    }
+
+    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets.
+    pub fn fused(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
+        let (rows, radix, terms) = (self.rows() as u32, self.radix as u32, self.terms as u32);
+        let tickets = tensor::tickets(rows, radix, terms, groups as u64, lag as u64);
+        let blocks = tickets.min((FUSED_OCCUPANCY * multiprocessors) as u64);
+        LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [tensor::THREADS, 1, 1])
+            .with_shared_bytes(tensor::fused_shared_bytes(rows, radix, terms))
     }
 
     /// First group and number of groups of each pair of launches, as even as they can be.
