@@ -62,6 +62,7 @@ mod error;
 mod held;
 #[doc(hidden)]
 pub mod internals;
+mod precision;
 mod presence;
 mod quantise;
 mod sample_input;
@@ -78,6 +79,7 @@ pub use down_convert::{
 pub use error::ChannelizerError;
 pub use fringes_cpu::f_engine::InputStatistics;
 pub use fringes_cpu::pfb::Window;
+pub use precision::Precision;
 pub use quantise::{
     QuantiseInput, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, quantise, recorded_integers,
 };

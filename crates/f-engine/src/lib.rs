@@ -39,6 +39,7 @@ pub use layout::{FrameLayout, HeapFrames, RowFrames};
 pub use narrowband::{Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder};
 pub use output::{Channelized, DeviceFrames, Frames};
 
+pub use fringes_channelizer::Precision;
 pub use fringes_cpu::f_engine::{FrameSample, InputStatistics};
 
 use fringes_channelizer::internals::{Batch, Settings, Work};

@@ -191,7 +191,7 @@ pub use fringes_correlator::{
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
     Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
-    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, RowFrames, f_engine,
+    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, Precision, RowFrames, f_engine,
 };
 pub use fringes_fft::FftError;
 pub use fringes_interference::{

@@ -16,8 +16,8 @@ pub use crate::{
     ChannelizerStream, Complex, Complex4, Correlator, DelayModel, DelaySegment, DetectStream, DetectedBeams,
     DetectedProducts, Detection, DownConversionFilter, DownConverter, DownConverterBank, DownConverterStream,
     DumpSchedule, FEngine, FEngineBuilder, FftBeams, Frequencies, Gains, Heaps, IncoherentBeams, Inputs, Integrator,
-    IntegratorSet, Masker, NarrowbandFEngine, NarrowbandFEngineBuilder, PackedSamples, Quantised, SamplePresence,
-    Samples, SpectrumClock, SteeredBand, TiedArrayBeams, TiedArrayDetector, Visibilities, Voltages, WeightPrecision,
-    Window, beamform, channelize, correlate, detect, down_convert, down_convert_to, f16, power_sums, quantise,
-    with_nulls,
+    IntegratorSet, Masker, NarrowbandFEngine, NarrowbandFEngineBuilder, PackedSamples, Precision, Quantised,
+    SamplePresence, Samples, SpectrumClock, SteeredBand, TiedArrayBeams, TiedArrayDetector, Visibilities, Voltages,
+    WeightPrecision, Window, beamform, channelize, correlate, detect, down_convert, down_convert_to, f16, power_sums,
+    quantise, with_nulls,
 };

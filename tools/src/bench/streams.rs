@@ -11,7 +11,10 @@
 use fringes::correlator::{DumpSchedule, Integrator};
 use fringes::delay::{DelayModel, DelaySegment};
 use fringes::types::ChunkFormat;
-use fringes::{Backend, Channelizer, Complex, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, Gains, Inputs};
+use fringes::{
+    Backend, Channelizer, Complex, Complex4, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, FrameLayout,
+    FrameSample, Gains, Inputs, Precision, SampleFormat, f16,
+};
 use fringes_gpu::Buffer;
 use ndarray::Array2;
 
@@ -33,6 +36,8 @@ const FRAME: usize = 256;
 const SEED: u64 = 20261123;
 /// Channels of the F-engine alone.
 const CHANNELS: [usize; 3] = [1024, 4096, 32768];
+/// Channels of the F-engine in half precision.
+const HALF: [usize; 4] = [512, 1024, 2048, 4096];
 /// Antennas of the instrument.
 const ANTENNAS: [usize; 4] = [16, 32, 47, 64];
 /// Chunks of a dump of the instrument.
@@ -42,7 +47,25 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     if bench.wants("f_engine_stream") && bench.fits("chunks of samples", 2 << 30)? {
         for channels in CHANNELS {
             for rows in [false, true] {
-                f_engine(bench, ceilings, channels, rows)?;
+                f_engine(bench, ceilings, Case { rows, ..Case::new("f_engine_stream", channels) })?;
+            }
+        }
+    }
+    if bench.wants("f_engine_half") && bench.fits("chunks of samples", 4 << 30)? {
+        for channels in HALF {
+            let case = Case { precision: Precision::Half, ..Case::new("f_engine_half", channels) };
+            f_engine(bench, ceilings, case)?;
+            if [1024, 4096].contains(&channels) {
+                f_engine(bench, ceilings, Case { rows: true, ..case })?;
+            }
+            if channels == 1024 {
+                f_engine(bench, ceilings, Case { dither: false, ..case })?;
+                f_engine(bench, ceilings, Case { bits: 8, ..case })?;
+                f_engine(bench, ceilings, Case { taps: 4, ..case })?;
+                f_engine(bench, ceilings, Case { taps: 32, ..case })?;
+                f_engine(bench, ceilings, Case { format: SampleFormat::Float16, dither: false, ..case })?;
+                f_engine(bench, ceilings, Case { format: SampleFormat::Float32, dither: false, ..case })?;
+                f_engine(bench, ceilings, Case { format: SampleFormat::Int4, ..case })?;
             }
         }
     }
@@ -61,11 +84,74 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     Ok(())
 }
 
+/// An F-engine alone that is timed.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    kernel: &'static str,
+    channels: usize,
+    taps: usize,
+    /// Bits of a sample.
+    bits: u32,
+    /// Of frames.
+    format: SampleFormat,
+    dither: bool,
+    precision: Precision,
+    /// Whether values are in the correlator's rows, and not in heaps.
+    rows: bool,
+}
+
+impl Case {
+    /// 10 bits to 8 with dither, 16 taps, heaps, in single precision.
+    fn new(kernel: &'static str, channels: usize) -> Self {
+        let (format, precision) = (SampleFormat::Int8, Precision::Single);
+        Self { kernel, channels, taps: TAPS, bits: BITS, format, dither: true, precision, rows: false }
+    }
+
+    /// What it computes, in words.
+    fn variant(&self) -> String {
+        let to = match self.format {
+            SampleFormat::Int4 => "4",
+            SampleFormat::Int8 => "8",
+            SampleFormat::Int16 => "16",
+            SampleFormat::Float16 => "f16",
+            SampleFormat::Float32 => "f32",
+        };
+        let layout = if self.rows { "rows" } else { "heaps" };
+        let dither = if self.dither { ", dither" } else { "" };
+        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps", self.bits, self.taps)
+    }
+
+    /// Bytes of a value that comes out.
+    fn value_bytes(&self) -> f64 {
+        match self.format {
+            SampleFormat::Int4 => 1.0,
+            SampleFormat::Int8 => 2.0,
+            SampleFormat::Int16 | SampleFormat::Float16 => 4.0,
+            SampleFormat::Float32 => 8.0,
+        }
+    }
+
+    /// The F-engine, with gains that bring such samples to the same part of the limit.
+    fn builder(&self, inputs: Inputs) -> Result<FEngineBuilder, End> {
+        let plan = Channelizer::real(self.channels).taps(self.taps).build().map_err(End::failed)?;
+        let of_format = if self.format == SampleFormat::Int4 { 7.0 / 127.0 } else { 1.0 };
+        let scale = of_format * 2f32.powi(BITS as i32 - self.bits as i32);
+        let builder = of_plan(plan, inputs, scale)?.precision(self.precision);
+        Ok(if self.dither { builder.dither(SEED) } else { builder })
+    }
+}
+
 /// An F-engine of 10 bits with dither, gains and steady delays that are no whole samples.
 pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder, End> {
     let plan = Channelizer::real(channels).taps(TAPS).build().map_err(End::failed)?;
+    Ok(of_plan(plan, inputs, 1.0)?.dither(SEED))
+}
+
+/// An F-engine without dither, with gains of `scale` times 0.07 to 0.13, and such delays.
+fn of_plan(plan: Channelizer, inputs: Inputs, scale: f32) -> Result<FEngineBuilder, End> {
+    let channels = plan.channels();
     let gain = |(channel, input): (usize, usize)| {
-        Complex::from_polar(0.07 + 0.01 * (channel % 7) as f32, (channel % 11 + input) as f32)
+        Complex::from_polar(scale * (0.07 + 0.01 * (channel % 7) as f32), (channel % 11 + input) as f32)
     };
     let gains = Gains::per_channel_input(Array2::from_shape_fn((channels, inputs.len()), gain));
     let delay = |input: usize| {
@@ -73,7 +159,7 @@ pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder,
         DelayModel::from_segment(segment).map_err(End::failed)
     };
     let delays = (0..inputs.len()).map(delay).collect::<Result<_, _>>()?;
-    let builder = FEngine::builder(plan, inputs).spectra_per_frame(FRAME).dither(SEED).delays(delays);
+    let builder = FEngine::builder(plan, inputs).spectra_per_frame(FRAME).delays(delays);
     Ok(builder.gains(gains.map_err(End::failed)?))
 }
 
@@ -81,17 +167,23 @@ pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder,
 pub(crate) struct Chunk {
     words: Buffer<u32>,
     row_bytes: usize,
+    bits: u32,
     times: usize,
     inputs: Inputs,
 }
 
 impl Chunk {
+    /// Of 10 bits.
     pub(crate) fn new(bench: &Bench, inputs: Inputs, times: usize) -> Result<Self, End> {
-        let row_bytes = (times * BITS as usize).div_ceil(8).next_multiple_of(16);
+        Self::of_bits(bench, inputs, times, BITS)
+    }
+
+    fn of_bits(bench: &Bench, inputs: Inputs, times: usize, bits: u32) -> Result<Self, End> {
+        let row_bytes = (times * bits as usize).div_ceil(8).next_multiple_of(16);
         let words = row_bytes * inputs.len() / 4 + DeviceSamples::PADDING_WORDS;
         let mut buffer = Buffer::<u32>::alloc(&bench.device, words)?;
         Source::bytes(&bench.stream)?.fill(&bench.stream, &mut buffer.view_mut().cast::<u8>()?)?;
-        Ok(Self { words: buffer, row_bytes, times, inputs })
+        Ok(Self { words: buffer, row_bytes, bits, times, inputs })
     }
 
     /// Inputs of it.
@@ -101,7 +193,7 @@ impl Chunk {
 
     /// The chunk that begins with a sample.
     pub(crate) fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
-        let (array, format) = (DeviceArray::from(self.words.view()), ChunkFormat::Packed { bits: BITS });
+        let (array, format) = (DeviceArray::from(self.words.view()), ChunkFormat::Packed { bits: self.bits });
         let samples = DeviceSamples::new(array, self.row_bytes, format, self.times, self.inputs);
         let samples = samples.map_err(End::failed)?.with_first_sample(first_sample);
         samples.with_sample_rate(RATE_HZ).map_err(End::failed)
@@ -109,41 +201,59 @@ impl Chunk {
 }
 
 /// The F-engine alone, both polarisations of an antenna.
-fn f_engine(bench: &mut Bench, ceilings: &Ceilings, channels: usize, rows: bool) -> Result<(), End> {
+fn f_engine(bench: &mut Bench, ceilings: &Ceilings, case: Case) -> Result<(), End> {
+    match case.format {
+        SampleFormat::Int4 => f_engine_as::<Complex4>(bench, ceilings, case),
+        SampleFormat::Int8 => f_engine_as::<Complex<i8>>(bench, ceilings, case),
+        SampleFormat::Float16 => f_engine_as::<Complex<f16>>(bench, ceilings, case),
+        SampleFormat::Float32 => f_engine_as::<Complex<f32>>(bench, ceilings, case),
+        SampleFormat::Int16 => Err(End::failed("frames are never of 16-bit integers")),
+    }
+}
+
+/// The same, of frames of a format.
+fn f_engine_as<Q: FrameSample>(bench: &mut Bench, ceilings: &Ceilings, case: Case) -> Result<(), End> {
     let inputs = Inputs::new(1, 2).map_err(End::failed)?;
-    let chunk = Chunk::new(bench, inputs, SAMPLES)?;
-    let backend = Backend::on(bench.device.clone());
-    let builder = builder(channels, inputs)?;
-    let mut next = 0;
-    let (variant, timing) = if rows {
-        let engine = builder.build_rows::<Complex<i8>>(&backend).map_err(End::failed)?;
-        let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
-        let timing = bench.time(|_| {
-            let samples = chunk.at(next)?;
-            next += SAMPLES as u64;
-            engine.push(&samples).map(drop).map_err(End::failed)
-        })?;
-        ("FEngine::push, rows", timing)
+    let (backend, builder) = (Backend::on(bench.device.clone()), case.builder(inputs)?);
+    if case.rows {
+        timed(bench, ceilings, case, builder.build_rows::<Q>(&backend).map_err(End::failed)?)
     } else {
-        let engine = builder.build::<Complex<i8>>(&backend).map_err(End::failed)?;
-        let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
-        let timing = bench.time(|_| {
-            let samples = chunk.at(next)?;
-            next += SAMPLES as u64;
-            engine.push(&samples).map(drop).map_err(End::failed)
-        })?;
-        ("FEngine::push, heaps", timing)
-    };
+        timed(bench, ceilings, case, builder.build::<Q>(&backend).map_err(End::failed)?)
+    }
+}
+
+/// Times an F-engine.
+fn timed<Q: FrameSample, L: FrameLayout>(
+    bench: &mut Bench,
+    ceilings: &Ceilings,
+    case: Case,
+    engine: FEngine<Q, L>,
+) -> Result<(), End> {
+    let inputs = engine.inputs();
+    let chunk = Chunk::of_bits(bench, inputs, SAMPLES, case.bits)?;
+    let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
+    let mut next = 0;
+    let timing = bench.time(|_| {
+        let samples = chunk.at(next)?;
+        next += SAMPLES as u64;
+        engine.push(&samples).map(drop).map_err(End::failed)
+    })?;
+    if engine.precision() != Some(case.precision) {
+        let (name, found) = (case.variant(), engine.precision());
+        return Err(End::failed(format!("{name}, {} channels: computed in {found:?}", case.channels)));
+    }
     let work = (SAMPLES * inputs.len()) as f64;
+    let validated = if case.precision == Precision::Half { "f_engine_half" } else { "f_engine_device" };
     bench.add(Measured {
-        kernel: "f_engine_stream",
-        variant: format!("{variant}, {BITS} bits to 8, dither, {TAPS} taps"),
-        params: params([("channels", channels), ("samples", SAMPLES), ("inputs", inputs.len())]),
+        kernel: case.kernel,
+        variant: case.variant(),
+        params: params([("channels", case.channels), ("samples", SAMPLES), ("inputs", inputs.len())]),
         timing,
         work,
         unit: "Gsamples/s",
-        bound: Some(ceilings.bytes(work * (f64::from(BITS) / 8.0 + 2.0))),
-        check: "not compared in this run: validate's f_engine_device compares such frames".into(),
+        // Half as many values as samples.
+        bound: Some(ceilings.bytes(work * (f64::from(case.bits) / 8.0 + case.value_bytes() / 2.0))),
+        check: format!("not compared in this run: validate's {validated} compares such frames"),
     });
     Ok(())
 }

@@ -42,7 +42,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 63] = [
+const KERNELS: [&str; 64] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -84,6 +84,7 @@ const KERNELS: [&str; 63] = [
     "f_engine",
     "f_engine_streams",
     "f_engine_device",
+    "f_engine_half",
     "channelize",
     "channelizer_stream",
     "quantise",

@@ -5,6 +5,7 @@
 //! | kernels | of |
 //! |---|---|
 //! | [`TwoPassKernels`] | 256 to 65536 channels (powers of two), critically sampled, with up to 32 taps: real packed samples of 8 or 10 bits, i8, or complex ones of i8, i16, f16, f32 |
+//! | [`TensorKernels`] | [`Precision::Half`](crate::Precision::Half): 512 to 4096 channels (powers of two), critically sampled, with up to 32 taps: real packed samples of 8 or 10 bits, i8; the transform on tensor cores, f16 between its stages |
 //! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
 //! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
 //!
@@ -18,9 +19,11 @@ pub mod format;
 mod job;
 pub mod one_pass;
 pub mod one_pass_plan;
+mod passes;
 pub mod samples;
 pub mod shape;
 pub mod tables;
+mod tensor;
 pub mod tensor_shape;
 pub mod tensor_tables;
 mod texts;
@@ -29,7 +32,9 @@ mod two_pass;
 pub use filter::{FilterKernels, FilterShape};
 pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use one_pass::OnePassKernels;
-pub use two_pass::{FrameFormat, JobTable, Place, TwoPassKernels};
+pub use passes::{FrameFormat, JobTable, Place};
+pub use tensor::TensorKernels;
+pub use two_pass::TwoPassKernels;
 
 pub use crate::down_convert::Preview;
 pub use crate::down_convert::kernels::{DownConvertKernels, TensorCores, WindowRows};

@@ -90,6 +90,25 @@ pub(crate) static CHANNELIZER_ROWS_65536: PtxSet = PtxSet::of(deflated!("ptx/row
 /// Kernels of `channelizer`, part `rows_8192`.
 pub(crate) static CHANNELIZER_ROWS_8192: PtxSet = PtxSet::of(deflated!("ptx/rows/8192/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `tensor_1024`.
+pub(crate) static CHANNELIZER_TENSOR_1024: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/1024/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_2048`.
+pub(crate) static CHANNELIZER_TENSOR_2048: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/2048/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_4096`.
+pub(crate) static CHANNELIZER_TENSOR_4096: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/4096/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_512`.
+pub(crate) static CHANNELIZER_TENSOR_512: PtxSet = PtxSet::of(deflated!("ptx/tensor/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_columns`.
+pub(crate) static CHANNELIZER_TENSOR_COLUMNS: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/columns/channelizer_sm_80.ptx"), None);
+
 /// Kernels of a part of `channelizer`, if it has this part.
 pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
     match part {
@@ -113,6 +132,11 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "rows_512" => Some(&CHANNELIZER_ROWS_512),
         "rows_65536" => Some(&CHANNELIZER_ROWS_65536),
         "rows_8192" => Some(&CHANNELIZER_ROWS_8192),
+        "tensor_1024" => Some(&CHANNELIZER_TENSOR_1024),
+        "tensor_2048" => Some(&CHANNELIZER_TENSOR_2048),
+        "tensor_4096" => Some(&CHANNELIZER_TENSOR_4096),
+        "tensor_512" => Some(&CHANNELIZER_TENSOR_512),
+        "tensor_columns" => Some(&CHANNELIZER_TENSOR_COLUMNS),
         _ => None,
     }
 }

@@ -1,6 +1,5 @@
 //! A plan's kernels on a device.
 
-use fringes_backend::DeviceError;
 use std::sync::{Mutex, PoisonError};
 
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
@@ -9,69 +8,13 @@ use num_complex::Complex64;
 
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
-use super::shape::{BLOCK, COUNTERS, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
-use super::{JOB_PIECES, Sources, Target, Targets, tables, texts};
+use super::passes::{self, Workspace, no_kernel, sixteens};
+use super::shape::{BLOCK, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
+use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
 /// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
 const FUSED: [usize; 4] = [256, 512, 1024, 4096];
-/// Most taps that have kernels.
-const MOST_TAPS: usize = 32;
-
-/// What the kernels put out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrameFormat {
-    /// 4+4 bits, real part in the high ones: `u8` on the device.
-    Int4,
-    /// Signed bytes, real part first: `u16` on the device.
-    Int8,
-    /// f16, real part first: `u32` on the device.
-    Float16,
-    /// f32: `[f32; 2]` on the device.
-    Float32,
-}
-
-impl FrameFormat {
-    fn name(self) -> &'static str {
-        match self {
-            FrameFormat::Int4 => "i4",
-            FrameFormat::Int8 => "i8",
-            FrameFormat::Float16 => "f16",
-            FrameFormat::Float32 => "f32",
-        }
-    }
-}
-
-/// Where values lie in the output, in elements: channel `c` and spectrum `t` (see
-/// [`Job::time`](crate::internals::Job::time)) at `place + (c - first_channel) channel_stride + (t / period)
-/// period_stride + (t % period) time_stride`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// First channel that is put out.
-    pub first_channel: u32,
-    /// Channels that are put out.
-    pub channels: u32,
-    /// From channel to channel.
-    pub channel_stride: u64,
-    /// Spectra of a frame, or of a row of the correlator.
-    pub period: u32,
-    /// From frame to frame, or row to row.
-    pub period_stride: u64,
-    /// From spectrum to spectrum.
-    pub time_stride: u32,
-}
-
-/// Jobs on a device.
-///
-/// Jobs `2 g` and `2 g + 1` are computed together, and their values written together: best are the polarisations of an
-/// antenna, for the same spectra. A last job of an odd number is alone, and takes the time of two.
-#[derive(Debug, Clone, Copy)]
-pub struct JobTable<'a> {
-    /// The jobs as [`Job::words`](crate::internals::Job::words) gives them, in pieces of 16 bytes.
-    pub words: BufferView<'a, [u32; 4]>,
-    /// How many of them are run.
-    pub count: usize,
-}
 
 /// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
 /// with up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16, f16 or f32.
@@ -99,22 +42,7 @@ pub struct TwoPassKernels {
     last: Buffer<[f32; 2]>,
     roots: Buffer<[f32; 2]>,
     gains: Buffer<[f32; 2]>,
-    workspace: Mutex<Workspace>,
-}
-
-/// Points between the kernels.
-#[derive(Debug)]
-struct Workspace {
-    points: Buffer<[f32; 4]>,
-    /// Counters of the fused kernel.
-    counters: Option<Buffer<u32>>,
-    /// The stream that was last to use them.
-    stream: Stream,
-}
-
-/// Times 16 taps that the first kernel has room for.
-fn sixteens(taps: usize) -> usize {
-    taps.div_ceil(16)
+    workspace: Mutex<Workspace<[f32; 4]>>,
 }
 
 impl TwoPassKernels {
@@ -139,26 +67,9 @@ impl TwoPassKernels {
         let samples = FastSamples::of(Numbers::of(samples)?)?;
         let shape = check(plan, samples, device.info().limits.shared_bytes_per_block)?;
         let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
-        let limit = u32::MAX as usize / channels;
-        if inputs > limit {
-            return Err(ChannelizerError::Device(DeviceError::TooLarge {
-                what: "inputs with gains",
-                actual: inputs,
-                limit,
-            }));
-        }
+        passes::check_inputs(channels, inputs)?;
         let weights = samples.weights(plan.weights(), plan.step(), taps);
-        let gain_scale = samples.gain_scale(weights.exponent);
-        let mut gains = Vec::with_capacity(inputs * channels);
-        for input in 0..inputs {
-            let scaled = tables::gains(&shape, gain_scale, |channel| gain(input, channel));
-            if let Some(channel) = scaled.iter().position(|gain| !gain.iter().all(|part| part.is_finite())) {
-                let (index, gain) = (input * channels + channel, gain(input, channel));
-                let actual = if gain.re.abs() <= f64::from(f32::MAX) { gain.im } else { gain.re };
-                return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
-            }
-            gains.extend(scaled);
-        }
+        let gains = passes::gains(&shape, inputs, samples.gain_scale(weights.exponent), gain)?;
         let [first, second] = samples.parts(channels);
         let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
@@ -176,12 +87,10 @@ impl TwoPassKernels {
         let multiprocessors = device.info().multiprocessors as usize;
         let pipeline = shape.pipeline(multiprocessors);
         let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
-        let counters = if fused.is_some() { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
         let points = places * shape.workspace_of_group();
         Ok(Self {
             columns,
             rows,
-            fused,
             pipeline,
             multiprocessors,
             inputs,
@@ -193,7 +102,8 @@ impl TwoPassKernels {
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
             roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
             gains: Buffer::from_slice(&stream, &gains)?,
-            workspace: Mutex::new(Workspace { points: Buffer::alloc(device, points)?, counters, stream }),
+            workspace: Mutex::new(Workspace::new(device, points, fused.is_some(), stream)?),
+            fused,
             shape,
             samples,
         })
@@ -267,26 +177,13 @@ impl TwoPassKernels {
         let Sources { chunk, held } = samples;
         let Targets { given: Target { values: mut out, mut saturated }, next } = out;
         let Target { values: mut next, saturated: mut next_saturated } = next;
+        let jobs_of_launch = jobs.checked()?;
         let JobTable { words: jobs, count } = jobs;
-        let (expected, actual) = (count.saturating_mul(JOB_PIECES), jobs.len());
-        if actual < expected {
-            return Err(ChannelizerError::Device(DeviceError::Length { buffer: "jobs", expected, actual }));
-        }
-        let Ok(jobs_of_launch) = u32::try_from(count) else {
-            return Err(ChannelizerError::Device(DeviceError::TooLarge {
-                what: "jobs",
-                actual: count,
-                limit: u32::MAX as usize,
-            }));
-        };
         if count == 0 {
             return Ok(());
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        if !workspace.stream.is_same(stream) {
-            stream.wait_for(&workspace.stream)?;
-            workspace.stream = stream.clone();
-        }
+        workspace.take_to(stream)?;
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
         if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
             let Pipeline { lag, places } = self.pipeline;
@@ -387,27 +284,15 @@ impl TwoPassKernels {
     }
 }
 
-fn no_kernel(expected: &'static str, actual: String) -> ChannelizerError {
-    ChannelizerError::Device(DeviceError::NoKernel { expected, actual })
-}
-
 /// The shape of a plan, if there are kernels for it and for samples, and blocks may have so much shared memory.
 fn check(plan: &Channelizer, samples: FastSamples, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
     plan.check_kind(samples.is_complex())?;
-    if plan.stride() != plan.step() {
-        let actual = format!("{} samples apart of {}", plan.stride(), plan.step());
-        return Err(no_kernel("critically sampled spectra", actual));
-    }
+    passes::check_stride(plan)?;
     let shape = Shape::new(plan.channels())
         .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
-    if plan.taps() > MOST_TAPS {
-        return Err(no_kernel("at most 32 taps", plan.taps().to_string()));
-    }
+    passes::check_taps(plan)?;
     let columns = samples.columns(&shape, 1, sixteens(plan.taps())).shared_bytes;
-    if columns.max(shape.rows_of_slots(1).shared_bytes) > shared_bytes {
-        let actual = format!("{} channels and {} taps on {shared_bytes} bytes", plan.channels(), plan.taps());
-        return Err(no_kernel("a filter that fits into the shared memory of a block", actual));
-    }
+    passes::check_shared(plan, columns.max(shape.rows_of_slots(1).shared_bytes), shared_bytes)?;
     Ok(shape)
 }
 

@@ -13,6 +13,7 @@ use fringes_types::{Complex, Inputs};
 use ndarray::{Array2, ArrayView2, s};
 
 use super::Order;
+use crate::Precision;
 use crate::timeline::{Advance, Timeline};
 
 /// What does not change from chunk to chunk.
@@ -26,6 +27,8 @@ pub struct Settings {
     pub gains: Array2<Complex<f32>>,
     /// Seed of the dither of integer formats.
     pub dither: Option<u64>,
+    /// How exactly a GPU computes, where it has kernels for that.
+    pub precision: Precision,
     /// How often the gains were set: what a backend made of them is out of date after that.
     pub generation: u64,
     /// Spectra of a row, if frames in device memory are in the correlator's rows.

@@ -23,7 +23,7 @@ use crate::internals::format::Numbers;
 use crate::internals::samples::{Flags, SampleKernels};
 use crate::internals::{NEXT, Place, Sources, Target, Targets};
 use crate::timeline::{Advance, Timeline};
-use crate::{Channelizer, ChannelizerError};
+use crate::{Channelizer, ChannelizerError, Precision};
 
 /// Bits that rows of held samples are a multiple of.
 const ROW_BITS: u64 = 128;
@@ -137,7 +137,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let row_bits = longest.saturating_mul(bits).saturating_add(pad_bits(bits));
         let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
         let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
-        let tables = memory_bytes(plan, format, inputs.len());
+        let tables = memory_bytes(plan, format, inputs.len(), settings.precision);
         // A job has at least a spectrum, and 80 bytes.
         let jobs = of_inputs(spectra.saturating_mul(80));
         let fixed = ahead.saturating_add(held).saturating_add(tables);
@@ -165,6 +165,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
     /// The stream that everything is queued on.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// What the kernels that were loaded last compute in; `None` before the first chunk.
+    pub fn precision(&self) -> Option<Precision> {
+        self.loaded.as_ref().map(|loaded| loaded.kernels.precision())
     }
 
     /// Bytes of held samples, of both buffers.

@@ -170,8 +170,8 @@ mod tests {
 
     use super::super::{Batch, Settings};
     use super::*;
-    use crate::Channelizer;
     use crate::internals::{ChunkAxes, Timeline};
+    use crate::{Channelizer, Precision};
 
     #[test]
     fn every_present_spectrum_is_in_one_job_that_says_what_the_timeline_says() {
@@ -192,6 +192,7 @@ mod tests {
             channels: 2..7,
             gains: Array2::from_elem((4, 5), Complex::new(1.0, 0.0)),
             dither: None,
+            precision: Precision::Single,
             generation: 0,
             row: None,
         };

@@ -1,4 +1,5 @@
-//! The kernel of a plan and a format of samples: the fast one where there is one, else the general one.
+//! The kernel of a plan and a format of samples: of half precision where that is asked for and there is one, else the
+//! fast one where there is one, else the general one.
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{Device, GpuError, KernelElement, Stream};
@@ -9,14 +10,17 @@ use super::Settings;
 use crate::internals::fast_samples::FastSamples;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TwoPassKernels, one_pass, shape::SPECTRA,
+    FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels, TwoPassKernels, one_pass,
+    shape::SPECTRA,
 };
-use crate::{Channelizer, ChannelizerError};
+use crate::{Channelizer, ChannelizerError, Precision};
 use fringes_cpu::f_engine::FrameSample;
 
 /// A plan's kernel on a device.
 #[derive(Debug)]
 pub(super) enum Kernels {
+    /// As those of two passes, in half precision.
+    Tensor(Box<TensorKernels>),
     /// Of a number of channels, bits and taps of its own.
     TwoPass(Box<TwoPassKernels>),
     /// Of any.
@@ -52,10 +56,15 @@ pub(super) fn most_spectra(plan: &Channelizer, format: ChunkFormat) -> usize {
     if fast && spectra_together(plan) > 1 { spectra_together(plan) } else { one_pass::most_spectra(plan) }
 }
 
-/// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken.
-pub(super) fn memory_bytes(plan: &Channelizer, format: ChunkFormat, inputs: usize) -> u64 {
+/// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken. What is
+/// to be in half precision may still be in single, on a device whose blocks have too little shared memory.
+pub(super) fn memory_bytes(plan: &Channelizer, format: ChunkFormat, inputs: usize, precision: Precision) -> u64 {
     let fast = Numbers::of(format).ok().filter(|&numbers| is_fast(numbers));
-    fast.and_then(|_| TwoPassKernels::memory_bytes(plan, inputs)).unwrap_or_else(|| {
+    let of_fast = fast.and_then(|_| {
+        let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
+        TwoPassKernels::memory_bytes(plan, inputs).max(half)
+    });
+    of_fast.unwrap_or_else(|| {
         let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
         (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
     })
@@ -84,6 +93,12 @@ impl Kernels {
             SampleFormat::Float32 => Some(FrameFormat::Float32),
         };
         if let Some(output) = output.filter(|_| is_fast(numbers)) {
+            if settings.precision == Precision::Half {
+                match TensorKernels::load(device, plan, format, output, inputs, gain) {
+                    Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
+                    loaded => return Ok(Self::Tensor(Box::new(loaded?))),
+                }
+            }
             match TwoPassKernels::load(device, plan, format, output, inputs, gain) {
                 Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
                 loaded => return Ok(Self::TwoPass(Box::new(loaded?))),
@@ -92,9 +107,18 @@ impl Kernels {
         Ok(Self::OnePass(Box::new(OnePassKernels::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
     }
 
+    /// What they compute in.
+    pub(super) fn precision(&self) -> Precision {
+        match self {
+            Self::Tensor(_) => Precision::Half,
+            Self::TwoPass(_) | Self::OnePass(_) => Precision::Single,
+        }
+    }
+
     /// Most spectra of a job that begins with a spectrum.
     pub(super) fn spectra_of_job(&self, spectrum: u64) -> usize {
         match self {
+            Self::Tensor(kernels) => kernels.spectra_of_job(spectrum),
             Self::TwoPass(kernels) => kernels.spectra_of_job(spectrum),
             Self::OnePass(kernels) => kernels.spectra_of_job(),
         }
@@ -131,6 +155,7 @@ impl Kernels {
         out: Targets<'_, T>,
     ) -> Result<(), ChannelizerError> {
         match self {
+            Self::Tensor(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
             Self::TwoPass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
             Self::OnePass(kernels) => kernels.launch_over(stream, samples, jobs, place, dither, out),
         }
@@ -142,4 +167,37 @@ fn cast<Q: FrameSample, T: KernelElement>(out: Targets<'_, Q>) -> Result<Targets
     let Targets { given, next } = out;
     let given = Target { values: given.values.cast()?, saturated: given.saturated };
     Ok(Targets { given, next: Target { values: next.values.cast()?, saturated: next.saturated } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_covers_the_kernels_of_either_precision() {
+        let packed = |bits| ChunkFormat::Packed { bits };
+        for channels in [256, 512, 1024, 2048, 4096, 8192] {
+            let plan = Channelizer::real(channels).taps(16).build().unwrap();
+            let single = memory_bytes(&plan, packed(10), 2, Precision::Single);
+            let half = memory_bytes(&plan, packed(10), 2, Precision::Half);
+            let tensor = TensorKernels::memory_bytes(&plan, 2);
+            assert_eq!(Some(single), TwoPassKernels::memory_bytes(&plan, 2));
+            assert_eq!(half, single.max(tensor.unwrap_or(0)), "{channels}");
+            assert_eq!(tensor.is_some(), (512..=4096).contains(&channels));
+            // The general kernels have no other precision.
+            let of_12 =
+                [Precision::Single, Precision::Half].map(|precision| memory_bytes(&plan, packed(12), 2, precision));
+            assert_eq!(of_12[0], of_12[1]);
+        }
+    }
+
+    #[test]
+    fn plans_and_samples_of_half_precision_have_kernels_of_single_precision_with_jobs_as_long() {
+        for channels in [512, 1024, 2048, 4096] {
+            let plan = Channelizer::real(channels).taps(32).build().unwrap();
+            assert!(TensorKernels::memory_bytes(&plan, 0).is_some());
+            assert_eq!(spectra_together(&plan), SPECTRA);
+            assert_eq!(most_spectra(&plan, ChunkFormat::Packed { bits: 10 }), SPECTRA);
+        }
+    }
 }

@@ -19,7 +19,7 @@ use super::tables::SentJobs;
 use super::{Batch, GpuEngine, Settings, Work};
 use crate::internals::{Job, Place, Sources, Targets, chunk};
 use crate::timeline::{Advance, Timeline};
-use crate::{Channelizer, ChannelizerError};
+use crate::{Channelizer, ChannelizerError, Precision};
 
 /// Name of the operation.
 const OPERATION: &str = "channelize";
@@ -54,6 +54,7 @@ fn settings(plan: &Channelizer, inputs: Inputs, spectra: usize) -> Settings {
         // Gains that are not there are 1.
         gains: Array2::default((inputs.len(), 0)),
         dither: None,
+        precision: Precision::Single,
         generation: 0,
         row: Some(1),
     }
@@ -152,7 +153,7 @@ impl ArrayShape<'_> {
     /// Bytes of device memory for tables, jobs and counts of `spectra` spectra at once: all but samples and voltages.
     pub(crate) fn workspace_bytes(&self, spectra: usize) -> u64 {
         let inputs = self.inputs.len() as u64;
-        let tables = memory_bytes(self.plan, self.format, self.inputs.len());
+        let tables = memory_bytes(self.plan, self.format, self.inputs.len(), Precision::Single);
         let jobs = JOB_BYTES.saturating_mul(spectra as u64).saturating_add(4).saturating_mul(inputs);
         tables.saturating_add(jobs)
     }

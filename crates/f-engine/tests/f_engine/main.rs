@@ -8,6 +8,7 @@ mod dither;
 mod errors;
 mod gaps;
 mod physics;
+mod precision;
 mod reference;
 mod rows;
 mod stream;

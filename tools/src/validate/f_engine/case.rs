@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use fringes::{
     Backend, Channelized, Channelizer, ChunkFormat, Complex, DelayModel, DelaySegment, FEngine, FEngineBuilder,
-    FrameSample, Frames, Gains, Heaps, InputStatistics, Inputs, PackedSamples, SampleChunk, SampleFormat,
+    FrameSample, Frames, Gains, Heaps, InputStatistics, Inputs, PackedSamples, Precision, SampleChunk, SampleFormat,
     SamplePresence, Samples, Window, f16,
 };
 use ndarray::{Array2, s};
@@ -28,6 +28,7 @@ pub(crate) struct Case {
     pub(crate) spectra_per_frame: usize,
     pub(crate) range: Range<usize>,
     pub(crate) dither: Option<u64>,
+    pub(crate) precision: Precision,
     /// Spectra that the stream has about.
     pub(crate) spectra: usize,
     /// Delay, rate, phase and phase rate of each input.
@@ -52,7 +53,8 @@ pub(crate) fn typed(format: SampleFormat, complex: bool) -> ChunkFormat {
 }
 
 impl Case {
-    /// All channels, critically sampled, two polarisations, frames of 4 spectra, without delays, gaps and dither.
+    /// All channels, critically sampled, two polarisations, frames of 4 spectra, without delays, gaps and dither, in
+    /// single precision.
     pub(crate) fn new(channels: usize, format: ChunkFormat, taps: usize) -> Self {
         Self {
             channels,
@@ -64,6 +66,7 @@ impl Case {
             spectra_per_frame: 4,
             range: 0..channels,
             dither: None,
+            precision: Precision::Single,
             spectra: 10,
             delays: Vec::new(),
             sigma: 20.0,
@@ -139,6 +142,7 @@ impl Case {
             .spectra_per_frame(self.spectra_per_frame)
             .channels(self.range.clone())
             .gains(Gains::per_channel_input(self.gains())?)
+            .precision(self.precision)
             .delays(self.models()?);
         Ok(match self.dither {
             Some(seed) => builder.dither(seed),

@@ -102,9 +102,72 @@ pub(crate) fn floats(case: &Case, expected: &Spectra, found: &Spectra, rounding:
     Ok(largest)
 }
 
+/// Errors of floats relative to the rms of the values that are there: their own rms, and the largest.
+pub(crate) fn relative(case: &Case, expected: &Spectra, found: &Spectra) -> Result<(f64, f64), Fault> {
+    let inputs = case.inputs.0 * case.inputs.1;
+    let (mut squares, mut errors, mut largest, mut count) = (0.0, 0.0, 0f64, 0usize);
+    for (stamp, (values, flags)) in &expected.values {
+        let Some((found, _)) = found.values.get(stamp) else { return Err(format!("no spectrum {stamp}").into()) };
+        for (place, (expected, found)) in values.iter().zip(found).enumerate().filter(|(at, _)| flags[at % inputs]) {
+            let error = (expected - found).norm();
+            if !error.is_finite() {
+                return Err(format!("spectrum {stamp}, value {place}: expected {expected}, got {found}").into());
+            }
+            squares += expected.norm_sqr();
+            errors += error * error;
+            largest = largest.max(error);
+            count += 1;
+        }
+    }
+    if count == 0 || squares == 0.0 {
+        return Err("there are no values".into());
+    }
+    let rms = (squares / count as f64).sqrt();
+    Ok(((errors / count as f64).sqrt() / rms, largest / rms))
+}
+
+impl Spectra {
+    /// Root of the mean square of the values that are there.
+    pub(crate) fn rms(&self, inputs: usize) -> f64 {
+        let (mut squares, mut count) = (0.0, 0usize);
+        for (values, flags) in self.values.values() {
+            for (_, value) in values.iter().enumerate().filter(|(at, _)| flags[at % inputs]) {
+                squares += value.norm_sqr();
+                count += 1;
+            }
+        }
+        (squares / count.max(1) as f64).sqrt()
+    }
+
+    /// The largest error of a value by channel, and the largest value by channel, of all spectra and inputs.
+    pub(crate) fn largest_by_channel(&self, found: &Spectra, inputs: usize) -> Result<Vec<(f64, f64)>, Fault> {
+        let mut all = Vec::new();
+        for (stamp, (values, _)) in &self.values {
+            let Some((found, _)) = found.values.get(stamp) else { return Err(format!("no spectrum {stamp}").into()) };
+            all.resize(values.len() / inputs, (0f64, 0f64));
+            for (place, (expected, found)) in values.iter().zip(found).enumerate() {
+                let (error, value) = &mut all[place / inputs];
+                *error = error.max((expected - found).norm());
+                *value = value.max(expected.norm());
+            }
+        }
+        Ok(all)
+    }
+}
+
 /// Integers are those of the floats with gain and dither, but at ties; gives how many were at one, and checks the
 /// counts of saturated values.
 pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spectra) -> Result<usize, Fault> {
+    integers_within(case, (limit, TIE), expected, found)
+}
+
+/// [`integers`], with values that may be off by `tie`.
+pub(crate) fn integers_within(
+    case: &Case,
+    (limit, tie): (f64, f64),
+    expected: &Spectra,
+    found: &Spectra,
+) -> Result<usize, Fault> {
     let inputs = case.inputs.0 * case.inputs.1;
     let stride = case.plan()?.stride() as u64;
     let mut at_ties = 0;
@@ -124,14 +187,14 @@ pub(crate) fn integers(case: &Case, limit: f64, expected: &Spectra, found: &Spec
                 }
                 for (exact, found) in [(value.re, found.re), (value.im, found.im)] {
                     let apart = (found - quantise_value(exact, limit)).abs();
-                    let tie = (exact.clamp(-limit, limit).fract().abs() - 0.5).abs() < TIE;
-                    if apart > 0.0 && !(tie && apart == 1.0) {
+                    let at_tie = (exact.clamp(-limit, limit).fract().abs() - 0.5).abs() < tie;
+                    if apart > 0.0 && !(at_tie && apart == 1.0) {
                         let what = format!("spectrum {stamp}, channel {channel}, input {input}");
                         return Err(format!("{what}: expected {exact} rounded, got {found}").into());
                     }
                     at_ties += usize::from(apart > 0.0);
                 }
-                let near = (value.re.abs().max(value.im.abs()) - limit).abs() < TIE;
+                let near = (value.re.abs().max(value.im.abs()) - limit).abs() < tie;
                 certain[input] += u64::from(saturates(value, limit) && !near);
                 possible[input] += u64::from(saturates(value, limit) || near);
             }

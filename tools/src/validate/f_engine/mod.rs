@@ -3,11 +3,12 @@
 //!
 //! Floats are compared with the CPU backend's, within 1e-5 of full scale; integers with what those give, exactly but
 //! within 5e-3 of a rounding tie, and counts of saturated values exactly but within 5e-3 of the limit. Every case goes
-//! through the GPU twice, in other chunks.
+//! through the GPU twice, in other chunks. Half precision has bounds of its own: see `half`.
 
 pub(crate) mod case;
 pub(crate) mod check;
 mod device;
+mod half;
 mod large;
 
 use std::time::Instant;
@@ -25,7 +26,7 @@ use check::Spectra;
 pub(crate) use device::sample_rows;
 
 /// Names of the cases.
-pub(crate) const NAMES: [&str; 3] = ["f_engine", "f_engine_streams", "f_engine_device"];
+pub(crate) const NAMES: [&str; 4] = ["f_engine", "f_engine_streams", "f_engine_device", "f_engine_half"];
 
 const WINDOWS: [Window; 5] =
     [Window::Hann, Window::Hamming, Window::Blackman, Window::Rect, Window::Kaiser { beta: 8.0 }];
@@ -59,7 +60,8 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
             all_formats(session, NAMES[1], &case)?;
         }
     }
-    device::validate(session)
+    device::validate(session)?;
+    half::validate(session)
 }
 
 /// Every format of samples with every number of taps and channels; windows and ranges in turn.

@@ -1,0 +1,376 @@
+//! A plan's kernels on a device, of those whose transform is on tensor cores.
+
+use std::sync::{Mutex, PoisonError};
+
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
+use fringes_kernel_abi::f_engine::tensor as abi;
+use fringes_types::ChunkFormat;
+use num_complex::Complex64;
+
+use super::fast_samples::FastSamples;
+use super::format::Numbers;
+use super::passes::{self, Workspace, no_kernel, sixteens};
+use super::shape::{BLOCK, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
+use super::tensor_shape::TensorShape;
+use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
+use crate::{Channelizer, ChannelizerError};
+
+/// f16 of a number.
+const TERMS: usize = 1;
+/// What plans that have kernels have.
+const CHANNELS: &str = "512, 1024, 2048 or 4096 channels";
+
+/// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
+/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 4096 channels (powers of two), critically sampled, with up
+/// to 32 taps, of real packed samples of 8 or 10 bits or i8.
+///
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
+/// workspace of at most 40 MiB that belongs to the object, so its launches run one after the other: one on another
+/// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// launched on is ordered with it.
+#[derive(Debug)]
+pub struct TensorKernels {
+    shape: TensorShape,
+    columns: Kernel,
+    rows: Kernel,
+    /// Both passes in one launch, where there is such a kernel.
+    fused: Option<Kernel>,
+    pipeline: Pipeline,
+    multiprocessors: usize,
+    inputs: usize,
+    taps: u32,
+    weights: Buffer<[u32; 2]>,
+    tails: Buffer<u32>,
+    first: Buffer<[u32; 4]>,
+    second: Buffer<[u32; 4]>,
+    gains: Buffer<[f32; 2]>,
+    workspace: Mutex<Workspace<[u32; 4]>>,
+}
+
+impl TensorKernels {
+    /// Loads the kernels for samples of a format and sends the tables, and waits for that; the first time on
+    /// a machine the driver compiles the kernels. `gain` is called with input and channel.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
+    /// [`ChannelizerError::SampleKind`] for complex samples of a plan for real ones or the reverse,
+    /// [`ChannelizerError::Coefficient`] for a gain that is no finite f32, or becomes none by the scale of the weights,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 gains, [`ChannelizerError::Types`]
+    /// with what the driver says.
+    pub fn load(
+        device: &Device,
+        plan: &Channelizer,
+        samples: ChunkFormat,
+        format: FrameFormat,
+        inputs: usize,
+        gain: impl Fn(usize, usize) -> Complex64,
+    ) -> Result<Self, ChannelizerError> {
+        plan.check_kind(samples.is_complex())?;
+        let bits = bits(samples)?;
+        let limit = device.info().limits.shared_bytes_per_block;
+        let shape = check(plan, limit)?;
+        let (channels, m) = (shape.channels(), sixteens(plan.taps()));
+        passes::check_inputs(channels, inputs)?;
+        let largest = f64::from(1u32 << (bits - 1));
+        let weights = tensor_tables::weights(plan.weights(), plan.step(), m, shape.radix(), largest, TERMS);
+        let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
+        let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent), gain)?;
+
+        let parts = ["tensor_columns".to_owned(), format!("tensor_{channels}")];
+        let [Some(columns), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
+            return Err(no_kernel(CHANNELS, channels.to_string()));
+        };
+        let columns = device.load(columns)?.kernel(&columns_name(&shape, bits, m))?;
+        let module = device.load(rows)?;
+        let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
+        let multiprocessors = device.info().multiprocessors as usize;
+        let pipeline = shape.pipeline(multiprocessors);
+        let fits = shape.fused(1, pipeline.lag, multiprocessors).shared_bytes <= limit;
+        let fused = if bits == 10 && m == 1 && format == FrameFormat::Int8 && fits {
+            Some(module.kernel(&format!("tensor_channelize_{channels}_i8_half"))?)
+        } else {
+            None
+        };
+        let stream = device.new_stream()?;
+        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
+        let points = places * shape.workspace_of_group();
+        Ok(Self {
+            columns,
+            rows,
+            pipeline,
+            multiprocessors,
+            inputs,
+            taps: plan.taps() as u32,
+            weights: Buffer::from_slice(&stream, &weights.pairs)?,
+            tails: Buffer::from_slice(&stream, &weights.tails)?,
+            first: Buffer::from_slice(&stream, &tensor_tables::first(shape.radix(), TERMS))?,
+            second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), shape.radix(), TERMS))?,
+            gains: Buffer::from_slice(&stream, &gains)?,
+            workspace: Mutex::new(Workspace::new(device, points, fused.is_some(), stream)?),
+            fused,
+            shape,
+        })
+    }
+
+    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
+    /// that of the spectrum's number, so that values have the same bits wherever jobs begin.
+    pub fn spectra_of_job(&self, spectrum: u64) -> usize {
+        SPECTRA - (spectrum % BLOCK) as usize
+    }
+
+    /// Inputs that have gains.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
+    /// kernel for any samples.
+    pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
+        let shape = check(plan, u32::MAX).ok()?;
+        let (radix, rows, terms) = (shape.radix() as u32, shape.rows() as u32, TERMS as u32);
+        let weights = (plan.step() * TERMS * 16 * (8 * sixteens(plan.taps()) + 4)) as u64;
+        let matrices = 16 * u64::from(abi::first_pieces(radix, terms) + abi::second_pieces(rows, radix, terms));
+        let groups = shape.groups_of_launch().max(shape.most_places());
+        let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
+        let gains = (8 * shape.channels() as u64).saturating_mul(inputs as u64);
+        Some((weights + matrices + workspace).saturating_add(gains))
+    }
+
+    /// Runs jobs. `samples` are samples as words, with at least
+    /// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated
+    /// values are added to `saturated`. With a seed, integer formats are dithered.
+    ///
+    /// A job that does not keep to the buffers ends the launch with an error of the driver.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`,
+    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if
+    /// `T` is not the format's element, and with what the driver says.
+    pub fn launch<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: BufferView<'_, u32>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: BufferViewMut<'_, T>,
+        saturated: BufferViewMut<'_, u32>,
+    ) -> Result<(), ChannelizerError> {
+        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
+    }
+
+    /// [`TensorKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or
+    /// those that come next ([`Job::flags`](super::Job::flags)).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn launch_over<T: KernelElement>(
+        &self,
+        stream: &Stream,
+        samples: Sources<'_>,
+        jobs: JobTable<'_>,
+        place: Place,
+        dither: Option<u64>,
+        out: Targets<'_, T>,
+    ) -> Result<(), ChannelizerError> {
+        let Sources { chunk, held } = samples;
+        let Targets { given: Target { values: mut out, mut saturated }, next } = out;
+        let Target { values: mut next, saturated: mut next_saturated } = next;
+        let jobs_of_launch = jobs.checked()?;
+        let JobTable { words: jobs, count } = jobs;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        workspace.take_to(stream)?;
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
+            let Pipeline { lag, places } = self.pipeline;
+            for first in (0..count).step_by(JOBS * MOST_GROUPS) {
+                let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
+                counters.view_mut().zero(stream)?;
+                let arguments = args![
+                    chunk,
+                    held,
+                    &self.weights,
+                    &self.tails,
+                    &mut *points,
+                    &mut *counters,
+                    &self.first,
+                    &self.second,
+                    &self.gains,
+                    jobs.slice(first * JOB_PIECES..)?,
+                    out.reborrow(),
+                    saturated.reborrow(),
+                    next.reborrow(),
+                    next_saturated.reborrow(),
+                    self.inputs as u32,
+                    self.taps,
+                    jobs_of_launch as u32,
+                    places as u32,
+                    lag as u32,
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    dither.unwrap_or(0),
+                    u32::from(dither.is_some()),
+                ];
+                let config = self.shape.fused(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
+                fused.launch_safe(stream, &config, arguments)?;
+            }
+            return Ok(());
+        }
+        for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
+            let columns = args![
+                chunk,
+                held,
+                &self.weights,
+                &self.tails,
+                jobs,
+                &mut workspace.points,
+                out.len() as u64,
+                u32::try_from(saturated.len()).unwrap_or(u32::MAX),
+                next.len() as u64,
+                u32::try_from(next_saturated.len()).unwrap_or(u32::MAX),
+                self.inputs as u32,
+                self.taps,
+                jobs_of_launch,
+                first_group as u32,
+                self.shape.rows() as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+            ];
+            let config = self.shape.columns(groups, sixteens(self.taps as usize));
+            self.columns.launch_safe(stream, &config, columns)?;
+            let rows = args![
+                &workspace.points,
+                &self.first,
+                &self.second,
+                &self.gains,
+                jobs,
+                out.reborrow(),
+                saturated.reborrow(),
+                next.reborrow(),
+                next_saturated.reborrow(),
+                jobs_of_launch,
+                first_group as u32,
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+                dither.unwrap_or(0),
+                u32::from(dither.is_some()),
+            ];
+            self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bits of samples that have kernels.
+fn bits(samples: ChunkFormat) -> Result<u32, ChannelizerError> {
+    match FastSamples::of(Numbers::of(samples)?)? {
+        FastSamples::Real { bits } => Ok(bits),
+        _ => Err(no_kernel("real samples of 8 or 10 bits", samples.to_string())),
+    }
+}
+
+/// Name of the first kernel, for up to `16 m` taps.
+fn columns_name(shape: &TensorShape, bits: u32, m: usize) -> String {
+    format!("tensor_b{bits}_m{m}_r{}_half", shape.radix())
+}
+
+/// The shape of a plan, if there are kernels for it, and blocks may have so much shared memory.
+fn check(plan: &Channelizer, shared_bytes: u32) -> Result<TensorShape, ChannelizerError> {
+    if plan.is_complex() {
+        return Err(no_kernel("a plan of real samples", "one of complex samples".into()));
+    }
+    passes::check_stride(plan)?;
+    let shape =
+        TensorShape::new(plan.channels(), TERMS).ok_or_else(|| no_kernel(CHANNELS, plan.channels().to_string()))?;
+    passes::check_taps(plan)?;
+    let columns = shape.columns(1, sixteens(plan.taps())).shared_bytes;
+    passes::check_shared(plan, columns.max(shape.rows_of_slots(1).shared_bytes), shared_bytes)?;
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use fringes_types::SampleFormat;
+
+    use super::*;
+
+    fn plan(channels: usize, taps: usize) -> Channelizer {
+        Channelizer::real(channels).taps(taps).build().unwrap()
+    }
+
+    #[test]
+    fn plans_and_samples_without_kernels_say_why() {
+        let error = |plan: &Channelizer, shared| check(plan, shared).unwrap_err().to_string();
+        assert!(error(&plan(256, 4), u32::MAX).contains("512, 1024, 2048 or 4096 channels, found 256"));
+        assert!(error(&plan(8192, 4), u32::MAX).contains("found 8192"));
+        assert!(error(&plan(512, 33), u32::MAX).contains("at most 32 taps, found 33"));
+        assert!(error(&Channelizer::complex(512).build().unwrap(), u32::MAX).contains("a plan of real samples"));
+        let oversampled = Channelizer::real(512).oversampling(2, 1).build().unwrap();
+        assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
+        assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
+        // An A100 has 163 KiB.
+        for (channels, taps) in [(512, 32), (1024, 16), (2048, 32), (4096, 16)] {
+            assert!(check(&plan(channels, taps), 163 << 10).is_ok(), "{channels} {taps}");
+        }
+        assert!(error(&plan(4096, 17), 163 << 10).contains("4096 channels and 17 taps on 166912 bytes"));
+        // An H100 has 227 KiB.
+        assert!(check(&plan(4096, 32), 227 << 10).is_ok());
+        assert_eq!([8, 10].map(|bits| bits_of(ChunkFormat::Packed { bits })), [Some(8), Some(10)]);
+        let typed = |format, complex| bits_of(ChunkFormat::Typed { format, complex });
+        assert_eq!(typed(SampleFormat::Int8, false), Some(8));
+        assert_eq!([typed(SampleFormat::Int8, true), typed(SampleFormat::Float32, false)], [None; 2]);
+        assert_eq!(bits_of(ChunkFormat::Packed { bits: 12 }), None);
+    }
+
+    fn bits_of(samples: ChunkFormat) -> Option<u32> {
+        bits(samples).ok()
+    }
+
+    #[test]
+    fn names_are_those_of_the_kernels() {
+        let shape = |channels| TensorShape::new(channels, TERMS).unwrap();
+        assert_eq!(columns_name(&shape(2048), 10, 1), "tensor_b10_m1_r8_half");
+        assert_eq!(columns_name(&shape(4096), 8, 2), "tensor_b8_m2_r16_half");
+    }
+
+    #[test]
+    #[cfg(feature = "gpu")]
+    fn parts_are_embedded() {
+        for part in ["tensor_columns", "tensor_512", "tensor_1024", "tensor_2048", "tensor_4096"] {
+            assert!(texts::channelizer(part).is_some(), "{part}");
+        }
+    }
+
+    #[test]
+    fn memory_is_that_of_the_tables_and_the_workspace() {
+        for (channels, taps) in [(512, 4), (1024, 16), (2048, 17), (4096, 32)] {
+            let plan = plan(channels, taps);
+            let shape = TensorShape::new(channels, TERMS).unwrap();
+            let (m, radix) = (sixteens(taps), shape.radix());
+            let weights = tensor_tables::weights(plan.weights(), plan.step(), m, radix, 512.0, TERMS);
+            let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();
+            let matrices =
+                tensor_tables::first(radix, TERMS).len() + tensor_tables::second(shape.rows(), radix, TERMS).len();
+            let groups = shape.groups_of_launch().max(shape.most_places());
+            let pieces = matrices + groups * shape.workspace_of_group();
+            let bytes = (weights + 16 * pieces + 8 * 3 * channels) as u64;
+            assert_eq!(TensorKernels::memory_bytes(&plan, 3), Some(bytes), "{channels}");
+        }
+        assert_eq!(TensorKernels::memory_bytes(&plan(256, 4), 3), None);
+    }
+}
