@@ -14,6 +14,7 @@
 
 pub mod columns;
 mod eight;
+pub mod fused;
 mod kernels;
 mod post;
 pub mod rows;
