@@ -99,6 +99,8 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, const BITS: u32, const TERM
             return;
         }
         let Work { group, place, index, first_pass, there, .. } = work(ticket);
+        // The next one comes meanwhile.
+        next = take();
         let (first_group, count) = (group.wrapping_sub(place), anew(filter.count));
         if there && first_pass {
             let arguments = columns::Arguments { rows: ROWS, first_group, count, ..filter };
@@ -108,7 +110,6 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, const BITS: u32, const TERM
             let tile = rows::Tile { tile: index % tiles, pair: index / tiles, local: place, thread: anew(tid_x()) };
             rows::run::<ROWS, RADIX, TERMS, O>(arguments, tile);
         }
-        next = take();
         let Work { place, first_pass, there, .. } = work(shared.load(note));
         bar_sync_0();
         if signs && there {

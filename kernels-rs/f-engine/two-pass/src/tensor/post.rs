@@ -2,7 +2,7 @@
 
 use fringes_device::arithmetic::{mul_hi_u32, popc_b32};
 use fringes_device::warp::{shfl_sync_idx_b32, vote_sync_ballot_b32};
-use fringes_device::{GlobalMut, Shared, Value, unroll};
+use fringes_device::{GlobalMut, Shared, Value, opaque, unroll};
 use fringes_kernels_common::complex::{Complex, mul, mul_add};
 use fringes_kernels_common::dither;
 use fringes_kernels_common::rotation::unit_approx;
@@ -30,6 +30,8 @@ pub struct Keys {
     phases: Shared<[u32; 4]>,
     /// Gains of both jobs of a value of a task, and what phases change by from spectrum to spectrum, `[value][2]`.
     factors: Shared<[f32; 4]>,
+    /// The channel of a value.
+    channels: Shared<u32>,
     /// Of a job its count, and whether it is of those that come next.
     counts: Shared<[u32; 4]>,
     quads: u32,
@@ -50,7 +52,7 @@ impl Keys {
     /// Those of `slots` slots and two rows of `rows` points, in memory of their own.
     ///
     /// # Safety
-    /// - It has 20 bytes a slot, 64 a point of a row, and 32.
+    /// - It has 20 bytes a slot, 72 a point of a row, and 32.
     #[inline(always)]
     pub unsafe fn of(memory: Shared<[u32; 4]>, slots: u32, rows: u32) -> Self {
         let part = |first: u32, pieces: u32| memory.part(first as usize, pieces as usize);
@@ -59,7 +61,8 @@ impl Keys {
             places: part(slots / 2, slots / 2).cast::<[u32; 2]>(),
             phases: part(slots, slots / 4),
             factors: part(slots / 4 * 5, 4 * rows).cast::<[f32; 4]>(),
-            counts: part(slots / 4 * 5 + 4 * rows, 2),
+            channels: part(slots / 4 * 5 + 4 * rows, rows / 2).cast::<u32>(),
+            counts: part(slots / 4 * 5 + 4 * rows + rows / 2, 2),
             quads: slots / 8,
         }
     }
@@ -87,6 +90,7 @@ impl Keys {
         let piece = |i: usize| [both[i][0], both[i][1], both[i + 1][0], both[i + 1][1]];
         self.factors.store(2 * value as usize, piece(0));
         self.factors.store(2 * value as usize + 1, piece(2));
+        self.channels.store(value as usize, channel);
     }
 
     /// Writes the keys of slots of the jobs from `first_job` on, from place `first` of their spectra on.
@@ -174,27 +178,25 @@ impl Keys {
 /// What a lane makes the values of a channel with.
 #[derive(Clone, Copy)]
 pub struct Post {
+    value: u32,
     channel: u32,
-    /// Gain and phase of the next spectrum of both jobs, and what phases change by from spectrum to spectrum.
+    /// Gain and phase of the next spectrum of both jobs.
     factors: [Complex; 2],
-    rates: [Complex; 2],
 }
 
 impl Post {
     /// Of no channel.
-    pub const NONE: Self = Self { channel: 0, factors: [[0.0; 2]; 2], rates: [[0.0; 2]; 2] };
+    pub const NONE: Self = Self { value: 0, channel: 0, factors: [[0.0; 2]; 2] };
 
-    /// Of a value of a task, which is of a channel, from the first spectrum of a quad on.
+    /// Of a value of a task, from the first spectrum of a quad on.
     ///
     /// # Safety
     /// - There are the value and the quad, the keys have been written, and a barrier followed.
     #[inline(always)]
-    pub unsafe fn new(keys: Keys, value: u32, channel: u32, quad: u32) -> Self {
-        let both = |i: usize| {
-            let [a, b, c, d] = keys.factors.load(2 * value as usize + i);
-            [[a, b], [c, d]]
-        };
-        let mut post = Self { channel, factors: both(0), rates: both(1) };
+    pub unsafe fn new(keys: Keys, value: u32, quad: u32) -> Self {
+        let channel = keys.channels.load(value as usize);
+        let [a, b, c, d] = keys.factors.load(2 * value as usize);
+        let mut post = Self { value, channel, factors: [[a, b], [c, d]] };
         unroll!(job in 0 1 {
             let [phase, low, high, _] = keys.phases.load((job as u32 * keys.quads + quad) as usize);
             post.factors[job] = mul(post.factors[job], unit(phase.wrapping_add(upper(low, high, channel))));
@@ -216,6 +218,9 @@ impl Post {
     ) -> u32 {
         let launch = arguments.launch;
         let channel = self.channel;
+        // What phases change by from spectrum to spectrum.
+        let [a, b, c, d] = keys.factors.load(2 * self.value as usize + 1);
+        let rates = [[a, b], [c, d]];
         let mode = keys.phases.cast::<u32>().load(4 * quad as usize + 3);
         let (step, base) = if O::INTEGER && launch.dither { (dither::STEP, dither::BASE + O::BASE) } else { (0.0, O::BASE) };
         let start = dither::hash_start(channel, 0);
@@ -231,7 +236,7 @@ impl Post {
                 } else {
                     values[s][job] = mul(factor, x);
                 }
-                self.factors[job] = mul(factor, self.rates[job]);
+                self.factors[job] = mul(factor, rates[job]);
             });
         });
         if channel.wrapping_sub(launch.first_channel) >= launch.channels {
@@ -240,7 +245,9 @@ impl Post {
         let (words, mut which) = O::words(values);
         let bytes = O::Stored::BYTES as u64;
         let stride = bytes.wrapping_mul(launch.channel_stride);
-        let further = (channel.wrapping_sub(launch.first_channel) as u64).wrapping_mul(stride);
+        // Computed anew, so that it takes no registers meanwhile.
+        let anew = opaque(channel as i32) as u32;
+        let further = (anew.wrapping_sub(launch.first_channel) as u64).wrapping_mul(stride);
         let place = |value: usize| {
             let [low, high] = keys.places.load((value as u32 * keys.quads + quad) as usize);
             low as u64 | (high as u64) << 32

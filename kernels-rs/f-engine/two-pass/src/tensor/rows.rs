@@ -214,10 +214,9 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
     unroll!(f in 0 1 2 3 {
         a[f] = fragment::<TERMS>(arguments.first, row * FIRST + f as u32, lane);
     });
-    let mut item = warp / 2;
-    while item < last(ROWS) * spans {
+    // Of points `t`, 4, 8 and 12 further on of an item: a piece, a word to each of four products.
+    let load = |item: u32| {
         let (m, span) = (item / spans, item % spans);
-        // Of points `t`, 4, 8 and 12 further on: a piece, a word to each of four products.
         let at = ((local * ROWS + last(ROWS) * t + m) * RADIX + row) * 32 * TERMS as u32
             + (tile * spans + span) * (SPAN / 4)
             + g;
@@ -231,6 +230,13 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
                 }
             });
         });
+        b
+    };
+    let step = THREADS / 32 / 2;
+    const { assert!(last(ROWS) * (slots(ROWS, TERMS as u32) / SPAN) % (THREADS / 32) == 0) };
+    let mut item = warp / 2;
+    let multiply = |b: [[[u32; 4]; TERMS]; 4], item: u32| {
+        let (m, span) = (item / spans, item % spans);
         unroll!(half in 0 1 {
             let mut sums = [[0.0f32; 4]; 4];
             unroll!(j in 0 1 2 3 {
@@ -265,9 +271,20 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
                 });
             });
         });
-        item += THREADS / 32 / 2;
+    };
+    // Two by two, so that no register moves: those of the next item come meanwhile, after the last one its own again.
+    let mut next = load(item);
+    while item < last(ROWS) * spans {
+        let b = next;
+        let other = load(item + step);
+        multiply(b, item);
+        item += step;
+        next = load(if item + step < last(ROWS) * spans { item + step } else { item });
+        multiply(other, item);
+        item += step;
     }
 }
+
 
 /// The product of the last digit and everything after it; returns how many values of both jobs saturated, 16 bits each.
 ///
@@ -304,7 +321,7 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
                     }
                 });
                 let value = index * 2 * l + 8 * row + g;
-                posts[r] = Post::new(keys, value, channel_of::<ROWS, RADIX>(pair, value), spans * t);
+                posts[r] = Post::new(keys, value, spans * t);
             }
         });
         let mut span = 0;
