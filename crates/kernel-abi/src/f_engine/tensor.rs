@@ -80,6 +80,21 @@ pub const fn first_pieces(radix: u32, terms: u32) -> u32 {
     radix * FIRST * terms * FRAGMENT
 }
 
+/// Items of a block of the pass between the two: points of a span of slots.
+pub const MIDDLE_ITEMS: u32 = 8;
+
+/// Pieces of the matrices of a digit of 8 or 16 points between the passes, `[k1][fragment][term][lane]`.
+#[inline(always)]
+pub const fn middle_pieces(radix: u32, digit: u32, terms: u32) -> u32 {
+    radix * (digit / 8) * (digit / 8) * terms * FRAGMENT
+}
+
+/// Blocks of that pass of a group, of rows of `rows` points after it.
+#[inline(always)]
+pub const fn middle_blocks(rows: u32) -> u32 {
+    rows * (JOBS * SPECTRA / SPAN) / MIDDLE_ITEMS
+}
+
 /// Pieces of those of the last digit, `[pair of rows][task][row of fragments][column][term][lane]`.
 #[inline(always)]
 pub const fn second_pieces(rows: u32, radix: u32, terms: u32) -> u32 {

@@ -103,7 +103,7 @@ pub fn holds<const ROWS: u32, const RADIX: u32, const TERMS: usize, T>(arguments
 /// # Safety
 /// All lanes of the warp call it together.
 #[inline(always)]
-unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS], sum: [f32; 4]) -> [f32; 4] {
+pub(super) unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS], sum: [f32; 4]) -> [f32; 4] {
     let mut sum = sum;
     unroll!(half in 0 1 {
         let left = |term: usize| [a[term][2 * half], a[term][2 * half + 1]];
@@ -121,7 +121,7 @@ unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS]
 /// # Safety
 /// - The table has it.
 #[inline(always)]
-unsafe fn fragment<const TERMS: usize>(table: Global<[u32; 4]>, index: u32, lane: u32) -> [[u32; 4]; TERMS] {
+pub(super) unsafe fn fragment<const TERMS: usize>(table: Global<[u32; 4]>, index: u32, lane: u32) -> [[u32; 4]; TERMS] {
     let mut terms = [[0; 4]; TERMS];
     unroll!(term in 0 1 {
         if term < TERMS {
