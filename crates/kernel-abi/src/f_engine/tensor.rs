@@ -61,10 +61,11 @@ pub const fn point_bytes(rows: u32, terms: u32) -> u32 {
 }
 
 /// Bytes of shared memory of a block: points; of a slot eight of its key and eight of its place, of four slots of a job
-/// sixteen of their phase, of a job 32.
+/// sixteen of their phase; of a channel 32 of its factors and four of its number;
+/// of a job 16.
 #[inline(always)]
 pub const fn shared_bytes(rows: u32, terms: u32) -> u32 {
-    point_bytes(rows, terms) + slots(rows, terms) * (8 + 8 + 4) + 2 * 32
+    point_bytes(rows, terms) + slots(rows, terms) * (8 + 8 + 4) + 2 * rows * (32 + 4) + 2 * 16
 }
 
 /// Pieces of 16 bytes of a group of `channels` channels in the workspace.
@@ -77,6 +78,21 @@ pub const fn workspace_pieces(channels: u32, terms: u32) -> u32 {
 #[inline(always)]
 pub const fn first_pieces(radix: u32, terms: u32) -> u32 {
     radix * FIRST * terms * FRAGMENT
+}
+
+/// Items of a block of the pass between the two: points of a span of slots.
+pub const MIDDLE_ITEMS: u32 = 8;
+
+/// Pieces of the matrices of a digit of 8 or 16 points between the passes, `[k1][fragment][term][lane]`.
+#[inline(always)]
+pub const fn middle_pieces(radix: u32, digit: u32, terms: u32) -> u32 {
+    radix * (digit / 8) * (digit / 8) * terms * FRAGMENT
+}
+
+/// Blocks of that pass of a group, of rows of `rows` points after it.
+#[inline(always)]
+pub const fn middle_blocks(rows: u32) -> u32 {
+    rows * (JOBS * SPECTRA / SPAN) / MIDDLE_ITEMS
 }
 
 /// Pieces of those of the last digit, `[pair of rows][task][row of fragments][column][term][lane]`.
@@ -92,14 +108,11 @@ pub const fn second_pieces(rows: u32, radix: u32, terms: u32) -> u32 {
 /// task though neither needs the other.
 #[inline(always)]
 pub const fn task(own: bool, task: u32) -> [(u32, u32); 2] {
+    let half = task / 8;
     if !own {
         [(0, task), (1, 15 - task)]
-    } else if task == 0 {
-        [(0, 0), (0, 8)]
-    } else if task < 8 {
-        [(0, task), (0, 16 - task)]
     } else {
-        [(1, task - 8), (1, 23 - task)]
+        [(half, task % 8), (half, if task == 0 { 8 } else { 16 - task % 8 - half })]
     }
 }
 
@@ -151,7 +164,7 @@ mod tests {
         assert_eq!([64, 128, 256].map(|rows| slots(rows, 1)), [128, 64, 32]);
         assert_eq!([64, 128, 256].map(|rows| slots(rows, 2)), [64, 32, 32]);
         assert_eq!([64, 128, 256].map(|rows| point_bytes(rows, 2)), [64 << 10, 64 << 10, 128 << 10]);
-        assert_eq!((blocks(128, 8, 1), shared_bytes(128, 1)), (8, (64 << 10) + 1280 + 64));
+        assert_eq!((blocks(128, 8, 1), shared_bytes(128, 1)), (8, (73 << 10) + 1280 + 32));
         for (rows, radix, more) in [(64, 8, 1), (128, 8, 1), (256, 8, 1), (256, 16, 2)] {
             assert_eq!(blocks_of_strip(rows, radix, 1), more);
             assert_eq!(blocks(rows, radix, 1) % columns::strips(rows), 0);

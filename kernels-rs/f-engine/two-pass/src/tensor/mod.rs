@@ -14,7 +14,9 @@
 
 pub mod columns;
 mod eight;
+pub mod fused;
 mod kernels;
+pub mod middle;
 mod post;
 pub mod rows;
 

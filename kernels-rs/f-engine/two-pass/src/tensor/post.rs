@@ -2,7 +2,7 @@
 
 use fringes_device::arithmetic::{mul_hi_u32, popc_b32};
 use fringes_device::warp::{shfl_sync_idx_b32, vote_sync_ballot_b32};
-use fringes_device::{GlobalMut, Shared, Value, unroll};
+use fringes_device::{GlobalMut, Shared, Value, opaque, unroll};
 use fringes_kernels_common::complex::{Complex, mul, mul_add};
 use fringes_kernels_common::dither;
 use fringes_kernels_common::rotation::unit_approx;
@@ -28,9 +28,12 @@ pub struct Keys {
     /// Phase and slope of the first spectrum, high word of the one and both of the other, and how values lie,
     /// `[job][quad]`.
     phases: Shared<[u32; 4]>,
-    /// Of a job: by what they grow, in the same form, and its input; its count, and whether it is of those that come
-    /// next.
-    jobs: Shared<[u32; 4]>,
+    /// Gains of both jobs of a value of a task, and what phases change by from spectrum to spectrum, `[value][2]`.
+    factors: Shared<[f32; 4]>,
+    /// The channel of a value.
+    channels: Shared<u32>,
+    /// Of a job its count, and whether it is of those that come next.
+    counts: Shared<[u32; 4]>,
     quads: u32,
 }
 
@@ -46,20 +49,48 @@ fn unit(turns: u32) -> Complex {
 }
 
 impl Keys {
-    /// Those of `slots` slots in memory of their own.
+    /// Those of `slots` slots and two rows of `rows` points, in memory of their own.
     ///
     /// # Safety
-    /// - It has 20 bytes a slot, and 64.
+    /// - It has 20 bytes a slot, 72 a point of a row, and 32.
     #[inline(always)]
-    pub unsafe fn of(memory: Shared<[u32; 4]>, slots: u32) -> Self {
+    pub unsafe fn of(memory: Shared<[u32; 4]>, slots: u32, rows: u32) -> Self {
         let part = |first: u32, pieces: u32| memory.part(first as usize, pieces as usize);
         Self {
             dither: part(0, slots / 2).cast::<[u32; 2]>(),
             places: part(slots / 2, slots / 2).cast::<[u32; 2]>(),
             phases: part(slots, slots / 4),
-            jobs: part(slots / 4 * 5, 4),
+            factors: part(slots / 4 * 5, 4 * rows).cast::<[f32; 4]>(),
+            channels: part(slots / 4 * 5 + 4 * rows, rows / 2).cast::<u32>(),
+            counts: part(slots / 4 * 5 + 4 * rows + rows / 2, 2),
             quads: slots / 8,
         }
+    }
+
+    /// Writes the factors of value `value` of the tasks, which is of a channel.
+    ///
+    /// # Safety
+    /// - There is the first job, the value and the channel; a barrier follows.
+    #[inline(always)]
+    pub unsafe fn write_factors<T: Value>(
+        self,
+        Arguments { jobs, gains, channels, .. }: &Arguments<T>,
+        (first_job, count): (u32, u32),
+        value: u32,
+        channel: u32,
+    ) {
+        let mut both = [[0.0f32; 2]; 4];
+        unroll!(which in 0 1 {
+            let missing = first_job + which as u32 >= count;
+            let job = job::load(*jobs, (if missing { first_job } else { first_job + which as u32 }) as usize);
+            let (low, high) = (job.slope_rate as u32, (job.slope_rate >> 32) as u32);
+            both[which] = gains.load((job.input * channels + channel) as usize);
+            both[2 + which] = unit(((job.phase_rate >> 32) as u32).wrapping_add(upper(low, high, channel)));
+        });
+        let piece = |i: usize| [both[i][0], both[i][1], both[i + 1][0], both[i + 1][1]];
+        self.factors.store(2 * value as usize, piece(0));
+        self.factors.store(2 * value as usize + 1, piece(2));
+        self.channels.store(value as usize, channel);
     }
 
     /// Writes the keys of slots of the jobs from `first_job` on, from place `first` of their spectra on.
@@ -128,10 +159,7 @@ impl Keys {
             let words = [(phase >> 32) as u32, slope as u32, (slope >> 32) as u32, mode];
             self.phases.store((which * self.quads + quad) as usize, words);
             if quad == 0 {
-                let (phase, slope) = (job.phase_rate, job.slope_rate);
-                let words = [(phase >> 32) as u32, slope as u32, (slope >> 32) as u32, job.input];
-                self.jobs.store(2 * which as usize, words);
-                self.jobs.store(2 * which as usize + 1, [job.count, next, 0, 0]);
+                self.counts.store(which as usize, [job.count, next, 0, 0]);
             }
         }
     }
@@ -142,7 +170,7 @@ impl Keys {
     /// - They have been written, and a barrier followed.
     #[inline(always)]
     pub unsafe fn count(self, job: u32) -> (u32, bool) {
-        let [count, next, _, _] = self.jobs.load(2 * job as usize + 1);
+        let [count, next, _, _] = self.counts.load(job as usize);
         (count, next != 0)
     }
 }
@@ -150,39 +178,39 @@ impl Keys {
 /// What a lane makes the values of a channel with.
 #[derive(Clone, Copy)]
 pub struct Post {
+    value: u32,
     channel: u32,
-    /// Gains of both jobs, and what phases change by from spectrum to spectrum.
-    gains: [Complex; 2],
-    rates: [Complex; 2],
+    /// Gain and phase of the next spectrum of both jobs.
+    factors: [Complex; 2],
 }
 
 impl Post {
     /// Of no channel.
-    pub const NONE: Self = Self { channel: 0, gains: [[0.0; 2]; 2], rates: [[0.0; 2]; 2] };
+    pub const NONE: Self = Self { value: 0, channel: 0, factors: [[0.0; 2]; 2] };
 
-    /// Of a channel.
+    /// Of a value of a task, from the first spectrum of a quad on.
     ///
     /// # Safety
-    /// - There is the channel, and the keys have been written, and a barrier followed.
+    /// - There are the value and the quad, the keys have been written, and a barrier followed.
     #[inline(always)]
-    pub unsafe fn new<O: Eight>(arguments: &Arguments<O::Stored>, keys: Keys, channel: u32) -> Self {
-        let mut post = Self { channel, ..Self::NONE };
-        let channels = arguments.channels;
+    pub unsafe fn new(keys: Keys, value: u32, quad: u32) -> Self {
+        let channel = keys.channels.load(value as usize);
+        let [a, b, c, d] = keys.factors.load(2 * value as usize);
+        let mut post = Self { value, channel, factors: [[a, b], [c, d]] };
         unroll!(job in 0 1 {
-            let [phase, low, high, input] = keys.jobs.load(2 * job);
-            post.rates[job] = unit(phase.wrapping_add(upper(low, high, channel)));
-            post.gains[job] = arguments.gains.load((input * channels + channel) as usize);
+            let [phase, low, high, _] = keys.phases.load((job as u32 * keys.quads + quad) as usize);
+            post.factors[job] = mul(post.factors[job], unit(phase.wrapping_add(upper(low, high, channel))));
         });
         post
     }
 
-    /// Makes and stores the values of a quad; returns how many of both jobs saturated, 16 bits each.
+    /// Makes and stores the values of a quad, the next one; returns how many of both jobs saturated, 16 bits each.
     ///
     /// # Safety
     /// - As [`new`](Self::new); the output has the places of the slots, and no other thread stores them.
     #[inline(always)]
-    pub unsafe fn put<O: Eight, const ALL: bool>(
-        &self,
+    pub unsafe fn put<O: Eight>(
+        &mut self,
         arguments: &Arguments<O::Stored>,
         keys: Keys,
         quad: u32,
@@ -190,38 +218,36 @@ impl Post {
     ) -> u32 {
         let launch = arguments.launch;
         let channel = self.channel;
-        if !ALL && channel.wrapping_sub(launch.first_channel) >= launch.channels {
-            return 0;
-        }
-        let mut mode = APART;
-        let mut factors = [[0.0f32; 2]; 2];
-        unroll!(job in 0 1 {
-            let [phase, low, high, lie] = keys.phases.load((job as u32 * keys.quads + quad) as usize);
-            factors[job] = mul(self.gains[job], unit(phase.wrapping_add(upper(low, high, channel))));
-            mode = lie;
-        });
+        // What phases change by from spectrum to spectrum.
+        let [a, b, c, d] = keys.factors.load(2 * self.value as usize + 1);
+        let rates = [[a, b], [c, d]];
+        let mode = keys.phases.cast::<u32>().load(4 * quad as usize + 3);
         let (step, base) = if O::INTEGER && launch.dither { (dither::STEP, dither::BASE + O::BASE) } else { (0.0, O::BASE) };
         let start = dither::hash_start(channel, 0);
         let mut values = [[[0.0f32; 2]; 2]; 4];
         unroll!(s in 0 1 2 3 {
             unroll!(job in 0 1 {
                 let x = [sums[s][job], sums[s][2 + job]];
+                let factor = self.factors[job];
                 if O::INTEGER {
-                    let v = mul_add(factors[job], x, [base; 2]);
+                    let v = mul_add(factor, x, [base; 2]);
                     let [a, b] = keys.dither.load(((2 * s + job) as u32 * keys.quads + quad) as usize);
                     values[s][job] = dither::add(v, dither::hash(start.wrapping_add(a), b), step);
                 } else {
-                    values[s][job] = mul(factors[job], x);
+                    values[s][job] = mul(factor, x);
                 }
-                if s < 3 {
-                    factors[job] = mul(factors[job], self.rates[job]);
-                }
+                self.factors[job] = mul(factor, rates[job]);
             });
         });
+        if channel.wrapping_sub(launch.first_channel) >= launch.channels {
+            return 0;
+        }
         let (words, mut which) = O::words(values);
         let bytes = O::Stored::BYTES as u64;
         let stride = bytes.wrapping_mul(launch.channel_stride);
-        let further = (channel.wrapping_sub(launch.first_channel) as u64).wrapping_mul(stride);
+        // Computed anew, so that it takes no registers meanwhile.
+        let anew = opaque(channel as i32) as u32;
+        let further = (anew.wrapping_sub(launch.first_channel) as u64).wrapping_mul(stride);
         let place = |value: usize| {
             let [low, high] = keys.places.load((value as u32 * keys.quads + quad) as usize);
             low as u64 | (high as u64) << 32

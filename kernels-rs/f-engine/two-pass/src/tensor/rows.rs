@@ -21,14 +21,15 @@
 //! of a piece is turned by `c` and `m` so that no two of eight lanes meet one bank, writing or reading.
 //!
 //! # After it
-//! A lane has one channel of a fragment, and four spectra of both jobs that follow each other. The factor of the first
-//! one, gain and phase, comes from fixed point, the others by a multiplication each. Values leave as pieces of eight.
+//! A lane has one channel of a fragment, and spectra of both jobs that follow each other, four at a time. The factor of
+//! the first one, gain and phase, comes from fixed point, the others by a multiplication each. Values leave as pieces of
+//! eight.
 //!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-12` of itself. Sums are f32.
 
 use fringes_device::barrier::bar_sync_0;
-use fringes_device::mma::mma_m16n8k16_f32_f16;
+use fringes_device::mma::mma_m16n8k8_f32_f16;
 use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, Value, opaque, unroll};
 
@@ -95,18 +96,24 @@ pub fn holds<const ROWS: u32, const RADIX: u32, const TERMS: usize, T>(arguments
         && Shared::<u8>::dynamic().len() >= shared_bytes(ROWS, terms) as usize
 }
 
-/// A sum of products of numbers of one or two terms: `a` by `b`.
+/// A sum of products of a fragment and two registers of points: of numbers of one or two terms.
+///
+/// As two products of depth 8: those of depth 16 want both registers side by side, which takes more moves than that.
 ///
 /// # Safety
 /// All lanes of the warp call it together.
 #[inline(always)]
-unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS], sum: [f32; 4]) -> [f32; 4] {
+pub(super) unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS], sum: [f32; 4]) -> [f32; 4] {
     let mut sum = sum;
-    if TERMS == 2 {
-        sum = mma_m16n8k16_f32_f16(a[TERMS - 1], b[0], sum);
-        sum = mma_m16n8k16_f32_f16(a[0], b[TERMS - 1], sum);
-    }
-    mma_m16n8k16_f32_f16(a[0], b[0], sum)
+    unroll!(half in 0 1 {
+        let left = |term: usize| [a[term][2 * half], a[term][2 * half + 1]];
+        if TERMS == 2 {
+            sum = mma_m16n8k8_f32_f16(left(TERMS - 1), [b[0][half]], sum);
+            sum = mma_m16n8k8_f32_f16(left(0), [b[TERMS - 1][half]], sum);
+        }
+        sum = mma_m16n8k8_f32_f16(left(0), [b[0][half]], sum);
+    });
+    sum
 }
 
 /// Loads a fragment.
@@ -114,7 +121,7 @@ unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS]
 /// # Safety
 /// - The table has it.
 #[inline(always)]
-unsafe fn fragment<const TERMS: usize>(table: Global<[u32; 4]>, index: u32, lane: u32) -> [[u32; 4]; TERMS] {
+pub(super) unsafe fn fragment<const TERMS: usize>(table: Global<[u32; 4]>, index: u32, lane: u32) -> [[u32; 4]; TERMS] {
     let mut terms = [[0; 4]; TERMS];
     unroll!(term in 0 1 {
         if term < TERMS {
@@ -130,6 +137,17 @@ unsafe fn fragment<const TERMS: usize>(table: Global<[u32; 4]>, index: u32, lane
 fn pieces<const ROWS: u32, const TERMS: usize>(row: u32, c: u32, m: u32) -> (u32, u32) {
     let of_point = slots(ROWS, TERMS as u32) / 4 * TERMS as u32;
     (((row * DIGIT + c) * last(ROWS) + m) * of_point, (c & 1) ^ ((m & 3) << 1))
+}
+
+/// The channel of value `8 row + g` of the fragments of a task, of `2 L` values each: first those of its low place.
+#[inline(always)]
+fn channel_of<const ROWS: u32, const RADIX: u32>(pair: u32, value: u32) -> u32 {
+    let l = last(ROWS);
+    let [low, high] = task(pair == 0, value / (2 * l));
+    let value = value % (2 * l);
+    let (which, place) = if value < l { low } else { high };
+    let [first, second] = rows_of(RADIX, pair);
+    (if which == 0 { first } else { second }) + RADIX * (place + DIGIT * (value % l))
 }
 
 /// Runs two rows of some slots.
@@ -151,17 +169,18 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eigh
     let shared = Shared::<[u32; 4]>::dynamic();
     let of_points = (point_bytes(ROWS, TERMS as u32) / 16) as usize;
     let points = shared.part(0, of_points);
-    let keys = Keys::of(shared.part(of_points, (slots * 20 + 64) as usize / 16), slots);
+    let rest = (shared_bytes(ROWS, TERMS as u32) / 16) as usize - of_points;
+    let keys = Keys::of(shared.part(of_points, rest), slots, ROWS);
     keys.write::<O>(&arguments, (group * 2, count), tile * slots / 2, thread);
+    let mut value = thread;
+    while value < 2 * ROWS {
+        let channel = channel_of::<ROWS, RADIX>(pair, value);
+        keys.write_factors::<O::Stored>(&arguments, (group * 2, count), value, channel);
+        value += THREADS;
+    }
     transform_first::<ROWS, RADIX, TERMS, O::Stored>(&arguments, (tile, pair, local), thread, points);
     bar_sync_0();
-    let launch = arguments.launch;
-    let all = launch.first_channel == 0 && launch.channels == ROWS * RADIX;
-    let beyond = if all {
-        transform_last::<ROWS, RADIX, TERMS, O, true>(&arguments, pair, thread, points, keys)
-    } else {
-        transform_last::<ROWS, RADIX, TERMS, O, false>(&arguments, pair, thread, points, keys)
-    };
+    let beyond = transform_last::<ROWS, RADIX, TERMS, O>(&arguments, pair, thread, points, keys);
     if O::INTEGER {
         unroll!(job in 0 1 {
             let sum = redux_sync_add_u32(beyond >> (16 * job) & 0xffff, u32::MAX);
@@ -195,10 +214,9 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
     unroll!(f in 0 1 2 3 {
         a[f] = fragment::<TERMS>(arguments.first, row * FIRST + f as u32, lane);
     });
-    let mut item = warp / 2;
-    while item < last(ROWS) * spans {
+    // Of points `t`, 4, 8 and 12 further on of an item: a piece, a word to each of four products.
+    let load = |item: u32| {
         let (m, span) = (item / spans, item % spans);
-        // Of points `t`, 4, 8 and 12 further on: a piece, a word to each of four products.
         let at = ((local * ROWS + last(ROWS) * t + m) * RADIX + row) * 32 * TERMS as u32
             + (tile * spans + span) * (SPAN / 4)
             + g;
@@ -212,6 +230,13 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
                 }
             });
         });
+        b
+    };
+    let step = THREADS / 32 / 2;
+    const { assert!(last(ROWS) * (slots(ROWS, TERMS as u32) / SPAN) % (THREADS / 32) == 0) };
+    let mut item = warp / 2;
+    let multiply = |b: [[[u32; 4]; TERMS]; 4], item: u32| {
+        let (m, span) = (item / spans, item % spans);
         unroll!(half in 0 1 {
             let mut sums = [[0.0f32; 4]; 4];
             unroll!(j in 0 1 2 3 {
@@ -246,16 +271,27 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
                 });
             });
         });
-        item += THREADS / 32 / 2;
+    };
+    // Two by two, so that no register moves: those of the next item come meanwhile, after the last one its own again.
+    let mut next = load(item);
+    while item < last(ROWS) * spans {
+        let b = next;
+        let other = load(item + step);
+        multiply(b, item);
+        item += step;
+        next = load(if item + step < last(ROWS) * spans { item + step } else { item });
+        multiply(other, item);
+        item += step;
     }
 }
+
 
 /// The product of the last digit and everything after it; returns how many values of both jobs saturated, 16 bits each.
 ///
 /// # Safety
-/// As [`run`]; the points and keys are there, and a barrier followed. With `ALL` all channels are put out.
+/// As [`run`]; the points and keys are there, and a barrier followed.
 #[inline(always)]
-unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eight, const ALL: bool>(
+unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eight>(
     arguments: &Arguments<O::Stored>,
     pair: u32,
     thread: u32,
@@ -268,14 +304,11 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
     let (l, side) = (last(ROWS), side(ROWS));
     // Fragments' rows that are computed together.
     let together = if side >= 2 { 2 } else { 1 };
-    let rows = rows_of(RADIX, pair);
     let mut beyond = 0;
     let mut step = 0;
     while step < TASKS / (THREADS / 32) * (side / together) {
         let (index, part) = (warp + (THREADS / 32) * (step / (side / together)), step % (side / together));
         let [low, high] = task(pair == 0, index);
-        let of = |(which, place): (u32, u32)| if which == 0 { rows[0] } else { rows[1] } + RADIX * place;
-        let channels = [of(low), of(high)];
         let mut a = [[[[0u32; 4]; TERMS]; 4]; 2];
         let mut posts = [Post::NONE; 2];
         unroll!(r in 0 1 {
@@ -287,10 +320,8 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
                         a[r][k] = fragment::<TERMS>(arguments.second, index, lane);
                     }
                 });
-                // Values 8 row + g: first those of the low channels.
-                let value = 8 * row + g;
-                let channel = if value < l { channels[0] } else { channels[1] } + RADIX * DIGIT * (value % l);
-                posts[r] = Post::new::<O>(arguments, keys, channel);
+                let value = index * 2 * l + 8 * row + g;
+                posts[r] = Post::new(keys, value, spans * t);
             }
         });
         let mut span = 0;
@@ -304,7 +335,8 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
                         let point = 8 * k as u32 + 4 * half as u32;
                         let (which, place) = if point < l { low } else { high };
                         let (first, turn) = pieces::<ROWS, TERMS>(which, place, point % l + t);
-                        let piece = first + 8 * span + (g ^ turn);
+                        // Job g % 2 of a quad: lanes of equal g / 2 take quads that follow each other.
+                        let piece = first + ((2 * (g / 2 * spans + span) + g % 2) ^ turn);
                         unroll!(term in 0 1 {
                             if term < TERMS {
                                 b[half][term] = points.load((piece + term as u32 * (8 * spans)) as usize);
@@ -328,7 +360,7 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
             });
             unroll!(r in 0 1 {
                 if (r as u32) < together {
-                    beyond += posts[r].put::<O, ALL>(arguments, keys, 4 * span + t, sums[r]);
+                    beyond += posts[r].put::<O>(arguments, keys, spans * t + span, sums[r]);
                 }
             });
             span += 1;

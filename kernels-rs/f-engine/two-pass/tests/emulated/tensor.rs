@@ -9,6 +9,9 @@ use fringes_kernels_f_engine_two_pass::tensor::filter::{
 use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{
     tensor_512_f16_half, tensor_512_f32_half, tensor_512_i4_half, tensor_512_i8_half,
 };
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_512::tensor_channelize_512_i8_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_1024::tensor_channelize_1024_i8_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_2048::tensor_channelize_2048_i8_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_1024::{tensor_1024_f32_half, tensor_1024_i8_half};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_2048::tensor_2048_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
@@ -115,6 +118,73 @@ macro_rules! run {
     }};
 }
 
+/// Runs a case by a kernel of both passes, with places for `$places` groups, of which the second pass is `$lag` behind;
+/// there may be no fault.
+macro_rules! fused {
+    ($case:expr, $terms:literal, $kernel:path, $element:ty, ($places:expr, $lag:expr)) => {{
+        let case = &$case;
+        let made = case.make();
+        let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
+        let shape = TensorShape::new(case.channels, $terms).unwrap();
+        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
+        let weights =
+            tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
+        let scale = tensor_tables::gain_scale(weights.exponent);
+        let gains: Vec<_> = (0..case.inputs.len())
+            .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
+            .collect();
+        let memory = &mut device.memory;
+        let (pairs, tails) = (memory.upload(&weights.pairs), memory.upload(&weights.tails));
+        let first = memory.upload(&tensor_tables::first(shape.radix(), $terms));
+        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.radix(), $terms));
+        let gains = memory.upload(&gains);
+        let workspace = memory.allocate::<[u32; 4]>($places * shape.workspace_of_group());
+        let counters = memory.upload(&[0u32; fringes_channelizer::internals::shape::COUNTERS]);
+        let (channel_stride, period_stride) = case.strides();
+        let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
+        let (samples, held, jobs) = (device.samples, device.held, device.jobs);
+        let (out, saturated) = (device.out, device.saturated);
+        let (next, next_saturated) = (device.next, device.next_saturated);
+        let config = shape.fused(groups, $lag, 1);
+        let declaration = <$kernel as fringes_device::Kernel>::DECLARATION;
+        let launch = fringes_emulator::Launch::new(declaration, config.grid, config.block);
+        let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
+            $kernel(
+                samples.into(),
+                held.into(),
+                pairs.into(),
+                tails.into(),
+                workspace.into(),
+                counters.into(),
+                first.into(),
+                second.into(),
+                gains.into(),
+                jobs.into(),
+                out.into(),
+                saturated.into(),
+                next.into(),
+                next_saturated.into(),
+                inputs,
+                case.taps as u32,
+                count,
+                $places,
+                $lag,
+                case.range.start as u32,
+                case.range.len() as u32,
+                channel_stride,
+                case.period as u32,
+                period_stride,
+                inputs,
+                case.seed.unwrap_or(0),
+                u32::from(case.seed.is_some()),
+            )
+        });
+        report.assert_clean();
+        let (values, saturated) = device.outcome();
+        Outcome { made, values, saturated }
+    }};
+}
+
 /// Compares floats: the mean square of their errors, and the largest one.
 fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: impl Fn(T) -> [f64; 2]) {
     let (mut squares, mut errors, mut worst, mut count) = (0.0, 0.0, 0.0f64, 0.0);
@@ -202,5 +272,38 @@ fn nibbles_are_those_of_the_reference_away_from_ties() {
         let case = Case { seed, gain: 0.06, bits: 8, ..Case::new(512, 16) };
         let out = run!(case, 1, tensor_b8_m1_r8_half, tensor_512_i4_half, u8);
         check_within(&case, &out, (7.0, tie(&case)), |value| [value as i8 >> 4, (value << 4) as i8 >> 4]);
+    }
+}
+
+#[test]
+fn both_passes_in_one_launch_are_those_of_the_reference() {
+    // Three groups in two places; a last job alone.
+    let case = Case { seed: Some(9), gain: 0.15, of_job: 5, ..Case::new(512, 12) };
+    check_within(
+        &case,
+        &fused!(case, 1, tensor_channelize_512_i8_half, u16, (2, 1)),
+        (127.0, tie(&case)),
+        bytes,
+    );
+    let case = Case { seed: Some(3), gain: 0.2, ..Case::new(1024, 2) };
+    let out = fused!(case, 1, tensor_channelize_1024_i8_half, u16, (2, 1));
+    check_within(&case, &out, (127.0, tie(&case)), bytes);
+    let case = Case { gain: 0.2, range: 100..1900, ..Case::new(2048, 1) };
+    let out = fused!(case, 1, tensor_channelize_2048_i8_half, u16, (3, 1));
+    check_within(&case, &out, (127.0, tie(&case)), bytes);
+}
+
+/// A piece of two jobs, and pieces of one: values have the same bits however they lie.
+#[test]
+fn values_are_the_same_wherever_they_lie() {
+    let case = Case { seed: Some(5), gain: 0.15, ..Case::new(512, 16) };
+    let together = run!(case, 1, tensor_b10_m1_r8_half, tensor_512_i8_half, u16);
+    let apart = Case { period: 3, of_job: 16, ..case.clone() };
+    let out = run!(apart, 1, tensor_b10_m1_r8_half, tensor_512_i8_half, u16);
+    for (input, spectrum, channel) in (0..2).flat_map(|i| (0..16).flat_map(move |s| (0..512).map(move |c| (i, s, c)))) {
+        assert_eq!(
+            together.values[case.place(input, spectrum, channel)],
+            out.values[apart.place(input, spectrum, channel)]
+        );
     }
 }
