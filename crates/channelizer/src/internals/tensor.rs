@@ -18,20 +18,22 @@ use crate::{Channelizer, ChannelizerError};
 /// f16 of a number.
 const TERMS: usize = 1;
 /// What plans that have kernels have.
-const CHANNELS: &str = "512, 1024, 2048 or 4096 channels";
+const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
-/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 4096 channels (powers of two), critically sampled, with up
+/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with up
 /// to 32 taps, of real packed samples of 8 or 10 bits or i8.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// workspace of at most 40 MiB that belongs to the object, so its launches run one after the other: one on another
+/// workspace of at most 40 MiB (32 MiB a group of 65536 channels) that belongs to the object, so its launches run one after the other: one on another
 /// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
 pub struct TensorKernels {
     shape: TensorShape,
     columns: Kernel,
+    /// Of the digit between the passes, where there is one, with its matrices.
+    between: Option<(Kernel, Buffer<[u32; 4]>)>,
     rows: Kernel,
     /// Both passes in one launch, where there is such a kernel.
     fused: Option<Kernel>,
@@ -74,19 +76,20 @@ impl TensorKernels {
         let largest = f64::from(1u32 << (bits - 1));
         let weights = tensor_tables::weights(plan.weights(), plan.step(), m, shape.radix(), largest, TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
-        let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent), gain)?;
+        let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent, shape.middle()), gain)?;
 
         let parts = ["tensor_columns".to_owned(), format!("tensor_{channels}")];
         let [Some(columns), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
             return Err(no_kernel(CHANNELS, channels.to_string()));
         };
-        let columns = device.load(columns)?.kernel(&columns_name(&shape, bits, m))?;
+        let first_module = device.load(columns)?;
+        let columns = first_module.kernel(&columns_name(&shape, bits, m))?;
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
         let multiprocessors = device.info().multiprocessors as usize;
         let pipeline = shape.pipeline(multiprocessors);
         let fits = shape.fused(1, pipeline.lag, multiprocessors).shared_bytes <= limit;
-        let fused = if bits == 10 && m == 1 && format == FrameFormat::Int8 && fits {
+        let fused = if shape.has_fused() && bits == 10 && m == 1 && format == FrameFormat::Int8 && fits {
             Some(module.kernel(&format!("tensor_channelize_{channels}_i8_half"))?)
         } else {
             None
@@ -94,8 +97,16 @@ impl TensorKernels {
         let stream = device.new_stream()?;
         let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
         let points = places * shape.workspace_of_group();
+        let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
+        let between = if shape.between(1).is_some() {
+            let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
+            Some((kernel, Buffer::from_slice(&stream, &tensor_tables::middle(radix, middle, TERMS))?))
+        } else {
+            None
+        };
         Ok(Self {
             columns,
+            between,
             rows,
             pipeline,
             multiprocessors,
@@ -103,8 +114,8 @@ impl TensorKernels {
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
             tails: Buffer::from_slice(&stream, &weights.tails)?,
-            first: Buffer::from_slice(&stream, &tensor_tables::first(shape.radix(), TERMS))?,
-            second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), shape.radix(), TERMS))?,
+            first: Buffer::from_slice(&stream, &tensor_tables::first(all_rows, TERMS))?,
+            second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), all_rows, TERMS))?,
             gains: Buffer::from_slice(&stream, &gains)?,
             workspace: Mutex::new(Workspace::new(device, points, fused.is_some(), stream)?),
             fused,
@@ -127,10 +138,14 @@ impl TensorKernels {
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let shape = check(plan, u32::MAX).ok()?;
-        let (radix, rows, terms) = (shape.radix() as u32, shape.rows() as u32, TERMS as u32);
+        let (radix, middle, terms) = (shape.radix() as u32, shape.middle() as u32, TERMS as u32);
+        let (all_rows, rows) = (shape.all_rows() as u32, shape.rows() as u32);
         let weights = (plan.step() * TERMS * 16 * (8 * sixteens(plan.taps()) + 4)) as u64;
-        let matrices = 16 * u64::from(abi::first_pieces(radix, terms) + abi::second_pieces(rows, radix, terms));
-        let groups = shape.groups_of_launch().max(shape.most_places());
+        let between = if middle > 1 { abi::middle_pieces(radix, middle, terms) } else { 0 };
+        let pieces = between + abi::first_pieces(all_rows, terms) + abi::second_pieces(rows, all_rows, terms);
+        let matrices = 16 * u64::from(pieces);
+        let places = if shape.has_fused() { shape.most_places() } else { 0 };
+        let groups = shape.groups_of_launch().max(places);
         let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
         let gains = (8 * shape.channels() as u64).saturating_mul(inputs as u64);
         Some((weights + matrices + workspace).saturating_add(gains))
@@ -239,7 +254,8 @@ impl TensorKernels {
                 self.taps,
                 jobs_of_launch,
                 first_group as u32,
-                self.shape.rows() as u32,
+                self.shape.first_rows() as u32,
+                self.shape.rows().ilog2(),
                 first_channel,
                 channels,
                 channel_stride,
@@ -249,6 +265,10 @@ impl TensorKernels {
             ];
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
+            if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {
+                let arguments = args![&mut workspace.points, matrices, self.shape.rows() as u32];
+                kernel.launch_safe(stream, &config, arguments)?;
+            }
             let rows = args![
                 &workspace.points,
                 &self.first,
@@ -316,20 +336,20 @@ mod tests {
     #[test]
     fn plans_and_samples_without_kernels_say_why() {
         let error = |plan: &Channelizer, shared| check(plan, shared).unwrap_err().to_string();
-        assert!(error(&plan(256, 4), u32::MAX).contains("512, 1024, 2048 or 4096 channels, found 256"));
-        assert!(error(&plan(8192, 4), u32::MAX).contains("found 8192"));
+        assert!(error(&plan(256, 4), u32::MAX).contains("512, 1024, ... or 65536 channels, found 256"));
+        assert!(error(&plan(1000, 4), u32::MAX).contains("found 1000"));
         assert!(error(&plan(512, 33), u32::MAX).contains("at most 32 taps, found 33"));
         assert!(error(&Channelizer::complex(512).build().unwrap(), u32::MAX).contains("a plan of real samples"));
         let oversampled = Channelizer::real(512).oversampling(2, 1).build().unwrap();
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
         // An A100 has 163 KiB.
-        for (channels, taps) in [(512, 32), (1024, 16), (2048, 32), (4096, 16)] {
+        for (channels, taps) in [(512, 32), (1024, 16), (2048, 32), (4096, 32), (32768, 32), (65536, 16)] {
             assert!(check(&plan(channels, taps), 163 << 10).is_ok(), "{channels} {taps}");
         }
-        assert!(error(&plan(4096, 17), 163 << 10).contains("4096 channels and 17 taps on 166912 bytes"));
+        assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
         // An H100 has 227 KiB.
-        assert!(check(&plan(4096, 32), 227 << 10).is_ok());
+        assert!(check(&plan(65536, 32), 227 << 10).is_ok());
         assert_eq!([8, 10].map(|bits| bits_of(ChunkFormat::Packed { bits })), [Some(8), Some(10)]);
         let typed = |format, complex| bits_of(ChunkFormat::Typed { format, complex });
         assert_eq!(typed(SampleFormat::Int8, false), Some(8));
@@ -345,28 +365,32 @@ mod tests {
     fn names_are_those_of_the_kernels() {
         let shape = |channels| TensorShape::new(channels, TERMS).unwrap();
         assert_eq!(columns_name(&shape(2048), 10, 1), "tensor_b10_m1_r8_half");
-        assert_eq!(columns_name(&shape(4096), 8, 2), "tensor_b8_m2_r16_half");
+        assert_eq!(columns_name(&shape(65536), 8, 2), "tensor_b8_m2_r16_half");
     }
 
     #[test]
     #[cfg(feature = "gpu")]
     fn parts_are_embedded() {
-        for part in ["tensor_columns", "tensor_512", "tensor_1024", "tensor_2048", "tensor_4096"] {
+        for part in ["tensor_columns", "tensor_512", "tensor_1024", "tensor_2048", "tensor_4096", "tensor_65536"] {
             assert!(texts::channelizer(part).is_some(), "{part}");
         }
     }
 
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
-        for (channels, taps) in [(512, 4), (1024, 16), (2048, 17), (4096, 32)] {
+        for (channels, taps) in [(512, 4), (1024, 16), (2048, 17), (4096, 32), (8192, 3)] {
             let plan = plan(channels, taps);
             let shape = TensorShape::new(channels, TERMS).unwrap();
             let (m, radix) = (sixteens(taps), shape.radix());
             let weights = tensor_tables::weights(plan.weights(), plan.step(), m, radix, 512.0, TERMS);
             let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();
+            let all_rows = shape.all_rows();
             let matrices =
-                tensor_tables::first(radix, TERMS).len() + tensor_tables::second(shape.rows(), radix, TERMS).len();
-            let groups = shape.groups_of_launch().max(shape.most_places());
+                tensor_tables::first(all_rows, TERMS).len() + tensor_tables::second(shape.rows(), all_rows, TERMS).len();
+            let between = if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
+            let matrices = matrices + between;
+            let places = if shape.has_fused() { shape.most_places() } else { 0 };
+            let groups = shape.groups_of_launch().max(places);
             let pieces = matrices + groups * shape.workspace_of_group();
             let bytes = (weights + 16 * pieces + 8 * 3 * channels) as u64;
             assert_eq!(TensorKernels::memory_bytes(&plan, 3), Some(bytes), "{channels}");

@@ -1,7 +1,15 @@
 //! How the two kernels with the transform on tensor cores cut the points of a plan, and what their launches look like.
 //!
 //! As [`Shape`](super::shape::Shape) says, with rows of 64, 128 or 256 points, numbers of one or two f16 between the
-//! kernels, and blocks of the second one with as many slots as fit into 64 KiB.
+//! kernels, and blocks of the second one with as many slots as fit into 64 KiB. From 4096 channels on a third kernel
+//! between the two makes another digit: `N = R D N'`.
+//!
+//! | channels | `R` | `D` | `N'` |
+//! |---|---|---|---|
+//! | 512, 1024, 2048 | 8 | 1 | 64, 128, 256 |
+//! | 4096 | 8 | 8 | 64 |
+//! | 8192, 16384, 32768 | 8 | 16 | 64, 128, 256 |
+//! | 65536 | 16 | 16 | 256 |
 
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{columns, fused, tensor};
@@ -22,17 +30,24 @@ const FUSED_OCCUPANCY: usize = 2;
 pub struct TensorShape {
     channels: usize,
     radix: usize,
+    middle: usize,
     terms: usize,
 }
 
 impl TensorShape {
-    /// Those of 512, 1024, 2048 and 4096 channels, for numbers of `terms` f16.
+    /// Those of 512, 1024, ... 65536 channels, for numbers of `terms` f16.
     pub fn new(channels: usize, terms: usize) -> Option<Self> {
-        if !channels.is_power_of_two() || !(512..=4096).contains(&channels) || !(1..=2).contains(&terms) {
+        if !channels.is_power_of_two() || !(1..=2).contains(&terms) {
             return None;
         }
-        let radix = if channels <= 2048 { 8 } else { 16 };
-        Some(Self { channels, radix, terms })
+        let (radix, middle) = match channels {
+            512..=2048 => (8, 1),
+            4096 => (8, 8),
+            8192..=32768 => (8, 16),
+            65536 => (16, 16),
+            _ => return None,
+        };
+        Some(Self { channels, radix, middle, terms })
     }
 
     /// Channels, `N`.
@@ -45,8 +60,23 @@ impl TensorShape {
         self.radix
     }
 
-    /// Points of a row, `N'`.
+    /// Points of the digit between the kernels, `D`: 8, 16, or 1 where there is none.
+    pub fn middle(&self) -> usize {
+        self.middle
+    }
+
+    /// Rows of the second kernel, `R D`.
+    pub fn all_rows(&self) -> usize {
+        self.radix * self.middle
+    }
+
+    /// Points of a row of the second kernel, `N'`.
     pub fn rows(&self) -> usize {
+        self.channels / self.all_rows()
+    }
+
+    /// Points of a row of the first kernel, `N / R`.
+    pub fn first_rows(&self) -> usize {
         self.channels / self.radix
     }
 
@@ -67,15 +97,21 @@ impl TensorShape {
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
     pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
-        let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
+        let grid = [columns::strips(self.first_rows() as u32), groups as u32, 1];
         LaunchConfig::new(grid, [columns::THREADS, 1, 1])
             .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
+    }
+
+    /// The kernel between the two for `groups` groups, if there is one.
+    pub fn between(&self, groups: usize) -> Option<LaunchConfig> {
+        let grid = [tensor::middle_blocks(self.rows() as u32), groups as u32, 1];
+        (self.middle > 1).then(|| LaunchConfig::new(grid, [tensor::THREADS, 1, 1]))
     }
 
     /// The second kernel for `groups` groups.
     pub fn rows_of_slots(&self, groups: usize) -> LaunchConfig {
         let (rows, terms) = (self.rows() as u32, self.terms as u32);
-        let grid = [SLOTS as u32 / tensor::slots(rows, terms), self.radix as u32 / 2, groups as u32];
+        let grid = [SLOTS as u32 / tensor::slots(rows, terms), self.all_rows() as u32 / 2, groups as u32];
         LaunchConfig::new(grid, [tensor::THREADS, 1, 1]).with_shared_bytes(tensor::shared_bytes(rows, terms))
     }
 
@@ -91,6 +127,11 @@ impl TensorShape {
         let lag = (multiprocessors + multiprocessors / 8).div_ceil(strips).max(1);
         let places = (2 * lag).clamp(2, self.most_places());
         Pipeline { lag: lag.min(places / 2), places }
+    }
+
+    /// Whether there is a kernel of both passes.
+    pub fn has_fused(&self) -> bool {
+        self.middle == 1
     }
 
     /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets.
@@ -114,14 +155,25 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_kernels() {
-        for (channels, radix, rows) in [(512, 8, 64), (1024, 8, 128), (2048, 8, 256), (4096, 16, 256)] {
+        for (channels, radix, middle, rows) in [
+            (512, 8, 1, 64),
+            (1024, 8, 1, 128),
+            (2048, 8, 1, 256),
+            (4096, 8, 8, 64),
+            (8192, 8, 16, 64),
+            (16384, 8, 16, 128),
+            (32768, 8, 16, 256),
+            (65536, 16, 16, 256),
+        ] {
             let shape = TensorShape::new(channels, 1).unwrap();
-            assert_eq!((shape.radix(), shape.rows()), (radix, rows));
+            assert_eq!((shape.radix(), shape.middle(), shape.rows()), (radix, middle, rows));
+            assert_eq!(shape.first_rows(), middle * rows);
             let config = shape.rows_of_slots(3);
             assert!(config.shared_bytes <= 100 << 10, "two blocks of a multiprocessor");
-            assert_eq!(config.grid[2], 3);
+            assert_eq!((config.grid[1] as usize, config.grid[2]), (radix * middle / 2, 3));
+            assert_eq!(shape.between(3).map(|config| config.grid[1]), (middle > 1).then_some(3));
         }
-        assert_eq!([256, 8192, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
+        assert_eq!([256, 131_072, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
         let shape = TensorShape::new(1024, 1).unwrap();
         assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 64));
         assert_eq!(shape.launches(65).collect::<Vec<_>>(), [(0, 33), (33, 32)]);

@@ -100,10 +100,15 @@ fn fragments(
 
 /// Matrices of the first 16 points of rows, `[k1][fragment][term][lane]`, divided by 16.
 pub fn first(radix: usize, number: usize) -> Vec<[u32; 4]> {
-    let points = 16 * radix;
+    middle(radix, 16, number)
+}
+
+/// Matrices of the digit of 8 or 16 points between the passes, `[k1][fragment][term][lane]`, divided by its points.
+pub fn middle(radix: usize, digit: usize, number: usize) -> Vec<[u32; 4]> {
+    let points = digit * radix;
     let of = |k1: usize| {
-        fragments(2, number, move |c, i| {
-            [root(i * (k1 + radix * c), points) / 16.0, Complex64::default()]
+        fragments(digit / 8, number, move |c, i| {
+            [root(i * (k1 + radix * c), points) / digit as f64, Complex64::default()]
         })
     };
     (0..radix).flat_map(of).collect()
@@ -137,10 +142,10 @@ pub fn second(rows: usize, radix: usize, number: usize) -> Vec<[u32; 4]> {
     all
 }
 
-/// What gains are multiplied by, for weights with that exponent.
-pub fn gain_scale(exponent: i32) -> f64 {
-    // The first digit's matrix is divided by 16.
-    16.0 * 2f64.powi(-exponent)
+/// What gains are multiplied by, for weights with that exponent and a digit of so many points between the passes.
+pub fn gain_scale(exponent: i32, middle: usize) -> f64 {
+    // The matrices of digits are divided by their points.
+    16.0 * middle as f64 * 2f64.powi(-exponent)
 }
 
 /// `exp(-2 pi i n / points)`.
@@ -269,6 +274,7 @@ mod tests {
             let (of_first, of_second) = (first(radix, number).len(), second(rows, radix, number).len());
             let (rows, radix, number) = (rows as u32, radix as u32, number as u32);
             assert_eq!(of_first as u32, abi::first_pieces(radix, number));
+            assert_eq!(middle(radix as usize, 8, 1).len() as u32, abi::middle_pieces(radix, 8, 1));
             assert_eq!(of_second as u32, abi::second_pieces(rows, radix, number));
         }
     }

@@ -51,18 +51,23 @@ pub struct Arguments {
     pub count: u32,
     /// First group of this launch.
     pub first_group: u32,
-    /// Points of a row, `N'`.
+    /// Points of a row, `N / R`.
     pub rows: u32,
+    /// Bits of the number of a point of a row after the pass [between](super::middle), if there is one, else of `rows`:
+    /// point `n2` is the `n2 / 2^bits`th of `n2 % 2^bits`.
+    pub row_bits: u32,
 }
 
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
 pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
-    let Arguments { weights, tails, jobs, workspace, taps, count, rows, .. } = arguments;
+    let Arguments { weights, tails, jobs, workspace, taps, count, rows, row_bits, .. } = arguments;
     let radix = R::POINTS as u32;
     let step = (2 * radix * rows) as usize;
     *taps > 0
         && *taps <= 16 * M as u32
+        && *row_bits < 16
+        && *rows % (1 << (*row_bits % 32)) == 0
         && (places * workspace_pieces(radix * rows, TERMS as u32)) as usize <= workspace.len()
         && step * 16 * M * TERMS <= weights.len()
         && step * 16 * TERMS <= tails.len()
@@ -123,7 +128,7 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
     arguments: Arguments,
     (strip, local): (u32, u32),
 ) {
-    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows } = arguments;
+    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits } = arguments;
     let radix = R::POINTS as u32;
     // A row is a multiple of 32 bits.
     let row_words = BITS * (2 * radix * rows / 32);
@@ -172,7 +177,9 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         });
         let lane = opaque(thread as i32) as u32 % 32;
         let n2 = strip * STRIP + opaque(place as i32) as u32;
-        let at = ((local * rows + n2) * radix) as usize * 32 * TERMS + lane as usize;
+        let inner = n2 % (1 << (row_bits % 32));
+        let point = inner * (rows >> (row_bits % 32)) + (n2 >> (row_bits % 32));
+        let at = ((local * rows + point) * radix) as usize * 32 * TERMS + lane as usize;
         // [job][spectrum % 2][k1]
         let mut words = [[[[0u32; TERMS]; 16]; 2]; 2];
         unroll!(half in 0 1 {

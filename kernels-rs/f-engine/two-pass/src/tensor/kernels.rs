@@ -34,6 +34,7 @@ macro_rules! columns {
                 count: u32,
                 first_group: u32,
                 rows: u32,
+                row_bits: u32,
                 first_channel: u32,
                 channels: u32,
                 channel_stride: u64,
@@ -54,7 +55,7 @@ macro_rules! columns {
                 let limits =
                     Limits { out: [out_len, next_len], saturated: [saturated_len, next_saturated_len], inputs, launch };
                 let arguments =
-                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits };
                 if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $terms>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;
@@ -332,6 +333,7 @@ macro_rules! fused {
                         count,
                         first_group: 0,
                         rows: $rows,
+                        row_bits: u32::ilog2($rows),
                     };
                     let rest = rows::Arguments {
                         workspace,

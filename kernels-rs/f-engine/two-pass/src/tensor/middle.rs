@@ -16,6 +16,7 @@
 //! # Precision
 //! As that of the [second pass](super::rows): of one term two more roundings to 11 bits, of the matrix and of the point.
 
+use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, opaque, unroll};
 
 use super::rows::{fragment, product};
@@ -89,6 +90,8 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
                     });
                 }
             });
+            // All lanes have read what this one may write.
+            bar_warp_sync(u32::MAX);
             unroll!(half in 0 1 {
                 if (half as u32) < side {
                     let mut sums = [[0.0f32; 4]; 4];

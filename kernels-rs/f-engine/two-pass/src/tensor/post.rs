@@ -20,7 +20,7 @@ const BY_JOB: u32 = 2;
 
 /// What a block knows of its slots. Four spectra of both jobs that follow each other are a *quad*.
 #[derive(Clone, Copy)]
-pub struct Keys {
+pub(super) struct Keys {
     /// Words of the dither of value `2 spectrum + job` of a quad, `[value][quad]`.
     dither: Shared<[u32; 2]>,
     /// Addresses of their places, 0 where there is none, likewise.
@@ -54,7 +54,7 @@ impl Keys {
     /// # Safety
     /// - It has 20 bytes a slot, 72 a point of a row, and 32.
     #[inline(always)]
-    pub unsafe fn of(memory: Shared<[u32; 4]>, slots: u32, rows: u32) -> Self {
+    pub(super) unsafe fn of(memory: Shared<[u32; 4]>, slots: u32, rows: u32) -> Self {
         let part = |first: u32, pieces: u32| memory.part(first as usize, pieces as usize);
         Self {
             dither: part(0, slots / 2).cast::<[u32; 2]>(),
@@ -72,7 +72,7 @@ impl Keys {
     /// # Safety
     /// - There is the first job, the value and the channel; a barrier follows.
     #[inline(always)]
-    pub unsafe fn write_factors<T: Value>(
+    pub(super) unsafe fn write_factors<T: Value>(
         self,
         Arguments { jobs, gains, channels, .. }: &Arguments<T>,
         (first_job, count): (u32, u32),
@@ -98,7 +98,7 @@ impl Keys {
     /// # Safety
     /// - All threads of the block call it; a barrier follows. There is the first job.
     #[inline(always)]
-    pub unsafe fn write<O: Eight>(
+    pub(super) unsafe fn write<O: Eight>(
         self,
         Arguments { jobs, launch, out, .. }: &Arguments<O::Stored>,
         (first_job, count): (u32, u32),
@@ -169,7 +169,7 @@ impl Keys {
     /// # Safety
     /// - They have been written, and a barrier followed.
     #[inline(always)]
-    pub unsafe fn count(self, job: u32) -> (u32, bool) {
+    pub(super) unsafe fn count(self, job: u32) -> (u32, bool) {
         let [count, next, _, _] = self.counts.load(job as usize);
         (count, next != 0)
     }
@@ -177,7 +177,7 @@ impl Keys {
 
 /// What a lane makes the values of a channel with.
 #[derive(Clone, Copy)]
-pub struct Post {
+pub(super) struct Post {
     value: u32,
     channel: u32,
     /// Gain and phase of the next spectrum of both jobs.
@@ -186,14 +186,14 @@ pub struct Post {
 
 impl Post {
     /// Of no channel.
-    pub const NONE: Self = Self { value: 0, channel: 0, factors: [[0.0; 2]; 2] };
+    pub(super) const NONE: Self = Self { value: 0, channel: 0, factors: [[0.0; 2]; 2] };
 
     /// Of a value of a task, from the first spectrum of a quad on.
     ///
     /// # Safety
     /// - There are the value and the quad, the keys have been written, and a barrier followed.
     #[inline(always)]
-    pub unsafe fn new(keys: Keys, value: u32, quad: u32) -> Self {
+    pub(super) unsafe fn new(keys: Keys, value: u32, quad: u32) -> Self {
         let channel = keys.channels.load(value as usize);
         let [a, b, c, d] = keys.factors.load(2 * value as usize);
         let mut post = Self { value, channel, factors: [[a, b], [c, d]] };
@@ -209,7 +209,7 @@ impl Post {
     /// # Safety
     /// - As [`new`](Self::new); the output has the places of the slots, and no other thread stores them.
     #[inline(always)]
-    pub unsafe fn put<O: Eight>(
+    pub(super) unsafe fn put<O: Eight>(
         &mut self,
         arguments: &Arguments<O::Stored>,
         keys: Keys,

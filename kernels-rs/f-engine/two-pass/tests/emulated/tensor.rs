@@ -14,7 +14,14 @@ use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_1024::tensor_channel
 use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_2048::tensor_channelize_2048_i8_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_1024::{tensor_1024_f32_half, tensor_1024_i8_half};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_2048::tensor_2048_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::between::{
+    tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
+};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_8192::tensor_8192_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_16384::tensor_16384_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_32768::tensor_32768_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_65536::tensor_65536_f32_half;
 use half::f16;
 use num_complex::Complex64;
 
@@ -25,9 +32,12 @@ use crate::integers::{bytes, check_within};
 /// matrices, of `2.1e-4` each.
 const ERROR: f64 = 5.5e-4;
 
+/// The same with a digit between the passes: seven roundings.
+const ERROR_OF_THREE: f64 = 6.5e-4;
+
 /// Runs a case with numbers of `$terms` terms; neither kernel may have a fault.
 macro_rules! run {
-    ($case:expr, $terms:literal, $columns:path, $rows:path, $element:ty) => {{
+    ($case:expr, $terms:literal, $columns:path, $(($digit:literal, $middle:path),)? $rows:path, $element:ty) => {{
         let case = &$case;
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
@@ -36,14 +46,14 @@ macro_rules! run {
         let each = groups.min(case.at_once);
         let weights =
             tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
-        let scale = tensor_tables::gain_scale(weights.exponent);
+        let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
             .collect();
         let memory = &mut device.memory;
         let (pairs, tails) = (memory.upload(&weights.pairs), memory.upload(&weights.tails));
-        let first = memory.upload(&tensor_tables::first(shape.radix(), $terms));
-        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.radix(), $terms));
+        let first = memory.upload(&tensor_tables::first(shape.all_rows(), $terms));
+        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.all_rows(), $terms));
         let gains = memory.upload(&gains);
         let workspace = memory.allocate::<[u32; 4]>(each * shape.workspace_of_group());
         let (channel_stride, period_stride) = case.strides();
@@ -74,7 +84,8 @@ macro_rules! run {
                     case.taps as u32,
                     count,
                     start as u32,
-                    shape.rows() as u32,
+                    shape.first_rows() as u32,
+                    shape.rows().ilog2(),
                     first_channel,
                     channels,
                     channel_stride,
@@ -84,6 +95,15 @@ macro_rules! run {
                 )
             });
             report.assert_clean();
+            $(
+                let matrices = device.memory.upload(&tensor_tables::middle(shape.radix(), $digit, $terms));
+                let config = shape.between(groups).unwrap();
+                let declaration = <$middle as fringes_device::Kernel>::DECLARATION;
+                let launch = fringes_emulator::Launch::new(declaration, config.grid, config.block);
+                let rows = shape.rows() as u32;
+                let report = launch.run(&mut device.memory, || $middle(workspace.into(), matrices.into(), rows));
+                report.assert_clean();
+            )?
             let mut config = shape.rows_of_slots(groups);
             config.grid[0] = config.grid[0].min(case.tiles);
             let declaration = <$rows as fringes_device::Kernel>::DECLARATION;
@@ -129,14 +149,14 @@ macro_rules! fused {
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let weights =
             tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
-        let scale = tensor_tables::gain_scale(weights.exponent);
+        let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
             .collect();
         let memory = &mut device.memory;
         let (pairs, tails) = (memory.upload(&weights.pairs), memory.upload(&weights.tails));
-        let first = memory.upload(&tensor_tables::first(shape.radix(), $terms));
-        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.radix(), $terms));
+        let first = memory.upload(&tensor_tables::first(shape.all_rows(), $terms));
+        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.all_rows(), $terms));
         let gains = memory.upload(&gains);
         let workspace = memory.allocate::<[u32; 4]>($places * shape.workspace_of_group());
         let counters = memory.upload(&[0u32; fringes_channelizer::internals::shape::COUNTERS]);
@@ -228,8 +248,30 @@ fn two_thousand_forty_eight_channels_are_within_half_precision() {
 
 #[test]
 fn four_thousand_ninety_six_channels_are_within_half_precision() {
-    let case = Case { tiles: 1, ..Case::new(4096, 1) };
-    check(&case, &run!(case, 1, tensor_b10_m1_r16_half, tensor_4096_f32_half, [f32; 2]), ERROR, floats);
+    let case = Case { tiles: 1, ..Case::new(4096, 2) };
+    let out = run!(case, 1, tensor_b10_m1_r8_half, (8, tensor_middle_r8_8_half), tensor_4096_f32_half, [f32; 2]);
+    check(&case, &out, ERROR_OF_THREE, floats);
+}
+
+macro_rules! long {
+    ($($test:ident $channels:literal $columns:ident $middle:ident $rows:ident;)*) => { $(
+        #[test]
+        fn $test() {
+            let case = Case { tiles: 1, ..Case::new($channels, 1) };
+            check(&case, &run!(case, 1, $columns, (16, $middle), $rows, [f32; 2]), ERROR_OF_THREE, floats);
+        }
+    )* };
+}
+
+long! {
+    eight_thousand_channels_are_within_half_precision
+        8192 tensor_b10_m1_r8_half tensor_middle_r8_16_half tensor_8192_f32_half;
+    sixteen_thousand_channels_are_within_half_precision
+        16384 tensor_b10_m1_r8_half tensor_middle_r8_16_half tensor_16384_f32_half;
+    thirty_two_thousand_channels_are_within_half_precision
+        32768 tensor_b10_m1_r8_half tensor_middle_r8_16_half tensor_32768_f32_half;
+    sixty_five_thousand_channels_are_within_half_precision
+        65536 tensor_b10_m1_r16_half tensor_middle_r16_16_half tensor_65536_f32_half;
 }
 
 #[test]
