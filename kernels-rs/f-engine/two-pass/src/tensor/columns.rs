@@ -19,11 +19,12 @@ use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
+use super::bring::{bring, multiple};
 use super::terms;
 use crate::butterfly::Radix;
-use crate::columns::{Entry, Filter, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
+use crate::columns::{Entry, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
 use crate::job::JOB_PIECES;
-use crate::packed::{Real, half_rows};
+use crate::packed::half_rows;
 
 use fringes_kernel_abi::f_engine::tensor::workspace_pieces;
 
@@ -34,10 +35,10 @@ pub struct Arguments {
     pub samples: Global<u32>,
     /// Those that are held, likewise.
     pub held: Global<u32>,
-    /// Fragments of weights `[column][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same 8
+    /// Fragments of weights `[n2][n1][part][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same 8
     /// further on, of each term.
     pub weights: Global<[u32; 2]>,
-    /// Those of the last product, `[column][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
+    /// Those of the last product, `[n2][n1][part][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
     pub tails: Global<u32>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
@@ -55,6 +56,9 @@ pub struct Arguments {
     pub rows: u32,
 }
 
+/// Entries of the tables to a column, and sixteen taps.
+const ENTRIES: usize = 16;
+
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
 pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
@@ -70,29 +74,29 @@ pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
-/// Sums of both parts of a point: eight spectra of sixteen rows.
+/// Sums of both parts of point `n1`: eight spectra of sixteen rows. The tables begin with the lane's entries of the
+/// first one.
 ///
 /// # Safety
-/// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
+/// - All lanes of the warp call it together, with this lane's `piece`.
 /// - The columns of both jobs are in shared memory, and a barrier followed; the tables have the point.
 #[inline(always)]
 unsafe fn products<const M: usize, const TERMS: usize>(
     (weights, tails): (Global<[u32; 2]>, Global<u32>),
-    column: u32,
-    entry: u32,
+    n1: usize,
     shared: Shared<[u32; 4]>,
     piece: (u32, u32),
 ) -> [[f32; 4]; 2] {
     let mut sums = [[0.0f32; 4]; 2];
     let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
     unroll!(part in 0 1 {
-        let column = column + part as u32;
+        let column = 2 * n1 + part;
         let piece = piece.0 + part as u32 * pieces(M as u32);
         let mut sum = [0.0f32; 4];
         unroll!(q in 0 1 {
             if q < M {
                 let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                let at = ((column * M as u32 + q as u32) * 16 + entry) as usize * TERMS;
+                let at = (column * M + q) * ENTRIES * TERMS;
                 unroll!(term in 0 1 {
                     if term < TERMS {
                         sum = mma_m16n8k16_f32_f16(a, weights.load(at + term), sum);
@@ -101,7 +105,7 @@ unsafe fn products<const M: usize, const TERMS: usize>(
             }
         });
         let a = [ends[2 * part], ends[2 * part + 1]];
-        let at = (column * 16 + entry) as usize * TERMS;
+        let at = column * ENTRIES * TERMS;
         unroll!(term in 0 1 {
             if term < TERMS {
                 sum = mma_m16n8k8_f32_f16(a, [tails.load(at + term)], sum);
@@ -123,7 +127,8 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
     arguments: Arguments,
     (strip, local): (u32, u32),
 ) {
-    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows } = arguments;
+    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows } =
+        arguments;
     let radix = R::POINTS as u32;
     // A row is a multiple of 32 bits.
     let row_words = BITS * (2 * radix * rows / 32);
@@ -139,7 +144,9 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         let mut entry = [0; 4];
         if group * 2 + thread < count {
             let (fits, given) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
-            (fault, entry) = (!fits, given);
+            // Samples that are whole bytes from the start of a row begin so.
+            let odd = given[3] > 0 && given[2] % multiple(BITS) != 0;
+            (fault, entry) = (!fits || odd, given);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }
@@ -147,7 +154,7 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         trap();
         return;
     }
-    Real::<BITS>.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
+    bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
     bar_sync_0();
     let mut place = thread / 32;
     while place < STRIP {
@@ -160,14 +167,17 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         let column = 2 * place;
         let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
         let (first, ends) = (row + column, end + column);
+        // From the lane's entries of the point on.
+        let from = (2 * radix * n2) as usize * ENTRIES;
+        let len = 2 * R::POINTS * ENTRIES - entry as usize;
+        let weights =
+            weights.part((from * M + entry as usize) * TERMS, (len + 2 * R::POINTS * ENTRIES * (M - 1)) * TERMS);
+        let tails = tails.part((from + entry as usize) * TERMS, len * TERMS);
         let mut sums = [[[0.0f32; 4]; 2]; 16];
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
-                // So that fragments of many columns are not loaded long before they are needed.
-                let entry = opaque(entry as i32) as u32;
-                let column = 2 * (n2 + rows * n1 as u32);
                 let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
-                sums[n1] = products::<M, TERMS>((weights, tails), column, entry, shared, (first + far, ends + far));
+                sums[n1] = products::<M, TERMS>((weights, tails), n1, shared, (first + far, ends + far));
             }
         });
         let lane = opaque(thread as i32) as u32 % 32;

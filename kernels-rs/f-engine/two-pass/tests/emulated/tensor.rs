@@ -31,8 +31,8 @@ macro_rules! run {
         let shape = TensorShape::new(case.channels, $terms).unwrap();
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let each = groups.min(case.at_once);
-        let weights =
-            tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
+        let points = (shape.rows(), shape.radix());
+        let weights = tensor_tables::weights(&made.weights, points, case.m(), case.full_scale(), $terms);
         let scale = tensor_tables::gain_scale(weights.exponent);
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
@@ -44,8 +44,7 @@ macro_rules! run {
         let gains = memory.upload(&gains);
         let workspace = memory.allocate::<[u32; 4]>(each * shape.workspace_of_group());
         let (channel_stride, period_stride) = case.strides();
-        let (first_channel, channels, period) =
-            (case.range.start as u32, case.range.len() as u32, case.period as u32);
+        let (first_channel, channels, period) = (case.range.start as u32, case.range.len() as u32, case.period as u32);
         let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
         let (samples, held, jobs) = (device.samples, device.held, device.jobs);
         let (out, saturated) = (device.out, device.saturated);
@@ -175,6 +174,15 @@ fn jobs_of_64_spectra_and_32_taps_are_within_half_precision() {
 fn a_last_job_may_be_alone_and_of_other_spectra() {
     let third = Input { start: 64, turns: (0.0, 0.5), slope: (0.25, 0.0) };
     let case = Case { inputs: vec![PAIR[1], third, PAIR[0]], of_job: 4, range: 100..300, ..Case::new(512, 6) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
+}
+
+#[test]
+fn samples_begin_with_any_even_bit_of_a_byte_and_jobs_with_any_slot() {
+    // 10 bits times 0 to 3, and words that they begin in.
+    let input = |start: usize| Input { start, turns: (0.1, 0.0), slope: (0.01, 0.0) };
+    let inputs = [0, 1 + 4, 2 + 20, 3 + 8].map(input).to_vec();
+    let case = Case { inputs, of_job: 11, tiles: 1, ..Case::new(512, 13) };
     check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
 }
 
