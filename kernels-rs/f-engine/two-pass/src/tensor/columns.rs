@@ -74,41 +74,75 @@ pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
-/// Sums of both parts of point `n1`: eight spectra of sixteen rows. The tables begin with the lane's entries of the
-/// first one.
+/// Points of the next place whose fragments are loaded in the middle of a place.
+const fn ahead_of<R: Radix>(m: usize, terms: usize) -> usize {
+    if m * terms == 1 && R::POINTS == 8 { 4 } else { 0 }
+}
+
+/// A lane's fragments of weights of a point, of both parts.
+#[derive(Clone, Copy)]
+struct Fragments<const M: usize, const TERMS: usize> {
+    pairs: [[[[u32; 2]; TERMS]; M]; 2],
+    tails: [[u32; TERMS]; 2],
+}
+
+impl<const M: usize, const TERMS: usize> Fragments<M, TERMS> {
+    const NONE: Self = Self { pairs: [[[[0; 2]; TERMS]; M]; 2], tails: [[0; TERMS]; 2] };
+
+    /// Loads those of point `n1`. The tables begin with the lane's entries of the first one.
+    ///
+    /// # Safety
+    /// The tables have the point.
+    #[inline(always)]
+    unsafe fn load((weights, tails): (Global<[u32; 2]>, Global<u32>), n1: usize) -> Self {
+        let mut all = Self::NONE;
+        unroll!(part in 0 1 {
+            let column = 2 * n1 + part;
+            unroll!(term in 0 1 {
+                if term < TERMS {
+                    unroll!(q in 0 1 {
+                        if q < M {
+                            all.pairs[part][q][term] = weights.load(((column * M + q) * ENTRIES) * TERMS + term);
+                        }
+                    });
+                    all.tails[part][term] = tails.load(column * ENTRIES * TERMS + term);
+                }
+            });
+        });
+        all
+    }
+}
+
+/// Sums of both parts of a point: eight spectra of sixteen rows.
 ///
 /// # Safety
-/// - All lanes of the warp call it together, with this lane's `piece`.
-/// - The columns of both jobs are in shared memory, and a barrier followed; the tables have the point.
+/// - All lanes of the warp call it together, with this lane's `fragments` and `piece`.
+/// - The columns of both jobs are in shared memory, and a barrier followed.
 #[inline(always)]
 unsafe fn products<const M: usize, const TERMS: usize>(
-    (weights, tails): (Global<[u32; 2]>, Global<u32>),
-    n1: usize,
+    fragments: Fragments<M, TERMS>,
     shared: Shared<[u32; 4]>,
     piece: (u32, u32),
 ) -> [[f32; 4]; 2] {
     let mut sums = [[0.0f32; 4]; 2];
     let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
     unroll!(part in 0 1 {
-        let column = 2 * n1 + part;
         let piece = piece.0 + part as u32 * pieces(M as u32);
         let mut sum = [0.0f32; 4];
         unroll!(q in 0 1 {
             if q < M {
                 let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                let at = (column * M + q) * ENTRIES * TERMS;
                 unroll!(term in 0 1 {
                     if term < TERMS {
-                        sum = mma_m16n8k16_f32_f16(a, weights.load(at + term), sum);
+                        sum = mma_m16n8k16_f32_f16(a, fragments.pairs[part][q][term], sum);
                     }
                 });
             }
         });
         let a = [ends[2 * part], ends[2 * part + 1]];
-        let at = column * ENTRIES * TERMS;
         unroll!(term in 0 1 {
             if term < TERMS {
-                sum = mma_m16n8k8_f32_f16(a, [tails.load(at + term)], sum);
+                sum = mma_m16n8k8_f32_f16(a, [fragments.tails[part][term]], sum);
             }
         });
         sums[part] = sum;
@@ -154,30 +188,40 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         trap();
         return;
     }
+    // The tables from the lane's entries of a place on.
+    let tables = |place: u32| {
+        // Fragments of column `g`: 2 t - g + 7.
+        let lane = opaque(thread as i32) as u32 % 32;
+        let entry = (2 * (lane % 4) + 7 - lane / 4) as usize;
+        let from = (2 * radix * (strip * STRIP + place)) as usize * ENTRIES;
+        let len = |m: usize| (2 * R::POINTS * ENTRIES * m - entry) * TERMS;
+        (weights.part((from * M + entry) * TERMS, len(M)), tails.part((from + entry) * TERMS, len(1)))
+    };
+    let mut place = thread / 32;
+    // Fragments of the first points are loaded while samples are brought.
+    let mut ahead = [Fragments::<M, TERMS>::NONE; 16];
+    let from = tables(place);
+    unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+        if n1 < ahead_of::<R>(M, TERMS) {
+            ahead[n1] = Fragments::load(from, n1);
+        }
+    });
     bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
     bar_sync_0();
-    let mut place = thread / 32;
     while place < STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
         let lane = opaque(thread as i32) as u32 % 32;
         let (row, end) = half_rows(M as u32, radix, lane);
-        // Fragments of column `g`: 2 t - g + 7.
-        let entry = 2 * (lane % 4) + 7 - lane / 4;
-        let n2 = strip * STRIP + place;
         let column = 2 * place;
         let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
         let (first, ends) = (row + column, end + column);
-        // From the lane's entries of the point on.
-        let from = (2 * radix * n2) as usize * ENTRIES;
-        let len = 2 * R::POINTS * ENTRIES - entry as usize;
-        let weights =
-            weights.part((from * M + entry as usize) * TERMS, (len + 2 * R::POINTS * ENTRIES * (M - 1)) * TERMS);
-        let tails = tails.part((from + entry as usize) * TERMS, len * TERMS);
+        let here = tables(place);
         let mut sums = [[[0.0f32; 4]; 2]; 16];
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
                 let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
-                sums[n1] = products::<M, TERMS>((weights, tails), n1, shared, (first + far, ends + far));
+                let fragments = if n1 < ahead_of::<R>(M, TERMS) { ahead[n1] } else { Fragments::load(here, n1) };
+                sums[n1] = products::<M, TERMS>(fragments, shared, (first + far, ends + far));
             }
         });
         let lane = opaque(thread as i32) as u32 % 32;
@@ -200,6 +244,15 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
                     }
                 });
             });
+            // Half of the sums have made room.
+            if half == 0 && place + THREADS / 32 < STRIP {
+                let next = tables(place + THREADS / 32);
+                unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                    if n1 < ahead_of::<R>(M, TERMS) {
+                        ahead[n1] = Fragments::load(next, n1);
+                    }
+                });
+            }
         });
         unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if k1 < R::POINTS {
