@@ -16,7 +16,7 @@ use crate::columns::{Entry, GROUP, STRIP, THREADS, group_pieces, job_pieces, pie
 const WARPS: u32 = THREADS / 32 / 2;
 
 /// What a job's first bit must be a multiple of.
-pub const fn multiple(bits: u32) -> u32 {
+pub(super) const fn multiple(bits: u32) -> u32 {
     if bits == 8 { 8 } else { 2 }
 }
 
@@ -27,7 +27,7 @@ pub const fn multiple(bits: u32) -> u32 {
 ///   of [`multiple`].
 /// - A barrier was before, after the entries were written, and one is after, before columns are read.
 #[inline(always)]
-pub unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
+pub(super) unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
     thread: u32,
     (rows, row_bytes): (u32, u32),
     strip: u32,
@@ -198,7 +198,8 @@ impl Share {
             let rows = [rows(at[0]), rows(at[1]), rows(at[2]), rows(at[3])];
             let mut columns = [[0u32; 4]; GROUP];
             unroll!(pair in 0 1 2 3 {
-                let pairs = Packed::<BITS, SHIFT>::pairs(rows, [2 * pair * 4 * step, (2 * pair + 1) * 4 * step], bit / 8 * 8);
+                let row = 2 * pair * 4 * step;
+                let pairs = Packed::<BITS, SHIFT>::pairs(rows, [row, row + 4 * step], bit / 8 * 8);
                 unroll!(c in 0 1 2 3 4 5 6 7 {
                     columns[c][pair] = pairs[c];
                 });

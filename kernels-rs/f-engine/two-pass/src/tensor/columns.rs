@@ -35,8 +35,8 @@ pub struct Arguments {
     pub samples: Global<u32>,
     /// Those that are held, likewise.
     pub held: Global<u32>,
-    /// Fragments of weights `[n2][n1][part][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same 8
-    /// further on, of each term.
+    /// Fragments of weights `[n2][n1][part][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same
+    /// 8 further on, of each term.
     pub weights: Global<[u32; 2]>,
     /// Those of the last product, `[n2][n1][part][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
     pub tails: Global<u32>,
@@ -74,7 +74,7 @@ pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
-/// Points of the next place whose fragments are loaded in the middle of a place.
+/// Points whose fragments are loaded before their place begins: of the first one, before samples are there.
 const fn ahead_of<R: Radix>(m: usize, terms: usize) -> usize {
     if m * terms == 1 && R::POINTS == 8 { 4 } else { 0 }
 }
@@ -198,7 +198,7 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         (weights.part((from * M + entry) * TERMS, len(M)), tails.part((from + entry) * TERMS, len(1)))
     };
     let mut place = thread / 32;
-    // Fragments of the first points are loaded while samples are brought.
+    // Meanwhile samples are brought.
     let mut ahead = [Fragments::<M, TERMS>::NONE; 16];
     let from = tables(place);
     unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
@@ -244,15 +244,6 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
                     }
                 });
             });
-            // Half of the sums have made room.
-            if half == 0 && place + THREADS / 32 < STRIP {
-                let next = tables(place + THREADS / 32);
-                unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                    if n1 < ahead_of::<R>(M, TERMS) {
-                        ahead[n1] = Fragments::load(next, n1);
-                    }
-                });
-            }
         });
         unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if k1 < R::POINTS {
@@ -270,5 +261,13 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
             }
         });
         place += THREADS / 32;
+        if place < STRIP {
+            let next = tables(place);
+            unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if n1 < ahead_of::<R>(M, TERMS) {
+                    ahead[n1] = Fragments::load(next, n1);
+                }
+            });
+        }
     }
 }

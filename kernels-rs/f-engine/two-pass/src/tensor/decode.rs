@@ -1,8 +1,8 @@
-//! Packed samples to f16, eight neighbouring columns of two rows at a time, as [`fringes_kernels_common::decode::eight`]
-//! does it, of samples that begin with an even bit.
+//! Packed samples to f16, eight neighbouring columns of two rows at a time, of samples that begin with an even bit: as
+//! [`fringes_kernels_common::decode::eight`] does it of any.
 //!
 //! Then the bits of a sample lie in two bytes. Words are shifted by bytes as they lie in memory; what is left to shift,
-//! [`Packed::shifts`] bits, is a constant. The two bytes are taken from both rows in the order of bits, and a shift, a
+//! from an even bit of a byte to the lowest one, is a constant. The two bytes are taken from both rows in the order of bits, and a shift, a
 //! `lop3` and a subtraction make both halves of a word exact.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_r_wrap_b32};
@@ -17,7 +17,7 @@ const WORDS: usize = 4;
 const AND_XOR: u32 = (0xf0 & 0xcc) ^ 0xaa;
 
 /// Packed samples of `BITS` bits, 8 or 10, the first one of which begins with bit `SHIFT` of a byte.
-pub struct Packed<const BITS: u32, const SHIFT: u32>;
+pub(super) struct Packed<const BITS: u32, const SHIFT: u32>;
 
 impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
     /// Words with the bytes of eight samples.
@@ -66,13 +66,13 @@ impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
         }
     }
 
-    /// The eight columns of two rows, of words `offsets` of the four views from byte `bits / 8` of the first one on: the
-    /// first row in the low halves.
+    /// The eight columns of two rows, of words `offsets` of the four views from byte `bits / 8` of the first one on:
+    /// the first row in the low halves.
     ///
     /// # Safety
     /// The views have them.
     #[inline(always)]
-    pub unsafe fn pairs(words: [Shared<u32>; WORDS], offsets: [usize; 2], bits: u32) -> [u32; GROUP] {
+    pub(super) unsafe fn pairs(words: [Shared<u32>; WORDS], offsets: [usize; 2], bits: u32) -> [u32; GROUP] {
         // In a register, because a `lop3` has room for one immediate number.
         let magic = opaque(Self::MAGIC as i32) as u32;
         let [low, high] = [Self::load(words, offsets[0], bits), Self::load(words, offsets[1], bits)];
