@@ -17,8 +17,8 @@ const LARGEST: f64 = 60000.0;
 /// Weights of taps as the first kernel reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorWeights {
-    /// `[n2][n1][part][q][e][term]`, of column `2 (rows n1 + n2) + part`, `q < m` and `e < 16`: words of two f16, the weights of taps `d` and `d + 1`, and of those
-    /// 8 further on, `d = 16 q + e - 7`.
+    /// `[n2][n1][part][q][e][term]`, of column `2 (rows n1 + n2) + part`, `q < m` and `e < 16`: words of two f16, the
+    /// weights of taps `d` and `d + 1`, and of those 8 further on, `d = 16 q + e - 7`.
     pub pairs: Vec<[u32; 2]>,
     /// `[n2][n1][part][e][term]`, `e < 16`: the weights of taps `d` and `d + 1`, `d = 16 m + e - 7`.
     pub tails: Vec<u32>,
@@ -33,8 +33,8 @@ fn terms(x: f64, terms: usize) -> [u32; 2] {
     [high, low].map(|term| u32::from(term.to_bits()))
 }
 
-/// Weights of `rows` times `radix` points for up to `16 m` taps and samples of magnitudes up to `largest`, multiplied by the largest power of
-/// two for which no samples make a point of a digit of `radix` points that an f16 does not have.
+/// Weights of `rows` times `radix` points for up to `16 m` taps and samples of magnitudes up to `largest`, multiplied
+/// by the largest power of two for which no samples make a point of a digit that an f16 does not have.
 pub fn weights(weights: &[f64], (rows, radix): (usize, usize), m: usize, largest: f64, number: usize) -> TensorWeights {
     let step = 2 * radix * rows;
     let taps = weights.len() / step;

@@ -2,8 +2,8 @@
 //! [`fringes_kernels_common::decode::eight`] does it of any.
 //!
 //! Then the bits of a sample lie in two bytes. Words are shifted by bytes as they lie in memory; what is left to shift,
-//! from an even bit of a byte to the lowest one, is a constant. The two bytes are taken from both rows in the order of bits, and a shift, a
-//! `lop3` and a subtraction make both halves of a word exact.
+//! from an even bit of a byte to the lowest one, is a constant. The two bytes are taken from both rows in the order of
+//! bits, and a shift, a `lop3` and a subtraction make both halves of a word exact.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_r_wrap_b32};
 use fringes_device::half2::sub_rn_f16x2;
