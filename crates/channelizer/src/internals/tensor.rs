@@ -74,7 +74,8 @@ impl TensorKernels {
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
         let largest = f64::from(1u32 << (bits - 1));
-        let weights = tensor_tables::weights(plan.weights(), plan.step(), m, shape.radix(), largest, TERMS);
+        let points = (shape.first_rows(), shape.radix());
+        let weights = tensor_tables::weights(plan.weights(), points, m, largest, TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
         let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent, shape.middle()), gain)?;
 
@@ -382,12 +383,13 @@ mod tests {
             let plan = plan(channels, taps);
             let shape = TensorShape::new(channels, TERMS).unwrap();
             let (m, radix) = (sixteens(taps), shape.radix());
-            let weights = tensor_tables::weights(plan.weights(), plan.step(), m, radix, 512.0, TERMS);
+            let weights = tensor_tables::weights(plan.weights(), (shape.first_rows(), radix), m, 512.0, TERMS);
             let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();
             let all_rows = shape.all_rows();
-            let matrices =
-                tensor_tables::first(all_rows, TERMS).len() + tensor_tables::second(shape.rows(), all_rows, TERMS).len();
-            let between = if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
+            let matrices = tensor_tables::first(all_rows, TERMS).len()
+                + tensor_tables::second(shape.rows(), all_rows, TERMS).len();
+            let between =
+                if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
             let matrices = matrices + between;
             let places = if shape.has_fused() { shape.most_places() } else { 0 };
             let groups = shape.groups_of_launch().max(places);

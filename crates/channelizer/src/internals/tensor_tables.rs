@@ -17,10 +17,10 @@ const LARGEST: f64 = 60000.0;
 /// Weights of taps as the first kernel reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorWeights {
-    /// `[column][q][e][term]`, `q < m` and `e < 16`: words of two f16, the weights of taps `d` and `d + 1`, and of those
-    /// 8 further on, `d = 16 q + e - 7`.
+    /// `[n2][n1][part][q][e][term]`, of column `2 (rows n1 + n2) + part`, `q < m` and `e < 16`: words of two f16, the
+    /// weights of taps `d` and `d + 1`, and of those 8 further on, `d = 16 q + e - 7`.
     pub pairs: Vec<[u32; 2]>,
-    /// `[column][e][term]`, `e < 16`: the weights of taps `d` and `d + 1`, `d = 16 m + e - 7`.
+    /// `[n2][n1][part][e][term]`, `e < 16`: the weights of taps `d` and `d + 1`, `d = 16 m + e - 7`.
     pub tails: Vec<u32>,
     /// The power of two that they are multiplied by.
     pub exponent: i32,
@@ -33,16 +33,10 @@ fn terms(x: f64, terms: usize) -> [u32; 2] {
     [high, low].map(|term| u32::from(term.to_bits()))
 }
 
-/// Weights of columns for up to `16 m` taps and samples of magnitudes up to `largest`, multiplied by the largest power of
-/// two for which no samples make a point of a digit of `radix` points that an f16 does not have.
-pub fn weights(
-    weights: &[f64],
-    step: usize,
-    m: usize,
-    radix: usize,
-    largest: f64,
-    number: usize,
-) -> TensorWeights {
+/// Weights of `rows` times `radix` points for up to `16 m` taps and samples of magnitudes up to `largest`, multiplied
+/// by the largest power of two for which no samples make a point of a digit that an f16 does not have.
+pub fn weights(weights: &[f64], (rows, radix): (usize, usize), m: usize, largest: f64, number: usize) -> TensorWeights {
+    let step = 2 * radix * rows;
     let taps = weights.len() / step;
     let sum = |column: usize| (0..taps).map(|tap| weights[tap * step + column].abs()).sum::<f64>();
     let most = (0..step).map(sum).fold(0.0, f64::max);
@@ -50,7 +44,9 @@ pub fn weights(
     let exponent = exponent_below(LARGEST / (most * largest * radix as f64 * 2f64.sqrt()));
     let scale = 2f64.powi(exponent);
     let (mut pairs, mut tails) = (Vec::new(), Vec::new());
-    for column in 0..step {
+    for index in 0..step {
+        let (n2, n1, part) = (index / (2 * radix), index / 2 % radix, index % 2);
+        let column = 2 * (rows * n1 + n2) + part;
         let split = |place: usize| {
             let tap = place.checked_sub(BEFORE).filter(|&tap| tap < taps);
             terms(tap.map_or(0.0, |tap| scale * weights[tap * step + column]), number)
@@ -124,7 +120,8 @@ pub fn second(rows: usize, radix: usize, number: usize) -> Vec<[u32; 4]> {
         let of_pair = abi::rows_of(radix as u32, pair);
         for task in 0..abi::TASKS {
             // Row and place of the first digit, of both halves.
-            let places = abi::task(pair == 0, task).map(|(row, place)| (of_pair[row as usize] as usize, place as usize));
+            let places =
+                abi::task(pair == 0, task).map(|(row, place)| (of_pair[row as usize] as usize, place as usize));
             let of = |channel: usize| (channel % radix, channel / radix % 16);
             all.extend(fragments(side, number, |output, input| {
                 let (row, place) = places[output / last];
@@ -235,10 +232,11 @@ mod tests {
 
     #[test]
     fn weights_are_pairs_and_no_point_is_beyond_the_largest() {
-        let (step, taps) = (3, 20);
+        let (rows, radix, taps) = (3, 8, 20);
+        let step = 2 * rows * radix;
         let given: Vec<f64> = (0..step * taps).map(|i| 0.3 * (i as f64 * 0.7).cos()).collect();
         for number in [1, 2] {
-            let made = weights(&given, step, 2, 8, 512.0, number);
+            let made = weights(&given, (rows, radix), 2, 512.0, number);
             assert_eq!((made.pairs.len(), made.tails.len()), (step * 32 * number, step * 16 * number));
             let scale = 2f64.powi(made.exponent);
             let most = (0..step)
@@ -247,6 +245,7 @@ mod tests {
             let largest = most * scale * 512.0 * 8.0 * 2f64.sqrt();
             assert!((LARGEST / 2.0..=LARGEST).contains(&largest), "{largest}");
             let bound = 2f64.powi(if number == 1 { -11 } else { -22 });
+            let index = |column: usize| 2 * (column / 2 % rows * radix + column / 2 / rows) + column % 2;
             let check = |column: usize, place: usize, words: &[u32]| {
                 for half in 0..2 {
                     let tap = (place + half).checked_sub(BEFORE).filter(|&tap| tap < taps);
@@ -257,12 +256,12 @@ mod tests {
             };
             for column in 0..step {
                 for place in 0..32 {
-                    let of_place = &made.pairs[(column * 32 + place) * number..][..number];
+                    let of_place = &made.pairs[(index(column) * 32 + place) * number..][..number];
                     check(column, place, &of_place.iter().map(|pair| pair[0]).collect::<Vec<_>>());
                     check(column, place + 8, &of_place.iter().map(|pair| pair[1]).collect::<Vec<_>>());
                 }
                 for place in 0..16 {
-                    check(column, 32 + place, &made.tails[(column * 16 + place) * number..][..number]);
+                    check(column, 32 + place, &made.tails[(index(column) * 16 + place) * number..][..number]);
                 }
             }
         }

@@ -19,11 +19,12 @@ use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
+use super::bring::{bring, multiple};
 use super::terms;
 use crate::butterfly::Radix;
-use crate::columns::{Entry, Filter, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
+use crate::columns::{Entry, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
 use crate::job::JOB_PIECES;
-use crate::packed::{Real, half_rows};
+use crate::packed::half_rows;
 
 use fringes_kernel_abi::f_engine::tensor::workspace_pieces;
 
@@ -34,10 +35,10 @@ pub struct Arguments {
     pub samples: Global<u32>,
     /// Those that are held, likewise.
     pub held: Global<u32>,
-    /// Fragments of weights `[column][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same 8
-    /// further on, of each term.
+    /// Fragments of weights `[n2][n1][part][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same
+    /// 8 further on, of each term.
     pub weights: Global<[u32; 2]>,
-    /// Those of the last product, `[column][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
+    /// Those of the last product, `[n2][n1][part][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
     pub tails: Global<u32>,
     /// Jobs.
     pub jobs: Global<[u32; 4]>,
@@ -58,6 +59,9 @@ pub struct Arguments {
     pub row_bits: u32,
 }
 
+/// Entries of the tables to a column, and sixteen taps.
+const ENTRIES: usize = 16;
+
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
 pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
@@ -75,41 +79,75 @@ pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments
         && Shared::<u8>::dynamic().len() >= shared_bytes(M as u32, radix) as usize
 }
 
+/// Points whose fragments are loaded before their place begins: of the first one, before samples are there.
+const fn ahead_of<R: Radix>(m: usize, terms: usize) -> usize {
+    if m * terms == 1 && R::POINTS == 8 { 4 } else { 0 }
+}
+
+/// A lane's fragments of weights of a point, of both parts.
+#[derive(Clone, Copy)]
+struct Fragments<const M: usize, const TERMS: usize> {
+    pairs: [[[[u32; 2]; TERMS]; M]; 2],
+    tails: [[u32; TERMS]; 2],
+}
+
+impl<const M: usize, const TERMS: usize> Fragments<M, TERMS> {
+    const NONE: Self = Self { pairs: [[[[0; 2]; TERMS]; M]; 2], tails: [[0; TERMS]; 2] };
+
+    /// Loads those of point `n1`. The tables begin with the lane's entries of the first one.
+    ///
+    /// # Safety
+    /// The tables have the point.
+    #[inline(always)]
+    unsafe fn load((weights, tails): (Global<[u32; 2]>, Global<u32>), n1: usize) -> Self {
+        let mut all = Self::NONE;
+        unroll!(part in 0 1 {
+            let column = 2 * n1 + part;
+            unroll!(term in 0 1 {
+                if term < TERMS {
+                    unroll!(q in 0 1 {
+                        if q < M {
+                            all.pairs[part][q][term] = weights.load(((column * M + q) * ENTRIES) * TERMS + term);
+                        }
+                    });
+                    all.tails[part][term] = tails.load(column * ENTRIES * TERMS + term);
+                }
+            });
+        });
+        all
+    }
+}
+
 /// Sums of both parts of a point: eight spectra of sixteen rows.
 ///
 /// # Safety
-/// - All lanes of the warp call it together, with this lane's `entry` and `piece`.
-/// - The columns of both jobs are in shared memory, and a barrier followed; the tables have the point.
+/// - All lanes of the warp call it together, with this lane's `fragments` and `piece`.
+/// - The columns of both jobs are in shared memory, and a barrier followed.
 #[inline(always)]
 unsafe fn products<const M: usize, const TERMS: usize>(
-    (weights, tails): (Global<[u32; 2]>, Global<u32>),
-    column: u32,
-    entry: u32,
+    fragments: Fragments<M, TERMS>,
     shared: Shared<[u32; 4]>,
     piece: (u32, u32),
 ) -> [[f32; 4]; 2] {
     let mut sums = [[0.0f32; 4]; 2];
     let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
     unroll!(part in 0 1 {
-        let column = column + part as u32;
         let piece = piece.0 + part as u32 * pieces(M as u32);
         let mut sum = [0.0f32; 4];
         unroll!(q in 0 1 {
             if q < M {
                 let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                let at = ((column * M as u32 + q as u32) * 16 + entry) as usize * TERMS;
                 unroll!(term in 0 1 {
                     if term < TERMS {
-                        sum = mma_m16n8k16_f32_f16(a, weights.load(at + term), sum);
+                        sum = mma_m16n8k16_f32_f16(a, fragments.pairs[part][q][term], sum);
                     }
                 });
             }
         });
         let a = [ends[2 * part], ends[2 * part + 1]];
-        let at = (column * 16 + entry) as usize * TERMS;
         unroll!(term in 0 1 {
             if term < TERMS {
-                sum = mma_m16n8k8_f32_f16(a, [tails.load(at + term)], sum);
+                sum = mma_m16n8k8_f32_f16(a, [fragments.tails[part][term]], sum);
             }
         });
         sums[part] = sum;
@@ -128,7 +166,8 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
     arguments: Arguments,
     (strip, local): (u32, u32),
 ) {
-    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits } = arguments;
+    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits } =
+        arguments;
     let radix = R::POINTS as u32;
     // A row is a multiple of 32 bits.
     let row_words = BITS * (2 * radix * rows / 32);
@@ -144,7 +183,9 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         let mut entry = [0; 4];
         if group * 2 + thread < count {
             let (fits, given) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
-            (fault, entry) = (!fits, given);
+            // Samples that are whole bytes from the start of a row begin so.
+            let odd = given[3] > 0 && given[2] % multiple(BITS) != 0;
+            (fault, entry) = (!fits || odd, given);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }
@@ -152,27 +193,40 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         trap();
         return;
     }
-    Real::<BITS>.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
-    bar_sync_0();
+    // The tables from the lane's entries of a place on.
+    let tables = |place: u32| {
+        // Fragments of column `g`: 2 t - g + 7.
+        let lane = opaque(thread as i32) as u32 % 32;
+        let entry = (2 * (lane % 4) + 7 - lane / 4) as usize;
+        let from = (2 * radix * (strip * STRIP + place)) as usize * ENTRIES;
+        let len = |m: usize| (2 * R::POINTS * ENTRIES * m - entry) * TERMS;
+        (weights.part((from * M + entry) * TERMS, len(M)), tails.part((from + entry) * TERMS, len(1)))
+    };
     let mut place = thread / 32;
+    // Meanwhile samples are brought.
+    let mut ahead = [Fragments::<M, TERMS>::NONE; 16];
+    let from = tables(place);
+    unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+        if n1 < ahead_of::<R>(M, TERMS) {
+            ahead[n1] = Fragments::load(from, n1);
+        }
+    });
+    bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
+    bar_sync_0();
     while place < STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
         let lane = opaque(thread as i32) as u32 % 32;
         let (row, end) = half_rows(M as u32, radix, lane);
-        // Fragments of column `g`: 2 t - g + 7.
-        let entry = 2 * (lane % 4) + 7 - lane / 4;
-        let n2 = strip * STRIP + place;
         let column = 2 * place;
         let column = column / GROUP as u32 * group_pieces(M as u32) + column % GROUP as u32 * pieces(M as u32);
         let (first, ends) = (row + column, end + column);
+        let here = tables(place);
         let mut sums = [[[0.0f32; 4]; 2]; 16];
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
-                // So that fragments of many columns are not loaded long before they are needed.
-                let entry = opaque(entry as i32) as u32;
-                let column = 2 * (n2 + rows * n1 as u32);
                 let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
-                sums[n1] = products::<M, TERMS>((weights, tails), column, entry, shared, (first + far, ends + far));
+                let fragments = if n1 < ahead_of::<R>(M, TERMS) { ahead[n1] } else { Fragments::load(here, n1) };
+                sums[n1] = products::<M, TERMS>(fragments, shared, (first + far, ends + far));
             }
         });
         let lane = opaque(thread as i32) as u32 % 32;
@@ -214,5 +268,13 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
             }
         });
         place += THREADS / 32;
+        if place < STRIP {
+            let next = tables(place);
+            unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+                if n1 < ahead_of::<R>(M, TERMS) {
+                    ahead[n1] = Fragments::load(next, n1);
+                }
+            });
+        }
     }
 }

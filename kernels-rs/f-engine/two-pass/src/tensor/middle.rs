@@ -23,8 +23,8 @@ use super::rows::{fragment, product};
 use super::terms;
 use crate::columns::SLOTS;
 
-use fringes_kernel_abi::f_engine::tensor::{SPAN, middle_pieces, workspace_pieces};
 pub use fringes_kernel_abi::f_engine::tensor::{MIDDLE_ITEMS, THREADS};
+use fringes_kernel_abi::f_engine::tensor::{SPAN, middle_pieces, workspace_pieces};
 
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]

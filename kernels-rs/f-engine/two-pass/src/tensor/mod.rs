@@ -12,7 +12,9 @@
 //! Slots of the workspace lie in pieces of 16 bytes, `[spectrum / 2][job][spectrum % 2]`: what a lane of the first pass
 //! has, and what a lane of the second one takes as columns of four products.
 
+mod bring;
 pub mod columns;
+mod decode;
 mod eight;
 pub mod fused;
 mod kernels;

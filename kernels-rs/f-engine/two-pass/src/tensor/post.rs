@@ -222,7 +222,8 @@ impl Post {
         let [a, b, c, d] = keys.factors.load(2 * self.value as usize + 1);
         let rates = [[a, b], [c, d]];
         let mode = keys.phases.cast::<u32>().load(4 * quad as usize + 3);
-        let (step, base) = if O::INTEGER && launch.dither { (dither::STEP, dither::BASE + O::BASE) } else { (0.0, O::BASE) };
+        let (step, base) =
+            if O::INTEGER && launch.dither { (dither::STEP, dither::BASE + O::BASE) } else { (0.0, O::BASE) };
         let start = dither::hash_start(channel, 0);
         let mut values = [[[0.0f32; 2]; 2]; 4];
         unroll!(s in 0 1 2 3 {

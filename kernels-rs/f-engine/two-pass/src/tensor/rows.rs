@@ -103,7 +103,11 @@ pub fn holds<const ROWS: u32, const RADIX: u32, const TERMS: usize, T>(arguments
 /// # Safety
 /// All lanes of the warp call it together.
 #[inline(always)]
-pub(super) unsafe fn product<const TERMS: usize>(a: [[u32; 4]; TERMS], b: [[u32; 2]; TERMS], sum: [f32; 4]) -> [f32; 4] {
+pub(super) unsafe fn product<const TERMS: usize>(
+    a: [[u32; 4]; TERMS],
+    b: [[u32; 2]; TERMS],
+    sum: [f32; 4],
+) -> [f32; 4] {
     let mut sum = sum;
     unroll!(half in 0 1 {
         let left = |term: usize| [a[term][2 * half], a[term][2 * half + 1]];
@@ -284,7 +288,6 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
         item += step;
     }
 }
-
 
 /// The product of the last digit and everything after it; returns how many values of both jobs saturated, 16 bits each.
 ///

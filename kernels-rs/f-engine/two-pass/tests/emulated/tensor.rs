@@ -3,25 +3,25 @@
 use fringes_channelizer::internals::tables;
 use fringes_channelizer::internals::tensor_shape::TensorShape;
 use fringes_channelizer::internals::tensor_tables;
+use fringes_kernels_f_engine_two_pass::tensor::between::{
+    tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
+};
 use fringes_kernels_f_engine_two_pass::tensor::filter::{
     tensor_b8_m1_r8_half, tensor_b10_m1_r8_half, tensor_b10_m1_r16_half, tensor_b10_m2_r8_half,
 };
 use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{
     tensor_512_f16_half, tensor_512_f32_half, tensor_512_i4_half, tensor_512_i8_half,
 };
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_512::tensor_channelize_512_i8_half;
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_1024::tensor_channelize_1024_i8_half;
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_2048::tensor_channelize_2048_i8_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_1024::{tensor_1024_f32_half, tensor_1024_i8_half};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_2048::tensor_2048_f32_half;
-use fringes_kernels_f_engine_two_pass::tensor::between::{
-    tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
-};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_8192::tensor_8192_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_16384::tensor_16384_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_32768::tensor_32768_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_65536::tensor_65536_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_512::tensor_channelize_512_i8_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_1024::tensor_channelize_1024_i8_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_2048::tensor_channelize_2048_i8_half;
 use half::f16;
 use num_complex::Complex64;
 
@@ -44,8 +44,8 @@ macro_rules! run {
         let shape = TensorShape::new(case.channels, $terms).unwrap();
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let each = groups.min(case.at_once);
-        let weights =
-            tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
+        let points = (shape.first_rows(), shape.radix());
+        let weights = tensor_tables::weights(&made.weights, points, case.m(), case.full_scale(), $terms);
         let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
@@ -57,8 +57,7 @@ macro_rules! run {
         let gains = memory.upload(&gains);
         let workspace = memory.allocate::<[u32; 4]>(each * shape.workspace_of_group());
         let (channel_stride, period_stride) = case.strides();
-        let (first_channel, channels, period) =
-            (case.range.start as u32, case.range.len() as u32, case.period as u32);
+        let (first_channel, channels, period) = (case.range.start as u32, case.range.len() as u32, case.period as u32);
         let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
         let (samples, held, jobs) = (device.samples, device.held, device.jobs);
         let (out, saturated) = (device.out, device.saturated);
@@ -147,8 +146,8 @@ macro_rules! fused {
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
         let shape = TensorShape::new(case.channels, $terms).unwrap();
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
-        let weights =
-            tensor_tables::weights(&made.weights, case.step(), case.m(), shape.radix(), case.full_scale(), $terms);
+        let points = (shape.first_rows(), shape.radix());
+        let weights = tensor_tables::weights(&made.weights, points, case.m(), case.full_scale(), $terms);
         let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
@@ -290,6 +289,15 @@ fn a_last_job_may_be_alone_and_of_other_spectra() {
     check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
 }
 
+#[test]
+fn samples_begin_with_any_even_bit_of_a_byte_and_jobs_with_any_slot() {
+    // 10 bits times 0 to 3, and words that they begin in.
+    let input = |start: usize| Input { start, turns: (0.1, 0.0), slope: (0.01, 0.0) };
+    let inputs = [0, 1 + 4, 2 + 20, 3 + 8].map(input).to_vec();
+    let case = Case { inputs, of_job: 11, tiles: 1, ..Case::new(512, 13) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r8_half, tensor_512_f32_half, [f32; 2]), ERROR, floats);
+}
+
 /// Half a step and five errors of values of this magnitude.
 fn tie(case: &Case) -> f64 {
     5e-3 + 5.0 * ERROR * case.gain * case.full_scale() / 3f64.sqrt() * 1.25
@@ -321,12 +329,7 @@ fn nibbles_are_those_of_the_reference_away_from_ties() {
 fn both_passes_in_one_launch_are_those_of_the_reference() {
     // Three groups in two places; a last job alone.
     let case = Case { seed: Some(9), gain: 0.15, of_job: 5, ..Case::new(512, 12) };
-    check_within(
-        &case,
-        &fused!(case, 1, tensor_channelize_512_i8_half, u16, (2, 1)),
-        (127.0, tie(&case)),
-        bytes,
-    );
+    check_within(&case, &fused!(case, 1, tensor_channelize_512_i8_half, u16, (2, 1)), (127.0, tie(&case)), bytes);
     let case = Case { seed: Some(3), gain: 0.2, ..Case::new(1024, 2) };
     let out = fused!(case, 1, tensor_channelize_1024_i8_half, u16, (2, 1));
     check_within(&case, &out, (127.0, tie(&case)), bytes);
