@@ -35,9 +35,9 @@ const FRAME: usize = 256;
 /// Key of the dither.
 const SEED: u64 = 20261123;
 /// Channels of the F-engine alone.
-const CHANNELS: [usize; 3] = [1024, 4096, 32768];
+const CHANNELS: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 /// Channels of the F-engine in half precision.
-const HALF: [usize; 4] = [512, 1024, 2048, 4096];
+const HALF: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 /// Antennas of the instrument.
 const ANTENNAS: [usize; 4] = [16, 32, 47, 64];
 /// Chunks of a dump of the instrument.
@@ -55,7 +55,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         for channels in HALF {
             let case = Case { precision: Precision::Half, ..Case::new("f_engine_half", channels) };
             f_engine(bench, ceilings, case)?;
-            if [1024, 4096].contains(&channels) {
+            if [1024, 4096, 32768].contains(&channels) {
                 f_engine(bench, ceilings, Case { rows: true, ..case })?;
             }
             if channels == 1024 {

@@ -154,18 +154,28 @@ pub(super) fn gains(
 /// Points between the passes.
 #[derive(Debug)]
 pub(super) struct Workspace<T: KernelElement> {
-    pub(super) points: Buffer<T>,
+    /// Of every lane: launches of two lanes are under way together.
+    pub(super) lanes: Vec<Buffer<T>>,
     /// Counters of a kernel of both passes.
     pub(super) counters: Option<Buffer<u32>>,
     /// The stream that was last to use them.
     stream: Stream,
+    /// That of the second lane.
+    other: Stream,
 }
 
 impl<T: KernelElement> Workspace<T> {
-    /// One of so many elements, with counters if there is a kernel of both passes, that `stream` is the first to use.
-    pub(super) fn new(device: &Device, points: usize, counters: bool, stream: Stream) -> Result<Self, GpuError> {
+    /// One of so many lanes of so many elements, with counters if there is a kernel of both passes, that `stream` is the
+    /// first to use.
+    pub(super) fn new(
+        device: &Device,
+        (lanes, points): (usize, usize),
+        counters: bool,
+        stream: Stream,
+    ) -> Result<Self, GpuError> {
         let counters = if counters { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
-        Ok(Self { points: Buffer::alloc(device, points)?, counters, stream })
+        let lanes = (0..lanes).map(|_| Buffer::alloc(device, points)).collect::<Result<_, _>>()?;
+        Ok(Self { lanes, counters, stream, other: device.new_stream()? })
     }
 
     /// Has a stream wait for the one that was last to use it.
@@ -175,6 +185,33 @@ impl<T: KernelElement> Workspace<T> {
             self.stream = stream.clone();
         }
         Ok(())
+    }
+
+    /// Runs launches, first group and number of groups of each: those of the first lane on `stream`, those of the
+    /// second one beside it, for which the stream waits in the end.
+    pub(super) fn run(
+        &mut self,
+        stream: &Stream,
+        launches: impl Iterator<Item = (usize, usize)>,
+        mut launch: impl FnMut(&Stream, &mut Buffer<T>, usize, usize) -> Result<(), ChannelizerError>,
+    ) -> Result<(), ChannelizerError> {
+        let (mut beside, mut result) = (false, Ok(()));
+        let lanes = self.lanes.len();
+        for (index, (first, groups)) in launches.enumerate() {
+            let lane = index % lanes;
+            if lane > 0 && !beside {
+                self.other.wait_for(stream)?;
+                beside = true;
+            }
+            result = launch(if lane == 0 { stream } else { &self.other }, &mut self.lanes[lane], first, groups);
+            if result.is_err() {
+                break;
+            }
+        }
+        if beside {
+            stream.wait_for(&self.other)?;
+        }
+        result
     }
 }
 

@@ -10,9 +10,9 @@ use num_complex::Complex64;
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::passes::{self, Workspace, no_kernel, sixteens};
-use super::shape::{BLOCK, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
+use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
 use super::tensor_shape::TensorShape;
-use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
+use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
 /// f16 of a number.
@@ -25,7 +25,7 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 /// to 32 taps, of real packed samples of 8 or 10 bits or i8.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// workspace of at most 40 MiB (32 MiB a group of 65536 channels) that belongs to the object, so its launches run one after the other: one on another
+/// workspace of at most 32 MiB that belongs to the object, so its launches run one after the other: one on another
 /// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
@@ -35,10 +35,6 @@ pub struct TensorKernels {
     /// Of the digit between the passes, where there is one, with its matrices.
     between: Option<(Kernel, Buffer<[u32; 4]>)>,
     rows: Kernel,
-    /// Both passes in one launch, where there is such a kernel.
-    fused: Option<Kernel>,
-    pipeline: Pipeline,
-    multiprocessors: usize,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 2]>,
@@ -87,17 +83,8 @@ impl TensorKernels {
         let columns = first_module.kernel(&columns_name(&shape, bits, m))?;
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
-        let multiprocessors = device.info().multiprocessors as usize;
-        let pipeline = shape.pipeline(multiprocessors);
-        let fits = shape.fused(1, pipeline.lag, multiprocessors).shared_bytes <= limit;
-        let fused = if shape.has_fused() && bits == 10 && m == 1 && format == FrameFormat::Int8 && fits {
-            Some(module.kernel(&format!("tensor_channelize_{channels}_i8_half"))?)
-        } else {
-            None
-        };
         let stream = device.new_stream()?;
-        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
-        let points = places * shape.workspace_of_group();
+        let points = (shape.lanes(), shape.groups_of_launch() * shape.workspace_of_group());
         let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
         let between = if shape.between(1).is_some() {
             let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
@@ -109,8 +96,6 @@ impl TensorKernels {
             columns,
             between,
             rows,
-            pipeline,
-            multiprocessors,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
@@ -118,8 +103,7 @@ impl TensorKernels {
             first: Buffer::from_slice(&stream, &tensor_tables::first(all_rows, TERMS))?,
             second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), all_rows, TERMS))?,
             gains: Buffer::from_slice(&stream, &gains)?,
-            workspace: Mutex::new(Workspace::new(device, points, fused.is_some(), stream)?),
-            fused,
+            workspace: Mutex::new(Workspace::new(device, points, false, stream)?),
             shape,
         })
     }
@@ -145,9 +129,7 @@ impl TensorKernels {
         let between = if middle > 1 { abi::middle_pieces(radix, middle, terms) } else { 0 };
         let pieces = between + abi::first_pieces(all_rows, terms) + abi::second_pieces(rows, all_rows, terms);
         let matrices = 16 * u64::from(pieces);
-        let places = if shape.has_fused() { shape.most_places() } else { 0 };
-        let groups = shape.groups_of_launch().max(places);
-        let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
+        let workspace = 16 * (shape.lanes() * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         let gains = (8 * shape.channels() as u64).saturating_mul(inputs as u64);
         Some((weights + matrices + workspace).saturating_add(gains))
     }
@@ -200,53 +182,15 @@ impl TensorKernels {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
-        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
-            let Pipeline { lag, places } = self.pipeline;
-            for first in (0..count).step_by(JOBS * MOST_GROUPS) {
-                let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
-                counters.view_mut().zero(stream)?;
-                let arguments = args![
-                    chunk,
-                    held,
-                    &self.weights,
-                    &self.tails,
-                    &mut *points,
-                    &mut *counters,
-                    &self.first,
-                    &self.second,
-                    &self.gains,
-                    jobs.slice(first * JOB_PIECES..)?,
-                    out.reborrow(),
-                    saturated.reborrow(),
-                    next.reborrow(),
-                    next_saturated.reborrow(),
-                    self.inputs as u32,
-                    self.taps,
-                    jobs_of_launch as u32,
-                    places as u32,
-                    lag as u32,
-                    first_channel,
-                    channels,
-                    channel_stride,
-                    period,
-                    period_stride,
-                    time_stride,
-                    dither.unwrap_or(0),
-                    u32::from(dither.is_some()),
-                ];
-                let config = self.shape.fused(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
-                fused.launch_safe(stream, &config, arguments)?;
-            }
-            return Ok(());
-        }
-        for (first_group, groups) in self.shape.launches(count.div_ceil(JOBS)) {
+        let launches = self.shape.launches(count.div_ceil(JOBS));
+        workspace.run(stream, launches, |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
                 held,
                 &self.weights,
                 &self.tails,
                 jobs,
-                &mut workspace.points,
+                &mut *points,
                 out.len() as u64,
                 u32::try_from(saturated.len()).unwrap_or(u32::MAX),
                 next.len() as u64,
@@ -267,11 +211,11 @@ impl TensorKernels {
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {
-                let arguments = args![&mut workspace.points, matrices, self.shape.rows() as u32];
+                let arguments = args![&mut *points, matrices, self.shape.rows() as u32];
                 kernel.launch_safe(stream, &config, arguments)?;
             }
             let rows = args![
-                &workspace.points,
+                &*points,
                 &self.first,
                 &self.second,
                 &self.gains,
@@ -292,8 +236,8 @@ impl TensorKernels {
                 u32::from(dither.is_some()),
             ];
             self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -391,8 +335,7 @@ mod tests {
             let between =
                 if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
             let matrices = matrices + between;
-            let places = if shape.has_fused() { shape.most_places() } else { 0 };
-            let groups = shape.groups_of_launch().max(places);
+            let groups = shape.lanes() * shape.groups_of_launch();
             let pieces = matrices + groups * shape.workspace_of_group();
             let bytes = (weights + 16 * pieces + 8 * 3 * channels) as u64;
             assert_eq!(TensorKernels::memory_bytes(&plan, 3), Some(bytes), "{channels}");

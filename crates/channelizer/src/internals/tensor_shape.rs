@@ -12,18 +12,9 @@
 //! | 65536 | 16 | 16 | 256 |
 
 use fringes_gpu::LaunchConfig;
-use fringes_kernel_abi::f_engine::{columns, fused, tensor};
+use fringes_kernel_abi::f_engine::{columns, tensor};
 
-use super::shape::{Pipeline, SLOTS};
-
-/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
-/// beside samples and output.
-const WORKSPACE_BYTES: usize = 32 << 20;
-
-/// Bytes of the places of the kernel of both passes, at most.
-const PLACES_BYTES: usize = 40 << 20;
-/// Blocks of that kernel that a multiprocessor runs at a time.
-const FUSED_OCCUPANCY: usize = 2;
+use super::shape::{SLOTS, WORKSPACE_BYTES, lanes};
 
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,9 +81,14 @@ impl TensorShape {
         tensor::workspace_pieces(self.channels as u32, self.terms as u32) as usize
     }
 
-    /// Groups that a pair of launches runs at most.
+    /// Groups that launches of the kernels, one after the other, run at most.
     pub fn groups_of_launch(&self) -> usize {
         (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+    }
+
+    /// How many of them are under way at a time, each with a workspace of its own.
+    pub fn lanes(&self) -> usize {
+        lanes(16 * self.workspace_of_group())
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
@@ -115,35 +111,7 @@ impl TensorShape {
         LaunchConfig::new(grid, [tensor::THREADS, 1, 1]).with_shared_bytes(tensor::shared_bytes(rows, terms))
     }
 
-    /// Most places of the workspace of the kernel of both passes.
-    pub fn most_places(&self) -> usize {
-        (PLACES_BYTES / (16 * self.workspace_of_group())).clamp(2, fused::MOST_PLACES as usize)
-    }
-
-    /// How that kernel proceeds on a device of so many multiprocessors: the second pass follows the first one by about
-    /// one block of the first for each multiprocessor, and the workspace has places for twice as many groups.
-    pub fn pipeline(&self, multiprocessors: usize) -> Pipeline {
-        let strips = columns::strips(self.rows() as u32) as usize;
-        let lag = (multiprocessors + multiprocessors / 8).div_ceil(strips).max(1);
-        let places = (2 * lag).clamp(2, self.most_places());
-        Pipeline { lag: lag.min(places / 2), places }
-    }
-
-    /// Whether there is a kernel of both passes.
-    pub fn has_fused(&self) -> bool {
-        self.middle == 1
-    }
-
-    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets.
-    pub fn fused(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
-        let (rows, radix, terms) = (self.rows() as u32, self.radix as u32, self.terms as u32);
-        let tickets = tensor::tickets(rows, radix, terms, groups as u64, lag as u64);
-        let blocks = tickets.min((FUSED_OCCUPANCY * multiprocessors) as u64);
-        LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [tensor::THREADS, 1, 1])
-            .with_shared_bytes(tensor::fused_shared_bytes(rows, radix, terms))
-    }
-
-    /// First group and number of groups of each pair of launches, as even as they can be.
+    /// First group and number of groups of each of them, as even as they can be.
     pub fn launches(&self, groups: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         super::shape::even(groups, self.groups_of_launch())
     }
@@ -175,7 +143,8 @@ mod tests {
         }
         assert_eq!([256, 131_072, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
         let shape = TensorShape::new(1024, 1).unwrap();
-        assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 64));
-        assert_eq!(shape.launches(65).collect::<Vec<_>>(), [(0, 33), (33, 32)]);
+        assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 32));
+        assert_eq!(shape.launches(33).collect::<Vec<_>>(), [(0, 17), (17, 16)]);
+        assert_eq!([512, 32768, 65536].map(|channels| TensorShape::new(channels, 1).unwrap().lanes()), [2, 2, 1]);
     }
 }

@@ -94,9 +94,17 @@ pub(crate) static CHANNELIZER_ROWS_8192: PtxSet = PtxSet::of(deflated!("ptx/rows
 pub(crate) static CHANNELIZER_TENSOR_1024: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/1024/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `tensor_16384`.
+pub(crate) static CHANNELIZER_TENSOR_16384: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/16384/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `tensor_2048`.
 pub(crate) static CHANNELIZER_TENSOR_2048: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/2048/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_32768`.
+pub(crate) static CHANNELIZER_TENSOR_32768: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/32768/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `tensor_4096`.
 pub(crate) static CHANNELIZER_TENSOR_4096: PtxSet =
@@ -104,6 +112,14 @@ pub(crate) static CHANNELIZER_TENSOR_4096: PtxSet =
 
 /// Kernels of `channelizer`, part `tensor_512`.
 pub(crate) static CHANNELIZER_TENSOR_512: PtxSet = PtxSet::of(deflated!("ptx/tensor/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_65536`.
+pub(crate) static CHANNELIZER_TENSOR_65536: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/65536/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_8192`.
+pub(crate) static CHANNELIZER_TENSOR_8192: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/8192/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `tensor_columns`.
 pub(crate) static CHANNELIZER_TENSOR_COLUMNS: PtxSet =
@@ -133,9 +149,13 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "rows_65536" => Some(&CHANNELIZER_ROWS_65536),
         "rows_8192" => Some(&CHANNELIZER_ROWS_8192),
         "tensor_1024" => Some(&CHANNELIZER_TENSOR_1024),
+        "tensor_16384" => Some(&CHANNELIZER_TENSOR_16384),
         "tensor_2048" => Some(&CHANNELIZER_TENSOR_2048),
+        "tensor_32768" => Some(&CHANNELIZER_TENSOR_32768),
         "tensor_4096" => Some(&CHANNELIZER_TENSOR_4096),
         "tensor_512" => Some(&CHANNELIZER_TENSOR_512),
+        "tensor_65536" => Some(&CHANNELIZER_TENSOR_65536),
+        "tensor_8192" => Some(&CHANNELIZER_TENSOR_8192),
         "tensor_columns" => Some(&CHANNELIZER_TENSOR_COLUMNS),
         _ => None,
     }

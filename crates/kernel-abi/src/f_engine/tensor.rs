@@ -3,7 +3,7 @@
 //! A block has two rows of `rows` points of some slots of a group. Numbers are `terms` f16 each: one where that is
 //! precise enough, else two.
 
-use super::{JOBS, SPECTRA, columns};
+use super::{JOBS, SPECTRA};
 
 /// Threads of a block.
 pub const THREADS: u32 = 256;
@@ -122,26 +122,6 @@ pub const fn rows_of(radix: u32, pair: u32) -> [u32; 2] {
     [pair, if pair == 0 { radix / 2 } else { radix - pair }]
 }
 
-/// Bytes of shared memory of a block of both passes, for up to 16 taps: those of either, and 16 for the ticket.
-#[inline(always)]
-pub const fn fused_shared_bytes(rows: u32, radix: u32, terms: u32) -> u32 {
-    let (first, second) = (columns::shared_bytes(1, radix), shared_bytes(rows, terms));
-    if first > second { first + 16 } else { second + 16 }
-}
-
-/// Tickets of the second pass for one of the first.
-#[inline(always)]
-pub const fn blocks_of_strip(rows: u32, radix: u32, terms: u32) -> u32 {
-    blocks(rows, radix, terms) / columns::strips(rows)
-}
-
-/// Tickets of a launch of `groups` groups, of which the second pass is `lag` groups behind.
-#[inline(always)]
-pub const fn tickets(rows: u32, radix: u32, terms: u32, groups: u64, lag: u64) -> u64 {
-    let of_group = columns::strips(rows) * (1 + blocks_of_strip(rows, radix, terms));
-    (of_group as u64).saturating_mul(groups.saturating_add(lag))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,9 +145,5 @@ mod tests {
         assert_eq!([64, 128, 256].map(|rows| slots(rows, 2)), [64, 32, 32]);
         assert_eq!([64, 128, 256].map(|rows| point_bytes(rows, 2)), [64 << 10, 64 << 10, 128 << 10]);
         assert_eq!((blocks(128, 8, 1), shared_bytes(128, 1)), (8, (73 << 10) + 1280 + 32));
-        for (rows, radix, more) in [(64, 8, 1), (128, 8, 1), (256, 8, 1), (256, 16, 2)] {
-            assert_eq!(blocks_of_strip(rows, radix, 1), more);
-            assert_eq!(blocks(rows, radix, 1) % columns::strips(rows), 0);
-        }
     }
 }

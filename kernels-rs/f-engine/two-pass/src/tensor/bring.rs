@@ -1,12 +1,12 @@
-//! Samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but copies go to shared memory
-//! directly, and all copies of a warp are under way before it decodes.
+//! Samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but two items of a warp are under
+//! way together before it decodes. (Copies past the registers, by `cp.async`, write 16 bytes of one lane at a time to
+//! shared memory: eight times the wavefronts.)
 //!
 //! Half of the warps have the first job, half of them the second one. At a time a warp has eight rows of 32 times eight
 //! columns, an *item*: all columns of eight `n1`, a *part*.
 
-use fringes_device::copy_async::{cp_async_cg_shared_global_16, cp_async_wait_all};
 use fringes_device::warp::bar_warp_sync;
-use fringes_device::{Shared, unroll};
+use fringes_device::{Global, Shared, unroll};
 
 use super::decode::Packed;
 use crate::butterfly::Radix;
@@ -44,7 +44,6 @@ pub(super) unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
     }
     let bit = entry.bit + 2 * (rows * (lane / 4) + strip * STRIP) * BITS;
     share.copy::<BITS, M, R>(entry, bit, (rows, row_bytes), shared);
-    cp_async_wait_all();
     bar_warp_sync(u32::MAX);
     let shift = bit % 8;
     // From the first of the four chunks on.
@@ -150,27 +149,40 @@ impl Share {
         let chunk = if chunk < end { chunk } else { end };
         let address = entry.address.wrapping_add(((bit / 128 + chunk) * 16) as u64);
         let last = entry.rows - 1;
-        let mut index = self.first;
-        while index < Item::count(M as u32, R::POINTS as u32) {
+        let count = Item::count(M as u32, R::POINTS as u32);
+        let load = |index: u32| {
             let item = Item::of::<R>(index);
-            let to = (to + item.far(M as u32)) as usize;
-            let to = |r: usize| shared.address(to + r * pieces(M as u32) as usize);
             let address = address.wrapping_add((item.part * 2 * BITS * rows) as u64);
             let first = item.octet * 8;
-            if first >= entry.lead && first - entry.lead + 7 <= last {
-                let address = address.wrapping_add((first - entry.lead) as u64 * row_bytes as u64);
-                unroll!(r in 0 1 2 3 4 5 6 7 {
-                    cp_async_cg_shared_global_16(to(r), address.wrapping_add(r as u64 * row_bytes as u64));
-                });
-            } else {
-                unroll!(r in 0 1 2 3 4 5 6 7 {
-                    // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
-                    let row = (first + r as u32).saturating_sub(entry.lead);
-                    let row = if row < last { row } else { last };
-                    cp_async_cg_shared_global_16(to(r), address.wrapping_add(row as u64 * row_bytes as u64));
-                });
+            let whole = first >= entry.lead && first - entry.lead + 7 <= last;
+            let begin = if whole { first - entry.lead } else { 0 };
+            let address = address.wrapping_add(begin as u64 * row_bytes as u64);
+            let mut chunks = [[0u32; 4]; 8];
+            unroll!(r in 0 1 2 3 4 5 6 7 {
+                // Rows that no spectrum of the job needs are others, which are multiplied by zeros.
+                let row = if whole { r as u32 } else { (first + r as u32).saturating_sub(entry.lead).min(last) };
+                chunks[r] = Global::<[u32; 4]>::from_raw_parts(
+                    address.wrapping_add(row as u64 * row_bytes as u64), 1).load(0);
+            });
+            chunks
+        };
+        let store = |index: u32, chunks: [[u32; 4]; 8]| {
+            let to = (to + Item::of::<R>(index).far(M as u32)) as usize;
+            unroll!(r in 0 1 2 3 4 5 6 7 {
+                shared.store(to + r * pieces(M as u32) as usize, chunks[r]);
+            });
+        };
+        let mut index = self.first;
+        while index < count {
+            let second = index + WARPS;
+            let chunks = load(index);
+            // The same again where there is no second one.
+            let others = load(if second < count { second } else { index });
+            store(index, chunks);
+            if second < count {
+                store(second, others);
             }
-            index += WARPS;
+            index = second + WARPS;
         }
     }
 

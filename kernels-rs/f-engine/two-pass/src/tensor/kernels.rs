@@ -5,7 +5,7 @@ use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
-use super::{columns, fused, middle, rows};
+use super::{columns, middle, rows};
 use crate::butterfly::{Eight, Sixteen};
 use crate::columns::{Limits, STRIP};
 use crate::job::Launch;
@@ -260,111 +260,4 @@ rows! {
     tensor_65536_i4_half 2 1 I4 u8;
     tensor_65536_f16_half 2 1 F16 u32;
     tensor_65536_f32_half 2 1 F32 [f32; 2];
-}
-
-/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels,
-/// points of a row, digit, terms, name.
-macro_rules! fused {
-    ($($module:ident $part:literal $channels:literal $rows:literal $radix:ident $terms:literal $name:ident;)*) => { $(
-        #[doc = concat!("Both passes for ", $channels, " channels.")]
-        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
-        pub mod $module {
-            use super::*;
-
-            fringes_device::kernel! {
-                #[doc = concat!("Both passes of ", $channels, " channels; ", stringify!($terms), " terms.")]
-                ///
-                /// See [`columns`], [`rows`] and [`fused`](super::fused).
-                #[launch(threads(256), min_blocks(2))]
-                pub fn $name(
-                    samples: Global<u32>,
-                    held: Global<u32>,
-                    weights: Global<[u32; 2]>,
-                    tails: Global<u32>,
-                    workspace: GlobalMut<[u32; 4]>,
-                    counters: GlobalMut<u32>,
-                    first: Global<[u32; 4]>,
-                    second: Global<[u32; 4]>,
-                    gains: Global<[f32; 2]>,
-                    jobs: Global<[u32; 4]>,
-                    out: GlobalMut<u16>,
-                    saturated: GlobalMut<u32>,
-                    next: GlobalMut<u16>,
-                    next_saturated: GlobalMut<u32>,
-                    inputs: u32,
-                    taps: u32,
-                    count: u32,
-                    ring: u32,
-                    lag: u32,
-                    first_channel: u32,
-                    channels: u32,
-                    channel_stride: u64,
-                    period: u32,
-                    period_stride: u64,
-                    time_stride: u32,
-                    seed: u64,
-                    dither: u32,
-                ) {
-                    let launch = Launch {
-                        first_channel,
-                        channels,
-                        channel_stride,
-                        period,
-                        period_stride,
-                        time_stride,
-                        seed,
-                        dither: dither != 0,
-                    };
-                    let limits = Limits {
-                        out: [out.len() as u64, next.len() as u64],
-                        saturated: [saturated.len() as u32, next_saturated.len() as u32],
-                        inputs,
-                        launch,
-                    };
-                    let filter = columns::Arguments {
-                        samples,
-                        held,
-                        weights,
-                        tails,
-                        jobs,
-                        workspace,
-                        limits,
-                        taps,
-                        count,
-                        first_group: 0,
-                        rows: $rows,
-                        row_bits: u32::ilog2($rows),
-                    };
-                    let rest = rows::Arguments {
-                        workspace,
-                        first,
-                        second,
-                        gains,
-                        jobs,
-                        out: [out, next],
-                        saturated: [saturated, next_saturated],
-                        count,
-                        channels: $channels,
-                        first_group: 0,
-                        launch,
-                    };
-                    // SAFETY: a block has the threads that it asks for, and all of them are here.
-                    unsafe {
-                        fused::run::<$rows, { $channels / $rows }, 10, $terms, $radix, I8>(
-                            filter,
-                            rest,
-                            counters,
-                            (ring, lag),
-                        )
-                    };
-                }
-            }
-        }
-    )* };
-}
-
-fused! {
-    tensor_fused_512 "tensor_512" 512 64 Eight 1 tensor_channelize_512_i8_half;
-    tensor_fused_1024 "tensor_1024" 1024 128 Eight 1 tensor_channelize_1024_i8_half;
-    tensor_fused_2048 "tensor_2048" 2048 256 Eight 1 tensor_channelize_2048_i8_half;
 }

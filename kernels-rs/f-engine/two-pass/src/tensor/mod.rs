@@ -16,7 +16,6 @@ mod bring;
 pub mod columns;
 mod decode;
 mod eight;
-pub mod fused;
 mod kernels;
 pub mod middle;
 mod post;

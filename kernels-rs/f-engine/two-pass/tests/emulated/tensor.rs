@@ -19,9 +19,6 @@ use fringes_kernels_f_engine_two_pass::tensor::tensor_8192::tensor_8192_f32_half
 use fringes_kernels_f_engine_two_pass::tensor::tensor_16384::tensor_16384_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_32768::tensor_32768_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_65536::tensor_65536_f32_half;
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_512::tensor_channelize_512_i8_half;
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_1024::tensor_channelize_1024_i8_half;
-use fringes_kernels_f_engine_two_pass::tensor::tensor_fused_2048::tensor_channelize_2048_i8_half;
 use half::f16;
 use num_complex::Complex64;
 
@@ -132,73 +129,6 @@ macro_rules! run {
             });
             report.assert_clean();
         }
-        let (values, saturated) = device.outcome();
-        Outcome { made, values, saturated }
-    }};
-}
-
-/// Runs a case by a kernel of both passes, with places for `$places` groups, of which the second pass is `$lag` behind;
-/// there may be no fault.
-macro_rules! fused {
-    ($case:expr, $terms:literal, $kernel:path, $element:ty, ($places:expr, $lag:expr)) => {{
-        let case = &$case;
-        let made = case.make();
-        let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
-        let shape = TensorShape::new(case.channels, $terms).unwrap();
-        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
-        let points = (shape.first_rows(), shape.radix());
-        let weights = tensor_tables::weights(&made.weights, points, case.m(), case.full_scale(), $terms);
-        let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
-        let gains: Vec<_> = (0..case.inputs.len())
-            .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
-            .collect();
-        let memory = &mut device.memory;
-        let (pairs, tails) = (memory.upload(&weights.pairs), memory.upload(&weights.tails));
-        let first = memory.upload(&tensor_tables::first(shape.all_rows(), $terms));
-        let second = memory.upload(&tensor_tables::second(shape.rows(), shape.all_rows(), $terms));
-        let gains = memory.upload(&gains);
-        let workspace = memory.allocate::<[u32; 4]>($places * shape.workspace_of_group());
-        let counters = memory.upload(&[0u32; fringes_channelizer::internals::shape::COUNTERS]);
-        let (channel_stride, period_stride) = case.strides();
-        let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
-        let (samples, held, jobs) = (device.samples, device.held, device.jobs);
-        let (out, saturated) = (device.out, device.saturated);
-        let (next, next_saturated) = (device.next, device.next_saturated);
-        let config = shape.fused(groups, $lag, 1);
-        let declaration = <$kernel as fringes_device::Kernel>::DECLARATION;
-        let launch = fringes_emulator::Launch::new(declaration, config.grid, config.block);
-        let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
-            $kernel(
-                samples.into(),
-                held.into(),
-                pairs.into(),
-                tails.into(),
-                workspace.into(),
-                counters.into(),
-                first.into(),
-                second.into(),
-                gains.into(),
-                jobs.into(),
-                out.into(),
-                saturated.into(),
-                next.into(),
-                next_saturated.into(),
-                inputs,
-                case.taps as u32,
-                count,
-                $places,
-                $lag,
-                case.range.start as u32,
-                case.range.len() as u32,
-                channel_stride,
-                case.period as u32,
-                period_stride,
-                inputs,
-                case.seed.unwrap_or(0),
-                u32::from(case.seed.is_some()),
-            )
-        });
-        report.assert_clean();
         let (values, saturated) = device.outcome();
         Outcome { made, values, saturated }
     }};
@@ -323,19 +253,6 @@ fn nibbles_are_those_of_the_reference_away_from_ties() {
         let out = run!(case, 1, tensor_b8_m1_r8_half, tensor_512_i4_half, u8);
         check_within(&case, &out, (7.0, tie(&case)), |value| [value as i8 >> 4, (value << 4) as i8 >> 4]);
     }
-}
-
-#[test]
-fn both_passes_in_one_launch_are_those_of_the_reference() {
-    // Three groups in two places; a last job alone.
-    let case = Case { seed: Some(9), gain: 0.15, of_job: 5, ..Case::new(512, 12) };
-    check_within(&case, &fused!(case, 1, tensor_channelize_512_i8_half, u16, (2, 1)), (127.0, tie(&case)), bytes);
-    let case = Case { seed: Some(3), gain: 0.2, ..Case::new(1024, 2) };
-    let out = fused!(case, 1, tensor_channelize_1024_i8_half, u16, (2, 1));
-    check_within(&case, &out, (127.0, tie(&case)), bytes);
-    let case = Case { gain: 0.2, range: 100..1900, ..Case::new(2048, 1) };
-    let out = fused!(case, 1, tensor_channelize_2048_i8_half, u16, (3, 1));
-    check_within(&case, &out, (127.0, tie(&case)), bytes);
 }
 
 /// A piece of two jobs, and pieces of one: values have the same bits however they lie.
