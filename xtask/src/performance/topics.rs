@@ -96,6 +96,7 @@ pub(super) const TOPICS: &[Topic] = &[
                 the GPU at hand. How it works: [the F-engine](../fengine.md).",
         kernels: &[
             across("f_engine_stream", "the public stream", "channels"),
+            across("f_engine_half", "the public stream, half precision", "channels"),
             across("channelize", "kernels alone", "channels"),
             across("filter", "the filter alone", "channels"),
             kernel("down_convert", "down-conversion through the public stream"),

@@ -25,9 +25,9 @@ pub const SLOTS: usize = JOBS * SPECTRA;
 
 /// Points `n2` of a block of the first kernel.
 const STRIP: usize = columns::STRIP as usize;
-/// Bytes that a workspace has at most, unless a single group takes more: two of them stay in the L2 cache of an H200,
+/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
 /// beside samples and output.
-pub(super) const WORKSPACE_BYTES: usize = 16 << 20;
+const WORKSPACE_BYTES: usize = 32 << 20;
 /// Bytes of the places of the fused kernel, at most.
 const PLACES_BYTES: usize = 40 << 20;
 /// Most groups for which the fused kernel keeps counters.
@@ -101,11 +101,6 @@ impl Shape {
         (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
     }
 
-    /// How many pairs of launches are under way at a time, each with a workspace of its own.
-    pub fn lanes(&self) -> usize {
-        lanes(16 * self.workspace_of_group())
-    }
-
     /// The first kernel for `groups` groups and up to `16 m` taps.
     pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
         let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
@@ -165,12 +160,6 @@ impl Shape {
     }
 }
 
-/// Launches that are under way at a time, of groups of so many bytes of workspace: two, so that one fills the
-/// multiprocessors that another one leaves, unless two groups take more than the cache.
-pub(super) fn lanes(bytes_of_group: usize) -> usize {
-    if bytes_of_group <= WORKSPACE_BYTES { 2 } else { 1 }
-}
-
 /// First and number of each part of `count`, of at most `most`, as even as they can be.
 pub(super) fn even(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
     let each = count.div_ceil(count.div_ceil(most).max(1)).max(1);
@@ -204,14 +193,13 @@ mod tests {
     #[test]
     fn launches_cover_all_groups_evenly_within_the_workspace() {
         let shape = Shape::new(8192).unwrap();
-        assert_eq!((shape.groups_of_launch(), shape.lanes()), (2, 2));
-        assert_eq!(shape.launches(9).collect::<Vec<_>>(), [(0, 2), (2, 2), (4, 2), (6, 2), (8, 1)]);
-        assert_eq!(shape.launches(10).collect::<Vec<_>>(), [(0, 2), (2, 2), (4, 2), (6, 2), (8, 2)]);
+        assert_eq!(shape.groups_of_launch(), 4);
+        assert_eq!(shape.launches(9).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 3)]);
+        assert_eq!(shape.launches(10).collect::<Vec<_>>(), [(0, 4), (4, 4), (8, 2)]);
         assert_eq!(shape.launches(0).count(), 0);
         // The workspace of one group of 65536 channels is 64 MiB.
         let largest = Shape::new(65536).unwrap();
         assert_eq!((largest.groups_of_launch(), 16 * largest.workspace_of_group()), (1, 64 << 20));
-        assert_eq!(largest.lanes(), 1);
     }
 
     #[test]

@@ -14,7 +14,11 @@
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{columns, tensor};
 
-use super::shape::{SLOTS, WORKSPACE_BYTES, lanes};
+use super::shape::SLOTS;
+
+/// Bytes that a workspace has at most, unless a single group takes more: two of them stay in the L2 cache of an H200,
+/// beside samples and output.
+const WORKSPACE_BYTES: usize = 16 << 20;
 
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +90,10 @@ impl TensorShape {
         (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
     }
 
-    /// How many of them are under way at a time, each with a workspace of its own.
+    /// How many of them are under way at a time, each with a workspace of its own: two, so that one fills the
+    /// multiprocessors that the other one leaves, unless two groups take more than the cache.
     pub fn lanes(&self) -> usize {
-        lanes(16 * self.workspace_of_group())
+        if 16 * self.workspace_of_group() <= WORKSPACE_BYTES { 2 } else { 1 }
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.

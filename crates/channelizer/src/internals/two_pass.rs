@@ -14,7 +14,7 @@ use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, 
 use crate::{Channelizer, ChannelizerError};
 
 /// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
-const FUSED: [usize; 0] = [];
+const FUSED: [usize; 4] = [256, 512, 1024, 4096];
 
 /// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
 /// with up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16, f16 or f32.
@@ -86,9 +86,9 @@ impl TwoPassKernels {
         let stream = device.new_stream()?;
         let multiprocessors = device.info().multiprocessors as usize;
         let pipeline = shape.pipeline(multiprocessors);
-        let (lanes, places) =
-            if fused.is_some() { (1, pipeline.places) } else { (shape.lanes(), shape.groups_of_launch()) };
-        let points = (lanes, places * shape.workspace_of_group());
+        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
+        // One lane: two are no faster.
+        let points = (1, places * shape.workspace_of_group());
         Ok(Self {
             columns,
             rows,
@@ -133,7 +133,7 @@ impl TwoPassKernels {
         let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.root_count(&shape) as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
         let places = if !samples.is_complex() && FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
-        let groups = (shape.lanes() * shape.groups_of_launch()).max(places);
+        let groups = shape.groups_of_launch().max(places);
         let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
@@ -338,7 +338,7 @@ mod tests {
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
                 let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
                 let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
-                let workspace = 16 * shape.lanes() * shape.groups_of_launch() * shape.workspace_of_group();
+                let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
             };
             let largest = FastSamples::largest(complex);

@@ -80,7 +80,7 @@ fn cases(quick: bool) -> Vec<Case> {
         // Streams: delays that step, missing samples, a gap.
         let case = Case { inputs: (2, 2), dither: Some(5), ..half(channels, packed(10), 16, 40) };
         cases.push(Case { delays: moving(channels), ..case.clone() });
-        cases.push(Case { block: Some(1000), gap: 17 * channels, range: 5..channels - 3, ..case });
+        cases.push(Case { block: Some(1000), gap: 17 * channels, range: 5..channels - 3, spectra: 70, ..case });
     }
     for (channels, spectra) in [(8192, 12), (16384, 9), (32768, 9), (65536, 6)] {
         for (format, taps) in [(packed(10), 16), (packed(8), 32)] {
