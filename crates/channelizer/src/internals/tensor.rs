@@ -11,7 +11,7 @@ use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::passes::{self, Workspace, no_kernel, sixteens};
 use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
-use super::tensor_shape::TensorShape;
+use super::tensor_shape::{LANES, TensorShape};
 use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
@@ -25,7 +25,7 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 /// to 32 taps, of real packed samples of 8 or 10 bits or i8.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// workspace of at most 32 MiB that belongs to the object, so its launches run one after the other: one on another
+/// two workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
 /// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl TensorKernels {
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
-        let points = (shape.lanes(), shape.groups_of_launch() * shape.workspace_of_group());
+        let points = (LANES, shape.groups_of_launch() * shape.workspace_of_group());
         let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
         let between = if shape.between(1).is_some() {
             let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
@@ -129,7 +129,7 @@ impl TensorKernels {
         let between = if middle > 1 { abi::middle_pieces(radix, middle, terms) } else { 0 };
         let pieces = between + abi::first_pieces(all_rows, terms) + abi::second_pieces(rows, all_rows, terms);
         let matrices = 16 * u64::from(pieces);
-        let workspace = 16 * (shape.lanes() * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
+        let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         let gains = (8 * shape.channels() as u64).saturating_mul(inputs as u64);
         Some((weights + matrices + workspace).saturating_add(gains))
     }
@@ -335,7 +335,7 @@ mod tests {
             let between =
                 if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
             let matrices = matrices + between;
-            let groups = shape.lanes() * shape.groups_of_launch();
+            let groups = LANES * shape.groups_of_launch();
             let pieces = matrices + groups * shape.workspace_of_group();
             let bytes = (weights + 16 * pieces + 8 * 3 * channels) as u64;
             assert_eq!(TensorKernels::memory_bytes(&plan, 3), Some(bytes), "{channels}");

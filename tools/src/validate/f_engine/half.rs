@@ -80,7 +80,13 @@ fn cases(quick: bool) -> Vec<Case> {
         // Streams: delays that step, missing samples, a gap.
         let case = Case { inputs: (2, 2), dither: Some(5), ..half(channels, packed(10), 16, 40) };
         cases.push(Case { delays: moving(channels), ..case.clone() });
-        cases.push(Case { block: Some(1000), gap: 17 * channels, range: 5..channels - 3, spectra: 70, ..case });
+        cases.push(Case {
+            block: Some(8 * channels + 8),
+            gap: 17 * channels,
+            range: 5..channels - 3,
+            spectra: 70,
+            ..case
+        });
     }
     for (channels, spectra) in [(8192, 12), (16384, 9), (32768, 9), (65536, 6)] {
         for (format, taps) in [(packed(10), 16), (packed(8), 32)] {
@@ -95,7 +101,8 @@ fn cases(quick: bool) -> Vec<Case> {
 fn precision(case: &Case, gpu: &Backend, samples: &Array2<Complex<f32>>) -> Result<Option<Precision>, Fault> {
     let mut engine = case.engine::<Complex<i8>>(gpu)?;
     // Of a whole block of presence flags, if there are such.
-    engine.push(&*case.chunk(samples, 0, 1000.min(samples.ncols()))?)?;
+    let length = case.block.unwrap_or(1000).min(samples.ncols());
+    engine.push(&*case.chunk(samples, 0, length)?)?;
     Ok(engine.precision())
 }
 
