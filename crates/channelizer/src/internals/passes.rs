@@ -165,8 +165,8 @@ pub(super) struct Workspace<T: KernelElement> {
 }
 
 impl<T: KernelElement> Workspace<T> {
-    /// One of so many lanes of so many elements, with counters if there is a kernel of both passes, that `stream` is the
-    /// first to use.
+    /// One of so many lanes of so many elements, with counters if there is a kernel of both passes, that `stream` is
+    /// the first to use.
     pub(super) fn new(
         device: &Device,
         (lanes, points): (usize, usize),

@@ -21,13 +21,13 @@ const TERMS: usize = 1;
 const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
-/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with up
-/// to 32 taps, of real packed samples of 8 or 10 bits or i8.
+/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with
+/// up to 32 taps, of real packed samples of 8 or 10 bits or i8.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// two workspaces of at most 16 MiB (32 MiB of 65536 channels) that belong to the object, so its launches run one after the other: one on another
-/// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
-/// launched on is ordered with it.
+/// two workspaces of at most 16 MiB (32 MiB of 65536 channels) that belong to the object, so its launches run one
+/// after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work
+/// on the stream that it is launched on is ordered with it.
 #[derive(Debug)]
 pub struct TensorKernels {
     shape: TensorShape,

@@ -1,5 +1,5 @@
-//! Tables of the kernels whose transforms are on tensor cores: weights and matrices as fragments of `mma.sync`, computed
-//! in f64 and rounded once.
+//! Tables of the kernels whose transforms are on tensor cores: weights and matrices as fragments of `mma.sync`,
+//! computed in f64 and rounded once.
 //!
 //! Numbers have one or two terms, f16 that are added. See `kernels-rs/f-engine/two-pass`, `tensor`.
 
@@ -63,8 +63,8 @@ pub fn weights(weights: &[f64], (rows, radix): (usize, usize), m: usize, largest
     TensorWeights { pairs, tails, exponent }
 }
 
-/// The fragments of one matrix, 16 by 16 numbers each, row of fragments by row: `[fragment][term][lane]`. `of` gives what
-/// output `row` has of input `column`: factors of the input and of its conjugate.
+/// The fragments of one matrix, 16 by 16 numbers each, row of fragments by row: `[fragment][term][lane]`. `of` gives
+/// what output `row` has of input `column`: factors of the input and of its conjugate.
 fn fragments(
     side: usize,
     number: usize,

@@ -1,5 +1,5 @@
-//! Half precision: floats within `5.5e-4` or `6.5e-4` of the values' rms, integers but for what errors of that size may turn; and a
-//! tone of full scale, whose errors in other channels are measured.
+//! Half precision: floats within `5.5e-4` or `6.5e-4` of the values' rms, integers but for what errors of that size
+//! may turn; and a tone of full scale, whose errors in other channels are measured.
 
 use std::time::Instant;
 

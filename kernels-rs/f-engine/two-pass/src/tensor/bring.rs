@@ -36,7 +36,7 @@ pub(super) unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
     let (warp, lane) = (thread / 32, thread % 32);
     let which = warp / WARPS;
     // Warps of both jobs that share a scheduler begin with different items: some have one more than others.
-    let share = Share { which, lane, first: warp % WARPS ^ which * (WARPS - 1) };
+    let share = Share { which, lane, first: (warp % WARPS) ^ (which * (WARPS - 1)) };
     let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, which));
     if entry.rows == 0 {
         share.clear::<M, R>(shared);

@@ -80,7 +80,7 @@ impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
         unroll!(j in 0 1 2 3 4 5 6 7 {
             let shifted = if BITS == 8 {
                 let (word, k) = (j / 4, j as u32 % 4);
-                prmt_b32(low[word], high[word], k * 0x11 | (k + 4) * 0x1100)
+                prmt_b32(low[word], high[word], (k * 0x11) | ((k + 4) * 0x1100))
             } else {
                 let first = SHIFT + j as u32 * BITS;
                 Self::window(low, high, first as usize / 8) >> (16 - BITS - first % 8)

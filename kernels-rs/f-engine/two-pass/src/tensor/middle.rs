@@ -14,7 +14,8 @@
 //! does with its first digit. It reads and writes 4 bytes a point and term, in L2.
 //!
 //! # Precision
-//! As that of the [second pass](super::rows): of one term two more roundings to 11 bits, of the matrix and of the point.
+//! As that of the [second pass](super::rows): of one term two more roundings to 11 bits, of the matrix and of the
+//! point.
 
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, opaque, unroll};
@@ -52,7 +53,8 @@ pub fn holds<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(arguments: 
 /// points of all `k1` of one `n3` and of one span of slots.
 ///
 /// # Safety
-/// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`, and there are the items.
+/// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`, and there are the
+/// items.
 #[inline(always)]
 pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
     arguments: Arguments,

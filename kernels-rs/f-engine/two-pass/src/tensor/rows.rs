@@ -11,9 +11,9 @@
 //!
 //! The first line is a real matrix of 32 by 32 for every row `k1`, the twiddles in it. The last two are one of `4 L` by
 //! `4 L` for every `k1` and `c`: of the points of place `c` of row `k1`, and of place `15 - c` of row `R - k1`, where
-//! the mirror images are. Columns of both are slots, so that matrices are the factors `A` of `mma.sync`, loaded once for
-//! many spectra, and points the factors `B`. Rows of a fragment are the real parts of eight values and their imaginary
-//! parts: a lane has both.
+//! the mirror images are. Columns of both are slots, so that matrices are the factors `A` of `mma.sync`, loaded once
+//! for many spectra, and points the factors `B`. Rows of a fragment are the real parts of eight values and their
+//! imaginary parts: a lane has both.
 //!
 //! # A block
 //! has rows `k1` and `R - k1` of some slots; rows 0 and `R / 2` go together. Its points, all of them, are in shared
@@ -22,8 +22,8 @@
 //!
 //! # After it
 //! A lane has one channel of a fragment, and spectra of both jobs that follow each other, four at a time. The factor of
-//! the first one, gain and phase, comes from fixed point, the others by a multiplication each. Values leave as pieces of
-//! eight.
+//! the first one, gain and phase, comes from fixed point, the others by a multiplication each. Values leave as pieces
+//! of eight.
 //!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-12` of itself. Sums are f32.
@@ -237,7 +237,11 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
         b
     };
     let step = THREADS / 32 / 2;
-    const { assert!(last(ROWS) * (slots(ROWS, TERMS as u32) / SPAN) % (THREADS / 32) == 0) };
+    // Whole pairs of them for every warp.
+    const {
+        let items = last(ROWS) * (slots(ROWS, TERMS as u32) / SPAN);
+        assert!(items & (THREADS / 32 - 1) == 0);
+    }
     let mut item = warp / 2;
     let multiply = |b: [[[u32; 4]; TERMS]; 4], item: u32| {
         let (m, span) = (item / spans, item % spans);
