@@ -95,7 +95,7 @@ use fringes_channelizer::SampleInput;
 /// `2^-15` of their exact sum.
 ///
 /// That is [`Precision::Single`]. In [`Precision::Half`] a GPU has f16 between the stages, and errors of `4.6e-4` of
-/// the values' rms, for the plans and samples that have such kernels.
+/// the values' rms, from 4096 channels on `5.5e-4`, for the plans and samples that have such kernels.
 ///
 /// # On a GPU
 /// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
