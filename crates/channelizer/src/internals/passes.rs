@@ -154,28 +154,30 @@ pub(super) fn gains(
 /// Points between the passes.
 #[derive(Debug)]
 pub(super) struct Workspace<T: KernelElement> {
-    /// Of every lane: launches of two lanes are under way together.
-    pub(super) lanes: Vec<Buffer<T>>,
+    pub(super) points: Buffer<T>,
     /// Counters of a kernel of both passes.
     pub(super) counters: Option<Buffer<u32>>,
     /// The stream that was last to use them.
     stream: Stream,
-    /// That of the second lane.
-    other: Stream,
+    /// A second lane, points and a stream: its launches are under way beside those of the first one.
+    beside: Option<(Buffer<T>, Stream)>,
 }
 
 impl<T: KernelElement> Workspace<T> {
-    /// One of so many lanes of so many elements, with counters if there is a kernel of both passes, that `stream` is
-    /// the first to use.
-    pub(super) fn new(
-        device: &Device,
-        (lanes, points): (usize, usize),
-        counters: bool,
-        stream: Stream,
-    ) -> Result<Self, GpuError> {
-        let counters = if counters { Some(Buffer::alloc(device, COUNTERS)?) } else { None };
-        let lanes = (0..lanes).map(|_| Buffer::alloc(device, points)).collect::<Result<_, _>>()?;
-        Ok(Self { lanes, counters, stream, other: device.new_stream()? })
+    /// One of so many elements that `stream` is the first to use.
+    pub(super) fn new(device: &Device, points: usize, stream: Stream) -> Result<Self, GpuError> {
+        Ok(Self { points: Buffer::alloc(device, points)?, counters: None, stream, beside: None })
+    }
+
+    /// With counters of a kernel of both passes.
+    pub(super) fn with_counters(self, device: &Device) -> Result<Self, GpuError> {
+        Ok(Self { counters: Some(Buffer::alloc(device, COUNTERS)?), ..self })
+    }
+
+    /// With a second lane.
+    pub(super) fn with_a_lane_beside(self, device: &Device) -> Result<Self, GpuError> {
+        let beside = Some((Buffer::alloc(device, self.points.len())?, device.new_stream()?));
+        Ok(Self { beside, ..self })
     }
 
     /// Has a stream wait for the one that was last to use it.
@@ -187,29 +189,33 @@ impl<T: KernelElement> Workspace<T> {
         Ok(())
     }
 
-    /// Runs launches, first group and number of groups of each: those of the first lane on `stream`, those of the
-    /// second one beside it, for which the stream waits in the end.
+    /// Runs launches, first group and number of groups of each, on `stream`; where there is a lane beside, every second
+    /// one in that, for which the stream waits in the end.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
         launches: impl Iterator<Item = (usize, usize)>,
         mut launch: impl FnMut(&Stream, &mut Buffer<T>, usize, usize) -> Result<(), ChannelizerError>,
     ) -> Result<(), ChannelizerError> {
-        let (mut beside, mut result) = (false, Ok(()));
-        let lanes = self.lanes.len();
-        for (index, (first, groups)) in launches.enumerate() {
-            let lane = index % lanes;
-            if lane > 0 && !beside {
-                self.other.wait_for(stream)?;
-                beside = true;
+        let mut under_way = false;
+        let all = || {
+            for (index, (first, groups)) in launches.enumerate() {
+                match &mut self.beside {
+                    Some((points, other)) if index % 2 == 1 => {
+                        if !under_way {
+                            other.wait_for(stream)?;
+                            under_way = true;
+                        }
+                        launch(other, points, first, groups)?;
+                    }
+                    _ => launch(stream, &mut self.points, first, groups)?,
+                }
             }
-            result = launch(if lane == 0 { stream } else { &self.other }, &mut self.lanes[lane], first, groups);
-            if result.is_err() {
-                break;
-            }
-        }
-        if beside {
-            stream.wait_for(&self.other)?;
+            Ok(())
+        };
+        let result = all();
+        if let (true, Some((_, other))) = (under_way, &self.beside) {
+            stream.wait_for(other)?;
         }
         result
     }

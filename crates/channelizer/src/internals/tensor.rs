@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, Stream, args};
+use fringes_gpu::{Buffer, Device, Kernel, KernelElement, Stream, args};
 use fringes_kernel_abi::f_engine::tensor as abi;
 use fringes_types::ChunkFormat;
 use num_complex::Complex64;
@@ -84,7 +84,8 @@ impl TensorKernels {
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
-        let points = (LANES, shape.groups_of_launch() * shape.workspace_of_group());
+        let points = shape.groups_of_launch() * shape.workspace_of_group();
+        let workspace = Workspace::new(device, points, stream.clone())?.with_a_lane_beside(device)?;
         let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
         let between = if shape.between(1).is_some() {
             let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
@@ -103,7 +104,7 @@ impl TensorKernels {
             first: Buffer::from_slice(&stream, &tensor_tables::first(all_rows, TERMS))?,
             second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), all_rows, TERMS))?,
             gains: Buffer::from_slice(&stream, &gains)?,
-            workspace: Mutex::new(Workspace::new(device, points, false, stream)?),
+            workspace: Mutex::new(workspace),
             shape,
         })
     }
@@ -112,11 +113,6 @@ impl TensorKernels {
     /// that of the spectrum's number, so that values have the same bits wherever jobs begin.
     pub fn spectra_of_job(&self, spectrum: u64) -> usize {
         SPECTRA - (spectrum % BLOCK) as usize
-    }
-
-    /// Inputs that have gains.
-    pub fn inputs(&self) -> usize {
-        self.inputs
     }
 
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
@@ -134,31 +130,7 @@ impl TensorKernels {
         Some((weights + matrices + workspace).saturating_add(gains))
     }
 
-    /// Runs jobs. `samples` are samples as words, with at least
-    /// [`PADDING_WORDS`](fringes_types::SampleRows::PADDING_WORDS) after the last that a job needs. Counts of saturated
-    /// values are added to `saturated`. With a seed, integer formats are dithered.
-    ///
-    /// A job that does not keep to the buffers ends the launch with an error of the driver.
-    ///
-    /// # Errors
-    /// [`DeviceError::Length`](fringes_backend::DeviceError::Length) if there are fewer jobs than `count`,
-    /// [`DeviceError::TooLarge`](fringes_backend::DeviceError::TooLarge) for 2^32 jobs, [`ChannelizerError::Types`] if
-    /// `T` is not the format's element, and with what the driver says.
-    pub fn launch<T: KernelElement>(
-        &self,
-        stream: &Stream,
-        samples: BufferView<'_, u32>,
-        jobs: JobTable<'_>,
-        place: Place,
-        dither: Option<u64>,
-        out: BufferViewMut<'_, T>,
-        saturated: BufferViewMut<'_, u32>,
-    ) -> Result<(), ChannelizerError> {
-        self.launch_over(stream, Sources::chunk(samples)?, jobs, place, dither, Targets::given(out, saturated)?)
-    }
-
-    /// [`TensorKernels::launch`] of jobs that read a chunk or what is held, and write frames that are complete or
-    /// those that come next ([`Job::flags`](super::Job::flags)).
+    /// As [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
     ///
     /// # Errors
     /// As there.

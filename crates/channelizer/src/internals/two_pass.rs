@@ -87,8 +87,11 @@ impl TwoPassKernels {
         let multiprocessors = device.info().multiprocessors as usize;
         let pipeline = shape.pipeline(multiprocessors);
         let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
-        // One lane: two are no faster.
-        let points = (1, places * shape.workspace_of_group());
+        // A lane beside it would gain nothing.
+        let mut workspace = Workspace::new(device, places * shape.workspace_of_group(), stream.clone())?;
+        if fused.is_some() {
+            workspace = workspace.with_counters(device)?;
+        }
         Ok(Self {
             columns,
             rows,
@@ -103,7 +106,7 @@ impl TwoPassKernels {
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
             roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
             gains: Buffer::from_slice(&stream, &gains)?,
-            workspace: Mutex::new(Workspace::new(device, points, fused.is_some(), stream)?),
+            workspace: Mutex::new(workspace),
             fused,
             shape,
             samples,
@@ -186,8 +189,7 @@ impl TwoPassKernels {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
-        if let (Some(fused), Workspace { lanes, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
-            let points = &mut lanes[0];
+        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
             let Pipeline { lag, places } = self.pipeline;
             for first in (0..count).step_by(JOBS * MOST_GROUPS) {
                 let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);

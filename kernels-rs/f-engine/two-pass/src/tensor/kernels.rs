@@ -261,3 +261,32 @@ rows! {
     tensor_65536_f16_half 2 1 F16 u32;
     tensor_65536_f32_half 2 1 F32 [f32; 2];
 }
+
+/// Kernels of two terms, as exact as those of single precision: in the emulator alone, no PTX has them.
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod two_terms {
+    use super::*;
+
+    columns! {
+        10 1 Eight 1 2 tensor_b10_m1_r8_single;
+    }
+
+    middle! {
+        8 8 2 tensor_middle_r8_8_single;
+    }
+
+    rows! {
+        tensor_512 "tensor_512" 512 64;
+        tensor_512_f32_single 1 2 F32 [f32; 2];
+    }
+
+    rows! {
+        tensor_1024 "tensor_1024" 1024 128;
+        tensor_1024_f32_single 1 2 F32 [f32; 2];
+    }
+
+    rows! {
+        tensor_4096 "tensor_4096" 4096 64;
+        tensor_4096_i8_single 1 2 I8 u16;
+    }
+}

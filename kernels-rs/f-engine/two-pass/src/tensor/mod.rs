@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A number is `TERMS` f16: of one, 11 bits, or of two that are added, 22 bits; products of two numbers of two terms
-//! are three products, high times high, high times low and low times high.
+//! are three products, high times high, high times low and low times high. All PTX has one term; two are as exact as
+//! single precision, which the emulator shows.
 //!
 //! Slots of the workspace lie in pieces of 16 bytes, `[spectrum / 2][job][spectrum % 2]`: what a lane of the first pass
 //! has, and what a lane of the second one takes as columns of four products.

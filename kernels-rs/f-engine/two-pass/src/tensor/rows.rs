@@ -26,7 +26,7 @@
 //! of eight.
 //!
 //! # Precision
-//! Of one term, a number of the matrices and one between the products is within `2^-12` of itself. Sums are f32.
+//! Of one term, a number of the matrices and one between the products is within `2^-11` of itself. Sums are f32.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::mma::mma_m16n8k8_f32_f16;
