@@ -41,6 +41,8 @@ enum Rate {
 enum From {
     /// In the record of peers.
     Figures,
+    /// There, of another operation.
+    FiguresOf(&'static str),
     /// In rows of cuFFT, of this variant.
     CuFft(&'static str),
     /// In the row itself: other programs in turn with ours.
@@ -67,6 +69,11 @@ const fn wanted(
     params: &'static [(&'static str, u64)],
 ) -> Wanted {
     Wanted { operation, size, kernel, variant, params, rate: Rate::Value, from: From::Figures }
+}
+
+const fn half(size: &'static str, params: &'static [(&'static str, u64)]) -> Wanted {
+    let wanted = wanted("`FEngine::push`, half precision", size, "f_engine_half", STREAM, params);
+    Wanted { from: From::FiguresOf(F_ENGINE), ..wanted }
 }
 
 const fn transform(size: &'static str, variant: &'static [&'static str], peer: &'static str) -> Wanted {
@@ -115,6 +122,9 @@ const LINES: &[Wanted] = &[
     wanted(F_ENGINE, "1024 channels", "f_engine_stream", STREAM, &[("channels", 1024)]),
     wanted(F_ENGINE, "4096 channels", "f_engine_stream", STREAM, &[("channels", 4096)]),
     wanted(F_ENGINE, "32768 channels", "f_engine_stream", STREAM, &[("channels", 32768)]),
+    half("1024 channels", &[("channels", 1024)]),
+    half("4096 channels", &[("channels", 4096)]),
+    half("32768 channels", &[("channels", 32768)]),
     wanted(
         "filter alone, 10 bits to f32",
         "4096 channels",
@@ -175,10 +185,13 @@ impl Wanted {
         };
         let mut dates = vec![record.date.clone()];
         let peer = match self.from {
-            From::Figures => peers.best(operation, &size).map(|peer| {
-                dates.push(peer.date.clone());
-                (peer.peer.clone(), peer.value)
-            }),
+            From::Figures | From::FiguresOf(_) => {
+                let of = if let From::FiguresOf(other) = self.from { other } else { operation };
+                peers.best(of, &size).map(|peer| {
+                    dates.push(peer.date.clone());
+                    (peer.peer.clone(), peer.value)
+                })
+            }
             From::CuFft(variant) => {
                 let all = records.iter().flat_map(|record| record.rows.iter().map(move |row| (record, row)));
                 let same = all.filter(|(_, row)| row.kernel == "cuFFT" && row.variant == variant);
@@ -265,13 +278,11 @@ pub(super) fn page(lines: &[Line]) -> String {
             let _ = writeln!(page, "| {operation} | {size} | {ours} | {share} | {peer} | {ratio} | {number} |");
         }
     }
-    page.push_str("\nRecords: ");
-    let named = files.iter().enumerate().map(|(index, file)| {
-        let name = file.trim_start_matches("checks/").trim_end_matches(".json");
-        format!("{} [{name}](../measurements/{file})", index + 1)
-    });
-    page.push_str(&named.collect::<Vec<_>>().join(",\n"));
-    page.push_str(".\nPeers: [peers.json](../measurements/peers.json). All rows, by topic:\n");
+    page.push('\n');
+    let named = files.iter().enumerate().map(|(index, file)| format!("[{}](../measurements/{file})", index + 1));
+    let named = wrapped(&format!("Records: {}.", named.collect::<Vec<_>>().join(", ")));
+    page.push_str(&named);
+    page.push_str("Peers: [peers.json](../measurements/peers.json). All rows, by topic:\n");
     let topics = TOPICS.iter().map(|topic| format!("[{}]({}.md)", topic.title, topic.file));
     page.push_str(&wrapped(&format!("{}.", topics.collect::<Vec<_>>().join(", "))));
     page

@@ -327,8 +327,8 @@ fn two_terms_are_within_single_precision() {
     check_within(&case, &out, (limit, tie), bytes);
 }
 
-/// A job that is not as it should be: the first kernel traps, does nothing else that is wrong, and stores nothing of its
-/// group.
+/// A job that is not as it should be: the first kernel traps, does nothing else that is wrong, and stores nothing of
+/// its group.
 #[test]
 fn jobs_that_are_not_as_they_should_be_trap_and_store_nothing() {
     let traps = |what: &str, change: fn(&mut fringes_channelizer::internals::Job)| {
