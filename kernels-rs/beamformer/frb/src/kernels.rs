@@ -1,0 +1,49 @@
+//! The entry points, and their table.
+
+use fringes_device::{Global, GlobalMut};
+use fringes_kernels_fft_microkernel::generated;
+
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::FrbKernel;
+use crate::form::{Given, checked};
+use crate::{Eight, Four, Sizes};
+
+/// The kernels: transform along a line, part, registers and pairs of its input, registers of its output; names by
+/// voltages and lines, 0 for any number.
+macro_rules! kernels {
+    ($($transform:ident, $part:literal, $x:literal, $p:literal, $q:literal, [$($name:ident $voltages:ident $lines:literal;)*];)*) => {
+        $($(
+            #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+            fringes_device::kernel! {
+                #[doc = concat!("Voltages `", stringify!($voltages), "` of ", $lines, " lines (0: any number), by [`", stringify!($transform), "`](generated::", stringify!($transform), ").")]
+                #[launch(threads(384), min_blocks(1))]
+                pub fn $name(voltages: Global<u8>, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, slots: Global<u32>, rows: Global<u32>, time_phases: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, outs: u32, parts: u32, beams: u32, part_beams: u32, slot_count: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group_bits: u32, centre: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64) {
+                    let given = Given { voltages, good, weights, phases, slots, rows, time_phases, factors };
+                    let sizes = Sizes { frequencies, times, outs, parts, beams, part_beams, slots: slot_count, lines, feeds, pols, summed, blocks, group_bits, centre, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride] };
+                    checked::<generated::$transform, $voltages, $lines, $x, $p, $q>(given, powers, sizes);
+                }
+            }
+        )*)*
+
+        /// Every kernel.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub const KERNELS: &[FrbKernel] = &[$($(
+            FrbKernel {
+                declaration: <$name as fringes_device::Kernel>::DECLARATION,
+                run: |given, powers, sizes| {
+                    let Given { voltages, good, weights, phases, slots, rows, time_phases, factors } = given;
+                    let Sizes { frequencies, times, outs, parts, beams, part_beams, slots: slot_count, lines, feeds, pols, summed, blocks, group_bits, centre, signs, strides: [time, frequency, pol, line] } = sizes;
+                    $name(voltages, good, weights, phases, slots, rows, time_phases, factors, powers, frequencies, times, outs, parts, beams, part_beams, slot_count, lines, feeds, pols, summed, blocks, group_bits, centre, signs, time, frequency, pol, line);
+                },
+            },
+        )*)*];
+    };
+}
+
+kernels! {
+    Fft256To512, "256_512_128", 8, 4, 16, [
+        frb_256_512_128_i4_4 Four 4;
+        frb_256_512_128_i4_any Four 0;
+        frb_256_512_128_i8_any Eight 0;
+    ];
+}

@@ -1,0 +1,42 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+//! Kernels of FRB beams: from voltages of lines of feeds to detected, upchannelised beams in one pass. Beams' voltages
+//! never leave the multiprocessor.
+//!
+//! | part of the name `frb_256_512_128_i4_4` | means |
+//! |---|---|
+//! | `256_512` | inputs and outputs of the transform along a line; a line has as many feeds or fewer |
+//! | `128` | times of the transform that upchannelises |
+//! | `i4`, `i8` | voltages: a byte of 4+4 bits, the real part high; two signed bytes, the real part first |
+//! | `4`, `any` | lines: exactly so many, with weights in registers; any number |
+//!
+//! | argument | holds |
+//! |---|---|
+//! | `voltages` | `[time][frequency][pol][line][feed]`, with strides of the first four; feeds lie side by side |
+//! | `good` | flags `[frequency][block of times]`, 0 for blocks that are left out; empty if none is |
+//! | `weights` | words of f16 `[frequency][pol][out][line][pair][re, im][lane]`, see [`lines`] |
+//! | `phases` | the line's transform's table `[register][lane]`, with sums relabelled as [`lines`] says |
+//! | `slots` | `[frequency][part][register][lane]`: word of the row of an output, or `UNUSED` |
+//! | `rows` | `[frequency][part][beam]`: word of the row that a beam is |
+//! | `time_phases` | the table of the transform over time, see [`upchannelise`] |
+//! | `factors` | `[frequency][fine]`, in the order of the results |
+//! | `powers` | f32 `[frequency][fine][time][out][beam][product]` |
+//!
+//! The code is in [`form`](mod@form), whose documentation counts what must be done.
+
+pub mod detect;
+pub mod form;
+mod kernels;
+pub mod lines;
+mod registers;
+mod sizes;
+#[cfg(not(target_arch = "nvptx64"))]
+mod table;
+pub mod upchannelise;
+mod voltages;
+
+pub use kernels::*;
+pub use sizes::Sizes;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use table::FrbKernel;
+pub use voltages::{Eight, Four, OFFSET, SIGNED, Voltages};
