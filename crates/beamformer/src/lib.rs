@@ -41,6 +41,7 @@ mod counts;
 mod detect;
 mod error;
 mod fft;
+mod frb;
 mod incoherent;
 mod nulls;
 mod one_call;
@@ -78,6 +79,7 @@ pub mod internals {
     use fringes_backend::MemoryNeed;
     use fringes_types::{Inputs, VoltageSample};
 
+    pub use crate::frb::kernels::{Parts, Weights, time_phases, time_powers, time_transform};
     pub use crate::fft::kernels::{BLOCK_WARPS, BeamLaunch, BeamShape, has_kernel, transform_size};
     use crate::{BeamSet, steps::Sizes};
     pub use fringes_cpu::beamformer::FeedLines;

@@ -11,6 +11,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 64,
         outputs: 64,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n0"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q1 q2 q3 q4 q5  r<->q0"),
         stages: &[
             Stage {
                 layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
@@ -23,6 +25,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 64,
         outputs: 128,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n0"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q1 q2 q3  r<->q0 q6"),
         stages: &[
             Stage {
                 layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
@@ -35,6 +39,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 128,
         outputs: 128,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n1 n2 n3 n4 n5  r<->n0 n6"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q1 q2 q3  r<->q0 q6"),
         stages: &[
             Stage {
                 layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n_in1 n_in2 n_out0 n_out1 n_out2  r<->ReIm_out n_in0"),
@@ -47,6 +53,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 128,
         outputs: 256,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n4 n5 n1 n2 n3  r<->n0 n6"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q4 q5 q1 q2 q3  r<->q0 q6 q7"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n4 n5 q1 q2 q3  r<->q0 n6 ReIm_out") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 q0 ReIm") },
@@ -56,6 +64,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 256,
         outputs: 256,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n5 n6 n1 n2 n3  r<->n0 n4 n7"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q1 q2 q4 q5 q6  r<->q0 q3 q7"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n5 n6 q0 q1 q2  r<->ReIm_out n7 n4") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q0 q1 q2  r<->n0 q3 ReIm") },
@@ -65,6 +75,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 256,
         outputs: 512,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n5 n6 n1 n2 n3  r<->n0 n4 n7"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q5 q6 q1 q2 q3  r<->q0 q4 q7 q8"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n5 n6 q1 q2 q3  r<->q0 n7 n4 ReIm_out") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 q0 q4 ReIm") },
@@ -74,6 +86,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 512,
         outputs: 512,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n6 n7 n1 n2 n3  r<->n0 n4 n5 n8"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q1 q2 q4 q5 q6  r<->q0 q3 q7 q8"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q0 q1 q2  r<->ReIm_out n8 n5") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q0 q1 q2  r<->n0 n4 q3 ReIm") },
@@ -83,6 +97,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 512,
         outputs: 1024,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n6 n7 n1 n2 n3  r<->n0 n4 n5 n8"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q5 q6 q1 q2 q3  r<->q0 q4 q7 q8 q9"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q1 q2 q3  r<->q0 n8 n5 ReIm_out") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 n4 q0 q4 ReIm") },
@@ -92,6 +108,8 @@ pub(crate) const CHAINS: &[Chain] = &[
     Chain {
         inputs: 1024,
         outputs: 1024,
+        input: layout!("b<->ReIm  t0 t1 t2 t3 t4<->n6 n7 n1 n2 n3  r<->n0 n4 n5 n8 n9"),
+        output: layout!("b<->ReIm  t0 t1 t2 t3 t4<->q5 q6 q1 q2 q3  r<->q0 q4 q7 q8 q9"),
         stages: &[
             Stage { layout: layout!("b<->ReIm_in  t0 t1 t2 t3 t4<->n6 n7 q1 q2 q3  r<->q0 n8 n9 n5 ReIm_out") },
             Stage { layout: layout!("b<->n1  t0 t1 t2 t3 t4<->n2 n3 q1 q2 q3  r<->n0 n4 q0 q4 ReIm") },

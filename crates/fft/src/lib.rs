@@ -50,5 +50,5 @@ pub use size::{SIZES, Size};
 #[doc(hidden)]
 pub mod internals {
     pub use crate::gpu::{gpu_memory, has_kernel};
-    pub use crate::phases::phase_table;
+    pub use crate::phases::{input_places, output_places, phase_power, phase_table, split_phase_table};
 }

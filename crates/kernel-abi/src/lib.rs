@@ -10,6 +10,7 @@
 //! | [`f_engine`] | jobs, shapes of blocks and launches | the F-engine's kernels |
 //! | [`correlator`] | shapes of blocks | the correlator of floats, pack |
 //! | [`beamformer`] | shape of a block | FFT beams |
+//! | [`frb`] | shape of a block, shared memory | FRB beams |
 //! | [`down_convert`] | blocks of outputs, tables of weights | down-conversion |
 //! | [`delay`] | tiles and runs | coarse shift, fine rotation |
 //! | [`tied_array`] | tiles, tables of weights | tied-array beams |
@@ -26,5 +27,6 @@ pub mod dither;
 pub mod down_convert;
 pub mod f_engine;
 pub mod format;
+pub mod frb;
 pub mod rows;
 pub mod tied_array;

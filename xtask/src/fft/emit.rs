@@ -252,16 +252,7 @@ pub(crate) fn file(size: &Size, solution: &Solution) -> Result<String, String> {
     let results =
         list((0..1usize << names.len()).map(|register| format!("{result}_{}", translated(register, &ends[1], &names))));
     let [inputs, outputs] = [1usize << ends[0].len(), 1 << ends[1].len()];
-    let in_order = |layout: &Layout, order: &[Name]| -> Result<String, String> {
-        let others: Vec<String> = (0..layout.physical().len())
-            .filter(|&at| layout.physical().get(at).stem() != "r" && layout.column(at) != 0)
-            .map(|at| format!("{}<->{}", layout.physical().get(at), held(layout, at)))
-            .collect();
-        let registers = order.iter().enumerate().map(|(bit, name)| format!("r{bit}<->{name}"));
-        let text = others.into_iter().chain(registers).collect::<Vec<_>>().join(", ");
-        Layout::parse(&text).map(|layout| self::text(&layout)).map_err(|error| format!("{text}: {error}"))
-    };
-    let (input_layout, output_layout) = (in_order(&input.layout, &ends[0])?, in_order(&output.layout, &ends[1])?);
+    let (input_layout, output_layout) = (in_order(&input.layout)?, in_order(&output.layout)?);
     let loads: String = (0..inputs / 2)
         .map(|pair| match register_pair(&input.layout, pair) {
             0 => "samples.load(first),".into(),
@@ -377,6 +368,17 @@ impl Transform for {name} {{
         input_lane = lane_pair(&input.layout),
         output_lane = lane_pair(&output.layout),
     ))
+}
+
+/// A layout with its registers in the order of the indices that they hold, as a transform has its ends.
+pub(crate) fn in_order(layout: &Layout) -> Result<String, String> {
+    let others: Vec<String> = (0..layout.physical().len())
+        .filter(|&at| layout.physical().get(at).stem() != "r" && layout.column(at) != 0)
+        .map(|at| format!("{}<->{}", layout.physical().get(at), held(layout, at)))
+        .collect();
+    let registers = ordered(layout).into_iter().enumerate().map(|(bit, name)| format!("r{bit}<->{name}"));
+    let text = others.into_iter().chain(registers).collect::<Vec<_>>().join(", ");
+    Layout::parse(&text).map(|layout| self::text(&layout)).map_err(|error| format!("{text}: {error}"))
 }
 
 /// Layouts of the phases, in the order of their registers.

@@ -1,16 +1,19 @@
 //! The host's list: layouts of the phases of each size.
 
-use fringes_layout::solve::Solution;
+use fringes_layout::solve::{Array, Solution};
 
-use super::emit::stages;
+use super::emit::{in_order, stages};
 use super::sizes::Size;
 
 /// The layouts of a size, as the elements of a list.
 pub(crate) fn row(size: &Size, solution: &Solution) -> Result<String, String> {
     let stages: String =
         stages(solution).iter().map(|text| format!("Stage {{ layout: layout!(\"{text}\") }},")).collect();
+    let end = |array: Option<&Array>| in_order(&array.ok_or("a transform has arrays")?.layout);
+    let (input, output) = (end(solution.arrays.first())?, end(solution.arrays.last())?);
     Ok(format!(
-        "Chain {{ inputs: {}, outputs: {}, stages: &[{stages}] }},",
+        "Chain {{ inputs: {}, outputs: {}, input: layout!(\"{input}\"), output: layout!(\"{output}\"), \
+         stages: &[{stages}] }},",
         1 << size.input_bits,
         1 << size.output_bits
     ))

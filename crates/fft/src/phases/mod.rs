@@ -12,10 +12,14 @@
 //! | `x_in`, `x_out` | a bit `x` that is carried through a matrix, which is zero unless they are equal |
 //! | `pad0` .. | the matrix is zero where one is set |
 
+mod gain;
+
 use fringes_layout_core::{Layout, Name};
 use fringes_types::f16;
 
 use crate::{Sign, Size, generated};
+
+pub use gain::phase_power;
 
 /// Lanes of a warp.
 const LANES: u64 = 32;
@@ -32,6 +36,10 @@ pub(crate) struct Stage {
 pub(crate) struct Chain {
     pub(crate) inputs: u32,
     pub(crate) outputs: u32,
+    /// Where the inputs are: `n` and the real-or-imaginary bit.
+    pub(crate) input: Layout,
+    /// Where the outputs are: `q` and the real-or-imaginary bit.
+    pub(crate) output: Layout,
     pub(crate) stages: &'static [Stage],
 }
 
@@ -55,6 +63,47 @@ pub fn phase_table(size: Size, sign: Sign, scale_exponent: i32) -> Vec<u32> {
         table.extend(stage_table(&stage.layout, size.outputs() as u64, sign, scale));
     }
     table
+}
+
+/// As [`phase_table`], for kernels that hold the register bit of the first contraction's sum inside of registers and the
+/// real-or-imaginary bit among them: in each fragment of the first matrix the bits of its columns that these take are
+/// exchanged.
+#[doc(hidden)]
+pub fn split_phase_table(size: Size, sign: Sign, scale_exponent: i32) -> Vec<u32> {
+    let mut table = phase_table(size, sign, scale_exponent);
+    let first = chain(size).and_then(|chain| chain.stages.first());
+    let registers = first.map_or(0, |stage| 1usize << stage.layout.physical().bits_of_stem("r").len());
+    let lanes = LANES as usize;
+    for fragment in table[..registers * lanes].chunks_exact_mut(4 * lanes) {
+        for at in 0..2 * lanes {
+            let (low, high) = (fragment[at], fragment[at + 2 * lanes]);
+            fragment[at] = low & 0xffff | high << 16;
+            fragment[at + 2 * lanes] = low >> 16 | high & 0xffff_0000;
+        }
+    }
+    table
+}
+
+/// `n` of each register and lane of a transform's input, `[register][lane]`; empty if there is no kernel of the size.
+#[doc(hidden)]
+pub fn input_places(size: Size) -> Vec<u32> {
+    chain(size).map_or(Vec::new(), |chain| places(&chain.input, "n"))
+}
+
+/// `q` of each register and lane of a transform's output, `[register][lane]`; empty if there is no kernel of the size.
+#[doc(hidden)]
+pub fn output_places(size: Size) -> Vec<u32> {
+    chain(size).map_or(Vec::new(), |chain| places(&chain.output, "q"))
+}
+
+/// The number that each register and lane of a layout holds.
+fn places(layout: &Layout, stem: &str) -> Vec<u32> {
+    let registers = 1u64 << layout.physical().bits_of_stem("r").len();
+    let number = |register, lane| {
+        let place = layout.physical().index(&[("r", register), ("t", lane)]);
+        layout.logical().number(stem, layout.apply(place)) as u32
+    };
+    (0..registers).flat_map(|register| (0..LANES).map(move |lane| number(register, lane))).collect()
 }
 
 /// The table of one stage.

@@ -34,10 +34,11 @@ use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, laneid, nctaid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, opaque};
 use fringes_kernel_abi::frb;
-use fringes_kernels_fft_microkernel::{Half, Transform};
+use fringes_kernels_fft_microkernel::Transform;
 
+use crate::beamform::{Beamformer, in_pairs};
 use crate::registers::Registers;
-use crate::{Sizes, Voltages, detect, lines, upchannelise};
+use crate::{Sizes, Voltages, detect, upchannelise};
 
 /// Warps of a block.
 pub const WARPS: u32 = frb::WARPS;
@@ -114,11 +115,11 @@ pub fn checked<T, V, const LINES: usize, const X: usize, const P: usize, const Q
 
 /// A unit of work.
 #[derive(Clone, Copy)]
-struct Item {
-    time: u32,
-    frequency: u32,
-    out: u32,
-    part: u32,
+pub(crate) struct Item {
+    pub(crate) time: u32,
+    pub(crate) frequency: u32,
+    pub(crate) out: u32,
+    pub(crate) part: u32,
 }
 
 /// Makes all results.
@@ -154,6 +155,7 @@ unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q
             let mut good = 0;
             let mut summed = 0;
             while summed < sizes.summed {
+                let beamformer = Beamformer::<T, V, LINES, P, Q>::new::<X>(given, sizes, item, pol + summed);
                 good = 0;
                 let mut block = 0;
                 while block < sizes.blocks {
@@ -161,7 +163,7 @@ unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q
                         * sizes.blocks as usize
                         + block as usize;
                     if given.good.is_empty() || given.good.load(flag) != 0 {
-                        beamform::<T, V, LINES, X, P, Q>(given, sizes, item, pol + summed, block);
+                        beamformer.beamform::<X>(given, sizes, item, pol + summed, block);
                         bar_sync_0();
                         detect_beams(given, sizes, item, summed == 0 && good == 0);
                         bar_sync_0();
@@ -191,198 +193,6 @@ fn divided(number: u32, by: u32) -> (u32, u32) {
     match NonZeroU32::new(by) {
         Some(by) => (number / by, number % by),
         None => (0, 0),
-    }
-}
-
-/// Where a lane finds its feeds of a line.
-#[derive(Clone, Copy)]
-struct Feeds<const P: usize> {
-    /// The lane's first feed.
-    first: u32,
-    /// Offsets in bytes of the pairs of neighbours from the line's first byte.
-    bytes: [u32; P],
-    /// Whether two neighbours are loaded at once.
-    in_pairs: bool,
-}
-
-/// Whether two neighbours can be loaded at once.
-#[inline(always)]
-fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
-    let strides = sizes.strides[0] | sizes.strides[1] | sizes.strides[2] | sizes.strides[3];
-    // SAFETY: an address, which is not used.
-    let address = unsafe { given.voltages.address(0) };
-    (address | strides) & (2 * V::BYTES as u64 - 1) == 0 && sizes.feeds % 2 == 0
-}
-
-/// Feeds of a transform.
-struct Places<T>(core::marker::PhantomData<T>);
-
-impl<T: Transform> Places<T> {
-    /// Feeds of the registers `2 k`, without the lane's.
-    const FEEDS: [u32; 16] = {
-        let mut feeds = [0; 16];
-        let mut at = 0;
-        while at < 1 << (T::INPUT_BITS - 6) {
-            let place = T::INPUT.physical().index(&[("r", 2 * at as u64)]);
-            feeds[at] = T::INPUT.logical().number("n", T::INPUT.apply(place)) as u32;
-            at += 1;
-        }
-        feeds
-    };
-}
-
-/// Sums lines and transforms along them, for all times of a block; keeps the chosen outputs.
-///
-/// # Safety
-/// As [`form`]; nobody uses the rows.
-#[inline(always)]
-unsafe fn beamform<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize>(
-    given: Given,
-    sizes: Sizes,
-    item: Item,
-    pol: u32,
-    block: u32,
-) where
-    T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,
-    V: Voltages,
-    [u32; X]: Registers<u32>,
-    [u32; P]: Registers<u32>,
-    [[u32; 2]; P]: Registers<[u32; 2]>,
-    [[u32; P]; LINES]: Registers<[u32; P]>,
-    [[[u32; 2]; P]; LINES]: Registers<[[u32; 2]; P]>,
-    [u32; Q]: Registers<u32>,
-    [(); Q]: Registers<()>,
-    [(); LINES]: Registers<()>,
-{
-    // What follows is not kept through the transforms over time.
-    let lane = opaque(laneid() as i32) as u32;
-    let warp = tid_x() / 32;
-    let phases = T::phases(given.phases, lane);
-    let [time_stride, frequency_stride, pol_stride, line_stride] = sizes.strides;
-    let first_time = (item.time * sizes.blocks + block) * upchannelise::TIMES;
-    let base = u64::from(first_time) * time_stride
-        + u64::from(item.frequency) * frequency_stride
-        + u64::from(pol) * pol_stride;
-
-    let row = (item.frequency * sizes.parts + item.part) as usize * Q * 32 + lane as usize;
-    let shared = Shared::<u32>::dynamic().address(0) + 4 * warp;
-    let slots = <[u32; Q]>::each(|register| match given.slots.load(row + 32 * register) {
-        frb::UNUSED => u32::MAX,
-        word => shared + 4 * word,
-    });
-    let rows = ((item.frequency * sizes.pols + pol) * sizes.outs + item.out) as usize * sizes.lines as usize;
-    let weights = given.weights.part(rows * 32 * X, sizes.lines as usize * 32 * X);
-    let weight = |line: usize, pair: usize| {
-        let at = (line * P + pair) * 64 + lane as usize;
-        [weights.load(at), weights.load(at + 32)]
-    };
-
-    let voltages = given.voltages;
-    let from = |position: u32, line: u32| {
-        base + u64::from(upchannelise::time_at(position)) * time_stride + u64::from(line) * line_stride
-    };
-    let keep = |x: [u32; X], step: u32| {
-        let y = T::transform::<Half, Half>(x, &phases);
-        let _ = <[(); Q]>::each(|register| {
-            if slots[register] != u32::MAX {
-                let word = Shared::<u32>::from_raw_parts(slots[register] + step * 4 * WARPS, 1);
-                word.store(0, y[register]);
-            }
-        });
-    };
-    let in_order = |sums: [[u32; 2]; P]| <[u32; X]>::each(|register| sums[register % P][register / P]);
-
-    if LINES > 0 {
-        let first = (2 * T::input_pair(lane)) as usize * V::BYTES;
-        let weights = <[[[u32; 2]; P]; LINES]>::each(|line| <[[u32; 2]; P]>::each(|pair| weight(line, pair)));
-        let load = |position: u32| {
-            <[[u32; P]; LINES]>::each(|line| {
-                let at = from(position, line as u32) as usize + first;
-                <[u32; P]>::each(|pair| V::two(voltages, at + Places::<T>::FEEDS[pair] as usize * V::BYTES))
-            })
-        };
-        let mut words = load(warp);
-        let mut step = 0;
-        while step * WARPS + warp < upchannelise::TIMES {
-            let sums = <[[u32; 2]; P]>::each(|pair| {
-                let parts = |line: usize| lines::parts::<V, P>(&words[line], pair, sizes.signs);
-                let mut sum = [0; 2];
-                let _ = <[(); LINES]>::each(|line| {
-                    let (parts, weight) = (parts(line), weights[line][pair]);
-                    sum = if line == 0 { lines::product(parts, weight) } else { lines::added(sum, parts, weight) };
-                });
-                sum
-            });
-            step += 1;
-            let next = step * WARPS + warp;
-            if next < upchannelise::TIMES {
-                words = load(next);
-            }
-            keep(in_order(sums), step - 1);
-        }
-    } else {
-        let feeds = feeds::<T, V, P>(given, sizes, lane);
-        let mut step = 0;
-        while step * WARPS + warp < upchannelise::TIMES {
-            let mut sums = [[0; 2]; P];
-            let mut line = 0;
-            while line < sizes.lines {
-                let words = feeds.load::<V, T>(voltages, from(step * WARPS + warp, line), sizes.feeds);
-                sums = <[[u32; 2]; P]>::each(|pair| {
-                    let parts = lines::parts::<V, P>(&words, pair, sizes.signs);
-                    lines::added(sums[pair], parts, weight(line as usize, pair))
-                });
-                line += 1;
-            }
-            keep(in_order(sums), step);
-            step += 1;
-        }
-    }
-}
-
-/// Where a lane finds its feeds.
-///
-/// # Safety
-/// `lane` is below 32.
-#[inline(always)]
-unsafe fn feeds<T: Transform, V: Voltages, const P: usize>(given: Given, sizes: Sizes, lane: u32) -> Feeds<P>
-where
-    [u32; P]: Registers<u32>,
-{
-    let first = 2 * T::input_pair(lane);
-    let feeds = sizes.feeds;
-    Feeds {
-        first,
-        bytes: <[u32; P]>::each(|pair| {
-            let feed = first + Places::<T>::FEEDS[pair];
-            // Feeds that there are not have weights of zero.
-            (if feed < feeds { feed } else { 0 }) * V::BYTES as u32
-        }),
-        in_pairs: in_pairs::<V>(given, sizes),
-    }
-}
-
-impl<const P: usize> Feeds<P> {
-    /// Loads a lane's feeds of the line that starts at byte `line`.
-    ///
-    /// # Safety
-    /// The line is in the view.
-    #[inline(always)]
-    unsafe fn load<V: Voltages, T: Transform>(self, voltages: Global<u8>, line: u64, feeds: u32) -> [u32; P]
-    where
-        [u32; P]: Registers<u32>,
-    {
-        let at = line as usize;
-        if self.in_pairs {
-            return <[u32; P]>::each(|pair| V::two(voltages, at + self.bytes[pair] as usize));
-        }
-        <[u32; P]>::each(|pair| {
-            let at = at + self.bytes[pair] as usize;
-            // The last feed has itself for a neighbour, with a weight of zero.
-            let more = self.first + Places::<T>::FEEDS[pair] + 1 < feeds;
-            let second = V::one(voltages, if more { at + V::BYTES } else { at });
-            V::one(voltages, at) | second << (8 * V::BYTES)
-        })
     }
 }
 

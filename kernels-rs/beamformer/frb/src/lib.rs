@@ -24,6 +24,7 @@
 //!
 //! The code is in [`form`](mod@form), whose documentation counts what must be done.
 
+mod beamform;
 pub mod detect;
 pub mod form;
 mod kernels;

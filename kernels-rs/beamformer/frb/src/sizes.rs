@@ -92,5 +92,7 @@ impl Sizes {
             && part_beams < 1 << 16
             && u64::from(frb::shared_bytes(slots, 1 << time_bits, part_beams, self.fine(time_bits))) <= shared
             && self.items() <= u32::MAX.into()
+            // Within a block of times, offsets in bytes are of 32 bits.
+            && self.strides[0].saturating_add(self.strides[3].saturating_mul(lines.into()) >> time_bits) >> (31 - time_bits) == 0
     }
 }

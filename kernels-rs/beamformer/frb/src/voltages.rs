@@ -5,7 +5,7 @@
 //! | [`Four`] | bytes `a b 0 0`; in a byte the real part is high |
 //! | [`Eight`] | bytes `a.re a.im b.re b.im` |
 
-use fringes_device::Global;
+use fringes_device::{Global, opaque};
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::half2::add_rn_f16x2;
 
@@ -14,11 +14,11 @@ pub trait Voltages {
     /// Bytes of a voltage.
     const BYTES: usize;
 
-    /// Loads two neighbours.
+    /// Loads two neighbours at an address.
     ///
     /// # Safety
-    /// They are in the view, at a multiple of their bytes.
-    unsafe fn two(voltages: Global<u8>, byte: usize) -> u32;
+    /// They are in a view, at a multiple of their bytes.
+    unsafe fn two(address: u64) -> u32;
 
     /// Loads one voltage.
     ///
@@ -50,8 +50,10 @@ impl Voltages for Four {
     const BYTES: usize = 1;
 
     #[inline(always)]
-    unsafe fn two(voltages: Global<u8>, byte: usize) -> u32 {
-        voltages.cast::<u16>().load(byte / 2).into()
+    unsafe fn two(address: u64) -> u32 {
+        let word: u32 = Global::<u16>::from_raw_parts(address, 1).load(0).into();
+        // Else the compiler keeps 16 bits, and widens them at each use.
+        opaque(word as i32) as u32
     }
 
     #[inline(always)]
@@ -79,8 +81,8 @@ impl Voltages for Eight {
     const BYTES: usize = 2;
 
     #[inline(always)]
-    unsafe fn two(voltages: Global<u8>, byte: usize) -> u32 {
-        voltages.cast::<u32>().load(byte / 4)
+    unsafe fn two(address: u64) -> u32 {
+        Global::<u32>::from_raw_parts(address, 1).load(0)
     }
 
     #[inline(always)]

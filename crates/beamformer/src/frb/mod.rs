@@ -1,0 +1,3 @@
+//! FRB beams.
+
+pub(crate) mod kernels;
