@@ -8,6 +8,9 @@
 /// Warps of a block.
 pub const WARPS: u32 = 12;
 
+/// Beams that a warp transforms over time together.
+pub const BEAMS: u32 = 2;
+
 /// Mark of an output of the transform that no beam takes.
 pub const UNUSED: u32 = 0xffff;
 

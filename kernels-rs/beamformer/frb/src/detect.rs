@@ -26,10 +26,10 @@ unsafe fn other(value: f32, distance: u32) -> f32 {
 /// Of the four sums of a lane and its neighbours each lane keeps one: lane bit 0 chooses the beam, bit 1 `l3`.
 ///
 /// # Safety
-/// All 32 lanes of the warp execute it together; the sums, 16 words from `rows[beam]` on, are of this warp, those of the
-/// second beam if `both`.
+/// All 32 lanes of the warp execute it together; the sums, 16 words from `rows[beam]` on of a beam that is `there`, are
+/// of this warp.
 #[inline(always)]
-pub unsafe fn add_eights([a, b]: [[f32; 2]; 2], rows: [u32; 2], both: bool, first: bool) {
+pub unsafe fn add_eights([a, b]: [[f32; 2]; 2], rows: [u32; 2], there: [bool; 2], first: bool) {
     let lane = laneid();
     let (second, upper) = (lane & 1 != 0, lane & 2 != 0);
     let choose = |which: bool, no: f32, yes: f32| if which { yes } else { no };
@@ -37,7 +37,7 @@ pub unsafe fn add_eights([a, b]: [[f32; 2]; 2], rows: [u32; 2], both: bool, firs
     let high = choose(second, a[1], b[1]) + other(choose(second, b[1], a[1]), 1);
     let sum = choose(upper, low, high) + other(choose(upper, high, low), 2);
     let fine = (lane >> 2) << 1 | (lane >> 1 & 1);
-    if both || !second {
+    if if second { there[1] } else { there[0] } {
         let at = (if second { rows[1] } else { rows[0] }) + fine;
         let sums = Shared::<f32>::dynamic();
         let before = if first { 0.0 } else { sums.load(at as usize) };

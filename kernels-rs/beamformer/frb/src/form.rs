@@ -100,7 +100,7 @@ pub fn checked<T, V, const LINES: usize, const X: usize, const P: usize, const Q
         && of(&[frequencies, pols, outs, lines, 32 * X as u32]) <= given.weights.len() as u64
         && 32 * T::PHASE_REGISTERS <= given.phases.len()
         && of(&[frequencies, parts, 32 * Q as u32]) <= given.slots.len() as u64
-        && of(&[frequencies, parts, part_beams.div_ceil(2), 2]) <= given.rows.len() as u64
+        && of(&[frequencies, parts, part_beams.div_ceil(frb::BEAMS), frb::BEAMS]) <= given.rows.len() as u64
         && rows & 7 == 0
         && 32 * upchannelise::PHASES <= given.time_phases.len()
         && of(&[frequencies, fine]) <= given.factors.len() as u64
@@ -209,7 +209,7 @@ unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
     if beam >= beams {
         return;
     }
-    let pairs = sizes.part_beams.div_ceil(2);
+    let pairs = sizes.part_beams.div_ceil(frb::BEAMS);
     let rows = given.rows.cast::<[u32; 2]>();
     let first_pair = (item.frequency * sizes.parts + item.part) as usize * pairs as usize;
     // Beyond the last beams its pair is loaded once more, for nothing.
@@ -225,7 +225,7 @@ unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
         let second = beam + 1 < beams;
         if sizes.group_bits == 3 {
             let powers = [upchannelise::pairs(a, &phases), upchannelise::pairs(b, &phases)];
-            detect::add_eights(powers, [at, at + row_words], second, first);
+            detect::add_eights(powers, [at, at + row_words], [true, second], first);
         } else {
             detect::add(upchannelise::powers(a, &phases), at, sizes.group_bits, first);
             if second {
@@ -258,17 +258,21 @@ unsafe fn store(given: Given, powers: GlobalMut<f32>, sizes: Sizes, item: Item, 
     let (fine, products) = (sizes.fine(upchannelise::TIME_BITS), divided(sizes.pols, sizes.summed).0);
     let scale = sizes.blocks as f32 / good as f32;
     let shared = Shared::<f32>::dynamic();
-    let mut at = tid_x();
-    while at < fine * beams {
-        let (channel, beam) = divided(at, beams);
-        let factor = given.factors.load((item.frequency * fine + channel) as usize) * scale;
-        let word = (sums + beam * row_words + (channel ^ sizes.centre)) as usize;
-        let power = if good == 0 { 0.0 } else { shared.load(word) * factor };
-        let row = (u64::from(item.frequency * fine + channel) * u64::from(sizes.times) + u64::from(item.time))
-            * u64::from(sizes.outs)
-            + u64::from(item.out);
-        let index = row * u64::from(sizes.beams) + u64::from(item.part * sizes.part_beams + beam);
-        powers.store(index as usize * products as usize + product as usize, power);
-        at += 32 * WARPS;
+    let (time, out) = (u64::from(item.time), u64::from(item.out));
+    let mut channel = tid_x() / 32;
+    while channel < fine {
+        let row = item.frequency * fine + channel;
+        let factor = given.factors.load(row as usize) * scale;
+        let first = ((u64::from(row) * u64::from(sizes.times) + time) * u64::from(sizes.outs) + out)
+            * u64::from(sizes.beams)
+            + u64::from(item.part * sizes.part_beams);
+        let mut beam = laneid();
+        while beam < beams {
+            let word = (sums + beam * row_words + (channel ^ sizes.centre)) as usize;
+            let power = if good == 0 { 0.0 } else { shared.load(word) * factor };
+            powers.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
+            beam += 32;
+        }
+        channel += WARPS;
     }
 }

@@ -24,10 +24,7 @@ use crate::Voltages;
 #[inline(always)]
 pub fn product([re, im]: [u32; 2], weight: [u32; 2]) -> [u32; 2] {
     let minus = neg_f16x2(weight[1]);
-    [
-        fma_rn_f16x2(im, minus, mul_rn_f16x2(re, weight[0])),
-        fma_rn_f16x2(im, weight[0], mul_rn_f16x2(re, weight[1])),
-    ]
+    [fma_rn_f16x2(im, minus, mul_rn_f16x2(re, weight[0])), fma_rn_f16x2(im, weight[0], mul_rn_f16x2(re, weight[1]))]
 }
 
 /// `sum + w x` of two feeds.

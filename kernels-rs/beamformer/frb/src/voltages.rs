@@ -5,9 +5,9 @@
 //! | [`Four`] | bytes `a b 0 0`; in a byte the real part is high |
 //! | [`Eight`] | bytes `a.re a.im b.re b.im` |
 
-use fringes_device::{Global, opaque};
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::half2::add_rn_f16x2;
+use fringes_device::{Global, opaque};
 
 /// A format of voltages.
 pub trait Voltages {

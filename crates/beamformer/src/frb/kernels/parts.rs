@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fringes_fft::Size;
 use fringes_fft::internals::output_places;
-use fringes_kernel_abi::frb::{UNUSED, row_words, shared_bytes};
+use fringes_kernel_abi::frb::{BEAMS, UNUSED, row_words, shared_bytes};
 use ndarray::ArrayView2;
 
 /// Beams along a line in parts, and their rows.
@@ -23,7 +23,7 @@ pub struct Parts {
     pub shared_bytes: u32,
     /// Word of the row of each output, `[frequency][part][register][lane]`, or [`UNUSED`].
     pub slot_table: Vec<u32>,
-    /// Word of each beam's row, `[frequency][part][beam]`, beams of a part rounded up to an even number.
+    /// Word of each beam's row, `[frequency][part][beam]`, beams of a part rounded up to a multiple of [`BEAMS`].
     pub row_table: Vec<u32>,
 }
 
@@ -77,7 +77,7 @@ fn tables(map: ArrayView2<'_, u32>, part_beams: usize, places: &[u32], words: u3
             slot_table.extend(places.iter().map(|output| rows.get(output).copied().unwrap_or(UNUSED)));
             let word = |output: u32| rows.get(&output).copied().unwrap_or_default();
             row_table.extend(beams.iter().map(|&output| word(output)));
-            row_table.extend(std::iter::repeat_n(0, part_beams.next_multiple_of(2) - beams.len()));
+            row_table.extend(std::iter::repeat_n(0, part_beams.next_multiple_of(BEAMS as usize) - beams.len()));
         }
     }
     (slot_table, row_table)

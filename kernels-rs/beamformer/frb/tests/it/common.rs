@@ -59,9 +59,10 @@ impl Case {
         let kernel = kernel(name);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let limit = if kernel.part(4) == "i4" { 7 } else { 127 };
-        let voltages = Array5::from_shape_simple_fn((results * blocks * TIMES, frequencies, pols, lines, feeds), || {
-            Complex::new(random.random_range(-limit..=limit), random.random_range(-limit..=limit))
-        });
+        let voltages =
+            Array5::from_shape_simple_fn((results * blocks * TIMES, frequencies, pols, lines, feeds), || {
+                Complex::new(random.random_range(-limit..=limit), random.random_range(-limit..=limit))
+            });
         let weights = Array5::from_shape_fn((frequencies, pols, outs, lines, feeds), |(frequency, ..)| {
             let size = random.random_range(0.5..2.0f32) * 3f32.powi(frequency as i32 - 1);
             Complex::from_polar(size, random.random_range(0.0..std::f32::consts::TAU))
@@ -137,13 +138,13 @@ impl Case {
                                     .collect();
                                 for (beam, chosen) in chosen.iter_mut().enumerate() {
                                     let q = self.map[(frequency, beam)] as usize;
-                                    chosen[time] = sums.iter().enumerate().map(|(n, h)| h * roots[q * n % padded]).sum();
+                                    chosen[time] =
+                                        sums.iter().enumerate().map(|(n, h)| h * roots[q * n % padded]).sum();
                                 }
                             }
                             for (beam, chosen) in chosen.iter().enumerate() {
                                 for f in 0..TIMES {
-                                    let y: C64 =
-                                        chosen.iter().enumerate().map(|(t, k)| k * root(f * t, TIMES)).sum();
+                                    let y: C64 = chosen.iter().enumerate().map(|(t, k)| k * root(f * t, TIMES)).sum();
                                     let u = (f >> self.group_bits) ^ if self.centre { fine / 2 } else { 0 };
                                     let product = if self.summed { 0 } else { pol };
                                     let factor = factors[frequency * fine + u] * self.blocks as f64 / count as f64;
@@ -231,7 +232,8 @@ impl Case {
             .shared_bytes(parts.shared_bytes)
             .run(&mut memory, || (self.kernel.run)(given, GlobalMut::from(powers), sizes));
         report.assert_clean();
-        Array5::from_shape_vec((frequencies, fine, self.results, outs * beams, products), memory.values(powers)).unwrap()
+        Array5::from_shape_vec((frequencies, fine, self.results, outs * beams, products), memory.values(powers))
+            .unwrap()
     }
 
     /// The rms of the relative errors of all powers, and their mean relative error.
