@@ -4,9 +4,19 @@
 //! |---|---|
 //! | `slots` rows of [`row_words`] | voltages of a chosen output of the transform at all times of a block, complex f16 |
 //! | `beams` rows of [`sum_row_words`] | sums of powers of a beam, f32 |
+//! | [`stage_bytes`], in a cluster | sums over lines that the blocks send one another, complex f16 |
 
-/// Warps of a block.
+/// Warps of a block, where each block has all voltages to itself.
 pub const WARPS: u32 = 12;
+
+/// Warps of a block of a cluster.
+pub const CLUSTER_WARPS: u32 = 16;
+
+/// Blocks of a cluster: each makes one sum over lines.
+pub const CLUSTER: u32 = 4;
+
+/// Times that the blocks of a cluster exchange at once.
+pub const STAGE_TIMES: u32 = 32;
 
 /// Beams that a warp transforms over time together.
 pub const BEAMS: u32 = 2;
@@ -14,11 +24,11 @@ pub const BEAMS: u32 = 2;
 /// Mark of an output of the transform that no beam takes.
 pub const UNUSED: u32 = 0xffff;
 
-/// Words of the voltages of an output of the transform at `times` times: one more, so that neighbouring outputs lie in
-/// other banks.
+/// Words of the voltages of an output of the transform at `times` times, of which `at_once` are stored at once: so many
+/// more that neighbouring outputs lie in other banks.
 #[inline(always)]
-pub const fn row_words(times: u32) -> u32 {
-    times + 1
+pub const fn row_words(times: u32, at_once: u32) -> u32 {
+    times + at_once
 }
 
 /// Words of the sums of a beam of so many fine channels: odd, so that neighbouring beams lie in other banks.
@@ -27,8 +37,15 @@ pub const fn sum_row_words(fine: u32) -> u32 {
     fine | 1
 }
 
-/// Bytes of shared memory of a block with so many slots of `times` times and beams of so many fine channels.
+/// Bytes of rows and sums, rounded up to a multiple of 16: `slots` rows of `row` words, and beams of so many fine
+/// channels.
 #[inline(always)]
-pub const fn shared_bytes(slots: u32, times: u32, beams: u32, fine: u32) -> u32 {
-    4 * (slots * row_words(times) + beams * sum_row_words(fine))
+pub const fn row_bytes(slots: u32, row: u32, beams: u32, fine: u32) -> u32 {
+    (4 * (slots * row + beams * sum_row_words(fine)) + 15) & !15
+}
+
+/// Bytes in which the blocks of a cluster receive sums over lines, of lines of `inputs` feeds: two stages.
+#[inline(always)]
+pub const fn stage_bytes(inputs: u32) -> u32 {
+    2 * 4 * STAGE_TIMES * inputs
 }

@@ -55,4 +55,23 @@ intrinsic! {
         device => { core::arch::asm!("st.shared::cluster.u32 [{0}], {1};", in(reg32) address, in(reg32) value, options(nostack)); }
         emulator => { cluster::store(address, &value.to_le_bytes()) }
     }
+
+    /// Stores four words of a block of the cluster.
+    ///
+    /// # PTX
+    /// `st.shared::cluster.v4.u32 [address], {a, b, c, d};` (sm_90)
+    ///
+    /// # Safety
+    /// `address` is a cluster address, a multiple of 16, in a block that has started and not ended; no other thread uses
+    /// the words without order.
+    pub unsafe fn st_shared_cluster_v4_u32(address: u32, values: [u32; 4]) {
+        device => { core::arch::asm!("st.shared::cluster.v4.u32 [{0}], {{{1}, {2}, {3}, {4}}};", in(reg32) address, in(reg32) values[0], in(reg32) values[1], in(reg32) values[2], in(reg32) values[3], options(nostack)); }
+        emulator => {
+            let mut bytes = [0; 16];
+            for (word, value) in bytes.chunks_exact_mut(4).zip(values) {
+                word.copy_from_slice(&value.to_le_bytes());
+            }
+            cluster::store(address, &bytes);
+        }
+    }
 }

@@ -34,14 +34,8 @@ use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, laneid, nctaid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, opaque};
 use fringes_kernel_abi::frb;
-use fringes_kernels_fft_microkernel::Transform;
 
-use crate::beamform::{Beamformer, in_pairs};
-use crate::registers::Registers;
-use crate::{Sizes, Voltages, detect, upchannelise};
-
-/// Warps of a block.
-pub const WARPS: u32 = frb::WARPS;
+use crate::{Sizes, detect, upchannelise};
 
 /// What a kernel reads.
 #[derive(Clone, Copy)]
@@ -64,42 +58,66 @@ pub struct Given {
     pub factors: Global<f32>,
 }
 
+/// The first half of the work: how a block comes by its sums over lines, and transforms along them.
+pub trait Front: Copy {
+    /// Bits of the feeds of a line.
+    const INPUT_BITS: u32;
+    /// Bits of the registers of the outputs along a line.
+    const OUTPUT_REGISTER_BITS: u32;
+    /// Registers of the phases of the transform along a line.
+    const PHASE_REGISTERS: usize;
+    /// Bytes of a voltage.
+    const VOLTAGE_BYTES: u64;
+    /// Warps of a block.
+    const WARPS: u32;
+    /// Words of a row.
+    const ROW_WORDS: u32;
+    /// Bytes of shared memory after rows and sums.
+    const MORE_BYTES: u32;
+
+    /// Whether weights and sizes are such as this takes.
+    fn fits(given: Given, sizes: Sizes) -> bool;
+
+    /// Whether it has registers to be kept in while beams are transformed over time; else it is loaded for each block.
+    const KEPT: bool;
+
+    /// Before the first unit of work.
+    ///
+    /// # Safety
+    /// All threads of the grid call it.
+    unsafe fn begin();
+
+    /// Loads what is kept for the blocks of times of a polarisation.
+    ///
+    /// # Safety
+    /// The views hold what the sizes say.
+    unsafe fn new(given: Given, sizes: Sizes, item: Item, pol: u32) -> Self;
+
+    /// Keeps the chosen outputs of all times of a block of times in their rows.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new), with the same unit and polarisation; nobody uses the rows.
+    unsafe fn beamform(&self, given: Given, sizes: Sizes, item: Item, pol: u32, block: u32);
+}
+
 /// Makes all results, after checking that the views are large enough.
 #[inline(always)]
-pub fn checked<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize>(
-    given: Given,
-    powers: GlobalMut<f32>,
-    sizes: Sizes,
-) where
-    T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,
-    V: Voltages,
-    [u32; X]: Registers<u32>,
-    [u32; P]: Registers<u32>,
-    [[u32; 2]; P]: Registers<[u32; 2]>,
-    [[u32; P]; LINES]: Registers<[u32; P]>,
-    [[[u32; 2]; P]; LINES]: Registers<[[u32; 2]; P]>,
-    [u32; Q]: Registers<u32>,
-    [(); Q]: Registers<()>,
-    [(); LINES]: Registers<()>,
-{
-    const { assert!(2 * P == X && X == 1 << (T::INPUT_BITS - 5) && Q == 1 << (T::OUTPUT_BITS - 5)) };
-    let shared = Shared::<u8>::dynamic().len() as u64;
+pub fn checked<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
+    let shared = (Shared::<u8>::dynamic().len() as u64).saturating_sub(F::MORE_BYTES.into());
     let Some(products) = sizes.products() else { return trap() };
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
-    let Sizes { frequencies, times, outs, parts, beams, part_beams, lines, pols, blocks, .. } = sizes;
+    let Sizes { frequencies, times, outs, parts, beams, part_beams, blocks, .. } = sizes;
     let fine = sizes.fine(upchannelise::TIME_BITS);
-    if !sizes.agree(1 << T::INPUT_BITS, upchannelise::TIME_BITS, shared) {
+    if !sizes.agree(1 << F::INPUT_BITS, upchannelise::TIME_BITS, F::ROW_WORDS, shared) {
         return trap();
     }
-    let whole = sizes.feeds == 1 << T::INPUT_BITS && in_pairs::<V>(given, sizes);
     // SAFETY: an address, which is not used.
     let rows = unsafe { given.rows.address(0) };
-    let fits = (LINES == 0 || lines as usize == LINES && whole)
-        && sizes.voltage_bytes(upchannelise::TIMES, V::BYTES as u64) <= given.voltages.len() as u64
+    let fits = F::fits(given, sizes)
+        && sizes.voltage_bytes(upchannelise::TIMES, F::VOLTAGE_BYTES) <= given.voltages.len() as u64
         && (given.good.is_empty() || of(&[frequencies, times, blocks]) <= given.good.len() as u64)
-        && of(&[frequencies, pols, outs, lines, 32 * X as u32]) <= given.weights.len() as u64
-        && 32 * T::PHASE_REGISTERS <= given.phases.len()
-        && of(&[frequencies, parts, 32 * Q as u32]) <= given.slots.len() as u64
+        && 32 * F::PHASE_REGISTERS <= given.phases.len()
+        && of(&[frequencies, parts, 32 << F::OUTPUT_REGISTER_BITS]) <= given.slots.len() as u64
         && of(&[frequencies, parts, part_beams.div_ceil(frb::BEAMS), frb::BEAMS]) <= given.rows.len() as u64
         && rows & 7 == 0
         && 32 * upchannelise::PHASES <= given.time_phases.len()
@@ -107,7 +125,7 @@ pub fn checked<T, V, const LINES: usize, const X: usize, const P: usize, const Q
         && of(&[frequencies, fine, times, outs, beams, products]) <= powers.len() as u64;
     if fits {
         // SAFETY: the views hold what the sizes say.
-        unsafe { form::<T, V, LINES, X, P, Q>(given, powers, sizes) }
+        unsafe { form::<F>(given, powers, sizes) }
     } else {
         trap();
     }
@@ -115,34 +133,24 @@ pub fn checked<T, V, const LINES: usize, const X: usize, const P: usize, const Q
 
 /// A unit of work.
 #[derive(Clone, Copy)]
-pub(crate) struct Item {
-    pub(crate) time: u32,
-    pub(crate) frequency: u32,
-    pub(crate) out: u32,
-    pub(crate) part: u32,
+pub struct Item {
+    /// Result over time.
+    pub time: u32,
+    /// Frequency.
+    pub frequency: u32,
+    /// Sum over lines.
+    pub out: u32,
+    /// Part of the beams along a line.
+    pub part: u32,
 }
 
 /// Makes all results.
 ///
 /// # Safety
-/// The views hold what the sizes say; a block has [`WARPS`] warps.
+/// The views hold what the sizes say; a block has the warps of its front.
 #[inline(always)]
-unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize>(
-    given: Given,
-    powers: GlobalMut<f32>,
-    sizes: Sizes,
-) where
-    T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,
-    V: Voltages,
-    [u32; X]: Registers<u32>,
-    [u32; P]: Registers<u32>,
-    [[u32; 2]; P]: Registers<[u32; 2]>,
-    [[u32; P]; LINES]: Registers<[u32; P]>,
-    [[[u32; 2]; P]; LINES]: Registers<[[u32; 2]; P]>,
-    [u32; Q]: Registers<u32>,
-    [(); Q]: Registers<()>,
-    [(); LINES]: Registers<()>,
-{
+unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
+    F::begin();
     let items = sizes.items() as u32;
     let mut number = ctaid_x();
     while number < items {
@@ -155,7 +163,8 @@ unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q
             let mut good = 0;
             let mut summed = 0;
             while summed < sizes.summed {
-                let beamformer = Beamformer::<T, V, LINES, P, Q>::new::<X>(given, sizes, item, pol + summed);
+                let load = || F::new(given, sizes, item, pol + summed);
+                let kept = if F::KEPT { Some(load()) } else { None };
                 good = 0;
                 let mut block = 0;
                 while block < sizes.blocks {
@@ -163,9 +172,13 @@ unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q
                         * sizes.blocks as usize
                         + block as usize;
                     if given.good.is_empty() || given.good.load(flag) != 0 {
-                        beamformer.beamform::<X>(given, sizes, item, pol + summed, block);
+                        let front = match kept {
+                            Some(front) => front,
+                            None => load(),
+                        };
+                        front.beamform(given, sizes, item, pol + summed, block);
                         bar_sync_0();
-                        detect_beams(given, sizes, item, summed == 0 && good == 0);
+                        detect_beams::<F>(given, sizes, item, summed == 0 && good == 0);
                         bar_sync_0();
                         good += 1;
                     }
@@ -173,7 +186,7 @@ unsafe fn form<T, V, const LINES: usize, const X: usize, const P: usize, const Q
                 }
                 summed += 1;
             }
-            store(given, powers, sizes, item, divided(pol, sizes.summed).0, good);
+            store::<F>(given, powers, sizes, item, divided(pol, sizes.summed).0, good);
             pol += sizes.summed;
             if pol < sizes.pols {
                 bar_sync_0();
@@ -201,10 +214,10 @@ fn divided(number: u32, by: u32) -> (u32, u32) {
 /// # Safety
 /// As [`form`]; the rows are written.
 #[inline(always)]
-unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
+unsafe fn detect_beams<F: Front>(given: Given, sizes: Sizes, item: Item, first: bool) {
     let lane = opaque(laneid() as i32) as u32;
     let phases = upchannelise::phases(given.time_phases, lane);
-    let (beams, sums, row_words) = of_part(sizes, item);
+    let (beams, sums, row_words) = of_part::<F>(sizes, item);
     let mut beam = 2 * (tid_x() / 32);
     if beam >= beams {
         return;
@@ -216,12 +229,12 @@ unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
     let rows_of = |beam: u32| rows.load(first_pair + (if beam < beams { beam } else { beams - 1 } / 2) as usize);
     let load = |rows: [u32; 2]| [upchannelise::load(rows[0], lane), upchannelise::load(rows[1], lane)];
     let mut voltages = load(rows_of(beam));
-    let mut rows_ahead = rows_of(beam + 2 * WARPS);
+    let mut rows_ahead = rows_of(beam + 2 * F::WARPS);
     let mut at = sums + beam * row_words;
     loop {
         let [a, b] = voltages;
         voltages = load(rows_ahead);
-        rows_ahead = rows_of(beam + 4 * WARPS);
+        rows_ahead = rows_of(beam + 4 * F::WARPS);
         let second = beam + 1 < beams;
         if sizes.group_bits == 3 {
             let powers = [upchannelise::pairs(a, &phases), upchannelise::pairs(b, &phases)];
@@ -232,8 +245,8 @@ unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
                 detect::add(upchannelise::powers(b, &phases), at + row_words, sizes.group_bits, first);
             }
         }
-        beam += 2 * WARPS;
-        at += 2 * WARPS * row_words;
+        beam += 2 * F::WARPS;
+        at += 2 * F::WARPS * row_words;
         if beam >= beams {
             return;
         }
@@ -242,10 +255,10 @@ unsafe fn detect_beams(given: Given, sizes: Sizes, item: Item, first: bool) {
 
 /// Beams of an item's part, the word of their first sum, and words from a beam's sums to the next.
 #[inline(always)]
-fn of_part(sizes: Sizes, item: Item) -> (u32, u32, u32) {
+fn of_part<F: Front>(sizes: Sizes, item: Item) -> (u32, u32, u32) {
     let beams = (sizes.beams - item.part * sizes.part_beams).min(sizes.part_beams);
     let fine = sizes.fine(upchannelise::TIME_BITS);
-    (beams, sizes.slots * frb::row_words(upchannelise::TIMES), frb::sum_row_words(fine))
+    (beams, sizes.slots * F::ROW_WORDS, frb::sum_row_words(fine))
 }
 
 /// Stores the sums of `good` blocks times their factors; zeros of none.
@@ -253,8 +266,8 @@ fn of_part(sizes: Sizes, item: Item) -> (u32, u32, u32) {
 /// # Safety
 /// As [`form`]; the sums are written, if there was a good block.
 #[inline(always)]
-unsafe fn store(given: Given, powers: GlobalMut<f32>, sizes: Sizes, item: Item, product: u32, good: u32) {
-    let (beams, sums, row_words) = of_part(sizes, item);
+unsafe fn store<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes, item: Item, product: u32, good: u32) {
+    let (beams, sums, row_words) = of_part::<F>(sizes, item);
     let (fine, products) = (sizes.fine(upchannelise::TIME_BITS), divided(sizes.pols, sizes.summed).0);
     let scale = sizes.blocks as f32 / good as f32;
     let shared = Shared::<f32>::dynamic();
@@ -273,6 +286,6 @@ unsafe fn store(given: Given, powers: GlobalMut<f32>, sizes: Sizes, item: Item, 
             powers.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
             beam += 32;
         }
-        channel += WARPS;
+        channel += F::WARPS;
     }
 }

@@ -5,29 +5,31 @@ use fringes_kernels_fft_microkernel::generated;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::FrbKernel;
+use crate::alone::Alone;
 use crate::form::{Given, checked};
+#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
+use crate::together::Together;
 use crate::{Eight, Four, Sizes};
 
-/// The kernels: transform along a line, part, registers and pairs of its input, registers of its output; names by
-/// voltages and lines, 0 for any number.
+/// The kernels: name, what it is for, its bounds, what it is built for, and its front.
 macro_rules! kernels {
-    ($($transform:ident, $part:literal, $x:literal, $p:literal, $q:literal, [$($name:ident $voltages:ident $lines:literal;)*];)*) => {
-        $($(
-            #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $front:ty;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), $($built)*))]
             fringes_device::kernel! {
-                #[doc = concat!("Voltages `", stringify!($voltages), "` of ", $lines, " lines (0: any number), by [`", stringify!($transform), "`](generated::", stringify!($transform), ").")]
-                #[launch(threads(384), min_blocks(1))]
+                #[doc = $what]
+                #[launch($($bound($value)),*)]
                 pub fn $name(voltages: Global<u8>, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, slots: Global<u32>, rows: Global<u32>, time_phases: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, outs: u32, parts: u32, beams: u32, part_beams: u32, slot_count: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group_bits: u32, centre: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64) {
                     let given = Given { voltages, good, weights, phases, slots, rows, time_phases, factors };
                     let sizes = Sizes { frequencies, times, outs, parts, beams, part_beams, slots: slot_count, lines, feeds, pols, summed, blocks, group_bits, centre, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride] };
-                    checked::<generated::$transform, $voltages, $lines, $x, $p, $q>(given, powers, sizes);
+                    checked::<$front>(given, powers, sizes);
                 }
             }
-        )*)*
+        )*
 
         /// Every kernel.
         #[cfg(not(target_arch = "nvptx64"))]
-        pub const KERNELS: &[FrbKernel] = &[$($(
+        pub const KERNELS: &[FrbKernel] = &[$(
             FrbKernel {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: |given, powers, sizes| {
@@ -36,14 +38,17 @@ macro_rules! kernels {
                     $name(voltages, good, weights, phases, slots, rows, time_phases, factors, powers, frequencies, times, outs, parts, beams, part_beams, slot_count, lines, feeds, pols, summed, blocks, group_bits, centre, signs, time, frequency, pol, line);
                 },
             },
-        )*)*];
+        )*];
     };
 }
 
 kernels! {
-    Fft256To512, "256_512_128", 8, 4, 16, [
-        frb_256_512_128_i4_4 Four 4;
-        frb_256_512_128_i4_any Four 0;
-        frb_256_512_128_i8_any Eight 0;
-    ];
+    frb_256_512_128_i4_4, "4+4 bits, four full lines.", [threads(384), min_blocks(1)], [feature = "256_512_128"],
+        Alone<generated::Fft256To512, Four, 4, 8, 4, 16>;
+    frb_256_512_128_i4_any, "4+4 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_512_128"],
+        Alone<generated::Fft256To512, Four, 0, 8, 4, 16>;
+    frb_256_512_128_i8_any, "8 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_512_128"],
+        Alone<generated::Fft256To512, Eight, 0, 8, 4, 16>;
+    frb_256_512_128_i4_cluster, "4+4 bits, four full lines and four sums.", [threads(512), min_blocks(1), cluster(4)],
+        [all(fringes_sm_90a, feature = "256_512_128")], Together;
 }

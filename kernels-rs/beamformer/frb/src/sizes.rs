@@ -75,9 +75,9 @@ impl Sizes {
         end
     }
 
-    /// Whether the sizes agree with one another and with a block's `shared` bytes.
+    /// Whether the sizes agree with one another, and rows and sums fit into `shared` bytes.
     #[inline(always)]
-    pub(crate) fn agree(&self, inputs: u32, time_bits: u32, shared: u64) -> bool {
+    pub(crate) fn agree(&self, inputs: u32, time_bits: u32, row_words: u32, shared: u64) -> bool {
         let Self { outs, parts, beams, part_beams, slots, lines, feeds, pols, summed, blocks, .. } = *self;
         let positive = outs > 0 && parts > 0 && beams > 0 && part_beams > 0 && lines > 0 && blocks > 0;
         positive
@@ -90,7 +90,7 @@ impl Sizes {
             && u64::from(parts) * u64::from(part_beams) >= u64::from(beams)
             && slots < 1 << 16
             && part_beams < 1 << 16
-            && u64::from(frb::shared_bytes(slots, 1 << time_bits, part_beams, self.fine(time_bits))) <= shared
+            && u64::from(frb::row_bytes(slots, row_words, part_beams, self.fine(time_bits))) <= shared
             && self.items() <= u32::MAX.into()
             // Within a block of times, offsets in bytes are of 32 bits.
             && self.strides[0].saturating_add(self.strides[3].saturating_mul(lines.into()) >> time_bits) >> (31 - time_bits) == 0

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fringes_fft::Size;
 use fringes_fft::internals::output_places;
-use fringes_kernel_abi::frb::{BEAMS, UNUSED, row_words, shared_bytes};
+use fringes_kernel_abi::frb::{BEAMS, UNUSED, row_bytes};
 use ndarray::ArrayView2;
 
 /// Beams along a line in parts, and their rows.
@@ -19,7 +19,7 @@ pub struct Parts {
     pub part_beams: usize,
     /// Most rows of a part.
     pub slots: usize,
-    /// Bytes of shared memory of a block.
+    /// Bytes of rows and sums of a block.
     pub shared_bytes: u32,
     /// Word of the row of each output, `[frequency][part][register][lane]`, or [`UNUSED`].
     pub slot_table: Vec<u32>,
@@ -28,19 +28,18 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Parts of beams that take outputs `map[frequency][beam]` of a transform, at `times` times, with `fine` sums each,
-    /// in at most `most` bytes; `None` if not even one beam fits or there is no kernel of the size.
-    pub fn new(map: ArrayView2<'_, u32>, size: Size, times: usize, fine: usize, most: u32) -> Option<Self> {
+    /// Parts of beams that take outputs `map[frequency][beam]` of a transform, in rows of `words`, with `fine` sums
+    /// each, in at most `most` bytes; `None` if not even one beam fits or there is no kernel of the size.
+    pub fn new(map: ArrayView2<'_, u32>, size: Size, words: u32, fine: usize, most: u32) -> Option<Self> {
         let (_, beams) = map.dim();
         let places = output_places(size);
         if beams == 0 || places.is_empty() {
             return None;
         }
-        let words = row_words(times as u32);
         let mut part_beams = beams;
         loop {
             let slots = most_distinct(map, part_beams);
-            let bytes = shared_bytes(slots as u32, times as u32, part_beams as u32, fine as u32);
+            let bytes = row_bytes(slots as u32, words, part_beams as u32, fine as u32);
             // The table's words are of 16 bits.
             if bytes <= most && slots as u64 * u64::from(words) < u64::from(UNUSED) {
                 let (slot_table, row_table) = tables(map, part_beams, &places, words);

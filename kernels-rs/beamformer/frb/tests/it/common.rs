@@ -7,7 +7,8 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_fft::{Sign, Size};
-use fringes_kernels_beamformer_frb::form::{Given, WARPS};
+use fringes_kernel_abi::frb::{WARPS, row_words};
+use fringes_kernels_beamformer_frb::form::Given;
 use fringes_kernels_beamformer_frb::{FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
 use ndarray::{Array2, Array5};
 use num_complex::Complex;
@@ -182,7 +183,7 @@ impl Case {
         }
         let most = if narrow { 8.0 } else { 128.0 } * 2f64.sqrt();
         let weights = Weights::new(self.weights.view(), self.size(), most).unwrap();
-        let parts = Parts::new(self.map.view(), self.size(), TIMES, fine, self.shared).unwrap();
+        let parts = Parts::new(self.map.view(), self.size(), row_words(TIMES as u32, 1), fine, self.shared).unwrap();
         let (factors, time_powers) = (self.factors(), time_powers());
         let factors: Vec<f32> = (factors.iter().enumerate())
             .map(|(at, factor)| {

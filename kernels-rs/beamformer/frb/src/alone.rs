@@ -8,12 +8,15 @@ use fringes_device::{Global, Shared, opaque};
 use fringes_kernel_abi::frb;
 use fringes_kernels_fft_microkernel::{Half, Transform};
 
-use crate::form::{Given, Item, WARPS};
+use crate::form::{Front, Given, Item};
 use crate::registers::Registers;
 use crate::{Sizes, Voltages, lines, upchannelise};
 
+/// Warps of a block.
+const WARPS: u32 = frb::WARPS;
+
 /// What a warp keeps for all times of a polarisation.
-pub(crate) struct Beamformer<T: Transform, V, const LINES: usize, const P: usize, const Q: usize> {
+pub struct Alone<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> {
     lane: u32,
     phases: T::Phases,
     /// Addresses of the words that outputs of the warp's first time go to.
@@ -27,10 +30,25 @@ pub(crate) struct Beamformer<T: Transform, V, const LINES: usize, const P: usize
     voltages: PhantomData<V>,
 }
 
-impl<T, V, const LINES: usize, const P: usize, const Q: usize> Beamformer<T, V, LINES, P, Q>
+impl<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Clone
+    for Alone<T, V, LINES, X, P, Q>
+{
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Copy
+    for Alone<T, V, LINES, X, P, Q>
+{
+}
+
+impl<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Front for Alone<T, V, LINES, X, P, Q>
 where
-    T: Transform<Output<u32> = [u32; Q]>,
+    T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,
     V: Voltages,
+    [u32; X]: Registers<u32>,
     [u32; P]: Registers<u32>,
     [[u32; 2]; P]: Registers<[u32; 2]>,
     [[u32; P]; LINES]: Registers<[u32; P]>,
@@ -39,16 +57,29 @@ where
     [(); Q]: Registers<()>,
     [(); LINES]: Registers<()>,
 {
-    /// Loads what is kept.
-    ///
-    /// # Safety
-    /// The views hold what the sizes say.
+    const INPUT_BITS: u32 = T::INPUT_BITS;
+    const OUTPUT_REGISTER_BITS: u32 = T::OUTPUT_BITS - 5;
+    const PHASE_REGISTERS: usize = T::PHASE_REGISTERS;
+    const VOLTAGE_BYTES: u64 = V::BYTES as u64;
+    const WARPS: u32 = WARPS;
+    const ROW_WORDS: u32 = frb::row_words(upchannelise::TIMES, 1);
+    const MORE_BYTES: u32 = 0;
+    const KEPT: bool = true;
+
     #[inline(always)]
-    pub(crate) unsafe fn new<const X: usize>(given: Given, sizes: Sizes, item: Item, pol: u32) -> Self
-    where
-        T: Transform<Input = [u32; X]>,
-        [u32; X]: Registers<u32>,
-    {
+    fn fits(given: Given, sizes: Sizes) -> bool {
+        const { assert!(2 * P == X && X == 1 << (T::INPUT_BITS - 5) && Q == 1 << (T::OUTPUT_BITS - 5)) };
+        let counts = [sizes.frequencies, sizes.pols, sizes.outs, sizes.lines, 32 * X as u32];
+        let words = counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
+        let whole = sizes.feeds == 1 << T::INPUT_BITS && in_pairs::<V>(given, sizes);
+        (LINES == 0 || sizes.lines as usize == LINES && whole) && words <= given.weights.len() as u64
+    }
+
+    #[inline(always)]
+    unsafe fn begin() {}
+
+    #[inline(always)]
+    unsafe fn new(given: Given, sizes: Sizes, item: Item, pol: u32) -> Self {
         let lane = opaque(laneid() as i32) as u32;
         let warp = tid_x() / 32;
         let row = (item.frequency * sizes.parts + item.part) as usize * Q * 32 + lane as usize;
@@ -76,16 +107,8 @@ where
         }
     }
 
-    /// Keeps the chosen outputs of all times of a block.
-    ///
-    /// # Safety
-    /// As [`new`](Self::new), with the same item and polarisation; nobody uses the rows.
     #[inline(always)]
-    pub(crate) unsafe fn beamform<const X: usize>(&self, given: Given, sizes: Sizes, item: Item, pol: u32, block: u32)
-    where
-        T: Transform<Input = [u32; X]>,
-        [u32; X]: Registers<u32>,
-    {
+    unsafe fn beamform(&self, given: Given, sizes: Sizes, item: Item, pol: u32, block: u32) {
         let warp = tid_x() / 32;
         let [time_stride, frequency_stride, pol_stride, line_stride] = sizes.strides;
         let first_time = (item.time * sizes.blocks + block) * upchannelise::TIMES;
@@ -146,16 +169,19 @@ where
             }
         }
     }
+}
 
+impl<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Alone<T, V, LINES, X, P, Q>
+where
+    T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,
+    [(); Q]: Registers<()>,
+{
     /// Transforms along a line and keeps the chosen outputs.
     ///
     /// # Safety
-    /// As [`beamform`](Self::beamform).
+    /// As [`Front::beamform`].
     #[inline(always)]
-    unsafe fn keep<const X: usize>(&self, x: [u32; X], step: u32)
-    where
-        T: Transform<Input = [u32; X]>,
-    {
+    unsafe fn keep(&self, x: [u32; X], step: u32) {
         let y = T::transform::<Half, Half>(x, &self.phases);
         let _ = <[(); Q]>::each(|register| {
             if self.used >> register & 1 != 0 {
