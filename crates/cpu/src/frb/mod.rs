@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! x [time][frequency][pol][line][feed] ── weights ──> H [out][feed] ── padded transform ──> J [out][q]
-//!    ── map ──> K [out][b] ── transform over `length` times ──> Y [f] ── powers ──> P [frequency][fine][time][beam][product]
+//!    ── map ──> K [out][b] ── transform over `length` times ──> Y [f]
+//!    ── powers ──> P [frequency][fine][time][beam][product]
 //! ```
 //!
 //! A unit of work is one frequency and one output time. It goes through the good blocks of `length` times, and in each

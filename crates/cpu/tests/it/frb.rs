@@ -128,7 +128,7 @@ fn powers<V: VoltageSample>(
     let shape = (case.frequencies, chain.groups(), times, chain.beams(), chain.products());
     let mut out = Array5::from_elem(shape, f32::NAN);
     let mut good = Array2::from_elem((case.frequencies, times), 77);
-    let (values, counts) = (out.as_slice_mut().unwrap(), good.as_slice_mut().unwrap());
+    let (values, counts) = (out.as_slice_mut().expect("it fits"), good.as_slice_mut().expect("it fits"));
     frb_powers_into(&chain, voltages, mask, parallel, values, counts);
     (out, good)
 }
@@ -140,7 +140,7 @@ fn bytes(case: &Case, times: usize, seed: u64) -> Array5<Complex<i8>> {
 }
 
 fn nibbles(case: &Case, times: usize, seed: u64) -> Array5<Complex4> {
-    bytes(case, times, seed).mapv(|x| Complex4::new(x.re % 8, x.im % 8).unwrap())
+    bytes(case, times, seed).mapv(|x| Complex4::new(x.re % 8, x.im % 8).expect("it fits"))
 }
 
 /// The sum over feeds, polarisations, outs and the times of an output of `a^2`.
@@ -249,7 +249,7 @@ fn frb_voltages_are_within_their_bound_of_the_reference() {
         let voltages = bytes(&case, times, 8);
         let chosen = [17, 0, 4, 4, 9];
         let mut found = Array4::<C32>::zeros((case.frequencies, times, chosen.len(), case.pols));
-        frb_voltages_into(&data.chain(&case), voltages.view(), &chosen, 2, found.as_slice_mut().unwrap());
+        frb_voltages_into(&data.chain(&case), voltages.view(), &chosen, 2, found.as_slice_mut().expect("it fits"));
         let expected = reference_beams(&case, &data, voltages.view());
         for ((frequency, time, number, pol), value) in found.indexed_iter() {
             let all = absolute(&data, voltages.view(), frequency, [time, time + 1]);

@@ -48,9 +48,9 @@ pub struct FineDetection {
 /// Sums of powers `[frequency][u][time][beam][product]` of finer channels `[frequency][block][f][pol][beam]`, and the
 /// number of good blocks of each sum, `[frequency][time]`.
 ///
-/// `P[u] = factors[u] (blocks / good) sum abs(Y[f])^2` over the good blocks of `blocks` that follow each other, over `f`
-/// of the group that `u` holds, and over polarisations or not. `mask` is true for good blocks, `[frequency][block]`;
-/// without it all are good. Where none is good the sum is 0.
+/// `P[u] = factors[u] (blocks / good) sum abs(Y[f])^2` over the good blocks of `blocks` that follow each other, over
+/// `f` of the group that `u` holds, and over polarisations or not. `mask` is true for good blocks,
+/// `[frequency][block]`; without it all are good. Where none is good the sum is 0.
 ///
 /// # Panics
 /// If channels are no whole number of groups, blocks no whole number of sums, or factors or mask do not fit.
