@@ -107,8 +107,8 @@ impl FrbVoltages<'static, Complex4> {
         Self { data: data.into(), clamped }
     }
 
-    /// As [`FrbVoltages::from_bytes`] for feeds in any order, `[time][frequency][pol][feed]`: `places[feed]` is the line
-    /// and the place in it. Places without a feed are 0.
+    /// As [`FrbVoltages::from_bytes`] for feeds in any order, `[time][frequency][pol][feed]`: `places[feed]` is the
+    /// line and the place in it. Places without a feed are 0; of two feeds at one place the later counts.
     ///
     /// # Errors
     /// [`BeamformerError::Shape`] unless there is a place for each feed, [`BeamformerError::OutOfRange`] for a place

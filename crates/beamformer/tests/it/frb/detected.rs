@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use fringes_beamformer::{BeamformerError, FrbBeams, FrbProducts};
 use fringes_fft::Sign;
 use fringes_types::{DetectedProducts, SpectrumClock, TypesError};
-use ndarray::{Array3, Array4, Array5};
+use ndarray::{Array2, Array3, Array4, Array5};
 
 use super::{C32, gains, matrix, noise, run, small};
 
@@ -25,6 +25,7 @@ fn frb_tones_come_out_at_their_frequency() {
         (false, Sign::Positive, false, 16),
     ] {
         let beams = FrbBeams::builder(Array4::ones((2, 1, 1, 1)), Array3::ones((2, 1, 1)), 64)
+            .map(Array2::zeros((2, 1)))
             .upchannelisation(16)
             .group(group)
             .conjugate(conjugate)

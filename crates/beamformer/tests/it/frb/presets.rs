@@ -96,8 +96,8 @@ fn frb_chime_is_its_published_formula() {
                 }
             }
         }
-        // Of one beam: K is off by (4 + 6 + 7 log2(512)) u sqrt(512) of the norm of a, of which the matrix's rounding is
-        // one u; Y by sqrt(128) of that and 7 log2(128) u of its own norm. Powers by 2 abs(Y) d + d^2.
+        // Of one beam: K is off by (4 + 6 + 7 log2(512)) u sqrt(512) of the norm of a, of which the matrix's rounding
+        // is one u; Y by sqrt(128) of that and 7 log2(128) u of its own norm. Powers by 2 abs(Y) d + d^2.
         let all: f64 = groups.iter().sum();
         let d = (4.0 + 6.0 + 63.0) * U * (512.0 * 128.0 * absolute).sqrt() + 49.0 * U * all.sqrt();
         for u in 0..16 {
