@@ -19,6 +19,24 @@ const CASM_FEED_M: f64 = 0.5;
 /// `floor(east) - 1` to `floor(east) + 2`. `L` are Lagrange's weights: cubic polynomials are exact. The beams must be
 /// all outputs of the transform in their order, which is what [`FrbBeams`](crate::FrbBeams) has without a map.
 ///
+/// ```
+/// use fringes_backend::Backend;
+/// use fringes_beamformer::{FrbBeams, FrbInterpolation, FrbVoltages, frb_beams};
+/// use fringes_types::Complex;
+/// use ndarray::{Array4, Array5};
+///
+/// // CASM's grid hears the same everywhere: a source at the zenith, between beams 11 and 12 toward east.
+/// let beams = FrbBeams::casm(&[450e6], Array4::from_elem((1, 2, 6, 43), Complex::new(1f32, 0.0)))?;
+/// let voltages = FrbVoltages::new(Array5::from_elem((32, 1, 2, 6, 43), Complex::new(1i8, 0)))?;
+/// let powers = frb_beams(&Backend::cpu(), &beams, &voltages, None)?;
+/// let directions = [[0.0, 0.0], [0.3, 0.1]]; // sines toward north and east
+/// let at = FrbInterpolation::casm(&[450e6], &directions)?.interpolate(&powers)?;
+/// assert_eq!(at.data.dim(), (1, 1, 1, 2, 1));
+/// let zenith = at.data[(0, 0, 0, 0, 0)] / 258f32.powi(2);
+/// assert!((zenith - 1.0).abs() < 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Precision
 /// Weights in f64, rounded to f32, and sums in f32: off by at most `20 u sum abs(L_i L_j P)`, `u = 2^-24`, which is at
 /// most `32 u` of the largest power around.

@@ -32,13 +32,16 @@ impl FrbPowers {
     /// Finer channel `f` of `U` hears `f / U` of the width above the middle of the channel (`f - U` from the middle
     /// on), if the exponent over times is negative or voltages are conjugated, but not both; else below.
     ///
-    /// Products are Stokes I of two polarisations, else powers: those of polarisations apart are beams
-    /// `beam * pols + pol`. Take [`FrbPowers::good_blocks`] first, if it is wanted.
+    /// `beams` says how the sums were made; positions between beams
+    /// ([`FrbInterpolation`](crate::FrbInterpolation)) are as good as beams. Products are Stokes I of two
+    /// polarisations, else powers: those of polarisations apart are beams `beam * pols + pol`. Take
+    /// [`FrbPowers::good_blocks`] first, if it is wanted.
     ///
     /// # Errors
-    /// [`BeamformerError::Shape`] if the sums are not of these beams or frequencies; [`BeamformerError::Spacing`] for
-    /// frequencies that are not spaced as said; [`TypesError::NotFinite`] and [`TypesError::NotPositive`] for
-    /// frequencies, a width or a clock that cannot be; [`TypesError::TooLarge`] if a sum covers more than 2^64 samples.
+    /// [`BeamformerError::Shape`] if the sums have other frequencies, fine channels or products;
+    /// [`BeamformerError::Spacing`] for frequencies that are not spaced as said; [`TypesError::NotFinite`] and
+    /// [`TypesError::NotPositive`] for frequencies, a width or a clock that cannot be; [`TypesError::TooLarge`] if a
+    /// sum covers more than 2^64 samples.
     pub fn into_detected(
         self,
         beams: &FrbBeams,
@@ -46,8 +49,10 @@ impl FrbPowers {
         width_hz: f64,
         clock: SpectrumClock,
     ) -> Result<DetectedBeams<f32>, BeamformerError> {
-        let (fine, times) = (beams.fine_channels(), self.data.dim().2);
-        check_shape("powers [frequency][fine][time][beam][product]", &beams.shape(times), self.data.shape())?;
+        let (_, _, times, count, _) = self.data.dim();
+        let (fine, products) = (beams.fine_channels(), beams.product_count());
+        let expected = [beams.frequencies(), fine, times, count, products];
+        check_shape("powers [frequency][fine][time][beam][product]", &expected, self.data.shape())?;
         check_shape("frequencies", &[beams.frequencies()], &[frequencies_hz.len()])?;
         check_all_finite("frequency in Hz", frequencies_hz)?;
         check_positive("width of a channel in Hz, without its sign", width_hz.abs())?;
@@ -66,9 +71,9 @@ impl FrbPowers {
             first_hz: frequencies_hz[0] + first_offset(beams) * width_hz,
             step_hz: step_hz / fine as f64,
         };
-        let (products, all_beams) = match (beams.pols(), beams.product_count()) {
-            (2, 1) => (DetectedProducts::StokesI, beams.beams()),
-            (_, count) => (DetectedProducts::Power, beams.beams() * count),
+        let (products, all_beams) = match (beams.pols(), products) {
+            (2, 1) => (DetectedProducts::StokesI, count),
+            _ => (DetectedProducts::Power, count * products),
         };
         let data = in_sky_order(self.data, beams);
         let shape = (beams.frequencies() * fine, times, all_beams, 1);

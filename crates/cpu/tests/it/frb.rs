@@ -202,6 +202,9 @@ fn check<V: VoltageSample>(case: &Case, data: &Data, voltages: ArrayView5<'_, V>
         let bound = scale * (steps + 2.0) * U * multiplicity(data, frequency) * size * all;
         let total: f64 = expected.slice(part).iter().sum();
         assert!(error <= bound, "{case:?}: {error:e} of {total:e}, bound {bound:e}");
+        // Roundings of noise are independent: their squares add, where the bound has them all of one sign.
+        let independent = 2.0 * (case.lines as f64 * steps).sqrt() * U * total;
+        assert!(error <= independent, "{case:?}: {error:e} of {total:e}, expected about {independent:e}");
         // The bound is small enough to tell: a wrong sign or beam is off by about the total.
         assert!(bound < 0.02 * total, "{case:?}: bound {bound:e} of {total:e}");
     }

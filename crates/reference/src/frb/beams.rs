@@ -78,7 +78,10 @@ pub fn choose(beams: ArrayView5<'_, C64>, map: ArrayView2<'_, usize>) -> Array4<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frb::{SPEED_OF_LIGHT, line_phases, north_map, reference_frequency};
+    use crate::frb::{
+        CASM_SPACINGS_M, FineDetection, SPEED_OF_LIGHT, centred_positions, detect, interpolate, line_phases, north_map,
+        reference_frequency, spread_beams, upchannelise,
+    };
     use ndarray::{Array2, Array3};
     use rand::{RngExt, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
@@ -191,5 +194,40 @@ mod tests {
         assert_eq!(chosen.dim(), (2, 1, 2, 6));
         assert_eq!(chosen[(0, 0, 1, 3)], beams[(0, 0, 1, 1, 3)]);
         assert_eq!(chosen[(1, 0, 0, 4)], beams[(1, 0, 0, 1, 2)]);
+    }
+
+    #[test]
+    fn mean_intensities_of_a_plane_wave_are_array_factors_squared() {
+        // CASM: six unequal lines of 43 feeds, 24 x 128 beams, the mean of two times and two polarisations.
+        let (frequency, times) = (450e6, 2);
+        let positions = centred_positions(&CASM_SPACINGS_M);
+        let (east, q_source) = (0.2, 20.3);
+        let wave = Array5::from_shape_fn((times, 1, 2, 6, 43), |(_, _, _, line, n)| {
+            let turns = frequency * positions[line] * east / SPEED_OF_LIGHT + q_source * n as f64 / 128.0;
+            C64::cis(-TAU * turns)
+        });
+        let sines = spread_beams(24);
+        let matrix = line_phases(&[frequency], &sines, &positions);
+        let weights = line_weights(matrix.view(), Array4::ones((1, 2, 6, 43)).view());
+        let beams = line_beams(wave.view(), weights.view(), false, 128, 1.0);
+        let all = Array2::from_shape_fn((1, 128), |(_, q)| q);
+        let fine = upchannelise(choose(beams.view(), all.view()).view(), 1, 1.0);
+        let factors = vec![1.0 / (2.0 * times as f64)];
+        let detection = FineDetection { group: 1, blocks: times, per_pol: false, centre: false, factors };
+        let powers = detect(fine.view(), &detection, None).0.into_shape_with_order((24, 128)).unwrap();
+        for ((out, q), &power) in powers.indexed_iter() {
+            let of_lines: C64 = positions
+                .iter()
+                .map(|position| C64::cis(TAU * frequency * position * (sines[out] - east) / SPEED_OF_LIGHT))
+                .sum();
+            let expected = (of_lines * array_factor(43, (q as f64 - q_source) / 128.0)).norm_sqr();
+            // Twice a voltage of at most 6 x 43 with the error of its 258 terms.
+            assert!((power - expected).abs() < 2.0 * 258.0 * bound(258), "{out} {q}: {power} {expected}");
+        }
+        // On the beams the interpolation is the intensity, beside them it lies between.
+        assert_eq!(interpolate(powers.view(), 20.0, 13.0), powers[(13, 20)]);
+        let (place, most) = (10.5 * east + 11.5, powers.iter().copied().fold(0.0, f64::max));
+        let at_source = interpolate(powers.view(), q_source, place);
+        assert!(at_source > most && at_source < 1.02 * 258f64.powi(2), "{at_source} {most}");
     }
 }

@@ -7,6 +7,7 @@ use fringes_beamformer::{
     centred_positions, line_phases, north_map, reference_frequency, spread_beams,
 };
 use fringes_reference::frb as reference;
+use fringes_types::{DetectedProducts, SpectrumClock};
 use ndarray::{Array2, Array3, Array4, Array5, Axis, s};
 use num_complex::Complex;
 use rand::{RngExt, SeedableRng};
@@ -161,6 +162,9 @@ fn frb_casm_is_its_published_formula() {
     let interpolation = FrbInterpolation::casm(&[frequency], &directions).unwrap();
     let at = interpolation.interpolate(&powers).unwrap();
     assert_eq!((at.data.dim(), &at.good_blocks), ((1, 1, 2, 304, 1), &powers.good_blocks));
+    let detected = at.clone().into_detected(&beams, &[frequency], 30e3, SpectrumClock::default()).unwrap();
+    assert_eq!((detected.products(), detected.beams()), (DetectedProducts::StokesI, 304));
+    assert_eq!(detected.data().iter().collect::<Vec<_>>(), at.data.iter().collect::<Vec<_>>());
     for time in 0..2 {
         let grid = powers.data.slice(s![0, 0, time, .., 0]).mapv(f64::from).into_shape_with_order((24, 128)).unwrap();
         let largest = grid.iter().copied().fold(0.0, f64::max);
