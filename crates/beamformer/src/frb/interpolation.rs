@@ -33,7 +33,7 @@ const CASM_FEED_M: f64 = 0.5;
 /// let at = FrbInterpolation::casm(&[450e6], &directions)?.interpolate(&powers)?;
 /// assert_eq!(at.data.dim(), (1, 1, 1, 2, 1));
 /// let zenith = at.data[(0, 0, 0, 0, 0)] / 258f32.powi(2);
-/// assert!((zenith - 1.0).abs() < 0.01);
+/// assert!((zenith - 0.9718).abs() < 1e-4); // the cubic is 2.8 % below the beam's peak
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
