@@ -76,6 +76,69 @@ pub enum BeamformerError {
         /// The exponent asked for.
         actual: i32,
     },
+    /// An array of another shape than the others need.
+    #[error("{array}: expected shape {expected:?}, found {actual:?}")]
+    Shape {
+        /// The array with its dimensions.
+        array: &'static str,
+        /// The shape that is needed.
+        expected: Vec<usize>,
+        /// The shape that came.
+        actual: Vec<usize>,
+    },
+    /// A count that must be a power of two in a range is not.
+    #[error("{quantity}: expected a power of two from {least} to {most}, found {actual}")]
+    PowerOfTwo {
+        /// Name of the count.
+        quantity: &'static str,
+        /// The least.
+        least: usize,
+        /// The most.
+        most: usize,
+        /// What came.
+        actual: usize,
+    },
+    /// A count or an index outside its range.
+    #[error("{quantity}: expected {least} to {most}, found {actual}{}", place(.index))]
+    OutOfRange {
+        /// Name of the count.
+        quantity: &'static str,
+        /// The least.
+        least: usize,
+        /// The most.
+        most: usize,
+        /// What came.
+        actual: usize,
+        /// Where in an array it is; empty if it is no part of one.
+        index: Vec<usize>,
+    },
+    /// A place that has no four beams around it toward east and west.
+    #[error("position {actual} toward east{}: expected {least} to {most}, in beams", place(.index))]
+    Position {
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+        /// What came.
+        actual: f64,
+        /// Its index.
+        index: Vec<usize>,
+    },
+    /// Frequencies whose finer channels would not be evenly spaced.
+    #[error("frequency {index}: expected {expected_hz} Hz for evenly spaced channels, found {actual_hz} Hz")]
+    Spacing {
+        /// Which frequency.
+        index: usize,
+        /// The frequency that follows from the others.
+        expected_hz: f64,
+        /// The frequency that came.
+        actual_hz: f64,
+    },
+}
+
+/// ` at [2, 3]`, or nothing of a value that is no part of an array.
+fn place(index: &[usize]) -> String {
+    if index.is_empty() { String::new() } else { format!(" at {index:?}") }
 }
 
 impl From<GpuError> for BeamformerError {

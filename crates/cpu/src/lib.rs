@@ -10,6 +10,7 @@ pub mod correlator;
 pub mod ddc;
 pub mod delay;
 pub mod f_engine;
+pub mod frb;
 pub mod memory;
 pub mod pack;
 pub mod pfb;

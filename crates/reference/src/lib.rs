@@ -15,6 +15,7 @@ pub mod dft;
 pub mod dither;
 pub mod dump;
 pub mod f_engine;
+pub mod frb;
 pub mod gain;
 pub mod heaps;
 pub mod interference;

@@ -3,6 +3,7 @@
 mod beamform;
 mod detect;
 mod fft_beams;
+mod frb;
 mod nulls;
 mod steering;
 mod tied_array;

@@ -2,5 +2,6 @@
 
 mod beamformer;
 mod ddc;
+mod frb;
 mod pack;
 mod quantiser;
