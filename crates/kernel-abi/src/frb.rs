@@ -37,15 +37,16 @@ pub const fn sum_row_words(fine: u32) -> u32 {
     fine | 1
 }
 
-/// Bytes of rows and sums, rounded up to a multiple of 16: `slots` rows of `row` words, and beams of so many fine
+/// Bytes of rows and sums, rounded up to a multiple of 128: `slots` rows of `row` words, and beams of so many fine
 /// channels.
 #[inline(always)]
 pub const fn row_bytes(slots: u32, row: u32, beams: u32, fine: u32) -> u32 {
-    (4 * (slots * row + beams * sum_row_words(fine)) + 15) & !15
+    (4 * (slots * row + beams * sum_row_words(fine)) + 127) & !127
 }
 
-/// Bytes in which the blocks of a cluster receive sums over lines, of lines of `inputs` feeds: two stages.
+/// Bytes in which the blocks of a cluster receive sums over lines, of lines of `inputs` feeds: two stages, and four
+/// barrier objects.
 #[inline(always)]
 pub const fn stage_bytes(inputs: u32) -> u32 {
-    2 * 4 * STAGE_TIMES * inputs
+    2 * 4 * STAGE_TIMES * inputs + 32
 }

@@ -76,7 +76,10 @@ where
     }
 
     #[inline(always)]
-    unsafe fn begin() {}
+    unsafe fn begin(_: Sizes) {}
+
+    #[inline(always)]
+    unsafe fn end() {}
 
     #[inline(always)]
     unsafe fn new(given: Given, sizes: Sizes, item: Item, pol: u32) -> Self {

@@ -85,7 +85,13 @@ pub trait Front: Copy {
     ///
     /// # Safety
     /// All threads of the grid call it.
-    unsafe fn begin();
+    unsafe fn begin(sizes: Sizes);
+
+    /// After the last one.
+    ///
+    /// # Safety
+    /// All threads of the grid call it.
+    unsafe fn end();
 
     /// Loads what is kept for the blocks of times of a polarisation.
     ///
@@ -150,7 +156,7 @@ pub struct Item {
 /// The views hold what the sizes say; a block has the warps of its front.
 #[inline(always)]
 unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
-    F::begin();
+    F::begin(sizes);
     let items = sizes.items() as u32;
     let mut number = ctaid_x();
     while number < items {
@@ -194,10 +200,11 @@ unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
         }
         number = match number.checked_add(nctaid_x()) {
             Some(next) => next,
-            None => return,
+            None => break,
         };
         bar_sync_0();
     }
+    F::end();
 }
 
 /// Quotient and remainder; zeros where nothing can be divided.

@@ -15,16 +15,23 @@
 //! that the loads of the transform along the line have all banks.
 //!
 //! # Order
-//! The blocks exchange [`STAGE_TIMES`](frb::STAGE_TIMES) times in a stage, in two places by turns. After a stage's
-//! stores the cluster meets. A block that stores the next stage's has met the others after they stored this one's, and
-//! so after they read what lay there before.
+//! The blocks exchange [`STAGE_TIMES`](frb::STAGE_TIMES) times in a stage, in two places by turns. Stores arrive on a
+//! barrier object of the place (`full`), which expects the bytes of a stage. Every warp of the cluster arrives on
+//! another one (`empty`) of each block when it has read what it needs of the place; then a block may store into it
+//! again. The next stage is sent before the present one is transformed.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::barrier::{barrier_cluster_arrive_release_aligned, barrier_cluster_wait_acquire_aligned};
-use fringes_device::cluster::{mapa_shared_cluster_u32, st_shared_cluster_v4_u32};
+use fringes_device::cluster::{mapa_shared_cluster_u32, st_async_shared_cluster_v4_b32};
+use fringes_device::fence::fence_mbarrier_init_release_cluster;
 use fringes_device::half2::add_rn_f16x2;
 use fringes_device::index::{cluster_ctarank, cluster_nctaid_x, laneid, tid_x};
+use fringes_device::mbarrier::{
+    mbarrier_arrive_expect_tx_shared_b64, mbarrier_arrive_release_cluster_shared_cluster_b64, mbarrier_init_shared_b64,
+    mbarrier_try_wait_parity_shared_b64,
+};
 use fringes_device::mma::mma_m16n8k8_f16_f16;
+use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, Shared, opaque, unroll};
 use fringes_kernel_abi::frb;
 use fringes_kernels_fft_microkernel::generated::Fft256To512;
@@ -87,8 +94,23 @@ impl Front for Together {
     }
 
     #[inline(always)]
-    unsafe fn begin() {
+    unsafe fn begin(sizes: Sizes) {
+        if tid_x() == 0 {
+            let barriers = Barriers::of(sizes);
+            unroll!(place in 0 1 {
+                mbarrier_init_shared_b64(barriers.full(place as u32), 1);
+                mbarrier_init_shared_b64(barriers.empty(place as u32), WARPS * frb::CLUSTER);
+            });
+            fence_mbarrier_init_release_cluster();
+        }
         // Before it another block's memory may not be there.
+        barrier_cluster_arrive_release_aligned();
+        barrier_cluster_wait_acquire_aligned();
+    }
+
+    #[inline(always)]
+    unsafe fn end() {
+        // No block ends while others arrive on its barrier objects.
         barrier_cluster_arrive_release_aligned();
         barrier_cluster_wait_acquire_aligned();
     }
@@ -108,7 +130,6 @@ impl Front for Together {
         });
         let first = (item.frequency * sizes.pols + pol) as usize * 32 * REGISTERS + lane as usize;
         let half = (warp % 2) as usize * GAINS;
-        let rows = frb::row_bytes(sizes.slots, Self::ROW_WORDS, sizes.part_beams, sizes.fine(upchannelise::TIME_BITS));
         Self {
             lane,
             phases: Fft256To512::phases(given.phases, lane),
@@ -116,7 +137,7 @@ impl Front for Together {
             used,
             gains: <[u32; GAINS]>::each(|register| given.weights.load(first + 32 * (half + register))),
             matrix: given.weights.load(first + 32 * 2 * GAINS),
-            received: start + rows,
+            received: received(sizes),
         }
     }
 
@@ -148,25 +169,37 @@ impl Front for Together {
         let from = self.received + 4 * (2 * (rest ^ t0 << 2) + 16 * t1 + 32 * t0 + 64 * t1 + 2 * FEEDS * warp);
         let (even, odd) = (from, from ^ 64);
 
-        let mut words = load(0);
-        let mut stage = 0;
-        while stage < STAGES {
-            let turn = stage % 2 * frb::STAGE_TIMES * FEEDS * 4;
+        let barriers = Barriers::of(sizes);
+        let send = |stage: u32, words: [u32; 4]| {
+            let place = stage % 2;
             let mut sums = [[0; 4]; 4];
             unroll!(four in 0 1 2 3 {
-                let gains = [self.gains[4 * four], self.gains[4 * four + 1], self.gains[4 * four + 2], self.gains[4 * four + 3]];
-                sums[four] = self.summed(words[four], gains, sizes.signs);
+                let of = |at: usize| self.gains[4 * four + at];
+                sums[four] = self.summed(words[four], [of(0), of(1), of(2), of(3)], sizes.signs);
             });
-            stage += 1;
-            if stage < STAGES {
-                words = load(stage);
+            // The uses of a place in a block of times are two: parities are the same in every one.
+            while !mbarrier_try_wait_parity_shared_b64(barriers.empty(place), (stage / 2 + 1) % 2) {}
+            if tid_x() == 0 {
+                let _ = mbarrier_arrive_expect_tx_shared_b64(barriers.full(place), 4 * frb::STAGE_TIMES * FEEDS);
             }
-            st_shared_cluster_v4_u32(low + turn, sums[0]);
-            st_shared_cluster_v4_u32(low + turn + 16, sums[1]);
-            st_shared_cluster_v4_u32(high + turn, sums[2]);
-            st_shared_cluster_v4_u32(high + turn + 16, sums[3]);
-            barrier_cluster_arrive_release_aligned();
-            barrier_cluster_wait_acquire_aligned();
+            let turn = place * frb::STAGE_TIMES * FEEDS * 4;
+            let full = mapa_shared_cluster_u32(barriers.full(place), line);
+            st_async_shared_cluster_v4_b32(low + turn, sums[0], full);
+            st_async_shared_cluster_v4_b32(low + turn + 16, sums[1], full);
+            st_async_shared_cluster_v4_b32(high + turn, sums[2], full);
+            st_async_shared_cluster_v4_b32(high + turn + 16, sums[3], full);
+        };
+        send(0, load(0));
+        let mut words = load(1);
+        let mut stage = 0;
+        while stage < STAGES {
+            let place = stage % 2;
+            let turn = place * frb::STAGE_TIMES * FEEDS * 4;
+            if stage + 1 < STAGES {
+                send(stage + 1, words);
+                words = load(if stage + 2 < STAGES { stage + 2 } else { 0 });
+            }
+            while !mbarrier_try_wait_parity_shared_b64(barriers.full(place), stage / 2) {}
             let input = |time: u32| {
                 let pair = |address: u32, n7: u32| {
                     Shared::<[u32; 2]>::from_raw_parts(address + turn + 4 * FEEDS * time + 512 * n7, 1).load(0)
@@ -174,17 +207,59 @@ impl Front for Together {
                 let [a, b, c, d] = [pair(even, 0), pair(odd, 0), pair(even, 1), pair(odd, 1)];
                 [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]
             };
+            let inputs = [input(0), input(1)];
+            bar_warp_sync(u32::MAX);
+            if self.lane < frb::CLUSTER {
+                mbarrier_arrive_release_cluster_shared_cluster_b64(mapa_shared_cluster_u32(
+                    barriers.empty(place),
+                    self.lane,
+                ));
+            }
             // One after the other: there are no registers for both.
             unroll!(time in 0 1 {
-                let y = Fft256To512::transform::<Half, Half>(input(time as u32), &self.phases);
+                let used = opaque(self.used as i32) as u32;
+                let y = Fft256To512::transform::<Half, Half>(inputs[time], &self.phases);
                 unroll!(register in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                    if self.used >> register & 1 != 0 {
-                        let word = self.slots[register] + (stage - 1) * frb::STAGE_TIMES * 4 + 4 * time as u32;
+                    if used >> register & 1 != 0 {
+                        let word = self.slots[register] + stage * frb::STAGE_TIMES * 4 + 4 * time as u32;
                         Shared::<u32>::from_raw_parts(word, 1).store(0, y[register]);
                     }
                 });
             });
+            stage += 1;
         }
+    }
+}
+
+/// Shared address of what a block receives.
+#[inline(always)]
+fn received(sizes: Sizes) -> u32 {
+    let fine = sizes.fine(upchannelise::TIME_BITS);
+    let rows = frb::row_bytes(sizes.slots, Together::ROW_WORDS, sizes.part_beams, fine);
+    // SAFETY: an address; the memory has rows and more.
+    unsafe { Shared::<u8>::dynamic().address(rows as usize) }
+}
+
+/// Barrier objects of the two places.
+#[derive(Clone, Copy)]
+struct Barriers(u32);
+
+impl Barriers {
+    #[inline(always)]
+    fn of(sizes: Sizes) -> Self {
+        Self(received(sizes) + frb::stage_bytes(FEEDS) - 32)
+    }
+
+    /// That all of a stage has arrived.
+    #[inline(always)]
+    fn full(self, place: u32) -> u32 {
+        self.0 + 8 * place
+    }
+
+    /// That all warps of the cluster have read a place.
+    #[inline(always)]
+    fn empty(self, place: u32) -> u32 {
+        self.0 + 16 + 8 * place
     }
 }
 
