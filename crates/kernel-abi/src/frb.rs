@@ -4,19 +4,9 @@
 //! |---|---|
 //! | `slots` rows of [`row_words`] | voltages of a chosen output of the transform at all times of a block, complex f16 |
 //! | `beams` rows of [`sum_row_words`] | sums of powers of a beam, f32 |
-//! | [`stage_bytes`], in a cluster | sums over lines that the blocks send one another, complex f16 |
 
-/// Warps of a block, where each block has all voltages to itself.
+/// Warps of a block.
 pub const WARPS: u32 = 12;
-
-/// Warps of a block of a cluster.
-pub const CLUSTER_WARPS: u32 = 16;
-
-/// Blocks of a cluster: each makes one sum over lines.
-pub const CLUSTER: u32 = 4;
-
-/// Times that the blocks of a cluster exchange at once.
-pub const STAGE_TIMES: u32 = 32;
 
 /// Beams that a warp transforms over time together.
 pub const BEAMS: u32 = 2;
@@ -42,11 +32,4 @@ pub const fn sum_row_words(fine: u32) -> u32 {
 #[inline(always)]
 pub const fn row_bytes(slots: u32, row: u32, beams: u32, fine: u32) -> u32 {
     (4 * (slots * row + beams * sum_row_words(fine)) + 127) & !127
-}
-
-/// Bytes in which the blocks of a cluster receive sums over lines, of lines of `inputs` feeds: two stages, and four
-/// barrier objects.
-#[inline(always)]
-pub const fn stage_bytes(inputs: u32) -> u32 {
-    2 * 4 * STAGE_TIMES * inputs + 32
 }

@@ -55,23 +55,4 @@ intrinsic! {
         device => { core::arch::asm!("st.shared::cluster.u32 [{0}], {1};", in(reg32) address, in(reg32) value, options(nostack)); }
         emulator => { cluster::store(address, &value.to_le_bytes()) }
     }
-
-    /// Starts to store four words of a block of the cluster, which arrive on a barrier object there as 16 bytes.
-    ///
-    /// # PTX
-    /// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [address], {a, b, c, d}, [mbarrier];` (sm_90)
-    ///
-    /// # Safety
-    /// `address` (a multiple of 16) and `mbarrier` are cluster addresses of the same block, which has started and not
-    /// ended. Until the bytes have arrived no thread uses the words.
-    pub unsafe fn st_async_shared_cluster_v4_b32(address: u32, values: [u32; 4], mbarrier: u32) {
-        device => { core::arch::asm!("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [{0}], {{{1}, {2}, {3}, {4}}}, [{5}];", in(reg32) address, in(reg32) values[0], in(reg32) values[1], in(reg32) values[2], in(reg32) values[3], in(reg32) mbarrier, options(nostack)); }
-        emulator => {
-            let mut bytes = [0; 16];
-            for (word, value) in bytes.chunks_exact_mut(4).zip(values) {
-                word.copy_from_slice(&value.to_le_bytes());
-            }
-            cluster::store_async(address, &bytes, mbarrier);
-        }
-    }
 }

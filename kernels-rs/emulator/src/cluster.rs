@@ -9,7 +9,6 @@ use std::panic::Location;
 use crate::FaultKind;
 use crate::machine::{Machine, State, suspend, with};
 use crate::order::Past;
-use crate::shadow::Use;
 use crate::warp::shorten;
 
 /// Shared memory of a block in the region: a multiple of this.
@@ -70,25 +69,6 @@ pub fn store(address: u32, bytes: &[u8]) {
     with(|m| {
         let address = m.cluster_address(address);
         m.store(crate::memory::Space::Shared, address, bytes, at);
-    });
-}
-
-/// `st.async.shared::cluster` of 4 to 16 bytes. The bytes are there at once; threads may use them when they have waited
-/// for the phase of the mbarrier that they arrive on.
-#[track_caller]
-pub fn store_async(address: u32, bytes: &[u8], mbarrier: u32) {
-    let at = Location::caller();
-    with(|m| {
-        let what = "st.async";
-        let (to, mbarrier) = (m.cluster_address(address), m.cluster_address(mbarrier));
-        if to >> 24 != mbarrier >> 24 {
-            let message = format!("{what} to {to:#x} arrives on an mbarrier of another block, {mbarrier:#x}");
-            return m.fault(FaultKind::Operand, at, message);
-        }
-        let Some(to) = m.stretch(crate::memory::Space::Shared, to, bytes.len(), what, at) else { return };
-        let Some(engine) = m.copy_arrives(mbarrier, bytes.len(), what, at) else { return };
-        let issuer = [m.current];
-        m.engine_writes(engine, &issuer, to, bytes, Use::Store, what, at);
     });
 }
 

@@ -1,4 +1,5 @@
-//! The first half: lines are summed and transformed along, and the chosen outputs kept in shared memory.
+//! The first half: lines are summed and transformed along, and the chosen outputs kept in shared memory. A block has
+//! its voltages to itself.
 
 use core::marker::PhantomData;
 
@@ -16,7 +17,7 @@ use crate::{Sizes, Voltages, lines, upchannelise};
 const WARPS: u32 = frb::WARPS;
 
 /// What a warp keeps for all times of a polarisation.
-pub struct Alone<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> {
+pub(crate) struct Alone<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> {
     lane: u32,
     phases: T::Phases,
     /// Addresses of the words that outputs of the warp's first time go to.
@@ -63,8 +64,6 @@ where
     const VOLTAGE_BYTES: u64 = V::BYTES as u64;
     const WARPS: u32 = WARPS;
     const ROW_WORDS: u32 = frb::row_words(upchannelise::TIMES, 1);
-    const MORE_BYTES: u32 = 0;
-    const KEPT: bool = true;
 
     #[inline(always)]
     fn fits(given: Given, sizes: Sizes) -> bool {
@@ -74,12 +73,6 @@ where
         let whole = sizes.feeds == 1 << T::INPUT_BITS && in_pairs::<V>(given, sizes);
         (LINES == 0 || sizes.lines as usize == LINES && whole) && words <= given.weights.len() as u64
     }
-
-    #[inline(always)]
-    unsafe fn begin(_: Sizes) {}
-
-    #[inline(always)]
-    unsafe fn end() {}
 
     #[inline(always)]
     unsafe fn new(given: Given, sizes: Sizes, item: Item, pol: u32) -> Self {
@@ -232,7 +225,7 @@ pub(crate) fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
     let strides = sizes.strides[0] | sizes.strides[1] | sizes.strides[2] | sizes.strides[3];
     // SAFETY: an address, which is not used.
     let address = unsafe { given.voltages.address(0) };
-    (address | strides) & (2 * V::BYTES as u64 - 1) == 0 && sizes.feeds % 2 == 0
+    (address | strides) & (2 * V::BYTES as u64 - 1) == 0 && sizes.feeds.is_multiple_of(2)
 }
 
 /// Feeds of a transform.

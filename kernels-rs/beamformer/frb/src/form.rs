@@ -8,8 +8,7 @@
 //!
 //! # Why a block has one sum over lines
 //! Rows of 256 outputs at 128 times are 129 KiB: of four sums they do not fit into a multiprocessor. So each of four
-//! blocks decodes the same voltages, from L2 but for the first one. Clusters that share them would save a fifth of the
-//! instructions, and need sm_90.
+//! blocks decodes the same voltages, from L2 but for the first one.
 //!
 //! # Floor
 //! CHIME: 4 lines of 256 feeds, 2 polarisations, 16 frequencies of 2.56 us: 5e7 transforms from 256 to 512 a second.
@@ -20,12 +19,14 @@
 //! | load and decode 4 x 256 feeds | 16 loads, 48 ALU, 32 half2 | ALU 24, FMA 9 |
 //! | sum of lines | 64 half2 | FMA 18 |
 //! | 256 to 512 | 16 MMAs, 48 half2 | tensor 25, FMA 13 |
-//! | store chosen outputs | 16 to 32 | shared memory 16 |
+//! | store chosen outputs | 16, and 12 for predicates | shared memory 16, ALU 6 |
 //! | load rows, 128 to 128 twice | 8 loads, 8 MMAs, 20 half2, 16 f32 | shared memory 8, tensor 12, FMA 10 |
-//! | sums | about 30 | ALU 6, FMA 4 |
+//! | sums, addresses, loops | about 75 | ALU 20, FMA 8 |
 //!
-//! These are about 85 issue cycles, 54 of the FMA pipe, 37 of the tensor cores, 30 of the ALU; bytes (256 in) are 18.
-//! At 5e7 a second 85 cycles are 1.6 % of an H200.
+//! In machine code these are 275 and 115 instructions, 98 issue cycles; the FMA pipe has 58, the ALU 50, the tensor
+//! cores 37; bytes (256 in) are 18. At 5e7 a second 98 cycles are 1.9 % of an H200. What is measured is 200: `ncu` has
+//! the issue slots at 57 %, and what warps wait for is their own last result. Three warps of a scheduler have too few
+//! independent instructions; registers (164) allow no fourth.
 
 use core::num::NonZeroU32;
 
@@ -50,7 +51,7 @@ pub struct Given {
     pub phases: Global<u32>,
     /// Words of rows `[frequency][part][register][lane]`.
     pub slots: Global<u32>,
-    /// Words of rows `[frequency][part][beam]`, beams of a part rounded up to an even number.
+    /// Words of rows `[frequency][part][beam]`, beams of a part rounded up to a multiple of [`frb::BEAMS`].
     pub rows: Global<u32>,
     /// The phases of the transform over time.
     pub time_phases: Global<u32>,
@@ -72,26 +73,9 @@ pub trait Front: Copy {
     const WARPS: u32;
     /// Words of a row.
     const ROW_WORDS: u32;
-    /// Bytes of shared memory after rows and sums.
-    const MORE_BYTES: u32;
 
     /// Whether weights and sizes are such as this takes.
     fn fits(given: Given, sizes: Sizes) -> bool;
-
-    /// Whether it has registers to be kept in while beams are transformed over time; else it is loaded for each block.
-    const KEPT: bool;
-
-    /// Before the first unit of work.
-    ///
-    /// # Safety
-    /// All threads of the grid call it.
-    unsafe fn begin(sizes: Sizes);
-
-    /// After the last one.
-    ///
-    /// # Safety
-    /// All threads of the grid call it.
-    unsafe fn end();
 
     /// Loads what is kept for the blocks of times of a polarisation.
     ///
@@ -109,7 +93,7 @@ pub trait Front: Copy {
 /// Makes all results, after checking that the views are large enough.
 #[inline(always)]
 pub fn checked<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
-    let shared = (Shared::<u8>::dynamic().len() as u64).saturating_sub(F::MORE_BYTES.into());
+    let shared = Shared::<u8>::dynamic().len() as u64;
     let Some(products) = sizes.products() else { return trap() };
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
     let Sizes { frequencies, times, outs, parts, beams, part_beams, blocks, .. } = sizes;
@@ -156,7 +140,6 @@ pub struct Item {
 /// The views hold what the sizes say; a block has the warps of its front.
 #[inline(always)]
 unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
-    F::begin(sizes);
     let items = sizes.items() as u32;
     let mut number = ctaid_x();
     while number < items {
@@ -169,8 +152,7 @@ unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
             let mut good = 0;
             let mut summed = 0;
             while summed < sizes.summed {
-                let load = || F::new(given, sizes, item, pol + summed);
-                let kept = if F::KEPT { Some(load()) } else { None };
+                let front = F::new(given, sizes, item, pol + summed);
                 good = 0;
                 let mut block = 0;
                 while block < sizes.blocks {
@@ -178,10 +160,6 @@ unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
                         * sizes.blocks as usize
                         + block as usize;
                     if given.good.is_empty() || given.good.load(flag) != 0 {
-                        let front = match kept {
-                            Some(front) => front,
-                            None => load(),
-                        };
                         front.beamform(given, sizes, item, pol + summed, block);
                         bar_sync_0();
                         detect_beams::<F>(given, sizes, item, summed == 0 && good == 0);
@@ -200,11 +178,10 @@ unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
         }
         number = match number.checked_add(nctaid_x()) {
             Some(next) => next,
-            None => break,
+            None => return,
         };
         bar_sync_0();
     }
-    F::end();
 }
 
 /// Quotient and remainder; zeros where nothing can be divided.

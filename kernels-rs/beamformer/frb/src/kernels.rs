@@ -7,8 +7,6 @@ use fringes_kernels_fft_microkernel::generated;
 use crate::FrbKernel;
 use crate::alone::Alone;
 use crate::form::{Given, checked};
-#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
-use crate::together::Together;
 use crate::{Eight, Four, Sizes};
 
 /// The kernels: name, what it is for, its bounds, what it is built for, and its front.
@@ -49,6 +47,4 @@ kernels! {
         Alone<generated::Fft256To512, Four, 0, 8, 4, 16>;
     frb_256_512_128_i8_any, "8 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_512_128"],
         Alone<generated::Fft256To512, Eight, 0, 8, 4, 16>;
-    frb_256_512_128_i4_cluster, "4+4 bits, four full lines and four sums.", [threads(512), min_blocks(1), cluster(4)],
-        [all(fringes_sm_90a, feature = "256_512_128")], Together;
 }

@@ -9,14 +9,13 @@
 //! | `128` | times of the transform that upchannelises |
 //! | `i4`, `i8` | voltages: a byte of 4+4 bits, the real part high; two signed bytes, the real part first |
 //! | `4`, `any` | lines: exactly so many, with weights in registers; any number |
-//! | `cluster` | four full lines and four sums over them, by clusters of four blocks (sm_90a) |
 //!
 //! | argument | holds |
 //! |---|---|
 //! | `voltages` | `[time][frequency][pol][line][feed]`, with strides of the first four; feeds lie side by side |
 //! | `good` | flags `[frequency][block of times]`, 0 for blocks that are left out; empty if none is |
-//! | `weights` | words of f16 `[frequency][pol][out][line][pair][re, im][lane]`, see [`lines`]; of clusters `[frequency][pol][register][lane]`: gains and the E-W matrix |
-//! | `phases` | the line's transform's table `[register][lane]`, with sums relabelled as [`lines`] says; of clusters as it is |
+//! | `weights` | words of f16 `[frequency][pol][out][line][pair][re, im][lane]`, see [`lines`] |
+//! | `phases` | the line's transform's table `[register][lane]`, with sums relabelled as [`lines`] says |
 //! | `slots` | `[frequency][part][register][lane]`: word of the row of an output, or `UNUSED` |
 //! | `rows` | `[frequency][part][beam]`: word of the row that a beam is |
 //! | `time_phases` | the table of the transform over time, see [`upchannelise`] |
@@ -34,8 +33,6 @@ mod registers;
 mod sizes;
 #[cfg(not(target_arch = "nvptx64"))]
 mod table;
-#[cfg(any(not(target_arch = "nvptx64"), fringes_sm_90a))]
-mod together;
 pub mod upchannelise;
 mod voltages;
 

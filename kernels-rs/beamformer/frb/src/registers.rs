@@ -1,7 +1,7 @@
 //! Arrays of registers, made element by element without a loop.
 
 /// An array whose elements are made one after the other, each with its index as a constant.
-pub trait Registers<R> {
+pub(crate) trait Registers<R> {
     /// `f(0)`, `f(1)` ..
     fn each(f: impl FnMut(usize) -> R) -> Self;
 }

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use fringes_fft::Size;
 use fringes_fft::internals::input_places;
 use half::f16;
-use ndarray::{ArrayView3, ArrayView4, ArrayView5};
+use ndarray::ArrayView5;
 use num_complex::Complex;
 
 /// Largest finite f16, what the first contraction of a transform over time may add to, and the largest power of two
@@ -35,55 +35,6 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// For kernels of clusters: gains `[frequency][pol][line][feed]` and an E-W matrix `[frequency][out][line]` of four
-    /// lines of 256 feeds and four sums, words `[frequency][pol][register][lane]`, 32 registers of gains and one of the
-    /// matrix; `None` unless the largest gain and the largest number of the matrix of each frequency are 0 or from 2^-60
-    /// to below 2^60.
-    ///
-    /// # Precision
-    /// As of [`new`](Self::new), of gains and of the matrix each.
-    ///
-    /// # Panics
-    /// Of other numbers of lines, feeds and sums.
-    pub fn of_cluster(
-        gains: ArrayView4<'_, Complex<f32>>,
-        matrix: ArrayView3<'_, Complex<f32>>,
-        most: f64,
-    ) -> Option<Self> {
-        let (frequencies, pols, lines, feeds) = gains.dim();
-        assert_eq!(
-            (lines, feeds, matrix.dim()),
-            (4, 256, (frequencies, 4, 4)),
-            "four lines of 256 feeds and four sums"
-        );
-        let size = |w: &Complex<f32>| f64::from(w.re).hypot(w.im.into());
-        let sums = lines as f64 * feeds as f64 * most * SUMMED_TIMES;
-        let ceiling = ((GREATEST / sums).log2().floor() as i32).clamp(FLOOR, CEILING);
-        let (mut words, mut exponents) = (Vec::new(), Vec::new());
-        for (gains, matrix) in gains.outer_iter().zip(matrix.outer_iter()) {
-            let of_gains = exponent(gains.iter().map(size))? - ceiling;
-            let of_matrix = exponent(matrix.iter().map(size))?;
-            let scaled =
-                |w: Complex<f32>, exponent: i32| [w.re, w.im].map(|part| f64::from(part) * 2f64.powi(-exponent));
-            for pol in 0..pols {
-                for register in 0..32 {
-                    let (half, four, which) = (register / 16, register % 16 / 4, register % 4);
-                    words.extend((0..LANES).map(|lane| {
-                        let feed = 128 * half + 16 * (lane >> 2) + 4 * four + which / 2;
-                        let part = |feed: usize| scaled(gains[(pol, lane & 3, feed)], of_gains)[which % 2];
-                        word(part(feed), part(feed + 2))
-                    }));
-                }
-                words.extend((0..LANES).map(|lane| {
-                    let [re, im] = scaled(matrix[(lane >> 3, lane & 3)], of_matrix);
-                    if lane >> 2 & 1 == 0 { word(re, -im) } else { word(im, re) }
-                }));
-            }
-            exponents.push(of_gains + of_matrix);
-        }
-        Some(Self { words, exponents })
-    }
-
     /// Weights `[frequency][pol][out][line][feed]` of lines that a transform of `size` takes, for voltages of absolute
     /// value `most` or less; `None` if there is no kernel of the size or a frequency's largest weight is not 0 or from
     /// 2^-60 to below 2^60.

@@ -5,12 +5,12 @@ use std::f64::consts::TAU;
 use fringes_beamformer::internals::{Parts, Weights, time_phases, time_powers};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
-use fringes_fft::internals::{phase_power, phase_table, split_phase_table};
+use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_fft::{Sign, Size};
-use fringes_kernel_abi::frb::{CLUSTER, CLUSTER_WARPS, WARPS, row_words, stage_bytes};
+use fringes_kernel_abi::frb::{WARPS, row_words};
 use fringes_kernels_beamformer_frb::form::Given;
 use fringes_kernels_beamformer_frb::{FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
-use ndarray::{Array2, Array3, Array4, Array5};
+use ndarray::{Array2, Array5};
 use num_complex::Complex;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -34,9 +34,6 @@ pub(crate) struct Case {
     pub(crate) good: Option<Array2<bool>>,
     /// `[time][frequency][pol][line][feed]`.
     pub(crate) voltages: Array5<Complex<i8>>,
-    /// `[frequency][pol][line][feed]` and `[frequency][out][line]`, of which the weights are products.
-    pub(crate) gains: Array4<Complex<f32>>,
-    pub(crate) matrix: Array3<Complex<f32>>,
     /// `[frequency][pol][out][line][feed]`.
     pub(crate) weights: Array5<Complex<f32>>,
     /// Most bytes of shared memory.
@@ -67,16 +64,9 @@ impl Case {
             Array5::from_shape_simple_fn((results * blocks * TIMES, frequencies, pols, lines, feeds), || {
                 Complex::new(random.random_range(-limit..=limit), random.random_range(-limit..=limit))
             });
-        let mut turned = |size: f32| {
-            let size = size * random.random_range(0.5..2.0f32);
+        let weights = Array5::from_shape_fn((frequencies, pols, outs, lines, feeds), |(frequency, ..)| {
+            let size = random.random_range(0.5..2.0f32) * 3f32.powi(frequency as i32 - 1);
             Complex::from_polar(size, random.random_range(0.0..std::f32::consts::TAU))
-        };
-        let gains = Array4::from_shape_fn((frequencies, pols, lines, feeds), |(frequency, ..)| {
-            turned(3f32.powi(frequency as i32 - 1))
-        });
-        let matrix = Array3::from_shape_fn((frequencies, outs, lines), |_| turned(0.3));
-        let weights = Array5::from_shape_fn((frequencies, pols, outs, lines, feeds), |(f, pol, out, line, n)| {
-            matrix[(f, out, line)] * gains[(f, pol, line, n)]
         });
         let padded: u32 = kernel.part(2).parse().unwrap();
         let map = Array2::from_shape_fn((frequencies, beams), |(frequency, beam)| {
@@ -93,8 +83,6 @@ impl Case {
             map,
             good: None,
             voltages,
-            gains,
-            matrix,
             weights,
             shared: 227 << 10,
             gap: 0,
@@ -194,21 +182,12 @@ impl Case {
             }
         }
         let most = if narrow { 8.0 } else { 128.0 } * 2f64.sqrt();
-        let cluster = self.kernel.part(5) == "cluster";
-        let weights = if cluster {
-            Weights::of_cluster(self.gains.view(), self.matrix.view(), most)
-        } else {
-            Weights::new(self.weights.view(), self.size(), most)
-        };
-        let weights = weights.unwrap();
-        let more = if cluster { stage_bytes(256) } else { 0 };
-        let parts =
-            Parts::new(self.map.view(), self.size(), row_words(TIMES as u32, 1), fine, self.shared - more).unwrap();
-        let phases = if cluster { phase_table } else { split_phase_table };
+        let weights = Weights::new(self.weights.view(), self.size(), most).unwrap();
+        let parts = Parts::new(self.map.view(), self.size(), row_words(TIMES as u32, 1), fine, self.shared).unwrap();
         let (factors, time_powers) = (self.factors(), time_powers());
         let factors: Vec<f32> = (factors.iter().enumerate())
             .map(|(at, factor)| {
-                let group = (at % fine ^ if self.centre { fine / 2 } else { 0 }) << self.group_bits;
+                let group = ((at % fine) ^ if self.centre { fine / 2 } else { 0 }) << self.group_bits;
                 let mean = time_powers[group..group + (1 << self.group_bits)].iter().sum::<f64>();
                 let power = phase_power(self.size()) * mean / f64::from(1 << self.group_bits);
                 (factor / power * 4f64.powi(weights.exponents[at / fine])) as f32
@@ -222,7 +201,7 @@ impl Case {
             voltages: Global::from(memory.upload(&data)),
             good: Global::from(memory.upload(&good)),
             weights: Global::from(memory.upload(&weights.words)),
-            phases: Global::from(memory.upload(&phases(self.size(), Sign::Positive, 0))),
+            phases: Global::from(memory.upload(&split_phase_table(self.size(), Sign::Positive, 0))),
             slots: Global::from(memory.upload(&parts.slot_table)),
             rows: Global::from(memory.upload(&parts.row_table)),
             time_phases: Global::from(memory.upload(&time_phases(1.0))),
@@ -249,13 +228,9 @@ impl Case {
             signs: if narrow { self.signs } else { SIGNED },
             strides: [frequency * frequencies as u64, frequency, pol, line],
         };
-        let (warps, grid) = if cluster { (CLUSTER_WARPS, self.grid * CLUSTER) } else { (WARPS, self.grid) };
-        let mut launch = Launch::new(self.kernel.declaration, [grid, 1, 1], [32 * warps, 1, 1]);
-        if cluster {
-            launch = launch.cluster([CLUSTER, 1, 1]);
-        }
+        let launch = Launch::new(self.kernel.declaration, [self.grid, 1, 1], [32 * WARPS, 1, 1]);
         let report = launch
-            .shared_bytes(parts.shared_bytes + more)
+            .shared_bytes(parts.shared_bytes)
             .run(&mut memory, || (self.kernel.run)(given, GlobalMut::from(powers), sizes));
         report.assert_clean();
         Array5::from_shape_vec((frequencies, fine, self.results, outs * beams, products), memory.values(powers))

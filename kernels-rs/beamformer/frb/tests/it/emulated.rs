@@ -64,8 +64,3 @@ fn nothing_good_gives_zeros() {
     case.good = Some(Array2::from_elem((1, 4), false));
     assert!(case.run().iter().all(|&power| power == 0.0));
 }
-
-#[test]
-fn powers_of_clusters() {
-    check(&Case::noise("frb_256_512_128_i4_cluster", [1, 1, 4, 4, 256, 40], [1, 2], 8), 16.0);
-}
