@@ -19,6 +19,7 @@ mod dump_samples;
 mod end;
 mod fft_data;
 mod fft_model;
+mod frb_data;
 mod gpu_report;
 #[path = "../../examples/fx/plots/indexed.rs"]
 mod indexed;

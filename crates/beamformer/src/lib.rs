@@ -10,6 +10,7 @@
 //! | [`to_u8`], [`quantise_beams`] | sums, beams' voltages | the same in 8 bits, for files |
 //! | [`frb_beams`], [`FrbStream`] | voltages of a grid of feeds | powers of its beams in finer channels, for fast radio bursts |
 //! | [`FftBeamKernels`] | voltages in device buffers | FFT beams in device buffers, in the order of a stream |
+//! | [`FrbKernels`] | voltages in device buffers | powers in device buffers, in the order of a stream |
 //!
 //! The sets are [`BeamWeights`](fringes_types::BeamWeights) for tied-array beams, [`IncoherentBeams`] for sums of
 //! powers, and [`FftBeams`] for the fan of beams of each line of feeds.
@@ -63,9 +64,9 @@ pub use detect::{
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use frb::{
-    CASM_SPACINGS_M, CHIME_BANDPASS, ChordGrid, FrbBeams, FrbBeamsBuilder, FrbInterpolation, FrbPowers, FrbProducts,
-    FrbStream, FrbVoltages, NibbleOrder, Offset, centred_positions, frb_beams, frb_voltages, line_phases, north_map,
-    reference_frequency, spread_beams,
+    CASM_SPACINGS_M, CHIME_BANDPASS, ChordGrid, FrbBeams, FrbBeamsBuilder, FrbInterpolation, FrbKernels, FrbLayout,
+    FrbPowers, FrbProducts, FrbStream, FrbVoltages, NibbleOrder, Offset, centred_positions, frb_beams, frb_voltages,
+    line_phases, north_map, reference_frequency, spread_beams,
 };
 pub use incoherent::{IncoherentBeams, IncoherentKernels};
 pub use nulls::with_nulls;

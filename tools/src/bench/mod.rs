@@ -14,7 +14,8 @@
 //! `f_engine_half` is the F-engine in half precision and `f_engine_complex` that of complex samples, through the public
 //! stream. `channelize_general` are the
 //! F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with
-//! the samples' way from pinned host memory beside them: how many antennas one GPU keeps up with.
+//! the samples' way from pinned host memory beside them: how many antennas one GPU keeps up with. `frb` is CHIME's chain
+//! of FRB beams, with what part of real time it takes.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with
 //! exact ones. Times are medians; `spread` is the longest less the shortest, relative to the median.
@@ -40,6 +41,7 @@ mod fft;
 mod fft_beams;
 mod fft_cycles;
 mod filter;
+mod frb;
 mod general;
 mod instrument;
 mod instrument_link;
@@ -58,7 +60,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 58] = [
+const KERNELS: [&str; 59] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -113,6 +115,7 @@ const KERNELS: [&str; 58] = [
     "saxpy",
     "fft",
     "fft_beams",
+    "frb",
     "tied_array",
     "rates",
     "conversions",
@@ -157,6 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     fft_beams::run(&mut bench, &ceilings)?;
+    frb::run(&mut bench, &ceilings)?;
     tied_array::run(&mut bench, &ceilings)?;
     rates::run(&mut bench)?;
     fft_cycles::run(&mut bench)?;

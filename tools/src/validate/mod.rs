@@ -29,6 +29,7 @@ mod fft_beams;
 mod fft_note;
 mod filter;
 mod foreign;
+mod frb;
 mod narrowband;
 mod one_call;
 mod saxpy;
@@ -42,7 +43,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 64] = [
+const KERNELS: [&str; 65] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -104,6 +105,7 @@ const KERNELS: [&str; 64] = [
     "fft_512_1024",
     "fft_1024_1024",
     "fft_beams",
+    "frb",
     "tied_array",
     "beam_streams",
     "fft_note",
@@ -157,6 +159,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     foreign::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
+    frb::validate(session)?;
     tied_array::validate(session)?;
     beam_streams::validate(session)?;
     fft_note::validate(session)

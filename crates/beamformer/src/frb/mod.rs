@@ -12,7 +12,7 @@
 //! ```
 //!
 //! [`FrbBeams`] says all of it, [`frb_beams`] does it for times that are whole sums, [`FrbStream`] for chunks of any
-//! number of times.
+//! number of times. On a GPU both take [`FrbKernels`], which others can call on device buffers.
 
 mod beams;
 mod builder;
@@ -31,6 +31,7 @@ pub use grid::{
     CASM_SPACINGS_M, CHIME_BANDPASS, centred_positions, line_phases, north_map, reference_frequency, spread_beams,
 };
 pub use interpolation::FrbInterpolation;
+pub use kernels::{FrbKernels, FrbLayout};
 pub use powers::FrbPowers;
 pub use preset::ChordGrid;
 pub use run::{frb_beams, frb_voltages};

@@ -1,16 +1,26 @@
 //! The chain in one call.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use fringes_backend::Backend;
+#[cfg(doc)]
+use fringes_backend::DeviceError;
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::frb::{frb_powers_into, frb_voltages_into, scratch_bytes};
 use fringes_cpu::memory::try_zeroed_vec;
+use fringes_gpu::Buffer;
 use fringes_types::{Dimension, TypesError, VoltageSample};
-use ndarray::{Array2, Array4, Array5, ArrayView2, ArrayView5};
+use ndarray::{Array2, Array4, Array5, ArrayView2, ArrayView5, ArrayViewMut5, s};
 use num_complex::Complex;
 
 use super::OPERATION;
 use super::builder::check_shape;
-use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages};
+use super::kernels::Prepared;
+use crate::{BeamformerError, FrbBeams, FrbKernels, FrbPowers, FrbVoltages};
+
+/// Device memory for voltages, flags and powers of one step where the backend sets no limit.
+const WORKSPACE_BYTES: u64 = 1 << 30;
 
 /// Sums of powers of beams, `[frequency][fine][time][beam][product]`, of voltages
 /// `[time][frequency][pol][line][feed]`:
@@ -26,10 +36,12 @@ use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages};
 /// The last sum is over the good ones of `blocks` blocks of `U` times, `group` neighbouring `f`, and polarisations or
 /// not. `mask` is true for good blocks, `[frequency][block]`; without it all are good. Where none is good the sum is 0.
 ///
-/// The CPU does it, with every thread of the rayon pool; the result has the same bits for any number of threads.
+/// A GPU does it where the backend has one and there are kernels ([`FrbKernels`]), in steps of whole sums that keep
+/// within the backend's memory limit, or 1 GiB; else the CPU, with every thread of the rayon pool. The result has the
+/// same bits for any number of threads and any steps.
 ///
 /// # Precision
-/// f32. Over the fine channels, beams and products of a frequency and time, with `u = 2^-24`, all blocks good, `F` the
+/// On a GPU as [`FrbKernels`] says. On the CPU f32: over the fine channels, beams and products of a frequency and time, with `u = 2^-24`, all blocks good, `F` the
 /// largest factor, `m` the number of times that the map names an output at most, `n = group + pols blocks + 6`, and
 /// `a[n] = sum_line abs(w x)` of each polarisation, out and time:
 ///
@@ -42,9 +54,9 @@ use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages};
 /// # Errors
 /// [`BeamformerError::Shape`] for voltages or a mask that do not fit; [`TypesError::Multiple`] for times that are no
 /// whole number of sums; [`TypesError::TooLarge`] if there is no memory for the output;
-/// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the backend is a GPU alone, and
-/// [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) if one unit of work exceeds the backend's
-/// limit.
+/// [`DeviceError::NotOnGpu`] if the backend is a GPU alone and there is no kernel, [`DeviceError::MemoryLimit`] if one
+/// unit of work, which on a GPU is a sum of all frequencies, exceeds the backend's limit, and [`DeviceError::Gpu`] if
+/// the GPU fails.
 ///
 /// Source: the published chains of CHIME, CHORD and CASM; docs/frb.md.
 pub fn frb_beams<V: VoltageSample>(
@@ -64,8 +76,50 @@ pub fn frb_beams<V: VoltageSample>(
         check_shape("mask [frequency][block]", &[beams.frequencies(), blocks], mask.shape())?;
     }
     let _span = tracing::debug_span!("frb_beams", times = voltages.times(), beams = beams.beams()).entered();
-    let parallel = cpu_units(backend, beams, beams.upchannelisation())?;
-    run_on_cpu(beams, voltages.data(), mask, parallel)
+    Place::of(backend, beams)?.run(backend, beams, voltages.data(), mask)
+}
+
+/// Where the chain runs, with what it takes there.
+#[derive(Debug, Clone)]
+pub(super) enum Place<V> {
+    /// On the CPU.
+    Cpu,
+    /// On a GPU.
+    Gpu(Arc<FrbKernels<V>>),
+}
+
+impl<V: VoltageSample> Place<V> {
+    /// Where a backend runs these beams: on its GPU if there are kernels.
+    pub(super) fn of(backend: &Backend, beams: &FrbBeams) -> Result<Self, BeamformerError> {
+        let prepared = match backend.device() {
+            Some(_) => Prepared::new(V::FORMAT, beams).ok(),
+            None => None,
+        };
+        let device = backend.gpu_for(OPERATION, prepared.is_some())?;
+        Ok(match (device, prepared) {
+            (Some(device), Some(prepared)) => {
+                Self::Gpu(Arc::new(FrbKernels::from_prepared(device, beams, &prepared, u32::MAX)?))
+            }
+            _ => Self::Cpu,
+        })
+    }
+
+    /// The chain of arrays that have been checked.
+    pub(super) fn run(
+        &self,
+        backend: &Backend,
+        beams: &FrbBeams,
+        voltages: ArrayView5<'_, V>,
+        mask: Option<ArrayView2<'_, bool>>,
+    ) -> Result<FrbPowers, BeamformerError> {
+        match self {
+            Self::Cpu => {
+                let parallel = cpu_units(backend, beams, beams.upchannelisation())?;
+                run_on_cpu(beams, voltages, mask, parallel)
+            }
+            Self::Gpu(kernels) => run_on_gpu(backend, kernels, voltages, mask),
+        }
+    }
 }
 
 /// Units of work that the backend's limit allows at a time.
@@ -87,10 +141,75 @@ fn run_on_cpu<V: VoltageSample>(
     let mut data = zeros("powers of FRB beams", &shape)?;
     let mut good = zeros("good blocks", &[beams.frequencies(), times])?;
     frb_powers_into(&beams.chain(), voltages, mask, parallel, &mut data, &mut good);
+    powers_of(beams, times, data, good)
+}
+
+/// The chain on a GPU, of arrays that have been checked, in steps of some sums.
+fn run_on_gpu<V: VoltageSample>(
+    backend: &Backend,
+    kernels: &FrbKernels<V>,
+    voltages: ArrayView5<'_, V>,
+    mask: Option<ArrayView2<'_, bool>>,
+) -> Result<FrbPowers, BeamformerError> {
+    let beams = kernels.beams();
+    let (frequencies, blocks, sum_times) = (beams.frequencies(), beams.blocks(), beams.sum_times());
+    let times = voltages.dim().0 / sum_times;
+    let sum_voltages = beams.pols() * beams.lines() * beams.feeds() * frequencies * sum_times;
+    let sum_bytes = (sum_voltages.saturating_mul(size_of::<V>()) as u64)
+        .saturating_add((kernels.powers(sum_times)?.saturating_mul(size_of::<f32>())) as u64)
+        .saturating_add((frequencies * blocks) as u64);
+    backend.check_memory(OPERATION, sum_bytes)?;
+    let shape = beams.shape(times);
+    let mut data = zeros("powers of FRB beams", &shape)?;
+    let mut good = zeros("good blocks", &[frequencies, times])?;
+    for (frequency, good) in good.chunks_mut(times.max(1)).enumerate() {
+        for (time, good) in good.iter_mut().enumerate() {
+            let its_blocks =
+                (time * blocks..(time + 1) * blocks).filter(|&block| mask.is_none_or(|mask| mask[(frequency, block)]));
+            *good = its_blocks.count() as u32;
+        }
+    }
+    if times > 0 {
+        let limit = backend.memory_limit().unwrap_or(WORKSPACE_BYTES);
+        let step = usize::try_from(limit / sum_bytes.max(1)).unwrap_or(times).clamp(1, times);
+        let mut out =
+            ArrayViewMut5::from_shape(shape, &mut data).map_err(|_| too_large("powers of FRB beams", &shape))?;
+        let (device, stream) = (kernels.device(), kernels.device().new_stream()?);
+        let mut room = Buffer::<V>::alloc(device, step * sum_voltages)?;
+        let mut flags = Buffer::<u8>::alloc(device, if mask.is_some() { step * frequencies * blocks } else { 0 })?;
+        let mut powers = Buffer::<f32>::alloc(device, kernels.powers(step * sum_times)?)?;
+        for from in (0..times).step_by(step) {
+            let to = times.min(from + step);
+            let sent = voltages.slice(s![from * sum_times..to * sum_times, .., .., .., ..]);
+            let sent = sent.as_slice().map_or_else(|| Cow::Owned(sent.iter().copied().collect()), Cow::Borrowed);
+            room.slice_mut(..sent.len())?.copy_from_slice(&stream, &sent)?;
+            let good = match mask {
+                Some(mask) => {
+                    let its_blocks = mask.slice(s![.., from * blocks..to * blocks]);
+                    let bytes: Vec<u8> = its_blocks.iter().map(|&good| u8::from(good)).collect();
+                    flags.slice_mut(..bytes.len())?.copy_from_slice(&stream, &bytes)?;
+                    Some(flags.view())
+                }
+                None => None,
+            };
+            let its_times = (to - from) * sum_times;
+            kernels.detect(&stream, room.view(), its_times, good, &mut powers.view_mut())?;
+            let found = powers.slice(..kernels.powers(its_times)?)?.to_vec(&stream)?;
+            let its_shape = beams.shape(to - from);
+            let found = ArrayView5::from_shape(its_shape, &found);
+            let found = found.map_err(|_| too_large("powers of FRB beams", &its_shape))?;
+            out.slice_mut(s![.., .., from..to, .., ..]).assign(&found);
+        }
+    }
+    powers_of(beams, times, data, good)
+}
+
+/// Powers and counts in their shapes.
+fn powers_of(beams: &FrbBeams, times: usize, data: Vec<f32>, good: Vec<u32>) -> Result<FrbPowers, BeamformerError> {
+    let (shape, counts) = (beams.shape(times), [beams.frequencies(), times]);
     Ok(FrbPowers {
         data: Array5::from_shape_vec(shape, data).map_err(|_| too_large("powers of FRB beams", &shape))?,
-        good_blocks: Array2::from_shape_vec((beams.frequencies(), times), good)
-            .map_err(|_| too_large("good blocks", &[beams.frequencies(), times]))?,
+        good_blocks: Array2::from_shape_vec(counts, good).map_err(|_| too_large("good blocks", &counts))?,
     })
 }
 
@@ -103,7 +222,8 @@ fn run_on_cpu<V: VoltageSample>(
 ///
 /// # Errors
 /// [`BeamformerError::Shape`] for voltages that do not fit, [`BeamformerError::OutOfRange`] for a beam that is not
-/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`].
+/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`] without
+/// kernels: the CPU does it.
 pub fn frb_voltages<V: VoltageSample>(
     backend: &Backend,
     beams: &FrbBeams,

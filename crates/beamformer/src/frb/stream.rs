@@ -5,10 +5,12 @@ use fringes_types::VoltageSample;
 use ndarray::{Array2, Array5, ArrayView2, ArrayView5, Axis, concatenate, s};
 
 use super::builder::check_shape;
-use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages, frb_beams};
+use super::run::Place;
+use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages};
 
 /// [`frb_beams`] of voltages that come in chunks of any number of times. What is left of an unfinished sum is kept for
-/// the next chunk. What comes out are whole sums alone, and the same bits however the stream is cut.
+/// the next chunk. What comes out are whole sums alone, and the same bits however the stream is cut. Kernels are loaded
+/// with the first chunk.
 ///
 /// ```
 /// use fringes_backend::Backend;
@@ -36,6 +38,8 @@ pub struct FrbStream<V: VoltageSample> {
     kept: Array5<V>,
     /// Whether the whole blocks among them are good, `[frequency][block]`.
     kept_mask: Array2<bool>,
+    /// Where the chain runs, once there was a chunk.
+    place: Option<Place<V>>,
 }
 
 impl<V: VoltageSample> FrbStream<V> {
@@ -46,7 +50,7 @@ impl<V: VoltageSample> FrbStream<V> {
             V::zeroed,
         );
         let kept_mask = Array2::from_elem((beams.frequencies(), 0), true);
-        Self { backend, beams, kept, kept_mask }
+        Self { backend, beams, kept, kept_mask, place: None }
     }
 
     /// The beams.
@@ -90,6 +94,14 @@ impl<V: VoltageSample> FrbStream<V> {
         }
         let good = Array2::from_elem((self.beams.frequencies(), ended), true);
         let mask = join(Axis(1), &[self.kept_mask.view(), mask.unwrap_or(good.view())])?;
+        let place = match self.place.take() {
+            Some(place) => place,
+            None => Place::of(&self.backend, &self.beams)?,
+        };
+        let place = self.place.insert(place).clone();
+        let sums = |voltages: ArrayView5<'_, V>, mask: ArrayView2<'_, bool>| {
+            place.run(&self.backend, &self.beams, voltages, Some(mask))
+        };
         let data = voltages.data();
         // Times of this chunk that complete the sum under way, and those of the sums after it.
         let missing = if self.pending() == 0 { 0 } else { sum_times - self.pending() };
@@ -102,12 +114,12 @@ impl<V: VoltageSample> FrbStream<V> {
         let joined = join(Axis(0), &[self.kept.view(), data.slice(s![..first, .., .., .., ..])])?;
         let mut done = 0;
         if joined.dim().0 == sum_times {
-            parts.push(self.sums(joined.view(), mask.slice(s![.., ..blocks]))?);
+            parts.push(sums(joined.view(), mask.slice(s![.., ..blocks]))?);
             done = blocks;
         }
         let then = data.slice(s![first..first + whole, .., .., .., ..]);
         let its_blocks = whole / self.beams.upchannelisation();
-        parts.push(self.sums(then, mask.slice(s![.., done..done + its_blocks]))?);
+        parts.push(sums(then, mask.slice(s![.., done..done + its_blocks]))?);
         let powers: Vec<_> = parts.iter().map(|part| part.data.view()).collect();
         let good: Vec<_> = parts.iter().map(|part| part.good_blocks.view()).collect();
         let powers = FrbPowers { data: join(Axis(2), &powers)?, good_blocks: join(Axis(1), &good)? };
@@ -115,10 +127,6 @@ impl<V: VoltageSample> FrbStream<V> {
         self.kept = if joined.dim().0 < sum_times { join(Axis(0), &[joined.view(), rest])? } else { rest.to_owned() };
         self.kept_mask = mask.slice(s![.., done + its_blocks..]).to_owned();
         Ok(powers)
-    }
-
-    fn sums(&self, voltages: ArrayView5<'_, V>, mask: ArrayView2<'_, bool>) -> Result<FrbPowers, BeamformerError> {
-        frb_beams(&self.backend, &self.beams, &FrbVoltages::from_checked(voltages), Some(mask))
     }
 }
 

@@ -1,0 +1,158 @@
+//! Which kernel makes which beams.
+
+use fringes_backend::DeviceError;
+use fringes_fft::Size;
+use fringes_gpu::{Kernel, Module, PtxSet};
+use fringes_kernel_abi::frb::{WARPS, row_words};
+use fringes_types::SampleFormat;
+
+use super::launch::Layout;
+use super::tables::time_transform;
+use super::texts;
+use crate::FrbBeams;
+use crate::fft::kernels::transform_size;
+
+/// Lines whose weights a kernel keeps in registers.
+const LINES: usize = 4;
+
+/// What the kernels of some beams have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Family {
+    /// The transform of a line.
+    pub(super) size: Size,
+    /// Times of the transform over time.
+    pub(super) times: usize,
+    /// The voltages.
+    pub(super) format: SampleFormat,
+}
+
+/// A kernel that is loaded, and how it is launched.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) kernel: Kernel,
+    /// Warps of a block.
+    pub(super) warps: u32,
+    /// Blocks that the device holds at once.
+    pub(super) blocks: u32,
+}
+
+/// Kernels of a family, on a device.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// Of exactly four full lines.
+    four: Option<Loaded>,
+    /// Of any lines.
+    any: Loaded,
+}
+
+impl Family {
+    /// The kernels of these beams of voltages of this format.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`] with what the kernels take.
+    pub(super) fn of(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
+        let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
+        format_name(format).ok_or_else(|| missing("8-bit or 4+4-bit voltages", format.to_string()))?;
+        let line = || format!("{} feeds padded to {}", beams.feeds(), beams.padded());
+        let expected = "lines of up to 256 feeds padded to 512";
+        let size = transform_size(beams.feeds(), beams.padded()).ok_or_else(|| missing(expected, line()))?;
+        let times = beams.upchannelisation();
+        let family = Self { size, times, format };
+        match family.texts() {
+            Some(_) => Ok(family),
+            None if time_transform(times) => Err(missing(expected, line())),
+            None => Err(missing("an upchannelisation of 128", times.to_string())),
+        }
+    }
+
+    /// The kernels' PTX.
+    pub(super) fn texts(&self) -> Option<&'static PtxSet> {
+        texts::frb_beams(&self.part()).filter(|_| time_transform(self.times))
+    }
+
+    /// Words of a row of shared memory.
+    pub(super) fn row_words(&self) -> u32 {
+        row_words(self.times as u32, 1)
+    }
+
+    /// Largest absolute value of a voltage.
+    pub(super) fn most(&self) -> f64 {
+        let part = if self.format == SampleFormat::Int4 { 8.0 } else { 128.0 };
+        part * 2f64.sqrt()
+    }
+
+    /// The part of the kernel crate: `256_512_128`.
+    fn part(&self) -> String {
+        format!("{}_{}_{}", self.size.inputs(), self.size.outputs(), self.times)
+    }
+
+    /// The name of a kernel: `frb_256_512_128_i4_any`.
+    fn name(&self, lines: &str) -> String {
+        format!("frb_{}_{}_{lines}", self.part(), format_name(self.format).unwrap_or_default())
+    }
+
+    /// Whether there may be four full lines of 4+4 bits.
+    fn four(&self, beams: &FrbBeams) -> bool {
+        self.format == SampleFormat::Int4 && beams.lines() == LINES && beams.feeds() == self.size.inputs()
+    }
+}
+
+impl Choice {
+    /// Takes the kernels that may make these beams, in blocks of so many bytes of shared memory.
+    pub(super) fn new(
+        family: &Family,
+        beams: &FrbBeams,
+        module: &Module,
+        shared_bytes: u32,
+    ) -> Result<Self, DeviceError> {
+        let load = |lines: &str| -> Result<Loaded, DeviceError> {
+            let kernel = module.kernel(&family.name(lines))?;
+            let resident = kernel.blocks_per_multiprocessor(32 * WARPS, shared_bytes)?.max(1);
+            let blocks = resident.saturating_mul(kernel.device().info().multiprocessors).max(1);
+            Ok(Loaded { kernel, warps: WARPS, blocks })
+        };
+        let four = if family.four(beams) { Some(load("4")?) } else { None };
+        Ok(Self { four, any: load("any")? })
+    }
+
+    /// The kernel of voltages that lie so.
+    pub(super) fn of(&self, layout: &Layout) -> &Loaded {
+        self.four.as_ref().filter(|_| layout.in_pairs()).unwrap_or(&self.any)
+    }
+
+    /// Without kernels of particular lines.
+    pub(super) fn without_particular(self) -> Self {
+        Self { four: None, ..self }
+    }
+}
+
+/// The kernels' name of a format of voltages, if there are some.
+fn format_name(format: SampleFormat) -> Option<&'static str> {
+    match format {
+        SampleFormat::Int4 => Some("i4"),
+        SampleFormat::Int8 => Some("i8"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use fringes_gpu::declaration::KernelDeclaration;
+
+    use super::*;
+
+    #[test]
+    #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
+    fn every_name_is_a_kernel_that_checks_its_views() {
+        let family = |format| Family { size: Size::new(256, 512).unwrap(), times: 128, format };
+        let texts = family(SampleFormat::Int4).texts().unwrap();
+        let declared =
+            KernelDeclaration::all(&texts.get(fringes_gpu::PtxTarget::Sm80).unwrap().read().unwrap()).unwrap();
+        for (format, lines) in [(SampleFormat::Int4, "4"), (SampleFormat::Int4, "any"), (SampleFormat::Int8, "any")] {
+            let name = family(format).name(lines);
+            let kernel = declared.iter().find(|declared| declared.name == name).unwrap();
+            assert!(kernel.safe && kernel.bounds.threads == Some([32 * WARPS, 1, 1]), "{name}");
+        }
+    }
+}
