@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helper functions of tests
 
 mod beams;
+mod frb;
 mod fx;
 mod npy;
 

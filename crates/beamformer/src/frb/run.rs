@@ -41,9 +41,9 @@ const WORKSPACE_BYTES: u64 = 1 << 30;
 /// same bits for any number of threads and any steps.
 ///
 /// # Precision
-/// On a GPU as [`FrbKernels`] says. On the CPU f32: over the fine channels, beams and products of a frequency and time, with `u = 2^-24`, all blocks good, `F` the
-/// largest factor, `m` the number of times that the map names an output at most, `n = group + pols blocks + 6`, and
-/// `a[n] = sum_line abs(w x)` of each polarisation, out and time:
+/// On a GPU as [`FrbKernels`] says. On the CPU f32: over the fine channels, beams and products of a frequency and time,
+/// with `u = 2^-24`, all blocks good, `F` the largest factor, `m` the number of times that the map names an output at
+/// most, `n = group + pols blocks + 6`, and `a[n] = sum_line abs(w x)` of each polarisation, out and time:
 ///
 /// ```text
 /// sum |P - P_reference| <= (2.1 (lines + 5 + 7 log2(padded U)) + n) u F m padded U sum a^2

@@ -13,8 +13,8 @@ const OFFSET_BITS: u32 = 31;
 const OFFSET: u32 = 0;
 const SIGNED: u32 = 0x0088_0088;
 
-/// How voltages `[time][frequency][pol][line][feed]` lie in device memory: the feeds of a line side by side, and what is
-/// around them at any distances.
+/// How voltages `[time][frequency][pol][line][feed]` lie in device memory: the feeds of a line side by side, and all
+/// else at any distances.
 ///
 /// A voltage of 4+4 bits has its real part in the high half of its byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -153,8 +153,8 @@ impl Layout {
     /// Checks a layout for voltages of so many bytes at an address.
     ///
     /// # Errors
-    /// [`DeviceError::TooLarge`] for offsets within a block of times that 32 bits do not hold, [`DeviceError::Alignment`]
-    /// for distances that are no multiple of a voltage.
+    /// [`DeviceError::TooLarge`] for offsets within a block of times that 32 bits do not hold,
+    /// [`DeviceError::Alignment`] for distances that are no multiple of a voltage.
     pub(super) fn new(layout: &FrbLayout, counts: &Counts, voltage: usize, address: u64) -> Result<Self, DeviceError> {
         let limit = 1usize << (OFFSET_BITS - BLOCK_BITS);
         let all_lines = layout.line_bytes.saturating_mul(counts.lines) >> BLOCK_BITS;
