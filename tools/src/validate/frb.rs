@@ -203,6 +203,12 @@ fn shapes(session: &mut Session) -> Result<(), End> {
     case(session, "odd feeds, gaps", &Case::<Complex4> { gaps: [3, 5], ..Case::new(built(odd())?, 1) })?;
     case(session, "gaps", &Case::<Complex<i8>> { gaps: [2, 6], ..Case::new(built(three())?, 1) })?;
     case(session, "one line", &Case::<Complex<i8>>::new(built(builder([2, 2, 1, 100]).blocks(2))?, 1))?;
+    for feeds in [128, 97, 256, 201] {
+        let map = Array2::from_shape_fn((2, 120), |(frequency, b)| ((13 + 4 * frequency) * b / 10 + 200) as u32 % 256);
+        let beams = || built(builder([2, 2, 3, feeds]).padded(256).map(map.clone()));
+        case(session, &format!("{feeds} padded to 256"), &Case::<Complex4>::new(beams()?, 1))?;
+        case(session, &format!("{feeds} padded to 256"), &Case::<Complex<i8>>::new(beams()?, 1))?;
+    }
     for group in [1, 2, 4, 16, 32, 64, 128] {
         let beams = || built(builder([2, 1, 4, 256]).group(group).blocks(2));
         case(session, &format!("groups of {group}"), &Case::<Complex4>::new(beams()?, 1))?;

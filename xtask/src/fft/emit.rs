@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use fringes_layout::Layout;
 use fringes_layout::program::Counts;
 use fringes_layout::solve::{Call, Multiply, Operand, Operation, Product, Solution};
-use fringes_layout::{Layout, Name};
 
 use super::access::{check, lane_pair, ordered, register_pair};
 use super::names::{held, lanes, register_names, registers, translated};

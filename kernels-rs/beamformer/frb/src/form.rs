@@ -1,8 +1,8 @@
 //! FRB beams: one block makes one result of one frequency, one sum over lines and one part of the beams along a line.
 //!
 //! For each polarisation and block of times: the warps take times in turn, each sums the lines
-//! ([`lines`](crate::lines)), transforms along the line, and keeps the chosen outputs in the block's shared memory, a row
-//! each. After a barrier they take beams in turn, transform rows over time ([`upchannelise`](crate::upchannelise)) and
+//! ([`lines`](crate::lines)), transforms along the line, and keeps the chosen outputs in the block's shared memory, a
+//! row each. After a barrier they take beams in turn, transform rows over time ([`upchannelise`](crate::upchannelise)) and
 //! add powers to sums in shared memory ([`detect`](crate::detect)). After another barrier the next block of times
 //! begins; at the end the sums are multiplied by their factors and stored.
 //!

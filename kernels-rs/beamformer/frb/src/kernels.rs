@@ -47,4 +47,12 @@ kernels! {
         Alone<generated::Fft256To512, Four, 0, 8, 4, 16>;
     frb_256_512_128_i8_any, "8 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_512_128"],
         Alone<generated::Fft256To512, Eight, 0, 8, 4, 16>;
+    frb_128_256_128_i4_any, "4+4 bits, any lines.", [threads(384), min_blocks(1)], [feature = "128_256_128"],
+        Alone<generated::Fft128To256, Four, 0, 4, 2, 8>;
+    frb_128_256_128_i8_any, "8 bits, any lines.", [threads(384), min_blocks(1)], [feature = "128_256_128"],
+        Alone<generated::Fft128To256, Eight, 0, 4, 2, 8>;
+    frb_256_256_128_i4_any, "4+4 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_256_128"],
+        Alone<generated::Fft256To256, Four, 0, 8, 4, 8>;
+    frb_256_256_128_i8_any, "8 bits, any lines.", [threads(384), min_blocks(1)], [feature = "256_256_128"],
+        Alone<generated::Fft256To256, Eight, 0, 8, 4, 8>;
 }

@@ -8,8 +8,8 @@
 //! the real-or-imaginary bit its place among them: register `p < X / 2` has the real parts of what the transform calls
 //! registers `p` and `p + X / 2`, and register `p + X / 2` their imaginary parts. A product with a weight is then four
 //! operations for two numbers, with no permutes. In the table of phases the matrix of the first contraction is changed
-//! alike: in each fragment of four registers `a0` to `a3` the low halves of `a0` and `a2` (`a1` and `a3`) come first and
-//! their high halves second.
+//! alike: in each fragment of four registers `a0` to `a3` the low halves of `a0` and `a2` (`a1` and `a3`) come first
+//! and their high halves second.
 //!
 //! Weights lie in the same way: `[pair][re, im]` of a lane.
 

@@ -16,8 +16,8 @@
 //!
 //! # Table
 //! Sixteen registers `[register][lane]` of two f16: 4 of the first matrix for `c0 = 0`, 4 for `c0 = 1` (fragments `A`:
-//! rows `l0 l1 l2 ReIm`, columns `ReIm c1 c2 c3`), cosine and sine of the phases for `l3 = 0` and for `l3 = 1`, 4 of the
-//! second matrix (rows `h0 h1 h2 ReIm`, columns `a0 a1 a2 ReIm`).
+//! rows `l0 l1 l2 ReIm`, columns `ReIm c1 c2 c3`), cosine and sine of the phases for `l3 = 0` and for `l3 = 1`, 4 of
+//! the second matrix (rows `h0 h1 h2 ReIm`, columns `a0 a1 a2 ReIm`).
 
 use fringes_device::arithmetic::fma_rn_f32;
 use fringes_device::mma::{mma_m16n8k16_f16_f16, mma_m16n8k16_f32_f16};

@@ -74,7 +74,8 @@ impl Voltages for Four {
 
 /// 8 bits.
 ///
-/// With its sign bit flipped a byte is 128 more than its value, and in the low bits of an f16 of 1024 it makes 1152 more.
+/// With its sign bit flipped a byte is 128 more than its value, and in the low bits of an f16 of 1024 it makes 1152
+/// more.
 pub enum Eight {}
 
 impl Voltages for Eight {

@@ -54,7 +54,7 @@ impl Family {
         let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
         format_name(format).ok_or_else(|| missing("8-bit or 4+4-bit voltages", format.to_string()))?;
         let line = || format!("{} feeds padded to {}", beams.feeds(), beams.padded());
-        let expected = "lines of up to 256 feeds padded to 512";
+        let expected = "lines of up to 256 feeds padded to 256 or 512";
         let size = transform_size(beams.feeds(), beams.padded()).ok_or_else(|| missing(expected, line()))?;
         let times = beams.upchannelisation();
         let family = Self { size, times, format };
@@ -93,7 +93,8 @@ impl Family {
 
     /// Whether there may be four full lines of 4+4 bits.
     fn four(&self, beams: &FrbBeams) -> bool {
-        self.format == SampleFormat::Int4 && beams.lines() == LINES && beams.feeds() == self.size.inputs()
+        let full = (self.size.inputs(), self.size.outputs()) == (beams.feeds(), 512);
+        self.format == SampleFormat::Int4 && beams.lines() == LINES && full
     }
 }
 

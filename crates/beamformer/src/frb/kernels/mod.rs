@@ -53,7 +53,7 @@ pub use tables::{Weights, time_phases, time_powers, time_transform};
 /// ```
 ///
 /// # Kernels
-/// There are kernels of 4+4-bit and 8-bit voltages for lines of up to 256 feeds that are padded to 512, an
+/// There are kernels of 4+4-bit and 8-bit voltages for lines of up to 256 feeds that are padded to 256 or 512, an
 /// upchannelisation of 128, and weights of which each frequency's largest is 0 or from 2^-60 to below 2^60. Anything
 /// else of [`FrbBeams`] may be as it likes.
 ///

@@ -8,8 +8,8 @@ use crate::common::Case;
 /// Compares a case with the chain in f64: `terms` powers are in each sum.
 ///
 /// # Bound
-/// A voltage has an error of `e <= 9e-4` of its rms, as FFT beams have, and that of the transform over time, `6e-4`: its
-/// power is off by `2 e` times a number of variance 1/2, and a mean of `terms` of them by that over their root. Beside
+/// A voltage has an error of `e <= 9e-4` of its rms, as FFT beams have, and that of the transform over time, `6e-4`:
+/// its power is off by `2 e` times a number of variance 1/2, and a mean of `terms` of them by that over their root. Beside
 /// it every beam has a gain of its own at all times: where all its phases are of 45 degrees, which f16 has as 1.07e-4
 /// less, its power is 2.1e-4 less than the mean that the factors make good.
 fn check(case: &Case, terms: f64) {
@@ -38,6 +38,18 @@ fn powers_of_any_number_of_lines_of_any_number_of_feeds() {
     check(&case, 8.0);
     check(&Case::noise("frb_256_512_128_i8_any", [1, 1, 1, 5, 255, 64], [1, 1], 4), 8.0);
     check(&Case::noise("frb_256_512_128_i8_any", [1, 1, 1, 5, 256, 64], [1, 1], 4), 8.0);
+}
+
+#[test]
+fn powers_of_lines_of_other_lengths() {
+    for (name, feeds) in [
+        ("frb_128_256_128_i4_any", 128),
+        ("frb_128_256_128_i8_any", 97),
+        ("frb_256_256_128_i4_any", 201),
+        ("frb_256_256_128_i8_any", 256),
+    ] {
+        check(&Case::noise(name, [1, 1, 2, 3, feeds, 50], [1, 1], 9), 8.0);
+    }
 }
 
 #[test]
