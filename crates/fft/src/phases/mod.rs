@@ -66,8 +66,8 @@ pub fn phase_table(size: Size, sign: Sign, scale_exponent: i32) -> Vec<u32> {
 }
 
 /// As [`phase_table`], for kernels that hold the register bit of the first contraction's sum inside of registers and
-/// the real-or-imaginary bit among them: in each fragment of the first matrix the bits of its columns that these take are
-/// exchanged.
+/// the real-or-imaginary bit among them: in each fragment of the first matrix the bits of its columns that these
+/// take are exchanged.
 #[doc(hidden)]
 pub fn split_phase_table(size: Size, sign: Sign, scale_exponent: i32) -> Vec<u32> {
     let mut table = phase_table(size, sign, scale_exponent);
