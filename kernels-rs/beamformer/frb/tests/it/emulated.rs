@@ -10,8 +10,8 @@ use crate::common::Case;
 /// # Bound
 /// A voltage has an error of `e <= 9e-4` of its rms, as FFT beams have, and that of the transform over time, `6e-4`:
 /// its power is off by `2 e` times a number of variance 1/2, and a mean of `terms` of them by that over their root.
-/// Beside it every beam has a gain of its own at all times: where all its phases are of 45 degrees, which f16 has as 1.07e-4
-/// less, its power is 2.1e-4 less than the mean that the factors make good.
+/// Beside it every beam has a gain of its own at all times: where all its phases are of 45 degrees, which f16 has as
+/// 1.07e-4 less, its power is 2.1e-4 less than the mean that the factors make good.
 fn check(case: &Case, terms: f64) {
     let [rms, mean] = case.errors();
     let bound = (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4);
