@@ -8,9 +8,9 @@ use super::builder::check_shape;
 use super::run::Place;
 use crate::{BeamformerError, FrbBeams, FrbPowers, FrbVoltages};
 
-/// [`frb_beams`] of voltages that come in chunks of any number of times. What is left of an unfinished sum is kept for
-/// the next chunk. What comes out are whole sums alone, and the same bits however the stream is cut. Kernels are loaded
-/// with the first chunk.
+/// [`frb_beams`](crate::frb_beams) of voltages that come in chunks of any number of times. What is left of an
+/// unfinished sum is kept for the next chunk. What comes out are whole sums alone, and the same bits however the stream
+/// is cut. Kernels are loaded with the first chunk.
 ///
 /// ```
 /// use fringes_backend::Backend;
@@ -80,7 +80,7 @@ impl<V: VoltageSample> FrbStream<V> {
     /// judged with the chunk that ends it. On an error the stream stays as it was.
     ///
     /// # Errors
-    /// As [`frb_beams`], but for the number of times.
+    /// As [`frb_beams`](crate::frb_beams), but for the number of times.
     pub fn push(
         &mut self,
         voltages: &FrbVoltages<'_, V>,

@@ -2,9 +2,9 @@
 //!
 //! For each polarisation and block of times: the warps take times in turn, each sums the lines
 //! ([`lines`](crate::lines)), transforms along the line, and keeps the chosen outputs in the block's shared memory, a
-//! row each. After a barrier they take beams in turn, transform rows over time ([`upchannelise`](crate::upchannelise))
-//! and add powers to sums in shared memory ([`detect`](crate::detect)). After another barrier the next block of times
-//! begins; at the end the sums are multiplied by their factors and stored.
+//! row each. After a barrier they take beams in turn, transform rows over time ([`upchannelise`]) and add powers to
+//! sums in shared memory ([`detect`]). After another barrier the next block of times begins; at the end the sums are
+//! multiplied by their factors and stored.
 //!
 //! # Why a block has one sum over lines
 //! Rows of 256 outputs at 128 times are 129 KiB: of four sums they do not fit into a multiprocessor. So each of four
