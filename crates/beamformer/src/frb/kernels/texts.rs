@@ -20,6 +20,14 @@ macro_rules! deflated {
     };
 }
 
+/// Kernels of `frb-beams`, part `128_256_128`.
+pub(crate) static FRB_BEAMS_128_256_128: PtxSet =
+    PtxSet::of(deflated!("ptx/frb/128_256_128/frb-beams_sm_80.ptx"), None);
+
+/// Kernels of `frb-beams`, part `256_256_128`.
+pub(crate) static FRB_BEAMS_256_256_128: PtxSet =
+    PtxSet::of(deflated!("ptx/frb/256_256_128/frb-beams_sm_80.ptx"), None);
+
 /// Kernels of `frb-beams`, part `256_512_128`.
 pub(crate) static FRB_BEAMS_256_512_128: PtxSet =
     PtxSet::of(deflated!("ptx/frb/256_512_128/frb-beams_sm_80.ptx"), None);
@@ -27,6 +35,8 @@ pub(crate) static FRB_BEAMS_256_512_128: PtxSet =
 /// Kernels of a part of `frb-beams`, if it has this part.
 pub(crate) fn frb_beams(part: &str) -> Option<&'static PtxSet> {
     match part {
+        "128_256_128" => Some(&FRB_BEAMS_128_256_128),
+        "256_256_128" => Some(&FRB_BEAMS_256_256_128),
         "256_512_128" => Some(&FRB_BEAMS_256_512_128),
         _ => None,
     }
