@@ -24,9 +24,9 @@
 //! | sums, addresses, loops | about 75 | ALU 20, FMA 8 |
 //!
 //! In machine code these are 275 and 115 instructions, 98 issue cycles; the FMA pipe has 58, the ALU 50, the tensor
-//! cores 37; bytes (256 in) are 18. At 5e7 a second 98 cycles are 1.9 % of an H200. What is measured is 200: `ncu` has
+//! cores 37; bytes (256 in) are 18. At 5e7 a second 98 cycles are 1.9 % of an H200. What is measured is 194: `ncu` has
 //! the issue slots at 57 %, and what warps wait for is their own last result. Three warps of a scheduler have too few
-//! independent instructions; registers (164) allow no fourth.
+//! independent instructions; registers (160) allow no fourth.
 
 use core::num::NonZeroU32;
 

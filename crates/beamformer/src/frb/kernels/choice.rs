@@ -146,12 +146,19 @@ mod tests {
     #[test]
     #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
     fn every_name_is_a_kernel_that_checks_its_views() {
-        let family = |format| Family { size: Size::new(256, 512).unwrap(), times: 128, format };
-        let texts = family(SampleFormat::Int4).texts().unwrap();
-        let declared =
-            KernelDeclaration::all(&texts.get(fringes_gpu::PtxTarget::Sm80).unwrap().read().unwrap()).unwrap();
-        for (format, lines) in [(SampleFormat::Int4, "4"), (SampleFormat::Int4, "any"), (SampleFormat::Int8, "any")] {
-            let name = family(format).name(lines);
+        for (inputs, outputs, format, lines) in [
+            (256, 512, SampleFormat::Int4, "4"),
+            (256, 512, SampleFormat::Int4, "any"),
+            (256, 512, SampleFormat::Int8, "any"),
+            (256, 256, SampleFormat::Int4, "any"),
+            (256, 256, SampleFormat::Int8, "any"),
+            (128, 256, SampleFormat::Int4, "any"),
+            (128, 256, SampleFormat::Int8, "any"),
+        ] {
+            let family = Family { size: Size::new(inputs, outputs).unwrap(), times: 128, format };
+            let texts = family.texts().unwrap().get(fringes_gpu::PtxTarget::Sm80).unwrap();
+            let declared = KernelDeclaration::all(&texts.read().unwrap()).unwrap();
+            let name = family.name(lines);
             let kernel = declared.iter().find(|declared| declared.name == name).unwrap();
             assert!(kernel.safe && kernel.bounds.threads == Some([32 * WARPS, 1, 1]), "{name}");
         }

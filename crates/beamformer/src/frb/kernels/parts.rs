@@ -40,7 +40,7 @@ impl Parts {
         loop {
             let slots = most_distinct(map, part_beams);
             let bytes = row_bytes(slots as u32, words, part_beams as u32, fine as u32);
-            // The table's words are of 16 bits.
+            // No word of a row is the mark of outputs that no beam takes.
             if bytes <= most && slots as u64 * u64::from(words) < u64::from(UNUSED) {
                 let (slot_table, row_table) = tables(map, part_beams, &places, words);
                 let parts = beams.div_ceil(part_beams);

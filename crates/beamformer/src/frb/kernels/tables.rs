@@ -40,7 +40,7 @@ impl Weights {
     /// 2^-60 to below 2^60.
     ///
     /// # Precision
-    /// Each part is off by `2^-11` of itself, or `2^-17` of the frequency's largest weight if that is more.
+    /// Each part is off by `2^-11` of itself, or `2^-16` of the frequency's largest weight if that is more.
     pub fn new(weights: ArrayView5<'_, Complex<f32>>, size: Size, most: f64) -> Option<Self> {
         let (_, _, _, lines, feeds) = weights.dim();
         let places = input_places(size);
