@@ -31,20 +31,6 @@ pub(crate) struct Alone<T: Transform, V, const LINES: usize, const X: usize, con
     voltages: PhantomData<V>,
 }
 
-impl<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Clone
-    for Alone<T, V, LINES, X, P, Q>
-{
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Transform, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Copy
-    for Alone<T, V, LINES, X, P, Q>
-{
-}
-
 impl<T, V, const LINES: usize, const X: usize, const P: usize, const Q: usize> Front for Alone<T, V, LINES, X, P, Q>
 where
     T: Transform<Input = [u32; X], Output<u32> = [u32; Q]>,

@@ -60,7 +60,7 @@ pub struct Given {
 }
 
 /// The first half of the work: how a block comes by its sums over lines, and transforms along them.
-pub trait Front: Copy {
+pub trait Front: Sized {
     /// Bits of the feeds of a line.
     const INPUT_BITS: u32;
     /// Bits of the registers of the outputs along a line.
@@ -210,7 +210,10 @@ unsafe fn detect_beams<F: Front>(given: Given, sizes: Sizes, item: Item, first: 
     let rows = given.rows.cast::<[u32; 2]>();
     let first_pair = (item.frequency * sizes.parts + item.part) as usize * pairs as usize;
     // Beyond the last beams its pair is loaded once more, for nothing.
-    let rows_of = |beam: u32| rows.load(first_pair + (if beam < beams { beam } else { beams - 1 } / 2) as usize);
+    let rows_of = |beam: u32| {
+        let there = if beam < beams { beam } else { beams - 1 };
+        rows.load(first_pair + (there / 2) as usize)
+    };
     let load = |rows: [u32; 2]| [upchannelise::load(rows[0], lane), upchannelise::load(rows[1], lane)];
     let mut voltages = load(rows_of(beam));
     let mut rows_ahead = rows_of(beam + 2 * F::WARPS);
