@@ -22,6 +22,7 @@ pub struct FEngineBuilder {
     channels: Option<Range<usize>>,
     gains: Option<Gains>,
     dither: Option<u64>,
+    first_input: usize,
     precision: Precision,
     delays: Option<Vec<DelayModel>>,
     delay_limits: Option<(u64, u64)>,
@@ -37,6 +38,7 @@ impl FEngineBuilder {
             channels: None,
             gains: None,
             dither: None,
+            first_input: 0,
             precision: Precision::Single,
             delays: None,
             delay_limits: None,
@@ -65,6 +67,14 @@ impl FEngineBuilder {
     /// channel alone (see [`FEngine`]).
     pub fn dither(mut self, seed: u64) -> Self {
         self.dither = Some(seed);
+        self
+    }
+
+    /// The number that the dither gives this engine's first input, 0 by default. Where the antennas of an array are
+    /// divided among F-engines with one seed, each says which of all inputs its own begin with: the values are those of
+    /// one engine, and no two inputs have the same dither.
+    pub fn first_input(mut self, first_input: usize) -> Self {
+        self.first_input = first_input;
         self
     }
 
@@ -181,7 +191,13 @@ impl FEngineBuilder {
             return Err(ChannelizerError::RowSpectra { expected, actual: spectra_per_frame });
         }
         let (dither, precision) = (self.dither, self.precision);
-        let settings = Settings { spectra_per_frame, channels, gains, dither, precision, generation: 0, row };
+        let first_input = self.first_input;
+        if u32::try_from(first_input.saturating_add(inputs.len())).is_err() {
+            let elements = format!("{first_input} + {}", inputs.len());
+            return Err(TypesError::TooLarge { array: "inputs that dither counts", elements }.into());
+        }
+        let generation = 0;
+        let settings = Settings { spectra_per_frame, channels, gains, dither, first_input, precision, generation, row };
         Ok((timeline, settings))
     }
 }

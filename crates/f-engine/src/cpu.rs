@@ -132,6 +132,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
             channels: work.settings.channels.clone(),
             gains: work.settings.gains.view(),
             dither: work.settings.dither,
+            first_input: work.settings.first_input as u32,
             first_spectrum: advance.first_stamp / timeline.plan.stride() as u64,
             present: advance.present.view(),
         };

@@ -15,6 +15,8 @@ pub enum Stage {
     Source,
     /// The F-engine.
     FEngine,
+    /// The corner turn.
+    CornerTurn,
     /// The correlator.
     Correlator,
     /// The beamformer.
@@ -28,6 +30,7 @@ impl std::fmt::Display for Stage {
         match self {
             Self::Source => f.write_str("source"),
             Self::FEngine => f.write_str("F-engine"),
+            Self::CornerTurn => f.write_str("corner turn"),
             Self::Correlator => f.write_str("correlator"),
             Self::Beamformer => f.write_str("beamformer"),
             Self::Sink(name) => write!(f, "sink {name}"),
@@ -46,6 +49,14 @@ pub enum StreamError {
         stage: Stage,
         /// Its error.
         source: BoxError,
+    },
+    /// Another rank failed. What was complete has been delivered.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// What it said.
+        message: String,
     },
     /// A thread of a part ended by a panic.
     #[error("{stage}: its thread panicked")]
@@ -118,6 +129,9 @@ pub enum StreamError {
     /// Of what finds interference.
     #[error(transparent)]
     Interference(#[from] fringes_interference::InterferenceError),
+    /// Between ranks.
+    #[error(transparent)]
+    Exchange(#[from] crate::exchange::ExchangeError),
     /// Of a file.
     #[error(transparent)]
     Io(#[from] fringes_io::IoError),

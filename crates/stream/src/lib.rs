@@ -5,6 +5,7 @@
 //!   that come apart, faults on purpose. [`source::Source`] is the trait of others.
 //! - [`sink`] has where dumps and beams go: UVH5, UVFITS, npz, filterbanks, SPEAD, memory. [`sink::Sink`] is the trait
 //!   of others.
+//! - [`turn`] spreads an instrument over GPUs and hosts, by an [`exchange`].
 //! - [`telemetry`] has the names of what is counted.
 //!
 //! Source: the stages and their queues are those of MeerKAT's correlator (katgpucbf's documentation, "Queues" and
@@ -12,14 +13,17 @@
 
 mod chunk;
 mod error;
+pub mod exchange;
 pub mod fx;
 mod queue;
 mod ring;
 pub mod sink;
 pub mod source;
 pub mod telemetry;
+pub mod turn;
 
 pub use chunk::{HeapBlock, SampleBlock};
 pub use error::{BoxError, Stage, StreamError};
 pub use fx::{Control, Ended, Fx, Report, Running, SinkReport, StreamSample};
 pub use ring::RingWritten;
+pub use turn::{CornerTurn, TurnPlan};

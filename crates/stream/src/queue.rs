@@ -78,6 +78,17 @@ impl<T> QueueIn<T> {
 }
 
 impl<T> QueueOut<T> {
+    /// The next message, as [`QueueOut::receive`]; an error if none comes until then.
+    pub(crate) fn receive_until(&self, until: std::time::Instant) -> Result<Option<T>, ()> {
+        let message = match self.receiver.recv_deadline(until) {
+            Ok(message) => Some(message),
+            Err(crossbeam_channel::RecvTimeoutError::Disconnected) => None,
+            Err(crossbeam_channel::RecvTimeoutError::Timeout) => return Err(()),
+        };
+        self.gauge.set(self.receiver.len() as f64);
+        Ok(message)
+    }
+
     /// The next message; `None` when nobody sends any more.
     pub(crate) fn receive(&self) -> Option<T> {
         let message = self.receiver.recv().ok();

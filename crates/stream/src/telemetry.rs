@@ -17,6 +17,7 @@
 //! | `fringes_products_total` | counter | `sink`, `fate` | products `written`, `dropped`, `undelivered` |
 //! | `fringes_bytes_total` | counter | `sink` | bytes of the products written |
 //! | `fringes_queue_depth` | gauge | `queue` | chunks or products that wait |
+//! | `fringes_turn_bytes_total` | counter | `way` | bytes of the corner turn `sent` to and `received` from other ranks |
 //! | `fringes_stage_microseconds_total` | counter | `stage` | microseconds that a stage has worked |
 //! | `fringes_dump_latency_seconds` | histogram | `sink` | from the chunk that completes a dump to its being written |
 
@@ -46,6 +47,8 @@ pub const PRODUCTS: &str = "fringes_products_total";
 pub const BYTES: &str = "fringes_bytes_total";
 /// What waits in a queue.
 pub const QUEUE_DEPTH: &str = "fringes_queue_depth";
+/// Bytes of the corner turn, to and from other ranks.
+pub const TURN_BYTES: &str = "fringes_turn_bytes_total";
 /// Microseconds that a stage has worked.
 pub const STAGE_TIME: &str = "fringes_stage_microseconds_total";
 /// From the chunk that completes a dump to its being written.
@@ -65,6 +68,7 @@ pub fn describe() {
     describe_counter!(PRODUCTS, "products written, dropped or undelivered");
     describe_counter!(BYTES, Unit::Bytes, "bytes of the products written");
     describe_gauge!(QUEUE_DEPTH, "chunks or products that wait");
+    describe_counter!(TURN_BYTES, Unit::Bytes, "bytes of the corner turn, to and from other ranks");
     describe_counter!(STAGE_TIME, Unit::Microseconds, "time that a stage has worked");
     describe_histogram!(LATENCY, Unit::Seconds, "from the chunk that completes a dump to its being written");
 }

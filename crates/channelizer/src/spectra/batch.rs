@@ -27,6 +27,8 @@ pub struct Settings {
     pub gains: Array2<Complex<f32>>,
     /// Seed of the dither of integer formats.
     pub dither: Option<u64>,
+    /// The number that the dither gives the first input.
+    pub first_input: usize,
     /// How exactly a GPU computes, where it has kernels for that.
     pub precision: Precision,
     /// How often the gains were set: what a backend made of them is out of date after that.
@@ -36,6 +38,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Inputs before the first one that a GPU's kernels count, as their dither does; none without dither.
+    pub fn inputs_before(&self) -> usize {
+        if self.dither.is_some() { self.first_input } else { 0 }
+    }
+
     /// Where the values of so many frames of these inputs lie in device memory.
     pub fn order(&self, inputs: Inputs, frames: usize) -> Order {
         Order::new(inputs, &self.channels, self.spectra_per_frame, frames, self.row)

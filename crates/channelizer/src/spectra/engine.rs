@@ -137,7 +137,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let row_bits = longest.saturating_mul(bits).saturating_add(pad_bits(bits));
         let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
         let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
-        let tables = memory_bytes(plan, format, inputs.len(), settings.precision);
+        let counted = settings.inputs_before().saturating_add(inputs.len());
+        let tables = memory_bytes(plan, format, counted, settings.precision);
         // A job has at least a spectrum, and 80 bytes.
         let jobs = of_inputs(spectra.saturating_mul(80));
         let fixed = ahead.saturating_add(held).saturating_add(tables);
@@ -270,6 +271,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         self.grow(stream, &seam, &step, chunk.sample_bits)?;
         let (bits, row_bits) = (chunk.sample_bits, self.row_bits);
         let mut jobs = jobs.place(|input, sample| seam.bit(input, chunk.first + sample, bits, row_bits));
+        let before = work.settings.inputs_before() as u32;
+        jobs.iter_mut().for_each(|job| job.input += before);
         let spans = step.spans(&seam, chunk, row_bits);
 
         // One launch, unless frames that come next lie in another order than those that are complete.

@@ -192,6 +192,7 @@ mod tests {
             channels: 2..7,
             gains: Array2::from_elem((4, 5), Complex::new(1.0, 0.0)),
             dither: None,
+            first_input: 0,
             precision: Precision::Single,
             generation: 0,
             row: None,

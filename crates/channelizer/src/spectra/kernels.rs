@@ -78,10 +78,12 @@ impl Kernels {
         format: ChunkFormat,
         settings: &Settings,
     ) -> Result<Self, ChannelizerError> {
-        let inputs = settings.gains.nrows();
+        // Kernels count gains and dither by one number: tables have rows of inputs that are other engines'.
+        let before = settings.inputs_before();
+        let inputs = before + settings.gains.nrows();
         let gain = |input: usize, channel: usize| {
-            let place = channel.checked_sub(settings.channels.start);
-            let gain = place.and_then(|place| settings.gains.get((input, place)));
+            let place = channel.checked_sub(settings.channels.start).zip(input.checked_sub(before));
+            let gain = place.and_then(|(place, input)| settings.gains.get((input, place)));
             gain.map_or(Complex64::ONE, |gain| Complex64::new(gain.re.into(), gain.im.into()))
         };
         let numbers = Numbers::of(format)?;

@@ -54,6 +54,7 @@ fn settings(plan: &Channelizer, inputs: Inputs, spectra: usize) -> Settings {
         // Gains that are not there are 1.
         gains: Array2::default((inputs.len(), 0)),
         dither: None,
+        first_input: 0,
         precision: Precision::Single,
         generation: 0,
         row: Some(1),

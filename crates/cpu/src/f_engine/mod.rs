@@ -40,6 +40,8 @@ pub struct Post<'a> {
     pub gains: ArrayView2<'a, Complex<f32>>,
     /// Seed of the dither of integer formats, if it is on.
     pub dither: Option<u64>,
+    /// The number that the dither gives the first input.
+    pub first_input: u32,
     /// Number of the first spectrum of the call: its stamp over the stride.
     pub first_spectrum: u64,
     /// Flags `[time][input]` of the call's spectra: absent ones become 0.
@@ -149,7 +151,9 @@ fn quantise_row<Q: FrameValue>(
     let gains = post.gains.row(input);
     let Some(gains) = gains.as_slice() else { unreachable!("rows of gains are contiguous") };
     let dither = post.dither.filter(|_| Q::INTEGER);
-    let dither = dither.map(|seed| SpectrumDither::new(seed, post.first_spectrum + time as u64, input as u32));
+    let dither = dither.map(|seed| {
+        SpectrumDither::new(seed, post.first_spectrum + time as u64, post.first_input.wrapping_add(input as u32))
+    });
     let (mut done, mut saturated) = (0, 0);
     for voltages in rows.channels(row, &post.channels) {
         let part = done..done + voltages.len();

@@ -12,6 +12,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::*;
 use crate::pfb::{ArraySource, Rotation, Window, pfb_weights, zeroed_output};
 
+/// The number that the dither gives the first input.
+const FIRST_INPUT: u32 = 3;
+
 fn noise(shape: (usize, usize), seed: u64) -> Array2<f32> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     Array2::from_shape_simple_fn(shape, || rng.random_range(-1.0..1.0))
@@ -71,6 +74,7 @@ fn check<Q: FrameValue + PartialEq + std::fmt::Debug>(
         channels: case.range.clone(),
         gains: gains.view(),
         dither: case.dither,
+        first_input: FIRST_INPUT,
         first_spectrum,
         present: present.view(),
     };
@@ -116,7 +120,7 @@ fn check<Q: FrameValue + PartialEq + std::fmt::Debug>(
         let mut product = C64::new(g.re * x.re - g.im * x.im, g.re * x.im + g.im * x.re);
         if let (Some(seed), Some(_)) = (case.dither, limit) {
             let spectrum = first_spectrum + time as u64;
-            product += fringes_reference::dither::dither(seed, spectrum, input as u32, channel as u32);
+            product += fringes_reference::dither::dither(seed, spectrum, FIRST_INPUT + input as u32, channel as u32);
         }
         let (frame, spectrum) = ((offset + time) / case.spf, (offset + time) % case.spf);
         expected[(frame, input / case.pols, place, spectrum, input % case.pols)] = value(product);

@@ -24,23 +24,25 @@ use fringes_types::{ChunkFormat, Detection, Inputs};
 
 pub(crate) use frames::FrameData;
 pub use frames::StreamSample;
-pub use report::{Ended, Report, SinkReport};
+pub use report::{Ended, Report, SinkReport, TurnReport};
 pub use running::{Control, Running};
+pub(crate) use stages::{FromFEngine, Shared};
 
 use crate::queue::queue;
 use crate::ring::Ring;
 use crate::sink::{Overflow, Sink};
 use crate::source::Source;
+use crate::turn::{CornerTurn, TurnIn, TurnThreads};
 use crate::{Stage, StreamError};
 use beam_stage::BeamStage;
 use controls::Controls;
 use f_stage::{FStage, Front};
 use masking::Masking;
-use report::{Busy, Counter, Counters, SinkCounters};
+use report::{Busy, Counter, Counters, SinkCounters, TurnCounters};
 use running::Thread;
 use sink_stage::SinkStage;
 use source_stage::SourceStage;
-use stages::{Shared, SinkQueues};
+use stages::SinkQueues;
 use x_stage::XStage;
 
 /// An instrument that has not been started: what it is made of.
@@ -108,6 +110,7 @@ use x_stage::XStage;
 pub struct Fx<V: StreamSample> {
     backend: Backend,
     front: FrontPlan,
+    turn: Option<CornerTurn>,
     cadences: Vec<(DumpSchedule, Option<Vec<usize>>)>,
     binned: Option<(DumpSchedule, Bins)>,
     masker: Option<(Masker, usize)>,
@@ -123,7 +126,12 @@ pub struct Fx<V: StreamSample> {
 #[derive(Debug)]
 enum FrontPlan {
     Engine(Box<FEngineBuilder>),
-    Heaps { inputs: Inputs, channels: usize },
+    Heaps {
+        inputs: Inputs,
+        channels: usize,
+    },
+    /// Nothing: what other ranks channelise comes by the corner turn.
+    Turned,
 }
 
 struct PlannedSink {
@@ -149,10 +157,27 @@ impl<V: StreamSample> Fx<V> {
         Self::of(backend, FrontPlan::Heaps { inputs, channels })
     }
 
+    /// An instrument without a source, on a rank without antennas: correlator and beams of what other ranks channelise.
+    /// [`Fx::start_without_source`] starts it.
+    pub fn of_turn(backend: &Backend, turn: CornerTurn) -> Self {
+        Self { turn: Some(turn), ..Self::of(backend, FrontPlan::Turned) }
+    }
+
+    /// One rank of an instrument that is spread over several: the F-engine has the rank's antennas, correlator and
+    /// beams have all antennas and the rank's channels. All ranks have the same cadences, also one without channels.
+    ///
+    /// Dumps of integers have the bits of an instrument on one rank, those of floats up to the order of sums.
+    #[must_use]
+    pub fn turned(mut self, turn: CornerTurn) -> Self {
+        self.turn = Some(turn);
+        self
+    }
+
     fn of(backend: &Backend, front: FrontPlan) -> Self {
         Self {
             backend: backend.clone(),
             front,
+            turn: None,
             cadences: Vec::new(),
             binned: None,
             masker: None,
@@ -269,15 +294,27 @@ impl<V: StreamSample> Fx<V> {
                 (engine.channels().len() as u64, need.total_bytes(), spectra)
             }
             FrontPlan::Heaps { channels, .. } => (*channels as u64, 0, times as u64),
+            FrontPlan::Turned => (0, 0, 0),
         };
         let spectrum = channels * inputs.len() as u64 * size_of::<V>() as u64;
+        let turned = self.turn.as_ref().map_or(0, |turn| turn.plan.memory_bound(turn.rank(), size_of::<V>()));
+        // Behind a corner turn frames are blocks, of all antennas and the rank's channels.
+        let (behind, channels, inputs) = match &self.turn {
+            None => (0, channels, inputs),
+            Some(turn) => {
+                let bytes = (0..turn.plan.ranks())
+                    .fold(0u64, |sum, of| sum + turn.plan.block_bytes(of, turn.rank(), size_of::<V>()) as u64);
+                (depth.saturating_mul(bytes), turn.channels().len() as u64, turn.plan.inputs())
+            }
+        };
+        let turned = turned.saturating_add(behind);
         let dump = channels * inputs.triangle_len() as u64 * 16;
         let queues = (2 * depth).saturating_mul(chunk) + (2 * depth).saturating_mul(frames.saturating_mul(spectrum));
         let dumps = dump.saturating_mul(self.cadences.len() as u64);
         let sinks = (self.sinks.len() as u64 * depth + 3).saturating_mul(dumps);
         let ring = spectrum.saturating_mul(self.ring_spectra as u64);
         let masked = self.masker.as_ref().map_or(0, |(_, spectra)| spectrum.saturating_mul(*spectra as u64));
-        let ring = ring.saturating_add(masked);
+        let ring = ring.saturating_add(masked).saturating_add(turned);
         Ok(queues.saturating_add(sinks).saturating_add(engine).saturating_add(ring))
     }
 
@@ -285,9 +322,26 @@ impl<V: StreamSample> Fx<V> {
     ///
     /// # Errors
     /// [`StreamError::Plan`] for schedules that do not fit the F-engine, antennas that there are not, an instrument
-    /// that does nothing; [`StreamError::Input`] if the source has other inputs; as the operations' constructors.
+    /// that does nothing, an F-engine or cadences that do not fit the corner turn; [`StreamError::Input`] if the source
+    /// has other inputs; as the operations' constructors.
     pub fn start(self, source: impl Source + 'static) -> Result<Running<V>, StreamError> {
+        self.start_with(Some(Box::new(source)))
+    }
+
+    /// Starts the instrument of [`Fx::of_turn`].
+    ///
+    /// # Errors
+    /// As [`Fx::start`]; [`StreamError::Plan`] for an instrument that needs a source.
+    pub fn start_without_source(self) -> Result<Running<V>, StreamError> {
+        self.start_with(None)
+    }
+
+    fn start_with(self, source: Option<Box<dyn Source>>) -> Result<Running<V>, StreamError> {
         let backend = &self.backend;
+        if source.is_some() == matches!(self.front, FrontPlan::Turned) {
+            let [expected, actual] = if source.is_some() { ["none", "one"] } else { ["one", "none"] };
+            return Err(StreamError::Plan { what: "source", expected: expected.into(), actual: actual.into() });
+        }
         let (front, inputs, channels, lead, frame) = match self.front {
             FrontPlan::Engine(builder) => {
                 let engine = builder.build::<V>(backend)?;
@@ -302,17 +356,36 @@ impl<V: StreamSample> Fx<V> {
                     device.new_stream().map(|own| Uploader::new(&own))
                 });
                 let uploader = uploader.transpose().map_err(|error| StreamError::at(Stage::FEngine, error))?;
-                (Front::Engine(Box::new(engine), uploader), inputs, channels, window, Some(frame))
+                (Some(Front::Engine(Box::new(engine), uploader)), Some(inputs), channels, window, Some(frame))
             }
-            FrontPlan::Heaps { inputs, channels } => (Front::Heaps, inputs, channels, 0, None),
+            FrontPlan::Heaps { inputs, channels } => (Some(Front::Heaps), Some(inputs), channels, 0, None),
+            FrontPlan::Turned => (None, None, 0, 0, None),
         };
-        if source.info().inputs != inputs {
+        if let (Some(source), Some(inputs)) = (&source, inputs)
+            && source.info().inputs != inputs
+        {
             let say = |of: Inputs| format!("{} antennas of {} polarisations", of.antennas(), of.pols());
             return Err(StreamError::Input { expected: say(inputs), actual: say(source.info().inputs) });
         }
+        // What correlator and beams get.
+        let (inputs, channels, lead, frame) = match &self.turn {
+            None => (inputs, channels, lead, frame),
+            Some(turn) => {
+                check_turn(turn, inputs, channels, frame)?;
+                let (plan, frame) = (turn.plan(), turn.plan().frame());
+                // An F-engine elsewhere has a window of its own.
+                let lead = if inputs.is_some() { lead } else { 64 * frame[0] * frame[1] };
+                (Some(plan.inputs()), turn.channels().len(), lead, Some(frame))
+            }
+        };
+        let Some(inputs) = inputs else {
+            let (what, expected) = ("instrument", "an F-engine, heaps or a corner turn".into());
+            return Err(StreamError::Plan { what, expected, actual: "none".into() });
+        };
         let mut planned = self.cadences.clone();
         planned.extend(self.binned.as_ref().map(|(schedule, _)| (*schedule, None)));
-        check_plan(&planned, self.beams.is_some(), inputs, frame)?;
+        check_plan(&planned, self.beams.is_some() || self.turn.is_some(), inputs, frame)?;
+        let on_device = self.turn.is_none() && matches!(front, Some(Front::Engine(_, Some(_))));
         if self.masker.is_some() && self.cadences.iter().any(|(_, antennas)| antennas.is_some()) {
             let (what, expected) = ("cadence of an instrument with a masker", "all antennas".into());
             return Err(StreamError::Plan { what, expected, actual: "some".into() });
@@ -323,12 +396,12 @@ impl<V: StreamSample> Fx<V> {
                 let (what, expected) = ("spectra of a masker's block", format!("a multiple of {per_frame}"));
                 return Err(StreamError::Plan { what, expected, actual: spectra.to_string() });
             }
-            if matches!(front, Front::Engine(_, Some(_))) {
+            if on_device {
                 let (what, expected) = ("masker", "an instrument on the CPU".into());
                 return Err(StreamError::Plan { what, expected, actual: backend.name() });
             }
         }
-        if self.ring_spectra > 0 && matches!(front, Front::Engine(_, Some(_))) {
+        if self.ring_spectra > 0 && matches!(front, Some(Front::Engine(_, Some(_)))) {
             let (what, expected) = ("ring of voltages", "an instrument on the CPU".into());
             return Err(StreamError::Plan { what, expected, actual: backend.name() });
         }
@@ -366,6 +439,7 @@ impl<V: StreamSample> Fx<V> {
         let (to_f, f_input, f_deepest) = queue("f-engine".into(), self.depth);
         let (to_x, x_input, x_deepest) = queue("correlator".into(), self.depth);
         let (to_beams, beam_input, beam_deepest) = queue("beamformer".into(), self.depth);
+        let (to_turn, turn_input, turn_deepest) = queue("corner turn".into(), self.depth);
         let (returned_in, returned_out) = crossbeam_channel::bounded(self.depth);
         let counters = Counters {
             samples: Counter::default(),
@@ -389,7 +463,13 @@ impl<V: StreamSample> Fx<V> {
             correlator: Busy::new(Stage::Correlator.to_string()),
             beamformer: Busy::new(Stage::Beamformer.to_string()),
             sinks: sink_counters,
-            queues: vec![("f-engine", f_deepest), ("correlator", x_deepest), ("beamformer", beam_deepest)],
+            turn: TurnCounters::default(),
+            queues: vec![
+                ("f-engine", f_deepest),
+                ("corner turn", turn_deepest),
+                ("correlator", x_deepest),
+                ("beamformer", beam_deepest),
+            ],
             source_counts: Mutex::default(),
         };
         let shared = Arc::new(Shared {
@@ -405,29 +485,29 @@ impl<V: StreamSample> Fx<V> {
         let mut outputs = Vec::new();
         let of_cadences = schedules.iter().map(DumpSchedule::timestamp_difference).min();
         let integrators = match of_cadences {
-            None => None,
-            Some(dump) => {
+            Some(dump) if channels > 0 => {
                 let set = IntegratorSet::<V>::new(backend, &schedules, inputs, channels)?;
                 Some(set.with_longest_gap(empty(dump)))
             }
+            _ => None,
         };
         let binned = match self.binned {
-            None => None,
-            Some((schedule, bins)) => {
+            Some((schedule, bins)) if channels > 0 => {
                 let binned = BinnedIntegrator::<V>::new(backend, schedule, bins, inputs, channels)?;
                 Some(binned.with_longest_gap(empty(schedule.timestamp_difference())))
             }
+            _ => None,
         };
         let correlates = integrators.is_some() || binned.is_some();
         if correlates {
             outputs.push(to_x);
         }
         let detector = match self.beams {
-            None => None,
-            Some((set, detection)) => {
+            Some((set, detection)) if channels > 0 => {
                 outputs.push(to_beams);
                 Some(TiedArrayDetector::<V>::new(backend, set, inputs, detection)?)
             }
+            _ => None,
         };
         let ring = Arc::new(Ring::new(self.ring_spectra));
 
@@ -459,23 +539,60 @@ impl<V: StreamSample> Fx<V> {
             let of = BeamStage { detector, input: beam_input, sinks, shared: shared.clone() };
             threads.push(Thread::start(Stage::Beamformer, &shared, move || of.run())?);
         }
-        let of = FStage {
-            front,
-            input: f_input,
-            outputs,
-            returned: returned_in,
-            shared: shared.clone(),
-            ring: ring.clone(),
-            longest_gap,
-            backward: 0,
-            counts: std::collections::VecDeque::new(),
-        };
-        threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
-        let dump_samples = lengths.into_iter().next().unwrap_or(1);
-        let of = SourceStage { source, out: to_f, returned: returned_out, shared: shared.clone(), dump_samples, from };
-        threads.push(Thread::start(Stage::Source, &shared, move || of.run())?);
+        if let Some(turn) = self.turn {
+            let frames = front.is_some().then_some(turn_input);
+            let input = TurnIn { frames, format: V::FORMAT.to_string() };
+            let turned = std::mem::replace(&mut outputs, vec![to_turn]);
+            for run in TurnThreads::new(turn, input, turned, &shared).into_runs() {
+                threads.push(Thread::start(Stage::CornerTurn, &shared, run)?);
+            }
+        }
+        if let (Some(front), Some(source)) = (front, source) {
+            let of = FStage {
+                front,
+                input: f_input,
+                outputs,
+                returned: returned_in,
+                shared: shared.clone(),
+                ring: ring.clone(),
+                longest_gap,
+                backward: 0,
+                counts: std::collections::VecDeque::new(),
+            };
+            threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
+            let (dump_samples, shared) = (lengths.into_iter().next().unwrap_or(1), shared.clone());
+            let of =
+                SourceStage { source, out: to_f, returned: returned_out, shared: shared.clone(), dump_samples, from };
+            threads.push(Thread::start(Stage::Source, &shared, move || of.run())?);
+        }
         Ok(Running::new(shared, threads, ring))
     }
+}
+
+/// Checks that an F-engine is that of this rank in the corner turn's plan.
+fn check_turn(
+    turn: &CornerTurn,
+    inputs: Option<Inputs>,
+    channels: usize,
+    frame: Option<[u64; 2]>,
+) -> Result<(), StreamError> {
+    let plan = turn.plan();
+    let (share, pols) = (turn.antennas().len(), plan.inputs().pols());
+    let Some(of) = inputs else {
+        let (what, expected) = ("antennas of a rank without an F-engine", "0".into());
+        return if share == 0 { Ok(()) } else { Err(StreamError::Plan { what, expected, actual: share.to_string() }) };
+    };
+    let say = |antennas: usize, pols: usize, channels: usize, frame: Option<[u64; 2]>| {
+        let inputs = format!("{antennas} antennas of {pols} polarisations and {channels} channels");
+        match frame {
+            Some([samples, spectra]) => format!("{inputs} in frames of {spectra} spectra, {samples} samples apart"),
+            None => format!("{inputs} as heaps of a source"),
+        }
+    };
+    let expected = say(share, pols, plan.channels(), Some(plan.frame()));
+    let actual = say(of.antennas(), of.pols(), channels, frame);
+    let what = "F-engine of this rank of the corner turn";
+    if expected == actual { Ok(()) } else { Err(StreamError::Plan { what, expected, actual }) }
 }
 
 /// Checks what there is to do.

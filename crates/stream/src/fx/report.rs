@@ -65,6 +65,60 @@ pub(crate) struct SinkCounters {
     pub(crate) deepest: Arc<AtomicUsize>,
 }
 
+/// Counters of a corner turn.
+#[derive(Debug, Default)]
+pub(crate) struct TurnCounters {
+    blocks: Counter,
+    sent: Counter,
+    received: Counter,
+    /// Nanoseconds of packing, exchange, placing.
+    spent: [Counter; 3],
+}
+
+impl TurnCounters {
+    /// Notes a block: bytes to and from other ranks, and the time of packing, exchange and placing.
+    pub(crate) fn note(&self, sent: u64, received: u64, spent: [Duration; 3]) {
+        self.blocks.add(1);
+        self.sent.add(sent);
+        self.received.add(received);
+        for (counter, spent) in self.spent.iter().zip(spent) {
+            counter.add(spent.as_nanos() as u64);
+        }
+        metrics::counter!(crate::telemetry::TURN_BYTES, "way" => "sent").increment(sent);
+        metrics::counter!(crate::telemetry::TURN_BYTES, "way" => "received").increment(received);
+    }
+
+    fn report(&self) -> TurnReport {
+        let [packing, exchange, placing] = self.spent.each_ref().map(|spent| Duration::from_nanos(spent.get()));
+        TurnReport {
+            blocks: self.blocks.get(),
+            bytes_sent: self.sent.get(),
+            bytes_received: self.received.get(),
+            packing,
+            exchange,
+            placing,
+        }
+    }
+}
+
+/// What a corner turn has done: the sums of its lanes, which work beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TurnReport {
+    /// Blocks of frames.
+    pub blocks: u64,
+    /// Bytes that went to other ranks.
+    pub bytes_sent: u64,
+    /// Bytes that came from other ranks.
+    pub bytes_received: u64,
+    /// Time of packing.
+    pub packing: Duration,
+    /// Time in the exchange, other ranks' delays included.
+    pub exchange: Duration,
+    /// Time of placing.
+    pub placing: Duration,
+}
+
 /// Counters of an instrument.
 #[derive(Debug)]
 pub(crate) struct Counters {
@@ -89,6 +143,7 @@ pub(crate) struct Counters {
     pub(crate) correlator: Busy,
     pub(crate) beamformer: Busy,
     pub(crate) sinks: Vec<SinkCounters>,
+    pub(crate) turn: TurnCounters,
     pub(crate) queues: Vec<(&'static str, Arc<AtomicUsize>)>,
     pub(crate) source_counts: std::sync::Mutex<SourceCounts>,
 }
@@ -153,6 +208,8 @@ pub struct Report {
     pub beam_sums: u64,
     /// Gaps behind which beams began anew.
     pub beam_gaps: u64,
+    /// The corner turn; zeros without one.
+    pub turn: TurnReport,
     /// Time that the stages have worked: source, F-engine, correlator, beamformer.
     pub busy: [Duration; 4],
     /// Most messages that waited, of each queue.
@@ -192,6 +249,7 @@ impl Counters {
             last_dump: self.last_dump.get().checked_sub(1),
             beam_sums: self.beam_sums.get(),
             beam_gaps: self.beam_gaps.get(),
+            turn: self.turn.report(),
             busy: [self.source.get(), self.f_engine.get(), self.correlator.get(), self.beamformer.get()],
             deepest_queues: self.queues.iter().map(|(name, most)| (*name, most.load(Ordering::Relaxed))).collect(),
             sinks: self.sinks.iter().map(sink).collect(),

@@ -23,7 +23,7 @@ pub(super) enum FromSource {
 }
 
 /// From the F-engine.
-pub(super) enum FromFEngine<V: VoltageSample> {
+pub(crate) enum FromFEngine<V: VoltageSample> {
     /// Frames, and when the chunk came that completed them.
     Frames(Arc<FrameData<V>>, Instant),
     /// What follows is another stream.
@@ -44,11 +44,11 @@ impl<V: VoltageSample> Clone for FromFEngine<V> {
 
 /// What all threads see.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) counters: Counters,
+pub(crate) struct Shared {
+    pub(crate) counters: Counters,
     pub(super) controls: Controls,
     /// Stop when the dump under way is complete.
-    pub(super) stop_at_dump: AtomicBool,
+    pub(crate) stop_at_dump: AtomicBool,
     /// Stop now.
     pub(super) stop_now: AtomicBool,
     /// Samples behind the start of a spectrum that it needs.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Keeps the first error.
-    pub(super) fn fail(&self, error: StreamError) {
+    pub(crate) fn fail(&self, error: StreamError) {
         tracing::error!(%error, "a stage failed");
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -66,6 +66,13 @@ impl Shared {
         }
         drop(first);
         self.stop_now.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// The first error in words.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ToString::to_string)
     }
 }
 

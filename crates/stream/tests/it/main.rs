@@ -7,6 +7,9 @@ mod ends;
 mod faults;
 mod masks;
 mod network;
+mod ranks;
 mod soak;
 mod sources;
+#[path = "../suite/mod.rs"]
+mod suite;
 mod support;

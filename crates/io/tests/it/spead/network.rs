@@ -118,7 +118,9 @@ fn what_the_system_drops_is_told() {
     let (counters, sent) = (receiver.counters(), sender.sent());
     let lost = sent.packets - counters.packets;
     assert!((1..=lost).contains(&counters.packets_dropped), "{lost} lost, {} told", counters.packets_dropped);
-    assert_eq!((counters.chunks, counters.stops), (counters.packets - 1, 1));
+    // A packet that overtakes another makes it late: of what came nothing is unaccounted for.
+    let accounted = counters.chunks + counters.heaps_late;
+    assert_eq!((accounted, counters.stops), (counters.packets - 1, 1), "{counters:?}");
 }
 
 #[test]
