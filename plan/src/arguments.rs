@@ -1,9 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, ValueEnum};
-use fringes_plan_model::{
-    Beams, Machine, PlanError, Precision, Products, Roles, Samples, Telescope, Voltages,
-};
+use fringes_plan_model::{Beams, Machine, PlanError, Precision, Products, Roles, Samples, Telescope, Voltages};
 
 /// What an FX correlator and beamformer needs of H200 GPUs: ranks, links, memory, power, and what bounds it.
 ///

@@ -21,6 +21,11 @@ pub(crate) fn text(plan: &Plan) -> String {
     out
 }
 
+/// A number of things.
+fn of(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 fn line(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
@@ -39,7 +44,7 @@ fn head(out: &mut String, plan: &Plan) {
             short(telescope.bandwidth_hz / f64::from(telescope.channels), "Hz"),
         ),
     );
-    line(out, &format!("on {} GPUs ({}) in {} hosts", plan.gpus(), plan.gpu, plan.hosts()));
+    line(out, &format!("on {} ({}) in {}", of(plan.gpus(), "GPU"), plan.gpu, of(plan.hosts(), "host")));
     let compute = plan.compute;
     let share = digits(plan.machine.gpu_share * 100.0);
     line(
@@ -56,7 +61,10 @@ fn head(out: &mut String, plan: &Plan) {
 fn ranks(out: &mut String, plan: &Plan) {
     for rank in &plan.ranks {
         line(out, "");
-        line(out, &format!("{}: {} GPUs in {} hosts{}", rank.role.name(), rank.gpus, rank.hosts, shares(rank)));
+        line(
+            out,
+            &format!("{}: {} in {}{}", rank.role.name(), of(rank.gpus, "GPU"), of(rank.hosts, "host"), shares(rank)),
+        );
         line(out, "  resource                   GPUs that it alone asks for   load of a rank");
         for (need, load) in rank.needs.iter().zip(&rank.loads) {
             let name = need.0.name();
@@ -116,18 +124,13 @@ fn memory(out: &mut String, plan: &Plan) {
             binary(plan.message_bytes as f64)
         ),
     );
-    let memory = plan.rank_memory;
-    line(
-        out,
-        &format!(
-            "  exchange, host, a rank     {} (F {}, X {})",
-            binary(memory.total() as f64),
-            binary(memory.f as f64),
-            binary(memory.x as f64)
-        ),
-    );
+    for (rank, memory) in plan.ranks.iter().zip(&plan.rank_memory) {
+        let bytes = binary(memory.total() as f64);
+        let host = binary(memory.total() as f64 * f64::from(plan.machine.gpus_per_host.min(rank.gpus)));
+        line(out, &format!("  host, {:<20} {bytes} a rank, {host} a host, for the exchange", rank.role.name()));
+    }
     for (rank, bytes) in plan.ranks.iter().zip(&plan.gpu_memory) {
-        line(out, &format!("  a GPU of {:<17} {}", rank.role.name(), binary(*bytes)));
+        line(out, &format!("  GPU, {:<21} {}", rank.role.name(), binary(*bytes)));
     }
 }
 

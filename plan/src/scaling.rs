@@ -3,9 +3,7 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use fringes_plan_model::exchange::{
-    Aggregation, FatTree, Network, Order, Schedule, Simulation, aggregation, simulate,
-};
+use fringes_plan_model::exchange::{Aggregation, FatTree, Network, Order, Schedule, Simulation, aggregation, simulate};
 use serde::Serialize;
 
 use crate::arguments::Fabric;
@@ -37,17 +35,19 @@ pub(crate) fn text(most: u32, fabric: &Fabric, json: bool) -> Result<String, Box
     let mut numbers: Vec<u32> = (2..=8).map(|power| 4_u32.pow(power)).filter(|&ranks| ranks < most).collect();
     numbers.push(most);
     let mut rows = Vec::new();
-    for ranks in numbers {
+    // The largest one first: what is too large is found before anything is counted.
+    for &ranks in numbers.iter().rev() {
         let mut schedules =
             vec![Schedule::together(Order::Pairwise, ranks)?, Schedule::together(Order::InOrder, ranks)?];
         if ranks > 1 {
             schedules.push(Schedule::apart(Order::Pairwise, ranks / 2, ranks - ranks / 2)?);
         }
-        for schedule in schedules {
+        for schedule in schedules.into_iter().rev() {
             let message = block / f64::from(schedule.receivers());
             rows.push(Row { schedule, simulation: simulate(&schedule, &network, message)? });
         }
     }
+    rows.reverse();
     let sizes = [1.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0];
     let aggregation = sizes
         .iter()
@@ -65,7 +65,8 @@ fn tables(scaling: &Scaling, fabric: &Fabric, most: u32) -> Result<String, Box<d
     let mut out = String::new();
     writeln!(
         out,
-        "Fat tree: {} levels of switches with {} ports, {} places, leaves {} : 1; {} Gbit/s a link, {} us; {} MiB a rank\n",
+        "Fat tree: {} levels of switches with {} ports, {} places, leaves {} : 1.\n\
+         {} Gbit/s a link, {} us of latency, {} MiB a rank.\n",
         tree.levels(),
         tree.radix(),
         tree.places(),
@@ -95,10 +96,7 @@ fn tables(scaling: &Scaling, fabric: &Fabric, most: u32) -> Result<String, Box<d
             seconds(simulation.least_seconds),
         )?;
     }
-    writeln!(
-        out,
-        "\nMessages and memory, {most} ranks that receive, a rank that sends half of its link's rate, without contention\n"
-    )?;
+    writeln!(out, "\nMessages to {most} ranks, from one that sends half of its link's rate, without contention:\n")?;
     out.push_str("| block of a rank | a message | filled in | sent in | bytes' share of it | memory, 3 blocks |\n");
     out.push_str("|---:|---:|---:|---:|---:|---:|\n");
     for row in &scaling.aggregation {

@@ -34,7 +34,5 @@ pub use coefficients::{BoardPower, Coefficients, Curve, Point};
 pub use error::PlanError;
 pub use machine::{Machine, Roles};
 pub use memory::{Block, RankMemory};
-pub use plan::{
-    Bottleneck, Compute, Link, MoreBandwidth, Operation, Plan, Power, Rank, Rates, Resource, Role,
-};
+pub use plan::{Bottleneck, Compute, Link, MoreBandwidth, Operation, Plan, Power, Rank, Rates, Resource, Role};
 pub use telescope::{Beams, Precision, Products, Samples, Telescope, Voltages};

@@ -30,7 +30,7 @@ pub struct Block {
 }
 
 /// Host memory that the exchange needs on a rank, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RankMemory {
     /// Blocks of the rank's antennas: `(lanes + 1 + queue) x block x its antennas / antennas`.
     pub f: u64,
@@ -60,19 +60,16 @@ impl Block {
     }
 
     /// Memory of a rank with `antennas` antennas and `channels` channels; either is 0 where it has no such role.
-    pub fn memory(
-        &self,
-        antennas: u32,
-        channels: u32,
-        lanes: u32,
-        queue_depth: u32,
-    ) -> Result<RankMemory, PlanError> {
+    pub fn memory(&self, antennas: u32, channels: u32, lanes: u32, queue_depth: u32) -> Result<RankMemory, PlanError> {
         let blocks = u64::from(lanes) + 1 + u64::from(queue_depth);
         let times = |bytes: u64| {
             let too_much = PlanError::Places { quantity: "bytes of a rank", most: u64::MAX, actual: u64::MAX };
             bytes.checked_mul(blocks).ok_or(too_much)
         };
-        Ok(RankMemory { f: times(self.part(antennas, self.channels)?)?, x: times(self.part(self.antennas, channels)?)? })
+        Ok(RankMemory {
+            f: times(self.part(antennas, self.channels)?)?,
+            x: times(self.part(self.antennas, channels)?)?,
+        })
     }
 }
 

@@ -25,9 +25,22 @@ fn a_measured_size_has_the_measured_rate() {
     let call = coefficients.curve("x_call_i8").unwrap().at(1024.0).unwrap();
     let rate = coefficients.x_rate(1024.0, Voltages::Bits8).unwrap();
     assert!((rate / (call * 1e12) - 1.0).abs() < 1e-12);
-    let beams = coefficients.curve("beams_voltages_512").unwrap().at(256.0).unwrap();
-    let rate = coefficients.beam_rate(512.0, 256.0, Products::Voltages).unwrap();
-    assert!((rate / (beams * 1e12) - 1.0).abs() < 1e-12);
+    let powers = coefficients.curve("beams_powers_512").unwrap().at(256.0).unwrap();
+    let rate = coefficients.beam_rate(512.0, 256.0, Products::Powers { spectra: 16 }).unwrap();
+    assert!((rate / (powers * 1e12) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn beams_are_no_faster_than_the_board_s_limit_pays_for() {
+    let coefficients = Coefficients::h200().unwrap();
+    let timed = coefficients.curve("beams_voltages_512").unwrap();
+    for count in [16.0, 64.0, 256.0, 1024.0] {
+        let rate = coefficients.beam_rate(512.0, count, Products::Voltages).unwrap();
+        let joule = coefficients.beam_operations_a_joule(count, Products::Voltages).unwrap().unwrap();
+        assert!(rate / joule <= 700.0 * (1.0 + 1e-12), "{count}: {} W", rate / joule);
+        let timed = timed.at(count).unwrap() * 1e12;
+        assert!(rate <= timed * (1.0 + 1e-12) && rate > 0.8 * timed, "{count}: {rate} of {timed}");
+    }
 }
 
 #[test]
@@ -81,7 +94,10 @@ fn energy_is_measured_or_said_not_to_be() {
     assert_eq!(measured, [false, false, true]);
     let beam = plan.power[2];
     assert!(beam.measured.unwrap() > 0.0 && beam.most > 0.0);
-    assert_eq!(Plan::new(&beams(Products::Powers { spectra: 16 }), &Machine::default()).unwrap().power[2].measured, None);
+    assert_eq!(
+        Plan::new(&beams(Products::Powers { spectra: 16 }), &Machine::default()).unwrap().power[2].measured,
+        None
+    );
     assert_eq!(plan.most_watts, f64::from(plan.gpus()) * 700.0);
 }
 

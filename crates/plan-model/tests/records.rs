@@ -1,4 +1,5 @@
 //! Coefficients are what the measurement records say.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 

@@ -12,6 +12,9 @@ use serde::Deserialize;
 
 use crate::error::{PlanError, in_range};
 
+/// A size and its value.
+type Pair = (f64, f64);
+
 /// A rate by size.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Curve {
@@ -65,13 +68,13 @@ impl Curve {
         between(&pairs, size)
     }
 
-    fn pairs(&self) -> Vec<(f64, f64)> {
+    fn pairs(&self) -> Vec<Pair> {
         self.points.iter().map(|point| (point.at, point.value)).collect()
     }
 }
 
 /// The value at a size from pairs of growing sizes.
-pub(super) fn between(pairs: &[(f64, f64)], size: f64) -> Result<f64, PlanError> {
+pub(super) fn between(pairs: &[Pair], size: f64) -> Result<f64, PlanError> {
     let (first, last) = ends(pairs)?;
     if size <= first.0 {
         return Ok(first.1 * size / first.0);
@@ -86,7 +89,8 @@ pub(super) fn between(pairs: &[(f64, f64)], size: f64) -> Result<f64, PlanError>
     Ok(last.1)
 }
 
-fn ends(pairs: &[(f64, f64)]) -> Result<((f64, f64), (f64, f64)), PlanError> {
+/// The first and the last pair.
+fn ends(pairs: &[Pair]) -> Result<(Pair, Pair), PlanError> {
     match (pairs.first(), pairs.last()) {
         (Some(&first), Some(&last)) => Ok((first, last)),
         _ => Err(PlanError::Coefficients("a curve without points".to_owned())),

@@ -92,6 +92,9 @@ impl Coefficients {
 
     /// Operations a second of tied-array beams, voltages of 8 bits, between the sizes that were measured. Detected
     /// beams are slower or faster as they are with 512 inputs, and powers of fewer spectra are not told apart.
+    ///
+    /// Runs that are timed are short. The energy of longer ones is up to 15 % more than the board may take in that
+    /// time, so where energy was measured the rate is at most what the board's limit pays for.
     pub fn beam_rate(&self, inputs: f64, count: f64, products: Products) -> Result<f64, PlanError> {
         let sizes = [128.0, 512.0, 1024.0];
         let mut points = Vec::new();
@@ -106,7 +109,8 @@ impl Coefficients {
                 powers.at(count)? / self.curve("beams_voltages_512")?.at(count)?
             }
         };
-        Ok(rate * 1e12 * detected)
+        let paid = self.beam_operations_a_joule(count, products)?.map(|operations| operations * self.board_watts.value);
+        Ok((rate * 1e12 * detected).min(paid.unwrap_or(f64::INFINITY)))
     }
 
     /// Operations a joule of tied-array beams with 512 inputs, where the energy was measured: voltages of 8 bits out.

@@ -7,7 +7,8 @@
 //! time of a round = latency + bytes of a message x messages on the fullest link / bytes a second of a link
 //! ```
 //!
-//! A round ends for all before the next one begins. Rounds are not sampled: all messages are counted.
+//! A round ends for all before the next one begins. Rounds are not sampled: all messages are counted, 10^8 of them with
+//! 10^4 ranks. Where everyone sends to one rank, the count is known: that rank's link carries all of the round.
 
 mod aggregation;
 mod fat_tree;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::fat_tree::FatTree;
-use super::schedule::Schedule;
+use super::schedule::{Order, Schedule};
 use crate::error::{PlanError, in_range};
 
 /// Links of a fat tree.
@@ -42,32 +42,6 @@ pub struct Simulation {
     pub least_seconds: f64,
 }
 
-/// Counts of a direction's links, level by level.
-struct Loads {
-    /// Where each level's links begin in `counts`.
-    starts: Vec<usize>,
-    counts: Vec<u32>,
-}
-
-impl Loads {
-    fn new(ranks: u64, below: &[u64], width: &[u64]) -> Self {
-        let mut starts = Vec::new();
-        let mut all = 0;
-        for (below, width) in below.iter().zip(width) {
-            starts.push(all as usize);
-            all += ranks.div_ceil(*below) * width;
-        }
-        Self { starts, counts: vec![0; all as usize] }
-    }
-
-    /// One more on a link; how many it has now.
-    fn add(&mut self, level: usize, link: usize) -> u32 {
-        let count = &mut self.counts[self.starts[level] + link];
-        *count += 1;
-        *count
-    }
-}
-
 /// Counts all messages of an all-to-all of `message_bytes` each. Rank `r` is at the tree's place `r`.
 pub fn simulate(schedule: &Schedule, network: &Network, message_bytes: f64) -> Result<Simulation, PlanError> {
     in_range("bytes of a message", message_bytes, (0.0, 1e15))?;
@@ -81,87 +55,133 @@ pub fn simulate(schedule: &Schedule, network: &Network, message_bytes: f64) -> R
             actual: u64::from(ranks),
         });
     }
-    let routes = Routes::new(tree, ranks);
-    let mut up = Loads::new(u64::from(ranks), &routes.below, &routes.width);
-    let mut down = Loads::new(u64::from(ranks), &routes.below, &routes.width);
-    let mut sent = vec![0_u32; schedule.senders() as usize];
-    let (mut worst, mut sum, mut messages, mut through_top, mut seconds) = (0, 0_u64, 0_u64, 0_u64, 0.0);
+    let mut levels: Vec<Level> = (0..tree.levels()).map(|level| Level::new(tree, level, ranks)).collect();
+    let mut sum = Sum::default();
+    let mut receivers = Vec::new();
+    let mut seconds = 0.0;
     for round in 0..schedule.rounds() {
-        up.counts.fill(0);
-        down.counts.fill(0);
-        let mut most = 0;
-        for sender in 0..schedule.senders() {
-            let Some(receiver) = schedule.receiver(round, sender) else { continue };
-            messages += 1;
-            sent[sender as usize] += 1;
-            for level in 0..routes.levels {
-                let (from, to) = (routes.subtree(level, sender), routes.subtree(level, receiver));
-                if from == to {
-                    break;
-                }
-                let (width, port) = (routes.width[level] as usize, routes.port(level, receiver));
-                most = most.max(up.add(level, from * width + port)).max(down.add(level, to * width + port));
-                through_top += u64::from(level + 1 == routes.levels);
+        let counted = match schedule.order() {
+            Order::Pairwise => {
+                receivers.clear();
+                receivers.extend((0..schedule.senders()).map(|sender| schedule.receiver(round, sender)));
+                pairwise(&mut levels, &receivers)
             }
-        }
-        worst = worst.max(most);
-        sum += u64::from(most);
+            Order::InOrder => in_order(&levels, schedule, round),
+        };
+        sum.add(counted);
         // A round in which nobody sends takes no time.
-        if most > 0 {
-            seconds += network.latency + message_bytes * f64::from(most) / network.link;
+        if counted.most > 0 {
+            seconds += network.latency + message_bytes * f64::from(counted.most) / network.link;
         }
     }
-    let sent = sent.iter().copied().max().unwrap_or(0);
+    // Every sender has a message for each receiver but itself.
+    let sent = sum.messages / u64::from(schedule.senders());
     Ok(Simulation {
         ranks,
         rounds: schedule.rounds(),
-        messages,
+        messages: sum.messages,
         message_bytes,
-        sent_bytes: f64::from(sent) * message_bytes,
-        share_through_top: if messages == 0 { 0.0 } else { through_top as f64 / messages as f64 },
-        worst_load: worst,
-        mean_load: sum as f64 / f64::from(schedule.rounds()),
+        sent_bytes: sent as f64 * message_bytes,
+        share_through_top: if sum.messages == 0 { 0.0 } else { sum.through_top as f64 / sum.messages as f64 },
+        worst_load: sum.worst,
+        mean_load: sum.loads as f64 / f64::from(schedule.rounds()),
         seconds,
-        least_seconds: f64::from(sent) * (network.latency + message_bytes / network.link),
+        least_seconds: sent as f64 * (network.latency + message_bytes / network.link),
     })
 }
 
-/// Subtrees and ports of all ranks, in tables: a division for each of 10^8 messages would be most of the time.
-struct Routes {
-    levels: usize,
-    below: Vec<u64>,
-    width: Vec<u64>,
-    /// `[level][rank]`.
-    subtrees: Vec<Vec<u32>>,
-    ports: Vec<Vec<u32>>,
+/// What one round has.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    messages: u64,
+    through_top: u64,
+    /// Messages on the fullest link.
+    most: u32,
 }
 
-impl Routes {
-    fn new(tree: &FatTree, ranks: u32) -> Self {
-        let (below, width, levels) = (tree.below(), tree.width(), tree.levels());
-        let table = |of: &dyn Fn(usize, u64) -> u64| -> Vec<Vec<u32>> {
-            let level = |level| (0..ranks).map(|rank| of(level, u64::from(rank)) as u32).collect();
-            (0..levels).map(level).collect()
-        };
-        let subtrees = table(&|level, rank| rank / below[level]);
-        let ports = table(&|level, rank| tree.port(level, rank));
-        Self { levels, below, width, subtrees, ports }
-    }
+/// What rounds have together.
+#[derive(Default)]
+struct Sum {
+    messages: u64,
+    through_top: u64,
+    loads: u64,
+    worst: u32,
+}
 
-    fn subtree(&self, level: usize, rank: u32) -> usize {
-        self.subtrees[level][rank as usize] as usize
+impl Sum {
+    fn add(&mut self, round: Round) {
+        self.messages += round.messages;
+        self.through_top += round.through_top;
+        self.loads += u64::from(round.most);
+        self.worst = self.worst.max(round.most);
     }
+}
 
-    fn port(&self, level: usize, rank: u32) -> usize {
-        self.ports[level][rank as usize] as usize
+/// Links between a level and the next one, up and down, with the tables that find them: a division for each of 10^8
+/// messages would be most of the time.
+struct Level {
+    /// By rank: the first link up from its subtree.
+    first: Vec<u32>,
+    /// By rank: which of its subtree's links goes to it, and up to it from elsewhere.
+    port: Vec<u32>,
+    up: Vec<u32>,
+    down: Vec<u32>,
+}
+
+impl Level {
+    fn new(tree: &FatTree, level: usize, ranks: u32) -> Self {
+        let (below, width) = (tree.below()[level], tree.width()[level]);
+        let links = u64::from(ranks).div_ceil(below) * width;
+        let table = |of: &dyn Fn(u64) -> u64| (0..ranks).map(|rank| of(u64::from(rank)) as u32).collect();
+        Self {
+            first: table(&|rank| rank / below * width),
+            port: table(&|rank| tree.port(level, rank)),
+            up: vec![0; links as usize],
+            down: vec![0; links as usize],
+        }
     }
+}
+
+/// Counts a round in which each rank sends to the one at its place in `receivers`.
+fn pairwise(levels: &mut [Level], receivers: &[Option<u32>]) -> Round {
+    let mut round = Round { messages: receivers.iter().flatten().count() as u64, ..Round::default() };
+    for level in levels {
+        level.up.fill(0);
+        level.down.fill(0);
+        round.through_top = 0; // what the last level has stays
+        for (&from, receiver) in level.first.iter().zip(receivers) {
+            let Some(receiver) = receiver.map(|receiver| receiver as usize) else { continue };
+            let (to, port) = (level.first[receiver], level.port[receiver]);
+            // A message goes as high as the subtree that both are in.
+            if from != to {
+                let (up, down) = ((from + port) as usize, (to + port) as usize);
+                level.up[up] += 1;
+                level.down[down] += 1;
+                round.most = round.most.max(level.up[up]).max(level.down[down]);
+                round.through_top += 1;
+            }
+        }
+    }
+    round
+}
+
+/// A round in which all send to one rank: that rank's link carries all messages, and none can carry more.
+fn in_order(levels: &[Level], schedule: &Schedule, round: u32) -> Round {
+    let senders = 0..schedule.senders();
+    let receiver = senders.clone().find_map(|sender| schedule.receiver(round, sender));
+    let (Some(receiver), Some(top)) = (receiver, levels.last()) else { return Round::default() };
+    let messages = senders.len() - usize::from(receiver < schedule.senders());
+    // Ranks of a subtree follow each other.
+    let to = top.first[receiver as usize];
+    let ranks = &top.first[..schedule.senders() as usize];
+    let near = ranks.partition_point(|&first| first <= to) - ranks.partition_point(|&first| first < to);
+    Round { messages: messages as u64, through_top: (ranks.len() - near) as u64, most: messages as u32 }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::schedule::Order;
     use super::*;
 
     fn network(radix: u32, levels: u32, oversubscription: f64) -> Network {
@@ -197,6 +217,20 @@ mod tests {
         (0..schedule.rounds()).map(round).collect()
     }
 
+    /// Share of messages between ranks that no switch below the top has below it.
+    fn through_top(schedule: &Schedule, children: &[u64]) -> f64 {
+        let below = children[..children.len() - 1].iter().product::<u64>();
+        let (mut all, mut through) = (0.0, 0.0);
+        for round in 0..schedule.rounds() {
+            for sender in 0..schedule.senders() {
+                let Some(receiver) = schedule.receiver(round, sender) else { continue };
+                all += 1.0;
+                through += f64::from(u32::from(u64::from(sender) / below != u64::from(receiver) / below));
+            }
+        }
+        through / all
+    }
+
     #[test]
     fn loads_are_those_of_counting_every_link_by_itself() {
         let trees = [
@@ -217,6 +251,7 @@ mod tests {
                 for schedule in schedules {
                     let counted = brute_force(&schedule, &children, &parents);
                     let found = simulate(&schedule, &network, 1000.0).unwrap();
+                    assert_eq!(found.share_through_top, through_top(&schedule, &children), "{schedule:?} {children:?}");
                     assert_eq!(found.worst_load, *counted.iter().max().unwrap(), "{schedule:?} {children:?}");
                     let mean = f64::from(counted.iter().sum::<u32>()) / counted.len() as f64;
                     assert!((found.mean_load - mean).abs() < 1e-12, "{schedule:?} {children:?}");

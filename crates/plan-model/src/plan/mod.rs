@@ -43,14 +43,13 @@ pub struct Plan {
     pub compute: Compute,
     /// Bytes a second.
     pub rates: Rates,
-    /// Bytes from one rank to another for one block: the least and the most of all pairs are these where antennas and
-    /// channels divide.
+    /// Bytes from one rank to another for one block, of the ranks with the most antennas and channels.
     pub message_bytes: u64,
     /// Seconds of signal in a block.
     pub block_seconds: f64,
-    /// Host memory of the exchange on the rank that has the most.
-    pub rank_memory: RankMemory,
-    /// GPU memory of each kind of rank, bytes, of the rank that has the most.
+    /// Host memory of the exchange for each kind of rank, of the rank that has the most.
+    pub rank_memory: Vec<RankMemory>,
+    /// GPU memory for each kind of rank, bytes, of the rank that has the most.
     pub gpu_memory: Vec<f64>,
     /// Energy by operation.
     pub power: Vec<Power>,
@@ -99,11 +98,8 @@ impl Plan {
             ranks.iter().map(share).max().unwrap_or(0)
         };
         let (antennas, channels) = (holders(true), holders(false));
-        let kinds = ranks.iter().map(|rank| {
-            block.memory(rank.antennas, rank.channels, machine.lanes, machine.queue_depth)
-        });
-        let rank_memory =
-            kinds.collect::<Result<Vec<_>, _>>()?.into_iter().max_by_key(|memory| memory.total()).unwrap_or_default();
+        let memory = |rank: &Rank| block.memory(rank.antennas, rank.channels, machine.lanes, machine.queue_depth);
+        let rank_memory = ranks.iter().map(memory).collect::<Result<Vec<_>, _>>()?;
         // Where voltages come from elsewhere, a message is what one antenna sends.
         let message_antennas = if telescope.samples == Samples::Channelised { 1 } else { antennas };
         let power = power::power(telescope, machine, coefficients, &needs)?;
@@ -155,7 +151,9 @@ fn notes(telescope: &Telescope) -> Vec<String> {
             note("F: rates were measured with samples of 10 bits");
         }
         if telescope.voltages == Voltages::Half {
-            note("F: rates were measured with voltages of 8 bits; f16 ones were slower by 3 to 8 % at 1024 and 4096 channels");
+            note(
+                "F: rates were measured with voltages of 8 bits; f16 ones were slower by 3 to 8 % at 1024 and 4096 channels",
+            );
         }
     }
     let inputs = telescope.inputs();
@@ -168,6 +166,9 @@ fn notes(telescope: &Telescope) -> Vec<String> {
         note("X: what the public call reaches of the kernel's rate was measured with 8 bits");
     }
     if let Some(beams) = telescope.beams {
+        if telescope.antennas > 1024 || beams.count > 1024 {
+            note("beams: measured up to 1024 beams of 1024 inputs; those rates are used beyond");
+        }
         if telescope.voltages != Voltages::Bits8 {
             note("beams: rates were measured with voltages of 8 bits");
         }

@@ -74,8 +74,7 @@ pub(super) fn needs(
         Samples::Channelised => 0.0,
         _ => telescope.sample_rate() / coefficients.f_rate(telescope)?,
     };
-    let x_compute =
-        telescope.correlation_operations() / coefficients.x_rate(telescope.inputs(), telescope.voltages)?;
+    let x_compute = telescope.correlation_operations() / coefficients.x_rate(telescope.inputs(), telescope.voltages)?;
     let beams_compute = match telescope.beams {
         None => 0.0,
         Some(beams) => {

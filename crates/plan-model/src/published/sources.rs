@@ -14,7 +14,7 @@ pub struct Source {
 /// Sources, numbered from 1.
 pub const SOURCES: [Source; 15] = [
     Source {
-        citation: "G. Callanan: A GPU based X-Engine for the MeerKAT Radio Telescope. University of Cape Town (abstract)",
+        citation: "G. Callanan: A GPU based X-Engine for the MeerKAT Radio Telescope. University of Cape Town (abstract, read 2026)",
         address: "https://open.uct.ac.za/items/c2806f86-0756-4cc3-9485-a6613e89594a",
     },
     Source {
@@ -22,19 +22,19 @@ pub const SOURCES: [Source; 15] = [
         address: "https://doi.org/10.1117/1.JATIS.8.1.011006",
     },
     Source {
-        citation: "SARAO: katgpucbf, documentation of the XB-engine, output heaps",
+        citation: "SARAO: katgpucbf, documentation of the XB-engine, output heaps (read 2026)",
         address: "https://katgpucbf.readthedocs.io/",
     },
     Source {
-        citation: "ASTRON: COBALT, project page (2014 and later)",
+        citation: "ASTRON: COBALT, project page (2022)",
         address: "http://old.astron.nl/r-d-laboratory/ska/completed-projects/cobalt/cobalt",
     },
     Source {
-        citation: "ASTRON: LOFAR, frequency and subband selection, table 2",
+        citation: "ASTRON: LOFAR, frequency and subband selection, table 2 (read 2026)",
         address: "http://old.astron.nl/radio-observatory/astronomers/users/technical-information/frequency-selection/station-clocks-and-rcu",
     },
     Source {
-        citation: "ASTRON: the LOFAR repository, commit 5e0a8bc0: 64 stations where core stations are two each",
+        citation: "ASTRON: the LOFAR repository, commit 5e0a8bc0: 64 stations, core stations counted as two (read 2026)",
         address: "https://git.astron.nl/ro/lofar/-/commit/5e0a8bc0c5438c65b515c8c21325348bc453712d",
     },
     Source {
@@ -42,20 +42,20 @@ pub const SOURCES: [Source; 15] = [
         address: "http://microway.com/hpc-tech-tips/2012/09/nvidia-tesla-k10-gpu-accelerator-kepler-gk104-up-close/",
     },
     Source {
-        citation: "I. S. Morrison et al.: MWAX. PASA 40 (2023), and the MWA's pages of MWAX",
+        citation: "I. S. Morrison et al.: MWAX. PASA (2023), and the MWA's pages on MWAX (read 2026)",
         address: "https://doi.org/10.1017/pasa.2023.15",
     },
     Source {
-        citation: "kotekan: julia/kernels/setup_chord.jl, commit 4dc35b71",
+        citation: "kotekan: julia/kernels/setup_chord.jl, commit 4dc35b71 (read 2026)",
         address: "https://github.com/kotekan/kotekan/blob/4dc35b71657f03cd97f40e025d3804f38c7edb12/julia/kernels/setup_chord.jl",
     },
     Source {
-        citation: "CHORD: instrumentation page, 512 dishes of 6 m, 300 to 1500 MHz",
+        citation: "CHORD: instrumentation page, 512 dishes of 6 m, 300 to 1500 MHz (read 2026)",
         address: "https://www.chord-observatory.ca/instrument",
     },
     Source {
-        citation: "Data sheets of NVIDIA, as tabulated: 8-bit peak of an A40 299 TOPS, f32 peak of an H200 66.9 TFLOPS, its 8-bit peak 1979 TOPS",
-        address: "https://hmc-tech.com/gpu/nvidia-a100-vs-nvidia-a40",
+        citation: "Peaks as tabulated (read 2026): A40 299 TOPS of 8 bits; H200 66.9 TFLOPS of f32, 3958 TOPS of 8 bits with sparsity",
+        address: "https://hmc-tech.com/gpu/nvidia-a100-vs-nvidia-a40 https://hmc-tech.com/gpu/nvidia-h100-vs-nvidia-h200-sxm-vs-nvidia-gb200",
     },
     Source {
         citation: "N. Denman et al.: CHIME Pathfinder X-engine (2015), A. Recnik et al.: its data pipeline (2015; abstracts)",
@@ -66,7 +66,7 @@ pub const SOURCES: [Source; 15] = [
         address: "https://arxiv.org/abs/2005.09481",
     },
     Source {
-        citation: "DSA-2000: technology page; Kokkos: abstract of the talk Implementing a radio camera; Hallinan et al. (2019)",
+        citation: "DSA-2000: technology page; Kokkos: abstract of a talk on the radio camera (both read 2026); G. Hallinan et al. (2019)",
         address: "https://deepsynoptic.org/technology https://github.com/kokkos/kokkos.github.io/issues/35 https://arxiv.org/abs/1907.07648",
     },
     Source {
