@@ -199,7 +199,7 @@ impl Telescope {
         8.0 * self.bandwidth_hz * self.pairs()
     }
 
-    /// Operations a second of the beamformers: `8 B beams x inputs`, as a beam of a polarisation reads the inputs of that
+    /// Operations a second of the beamformers: `8 B beams x inputs`. A beam of a polarisation reads the inputs of that
     /// one.
     pub fn beam_operations(&self) -> f64 {
         self.beams.map_or(0.0, |beams| 8.0 * self.bandwidth_hz * f64::from(beams.count) * self.inputs())
