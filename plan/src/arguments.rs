@@ -88,6 +88,12 @@ struct Hosts {
     /// Whether F and X are on the same ranks.
     #[arg(long, value_enum, default_value_t = RoleKind::Apart)]
     roles: RoleKind,
+    /// Antennas of an F rank; as many as it keeps up with, without it.
+    #[arg(long, value_name = "ANTENNAS")]
+    antennas_per_f: Option<u32>,
+    /// Channels of an X rank; as many as it keeps up with, without it.
+    #[arg(long, value_name = "CHANNELS")]
+    channels_per_x: Option<u32>,
     /// Spectra of a frame.
     #[arg(long, default_value_t = 256)]
     spectra_per_frame: u32,
@@ -185,6 +191,8 @@ impl Arguments {
                 RoleKind::Apart => Roles::Apart,
                 RoleKind::Together => Roles::Together,
             },
+            antennas_per_f: hosts.antennas_per_f,
+            channels_per_x: hosts.channels_per_x,
             spectra_per_frame: hosts.spectra_per_frame,
             frames_per_block: hosts.frames_per_block,
             lanes: hosts.lanes,

@@ -150,11 +150,12 @@ fn power(out: &mut String, plan: &Plan) {
 
 fn bound(out: &mut String, plan: &Plan) {
     let bottleneck = plan.bottleneck;
+    let fails = if bottleneck.load > 1.0 + 1e-9 { ": it does not keep up" } else { "" };
     line(out, "");
     line(
         out,
         &format!(
-            "bottleneck: {} of {}, {} % of what may be used",
+            "bottleneck: {} of {}, {} % of what may be used{fails}",
             bottleneck.resource.name(),
             bottleneck.role.name(),
             digits(bottleneck.load * 100.0)

@@ -61,6 +61,15 @@ fn a_question_is_answered() {
 }
 
 #[test]
+fn a_machine_that_is_too_small_is_said_to_be() {
+    let text = printed(&[&QUESTION[..], &["--antennas-per-f", "100"]].concat());
+    assert!(
+        text.contains("F: 20 GPUs in 3 hosts, 100 antennas each") && text.contains("it does not keep up"),
+        "{text}"
+    );
+}
+
+#[test]
 fn json_has_the_numbers_of_the_text() {
     let text = printed(&QUESTION);
     let json: serde_json::Value = serde_json::from_str(&printed(&[&QUESTION[..], &["--json"]].concat())).unwrap();

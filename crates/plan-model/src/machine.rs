@@ -25,6 +25,10 @@ pub struct Machine {
     pub gpu_share: f64,
     /// Whether the same ranks are F- and X-engines.
     pub roles: Roles,
+    /// Antennas of an F rank; none: as many as it keeps up with.
+    pub antennas_per_f: Option<u32>,
+    /// Channels of an X rank; none: as many as it keeps up with.
+    pub channels_per_x: Option<u32>,
     /// Spectra of a frame, the F-engine's unit.
     pub spectra_per_frame: u32,
     /// Frames of a block, the exchange's unit.
@@ -55,6 +59,8 @@ impl Default for Machine {
             gpu_memory: 141e9,
             gpu_share: 0.8,
             roles: Roles::Apart,
+            antennas_per_f: None,
+            channels_per_x: None,
             spectra_per_frame: 256,
             frames_per_block: 1,
             lanes: 2,
@@ -74,6 +80,12 @@ impl Machine {
         }
         in_range("bytes of a GPU's memory", self.gpu_memory, (1e6, 1e15))?;
         in_range("share of a GPU", self.gpu_share, (0.01, 1.0))?;
+        if let Some(antennas) = self.antennas_per_f {
+            in_range("antennas of an F rank", f64::from(antennas), (1.0, 1e5))?;
+        }
+        if let Some(channels) = self.channels_per_x {
+            in_range("channels of an X rank", f64::from(channels), (1.0, 16_777_216.0))?;
+        }
         in_range("spectra of a frame", f64::from(self.spectra_per_frame), (1.0, 16_777_216.0))?;
         in_range("frames of a block", f64::from(self.frames_per_block), (1.0, 65536.0))?;
         in_range("lanes", f64::from(self.lanes), (1.0, 64.0))?;

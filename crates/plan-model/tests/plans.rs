@@ -80,6 +80,21 @@ fn ranks_that_are_both_keep_their_own_share() {
 }
 
 #[test]
+fn ranks_of_a_given_share_are_taken_and_may_fall_behind() {
+    let machine = Machine { antennas_per_f: Some(16), channels_per_x: Some(4096), ..Machine::default() };
+    let plan = Plan::new(&Telescope::default(), &machine).unwrap();
+    let ranks: Vec<_> = plan.ranks.iter().map(|rank| (rank.gpus, rank.antennas, rank.channels)).collect();
+    assert_eq!(ranks, [(4, 16, 0), (1, 0, 4096)]);
+    assert!(plan.bottleneck.load > 1.0);
+    assert!(plan.one_more.iter().all(|more| more.now < 856e6));
+    let one = Machine { roles: Roles::Together, ..machine };
+    let plan = Plan::new(&Telescope::default(), &one).unwrap();
+    assert_eq!((plan.gpus(), plan.ranks[0].antennas, plan.ranks[0].channels), (4, 16, 1024));
+    let none = Machine { antennas_per_f: Some(0), ..Machine::default() };
+    assert!(Plan::new(&Telescope::default(), &none).is_err());
+}
+
+#[test]
 fn voltages_that_come_need_no_f_engine() {
     let plan = Plan::new(&Telescope { samples: Samples::Channelised, ..large() }, &Machine::default()).unwrap();
     assert!(plan.ranks.iter().all(|rank| rank.role == Role::X));

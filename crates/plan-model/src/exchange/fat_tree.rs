@@ -10,7 +10,7 @@
 //!
 //! Numbers are those of an extended generalised fat tree (Öhring and others, 1995): on level `l` a switch has
 //! `children[l - 1]` below it and `parents[l]` above it, and rank `d` is in subtree `d / (children of levels 1..=l)` of
-//! level `l`. Routing is destination modulo k (Zahavi, 2010): what goes up from level `l` takes the port
+//! level `l`. Routing is destination modulo k (Zahavi, 2012): what goes up from level `l` takes the port
 //! `d / (parents of levels 1..=l) mod parents[l]`, whoever sent it, so that in a full tree without oversubscription a
 //! shift by any number of ranks uses each link once.
 

@@ -61,17 +61,24 @@ pub struct Bottleneck {
 
 /// The kinds of ranks.
 pub(super) fn ranks(telescope: &Telescope, machine: &Machine, needs: &[Need]) -> Result<Vec<Rank>, PlanError> {
+    let (antennas, channels) = (telescope.antennas, telescope.channels);
+    let by_antennas = machine.antennas_per_f.map(|share| antennas.div_ceil(share));
+    let by_channels = machine.channels_per_x.map(|share| channels.div_ceil(share));
     if together(telescope, machine) {
-        return Ok(vec![both(telescope, machine, needs)?]);
+        let given = by_antennas.max(by_channels).map(|gpus| rank(Role::Both, telescope, machine, needs, gpus));
+        return Ok(vec![given.map_or_else(|| both(telescope, machine, needs), Ok)?]);
     }
+    let gpus = |given: Option<u32>, all: u32, of: &dyn Fn(&Need) -> f64, what| match given {
+        Some(gpus) => Ok(gpus),
+        None => share(all, most(needs, of), what).map(|share| all.div_ceil(share)),
+    };
     let mut kinds = Vec::new();
     if telescope.samples != Samples::Channelised {
-        let most = most(needs, |need| need.f);
-        let antennas = share(telescope.antennas, most, "an antenna")?;
-        kinds.push(rank(Role::F, telescope, machine, needs, telescope.antennas.div_ceil(antennas)));
+        let gpus = gpus(by_antennas, antennas, &|need| need.f, "an antenna")?;
+        kinds.push(rank(Role::F, telescope, machine, needs, gpus));
     }
-    let channels = share(telescope.channels, most(needs, Need::by_channels), "a channel")?;
-    kinds.push(rank(Role::X, telescope, machine, needs, telescope.channels.div_ceil(channels)));
+    let gpus = gpus(by_channels, channels, &Need::by_channels, "a channel")?;
+    kinds.push(rank(Role::X, telescope, machine, needs, gpus));
     Ok(kinds)
 }
 

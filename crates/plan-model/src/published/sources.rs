@@ -43,7 +43,7 @@ pub const SOURCES: [Source; 15] = [
     },
     Source {
         citation: "I. S. Morrison et al.: MWAX. PASA (2023), and the MWA's pages on MWAX (read 2026)",
-        address: "https://doi.org/10.1017/pasa.2023.15",
+        address: "https://doi.org/10.1017/pasa.2023.15 https://mwatelescope.atlassian.net/wiki/pages/diffpages.action?originalId=24980854&pageId=24980842",
     },
     Source {
         citation: "kotekan: julia/kernels/setup_chord.jl, commit 4dc35b71 (read 2026)",
