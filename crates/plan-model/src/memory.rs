@@ -53,24 +53,28 @@ impl Block {
 
     /// Bytes that a rank with `antennas` antennas sends to one with `channels` channels: a message.
     pub fn part(&self, antennas: u32, channels: u32) -> Result<u64, PlanError> {
-        [self.frames, self.spectra, antennas, channels, self.pols, self.bytes]
-            .iter()
-            .try_fold(1_u64, |bytes, &factor| bytes.checked_mul(u64::from(factor)))
-            .ok_or(PlanError::Places { quantity: "bytes of a block", most: u64::MAX, actual: u64::MAX })
+        let factors = [self.frames, self.spectra, antennas, channels, self.pols, self.bytes];
+        let bytes = factors.iter().try_fold(1_u64, |bytes, &factor| bytes.checked_mul(u64::from(factor)));
+        bytes.ok_or_else(|| too_many("bytes of a block", factors.iter().map(|&factor| f64::from(factor)).product()))
     }
 
     /// Memory of a rank with `antennas` antennas and `channels` channels; either is 0 where it has no such role.
     pub fn memory(&self, antennas: u32, channels: u32, lanes: u32, queue_depth: u32) -> Result<RankMemory, PlanError> {
         let blocks = u64::from(lanes) + 1 + u64::from(queue_depth);
         let times = |bytes: u64| {
-            let too_much = PlanError::Places { quantity: "bytes of a rank", most: u64::MAX, actual: u64::MAX };
-            bytes.checked_mul(blocks).ok_or(too_much)
+            let all = bytes.checked_mul(blocks);
+            all.ok_or_else(|| too_many("bytes of a rank", bytes as f64 * blocks as f64))
         };
         Ok(RankMemory {
             f: times(self.part(antennas, self.channels)?)?,
             x: times(self.part(self.antennas, channels)?)?,
         })
     }
+}
+
+/// More bytes than can be counted.
+fn too_many(quantity: &'static str, actual: f64) -> PlanError {
+    PlanError::Range { quantity, expected: (0.0, u64::MAX as f64), actual }
 }
 
 #[cfg(test)]
@@ -98,6 +102,7 @@ mod tests {
     #[test]
     fn a_block_that_no_machine_can_count_is_an_error() {
         let block = Block { frames: u32::MAX, spectra: u32::MAX, ..BLOCK };
-        assert!(block.total_bytes().is_err());
+        let text = block.total_bytes().unwrap_err().to_string();
+        assert!(text.starts_with("bytes of a block: expected a number from 0 to 18446744073709551615"), "{text}");
     }
 }
