@@ -51,7 +51,12 @@ impl Mpi {
     #[must_use]
     pub fn library(&self) -> String {
         let version = mpi::environment::library_version().unwrap_or_else(|_| "MPI".into());
-        version.lines().next().unwrap_or("MPI").trim().to_owned()
+        version
+            .lines()
+            .next()
+            .unwrap_or("MPI")
+            .trim_matches(|letter: char| letter == '\0' || letter.is_whitespace())
+            .to_owned()
     }
 
     /// The ranks of the job.
@@ -198,8 +203,12 @@ impl Exchange for MpiLane {
     fn all_to_all(&mut self, send: Blocks<'_>, receive: BlocksMut<'_>) -> Result<(), ExchangeError> {
         check_both(self.ranks, send, &receive)?;
         let ((send_counts, send_places), (counts, places)) = (counts(send.counts)?, counts(receive.counts)?);
-        let from = Partition::new(send.bytes, send_counts, send_places);
-        let mut to = PartitionMut::new(receive.bytes, counts, places);
+        // An empty slice begins at address 1, which is MPI_IN_PLACE to Open MPI.
+        let mut nothing = [0];
+        let sent = if send.bytes.is_empty() { &[0] } else { send.bytes };
+        let received = if receive.bytes.is_empty() { &mut nothing[..] } else { receive.bytes };
+        let from = Partition::new(sent, send_counts, send_places);
+        let mut to = PartitionMut::new(received, counts, places);
         let done = mpi::request::scope(|scope| {
             self.complete(self.world.immediate_all_to_all_varcount_into(scope, &from, &mut to))
         });

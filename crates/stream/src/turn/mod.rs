@@ -20,6 +20,7 @@ mod plan;
 mod stage;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use plan::{TurnPlan, even_shares};
 pub(crate) use stage::{TurnIn, TurnThreads};
@@ -27,16 +28,13 @@ pub(crate) use stage::{TurnIn, TurnThreads};
 use crate::StreamError;
 use crate::exchange::{ExchangeError, Ranks};
 
-/// Lanes of a corner turn that carry no blocks: agreements before the start, and headers.
-const AGREEMENTS: usize = 0;
-const HEADERS: usize = 1;
-const FIRST_DATA: usize = 2;
-
 /// A plan and the ranks that carry it out, as one of them has it.
 #[derive(Debug, Clone)]
 pub struct CornerTurn {
     pub(crate) ranks: Arc<dyn Ranks>,
     pub(crate) plan: TurnPlan,
+    /// Lanes that agreements have used; behind them are one of headers and those of blocks.
+    agreements: Arc<AtomicUsize>,
 }
 
 impl CornerTurn {
@@ -49,7 +47,12 @@ impl CornerTurn {
             let (what, expected) = ("ranks of a corner turn", plan.ranks().to_string());
             return Err(StreamError::Plan { what, expected, actual: ranks.ranks().to_string() });
         }
-        Ok(Self { ranks: Arc::new(ranks), plan })
+        Ok(Self { ranks: Arc::new(ranks), plan, agreements: Arc::default() })
+    }
+
+    /// The lane of headers; that of blocks `n` is `n + 1` behind it.
+    fn first_lane(&self) -> usize {
+        self.agreements.load(Ordering::Relaxed)
     }
 
     /// The plan.
@@ -77,12 +80,12 @@ impl CornerTurn {
     }
 
     /// The dump behind which all ranks go on: the earliest of those that ranks with files name, `None` if one has
-    /// none. `last` is `None` on a rank without files. All ranks call it once, before they start.
+    /// none. `last` is `None` on a rank without files. All ranks call it, before they start.
     ///
     /// # Errors
     /// As [`Ranks::open`] and [`Exchange::all_gather`](crate::exchange::Exchange::all_gather).
     pub fn agree_on_last_dump(&self, last: Option<Option<u64>>) -> Result<Option<u64>, ExchangeError> {
-        let mut lane = self.ranks.open(AGREEMENTS)?;
+        let mut lane = self.ranks.open(self.agreements.fetch_add(1, Ordering::Relaxed))?;
         let (code, dump) = last.map_or((0u64, 0), |dump| dump.map_or((1, 0), |dump| (2, dump)));
         let mut mine = [0; 16];
         mine[..8].copy_from_slice(&code.to_le_bytes());

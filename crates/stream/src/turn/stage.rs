@@ -10,7 +10,7 @@ use fringes_types::{Frequencies, VoltageSample};
 
 use super::block::{self, Assembler, Axes, Block};
 use super::header::{HEADER_BYTES, Header, State};
-use super::{CornerTurn, FIRST_DATA, HEADERS, TurnPlan};
+use super::{CornerTurn, TurnPlan};
 use crate::exchange::{Blocks, BlocksMut, Exchange};
 use crate::fx::{FrameData, FromFEngine, Shared};
 use crate::queue::{QueueIn, QueueOut, Sent};
@@ -138,7 +138,7 @@ impl<V: VoltageSample> Lead<V> {
 
     fn turn(&mut self) -> Result<(), StreamError> {
         let failed = |error| StreamError::at(Stage::CornerTurn, error);
-        let mut lane = self.turn.ranks.open(HEADERS).map_err(failed)?;
+        let mut lane = self.turn.ranks.open(self.turn.first_lane()).map_err(failed)?;
         let plan = format!("{:?}, voltages {}", self.turn.plan, self.input.format);
         self.same_plan(lane.as_mut(), &plan)?;
         loop {
@@ -282,7 +282,7 @@ impl<V: VoltageSample> Lane<V> {
 
     fn work(&self) -> Result<(), StreamError> {
         let failed = |error: crate::exchange::ExchangeError| StreamError::at(Stage::CornerTurn, error);
-        let mut exchange = self.turn.ranks.open(FIRST_DATA + self.number).map_err(failed)?;
+        let mut exchange = self.turn.ranks.open(self.turn.first_lane() + 1 + self.number).map_err(failed)?;
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         let (plan, rank): (&TurnPlan, _) = (&self.turn.plan, self.turn.rank());
         let correlates = !plan.channels_of(rank).is_empty();
