@@ -11,7 +11,7 @@ use fringes::io::write::{BeamObservation, UvfitsHeader};
 use fringes::stream::Fx;
 use fringes::stream::fx::StreamSample;
 use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, SpeadSink, UvfitsSink, Uvh5Sink};
-use fringes::stream::source::{Recording, Simulated, Source, SourceInfo, Spead};
+use fringes::stream::source::{Antennas, Recording, Simulated, Source, SourceInfo, Spead};
 use fringes::{
     Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine,
     Frequencies, Gains, Inputs, TiedArrayBeams,
@@ -21,6 +21,7 @@ use ndarray::Array3;
 
 use crate::config::{BeamsConfig, BinsConfig, Config, Format, SinkConfig, SourceConfig, sinks::OverflowConfig};
 use crate::failure::{At, Failure, Result};
+use crate::ranks::Rank;
 
 /// Seconds that one polynomial of a delay covers, and its degree.
 const INTERVAL_SECONDS: f64 = 10.0;
@@ -30,15 +31,26 @@ const A_DAY: f64 = 86_400.0;
 
 /// What an instrument is made of.
 pub(crate) struct Parts {
-    pub(crate) source: Box<dyn Source>,
+    /// Of the rank's antennas; none of a rank without any.
+    pub(crate) source: Option<Box<dyn Source>>,
+    /// What the whole source says of itself.
+    pub(crate) info: SourceInfo,
     pub(crate) engine: FEngineBuilder,
     pub(crate) schedules: Vec<DumpSchedule>,
     pub(crate) tracking: Option<Tracking>,
+    /// Of the whole instrument.
     pub(crate) inputs: Inputs,
+    /// Of the whole instrument.
+    pub(crate) all_channels: usize,
+    /// Those that the rank correlates.
     pub(crate) channels: usize,
+    first_channel: usize,
     stride: u64,
     frame: u64,
+    /// Of the rank's channels.
     pub(crate) frequencies: Frequencies,
+    /// Of all channels.
+    all_frequencies: Frequencies,
     pub(crate) sample_rate_hz: f64,
     pub(crate) sample_zero: Option<Epoch>,
     /// The sample up to which delays are made, where there are some.
@@ -65,10 +77,10 @@ pub(crate) fn backend(text: &str) -> Result<Backend> {
 }
 
 impl Parts {
-    /// Opens the source and plans the rest.
-    pub(crate) fn new(config: &Config) -> Result<Self> {
-        let (source, centre_hz) = source(&config.source)?;
-        let info = source.info().clone();
+    /// Opens the source of a rank and plans the rest.
+    pub(crate) fn new(config: &Config, rank: &Rank) -> Result<Self> {
+        let (source, info, centre_hz) = source(&config.source, rank)?;
+        let antennas = rank.antennas(info.inputs);
         let (inputs, rate) = (info.inputs, info.sample_rate_hz);
         let f = &config.f_engine;
         let complex = matches!(&config.source, SourceConfig::Recording { .. }) && centre_hz.complex;
@@ -84,10 +96,13 @@ impl Parts {
             Format::Int4 | Format::Int8 => rms * parts / (f.input_rms * power.sqrt()),
             _ => 1.0,
         };
-        let mut engine = FEngine::builder(plan.clone(), inputs).spectra_per_frame(f.spectra_per_frame);
+        // A rank without antennas has none of this; its plan is looked at nevertheless.
+        let own = if antennas.is_empty() { inputs } else { Inputs::new(antennas.len(), inputs.pols())? };
+        let rows = antennas.start * inputs.pols()..antennas.start * inputs.pols() + own.len();
+        let mut engine = FEngine::builder(plan.clone(), own).spectra_per_frame(f.spectra_per_frame);
         engine = engine.gains(Gains::uniform(gain as f32).at("f_engine: target_rms and input_rms")?);
         if let Some(seed) = f.dither {
-            engine = engine.dither(seed);
+            engine = engine.dither(seed).first_input(rows.start);
         }
         let middle = centre_hz.hz.unwrap_or(rate / 4.0);
         let tracking = Tracking::new(config, info.sample_zero)?;
@@ -105,7 +120,9 @@ impl Parts {
             let clock = SampleClock { epoch_sample: 0, sample_rate_hz: rate };
             let interval = (INTERVAL_SECONDS * rate).ceil() as u64;
             let track = tracking.geometry.track(clock, 0..samples, interval, DEGREE).at("array")?;
-            engine = engine.delays(track.with_fringe_stopping(middle)?.models(inputs.pols())?);
+            let models = track.with_fringe_stopping(middle)?.models(inputs.pols())?;
+            let models = models.into_iter().skip(if antennas.is_empty() { 0 } else { rows.start });
+            engine = engine.delays(models.take(own.len()).collect());
         }
         let schedules = config
             .cadence
@@ -113,23 +130,34 @@ impl Parts {
             .map(|cadence| DumpSchedule::closest_to(cadence.seconds, rate, stride, frame).at("cadence"))
             .collect::<Result<Vec<_>>>()?;
         let built = engine.clone().build::<Complex<f32>>(&Backend::cpu()).at("f_engine")?;
-        let channels = built.channels().len();
-        let frequencies = plan.frequencies(rate, Some(middle));
+        let all_channels = built.channels().len();
+        let share = rank.channels(all_channels);
+        let all_frequencies = plan.frequencies(rate, Some(middle));
+        let frequencies = Frequencies { first_hz: all_frequencies.channel_hz(share.start), ..all_frequencies };
         let sample_zero = tracking.as_ref().map(|of| of.geometry.pointing().epoch()).or(info.sample_zero);
         Ok(Self {
             source,
+            info,
             engine,
             schedules,
             tracking,
             inputs,
-            channels,
+            all_channels,
+            channels: share.len(),
+            first_channel: share.start,
             stride,
             frame,
             frequencies,
+            all_frequencies,
             sample_rate_hz: rate,
             sample_zero,
             delays_end,
         })
+    }
+
+    /// Samples between spectra, and spectra of a frame.
+    pub(crate) fn frame(&self) -> [u64; 2] {
+        [self.stride, self.frame]
     }
 
     /// The bins of a configuration.
@@ -178,14 +206,14 @@ impl Parts {
         })
     }
 
-    /// Adds the sinks; gives the dump behind which they go on.
+    /// Adds the sinks; gives the dump behind which they go on, if there are files that could say it.
     pub(crate) fn sinks<V: StreamSample>(
         &self,
         config: &Config,
         folder: &Path,
         resume: bool,
         mut fx: Fx<V>,
-    ) -> Result<(Fx<V>, Option<u64>)> {
+    ) -> Result<(Fx<V>, Option<Option<u64>>)> {
         let mut last: Option<Option<u64>> = None;
         let mut note = |dump: Option<u64>| last = Some(last.map_or(dump, |before| before.min(dump)));
         let of = |overflow: OverflowConfig| match overflow {
@@ -234,7 +262,8 @@ impl Parts {
                     let format = VisibilityHeaps::new(self.inputs, order, self.channels, spectra, stride)
                         .and_then(|format| format.with_channels_per_heap(channels_per_heap.unwrap_or(self.channels)))
                         .and_then(|format| format.with_sample_rate(self.sample_rate_hz))
-                        .at("sink spead")?;
+                        .at("sink spead")?
+                        .with_first_channel(self.first_channel as u64);
                     let Some(&first) = destinations.first() else {
                         return Err(Failure::at("sink spead: destinations", "give one"));
                     };
@@ -252,10 +281,23 @@ impl Parts {
                 }
             }
         }
-        Ok((fx, if resume { last.flatten() } else { None }))
+        Ok((fx, if resume { last } else { None }))
     }
 
     fn header(&self, sink: &str, config: &Config, cadence: usize) -> Result<(UvfitsHeader, Geometry, DumpSchedule)> {
+        self.header_of(sink, config, cadence, self.first_channel..self.first_channel + self.channels)
+    }
+
+    /// As the header of a sink, of other channels.
+    pub(crate) fn header_of(
+        &self,
+        sink: &str,
+        config: &Config,
+        cadence: usize,
+        channels: std::ops::Range<usize>,
+    ) -> Result<(UvfitsHeader, Geometry, DumpSchedule)> {
+        let first_hz = self.all_frequencies.channel_hz(channels.start);
+        let frequencies = Frequencies { first_hz, ..self.all_frequencies };
         let place = format!("sink {sink}");
         let Some(tracking) = &self.tracking else { return Err(Failure::at(place, "expected an [array]")) };
         let count = self.schedules.len();
@@ -265,8 +307,7 @@ impl Parts {
         if config.cadence.get(cadence).is_some_and(|cadence| cadence.antennas.is_some()) {
             return Err(Failure::at(place, "a cadence of all antennas is needed"));
         }
-        let header =
-            UvfitsHeader::new(&tracking.array, &tracking.geometry, self.inputs, self.channels, self.frequencies)?;
+        let header = UvfitsHeader::new(&tracking.array, &tracking.geometry, self.inputs, channels.len(), frequencies)?;
         let header =
             UvfitsHeader { telescope: tracking.telescope.clone(), source: tracking.source_name.clone(), ..header };
         Ok((header, tracking.geometry.clone(), schedule))
@@ -301,14 +342,21 @@ struct Band {
     complex: bool,
 }
 
-fn source(config: &SourceConfig) -> Result<(Box<dyn Source>, Band)> {
+/// The source of a rank's antennas, if it has any; what the whole source says of itself.
+fn source(config: &SourceConfig, rank: &Rank) -> Result<(Option<Box<dyn Source>>, SourceInfo, Band)> {
     match config {
         SourceConfig::Simulation { seconds, bits, chunk_samples, simulation } => {
             let rate = simulation.sample_rate_hz;
             let end = seconds.map(|seconds| (seconds * rate).round().max(0.0) as u64);
             let simulator = Simulator::new((**simulation).clone()).at("source.simulation")?;
-            let source = Simulated::new(simulator, *bits, *chunk_samples, end)?;
-            Ok((Box::new(source), Band { hz: None, complex: false }))
+            let antennas = rank.antennas(simulator.inputs());
+            let whole = Simulated::new(simulator, *bits, *chunk_samples, end)?;
+            let (info, band) = (whole.info().clone(), Band { hz: None, complex: false });
+            if antennas.is_empty() {
+                return Ok((None, info, band));
+            }
+            let simulator = Simulator::new((**simulation).clone()).at("source.simulation")?.of_antennas(antennas)?;
+            Ok((Some(Box::new(Simulated::new(simulator, *bits, *chunk_samples, end)?)), info, band))
         }
         SourceConfig::Recording { files, channel, chunk_samples, sample_rate_hz, centre_frequency_hz, map } => {
             let options = OpenOptions {
@@ -319,7 +367,16 @@ fn source(config: &SourceConfig) -> Result<(Box<dyn Source>, Band)> {
             };
             let reader = open(files, &options)?;
             let band = Band { hz: reader.info().centre_hz(*channel), complex: reader.info().complex };
-            Ok((Box::new(Recording::new(reader, *channel, *chunk_samples)?), band))
+            let source = Recording::new(reader, *channel, *chunk_samples)?;
+            let info = source.info().clone();
+            let antennas = rank.antennas(info.inputs);
+            if antennas.is_empty() {
+                return Ok((None, info, band));
+            }
+            let all = antennas == (0..info.inputs.antennas());
+            let source: Box<dyn Source> =
+                if all { Box::new(source) } else { Box::new(Antennas::new(source, antennas)?) };
+            Ok((Some(source), info, band))
         }
         SourceConfig::Spead {
             addresses,
@@ -334,27 +391,41 @@ fn source(config: &SourceConfig) -> Result<(Box<dyn Source>, Band)> {
             digitisers,
             stops,
         } => {
-            let inputs = Inputs::new(*antennas, *pols).at("source")?;
-            let mut format = PackedSampleHeaps::new(inputs, *bits, *heap_samples, *heaps_per_chunk)
-                .and_then(|format| format.with_sample_rate(*sample_rate_hz))
-                .and_then(|format| format.with_centre_frequency(centre_frequency_hz.unwrap_or(sample_rate_hz / 4.0)))
-                .at("source")?;
-            if let Some(digitisers) = digitisers {
-                format = format.with_digitisers(digitisers).at("source: digitisers")?;
-            }
+            let all = Inputs::new(*antennas, *pols).at("source")?;
+            let band = Band { hz: *centre_frequency_hz, complex: false };
             let Some(&first) = addresses.first() else { return Err(Failure::at("source: addresses", "give one")) };
-            let chunks = ChunkOptions { window_chunks: *window_chunks, ..ChunkOptions::default() };
-            let options =
-                ReceiverOptions { addresses: addresses.clone(), stops: *stops, chunks, ..ReceiverOptions::new(first) };
             let info = SourceInfo {
                 label: format!("SPEAD at {first}"),
-                inputs,
+                inputs: all,
                 sample_rate_hz: *sample_rate_hz,
                 sample_zero: None,
                 end_sample: None,
             };
-            let source = Spead::packed(format, &options, info).at("source")?;
-            Ok((Box::new(source), Band { hz: *centre_frequency_hz, complex: false }))
+            let antennas = rank.antennas(all);
+            if antennas.is_empty() {
+                return Ok((None, info, band));
+            }
+            // Of the digitisers that send to these addresses, those of the rank's antennas.
+            let inputs = Inputs::new(antennas.len(), *pols).at("source")?;
+            let rows = antennas.start * pols..antennas.end * pols;
+            let digitisers = match digitisers {
+                Some(list) => Some(list.get(rows).map(<[u64]>::to_vec).unwrap_or_else(|| list.clone())),
+                None if antennas.start > 0 => Some(rows.map(|input| input as u64).collect()),
+                None => None,
+            };
+            let mut format = PackedSampleHeaps::new(inputs, *bits, *heap_samples, *heaps_per_chunk)
+                .and_then(|format| format.with_sample_rate(*sample_rate_hz))
+                .and_then(|format| format.with_centre_frequency(centre_frequency_hz.unwrap_or(sample_rate_hz / 4.0)))
+                .at("source")?;
+            if let Some(digitisers) = &digitisers {
+                format = format.with_digitisers(digitisers).at("source: digitisers")?;
+            }
+            let chunks = ChunkOptions { window_chunks: *window_chunks, ..ChunkOptions::default() };
+            let options =
+                ReceiverOptions { addresses: addresses.clone(), stops: *stops, chunks, ..ReceiverOptions::new(first) };
+            let of_rank = SourceInfo { inputs, ..info.clone() };
+            let source = Spead::packed(format, &options, of_rank).at("source")?;
+            Ok((Some(Box::new(source)), info, band))
         }
     }
 }

@@ -1,16 +1,17 @@
 //! A run: parts put together, started, watched and ended.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fringes::Complex;
 use fringes::interference::Masker;
 use fringes::stream::fx::StreamSample;
 use fringes::stream::sink::Overflow;
-use fringes::stream::{Fx, Report, telemetry};
+use fringes::stream::{Control, CornerTurn, Fx, Report, telemetry};
 use fringes::types::{Complex4, f16};
+use fringes::{Backend, Complex};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use crate::build::{Parts, backend};
@@ -18,6 +19,7 @@ use crate::config::{Config, Format};
 use crate::failure::{At, Failure, Result};
 use crate::live::Live;
 use crate::pictures;
+use crate::ranks::{Connection, Rank, timeout};
 use crate::summary::SummarySink;
 
 /// Prints a line; a reader that has gone away ends nothing.
@@ -27,24 +29,82 @@ macro_rules! say {
     };
 }
 
-/// Runs an instrument to its end.
-pub(crate) fn run(config: &Config, folder: &Path, resume: bool, quiet: bool) -> Result<()> {
+/// Instruments of this process, which an interrupt ends.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupts(Arc<Mutex<Vec<Control>>>);
+
+impl Interrupts {
+    /// Catches interrupts from now on: the first ends with the dump under way, a second one at once.
+    pub(crate) fn catch() -> Result<Self> {
+        let (controls, count) = (Self::default(), AtomicU32::new(0));
+        let ours = controls.clone();
+        // A second instrument in one process has no handler of its own; there is none here.
+        ctrlc::set_handler(move || {
+            let first = count.fetch_add(1, Ordering::Relaxed) == 0;
+            if first {
+                eprintln!("interrupt: ending with the dump under way; a second one ends at once");
+            }
+            for control in ours.list().iter() {
+                if first { control.stop() } else { control.stop_now() }
+            }
+        })
+        .at("interrupts")?;
+        Ok(controls)
+    }
+
+    /// Whether an instrument has been started.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn any(&self) -> bool {
+        !self.list().is_empty()
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Control>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a run is told beside its configuration.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) folder: PathBuf,
+    pub(crate) resume: bool,
+    pub(crate) quiet: bool,
+    pub(crate) interrupts: Interrupts,
+}
+
+/// Serves the counters to Prometheus, if it is asked for.
+pub(crate) fn telemetry(config: &Config) -> Result<()> {
     if let Some(address) = config.prometheus {
         PrometheusBuilder::new().with_http_listener(address).install().at("prometheus")?;
         telemetry::describe();
     }
-    let parts = Parts::new(config)?;
+    Ok(())
+}
+
+/// Runs a rank of an instrument to its end.
+pub(crate) fn run(config: &Config, rank: &Rank, connection: Connection, asked: &Asked) -> Result<()> {
+    let parts = Parts::new(config, rank)?;
     match config.f_engine.format {
-        Format::Int4 => of::<Complex4>(config, parts, folder, resume, quiet),
-        Format::Int8 => of::<Complex<i8>>(config, parts, folder, resume, quiet),
-        Format::Float16 => of::<Complex<f16>>(config, parts, folder, resume, quiet),
-        Format::Float32 => of::<Complex<f32>>(config, parts, folder, resume, quiet),
+        Format::Int4 => of::<Complex4>(config, rank, parts, connection, asked),
+        Format::Int8 => of::<Complex<i8>>(config, rank, parts, connection, asked),
+        Format::Float16 => of::<Complex<f16>>(config, rank, parts, connection, asked),
+        Format::Float32 => of::<Complex<f32>>(config, rank, parts, connection, asked),
     }
 }
 
-fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: bool, quiet: bool) -> Result<()> {
-    let backend = backend(&config.backend)?;
-    let mut fx = Fx::<V>::new(&backend, parts.engine.clone()).queue_depth(config.queue_depth);
+/// The instrument of a rank, without its sinks.
+fn instrument<V: StreamSample>(
+    config: &Config,
+    parts: &Parts,
+    backend: &Backend,
+    turn: Option<&CornerTurn>,
+) -> Result<Fx<V>> {
+    let mut fx = match turn {
+        Some(turn) if parts.source.is_none() => Fx::<V>::of_turn(backend, turn.clone()),
+        Some(turn) => Fx::<V>::new(backend, parts.engine.clone()).turned(turn.clone()),
+        None => Fx::<V>::new(backend, parts.engine.clone()),
+    };
+    fx = fx.queue_depth(config.queue_depth);
     for (schedule, cadence) in parts.schedules.iter().zip(&config.cadence) {
         fx = match &cadence.antennas {
             None => fx.cadence(*schedule),
@@ -59,28 +119,56 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
         let (schedule, bins) = parts.bins(bins)?;
         fx = fx.bins(schedule, bins);
     }
-    if let Some(beams) = &config.beams {
+    if let Some(beams) = config.beams.as_ref().filter(|_| parts.channels > 0) {
         let (set, detection) = parts.beams(beams)?;
         fx = fx.beams(set, detection);
     }
     if let Some(seconds) = config.longest_gap_s {
         fx = fx.longest_gap((seconds * parts.sample_rate_hz).max(0.0) as u64);
     }
-    let (mut fx, last) = parts.sinks(config, folder, resume, fx)?;
+    Ok(fx)
+}
+
+fn of<V: StreamSample>(
+    config: &Config,
+    rank: &Rank,
+    mut parts: Parts,
+    connection: Connection,
+    asked: &Asked,
+) -> Result<()> {
+    let backend = backend(rank.backend(config))?;
+    let plan = rank.plan(&config.ranks, parts.inputs, parts.all_channels, parts.frame())?;
+    let turn = connection.turn(plan, timeout(&config.ranks)?)?;
+    let quiet = asked.quiet || rank.number > 0;
+    let folder = rank.folder(&asked.folder);
+    let mut fx = instrument::<V>(config, &parts, &backend, turn.as_ref())?;
+    let correlates = parts.channels > 0;
+    let mut last = None;
+    if correlates {
+        if !folder.as_os_str().is_empty() {
+            std::fs::create_dir_all(&folder).at(folder.display())?;
+        }
+        (fx, last) = parts.sinks(config, &folder, asked.resume, fx)?;
+    }
+    let last = match &turn {
+        Some(turn) if asked.resume => turn.agree_on_last_dump(last)?,
+        _ => last.flatten(),
+    };
     if let Some(last) = last {
         fx = fx.resume_after(last);
     }
-    let summary = config.pictures.as_ref().map(|_| SummarySink::new());
+    let summary = config.pictures.as_ref().filter(|_| correlates).map(|_| SummarySink::new());
     if let Some((sink, _)) = &summary {
         fx = fx.sink_that_may_fail(sink.clone(), Overflow::DropNewest);
     }
-    let end = parts.source.info().end_sample;
+    let (end, source) = (parts.info.end_sample, parts.source.take());
     let about = About {
         inputs: parts.inputs.len(),
         sample_rate_hz: parts.sample_rate_hz,
         frequencies: parts.frequencies,
         pols: parts.inputs.pols(),
     };
+    let own_inputs = source.as_ref().map_or(0, |source| source.info().inputs.len());
     if !quiet {
         let dumps: Vec<String> = parts
             .schedules
@@ -89,29 +177,25 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
             .collect();
         say!(
             "{}: {} inputs at {:.3} MS/s, {} channels, dumps of {}, on {}",
-            parts.source.info().label,
+            parts.info.label,
             about.inputs,
             about.sample_rate_hz / 1e6,
-            parts.channels,
+            parts.all_channels,
             dumps.join(", "),
             backend.name()
         );
+        if rank.count > 1 {
+            say!("rank 0 of {}: {own_inputs} inputs, {} channels", rank.count, parts.channels);
+        }
     }
     let start = Instant::now();
-    let running = fx.start(parts.source)?;
-    let control = running.control();
-    let interrupts = AtomicU32::new(0);
-    // A second instrument in one process has no handler of its own; there is none here.
-    ctrlc::set_handler(move || match interrupts.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            eprintln!("interrupt: ending with the dump under way; a second one ends at once");
-            control.stop();
-        }
-        _ => control.stop_now(),
-    })
-    .at("interrupts")?;
+    let running = match source {
+        Some(source) => fx.start(source)?,
+        None => fx.start_without_source()?,
+    };
+    asked.interrupts.list().push(running.control());
     let (control, mut out_of_delays) = (running.control(), false);
-    let mut live = Live::new(quiet, end.map(|end| end.saturating_mul(about.inputs as u64)));
+    let mut live = Live::new(quiet, end.map(|end| end.saturating_mul(own_inputs as u64)));
     while !running.is_finished() {
         std::thread::sleep(Duration::from_millis(50));
         let report = running.report();
@@ -124,7 +208,7 @@ fn of<V: StreamSample>(config: &Config, parts: Parts, folder: &Path, resume: boo
     live.end();
     let ended = running.join();
     if !quiet {
-        print_report(&ended.report, start.elapsed(), about.sample_rate_hz, about.inputs);
+        print_report(&ended.report, start.elapsed(), about.sample_rate_hz, own_inputs);
     }
     if let (Some(to), Some((_, summary))) = (&config.pictures, summary) {
         let to = folder.join(to);
@@ -161,7 +245,7 @@ fn build_failure(error: &fringes::stream::StreamError, last: Option<u64>) -> Fai
 }
 
 fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
-    let seconds = report.samples as f64 / rate / inputs as f64;
+    let seconds = report.samples as f64 / rate / inputs.max(1) as f64;
     let wall = took.as_secs_f64().max(1e-9);
     say!(
         "{seconds:.2} s of data in {wall:.2} s: {:.1} Msamples/s; {} dumps, {} sums of beams",
@@ -191,6 +275,18 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
     }
     for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
         say!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
+    }
+    if report.turn.blocks > 0 {
+        let turn = &report.turn;
+        say!(
+            "  corner turn: {} blocks, {:.1} MB sent, {:.1} MB received; packing {:.2} s, exchange {:.2} s, placing {:.2} s",
+            turn.blocks,
+            turn.bytes_sent as f64 / 1e6,
+            turn.bytes_received as f64 / 1e6,
+            turn.packing.as_secs_f64(),
+            turn.exchange.as_secs_f64(),
+            turn.placing.as_secs_f64()
+        );
     }
     for sink in &report.sinks {
         say!(

@@ -134,6 +134,76 @@ fn a_run_is_resumed_behind_its_last_dump() {
     }
 }
 
+/// Dumps of some ranks, their channels one after the other, by name.
+fn joined(folder: &Path, ranks: &[usize]) -> Vec<(String, ndarray::Array3<num_complex::Complex<f32>>)> {
+    let names = dumps(&folder.join(format!("rank-{}", ranks[0])));
+    let of = |name: &String| {
+        let parts: Vec<_> = ranks
+            .iter()
+            .map(|rank| visibilities(&folder.join(format!("rank-{rank}")).join("dumps").join(name)))
+            .collect();
+        let views: Vec<_> = parts.iter().map(ndarray::Array3::view).collect();
+        ndarray::concatenate(ndarray::Axis(1), &views).unwrap()
+    };
+    names.iter().map(|name| (name.clone(), of(name))).collect()
+}
+
+#[test]
+fn ranks_give_the_dumps_of_one_and_are_resumed_together() {
+    let whole = tempfile::tempdir().unwrap();
+    let losses = "[source.simulation.loss]\npacket_samples = 512\nprobability = 0.02\n";
+    let with = |seconds: &str, more: &str| {
+        let text = config(seconds, &format!("{NPZ}{more}"));
+        text.replace("[[source.simulation.sources]]", &format!("{losses}[[source.simulation.sources]]"))
+            .replace("taps = 4", "taps = 4\ndither = 3")
+    };
+    assert!(run(whole.path(), &with("seconds = 0.6", ""), &["--quiet"]).status.success());
+    let expected: Vec<_> = dumps(whole.path())
+        .into_iter()
+        .map(|name| (name.clone(), visibilities(&whole.path().join("dumps").join(name))))
+        .collect();
+    assert!(expected.len() > 10);
+    // Three ranks for three antennas; four, of which one has no antennas, and two no channels.
+    let some = "[ranks]\ncorrelators = [1, 3]\nframes_per_block = 3\nblocks_under_way = 1\n";
+    for (count, more, correlators) in [("3", "", vec![0, 1, 2]), ("4", some, vec![1, 3])] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = run(folder.path(), &with("seconds = 0.3", more), &["--ranks", count]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(&format!("rank 0 of {count}: 1 inputs")) && text.contains("corner turn: "), "{text}");
+        // The last dump is not whole; one of the ranks has lost another one.
+        let mut names = dumps(&folder.path().join(format!("rank-{}", correlators[0])));
+        let last = names.pop().unwrap();
+        for rank in &correlators {
+            std::fs::remove_file(folder.path().join(format!("rank-{rank}/dumps/{last}"))).unwrap();
+        }
+        std::fs::remove_file(folder.path().join(format!("rank-{}/dumps/{}", correlators[1], names.pop().unwrap())))
+            .unwrap();
+        let output = run(folder.path(), &with("seconds = 0.6", more), &["--ranks", count, "--resume"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(joined(folder.path(), &correlators), expected);
+    }
+}
+
+#[test]
+fn ranks_that_cannot_be_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |more: &str, arguments: &[&str]| {
+        let output = run(folder.path(), &config("seconds = 0.1", &format!("{NPZ}{more}")), arguments);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(of("", &["--ranks", "0"]).contains("ranks: expected at least 1"));
+    assert!(
+        of("[ranks]\ncorrelators = [2]\n", &["--ranks", "2"]).contains("expected different ranks of 0..2, found [2]")
+    );
+    assert!(
+        of("[ranks]\nframes_per_block = 0\n", &["--ranks", "2"]).contains("frames of a block: expected at least 1")
+    );
+    assert!(of("[ranks]\nbackends = [\"cpu\", \"gpu 99\"]\n", &[]).contains("99"));
+    assert!(of("[ranks]\nlanes = 2\n", &[]).contains("unknown field"));
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_finishes_the_dump_and_is_no_error() {

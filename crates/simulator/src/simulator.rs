@@ -40,6 +40,9 @@ impl InjectedCounts {
 #[derive(Debug)]
 pub struct Simulator {
     plan: Plan,
+    /// Antennas that are rendered, and their inputs.
+    antennas: std::ops::Range<usize>,
+    inputs: Inputs,
     next: u64,
     counts: InjectedCounts,
     /// Those of the last call.
@@ -71,8 +74,28 @@ impl Simulator {
     /// not exist, [`SimulatorError::Delay`] for a geometry that cannot be.
     pub fn new(simulation: Simulation) -> Result<Self, SimulatorError> {
         let plan = Plan::new(simulation)?;
-        let counts = InjectedCounts::new(plan.inputs.len());
-        Ok(Self { plan, next: 0, counts, knots: CallKnots::default() })
+        let (counts, inputs) = (InjectedCounts::new(plan.inputs.len()), plan.inputs);
+        Ok(Self { plan, antennas: 0..inputs.antennas(), inputs, next: 0, counts, knots: CallKnots::default() })
+    }
+
+    /// Gives the samples of some of the antennas alone, with the bits that they have among all: a part of a simulation
+    /// whose other parts are made elsewhere. Counts stay those of all inputs, zero for the others.
+    ///
+    /// # Errors
+    /// [`SimulatorError::Index`] for antennas that there are not, [`SimulatorError::Types`] for none.
+    pub fn of_antennas(mut self, antennas: std::ops::Range<usize>) -> Result<Self, SimulatorError> {
+        let count = self.plan.inputs.antennas();
+        if antennas.end > count {
+            return Err(SimulatorError::Index { what: "antenna", expected: count, actual: antennas.end });
+        }
+        self.inputs = Inputs::new(antennas.len(), self.plan.inputs.pols())?;
+        self.antennas = antennas;
+        Ok(self)
+    }
+
+    /// The first input that is rendered, of all.
+    fn first_input(&self) -> usize {
+        self.antennas.start * self.plan.inputs.pols()
     }
 
     /// What is simulated.
@@ -80,9 +103,9 @@ impl Simulator {
         &self.plan.simulation
     }
 
-    /// Antennas and polarisations.
+    /// Antennas and polarisations that come out.
     pub fn inputs(&self) -> Inputs {
-        self.plan.inputs
+        self.inputs
     }
 
     /// What a correlator should find.
@@ -141,7 +164,7 @@ impl Simulator {
     /// [`SimulatorError::Counter`], and [`SimulatorError::Delay`] or [`SimulatorError::OutOfRange`] where a source's
     /// place on the sky is not known or moves too fast.
     pub fn next_samples<S: AdcSample>(&mut self, times: usize) -> Result<Samples<S>, SimulatorError> {
-        let data = zeros::<S>("samples", self.plan.inputs.len(), times)?;
+        let data = zeros::<S>("samples", self.inputs.len(), times)?;
         self.next_samples_in(data)
     }
 
@@ -151,7 +174,7 @@ impl Simulator {
     /// As [`Simulator::next_samples`], and [`TypesError::PackedBits`].
     pub fn next_packed(&mut self, bits: u32, times: usize) -> Result<PackedSamples, SimulatorError> {
         let bytes = packed_bytes(bits, times)?;
-        let data = zeros::<u8>("packed samples", self.plan.inputs.len(), bytes)?;
+        let data = zeros::<u8>("packed samples", self.inputs.len(), bytes)?;
         self.next_packed_in(data, bits, times)
     }
 
@@ -164,7 +187,7 @@ impl Simulator {
         let first = self.next;
         let presence = self.fill(&mut rows_of(&mut data)?)?;
         let rate = self.plan.simulation.sample_rate_hz;
-        let mut samples = Samples::new(data, self.plan.inputs)?
+        let mut samples = Samples::new(data, self.inputs)?
             .with_sample_rate(rate)?
             .with_first_sample(first)
             .with_centre_frequency(rate / 4.0)?;
@@ -187,7 +210,7 @@ impl Simulator {
         let first = self.next;
         let presence = self.fill_packed(bits, times, &mut rows_of(&mut data)?)?;
         let rate = self.plan.simulation.sample_rate_hz;
-        let mut samples = PackedSamples::new(data, bits, times, self.plan.inputs)?
+        let mut samples = PackedSamples::new(data, bits, times, self.inputs)?
             .with_sample_rate(rate)?
             .with_first_sample(first)
             .with_centre_frequency(rate / 4.0)?;
@@ -227,7 +250,7 @@ impl Simulator {
     }
 
     fn check_rows<T>(&self, rows: &[&mut [T]], expected: usize, what: &'static str) -> Result<(), SimulatorError> {
-        let inputs = self.plan.inputs.len();
+        let inputs = self.inputs.len();
         if rows.len() != inputs {
             return Err(SimulatorError::Buffer { what: "rows", expected: inputs, actual: rows.len() });
         }
@@ -250,8 +273,9 @@ impl Simulator {
             return Ok(presence);
         }
         self.knots = self.plan.knots(first, after - 1, std::mem::take(&mut self.knots))?;
-        let mut units = Vec::new();
+        let (mut units, first_input) = (Vec::new(), self.first_input());
         for (input, row) in rows.iter_mut().enumerate() {
+            let input = first_input + input;
             for (index, out) in row.chunks_mut(elements(UNIT)).enumerate() {
                 let done = index * UNIT;
                 units.push(Unit { input, first: first + done as u64, count: (times - done).min(UNIT), out });
@@ -274,9 +298,9 @@ impl Simulator {
     fn presence(&self, first: u64, times: usize) -> Result<Option<SamplePresence>, SimulatorError> {
         let Some(packets) = &self.plan.packets else { return Ok(None) };
         let each = usize::try_from(packets.samples_per_flag(first)).unwrap_or(usize::MAX);
-        let mut flags = Array2::from_elem((self.plan.inputs.len(), times.div_ceil(each)), true);
+        let mut flags = Array2::from_elem((self.inputs.len(), times.div_ceil(each)), true);
         for ((input, block), flag) in flags.indexed_iter_mut() {
-            *flag = !packets.is_lost(input, (first + (block * each) as u64) / packets.samples);
+            *flag = !packets.is_lost(self.first_input() + input, (first + (block * each) as u64) / packets.samples);
         }
         Ok(Some(SamplePresence::new(each, flags)?))
     }

@@ -116,6 +116,22 @@ impl SampleBlock {
             samples, variant => samples.with_presence(presence).map(variant))
     }
 
+    /// The samples of some antennas.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for antennas that there are not, others as the samples' constructors for none.
+    pub fn of_antennas(&self, antennas: std::ops::Range<usize>) -> Result<Self, TypesError> {
+        let all = self.inputs();
+        if antennas.end > all.antennas() {
+            let (array, dimension) = ("samples", Dimension::Antenna);
+            return Err(TypesError::Dimension { array, dimension, expected: antennas.end, actual: all.antennas() });
+        }
+        let inputs = Inputs::new(antennas.len(), all.pols())?;
+        let rows = antennas.start * all.pols()..antennas.end * all.pols();
+        typed!(self, packed => packed_inputs(packed, inputs, rows).map(Self::Packed),
+            samples, variant => typed_inputs(samples, inputs, rows).map(variant))
+    }
+
     /// The first `times` samples and the rest. Packed ones are cut at a multiple of 8 samples.
     ///
     /// # Errors
@@ -147,6 +163,48 @@ pub(crate) fn greatest_common_divisor(mut a: usize, mut b: usize) -> usize {
         (a, b) = (b, a % b);
     }
     a
+}
+
+/// Flags of some rows.
+fn presence_of(presence: &SamplePresence, rows: std::ops::Range<usize>) -> Result<SamplePresence, TypesError> {
+    SamplePresence::new(presence.samples_per_block(), presence.flags().slice(s![rows, ..]).to_owned())
+}
+
+fn typed_inputs<S: Sample>(
+    samples: &Samples<S>,
+    inputs: Inputs,
+    rows: std::ops::Range<usize>,
+) -> Result<Samples<S>, TypesError> {
+    let part = Samples::new(samples.data().slice(s![rows.clone(), ..]).to_owned(), inputs)?
+        .with_sample_rate(samples.sample_rate_hz())?
+        .with_first_sample(samples.first_sample());
+    let part = match samples.centre_hz() {
+        Some(centre) => part.with_centre_frequency(centre)?,
+        None => part,
+    };
+    match samples.presence() {
+        Some(presence) => part.with_presence(presence_of(presence, rows)?),
+        None => Ok(part),
+    }
+}
+
+fn packed_inputs(
+    samples: &PackedSamples,
+    inputs: Inputs,
+    rows: std::ops::Range<usize>,
+) -> Result<PackedSamples, TypesError> {
+    let bytes = samples.data().slice(s![rows.clone(), ..]).to_owned();
+    let part = PackedSamples::new(bytes, samples.bits(), samples.times(), inputs)?
+        .with_sample_rate(samples.sample_rate_hz())?
+        .with_first_sample(samples.first_sample());
+    let part = match samples.centre_hz() {
+        Some(centre) => part.with_centre_frequency(centre)?,
+        None => part,
+    };
+    match samples.presence() {
+        Some(presence) => part.with_presence(presence_of(presence, rows)?),
+        None => Ok(part),
+    }
 }
 
 fn split_typed<S: Sample>(samples: &Samples<S>, times: usize) -> Result<[Samples<S>; 2], TypesError> {

@@ -2,6 +2,7 @@
 //!
 //! Unknown fields are errors. What has a default may be left out; every field is described where it is declared.
 
+mod ranks;
 pub(crate) mod sinks;
 mod source;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+pub(crate) use ranks::RanksConfig;
 pub(crate) use sinks::SinkConfig;
 pub(crate) use source::SourceConfig;
 
@@ -21,6 +23,9 @@ pub(crate) struct Config {
     /// Where operations run: `auto`, `cpu`, or `gpu` with a number (`gpu 0`). Default `auto`.
     #[serde(default = "auto")]
     pub(crate) backend: String,
+    /// Ranks that the instrument is spread over.
+    #[serde(default)]
+    pub(crate) ranks: RanksConfig,
     /// Where voltages come from.
     pub(crate) source: SourceConfig,
     /// Where the antennas are and what they follow. UVH5 and UVFITS need it.

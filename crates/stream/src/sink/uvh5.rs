@@ -18,6 +18,8 @@ pub struct Uvh5Sink {
     geometry: Geometry,
     epoch_sample: u64,
     cadence: usize,
+    /// The last dump of an earlier run: other sinks, or other ranks, may go on behind an earlier one.
+    last: Option<u64>,
 }
 
 impl Uvh5Sink {
@@ -32,10 +34,10 @@ impl Uvh5Sink {
         epoch_sample: u64,
         cadence: usize,
     ) -> Result<Self, IoError> {
-        Ok(Self { writer: Some(Uvh5Writer::create(path, header)?), geometry, epoch_sample, cadence })
+        Ok(Self { writer: Some(Uvh5Writer::create(path, header)?), geometry, epoch_sample, cadence, last: None })
     }
 
-    /// Goes on with a file, behind its last dump; gives that dump's first sample, for
+    /// Goes on with a file, behind its last dump (earlier ones that come again are left out); gives that dump's first sample, for
     /// [`Fx::resume_after`](crate::Fx::resume_after), `None` of a file without dumps. `dump_samples` is the samples of
     /// a dump, whose first samples are multiples of it.
     ///
@@ -58,7 +60,7 @@ impl Uvh5Sink {
             let middle = seconds * sample_rate_hz + epoch_sample as f64;
             ((middle / dump_samples as f64).floor().max(0.0) as u64).saturating_mul(dump_samples)
         });
-        Ok((Self { writer: Some(writer), geometry, epoch_sample, cadence }, last))
+        Ok((Self { writer: Some(writer), geometry, epoch_sample, cadence, last }, last))
     }
 }
 
@@ -72,7 +74,9 @@ impl Sink for Uvh5Sink {
     }
 
     fn write(&mut self, product: &Product) -> Result<(), BoxError> {
-        if let (Product::Dump(dump), Some(writer)) = (product, &mut self.writer) {
+        if let (Product::Dump(dump), Some(writer)) = (product, &mut self.writer)
+            && self.last.is_none_or(|last| dump.sums.first_sample() > last)
+        {
             sums!(&dump.sums, sums => writer.append_dump(sums, &self.geometry, self.epoch_sample)?);
             writer.flush()?;
         }

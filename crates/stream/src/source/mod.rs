@@ -1,5 +1,6 @@
 //! Where voltages come from.
 
+mod antennas;
 mod blocks;
 mod faults;
 mod pair;
@@ -10,6 +11,7 @@ mod spead;
 use fringes_delay_model::Epoch;
 use fringes_types::Inputs;
 
+pub use antennas::Antennas;
 pub use blocks::Blocks;
 pub use faults::{FaultCounts, FaultInjector, Faults};
 pub use pair::PairPolarisations;

@@ -1,0 +1,39 @@
+//! An instrument that is spread over ranks.
+
+use serde::Deserialize;
+
+/// Ranks: threads of this process, or the processes that `mpirun` started. F-engines divide the antennas among
+/// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RanksConfig {
+    /// How many; under `mpirun` as many as it started. Default: as many as `backends`, else 1.
+    pub(crate) count: Option<usize>,
+    /// Ranks with F-engines. Default: all.
+    pub(crate) f_engines: Option<Vec<usize>>,
+    /// Ranks with correlators (and beams and sinks). Default: all.
+    pub(crate) correlators: Option<Vec<usize>>,
+    /// Where the operations of rank 0, 1, ... run, over again from the first if there are more ranks. Default: all at
+    /// `backend`.
+    pub(crate) backends: Vec<String>,
+    /// Frames of a block of the corner turn. Default 16.
+    pub(crate) frames_per_block: usize,
+    /// Blocks of the corner turn that are under way at once. Default 2.
+    pub(crate) blocks_under_way: usize,
+    /// Seconds that a rank that does not answer is waited for. Default 60.
+    pub(crate) timeout_s: f64,
+}
+
+impl Default for RanksConfig {
+    fn default() -> Self {
+        Self {
+            count: None,
+            f_engines: None,
+            correlators: None,
+            backends: Vec::new(),
+            frames_per_block: 16,
+            blocks_under_way: 2,
+            timeout_s: 60.0,
+        }
+    }
+}
