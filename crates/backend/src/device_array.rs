@@ -22,6 +22,8 @@ use crate::DeviceError;
 /// stream, what comes is there already; a pool's memory is to be said with the stream that it was taken for, since it
 /// goes back in that stream's order.
 ///
+/// Work on another device may read an array as well ([`DeviceArray::read_from`]), in the same order.
+///
 /// # Foreign memory
 /// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory
 /// that was freed, is another device's or ends early is an error before anything is launched.
@@ -51,9 +53,13 @@ struct Readers {
 impl Drop for Readers {
     fn drop(&mut self) {
         let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(writer) = &self.writer else { return };
         for (stream, event) in others.drain(..) {
-            if let Err(error) = writer.wait(&event).or_else(|_| stream.synchronize()) {
+            // Without a writer there is no stream of the memory's that could wait: then the host does.
+            let waited = match &self.writer {
+                Some(writer) => writer.wait(&event).or_else(|_| stream.synchronize()),
+                None => event.synchronize(),
+            };
+            if let Err(error) = waited {
                 tracing::error!(%error, "work that reads an array of a device cannot be waited for");
             }
         }
@@ -146,10 +152,20 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// [`DeviceError::WrongDevice`] if the stream is another device's; [`DeviceError::Gpu`] for foreign memory that is
     /// not there any more.
     pub fn read_on(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
-        let (view, device) = (self.view(), self.device());
+        let device = self.device();
         if !device.is_same(stream.device()) {
             return Err(DeviceError::wrong_device(stream.device(), device));
         }
+        self.read_from(stream)
+    }
+
+    /// As [`DeviceArray::read_on`] for a copy on `stream`, which may be another device's. Of an array that says no
+    /// writer, dropping waits for such copies on the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] for foreign memory that is not there any more, and with what the driver says.
+    pub fn read_from(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
+        let (view, device) = (self.view(), self.device());
         if self.is_foreign {
             device.check_memory(view.address(), view.bytes())?;
         }
@@ -164,7 +180,11 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
     pub fn reads_queued(&self, stream: &Stream) -> Result<(), DeviceError> {
-        if self.readers.writer.as_ref().is_none_or(|writer| writer.is_same(stream)) {
+        let is_ordered = match &self.readers.writer {
+            Some(writer) => writer.is_same(stream),
+            None => stream.device().is_same(self.device()),
+        };
+        if is_ordered {
             return Ok(());
         }
         let mut others = self.readers.others.lock().unwrap_or_else(PoisonError::into_inner);

@@ -48,3 +48,12 @@ fn every_type_is_send_and_sync_and_errors_can_be_compared() {
     fn error<T: std::error::Error + Clone + PartialEq + Send + Sync + 'static>() {}
     error::<GpuError>();
 }
+
+#[cfg(feature = "nccl")]
+#[test]
+fn without_nccl_its_absence_is_a_typed_error() {
+    match fringes_gpu::nccl::version() {
+        Err(GpuError::NoNccl { reason }) => assert!(reason.contains("nccl"), "{reason}"),
+        other => println!("not checked: NCCL is here, {other:?}"),
+    }
+}
