@@ -17,8 +17,8 @@ use crate::DeviceError;
 /// | of other software, by its address | [`DeviceArray::from_foreign`] |
 ///
 /// # Order
-/// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for
-/// that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
+/// An array says on which stream it was written ([`DeviceArray::written_on`], or [`DeviceArray::written_now`]): an
+/// operation on another stream waits for that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
 /// stream, what comes is there already; a pool's memory is to be said with the stream that it was taken for, since it
 /// goes back in that stream's order.
 ///
@@ -47,6 +47,8 @@ enum Memory<'a, T> {
 #[derive(Debug, Default)]
 struct Readers {
     writer: Option<Stream>,
+    /// Recorded on it when the elements were written. Without it, all that the stream was given counts.
+    written: Option<Event>,
     others: Mutex<Vec<(Stream, Event)>>,
 }
 
@@ -102,7 +104,24 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     #[must_use]
     pub fn written_on(mut self, stream: &Stream) -> Self {
         self.readers.writer = Some(stream.clone());
+        self.readers.written = None;
         self
+    }
+
+    /// Says that all which writes the elements was queued on a stream: work on another one waits for what this one was
+    /// given before, and for nothing that comes later. On a stream that is captured into a graph as
+    /// [`DeviceArray::written_on`].
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub fn written_now(self, stream: &Stream) -> Result<Self, DeviceError> {
+        let mut array = self.written_on(stream);
+        if !stream.is_capturing()? {
+            let written = stream.device().new_event()?;
+            written.record(stream)?;
+            array.readers.written = Some(written);
+        }
+        Ok(array)
     }
 
     /// The stream that writes the elements, if it was said.
@@ -169,8 +188,10 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         if self.is_foreign {
             device.check_memory(view.address(), view.bytes())?;
         }
-        if let Some(writer) = &self.readers.writer {
-            stream.wait_for(writer)?;
+        match (&self.readers.writer, &self.readers.written) {
+            (Some(writer), Some(written)) if !writer.is_same(stream) => stream.wait(written)?,
+            (Some(writer), None) => stream.wait_for(writer)?,
+            _ => {}
         }
         Ok(view)
     }

@@ -159,7 +159,10 @@ impl Stream {
     }
 
     /// Whether the stream's work is being captured into a graph.
-    pub(crate) fn is_capturing(&self) -> Result<bool, GpuError> {
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn is_capturing(&self) -> Result<bool, GpuError> {
         let _entered = self.device().context.enter()?;
         let mut status = 0;
         // SAFETY: the stream is valid and the pointer is valid for the call.

@@ -188,8 +188,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run<'_> {
-    /// A rank's thread. Every step ends with a meeting, so that what is queued on a GPU behind a step of all is behind
-    /// it on all: a turn waits for what the streams of the frames were given before it.
+    /// A rank's thread. Every step ends with a meeting: a turn needs the frames of all, and their memory is used again
+    /// when all have taken them.
     fn rank(&self, number: usize) -> Result<Ended, End> {
         let mut seat = self.meeting.seat();
         let mut rank = together(&mut seat, Rank::new(self, number))?;
@@ -226,7 +226,7 @@ impl<'a> Rank<'a> {
         }
         if let Steps::Turn(_) = run.steps {
             let values = stock.buffer::<Sample>(stream, case.heap_values(antennas, case.channels))?;
-            let array = DeviceArray::from(values).written_on(stream);
+            let array = DeviceArray::from(values).written_now(stream).map_err(End::failed)?;
             let frames: Frames = Arc::new(case.heaps(array, antennas, case.channels, 0)?);
             for slot in &run.frames {
                 lock(slot)[number] = Some(frames.clone());

@@ -90,7 +90,7 @@ impl NcclTurn {
             let stream = &self.streams[rank];
             frames[rank].array().reads_queued(stream)?;
             parts.place(&header, &mut out, stream)?;
-            turned.push(header.heaps(DeviceArray::from(out).written_on(stream))?);
+            turned.push(header.heaps(DeviceArray::from(out).written_now(stream)?)?);
         }
         Ok(turned)
     }

@@ -21,10 +21,9 @@ use crate::{DeviceArray, DeviceHeaps, Workspace};
 ///
 /// # Order
 /// The copies are queued on `stream`, which waits (on the device) for what writes the frames, on other GPUs too, and
-/// nothing waits on the host. Frames may be dropped at once: the stream that wrote them
-/// ([`DeviceArray::written_on`]) then waits for the copies before it uses the memory again, so frames that are kept
-/// until their stream has its next work do not hold that up. The heaps say that `stream` writes them; their memory is
-/// of the device's pool.
+/// nothing waits on the host. Frames may be dropped at once: the stream that wrote them then waits for the copies, at
+/// that place, before its memory is used again. Kept until that stream was given its next work, they do not hold this
+/// up. What comes out says that `stream` wrote it ([`DeviceArray::written_now`]); its memory is of the device's pool.
 ///
 /// # Errors
 /// Before anything is queued: [`TurnError::NoFrames`], [`TurnError::Shape`] and [`TurnError::Axis`] for frames that do
@@ -58,7 +57,7 @@ pub fn turn_channels<V: VoltageSample>(
     for (part, heaps) in frames.iter().enumerate() {
         copy_part(&header, part, heaps, &mut out.view_mut(), stream)?;
     }
-    header.heaps(DeviceArray::from(out).written_on(stream))
+    header.heaps(DeviceArray::from(out).written_now(stream)?)
 }
 
 /// Copies what some frames have to its place.

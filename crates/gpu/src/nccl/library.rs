@@ -68,7 +68,9 @@ fn load() -> Result<Functions, String> {
         ($name:literal) => {
             // SAFETY: the symbol's type is what NCCL declares under that name, enums as numbers of 32 bits, in every
             // version from 2.7 on.
-            unsafe { library.get($name) }.map(|symbol| *symbol).map_err(|error| format!("{error}"))
+            unsafe { library.get($name) }
+                .map(|symbol| *symbol)
+                .map_err(|error| in_full(&String::from_utf8_lossy($name), &error))
         };
     }
     let functions = Functions {
@@ -99,11 +101,20 @@ fn open() -> Result<Library, String> {
         // SAFETY: loading runs the library's initialisers: it is the system's NCCL, or what the user names as such.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
-            Err(error) => reasons.push(error.to_string()),
+            Err(error) => reasons.push(in_full(&name.to_string_lossy(), &error)),
         }
     }
     let hint = if named.is_some() { "" } else { " (the variable FRINGES_NCCL may name its file)" };
     Err(format!("the library cannot be loaded{hint}: {}", reasons.join("; ")))
+}
+
+/// An error and what is behind it.
+fn in_full(what: &str, error: &dyn std::error::Error) -> String {
+    let mut text = format!("{}: {error}", what.trim_end_matches('\0'));
+    if let Some(source) = error.source() {
+        text = format!("{text}: {source}");
+    }
+    text
 }
 
 impl Functions {
