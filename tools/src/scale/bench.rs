@@ -1,13 +1,11 @@
 //! What one GPU does, what all do, and what the turn between them costs.
 
-use std::ops::Not;
-
 use fringes_gpu::{Device, Timing};
 
 use crate::end::End;
 use crate::gpu_report::{Energy, Record, Row};
 use crate::scale::Failures;
-use crate::scale::case::Case;
+use crate::scale::case::{BLOCKS_OF_DUMP, Case};
 use crate::scale::pipeline::{self, Steps, Times};
 use crate::scale::stock::Stock;
 use crate::scale::turner::Way;
@@ -15,82 +13,91 @@ use crate::scale::turner::Way;
 /// Speed-ups of two GPUs that are asked for, of the X-engine and of F- and X-engine.
 const ASKED: [f64; 2] = [1.95, 1.9];
 
-/// Times all sizes.
-pub(crate) fn run(
-    devices: &[Device],
-    ways: &[Way],
-    stations: &[String],
-    seconds: f64,
-    record: &mut Record,
-    failures: &mut Failures,
-) -> Result<(), End> {
-    let stocks = devices.iter().map(Stock::new).collect::<Result<Vec<_>, _>>()?;
-    for case in Case::ALL {
-        if stations.is_empty().not() && !stations.iter().any(|wanted| *wanted == case.stations.to_string()) {
-            continue;
-        }
-        let free = devices.iter().map(Device::memory).collect::<Result<Vec<_>, _>>()?;
-        let free = free.iter().map(|memory| memory.free_bytes).min().unwrap_or(0);
-        let Some(case) = case.that_fits(free) else {
-            println!("\n{} stations: skipped, {} MiB are free", case.stations, free >> 20);
-            continue;
-        };
-        println!(
-            "\n{} stations of 2 polarisations, {} channels, blocks of {} spectra, 8+8 bits",
-            case.stations, case.channels, case.spectra
-        );
-        println!(
-            "{:<34} {:>5} {:>10} {:>8} {:>10} {:<12} {:>9}  joules a block",
-            "what", "GPUs", "ms a block", "spread", "rate", "", "speed-up"
-        );
-        Bench { case, stocks: &stocks, ways, seconds, record, failures }.run();
-    }
-    Ok(())
-}
-
-struct Bench<'a> {
-    case: Case,
-    stocks: &'a [Stock],
-    ways: &'a [Way],
+/// What is timed, and where to.
+pub(crate) struct Bench<'a> {
+    stocks: Vec<Stock>,
     seconds: f64,
     record: &'a mut Record,
     failures: &'a mut Failures,
 }
 
-impl Bench<'_> {
-    fn run(&mut self) {
-        let all = self.stocks.len();
-        let x = self.engines("X", Steps::X, 1, None);
-        if all > 1 {
-            self.engines("X, channels shared", Steps::X, all, x);
-        }
-        let fx = self.engines("F and X", Steps::Fx(None), 1, None);
-        let bare = if all > 1 { self.engines("F and X, without a turn", Steps::Fx(None), all, fx) } else { None };
-        for way in self.ways.iter().copied() {
-            let name = format!("F, turn by {}, X", way.name());
-            let with = self.engines(&name, Steps::Fx(Some(way)), all, fx);
-            let alone = self.turn(way, all);
-            // One GPU alone: without a turn is what it does.
-            if let (Some(with), Some(alone), Some(bare)) = (with, alone, if all > 1 { bare } else { fx }) {
-                self.hidden(way, all, [with, alone, bare]);
+/// A size, and ms a block of what turns are compared with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Base {
+    case: Case,
+    /// F and X on one GPU.
+    one: Option<f64>,
+    /// F and X without a turn on all GPUs.
+    bare: Option<f64>,
+}
+
+impl<'a> Bench<'a> {
+    /// On some GPUs, each step for about so many seconds.
+    pub(crate) fn new(
+        devices: &[Device],
+        seconds: f64,
+        record: &'a mut Record,
+        failures: &'a mut Failures,
+    ) -> Result<Self, End> {
+        let stocks = devices.iter().map(Stock::new).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { stocks, seconds, record, failures })
+    }
+
+    /// The sizes of so many stations, or all, that fit the memory.
+    pub(crate) fn cases(&self, stations: &[String]) -> Result<Vec<Case>, End> {
+        let memory = self.stocks.iter().map(|stock| stock.device.memory()).collect::<Result<Vec<_>, _>>()?;
+        let free = memory.iter().map(|memory| memory.free_bytes).min().unwrap_or(0);
+        let wanted = |case: &Case| stations.is_empty() || stations.contains(&case.stations.to_string());
+        let mut cases = Vec::new();
+        for case in Case::ALL.into_iter().filter(wanted) {
+            match case.that_fits(free) {
+                Some(case) => cases.push(case),
+                None => println!("{} stations: skipped, {} MiB are free", case.stations, free >> 20),
             }
+        }
+        Ok(cases)
+    }
+
+    /// One GPU, and all without a turn.
+    pub(crate) fn base(&mut self, case: Case) -> Base {
+        headline(&case);
+        let all = self.stocks.len();
+        let x = self.engines(case, "X", Steps::X, 1, None);
+        if all > 1 {
+            self.engines(case, "X, channels shared", Steps::X, all, x);
+        }
+        let one = self.engines(case, "F and X", Steps::Fx(None), 1, None);
+        // One GPU alone: without a turn is what it does.
+        let bare = if all > 1 { self.engines(case, "F and X, without a turn", Steps::Fx(None), all, one) } else { one };
+        Base { case, one, bare }
+    }
+
+    /// All GPUs with a turn, and the turn alone.
+    pub(crate) fn way(&mut self, way: Way, base: Base) {
+        headline(&base.case);
+        let all = self.stocks.len();
+        let name = format!("F, turn by {}, X", way.name());
+        let with = self.engines(base.case, &name, Steps::Fx(Some(way)), all, base.one);
+        let alone = self.turn(base.case, way, all);
+        if let (Some(with), Some(alone), Some(bare)) = (with, alone, base.bare) {
+            self.hidden(base.case, way, all, [with, alone, bare]);
         }
     }
 
     /// Times engines and notes them, with how many times faster they are than one GPU; ms a block.
-    fn engines(&mut self, what: &str, steps: Steps, gpus: usize, one: Option<f64>) -> Option<f64> {
-        let times = pipeline::run(self.case, steps, &self.stocks[..gpus], self.seconds);
+    fn engines(&mut self, case: Case, what: &str, steps: Steps, gpus: usize, one: Option<f64>) -> Option<f64> {
+        let times = pipeline::run(case, steps, &self.stocks[..gpus], self.seconds);
         let times = self.failures.note(&format!("{what}, {gpus} GPUs"), times)?;
         let (work, unit, asked) = match steps {
-            Steps::X => (self.case.operations() / 1e9, "useful TOPS", ASKED[0]),
-            _ => (self.case.samples() / 1e6, "Gsamples/s", ASKED[1]),
+            Steps::X => (case.operations() / 1e9, "useful TOPS", ASKED[0]),
+            _ => (case.samples() / 1e6, "Gsamples/s", ASKED[1]),
         };
         let precision = times.precision.map(|precision| format!(", F in {precision:?}").to_lowercase());
         let variant = format!("{what}{}", precision.unwrap_or_default());
-        let ms = self.add(&variant, &times, gpus, (work, unit), one)?;
+        let ms = self.add(case, &variant, &times, gpus, (work, unit), one)?;
         if let Some(one) = one {
-            let mut params = self.case.params(gpus);
-            params.insert("blocks_of_dump", crate::scale::case::BLOCKS_OF_DUMP as u64);
+            let mut params = case.params(gpus);
+            params.insert("blocks_of_dump", BLOCKS_OF_DUMP as u64);
             self.record.rows.push(Row {
                 kernel: "scale_speed_up",
                 variant,
@@ -108,19 +115,20 @@ impl Bench<'_> {
     }
 
     /// Times the turn alone; ms a block.
-    fn turn(&mut self, way: Way, gpus: usize) -> Option<f64> {
+    fn turn(&mut self, case: Case, way: Way, gpus: usize) -> Option<f64> {
         let what = format!("turn by {} alone", way.name());
-        let times = pipeline::run(self.case, Steps::Turn(way), &self.stocks[..gpus], self.seconds);
+        let times = pipeline::run(case, Steps::Turn(way), &self.stocks[..gpus], self.seconds);
         let times = self.failures.note(&what, times)?;
         let (others, own) = times.turned?;
         // One GPU has its own part alone.
         let (bytes, unit) = if gpus > 1 { (others, "GB/s a GPU") } else { (own, "GB/s copied") };
-        self.add(&what, &times, gpus, (bytes / 1e6, unit), None)
+        self.add(case, &what, &times, gpus, (bytes / 1e6, unit), None)
     }
 
     /// Prints a line and notes the row of blocks; ms a block.
     fn add(
         &mut self,
+        case: Case,
         variant: &str,
         times: &Times,
         gpus: usize,
@@ -143,7 +151,7 @@ impl Bench<'_> {
         self.record.rows.push(Row {
             kernel: "scale",
             variant: variant.into(),
-            params: self.case.params(gpus),
+            params: case.params(gpus),
             time_ms: ms,
             value,
             unit,
@@ -156,7 +164,7 @@ impl Bench<'_> {
     }
 
     /// How much of the turn is hidden behind F and X.
-    fn hidden(&mut self, way: Way, gpus: usize, [with, alone, bare]: [f64; 3]) {
+    fn hidden(&mut self, case: Case, way: Way, gpus: usize, [with, alone, bare]: [f64; 3]) {
         let seen = (with - bare).max(0.0);
         let hidden = 100.0 * (1.0 - seen / alone);
         println!(
@@ -168,7 +176,7 @@ impl Bench<'_> {
         self.record.rows.push(Row {
             kernel: "scale_hidden",
             variant: format!("turn by {}", way.name()),
-            params: self.case.params(gpus),
+            params: case.params(gpus),
             time_ms: seen,
             value: hidden,
             unit: "% of the turn",
@@ -178,4 +186,16 @@ impl Bench<'_> {
             energy: None,
         });
     }
+}
+
+/// Prints what follows.
+fn headline(case: &Case) {
+    println!(
+        "\n{} stations of 2 polarisations, {} channels, blocks of {} spectra, 8+8 bits",
+        case.stations, case.channels, case.spectra
+    );
+    println!(
+        "{:<34} {:>5} {:>10} {:>8} {:>10} {:<12} {:>9}  joules a block",
+        "what", "GPUs", "ms a block", "spread", "rate", "", "speed-up"
+    );
 }

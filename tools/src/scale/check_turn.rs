@@ -15,25 +15,23 @@ use crate::whole::Whole;
 /// Batches, channels and spectra of the cases: several batches, one, and rows of many bytes.
 const SIZES: [[usize; 3]; 3] = [[3, 8, 4], [1, 8, 4], [2, 1001, 64]];
 
-/// Checks every way.
-pub(crate) fn run(devices: &[Device], ways: &[Way], failures: &mut Failures) {
-    for &way in ways {
-        // By copies, two ranks may be one GPU; NCCL has each GPU once.
-        let ranks = if way == Way::Copies { devices.len().max(2) } else { devices.len() };
-        let streams = (0..ranks).map(|rank| devices[rank % devices.len()].new_stream()).collect::<Result<Vec<_>, _>>();
-        let turner = streams.map_err(End::from).and_then(|streams| {
-            let turner = Turner::new(way, streams.clone(), Vec::new())?;
-            Ok((turner, streams))
-        });
-        let Some((mut turner, streams)) = failures.note(&format!("a turn by {}", way.name()), turner) else { continue };
-        let mut checked = 0;
-        for size in SIZES {
-            let what = format!("the turn by {}, batches, channels, spectra {size:?}", way.name());
-            let ended = formats(&mut turner, &streams, size);
-            checked += failures.note(&what, ended).unwrap_or(0);
-        }
-        println!("turn by {}: {checked} turns of {ranks} ranks equal the host's, bit for bit", way.name());
+/// Checks a way.
+pub(crate) fn run(devices: &[Device], way: Way, failures: &mut Failures) {
+    // By copies, two ranks may be one GPU; NCCL has each GPU once.
+    let ranks = if way == Way::Copies { devices.len().max(2) } else { devices.len() };
+    let streams = (0..ranks).map(|rank| devices[rank % devices.len()].new_stream()).collect::<Result<Vec<_>, _>>();
+    let turner = streams.map_err(End::from).and_then(|streams| {
+        let turner = Turner::new(way, streams.clone(), Vec::new())?;
+        Ok((turner, streams))
+    });
+    let Some((mut turner, streams)) = failures.note(&format!("a turn by {}", way.name()), turner) else { return };
+    let mut checked = 0;
+    for size in SIZES {
+        let what = format!("the turn by {}, batches, channels, spectra {size:?}", way.name());
+        let ended = formats(&mut turner, &streams, size);
+        checked += failures.note(&what, ended).unwrap_or(0);
     }
+    println!("turn by {}: {checked} turns of {ranks} ranks equal the host's, bit for bit", way.name());
 }
 
 /// All formats; how many turns were compared.

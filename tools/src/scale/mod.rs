@@ -25,11 +25,13 @@ mod stock;
 mod turner;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use fringes_gpu::{Device, GpuError, device_count};
 
 use crate::end::End;
 use crate::gpu_report::Record;
+use bench::Bench;
 use turner::Way;
 
 /// Check and time F-engines, corner turn and X-engines on the GPUs of this machine. Exit status 0, 1 if a check fails,
@@ -81,15 +83,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let devices = open(arguments.gpus.map(usize::from))?;
     println!("{}", devices[0].info());
     describe(&devices)?;
-    let ways = ways();
-    let (mut failures, mut record) = (Failures::default(), Record::new(&devices[0]).of_gpus(devices.len()));
-    check_turn::run(&devices, &ways, &mut failures);
-    check_fx::run(&devices, &ways, &mut failures);
-    if !arguments.check_only {
-        let seconds = if arguments.quick { 0.5 } else { 1.5 };
-        bench::run(&devices, &ways, &arguments.stations, seconds, &mut record, &mut failures)?;
+    let begun = Instant::now();
+    let mut failures = Failures::default();
+    let mut record = Record::new(&devices[0]).of_gpus(devices.len());
+    let seconds = if arguments.quick { 0.5 } else { 1.5 };
+    let mut bases = Vec::new();
+    // All that needs no other library comes first, and is written then.
+    for way in ways() {
+        println!("\n-- turn by {}, after {:.0} s", way.name(), begun.elapsed().as_secs_f64());
+        check_turn::run(&devices, way, &mut failures);
+        check_fx::run(&devices, way, &mut failures);
+        if !arguments.check_only {
+            let mut bench = Bench::new(&devices, seconds, &mut record, &mut failures)?;
+            if way == Way::Copies {
+                bases = bench.cases(&arguments.stations)?.into_iter().map(|case| bench.base(case)).collect();
+            }
+            bases.iter().for_each(|base| bench.way(way, *base));
+        }
+        record.write(arguments.json.as_deref())?;
     }
-    record.write(arguments.json.as_deref())?;
+    println!("\n{:.0} s in all", begun.elapsed().as_secs_f64());
     failures.end()
 }
 
@@ -119,11 +132,11 @@ fn describe(devices: &[Device]) -> Result<(), End> {
 fn ways() -> Vec<Way> {
     match turner::nccl() {
         Ok(version) => {
-            println!("NCCL {version}\n");
+            println!("NCCL {version}");
             vec![Way::Copies, Way::Nccl]
         }
         Err(reason) => {
-            println!("no turn by NCCL: {reason}\n");
+            println!("no turn by NCCL: {reason}");
             vec![Way::Copies]
         }
     }

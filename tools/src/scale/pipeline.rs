@@ -5,8 +5,8 @@
 //! turning           T(0)       T(1)       T(2) ...
 //! ```
 //!
-//! Where one GPU does all, X takes what F gives. A block's frames are kept until their GPU has the next block's F-engine
-//! to do: what waits for the turn before their memory is used again then comes behind that.
+//! Where one GPU does all, X takes what F gives. A block's frames are kept until their GPU has the next block's
+//! F-engine to do: what waits for the turn before their memory is used again then comes behind that.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Heaps are `[batch][antenna][channel][spectrum][pol]`, so that the wanted channels of an antenna and a batch lie one
-//! after the other, and what an F-engine has for an X-engine is a block of rows: one copy with strides, without packing.
+//! after the other, and what an F-engine has for an X-engine is a block of rows: one copy with strides, without
+//! packing.
 
 mod error;
 mod header;
