@@ -32,6 +32,12 @@ impl End {
     }
 }
 
+impl Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.line)
+    }
+}
+
 impl From<GpuError> for End {
     fn from(error: GpuError) -> Self {
         let status = match error {

@@ -129,6 +129,14 @@ impl Record {
         Self { date, gpu: place.into(), driver: String::new(), commit: commit(), clock_mhz: 0, rows: Vec::new() }
     }
 
+    /// The record of so many GPUs of the kind.
+    pub(crate) fn of_gpus(mut self, count: usize) -> Self {
+        if count > 1 {
+            self.gpu = format!("{count} x {}", self.gpu);
+        }
+        self
+    }
+
     /// Writes the record, if a path is given.
     pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), End> {
         let Some(path) = path else { return Ok(()) };

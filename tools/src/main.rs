@@ -26,6 +26,7 @@ mod indexed;
 mod layout;
 mod loading;
 mod saxpy;
+mod scale;
 mod sm_cycles;
 mod soak;
 #[path = "../../examples/fx/plots/style.rs"]
@@ -76,6 +77,12 @@ enum Tool {
   fringes-tools xengine --out figures
   fringes-tools xengine --from figures/xengine.json --out pictures    (no GPU needed)")]
     Xengine(xengine::Arguments),
+    /// Check and time F-engines, corner turn and X-engines on several GPUs of one host.
+    #[command(after_help = "Examples:
+  fringes-tools scale --json record.json
+  fringes-tools scale --gpus 1 --check-only
+  FRINGES_NCCL=/path/to/libnccl.so.2 fringes-tools scale --quick")]
+    Scale(scale::Arguments),
     /// Compare dumps of random streams with exact sums, for as long as asked.
     #[command(after_help = "Examples:
   fringes-tools soak --dumps 1000
@@ -145,6 +152,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::Bench(arguments) => bench::run(arguments),
         Tool::BenchCpu(arguments) => bench_cpu::run(arguments),
         Tool::Xengine(arguments) => xengine::run(arguments),
+        Tool::Scale(arguments) => scale::run(arguments),
         Tool::Soak(arguments) => soak::run(arguments),
         Tool::Tune(arguments) => tune::run(arguments),
         Tool::Conformance(arguments) => conformance::run(arguments),

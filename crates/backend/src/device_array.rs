@@ -17,10 +17,12 @@ use crate::DeviceError;
 /// | of other software, by its address | [`DeviceArray::from_foreign`] |
 ///
 /// # Order
-/// An array says on which stream it was written ([`DeviceArray::written_on`]): an operation on another stream waits for
-/// that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
+/// An array says on which stream it was written ([`DeviceArray::written_on`], or [`DeviceArray::written_now`]): an
+/// operation on another stream waits for that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
 /// stream, what comes is there already; a pool's memory is to be said with the stream that it was taken for, since it
 /// goes back in that stream's order.
+///
+/// Work on another device may read an array as well ([`DeviceArray::read_from`]), in the same order.
 ///
 /// # Foreign memory
 /// Memory that this library did not allocate is asked about every time it is used ([`Device::check_memory`]): memory
@@ -45,15 +47,21 @@ enum Memory<'a, T> {
 #[derive(Debug, Default)]
 struct Readers {
     writer: Option<Stream>,
+    /// Recorded on it when the elements were written. Without it, all that the stream was given counts.
+    written: Option<Event>,
     others: Mutex<Vec<(Stream, Event)>>,
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
         let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(writer) = &self.writer else { return };
         for (stream, event) in others.drain(..) {
-            if let Err(error) = writer.wait(&event).or_else(|_| stream.synchronize()) {
+            // Without a writer there is no stream of the memory's that could wait: then the host does.
+            let waited = match &self.writer {
+                Some(writer) => writer.wait(&event).or_else(|_| stream.synchronize()),
+                None => event.synchronize(),
+            };
+            if let Err(error) = waited {
                 tracing::error!(%error, "work that reads an array of a device cannot be waited for");
             }
         }
@@ -96,7 +104,24 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     #[must_use]
     pub fn written_on(mut self, stream: &Stream) -> Self {
         self.readers.writer = Some(stream.clone());
+        self.readers.written = None;
         self
+    }
+
+    /// Says that all which writes the elements was queued on a stream: work on another one waits for what this one was
+    /// given before, and for nothing that comes later. On a stream that is captured into a graph as
+    /// [`DeviceArray::written_on`].
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub fn written_now(self, stream: &Stream) -> Result<Self, DeviceError> {
+        let mut array = self.written_on(stream);
+        if !stream.is_capturing()? {
+            let written = stream.device().new_event()?;
+            written.record(stream)?;
+            array.readers.written = Some(written);
+        }
+        Ok(array)
     }
 
     /// The stream that writes the elements, if it was said.
@@ -146,15 +171,27 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// [`DeviceError::WrongDevice`] if the stream is another device's; [`DeviceError::Gpu`] for foreign memory that is
     /// not there any more.
     pub fn read_on(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
-        let (view, device) = (self.view(), self.device());
+        let device = self.device();
         if !device.is_same(stream.device()) {
             return Err(DeviceError::wrong_device(stream.device(), device));
         }
+        self.read_from(stream)
+    }
+
+    /// As [`DeviceArray::read_on`] for a copy on `stream`, which may be another device's. Of an array that says no
+    /// writer, dropping waits for such copies on the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] for foreign memory that is not there any more, and with what the driver says.
+    pub fn read_from(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
+        let (view, device) = (self.view(), self.device());
         if self.is_foreign {
             device.check_memory(view.address(), view.bytes())?;
         }
-        if let Some(writer) = &self.readers.writer {
-            stream.wait_for(writer)?;
+        match (&self.readers.writer, &self.readers.written) {
+            (Some(writer), Some(written)) if !writer.is_same(stream) => stream.wait(written)?,
+            (Some(writer), None) => stream.wait_for(writer)?,
+            _ => {}
         }
         Ok(view)
     }
@@ -164,7 +201,11 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
     pub fn reads_queued(&self, stream: &Stream) -> Result<(), DeviceError> {
-        if self.readers.writer.as_ref().is_none_or(|writer| writer.is_same(stream)) {
+        let is_ordered = match &self.readers.writer {
+            Some(writer) => writer.is_same(stream),
+            None => stream.device().is_same(self.device()),
+        };
+        if is_ordered {
             return Ok(());
         }
         let mut others = self.readers.others.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@
 //! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
 //! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`], [`DeviceBeams`] |
 //! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`], [`Workspace`] |
+//! | the corner turn: all antennas of some channels, of several GPUs' antennas | [`turn_channels`], `NcclTurn` (feature `nccl`), [`turn_channels_on_host`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
 //! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations
@@ -19,6 +20,7 @@ mod expect;
 mod pinned_array;
 mod staging;
 mod transfer;
+mod turn;
 mod workspace;
 
 pub use backend::{Backend, MemoryNeed};
@@ -31,4 +33,7 @@ pub use transfer::{
     DeviceBeams, DeviceDetectedBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,
     ToHost, UploadError, Uploader, sample_row_bytes,
 };
+#[cfg(feature = "nccl")]
+pub use turn::NcclTurn;
+pub use turn::{TurnError, turn_channels, turn_channels_on_host};
 pub use workspace::Workspace;

@@ -656,7 +656,7 @@ fn device_frames<Q: FrameSample, L: FrameLayout>(
     stream: &Stream,
     header: Header,
 ) -> Result<DeviceFrames<L::Device<Q>>, ChannelizerError> {
-    let voltages = L::device(&header, DeviceArray::from(values).written_on(stream))?;
+    let voltages = L::device(&header, DeviceArray::from(values).written_now(stream)?)?;
     Ok(header.frames_of(voltages, DeviceArray::from(saturated).written_on(stream)))
 }
 

@@ -13,6 +13,9 @@ pub enum Error {
     /// A backend that is not there, or a device buffer that does not fit.
     #[error(transparent)]
     Device(#[from] fringes_backend::DeviceError),
+    /// Frames that make no corner turn.
+    #[error(transparent)]
+    Turn(#[from] fringes_backend::TurnError),
     /// A delay model, a geometry, or a shift or rotation.
     #[error(transparent)]
     Delay(#[from] fringes_delay::DelayError),

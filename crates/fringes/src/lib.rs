@@ -140,6 +140,7 @@
 //!   UVFITS and UVH5, SPEAD over UDP.
 //! - `stream`: the module `stream`, instruments in one process: sources, stages, bounded queues, sinks. Takes `io`.
 //! - `mpi`: instruments over the processes of an MPI job; takes `stream`, needs an MPI library with `mpicc` and libclang.
+//! - `nccl`: `NcclTurn`, the corner turn between GPUs by NCCL, whose library is loaded when it is first asked for.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the
 //!   variable `CUDA_LIBRARY_PATH` naming a folder with an empty `lib64/`, with which `cargo check` works.
@@ -170,9 +171,12 @@ pub use fringes_simulator as simulator;
 pub use fringes_stream as stream;
 pub use fringes_types as types;
 
+#[cfg(feature = "nccl")]
+pub use fringes_backend::NcclTurn;
 pub use fringes_backend::{
     Backend, DeviceArray, DeviceBeams, DeviceDetectedBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples,
-    DeviceVisibilities, DeviceVoltages, MemoryNeed, PinnedArray, ToHost, UploadError, Uploader,
+    DeviceVisibilities, DeviceVoltages, MemoryNeed, PinnedArray, ToHost, TurnError, UploadError, Uploader,
+    turn_channels, turn_channels_on_host,
 };
 pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamSteering, BeamformerError, BeamformerStream, ByteScale, DetectStream, DetectedBytes,

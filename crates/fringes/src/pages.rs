@@ -24,6 +24,7 @@ pages! {
     Fft: "../../../docs/operations/fft.md",
     MissingData: "../../../docs/missing-data.md",
     DeviceData: "../../../docs/device-data.md",
+    SeveralGpus: "../../../docs/several-gpus.md",
     Backends: "../../../docs/backends.md",
     Errors: "../../../docs/errors.md",
     ComingFrom: "../../../docs/coming-from.md",

@@ -8,6 +8,7 @@ use cudarc::driver::sys;
 
 use crate::driver::{self, Doing};
 use crate::module::{LoadedModule, TextKey};
+use crate::peer::Peers;
 use crate::{DeviceInfo, GpuError};
 
 /// A handle of the driver: a name, not memory that we read.
@@ -51,11 +52,13 @@ pub(crate) struct Context {
     pub(crate) info: DeviceInfo,
     /// Modules by where their PTX text is.
     modules: Mutex<HashMap<TextKey, Arc<LoadedModule>>>,
+    /// What other devices have to do with this one's memory.
+    pub(crate) peers: Peers,
 }
 
 impl Context {
     pub(crate) fn new(raw: sys::CUcontext, device: sys::CUdevice, owner: Owner, info: DeviceInfo) -> Self {
-        Self { raw: Handle(raw), device, owner, info, modules: Mutex::default() }
+        Self { raw: Handle(raw), device, owner, info, modules: Mutex::default(), peers: Peers::default() }
     }
 
     /// Makes the context current on this thread until the returned value is dropped, which leaves the thread as it was.
@@ -95,10 +98,15 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         let modules = std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if !modules.is_empty() {
+        let guard = self.peers.take_guard();
+        if !modules.is_empty() || guard.is_some() {
             match self.enter() {
                 Err(error) => tracing::error!("unloading kernels: {error}"),
                 Ok(_entered) => {
+                    if let Some(guard) = guard {
+                        // SAFETY: the stream was made here and has no other name.
+                        driver::report(unsafe { driver::cuStreamDestroy_v2(guard.0) }, "ending a stream");
+                    }
                     for module in modules.values() {
                         // SAFETY: the module was loaded here, and every `Module` and `Kernel` holds this context alive.
                         driver::report(unsafe { driver::cuModuleUnload(module.raw.0) }, "unloading kernels");

@@ -15,6 +15,8 @@ use crate::GpuError;
 pub(crate) const OUT_OF_MEMORY: u32 = 2;
 /// `CUDA_ERROR_NOT_READY`: work is still running.
 pub(crate) const NOT_READY: u32 = 600;
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
 /// `CUDA_ERROR_STUB_LIBRARY`: the library is the toolkit's empty stand-in.
 const STUB_LIBRARY: u32 = 34;
 /// `CUDA_ERROR_NO_DEVICE`.
@@ -106,6 +108,8 @@ driver_functions! {
     cuDeviceGetAttribute(value: *mut c_int, attribute: sys::CUdevice_attribute, device: sys::CUdevice);
     cuDevicePrimaryCtxRetain(context: *mut sys::CUcontext, device: sys::CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: sys::CUdevice);
+    cuDeviceCanAccessPeer(can: *mut c_int, device: sys::CUdevice, peer: sys::CUdevice);
+    cuCtxEnablePeerAccess(peer: sys::CUcontext, flags: c_uint);
 
     cuCtxGetCurrent(context: *mut sys::CUcontext);
     cuCtxPushCurrent_v2(context: sys::CUcontext);
@@ -140,6 +144,8 @@ driver_functions! {
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: sys::CUstream);
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: sys::CUstream);
     cuMemcpy2DAsync_v2(copy: *const sys::CUDA_MEMCPY2D, stream: sys::CUstream);
+    cuMemcpy3DAsync_v2(copy: *const sys::CUDA_MEMCPY3D, stream: sys::CUstream);
+    cuMemcpy3DPeerAsync(copy: *const sys::CUDA_MEMCPY3D_PEER, stream: sys::CUstream);
     cuMemsetD8Async(address: u64, value: u8, count: usize, stream: sys::CUstream);
     cuMemsetD16Async(address: u64, value: u16, count: usize, stream: sys::CUstream);
     cuMemsetD32Async(address: u64, value: c_uint, count: usize, stream: sys::CUstream);

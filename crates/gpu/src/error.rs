@@ -171,6 +171,32 @@ pub enum GpuError {
     /// Kernels whose PTX is not in the program.
     #[error("the program holds no PTX of these kernels: their crate was built without the feature `gpu`")]
     NoPtx,
+    /// A device that cannot reach the memory of another.
+    #[error("{from} cannot reach the memory of {to}: copies between them go through the host")]
+    NoPeerAccess {
+        /// The device that was to reach it.
+        from: String,
+        /// The device whose memory it is.
+        to: String,
+    },
+    /// The library NCCL cannot be loaded, or lacks a function.
+    #[cfg(feature = "nccl")]
+    #[error("NCCL is not available: {reason}")]
+    NoNccl {
+        /// What was looked for, and what the system said.
+        reason: String,
+    },
+    /// NCCL refused a call.
+    #[cfg(feature = "nccl")]
+    #[error("{doing}: NCCL answers {code}: {message}")]
+    Nccl {
+        /// NCCL's number (`ncclResult_t`).
+        code: u32,
+        /// NCCL's description.
+        message: String,
+        /// What was being done.
+        doing: &'static str,
+    },
     /// A PTX text that holds a zero byte.
     #[error("a PTX text holds a zero byte at {position}")]
     PtxText {

@@ -15,6 +15,8 @@
 //! | the fastest variant of a kernel | [`tuning`] |
 //! | work captured once and queued again | [`Graph`] |
 //! | arrays for the copy engine | [`TensorMap`] |
+//! | several GPUs: copies between them, memory that others reach | [`BufferViewMut::copy_blocks_from`], [`Device::enable_peer_access`] |
+//! | several GPUs: messages by NCCL | `nccl`, feature `nccl` |
 //! | other software's contexts, streams and memory | [`Device::from_raw_context`], [`Stream::from_raw`], [`Buffer::from_external`], [`Device::check_memory`], features `cudarc` and `cust` |
 //!
 //! ```no_run
@@ -38,7 +40,7 @@
 //!
 //! # Order
 //! Calls that take a stream and do not say that they wait return at once; their work is done in the order of the
-//! stream. Work on different streams is ordered by events ([`Stream::wait`]). Where such an order is missing, numbers
+//! stream. Work on different streams, of one device or of two, is ordered by events ([`Stream::wait`]). Where such an order is missing, numbers
 //! can be wrong, but memory of the host is safe: device memory is freed only when the device is done with it, and
 //! pinned memory is not shown while the device may write it.
 //!
@@ -52,6 +54,7 @@
 //! not disturb other CUDA software on the thread.
 
 mod argument;
+mod blocks;
 mod buffer;
 mod context;
 mod copy;
@@ -69,6 +72,9 @@ mod info;
 mod kernel;
 mod launch;
 mod module;
+#[cfg(feature = "nccl")]
+pub mod nccl;
+mod peer;
 mod pinned;
 mod pool;
 mod ptx;
@@ -80,6 +86,7 @@ pub mod tuning;
 mod view;
 
 pub use argument::{Argument, KernelElement};
+pub use blocks::{BlockPitch, Blocks};
 pub use buffer::Buffer;
 pub use device::{DEVICE_VARIABLE, Device, LOWEST_COMPUTE_CAPABILITY, MemoryInfo, device_count, devices};
 pub use error::GpuError;

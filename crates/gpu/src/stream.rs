@@ -133,18 +133,19 @@ impl Stream {
         }
     }
 
-    /// Makes later work of this stream wait for what `event` recorded. Returns at once.
+    /// Makes later work of this stream wait for what `event` recorded, on this device or on another. Returns at once.
     ///
     /// # Errors
-    /// [`GpuError::WrongDevice`] for an event of another context; what the driver answers.
+    /// What the driver answers.
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {
-        self.device().context.expect_same(&event.device().context, "the event")?;
         let _entered = self.device().context.enter()?;
-        // SAFETY: stream and event are valid; the flags must be 0.
+        // SAFETY: stream and event are valid, and the stream's context is current; the event may be of any context of
+        // the process; the flags must be 0.
         unsafe { driver::cuStreamWaitEvent(self.raw(), event.raw(), 0) }.doing("making a stream wait for an event")
     }
 
-    /// Makes later work of this stream wait for all work queued so far on `other`.
+    /// Makes later work of this stream wait for all work queued so far on `other`, a stream of this device or of
+    /// another.
     ///
     /// # Errors
     /// As [`Stream::wait`].
@@ -158,7 +159,10 @@ impl Stream {
     }
 
     /// Whether the stream's work is being captured into a graph.
-    pub(crate) fn is_capturing(&self) -> Result<bool, GpuError> {
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn is_capturing(&self) -> Result<bool, GpuError> {
         let _entered = self.device().context.enter()?;
         let mut status = 0;
         // SAFETY: the stream is valid and the pointer is valid for the call.

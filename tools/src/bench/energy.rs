@@ -42,6 +42,11 @@ impl EnergyCounter {
         Some(Self { nvml: Nvml::init().ok()?, uuid: text(device.info().uuid) })
     }
 
+    /// Millijoules since the driver was loaded, at the counter's last step.
+    pub(crate) fn millijoules(&self) -> Option<u64> {
+        self.nvml.device_by_uuid(self.uuid.as_str()).ok()?.total_energy_consumption().ok()
+    }
+
     /// Joules of a run. `slice` queues [`Slices::runs`] runs and waits for those of the slice before.
     pub(crate) fn joules<E>(&self, slices: Slices, slice: impl FnMut() -> Result<(), E>) -> Result<Option<f64>, E> {
         let Ok(device) = self.nvml.device_by_uuid(self.uuid.as_str()) else { return Ok(None) };

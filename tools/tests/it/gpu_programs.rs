@@ -5,7 +5,7 @@ use std::process::Output;
 
 use crate::run;
 
-const PROGRAMS: [&str; 5] = ["validate", "bench", "conformance", "saxpy", "tune"];
+const PROGRAMS: [&str; 6] = ["validate", "bench", "conformance", "saxpy", "scale", "tune"];
 
 fn lines(output: &Output) -> usize {
     String::from_utf8_lossy(&output.stderr).trim_end().lines().count()
@@ -35,12 +35,13 @@ fn arguments_that_mean_nothing_are_status_2() {
         assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{name}: {output:?}");
     }
-    let cases: [(&str, &[&str], &str); 6] = [
+    let cases: [(&str, &[&str], &str); 7] = [
         ("validate", &["--only", "fft"], "fft"),
         ("validate", &["--gpu", "first"], "first"),
         ("bench", &["--only", "mma_s8"], "mma_s8"),
         ("bench", &["--runs", "9"], "9"),
         ("bench", &["--runs", "many"], "many"),
+        ("scale", &["--gpus", "0"], "0"),
         ("saxpy", &["1.5"], "1.5"),
     ];
     for (name, arguments, named) in cases {

@@ -48,3 +48,14 @@ fn every_type_is_send_and_sync_and_errors_can_be_compared() {
     fn error<T: std::error::Error + Clone + PartialEq + Send + Sync + 'static>() {}
     error::<GpuError>();
 }
+
+#[cfg(feature = "nccl")]
+#[test]
+fn without_nccl_its_absence_is_a_typed_error() {
+    match fringes_gpu::nccl::version() {
+        Err(GpuError::NoNccl { reason }) if std::env::var_os(fringes_gpu::nccl::LIBRARY_VARIABLE).is_none() => {
+            assert!(reason.contains("libnccl.so.2"), "{reason}")
+        }
+        other => println!("not checked: NCCL is here, {other:?}"),
+    }
+}
