@@ -142,7 +142,7 @@ fn joined(folder: &Path, ranks: &[usize]) -> Vec<(String, ndarray::Array3<num_co
             .iter()
             .map(|rank| visibilities(&folder.join(format!("rank-{rank}")).join("dumps").join(name)))
             .collect();
-        let views: Vec<_> = parts.iter().map(ndarray::Array3::view).collect();
+        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         ndarray::concatenate(ndarray::Axis(1), &views).unwrap()
     };
     names.iter().map(|name| (name.clone(), of(name))).collect()

@@ -30,6 +30,28 @@ pub(crate) fn script(runner: &Runner, name: &str, argument: &Path) -> Result<(),
     runner.python(&Path::new("tests").join("python").join(name), argument)
 }
 
+/// Runs ranks of MPI with both libraries, each built for by itself.
+pub(crate) fn mpi(runner: &Runner) -> Result<(), String> {
+    let programs = ["fringes-instrument", "examples/mpi_suite"];
+    for library in ["openmpi", "mpich"] {
+        let compiler = format!("mpicc.{library}");
+        // What its build script found of the other library is out of date.
+        runner.cargo(&["clean", "--quiet", "--package", "mpi-sys"], &[])?;
+        let build = ["build", "--quiet", "--workspace", "--features", "fringes-instrument/mpi"];
+        let what = ["--bin", "fringes-instrument", "--example", "mpi_suite"];
+        runner.cargo(&[&build[..], &what[..]].concat(), &[("MPICC", &compiler)])?;
+        let folder = runner.target().join("cross-checks").join(library);
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for program in programs.map(Path::new) {
+            let from = runner.target().join("debug").join(program);
+            let to = folder.join(program.file_name().unwrap_or_default());
+            std::fs::copy(&from, &to).map_err(|error| format!("{}: {error}", from.display()))?;
+        }
+        script(runner, "check_mpi.py", &folder)?;
+    }
+    Ok(())
+}
+
 /// Writes beams and lets blimpy and baseband read them.
 pub(crate) fn beams(runner: &Runner) -> Result<(), String> {
     let folder = runner.target().join("cross-checks").join("beams");

@@ -63,6 +63,7 @@ const STEPS: &[Step] = &[
     step("doc", 40, |runner| runner.cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])),
     step("book", 30, |runner| runner.cargo(&["run", "--quiet", "--package", "fringes-book"], &[])),
     step("api", 5, |runner| api::run(runner, true)),
+    step("mpi", 50, cross_checks::mpi),
     step("without_gpu", 80, |runner| {
         runner.cargo(&["test", "--package", "fringes", "--no-default-features", "--lib", "--tests"], &[])
     }),

@@ -5,16 +5,22 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 
-use super::{Blocks, BlocksMut, Exchange, ExchangeError, Ranks, check_both, check_gather};
+use super::{Blocks, BlocksMut, Exchange, ExchangeError, Ranks, Value, check_both, check_gather};
 
 /// Messages of one rank to another that may wait.
 const DEPTH: usize = 2;
 
+/// What goes from one rank to another.
+enum Message {
+    Bytes(Vec<u8>),
+    Value(Value),
+}
+
 /// Ends of a rank in a lane: what it sends to and receives from each.
-type Ends = (Vec<Sender<Vec<u8>>>, Vec<Receiver<Vec<u8>>>);
+type Ends = (Vec<Sender<Message>>, Vec<Receiver<Message>>);
 
 /// Lanes that have been opened by somebody: the ends of ranks that have not opened them yet.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Hub {
     lanes: Vec<Vec<Option<Ends>>>,
     /// Ranks that open nothing more.
@@ -25,12 +31,17 @@ struct Hub {
 ///
 /// Dropped, a rank opens no more lanes: others that wait for it there have [`ExchangeError::Lost`]. So they have in a
 /// lane whose other end was dropped.
-#[derive(Debug)]
 pub struct LocalRanks {
     hub: Arc<Mutex<Hub>>,
     rank: usize,
     ranks: usize,
     timeout: Duration,
+}
+
+impl std::fmt::Debug for LocalRanks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalRanks").field("rank", &self.rank).field("ranks", &self.ranks).finish_non_exhaustive()
+    }
 }
 
 fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
@@ -107,8 +118,8 @@ impl Ranks for LocalRanks {
 /// A lane of a rank.
 struct LocalLane {
     rank: usize,
-    send: Vec<Sender<Vec<u8>>>,
-    receive: Vec<Receiver<Vec<u8>>>,
+    send: Vec<Sender<Message>>,
+    receive: Vec<Receiver<Message>>,
     timeout: Duration,
     /// Messages that have been read, to be filled again.
     free: Vec<Vec<u8>>,
@@ -123,17 +134,27 @@ impl LocalLane {
         let mut message = self.free.pop().unwrap_or_default();
         message.clear();
         message.extend_from_slice(bytes);
+        self.put(rank, Message::Bytes(message))
+    }
+
+    fn put(&self, rank: usize, message: Message) -> Result<(), ExchangeError> {
         self.send[rank].send_timeout(message, self.timeout).map_err(|error| match error {
             SendTimeoutError::Disconnected(_) => ExchangeError::Lost { rank },
             SendTimeoutError::Timeout(_) => self.silent(rank),
         })
     }
 
-    fn take(&mut self, rank: usize, into: &mut [u8]) -> Result<(), ExchangeError> {
-        let message = self.receive[rank].recv_timeout(self.timeout).map_err(|error| match error {
+    fn get(&self, rank: usize) -> Result<Message, ExchangeError> {
+        self.receive[rank].recv_timeout(self.timeout).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ExchangeError::Lost { rank },
             RecvTimeoutError::Timeout => self.silent(rank),
-        })?;
+        })
+    }
+
+    fn take(&mut self, rank: usize, into: &mut [u8]) -> Result<(), ExchangeError> {
+        let Message::Bytes(message) = self.get(rank)? else {
+            return Err(ExchangeError::Engine(format!("expected bytes from rank {rank}, found a value")));
+        };
         if message.len() != into.len() {
             return Err(ExchangeError::Length { rank, expected: into.len(), actual: message.len() });
         }
@@ -188,5 +209,26 @@ impl Exchange for LocalLane {
             }
         }
         Ok(())
+    }
+
+    fn shares(&self) -> bool {
+        true
+    }
+
+    fn share(&mut self, mine: Value) -> Result<Vec<Value>, ExchangeError> {
+        let ranks = self.send.len();
+        for step in 1..ranks {
+            self.put(self.others(step), Message::Value(mine.clone()))?;
+        }
+        let of = |rank: usize| match rank {
+            rank if rank == self.rank => Ok(mine.clone()),
+            rank => match self.get(rank)? {
+                Message::Value(value) => Ok(value),
+                Message::Bytes(_) => {
+                    Err(ExchangeError::Engine(format!("expected a value from rank {rank}, found bytes")))
+                }
+            },
+        };
+        (0..ranks).map(of).collect()
     }
 }

@@ -6,6 +6,9 @@
 //! A rank opens lanes. Every lane is an all-to-all of its own: with two lanes one block is under way while the next is
 //! packed. Engines that exist do the work; there is no transport here.
 
+use std::any::Any;
+use std::sync::Arc;
+
 mod error;
 mod local;
 #[cfg(feature = "mpi")]
@@ -48,7 +51,24 @@ pub trait Exchange {
     /// # Errors
     /// As [`Exchange::all_to_all`]; a rank that does not answer is named.
     fn all_gather(&mut self, mine: &[u8], all: &mut [u8]) -> Result<(), ExchangeError>;
+
+    /// Whether ranks are of one process, and can give each other values as they are.
+    fn shares(&self) -> bool {
+        false
+    }
+
+    /// Gives a value of every rank to all, in the order of ranks.
+    ///
+    /// # Errors
+    /// As [`Exchange::all_gather`]; [`ExchangeError::Engine`] between processes.
+    fn share(&mut self, mine: Value) -> Result<Vec<Value>, ExchangeError> {
+        drop(mine);
+        Err(ExchangeError::Engine("ranks of other processes share no values".into()))
+    }
 }
+
+/// A value that ranks of one process share.
+pub type Value = Arc<dyn Any + Send + Sync>;
 
 /// Bytes to be sent: the blocks of all ranks one after the other.
 #[derive(Debug, Clone, Copy)]

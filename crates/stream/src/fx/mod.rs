@@ -541,7 +541,8 @@ impl<V: StreamSample> Fx<V> {
         }
         if let Some(turn) = self.turn {
             let frames = front.is_some().then_some(turn_input);
-            let input = TurnIn { frames, format: V::FORMAT.to_string() };
+            let device = backend.device().cloned();
+            let input = TurnIn { frames, format: V::FORMAT.to_string(), device };
             let turned = std::mem::replace(&mut outputs, vec![to_turn]);
             for run in TurnThreads::new(turn, input, turned, &shared).into_runs() {
                 threads.push(Thread::start(Stage::CornerTurn, &shared, run)?);

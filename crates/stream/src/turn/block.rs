@@ -15,12 +15,12 @@ use crate::fx::FrameData;
 
 /// Some frames of a block.
 pub(super) struct Part<V: VoltageSample> {
-    frames: Arc<FrameData<V>>,
+    pub(super) frames: Arc<FrameData<V>>,
     /// Which of them.
-    from: usize,
-    count: usize,
+    pub(super) from: usize,
+    pub(super) count: usize,
     /// Their place in the block.
-    at: usize,
+    pub(super) at: usize,
 }
 
 /// The frames of a rank in a block; what is in none of its parts did not come.
@@ -32,6 +32,11 @@ pub(super) struct Block<V: VoltageSample> {
 }
 
 impl<V: VoltageSample> Block<V> {
+    /// Its pieces of frames, with a rank.
+    pub(super) fn parts(&self, rank: usize) -> impl Iterator<Item = (usize, &Part<V>)> {
+        self.parts.iter().map(move |part| (rank, part))
+    }
+
     /// Rate and frequencies of its frames.
     pub(super) fn axes(&self) -> (f64, Frequencies) {
         match self.parts.first().map(|part| &*part.frames) {
@@ -168,7 +173,11 @@ pub(super) fn pack<V: VoltageSample>(
 }
 
 /// Checks the shape of a rank's frames.
-fn check<V: VoltageSample>(heaps: &Heaps<V>, plan: &TurnPlan, antennas: usize) -> Result<(), StreamError> {
+pub(super) fn check<V: VoltageSample, A>(
+    heaps: &Heaps<V, A>,
+    plan: &TurnPlan,
+    antennas: usize,
+) -> Result<(), StreamError> {
     let expected = [antennas, plan.channels, plan.spectra_per_frame, plan.inputs.pols()];
     let actual = [heaps.inputs().antennas(), heaps.channels(), heaps.spectra_per_heap(), heaps.inputs().pols()];
     let spacing = heaps.clock().samples_between_spectra;
@@ -249,18 +258,19 @@ pub(super) fn place<V: VoltageSample>(
         }
     }
     let first_frame = first_frame.saturating_add(begin as u64);
-    Ok(Some(with_axes(data, plan, rank, axes, first_frame, presence.slice(s![kept, ..]).to_owned())?))
+    let presence = presence.slice(s![kept, ..]).to_owned();
+    Ok(Some(with_axes(Heaps::from_checked(data)?, plan, rank, axes, first_frame, presence)?))
 }
 
 /// Heaps of a rank's channels with their axes; flags only where something is absent.
-fn with_axes<V: VoltageSample>(
-    data: Array5<V>,
+pub(super) fn with_axes<V: VoltageSample, A>(
+    heaps: Heaps<V, A>,
     plan: &TurnPlan,
     rank: usize,
     axes: Axes,
     first_frame: u64,
     presence: Array2<bool>,
-) -> Result<Heaps<V>, StreamError> {
+) -> Result<Heaps<V, A>, StreamError> {
     let Frequencies { first_hz, step_hz } = axes.frequencies;
     let first_hz = first_hz + step_hz * plan.channels_of(rank).start as f64;
     let clock = SpectrumClock {
@@ -268,6 +278,6 @@ fn with_axes<V: VoltageSample>(
         samples_between_spectra: plan.samples_between_spectra,
         sample_rate_hz: axes.sample_rate_hz,
     };
-    let heaps = Heaps::from_checked(data)?.with_frequencies(Frequencies { first_hz, step_hz })?.with_clock(clock)?;
+    let heaps = heaps.with_frequencies(Frequencies { first_hz, step_hz })?.with_clock(clock)?;
     Ok(if presence.iter().all(|&flag| flag) { heaps } else { heaps.with_presence(presence)? })
 }

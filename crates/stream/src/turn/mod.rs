@@ -9,6 +9,9 @@
 //! those that do not have it: their antennas are absent. Two blocks are under way at a time unless set otherwise. A
 //! rank whose source is silent says so twice a second, and the others wait for it.
 //!
+//! Ranks of one process do not pack: each takes what it correlates from the frames of the others, on GPUs by copies from
+//! one to the other. Else voltages go through memory of the host.
+//!
 //! # Ends
 //! The turn ends when all F-engines have ended. A rank that is told to stop tells the others, and what is dumped ends
 //! where the first of them ends. A rank that fails says why: the others end with [`StreamError::Rank`], all dumps that
@@ -17,6 +20,7 @@
 mod block;
 mod header;
 mod plan;
+mod shared;
 mod stage;
 
 use std::sync::Arc;

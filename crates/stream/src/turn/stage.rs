@@ -10,7 +10,7 @@ use fringes_types::{Frequencies, VoltageSample};
 
 use super::block::{self, Assembler, Axes, Block};
 use super::header::{HEADER_BYTES, Header, State};
-use super::{CornerTurn, TurnPlan};
+use super::{CornerTurn, TurnPlan, shared};
 use crate::exchange::{Blocks, BlocksMut, Exchange};
 use crate::fx::{FrameData, FromFEngine, Shared};
 use crate::queue::{QueueIn, QueueOut, Sent};
@@ -24,6 +24,8 @@ pub(crate) struct TurnIn<V: VoltageSample> {
     pub(crate) frames: Option<QueueOut<FromFEngine<V>>>,
     /// Format of the voltages.
     pub(crate) format: String,
+    /// The device that correlates, if there is one.
+    pub(crate) device: Option<fringes_gpu::Device>,
 }
 
 /// What is done in a lane.
@@ -60,7 +62,8 @@ impl<V: VoltageSample> TurnThreads<V> {
             let (out, delivered) = bounded(1);
             jobs.push(to_lane);
             turned.push(delivered);
-            lanes.push(Lane { turn: turn.clone(), number, jobs: from_lead, out, shared: shared.clone() });
+            let (turn, device, shared) = (turn.clone(), input.device.clone(), shared.clone());
+            lanes.push(Lane { turn, number, jobs: from_lead, out, shared, device });
         }
         let assembler = Assembler::new(&turn.plan);
         let lead = Lead { turn, input, assembler, ended: None, jobs, next: 0, shared: shared.clone() };
@@ -173,7 +176,7 @@ impl<V: VoltageSample> Lead<V> {
                         continue;
                     }
                     let arrived = mine.as_ref().map_or_else(Instant::now, |block| block.arrived);
-                    if !self.give(Job::Block { number, until, mine, members, axes, arrived }) {
+                    if !self.give(Job::Block(BlockJob { number, until, mine, members, axes, arrived })) {
                         // A lane has failed, and has said so.
                         return Ok(());
                     }
@@ -271,6 +274,7 @@ struct Lane<V: VoltageSample> {
     jobs: Receiver<Job<V>>,
     out: Sender<Option<FromFEngine<V>>>,
     shared: Arc<Shared>,
+    device: Option<fringes_gpu::Device>,
 }
 
 impl<V: VoltageSample> Lane<V> {
@@ -281,51 +285,24 @@ impl<V: VoltageSample> Lane<V> {
     }
 
     fn work(&self) -> Result<(), StreamError> {
-        let failed = |error: crate::exchange::ExchangeError| StreamError::at(Stage::CornerTurn, error);
-        let mut exchange = self.turn.ranks.open(self.turn.first_lane() + 1 + self.number).map_err(failed)?;
-        let (mut sent, mut received) = (Vec::new(), Vec::new());
-        let (plan, rank): (&TurnPlan, _) = (&self.turn.plan, self.turn.rank());
-        let correlates = !plan.channels_of(rank).is_empty();
+        let failed = |error: crate::BoxError| StreamError::Stage { stage: Stage::CornerTurn, source: error };
+        let lane = self.turn.first_lane() + 1 + self.number;
+        let mut exchange = self.turn.ranks.open(lane).map_err(|error| failed(error.into()))?;
+        let stream = self.device.as_ref().map(fringes_gpu::Device::new_stream).transpose();
+        let stream = stream.map_err(|error| failed(error.into()))?;
+        let mut buffers = Buffers::default();
         while let Ok(job) = self.jobs.recv() {
             let message = match job {
                 Job::End(until) => Some(FromFEngine::End(until)),
-                Job::Block { number, until, mine, members, axes, arrived } => {
-                    let _span = tracing::trace_span!("corner turn", block = number, lane = self.number).entered();
-                    let start = Instant::now();
-                    let mut sizes = vec![0; plan.ranks()];
-                    match &mine {
-                        Some(block) => {
-                            block::pack(block, plan, rank, &mut sent)?;
-                            for (to, size) in sizes.iter_mut().enumerate() {
-                                *size = plan.block_bytes(rank, to, size_of::<V>());
-                            }
-                        }
-                        None => sent.clear(),
-                    }
-                    // The frames go back to where they are from.
-                    drop(mine);
-                    let from = block::received_sizes::<V>(plan, rank, &members);
-                    received.resize(from.iter().sum(), 0);
-                    let packed = Instant::now();
-                    let blocks = Blocks { bytes: &sent, counts: &sizes };
-                    let into = BlocksMut { bytes: &mut received, counts: &from };
-                    exchange.all_to_all(blocks, into).map_err(failed)?;
-                    let exchanged = Instant::now();
-                    let heaps = if correlates {
-                        block::place::<V>((number, until), plan, rank, axes, &received, &from)?
+                Job::Block(of) => {
+                    let _span = tracing::trace_span!("corner turn", block = of.number, lane = self.number).entered();
+                    let arrived = of.arrived;
+                    let turned = if exchange.shares() {
+                        self.gather(of, exchange.as_mut(), stream.as_ref())?
                     } else {
-                        None
+                        self.exchange(of, exchange.as_mut(), &mut buffers)?
                     };
-                    let counters = &self.shared.counters.turn;
-                    let others = |sizes: &[usize]| {
-                        sizes.iter().enumerate().filter(|(of, _)| *of != rank).map(|(_, &size)| size as u64).sum()
-                    };
-                    counters.note(
-                        others(&sizes),
-                        others(&from),
-                        [packed - start, exchanged - packed, exchanged.elapsed()],
-                    );
-                    heaps.map(|heaps| FromFEngine::Frames(Arc::new(FrameData::Host(heaps)), arrived))
+                    turned.map(|frames| FromFEngine::Frames(Arc::new(frames), arrived))
                 }
             };
             if self.out.send(message).is_err() {
@@ -334,6 +311,88 @@ impl<V: VoltageSample> Lane<V> {
         }
         Ok(())
     }
+
+    /// Whether the rank correlates, and wants what is turned.
+    fn correlates(&self) -> bool {
+        !self.turn.channels().is_empty()
+    }
+
+    /// Notes bytes and times of a block, of which other ranks have these bytes.
+    fn note(&self, sent: &[usize], received: &[usize], spent: [Duration; 3]) {
+        let rank = self.turn.rank();
+        let others = |sizes: &[usize]| {
+            sizes.iter().enumerate().filter(|(of, _)| *of != rank).map(|(_, &size)| size as u64).sum()
+        };
+        self.shared.counters.turn.note(others(sent), others(received), spent);
+    }
+
+    /// Bytes of a block that this rank has for each.
+    fn sent_sizes(&self, has: bool) -> Vec<usize> {
+        let (plan, rank) = (&self.turn.plan, self.turn.rank());
+        (0..plan.ranks()).map(|to| if has { plan.block_bytes(rank, to, size_of::<V>()) } else { 0 }).collect()
+    }
+
+    /// Through packed bytes.
+    fn exchange(
+        &self,
+        of: BlockJob<V>,
+        exchange: &mut dyn Exchange,
+        Buffers { sent, received }: &mut Buffers,
+    ) -> Result<Option<FrameData<V>>, StreamError> {
+        let (plan, rank): (&TurnPlan, _) = (&self.turn.plan, self.turn.rank());
+        let start = Instant::now();
+        let sizes = self.sent_sizes(of.mine.is_some());
+        match &of.mine {
+            Some(block) => block::pack(block, plan, rank, sent)?,
+            None => sent.clear(),
+        }
+        // The frames go back to where they are from.
+        drop(of.mine);
+        let from = block::received_sizes::<V>(plan, rank, &of.members);
+        received.resize(from.iter().sum(), 0);
+        let packed = Instant::now();
+        let into = BlocksMut { bytes: received, counts: &from };
+        let done = exchange.all_to_all(Blocks { bytes: sent, counts: &sizes }, into);
+        done.map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
+        let exchanged = Instant::now();
+        let heaps = if self.correlates() {
+            block::place::<V>((of.number, of.until), plan, rank, of.axes, received, &from)?
+        } else {
+            None
+        };
+        self.note(&sizes, &from, [packed - start, exchanged - packed, exchanged.elapsed()]);
+        Ok(heaps.map(FrameData::Host))
+    }
+
+    /// From the frames of ranks of this process.
+    fn gather(
+        &self,
+        of: BlockJob<V>,
+        exchange: &mut dyn Exchange,
+        stream: Option<&fringes_gpu::Stream>,
+    ) -> Result<Option<FrameData<V>>, StreamError> {
+        let (plan, rank) = (&self.turn.plan, self.turn.rank());
+        let start = Instant::now();
+        let sizes = self.sent_sizes(of.mine.is_some());
+        let from = block::received_sizes::<V>(plan, rank, &of.members);
+        let all = exchange.share(Arc::new(of.mine)).map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
+        let exchanged = Instant::now();
+        let blocks: Vec<_> = all.iter().map(|of| of.downcast_ref::<Option<Block<V>>>()?.as_ref()).collect();
+        let frames = if self.correlates() {
+            shared::gather(&blocks, (of.number, of.until), plan, rank, of.axes, stream)?
+        } else {
+            None
+        };
+        self.note(&sizes, &from, [Duration::ZERO, exchanged - start, exchanged.elapsed()]);
+        Ok(frames)
+    }
+}
+
+/// Packed bytes of a lane, filled again and again.
+#[derive(Default)]
+struct Buffers {
+    sent: Vec<u8>,
+    received: Vec<u8>,
 }
 
 /// Gives turned frames on in order.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use fringes_backend::Backend;
-use fringes_stream::exchange::{Blocks as Sent, BlocksMut, ExchangeError, LocalRanks, Ranks};
+use fringes_stream::exchange::{Blocks as Sent, BlocksMut, Exchange, ExchangeError, LocalRanks, Ranks};
 use fringes_stream::sink::{MemorySink, Overflow};
 use fringes_stream::source::{Received, Source, SourceInfo};
 use fringes_stream::turn::TurnPlan;
@@ -29,8 +29,47 @@ fn blocks_arrive_as_they_were_sent() {
     }
 }
 
+/// Ranks of a process that send packed bytes, as processes do.
+#[derive(Debug)]
+struct ByBytes(LocalRanks);
+
+struct Bytes(Box<dyn Exchange>);
+
+impl Ranks for ByBytes {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+    fn open(&self, lane: usize) -> Result<Box<dyn Exchange>, ExchangeError> {
+        Ok(Box::new(Bytes(self.0.open(lane)?)))
+    }
+}
+
+impl Exchange for Bytes {
+    fn all_to_all(&mut self, send: Sent<'_>, receive: BlocksMut<'_>) -> Result<(), ExchangeError> {
+        self.0.all_to_all(send, receive)
+    }
+    fn all_gather(&mut self, mine: &[u8], all: &mut [u8]) -> Result<(), ExchangeError> {
+        self.0.all_gather(mine, all)
+    }
+}
+
 #[test]
 fn a_spread_instrument_gives_the_bits_of_one() {
+    spread(|rank| rank);
+}
+
+#[test]
+fn packed_bytes_give_the_same() {
+    spread(ByBytes);
+    let mut lane = ByBytes(LocalRanks::new(1).remove(0)).open(0).unwrap();
+    assert!(!lane.shares() && lane.share(std::sync::Arc::new(0)).is_err());
+}
+
+/// Runs the suite's instruments on threads.
+fn spread<R: Ranks + 'static>(of: impl Fn(LocalRanks) -> R + Copy + Send + Sync) {
     for count in [1, 2, 4] {
         // Jobs of their own for each instrument of the suite.
         let jobs: Mutex<Vec<Vec<Option<LocalRanks>>>> = Mutex::default();
@@ -39,8 +78,9 @@ fn a_spread_instrument_gives_the_bits_of_one() {
             while jobs.len() <= job {
                 jobs.push(LocalRanks::new(count).into_iter().map(Some).collect());
             }
-            jobs[job][rank].take().unwrap()
+            of(jobs[job][rank].take().unwrap())
         };
+        let next = &next;
         std::thread::scope(|scope| {
             for rank in 0..count {
                 scope.spawn(move || {

@@ -1,0 +1,170 @@
+//! Blocks of ranks of one process, gathered from the frames themselves: one copy in memory of the host, one copy with
+//! strides a piece of frames between GPUs.
+
+use std::ops::Range;
+
+use fringes_backend::{DeviceArray, DeviceHeaps, ToHost, Workspace};
+use fringes_gpu::{BlockPitch, Blocks, Stream};
+use fringes_types::{Heaps, VoltageSample};
+use ndarray::{Array2, Array5, s};
+
+use super::TurnPlan;
+use super::block::{Axes, Block, Part, check, with_axes};
+use crate::fx::FrameData;
+use crate::{Stage, StreamError};
+
+/// The blocks of all ranks, by rank.
+pub(super) type AllBlocks<'a, V> = [Option<&'a Block<V>>];
+
+/// What a rank correlates of a block: its frames, and flags of all antennas.
+struct Wanted {
+    /// Frames of the block, from the first that any F-engine gave to the last one before the stop.
+    kept: Range<usize>,
+    presence: Array2<bool>,
+}
+
+/// Calls a function for the pieces of frames in a block, with the rank.
+fn pieces<'a, V: VoltageSample>(blocks: &'a AllBlocks<'a, V>) -> impl Iterator<Item = (usize, &'a Part<V>)> {
+    blocks.iter().enumerate().flat_map(|(rank, block)| block.iter().flat_map(move |block| block.parts(rank)))
+}
+
+/// Flags of a piece's frame and antenna.
+fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: usize) -> bool {
+    let flags = match frames {
+        FrameData::Host(heaps) => heaps.presence(),
+        FrameData::Device(heaps) => heaps.presence(),
+    };
+    flags.is_none_or(|flags| flags[(frame, antenna)])
+}
+
+fn wanted<V: VoltageSample>(
+    blocks: &AllBlocks<'_, V>,
+    plan: &TurnPlan,
+    (number, until): (u64, u64),
+) -> Result<Option<Wanted>, StreamError> {
+    let frames = plan.frames_per_block;
+    let (mut given, mut presence) = (vec![false; frames], Array2::from_elem((frames, plan.inputs.antennas()), false));
+    for (rank, part) in pieces(blocks) {
+        let antennas = plan.antennas_of(rank);
+        match &*part.frames {
+            FrameData::Host(heaps) => check(heaps, plan, antennas.len())?,
+            FrameData::Device(heaps) => check(heaps, plan, antennas.len())?,
+        }
+        for frame in 0..part.count {
+            given[part.at + frame] = true;
+            for (place, antenna) in antennas.clone().enumerate() {
+                presence[(part.at + frame, antenna)] = is_present(&part.frames, part.from + frame, place);
+            }
+        }
+    }
+    let left = until.div_ceil(plan.frame_samples()).saturating_sub(number.saturating_mul(frames as u64));
+    given.truncate(usize::try_from(left).unwrap_or(frames));
+    let Some(begin) = given.iter().position(|&given| given) else { return Ok(None) };
+    let kept = begin..given.iter().rposition(|&given| given).map_or(frames, |last| last + 1);
+    let presence = presence.slice(s![kept.clone(), ..]).to_owned();
+    Ok(Some(Wanted { kept, presence }))
+}
+
+/// The frames of a piece that are kept: the first of its own, their number, and the place of that among what is kept.
+fn overlap<V: VoltageSample>(part: &Part<V>, kept: &Range<usize>) -> Option<(usize, usize, usize)> {
+    let (begin, end) = (part.at.max(kept.start), (part.at + part.count).min(kept.end));
+    (begin < end).then(|| (part.from + begin - part.at, end - begin, begin - kept.start))
+}
+
+/// Gathers the channels of a rank: on its device if it has one and the frames of all ranks lie on devices, else on the
+/// host. `None` if nothing is wanted.
+pub(super) fn gather<V: VoltageSample>(
+    blocks: &AllBlocks<'_, V>,
+    (number, until): (u64, u64),
+    plan: &TurnPlan,
+    rank: usize,
+    axes: Axes,
+    stream: Option<&Stream>,
+) -> Result<Option<FrameData<V>>, StreamError> {
+    let Some(wanted) = wanted(blocks, plan, (number, until))? else { return Ok(None) };
+    let first = number.saturating_mul(plan.frames_per_block as u64).saturating_add(wanted.kept.start as u64);
+    let on_devices = pieces(blocks).all(|(_, part)| matches!(&*part.frames, FrameData::Device(_)));
+    Ok(Some(match stream.filter(|_| on_devices) {
+        Some(stream) => {
+            let data = on_device(blocks, plan, rank, &wanted, stream)
+                .map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
+            let (channels, spectra) = (plan.channels_of(rank).len(), plan.spectra_per_frame);
+            let heaps: DeviceHeaps<'static, V> =
+                Heaps::from_array(data, wanted.kept.len(), plan.inputs, channels, spectra)?;
+            FrameData::Device(with_axes(heaps, plan, rank, axes, first, wanted.presence)?)
+        }
+        None => {
+            let data = on_host(blocks, plan, rank, &wanted)?;
+            FrameData::Host(with_axes(Heaps::from_checked(data)?, plan, rank, axes, first, wanted.presence)?)
+        }
+    }))
+}
+
+fn on_host<V: VoltageSample>(
+    blocks: &AllBlocks<'_, V>,
+    plan: &TurnPlan,
+    rank: usize,
+    wanted: &Wanted,
+) -> Result<Array5<V>, StreamError> {
+    let channels = plan.channels_of(rank);
+    let (frames, antennas) = (wanted.kept.len(), plan.inputs.antennas());
+    let shape = (frames, antennas, channels.len(), plan.spectra_per_frame, plan.inputs.pols());
+    let mut data = Array5::from_elem(shape, V::zeroed());
+    for (rank, part) in pieces(blocks) {
+        let Some((from, count, at)) = overlap(part, &wanted.kept) else { continue };
+        let own = plan.antennas_of(rank);
+        let copied;
+        let heaps = match &*part.frames {
+            FrameData::Host(heaps) => heaps,
+            FrameData::Device(heaps) => {
+                copied = heaps.to_host().map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
+                &copied
+            }
+        };
+        for frame in 0..count {
+            for (place, antenna) in own.clone().enumerate() {
+                if wanted.presence[(at + frame, antenna)] {
+                    let all = heaps.data();
+                    let from = all.slice(s![from + frame, place, channels.start..channels.end, .., ..]);
+                    data.slice_mut(s![at + frame, antenna, .., .., ..]).assign(&from);
+                }
+            }
+        }
+    }
+    Ok(data)
+}
+
+fn on_device<V: VoltageSample>(
+    blocks: &AllBlocks<'_, V>,
+    plan: &TurnPlan,
+    rank: usize,
+    wanted: &Wanted,
+    stream: &Stream,
+) -> Result<DeviceArray<'static, V>, crate::BoxError> {
+    let channels = plan.channels_of(rank);
+    let (all, values) = (plan.inputs.antennas(), plan.frame_values());
+    let heap = channels.len() * values;
+    let pool = Workspace::pool(stream.device());
+    let length = wanted.kept.len() * all * heap;
+    // What did not come must be no illegal value.
+    let whole = wanted.presence.iter().all(|&present| present);
+    let mut out = if whole { pool.take::<V>(stream, length)? } else { pool.take_zeroed::<V>(stream, length)? };
+    for (rank, part) in pieces(blocks) {
+        let Some((from, count, at)) = overlap(part, &wanted.kept) else { continue };
+        let FrameData::Device(heaps) = &*part.frames else { continue };
+        let own = plan.antennas_of(rank);
+        let ahead = (from * own.len() * plan.channels + channels.start) * values;
+        let source = heaps.array().read_from(stream)?.slice(ahead..)?;
+        let mut view = out.view_mut();
+        let mut target = view.reborrow().slice((at * all + own.start) * heap..)?;
+        target.copy_blocks_from(
+            stream,
+            BlockPitch { row: heap, slice_rows: all },
+            source,
+            BlockPitch { row: plan.channels * values, slice_rows: own.len() },
+            Blocks { width: heap, rows: own.len(), slices: count },
+        )?;
+        heaps.array().reads_queued(stream)?;
+    }
+    Ok(DeviceArray::from(out).written_now(stream)?)
+}
