@@ -21,6 +21,7 @@ mod heat_map;
 #[path = "../../examples/fx/plots/indexed.rs"]
 #[allow(dead_code, reason = "shared with the examples")]
 mod indexed;
+mod join;
 mod live;
 mod pictures;
 #[path = "../../examples/fx/plots/plot.rs"]
@@ -62,6 +63,9 @@ struct Arguments {
     /// Spread the instrument over so many threads. Default: what the configuration says.
     #[arg(long, value_name = "COUNT")]
     ranks: Option<usize>,
+    /// Join the UVH5 files of so many ranks, which have ended, to one.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["resume", "ranks"])]
+    join: Option<usize>,
     /// Folder that files and pictures go to, if their paths are relative. Default: the one the program is started in.
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -93,6 +97,9 @@ fn start(arguments: &Arguments) -> Result<()> {
     let folder = arguments.output.clone().unwrap_or_default();
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(&folder)?;
+    }
+    if let Some(count) = arguments.join {
+        return join::join(&config, count, &folder, arguments.quiet);
     }
     match ranks::started() {
         Some(count) if count > 1 || arguments.ranks.is_none() => of_processes(arguments, &config, folder, count),

@@ -138,3 +138,28 @@ fn the_last_samples_of_the_counter_are_there_and_no_more() {
     assert_eq!(simulator.next_sample(), u64::MAX - 10);
     assert_eq!(simulator.next_i8(10).unwrap().times(), 10);
 }
+
+#[test]
+fn some_antennas_alone_have_the_bits_they_have_among_all() {
+    for antennas in [0..1, 1..3, 2..3, 0..3] {
+        let mut all = Simulator::new(everything()).unwrap();
+        let mut some = Simulator::new(everything()).unwrap().of_antennas(antennas.clone()).unwrap();
+        let inputs = 2 * antennas.start..2 * antennas.end;
+        assert_eq!((some.inputs().antennas(), some.inputs().pols()), (antennas.len(), 2));
+        for times in [5000, 300, 1] {
+            let (whole, part) = (all.next_i8(times).unwrap(), some.next_i8(times).unwrap());
+            assert_eq!(part.data(), whole.data().slice(s![inputs.clone(), ..]));
+            let [whole, part] = [&whole, &part].map(|samples| samples.presence().unwrap().flags().to_owned());
+            assert_eq!(part, whole.slice(s![inputs.clone(), ..]));
+            let (whole, part) = (all.next_packed(10, times).unwrap(), some.next_packed(10, times).unwrap());
+            assert_eq!(part.data(), whole.data().slice(s![inputs.clone(), ..]));
+        }
+        for input in 0..6 {
+            let expected = if inputs.contains(&input) { all.counts().lost_samples[input] } else { 0 };
+            assert_eq!(some.counts().lost_samples[input], expected);
+        }
+    }
+    let wrong = |antennas| Simulator::new(everything()).unwrap().of_antennas(antennas).map(|_| ()).unwrap_err();
+    assert_eq!(wrong(2..4), fringes_simulator::SimulatorError::Index { what: "antenna", expected: 3, actual: 4 });
+    assert!(matches!(wrong(1..1), fringes_simulator::SimulatorError::Types(_)));
+}

@@ -30,16 +30,22 @@ pub(crate) struct TurnIn<V: VoltageSample> {
 
 /// What is done in a lane.
 enum Job<V: VoltageSample> {
-    /// Of frames that begin before sample `until`.
-    Block {
-        number: u64,
-        until: u64,
-        mine: Option<Block<V>>,
-        members: Vec<bool>,
-        axes: Axes,
-        arrived: Instant,
-    },
+    Block(BlockJob<V>),
     End(Option<u64>),
+}
+
+/// A block that is turned.
+struct BlockJob<V: VoltageSample> {
+    number: u64,
+    /// Frames that begin at this sample or later are not wanted.
+    until: u64,
+    /// What this rank has of it.
+    mine: Option<Block<V>>,
+    /// Whether the ranks have something of it.
+    members: Vec<bool>,
+    axes: Axes,
+    /// When the chunk came that completed this rank's part.
+    arrived: Instant,
 }
 
 /// The threads that there are to start.

@@ -371,6 +371,7 @@ fn memory_stays_below_its_bound_and_reports_say_what_went() {
         assert_eq!(report.turn.blocks, blocks);
         assert_eq!(report.turn.bytes_sent, blocks * plan.block_bytes(0, 1, 2) as u64);
         assert_eq!(report.turn.bytes_received, report.turn.bytes_sent);
-        assert!(report.turn.exchange > Duration::ZERO && report.turn.packing > Duration::ZERO);
+        // Ranks of one process do not pack.
+        assert!(report.turn.placing > Duration::ZERO && report.turn.packing == Duration::ZERO);
     }
 }

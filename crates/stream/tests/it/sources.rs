@@ -1,7 +1,7 @@
 //! Sources: polarisations that come apart, cuts of chunks.
 
 use fringes_stream::SampleBlock;
-use fringes_stream::source::{Blocks, PairPolarisations, Received, Source, SourceInfo};
+use fringes_stream::source::{Antennas, Blocks, PairPolarisations, Received, Source, SourceInfo};
 use fringes_types::{Inputs, PackedSamples, SamplePresence, Samples};
 use ndarray::{Array2, s};
 
@@ -77,4 +77,31 @@ fn a_chunk_that_is_cut_keeps_samples_flags_and_stamps() {
     }
     let error = block.split_at(12).unwrap_err().to_string();
     assert!(error.contains("12") && error.contains('8'), "{error}");
+}
+
+#[test]
+fn some_antennas_of_a_source_are_those_of_all() {
+    let inputs = Inputs::new(3, 2).unwrap();
+    let data = Array2::from_shape_fn((6, 40), |(input, time)| (10 * input + time % 7) as i8);
+    let flags = Array2::from_shape_fn((6, 4), |(input, block)| (input + block) % 3 != 0);
+    let flags = SamplePresence::new(10, flags).unwrap();
+    let samples = Samples::new(data, inputs).unwrap().with_first_sample(80).with_sample_rate(1e6).unwrap();
+    let samples = samples.with_centre_frequency(2e8).unwrap().with_presence(flags).unwrap();
+    let packed = PackedSamples::pack(samples.data().mapv(i16::from).view(), 10, inputs).unwrap();
+    let packed = packed.with_first_sample(120).with_sample_rate(1e6).unwrap();
+    let info =
+        SourceInfo { label: "three".into(), inputs, sample_rate_hz: 1e6, sample_zero: None, end_sample: Some(160) };
+    let chunks = [Received::Samples(samples.clone().into()), Received::Samples(packed.clone().into())];
+    let of = |antennas| Antennas::new(Blocks::new(info.clone(), chunks.clone().into_iter().map(Ok)), antennas);
+    let mut source = of(1..3).unwrap();
+    assert_eq!((source.info().inputs.antennas(), source.info().end_sample), (2, Some(160)));
+    let Some(Received::Samples(SampleBlock::Int8(part))) = source.next().unwrap() else { panic!("samples") };
+    assert_eq!(part.data(), samples.data().slice(s![2.., ..]));
+    assert_eq!((part.first_sample(), part.centre_hz(), part.sample_rate_hz()), (80, Some(2e8), 1e6));
+    assert_eq!(part.presence().unwrap().flags(), samples.presence().unwrap().flags().slice(s![2.., ..]));
+    let Some(Received::Samples(SampleBlock::Packed(part))) = source.next().unwrap() else { panic!("packed") };
+    assert_eq!((part.data(), part.first_sample()), (packed.data().slice(s![2.., ..]), 120));
+    assert!(source.next().unwrap().is_none());
+    assert!(of(2..4).unwrap_err().to_string().contains("expected 4 antennas"));
+    assert!(of(1..1).is_err());
 }
