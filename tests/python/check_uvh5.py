@@ -11,7 +11,8 @@ places and coordinates with pyuvdata's own. Phases must be flat once pyuvdata ha
 
 The program is killed by SIGKILL at any time, 12 times for each of two shapes of dumps. h5py and pyuvdata must each time
 read what was flushed, every value of it, without a hint of the kill; the program then goes on where the file ends. It
-is also run with a limit on the size of files, as on a full disk.
+is also run with a limit on the size of files, as on a full disk; and it writes files of some channels each, which are
+joined.
 
 Prints one line with the largest error and its bound for each comparison. Exit status 1 if one fails.
 """
@@ -261,6 +262,30 @@ def check_full(report, program, folder):
     report(not faults and more == dumps + 20, "room again", f"{more} dumps whole")
 
 
+def check_joined(report, program, folder, shape):
+    """Files of some channels each, joined: every value of it, and the bytes of a file that was written as one."""
+    antennas, channels, dumps, parts = shape
+    name = f"joined, {antennas} antennas, {channels} channels in {parts} parts"
+    path, whole = folder / f"joined-{antennas}.uvh5", folder / f"whole-{antennas}.uvh5"
+    for file, flush, count in [(path, 1, parts), (whole, dumps + 1, 1)]:
+        command = [program, file, antennas, 2, channels, dumps, flush, count]
+        subprocess.run(list(map(str, command)), capture_output=True, check=True)
+    faults, there = faults_of_killed(path, antennas, channels, dumps, 0)
+    report(not faults and there == dumps, name, f"{there} dumps whole" if not faults else "; ".join(faults[:5]))
+    report(path.read_bytes() == whole.read_bytes(), name, "the bytes of a file that was not joined")
+    check_layout(report, name, path)
+    try:
+        uvd, other = read(path), UVData()
+        files = [path.with_name(f"{path.name}.{part}") for part in range(parts)]
+        with uvfits.quiet():
+            other.read(list(map(str, files)), file_type="uvh5", axis="freq")
+            other.history = uvd.history  # pyuvdata's tells of the joining
+            other.filename = uvd.filename
+        report(uvd == other, f"{name}, read by pyuvdata", "as pyuvdata itself joins the parts")
+    except Exception as error:
+        report(False, name, f"pyuvdata does not read it: {type(error).__name__}: {error}")
+
+
 def main(arguments):
     report = Report()
     count = 0
@@ -270,6 +295,8 @@ def main(arguments):
                 for shape in [(3, 8, 1), (16, 128, 3)]:
                     check_killed(report, argument.resolve(), pathlib.Path(folder), shape)
                 check_full(report, argument.resolve(), pathlib.Path(folder))
+                for shape in [(3, 8, 20, 3), (7, 200, 6, 2)]:
+                    check_joined(report, argument.resolve(), pathlib.Path(folder), shape)
             count += 1
             continue
         paths = sorted(argument.rglob("*.uvh5")) if argument.is_dir() else [argument]

@@ -1,21 +1,25 @@
 //! Appends dumps to a UVH5 file until it is killed or has as many as asked, and tells how fast.
 //!
 //! ```text
-//! cargo run --release -p fringes-io --example append_uvh5 -- FILE [ANTENNAS POLS CHANNELS DUMPS DUMPS_PER_FLUSH]
+//! cargo run --release -p fringes-io --example append_uvh5 -- FILE [ANTENNAS POLS CHANNELS DUMPS DUMPS_PER_FLUSH PARTS]
 //! ```
 //!
 //! A file that exists is continued. After each flush it prints `flushed N`, N dumps being in the file; when it is done,
 //! the time a dump took in each tenth of the run, bytes per second, and how much memory the process had at most then.
 //! `tests/python/check_uvh5.py` kills it, again and again, and looks at what it left: every value can be told from the
 //! place that it belongs to.
+//!
+//! With more than one part, as many new files `FILE.0`, `FILE.1`, ... are written, of some channels each, and joined
+//! into `FILE`.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fringes_delay_model::{AntennaArray, Enu, Epoch, Geometry, Site, Source};
-use fringes_io::write::{Uvh5Writer, VisibilityHeader};
+use fringes_io::write::{Uvh5Writer, VisibilityHeader, join_uvh5_channels};
 use fringes_types::{BaselineOrder, Complex, Frequencies, Inputs, SpectrumClock, Visibilities};
 use ndarray::{Array1, Array2};
 
@@ -41,6 +45,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let header = VisibilityHeader::new(&array, &geometry, inputs, channels, frequencies)?;
     let header = VisibilityHeader { telescope: "Simulated".into(), source: "Centre".into(), ..header };
 
+    let parts = number(6, 1)? as usize;
+    if parts > 1 {
+        return write_and_join(&path, &header, &geometry, dumps, parts);
+    }
     let mut writer =
         if path.exists() { Uvh5Writer::resume(&path, &header)? } else { Uvh5Writer::create(&path, &header)? };
     println!("flushed {}", writer.integrations());
@@ -49,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut began = Instant::now();
     let mut writing = 0.0;
     for dump in start..dumps {
-        let visibilities = visibilities(dump, inputs, channels, frequencies)?;
+        let visibilities = visibilities(dump, inputs, 0..channels, frequencies)?;
         let now = Instant::now();
         writer.append_dump(&visibilities, &geometry, 0)?;
         if (dump + 1) % per_flush == 0 {
@@ -75,16 +83,42 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A dump of which every value tells its place.
+/// Writes files of some channels each, and joins them.
+fn write_and_join(
+    path: &Path,
+    header: &VisibilityHeader,
+    geometry: &Geometry,
+    dumps: u64,
+    parts: usize,
+) -> Result<(), Box<dyn Error>> {
+    let mut files = Vec::new();
+    for part in 0..parts {
+        let channels = header.channels * part / parts..header.channels * (part + 1) / parts;
+        let frequencies = Frequencies { first_hz: header.frequencies.channel_hz(channels.start), ..header.frequencies };
+        let own = VisibilityHeader { channels: channels.len(), frequencies, ..header.clone() };
+        let file = PathBuf::from(format!("{}.{part}", path.display()));
+        let mut writer = Uvh5Writer::create(&file, &own)?;
+        for dump in 0..dumps {
+            writer.append_dump(&visibilities(dump, header.inputs, channels.clone(), frequencies)?, geometry, 0)?;
+        }
+        writer.finish()?;
+        files.push((file, own));
+    }
+    println!("joined {}", join_uvh5_channels(&files, path, header)?);
+    Ok(())
+}
+
+/// A dump of which every value tells its place, of a range of channels.
 fn visibilities(
     dump: u64,
     inputs: Inputs,
-    channels: usize,
+    channels: Range<usize>,
     frequencies: Frequencies,
 ) -> Result<Visibilities<Complex<i64>>, Box<dyn Error>> {
     let baselines = inputs.triangle_len();
     let first = (dump % 1000) as i64;
-    let mut sums = Array2::from_shape_fn((channels, baselines), |(channel, baseline)| {
+    let mut sums = Array2::from_shape_fn((channels.len(), baselines), |(channel, baseline)| {
+        let channel = channels.start + channel;
         Complex::new(first + 7 * (channel % 100) as i64, (baseline % 4096) as i64 - 3 * (channel % 50) as i64)
     });
     for input in 0..inputs.len() {

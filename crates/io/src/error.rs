@@ -24,7 +24,7 @@ pub enum IoError {
     #[error("voltages are complex channels, and the recording holds real samples: channelise them first")]
     RealVoltages,
     /// No file was given.
-    #[error("no recording was given: at least one file is needed")]
+    #[error("no file was given: at least one is needed")]
     NoFiles,
     /// The file is none of the recordings that can be read.
     #[error("{}: not a recording that can be read: {reason}", path.display())]
@@ -174,6 +174,32 @@ pub enum IoError {
         /// What the data says.
         actual: String,
     },
+    /// A file of some channels whose header does not belong to that of all channels.
+    #[error("{}: {quantity}: expected {expected}, as in the whole, found {actual}", path.display())]
+    PartHeader {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        quantity: &'static str,
+        /// What follows from the header of the whole.
+        expected: String,
+        /// What the header of the file says.
+        actual: String,
+    },
+    /// A file of some channels, a row of which is of another time or baseline than in the first such file.
+    #[error("{}: row {row}: {column}: expected {expected}, as in the first part, found {actual}", path.display())]
+    PartRow {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 0.
+        row: u64,
+        /// The dataset that differs.
+        column: &'static str,
+        /// Its value in the first file.
+        expected: String,
+        /// Its value in this file.
+        actual: String,
+    },
     /// Data of samples whose rate was never set, so that its times are not known.
     #[error("the sample rate was never set: set it where samples are made (with_sample_rate)")]
     UnsetSampleRate,
@@ -189,8 +215,8 @@ pub enum IoError {
         /// The day.
         mjd_day: i64,
     },
-    /// A file that cannot be continued, because this version of the UVH5 writer did not write it.
-    #[error("{}: not a UVH5 file that can be continued: {reason}", path.display())]
+    /// A file that cannot be continued or joined, because this version of the UVH5 writer did not write it.
+    #[error("{}: not a UVH5 file that can be continued or joined: {reason}", path.display())]
     NotUvh5 {
         /// The file.
         path: PathBuf,

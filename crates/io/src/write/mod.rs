@@ -3,7 +3,7 @@
 //! - [`npy`]: one array a file, read and written.
 //! - [`npz`]: a [`VisibilityCube`] `[integration][channel][baseline]` with its axes, as numpy's `savez` would store it.
 //! - [`uvfits`]: the interchange format of interferometry packages, one integration at a time.
-//! - [`uvh5`]: pyuvdata's HDF5 format, appended to while an observation runs.
+//! - [`uvh5`]: pyuvdata's HDF5 format, appended to while an observation runs; joined from files of some channels each.
 //! - [`sigproc`]: filterbank files of detected beams, chunk after chunk.
 //! - [`guppi`]: GUPPI raw files of beams' voltages, chunk after chunk.
 
@@ -23,5 +23,5 @@ pub use npz::write_visibilities_npz;
 pub use observation::BeamObservation;
 pub use sigproc::{FilterbankSample, FilterbankWriter};
 pub use uvfits::{UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter};
-pub use uvh5::Uvh5Writer;
+pub use uvh5::{Uvh5Writer, join_uvh5_channels};
 pub use visibilities::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};

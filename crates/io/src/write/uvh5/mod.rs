@@ -24,6 +24,10 @@
 //! A short file is longer than its data: space comes by chunks of about 256 KiB of visibilities. What is not used is a
 //! hole, where the file system has holes.
 //!
+//! # Parts
+//! An instrument that is spread over several processes writes a file each of the channels it has.
+//! [`join_uvh5_channels`] makes of them the file that one writer of all channels would have written.
+//!
 //! # Signs
 //! A row holds `V = sum conj(x_(ant1)) x_(ant2)`, the packed lower triangle's `V[ant2][ant1]`, and
 //! `uvw = r_(ant2) - r_(ant1)` in metres, where `r` is the antenna's place along east, north and the phase centre as
@@ -91,7 +95,9 @@
 
 mod fields;
 mod hdf5;
+mod join;
 mod sky;
 mod writer;
 
+pub use join::join_uvh5_channels;
 pub use writer::Uvh5Writer;

@@ -17,7 +17,7 @@ use crate::write::visibilities::{
 use crate::write::{VisibilityCube, VisibilityHeader, VisibilityIntegration};
 
 /// Visibilities are written once so many bytes of them are together.
-const PIECE_BYTES: usize = 1 << 20;
+pub(super) const PIECE_BYTES: usize = 1 << 20;
 
 /// Writes a UVH5 file, one integration at a time; see the [module](super) for what it looks like.
 ///
@@ -82,10 +82,7 @@ impl Uvh5Writer {
     pub fn resume(path: &Path, header: &VisibilityHeader) -> Result<Self, IoError> {
         let (description, pointing) = (description(header)?, pointing(header)?);
         let mut file = GrowingFile::resume(path, &description)?;
-        if !file.rows().is_multiple_of(pair_count(header.inputs)) {
-            let reason = format!("{} rows are not whole integrations", file.rows());
-            return Err(IoError::NotUvh5 { path: path.into(), reason });
-        }
+        whole_integrations(&file, header)?;
         let last = file.last_row(Column::Time as usize)?;
         let last = last.and_then(|bytes| bytes.try_into().ok()).map(f64::from_le_bytes);
         Ok(Self::new(file, header, pointing, last))
@@ -272,6 +269,16 @@ impl Uvh5Writer {
         }
         self.piece.write(&mut self.file)
     }
+}
+
+/// Number of integrations of a file; an error unless its rows are whole ones.
+pub(super) fn whole_integrations(file: &GrowingFile, header: &VisibilityHeader) -> Result<u64, IoError> {
+    let (rows, pairs) = (file.rows(), pair_count(header.inputs));
+    if rows.is_multiple_of(pairs) {
+        return Ok(rows / pairs);
+    }
+    let reason = format!("{rows} rows are not whole integrations");
+    Err(IoError::NotUvh5 { path: file.path().into(), reason })
 }
 
 impl Piece {

@@ -1,6 +1,7 @@
 //! UVH5 files, read back by the reader of `rust-hdf5`; tests/python/check_uvh5.py reads them with h5py and pyuvdata.
 #![allow(clippy::unwrap_used, clippy::panic)] // also in the functions that the tests share
 
+mod join;
 mod killed;
 mod refused;
 mod signs;

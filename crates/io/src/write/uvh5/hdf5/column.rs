@@ -60,12 +60,15 @@ pub(super) struct Column {
     chunks: u64,
     /// The last of them.
     extent: Extent,
+    /// Those that were read last.
+    seen: Extent,
 }
 
 impl Column {
     /// A dataset without rows, whose index has its header at `index`.
     pub(super) fn new(kind: ColumnKind, index: u64) -> Result<Self, IoError> {
-        Ok(Self { kind, index: ChunkIndex::new(index)?, chunks: 0, extent: Extent::default() })
+        let index = ChunkIndex::new(index)?;
+        Ok(Self { kind, index, chunks: 0, extent: Extent::default(), seen: Extent::default() })
     }
 
     /// The dataset of so many rows that the header of an index leads to; `None` if that has another number of chunks,
@@ -81,18 +84,21 @@ impl Column {
         if index.chunks() != kind.chunks(rows) {
             return Ok(None);
         }
-        let mut column = Self { kind, index, chunks: 0, extent: Extent::default() };
+        let mut column = Self { kind, index, chunks: 0, extent: Extent::default(), seen: Extent::default() };
         if let Some((first, address)) = last {
             let run = column.index.run(first)?;
-            let chunk_rows = column.kind.chunk_rows;
-            let end = address.checked_add(run * column.kind.chunk_bytes());
-            if end.is_none_or(|end| end > file_end) {
-                return Ok(None);
-            }
-            column.chunks = first + run;
-            column.extent = Extent { first: first * chunk_rows, rows: run * chunk_rows, address };
+            let Some(extent) = column.extent_at(first, address, file_end)? else { return Ok(None) };
+            (column.chunks, column.extent) = (first + run, extent);
         }
         Ok(Some(column))
+    }
+
+    /// The run of chunks from `first` on, at `address`; `None` if it goes beyond the end of the file.
+    fn extent_at(&self, first: u64, address: u64, file_end: u64) -> Result<Option<Extent>, IoError> {
+        let (run, chunk_rows) = (self.index.run(first)?, self.kind.chunk_rows);
+        let end = address.checked_add(run * self.kind.chunk_bytes());
+        let extent = Extent { first: first * chunk_rows, rows: run * chunk_rows, address };
+        Ok(end.is_some_and(|end| end <= file_end).then_some(extent))
     }
 
     /// Writes rows from `row` on, which must lie in the last extent or follow it.
@@ -117,6 +123,26 @@ impl Column {
         let row_bytes = self.kind.row_bytes();
         let within = row.saturating_sub(self.extent.first);
         disk.read(self.extent.address + within * row_bytes, row_bytes as usize)
+    }
+
+    /// Reads whole rows from `row` on, all of the last commit.
+    pub(super) fn read(&mut self, disk: &mut Disk, mut row: u64, mut buffer: &mut [u8]) -> Result<(), IoError> {
+        let row_bytes = self.kind.row_bytes();
+        while !buffer.is_empty() {
+            if !(self.seen.first..self.seen.first + self.seen.rows).contains(&row) {
+                let (first, address) = self.index.find(disk, row / self.kind.chunk_rows)?;
+                let file_end = disk.end();
+                self.seen = self.extent_at(first, address, file_end)?.ok_or_else(|| {
+                    let reason = format!("row {row} of {} lies beyond the end of the file", self.kind.name.1);
+                    IoError::NotUvh5 { path: disk.path().into(), reason }
+                })?;
+            }
+            let rows = (self.seen.first + self.seen.rows - row).min(buffer.len() as u64 / row_bytes);
+            let (now, later) = buffer.split_at_mut((rows * row_bytes) as usize);
+            disk.read_into(self.seen.address + (row - self.seen.first) * row_bytes, now)?;
+            (row, buffer) = (row + rows, later);
+        }
+        Ok(())
     }
 
     /// Writes what of the index has changed, and gives the bytes of its header for so many rows.

@@ -46,6 +46,11 @@ impl Disk {
         self.end
     }
 
+    /// Counts bytes up to `end` as handed out.
+    pub(super) fn set_end(&mut self, end: u64) {
+        self.end = end;
+    }
+
     /// Space of so many bytes; what is there is not known.
     pub(super) fn allocate(&mut self, bytes: u64) -> u64 {
         let start = self.end.next_multiple_of(if bytes >= PAGE { PAGE } else { 8 });
@@ -67,12 +72,17 @@ impl Disk {
     /// Reads so many bytes at a place.
     pub(super) fn read(&mut self, offset: u64, bytes: usize) -> Result<Vec<u8>, IoError> {
         let mut buffer = vec![0; bytes];
+        self.read_into(offset, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// Fills a buffer with the bytes at a place.
+    pub(super) fn read_into(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), IoError> {
         let mut read = || {
             self.file.seek(SeekFrom::Start(offset))?;
-            self.file.read_exact(&mut buffer)
+            self.file.read_exact(buffer)
         };
-        read().map_err(|source| self.error(source))?;
-        Ok(buffer)
+        read().map_err(|source| self.error(source))
     }
 
     /// Makes the file reach to the end of what has been handed out. What is new and not written is a hole of zeros.

@@ -141,17 +141,7 @@ impl Field {
             return ("nothing".into(), "nothing".into());
         };
         let at = if self.shape.is_empty() { String::new() } else { format!(" (element {place})") };
-        (self.text(own) + &at, self.text(other) + &at)
-    }
-
-    fn text(&self, element: &[u8]) -> String {
-        let bytes = || element.try_into().unwrap_or_default();
-        match self.kind {
-            Kind::F64 => f64::from_le_bytes(bytes()).to_string(),
-            Kind::I64 => i64::from_le_bytes(bytes()).to_string(),
-            Kind::Text(_) => format!("{:?}", String::from_utf8_lossy(element).trim_end_matches('\0')),
-            _ => format!("{element:?}"),
-        }
+        (self.kind.text(own) + &at, self.kind.text(other) + &at)
     }
 }
 

@@ -195,24 +195,48 @@ impl ChunkIndex {
             }
             EaLoc::Dblk(place) => place,
         };
-        match place.path {
-            EaDblkPath::Direct { idx } => index.data_block = index.block.dblk_addrs[idx],
-            EaDblkPath::ViaSblk { sblk_off, local_dblk, ndblks_in_sblk, .. } => {
-                let pages = ndblks_in_sblk * index.geometry.dblk_page_init_size(place.sblk_idx);
-                let bytes = 22 + pages + 8 * ndblks_in_sblk;
-                let bytes = disk.read(index.block.sblk_addrs[sblk_off], bytes)?;
-                let block =
-                    ExtensibleArraySuperBlock::decode(&bytes, &CONTEXT, SHAPE.max_nelmts_bits, ndblks_in_sblk, pages)?;
-                index.data_block = block.dblk_addrs[local_dblk];
-                index.super_block = Some((sblk_off, block));
+        (index.data_block, index.super_block) = index.find_data_block(disk, &place)?;
+        let last = index.run_in(disk, last, &place, index.data_block)?;
+        Ok((index, Some(last)))
+    }
+
+    /// The run that a chunk of the last commit is in: its first chunk, and the address of that.
+    pub(super) fn find(&self, disk: &mut Disk, chunk: u64) -> Result<(u64, u64), IoError> {
+        match self.geometry.locate(chunk)? {
+            EaLoc::Index { elem } => Ok((chunk, self.block.elements[elem])),
+            EaLoc::Dblk(place) => {
+                let (data_block, _) = self.find_data_block(disk, &place)?;
+                self.run_in(disk, chunk, &place, data_block)
             }
         }
-        let run = index.run(last)?;
-        let within = place.offset_in_dblk % run;
-        let offset = if place.paged { index.page_offset(&place) } else { index.prefix_bytes() - 4 };
-        let first = disk.read(index.data_block.saturating_add(offset), 8)?;
+    }
+
+    /// Where the data block of a place is, and the super block that names it, if one does.
+    fn find_data_block(
+        &self,
+        disk: &mut Disk,
+        place: &EaChunkLoc,
+    ) -> Result<(u64, Option<(usize, ExtensibleArraySuperBlock)>), IoError> {
+        match place.path {
+            EaDblkPath::Direct { idx } => Ok((self.block.dblk_addrs[idx], None)),
+            EaDblkPath::ViaSblk { sblk_off, local_dblk, ndblks_in_sblk, .. } => {
+                let pages = ndblks_in_sblk * self.geometry.dblk_page_init_size(place.sblk_idx);
+                let bytes = 22 + pages + 8 * ndblks_in_sblk;
+                let bytes = disk.read(self.block.sblk_addrs[sblk_off], bytes)?;
+                let block =
+                    ExtensibleArraySuperBlock::decode(&bytes, &CONTEXT, SHAPE.max_nelmts_bits, ndblks_in_sblk, pages)?;
+                Ok((block.dblk_addrs[local_dblk], Some((sblk_off, block))))
+            }
+        }
+    }
+
+    /// The run of a chunk whose place is in this data block: its first chunk, and the address of that.
+    fn run_in(&self, disk: &mut Disk, chunk: u64, place: &EaChunkLoc, data_block: u64) -> Result<(u64, u64), IoError> {
+        let within = place.offset_in_dblk % self.run(chunk)?;
+        let offset = if place.paged { self.page_offset(place) } else { self.prefix_bytes() - 4 };
+        let first = disk.read(data_block.saturating_add(offset), 8)?;
         let first = first.try_into().map_or(UNDEF_ADDR, u64::from_le_bytes);
-        Ok((index, Some((last - within, first))))
+        Ok((chunk - within, first))
     }
 
     /// Notes a new data block, and perhaps a new super block that names it.

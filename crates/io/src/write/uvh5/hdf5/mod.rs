@@ -22,7 +22,7 @@ mod objects;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 use rust_hdf5::format::messages::data_layout::DataLayoutMessage;
@@ -100,9 +100,20 @@ impl GrowingFile {
 
     /// Opens a file that was made with the same description, at its last commit.
     pub(super) fn resume(path: &Path, description: &Description) -> Result<Self, IoError> {
+        let mut growing = Self::restore(path, description, File::options().read(true).write(true))?;
+        growing.disk.cut(growing.disk.end())?;
+        Ok(growing)
+    }
+
+    /// As [`GrowingFile::resume`], but for reading alone: the file stays as it is.
+    pub(super) fn open(path: &Path, description: &Description) -> Result<Self, IoError> {
+        Self::restore(path, description, File::options().read(true))
+    }
+
+    fn restore(path: &Path, description: &Description, options: &OpenOptions) -> Result<Self, IoError> {
         let file_error = |source| IoError::File { path: path.into(), source };
         let not_ours = |reason: String| IoError::NotUvh5 { path: path.into(), reason };
-        let file = File::options().read(true).write(true).open(path).map_err(file_error)?;
+        let file = options.open(path).map_err(file_error)?;
         let length = file.metadata().map_err(file_error)?.len();
         let mut disk = Disk::new(path, file, 0);
         if length < ROOT_PAGE as u64 {
@@ -141,7 +152,7 @@ impl GrowingFile {
         if growing.page(expected)? != page {
             return Err(not_ours("its root page is not one that this version of this writer writes".into()));
         }
-        growing.disk.cut(expected)?;
+        growing.disk.set_end(expected);
         Ok(growing)
     }
 
@@ -169,6 +180,16 @@ impl GrowingFile {
     pub(super) fn last_row(&mut self, column: usize) -> Result<Option<Vec<u8>>, IoError> {
         let Some(row) = self.rows.checked_sub(1) else { return Ok(None) };
         self.columns[column].read_row(&mut self.disk, row).map(Some)
+    }
+
+    /// Reads whole rows of a column from `row` on, all of the last commit.
+    pub(super) fn read(&mut self, column: usize, row: u64, buffer: &mut [u8]) -> Result<(), IoError> {
+        self.columns[column].read(&mut self.disk, row, buffer)
+    }
+
+    /// What a column is.
+    pub(super) fn kind(&self, column: usize) -> &ColumnKind {
+        &self.columns[column].kind
     }
 
     /// Makes all rows a part of the file, by one write.

@@ -42,6 +42,17 @@ impl Kind {
         u64::from(self.datatype().element_size())
     }
 
+    /// An element as text.
+    pub(in crate::write::uvh5) fn text(self, element: &[u8]) -> String {
+        let bytes = || element.try_into().unwrap_or_default();
+        match self {
+            Kind::F64 => f64::from_le_bytes(bytes()).to_string(),
+            Kind::I64 => i64::from_le_bytes(bytes()).to_string(),
+            Kind::Text(_) => format!("{:?}", String::from_utf8_lossy(element).trim_end_matches('\0')),
+            _ => format!("{element:?}"),
+        }
+    }
+
     fn datatype(self) -> DatatypeMessage {
         let member = |name: &str, offset| CompoundMember { name: name.into(), offset, datatype: Kind::F32.datatype() };
         let choice = |name: &str, value| EnumMember { name: name.into(), value: vec![value] };

@@ -152,6 +152,48 @@ fn twenty_thousand_chunks_are_found() {
         file.commit_and_sync().unwrap();
         check(&path, rows + 7001);
     }
+    // The same rows through the reader of this module, in pieces of all sizes and from any place on.
+    let mut file = GrowingFile::open(&path, &description()).unwrap();
+    assert_eq!(file.rows(), 21_003);
+    let mut row = 0;
+    for rows in (1..).step_by(5) {
+        let rows = rows.min(file.rows() - row);
+        let (mut narrow, mut wide) = (vec![0; 8 * rows as usize], vec![0; 48 * rows as usize]);
+        file.read(0, row, &mut narrow).unwrap();
+        file.read(1, row, &mut wide).unwrap();
+        assert!(narrow.chunks(8).zip(row..).all(|(bytes, row)| bytes == (row as f64 + 0.5).to_le_bytes()), "{row}");
+        assert!(wide.chunks(8).zip(6 * row..).all(|(bytes, value)| bytes == value.to_le_bytes()), "{row}");
+        row += rows;
+        if row == file.rows() {
+            break;
+        }
+    }
+    for row in (0..21_003).rev().step_by(97) {
+        let mut narrow = [0; 8];
+        file.read(0, row, &mut narrow).unwrap();
+        assert_eq!(f64::from_le_bytes(narrow), row as f64 + 0.5);
+    }
+}
+
+#[test]
+fn a_file_that_is_read_alone_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.h5");
+    let mut file = GrowingFile::create(&path, &description()).unwrap();
+    append(&mut file, 30);
+    file.commit().unwrap();
+    append(&mut file, 500); // never committed
+    drop(file);
+    let before = fs::read(&path).unwrap();
+    let mut file = GrowingFile::open(&path, &description()).unwrap();
+    assert_eq!(file.rows(), 30);
+    let mut narrow = vec![0; 8 * 30];
+    file.read(0, 0, &mut narrow).unwrap();
+    assert_eq!(narrow[8 * 29..], 29.5f64.to_le_bytes());
+    // It is not open for writing.
+    assert!(matches!(file.write(0, 0, &narrow), Err(IoError::File { .. })));
+    drop(file);
+    assert!(fs::read(&path).unwrap() == before);
 }
 
 #[test]
