@@ -20,10 +20,11 @@ pub(crate) fn text() -> Result<String, Box<dyn Error>> {
         let mut records: Vec<_> = curve.points.iter().map(|point| point.record.as_str()).collect();
         records.dedup();
         let records: Vec<_> = records.iter().map(|name| format!("[{name}](measurements/{name})")).collect();
+        let gpu = curve.gpu.as_ref().map_or(String::new(), |gpu| format!("; on {gpu}"));
         let by = if curve.axis == "none" { "" } else { &curve.axis };
         writeln!(
             out,
-            "| `{name}` | {} | {by} | {} | {} | {} |",
+            "| `{name}` | {}{gpu} | {by} | {} | {} | {} |",
             curve.what,
             values.join(", "),
             curve.unit,

@@ -138,10 +138,13 @@ fn power(out: &mut String, plan: &Plan) {
     line(out, "");
     line(out, "power of the GPUs' boards");
     for power in &plan.power {
-        let Power { operation, measured, most } = power;
-        let text = match measured {
-            Some(watts) => format!("{} as measured, {} at the board's limit", short(*watts, "W"), short(*most, "W")),
-            None => format!("not measured; at most {}, at the board's limit", short(*most, "W")),
+        let Power { operation, measured, a_gpu, gpu, most } = power;
+        let text = match (measured, a_gpu, gpu) {
+            (Some(watts), Some(a_gpu), Some(gpu)) => {
+                let gpu = gpu.split_whitespace().nth(1).unwrap_or(gpu);
+                format!("{}, {} a GPU, by energy measured on an {gpu}", short(*watts, "W"), short(*a_gpu, "W"))
+            }
+            _ => format!("not measured; at most {}, at the board's limit", short(*most, "W")),
         };
         line(out, &format!("  {:<26} {text}", operation.name()));
     }

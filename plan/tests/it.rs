@@ -48,7 +48,8 @@ fn a_question_is_answered() {
         "\nF: ",
         "\nX and beams: ",
         "all-to-all                 10.4 TB/s",
-        "not measured; at most",
+        "F                          not measured; at most ",
+        "X                          99.0 kW, 403 W a GPU, by energy measured on an H100",
         "\nbottleneck: ",
         "one more GPU for F: ",
         "one more GPU for X and beams: ",
@@ -57,7 +58,12 @@ fn a_question_is_answered() {
     }
     let more = [&QUESTION[..], &["--beams", "256", "--roles", "together", "--precision", "half"]].concat();
     let text = printed(&more);
-    assert!(text.contains("F, X and beams: ") && text.contains("as measured"), "{text}");
+    assert!(text.contains("F, X and beams: ") && !text.contains("not measured; at most"), "{text}");
+    for part in ["  F  ", "  X  "] {
+        let power = text.lines().find(|line| line.starts_with(part) && line.contains(" a GPU"));
+        assert!(power.is_some_and(|line| line.ends_with("measured on an H100")), "{text}");
+    }
+    assert!(text.lines().any(|line| line.starts_with("  beams  ") && line.ends_with("measured on an H200")), "{text}");
 }
 
 #[test]

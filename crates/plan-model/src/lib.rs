@@ -30,7 +30,7 @@ mod plan;
 pub mod published;
 mod telescope;
 
-pub use coefficients::{BoardPower, Coefficients, Curve, Point};
+pub use coefficients::{BoardPower, Coefficients, Curve, Difference, Point};
 pub use error::PlanError;
 pub use machine::{Machine, Roles};
 pub use memory::{Block, RankMemory};

@@ -106,14 +106,76 @@ fn energy_is_measured_or_said_not_to_be() {
     let beams = |products| Telescope { beams: Some(Beams { count: 256, products }), ..Telescope::default() };
     let plan = Plan::new(&beams(Products::Voltages), &Machine::default()).unwrap();
     let measured: Vec<bool> = plan.power.iter().map(|power| power.measured.is_some()).collect();
-    assert_eq!(measured, [false, false, true]);
-    let beam = plan.power[2];
-    assert!(beam.measured.unwrap() > 0.0 && beam.most > 0.0);
-    assert_eq!(
-        Plan::new(&beams(Products::Powers { spectra: 16 }), &Machine::default()).unwrap().power[2].measured,
-        None
-    );
+    assert_eq!(measured, [false, true, true], "F is in single precision");
+    assert!(plan.notes.iter().any(|note| note.starts_with("F: energy was measured in half precision")));
+    let gpus: Vec<_> = plan.power.iter().map(|power| power.gpu.as_deref()).collect();
+    assert_eq!(gpus, [None, Some("NVIDIA H100 80GB HBM3"), Some("NVIDIA H200")]);
+    for power in &plan.power[1..] {
+        assert!(power.measured.unwrap() > 0.0 && power.most >= power.measured.unwrap());
+    }
+    let powers = Plan::new(&beams(Products::Powers { spectra: 16 }), &Machine::default()).unwrap();
+    assert_eq!((powers.power[2].measured, powers.power[2].a_gpu, &powers.power[2].gpu), (None, None, &None));
     assert_eq!(plan.most_watts, f64::from(plan.gpus()) * 700.0);
+    let four = Telescope { voltages: Voltages::Bits4, precision: Precision::Half, ..Telescope::default() };
+    let four = Plan::new(&four, &Machine::default()).unwrap();
+    assert!(four.power.iter().all(|power| power.measured.is_none() && power.most > 0.0));
+    assert!(four.notes.iter().any(|note| note == "X: energy was measured with voltages of 8 bits alone"));
+}
+
+#[test]
+fn power_is_work_times_the_energy_of_the_record() {
+    // A block of 64 antennas and 4096 channels took 7.272 J for F and X, 0.981 J of it for X.
+    let telescope = Telescope { precision: Precision::Half, ..Telescope::default() };
+    let plan = Plan::new(&telescope, &Machine::default()).unwrap();
+    let blocks = telescope.sample_rate() / (4.0 * 64.0 * 4096.0 * 2048.0);
+    let watts: Vec<f64> = plan.power.iter().map(|power| power.measured.unwrap()).collect();
+    assert!((watts[0] / (blocks * (7.272013888888889 - 0.9806917293233084)) - 1.0).abs() < 1e-12, "{watts:?}");
+    assert!((watts[1] / (blocks * 0.9806917293233084) - 1.0).abs() < 1e-12, "{watts:?}");
+    for power in &plan.power {
+        let ranks = plan.ranks.iter().filter(|rank| rank.role.name().starts_with(power.operation.name()));
+        let gpus: f64 = ranks.map(|rank| f64::from(rank.gpus)).sum();
+        assert!((power.a_gpu.unwrap() * gpus / power.measured.unwrap() - 1.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn energy_of_f_grows_as_its_rate_falls_outside_of_what_was_measured() {
+    let coefficients = Coefficients::h200().unwrap();
+    let busy = |channels: u32| {
+        let telescope = Telescope { channels, precision: Precision::Half, ..Telescope::default() };
+        coefficients.f_joules_a_sample(&telescope).unwrap().unwrap() * coefficients.f_rate(&telescope).unwrap()
+    };
+    for (channels, nearest) in [(512, 1024), (16384, 4096), (65536, 4096)] {
+        assert!((busy(channels) / busy(nearest) - 1.0).abs() < 1e-12, "{channels}");
+    }
+    assert!([1024, 2048, 4096].into_iter().all(|channels| (600.0..=701.0).contains(&busy(channels))));
+    let other = |change: &dyn Fn(&mut Telescope)| {
+        let mut telescope = Telescope { precision: Precision::Half, ..Telescope::default() };
+        change(&mut telescope);
+        coefficients.f_joules_a_sample(&telescope).unwrap()
+    };
+    assert!(other(&|_| {}).is_some());
+    assert_eq!(other(&|t| t.taps = 8), None);
+    assert_eq!(other(&|t| t.sample_bits = 8), None);
+    assert_eq!(other(&|t| t.voltages = Voltages::Half), None);
+    assert_eq!(other(&|t| t.precision = Precision::Single), None);
+}
+
+#[test]
+fn no_gpu_takes_more_than_its_board() {
+    // One GPU for all of it has the time by rates, and not the energy: dumps are rare and links are wide.
+    let telescope = Telescope { antennas: 512, samples: Samples::Channelised, dump_seconds: 1e5, ..large() };
+    let machine = Machine { gpus_per_host: 1, network: 1e15, host_link: Some(1e15), ..Machine::default() };
+    let plan = Plan::new(&telescope, &machine).unwrap();
+    let power = &plan.power[0];
+    assert!((power.a_gpu.unwrap() - 700.0).abs() < 1e-9, "{power:?}");
+    assert!(plan.notes.iter().any(|note| note.contains("they do not keep up in long runs")), "{:?}", plan.notes);
+    // What F, X and beams take of one kind of ranks is together no more than that.
+    let beams = Some(Beams { count: 256, products: Products::Voltages });
+    let machine = Machine { roles: Roles::Together, ..machine };
+    let plan = Plan::new(&Telescope { samples: Samples::Real, beams, ..telescope }, &machine).unwrap();
+    let watts: f64 = plan.power.iter().map(|power| power.a_gpu.unwrap()).sum();
+    assert!(watts <= 700.0 * (1.0 + 1e-12), "{watts}");
 }
 
 #[test]

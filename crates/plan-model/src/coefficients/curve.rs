@@ -20,6 +20,9 @@ type Pair = (f64, f64);
 pub struct Curve {
     /// What was measured.
     pub what: String,
+    /// The GPU, where it is another than that of the other coefficients.
+    #[serde(default)]
+    pub gpu: Option<String>,
     /// Unit of the values.
     pub unit: String,
     /// Name of the size.
@@ -30,7 +33,7 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// One row of a record.
+/// One row of a record, or two.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Point {
     /// The size.
@@ -45,6 +48,22 @@ pub struct Point {
     pub variant: String,
     /// The row's sizes.
     pub params: BTreeMap<String, f64>,
+    /// Where no row has the value: what it is made of.
+    #[serde(default)]
+    pub less: Option<Difference>,
+}
+
+/// A value that is the difference of two rows of the same sizes, joules a run, in 1e-9 J a sample.
+///
+/// ```text
+/// value = (joules of the point's variant - joules of this variant) x 1e9 / samples
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Difference {
+    /// The variant of the row that is taken away.
+    pub variant: String,
+    /// Samples of a run.
+    pub samples: f64,
 }
 
 impl Curve {
@@ -66,6 +85,12 @@ impl Curve {
         let (first, last) = ends(&pairs)?;
         in_range(quantity, size, (first.0, last.0))?;
         between(&pairs, size)
+    }
+
+    /// The smallest and the largest size that was measured.
+    pub(crate) fn ends(&self) -> Result<(f64, f64), PlanError> {
+        let (first, last) = ends(&self.pairs())?;
+        Ok((first.0, last.0))
     }
 
     fn pairs(&self) -> Vec<Pair> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub use curve::{Curve, Point};
+pub use curve::{Curve, Difference, Point};
 
 use crate::error::{PlanError, in_range};
 use crate::telescope::{Precision, Products, Samples, Telescope, Voltages};
@@ -19,7 +19,7 @@ const TEXT: &str = include_str!("coefficients.json");
 /// Everything that was measured and that the model uses.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Coefficients {
-    /// The GPU.
+    /// The GPU, of all curves that name no other.
     pub gpu: String,
     /// The most that its board takes.
     pub board_watts: BoardPower,
@@ -111,6 +111,34 @@ impl Coefficients {
         };
         let paid = self.beam_operations_a_joule(count, products)?.map(|operations| operations * self.board_watts.value);
         Ok((rate * 1e12 * detected).min(paid.unwrap_or(f64::INFINITY)))
+    }
+
+    /// Operations a joule of an X-engine with its sums in memory, where the energy was measured: voltages of 8 bits, on
+    /// an H100. Beyond the largest number of inputs it stays.
+    pub fn x_operations_a_joule(&self, inputs: f64, voltages: Voltages) -> Result<Option<f64>, PlanError> {
+        match voltages {
+            Voltages::Bits8 => Ok(Some(self.curve("x_energy_i8")?.at(inputs)? * 1e12)),
+            Voltages::Bits4 | Voltages::Half => Ok(None),
+        }
+    }
+
+    /// Joules a sample of an F-engine, where the energy was measured: in half precision with 16 taps, 10 bits to 8, on
+    /// an H100. Outside of the numbers of channels that were measured a busy GPU is taken to need the power that it
+    /// needs at the nearest one, so that the energy grows as the rate falls.
+    pub fn f_joules_a_sample(&self, telescope: &Telescope) -> Result<Option<f64>, PlanError> {
+        let measured = telescope.samples == Samples::Real
+            && telescope.precision == Precision::Half
+            && (telescope.sample_bits, telescope.taps, telescope.voltages) == (10, 16, Voltages::Bits8);
+        if !measured {
+            return Ok(None);
+        }
+        let energy = self.curve("f_energy_half")?;
+        let (first, last) = energy.ends()?;
+        let channels = f64::from(telescope.channels);
+        let nearest = channels.clamp(first, last);
+        let rate = self.curve("f_half")?;
+        let slower = rate.at(nearest)? / rate.within("channels of the F-engine", channels)?;
+        Ok(Some(energy.at(nearest)? * 1e-9 * slower))
     }
 
     /// Operations a joule of tied-array beams with 512 inputs, where the energy was measured: voltages of 8 bits out.

@@ -102,7 +102,7 @@ impl Plan {
         let rank_memory = ranks.iter().map(memory).collect::<Result<Vec<_>, _>>()?;
         // Where voltages come from elsewhere, a message is what one antenna sends.
         let message_antennas = if telescope.samples == Samples::Channelised { 1 } else { antennas };
-        let power = power::power(telescope, machine, coefficients, &needs)?;
+        let (power, energy) = power::power(telescope, machine, coefficients, &needs, &ranks)?;
         let gpus: u32 = ranks.iter().map(|rank| rank.gpus).sum();
         Ok(Self {
             gpu: coefficients.gpu.clone(),
@@ -119,7 +119,7 @@ impl Plan {
             most_watts: f64::from(gpus) * coefficients.board_watts.value,
             bottleneck: ranks::bottleneck(&ranks)?,
             one_more: gain::one_more(telescope, &ranks),
-            notes: notes(telescope),
+            notes: [notes(telescope), energy].concat(),
             ranks,
             telescope: telescope.clone(),
             machine: machine.clone(),

@@ -311,7 +311,7 @@ fn ska_low() -> Result<Vec<Comparison>, PlanError> {
             ours: plan.most_watts / 1e3,
             sources: &[15],
             why: "theirs: FPGAs, switches and hosts in five racks, with the second filter bank; ours are boards alone, \
-                  and energy of X was not measured",
+                  at their limit: by energy X and beams ask for less",
         },
     ])
 }
