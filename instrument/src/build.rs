@@ -343,7 +343,10 @@ struct Band {
 }
 
 /// The source of a rank's antennas, if it has any; what the whole source says of itself.
-fn source(config: &SourceConfig, rank: &Rank) -> Result<(Option<Box<dyn Source>>, SourceInfo, Band)> {
+type Opened = (Option<Box<dyn Source>>, SourceInfo, Band);
+
+/// Opens the source of a rank.
+fn source(config: &SourceConfig, rank: &Rank) -> Result<Opened> {
     match config {
         SourceConfig::Simulation { seconds, bits, chunk_samples, simulation } => {
             let rate = simulation.sample_rate_hz;

@@ -18,9 +18,9 @@ use crate::DeviceError;
 ///
 /// # Order
 /// An array says on which stream it was written ([`DeviceArray::written_on`], or [`DeviceArray::written_now`]): an
-/// operation on another stream waits for that one (on the device), and the memory goes back to its pool only when the operation is done with it. Without a
-/// stream, what comes is there already; a pool's memory is to be said with the stream that it was taken for, since it
-/// goes back in that stream's order.
+/// operation on another stream waits for that one (on the device), and the memory goes back to its pool only when the
+/// operation is done with it. Without a stream, what comes is there already; a pool's memory is to be said with the
+/// stream that it was taken for, since it goes back in that stream's order.
 ///
 /// Work on another device may read an array as well ([`DeviceArray::read_from`]), in the same order.
 ///

@@ -52,8 +52,14 @@ impl Case {
         });
         let gains = Array2::from_elem((2, channels), Complex::new(0.1, 0.02));
         let present = Array2::from_elem((self.spectra, 2), true);
-        let post =
-            Post { channels: 0..channels, gains: gains.view(), dither, first_spectrum: 0, present: present.view() };
+        let post = Post {
+            channels: 0..channels,
+            gains: gains.view(),
+            dither,
+            first_input: 0,
+            first_spectrum: 0,
+            present: present.view(),
+        };
         let split = Split::choose_with(&self.pfb, self.spectra, 2, None, row_bytes::<Q>(channels));
         let parts = parts.collect();
         f_engine(&self.pfb, &self.source(), &|time, _| self.spectrum(time), &post, parts, &split);

@@ -40,9 +40,9 @@
 //!
 //! # Order
 //! Calls that take a stream and do not say that they wait return at once; their work is done in the order of the
-//! stream. Work on different streams, of one device or of two, is ordered by events ([`Stream::wait`]). Where such an order is missing, numbers
-//! can be wrong, but memory of the host is safe: device memory is freed only when the device is done with it, and
-//! pinned memory is not shown while the device may write it.
+//! stream. Work on different streams, of one device or of two, is ordered by events ([`Stream::wait`]). Where such an
+//! order is missing, numbers can be wrong, but memory of the host is safe: device memory is freed only when the device
+//! is done with it, and pinned memory is not shown while the device may write it.
 //!
 //! # Errors
 //! Every failure is a [`GpuError`]. What fails on the device is returned by the next call that meets it, at the latest

@@ -6,6 +6,7 @@
 //! ```
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+use std::sync::Barrier;
 use std::time::Instant;
 
 use fringes_stream::exchange::{Blocks, BlocksMut, Mpi, Ranks};
@@ -48,21 +49,31 @@ fn main() {
     mpi::traits::Root::broadcast_into(&world.process_at_rank(0), &mut rounds[..]);
     let rounds = rounds[0] as usize;
     let counts = vec![block; count];
+    // Without the opening of lanes and the first use of memory.
     let lanes = |number: usize, first: usize| {
-        seconds(&world, || {
-            std::thread::scope(|scope| {
-                for lane in 0..number {
-                    let (ranks, counts) = (&ranks, &counts);
-                    scope.spawn(move || {
-                        let mut exchange = ranks.open(first + lane).unwrap();
-                        let (sent, mut received) = (vec![1u8; block * count], vec![0u8; block * count]);
-                        for _ in 0..rounds / number {
-                            let send = Blocks { bytes: &sent, counts };
-                            exchange.all_to_all(send, BlocksMut { bytes: &mut received, counts }).unwrap();
-                        }
-                    });
-                }
-            });
+        let ready = Barrier::new(number + 1);
+        std::thread::scope(|scope| {
+            for lane in 0..number {
+                let (ranks, counts, ready) = (&ranks, &counts, &ready);
+                scope.spawn(move || {
+                    let mut exchange = ranks.open(first + lane).unwrap();
+                    let (sent, mut received) = (vec![1u8; block * count], vec![0u8; block * count]);
+                    let mut once = || {
+                        let send = Blocks { bytes: &sent, counts };
+                        exchange.all_to_all(send, BlocksMut { bytes: &mut received, counts }).unwrap();
+                    };
+                    once();
+                    ready.wait();
+                    ready.wait();
+                    (0..rounds / number).for_each(|_| once());
+                    ready.wait();
+                });
+            }
+            ready.wait();
+            seconds(&world, || {
+                ready.wait();
+                ready.wait();
+            })
         })
     };
     // Turn about, so that what else runs on the machine is in all of them.

@@ -66,6 +66,19 @@ pub(super) const TOPICS: &[Topic] = &[
         cpu: false,
     },
     Topic {
+        file: "several-gpus",
+        title: "Several GPUs",
+        about: "F-engines have all channels of some antennas, correlators all antennas of some channels; between them \
+                is the corner turn. A speed-up is against one GPU that does all of it without a turn. How to use \
+                them: [several GPUs](../several-gpus.md).",
+        kernels: &[
+            kernel("scale", "F- and X-engine on the GPUs of one host, and the turn alone"),
+            kernel("scale_speed_up", "what more GPUs give"),
+            kernel("scale_hidden", "share of the turn behind F- and X-engine"),
+        ],
+        cpu: false,
+    },
+    Topic {
         file: "conversions",
         title: "Layouts and dumps",
         about: "Rows are what the correlator's kernels take; a dump is what is made of its sums. Rates count the \

@@ -41,7 +41,8 @@ impl Operation {
 pub struct Power {
     /// The operation.
     pub operation: Operation,
-    /// Watts by the energy that was measured, no more than the boards of its ranks take; none where it was not measured.
+    /// Watts by the energy that was measured, no more than the boards of its ranks take; none where it was not
+    /// measured.
     pub measured: Option<f64>,
     /// The same for one GPU of its ranks, on average.
     pub a_gpu: Option<f64>,

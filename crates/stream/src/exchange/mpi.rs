@@ -14,7 +14,7 @@ use mpi::{Count, Threading};
 use super::{Blocks, BlocksMut, Exchange, ExchangeError, Ranks, check_both, check_gather};
 
 /// Looks at a request that only yield the processor between them; later ones sleep.
-const EAGER: u32 = 100;
+const EAGER: u32 = 2000;
 /// The shortest and the longest sleep between two looks.
 const SLEEPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(200)];
 /// How long the program has, once a rank is lost, before a lane that cannot end aborts the job.

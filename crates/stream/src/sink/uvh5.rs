@@ -37,9 +37,9 @@ impl Uvh5Sink {
         Ok(Self { writer: Some(Uvh5Writer::create(path, header)?), geometry, epoch_sample, cadence, last: None })
     }
 
-    /// Goes on with a file, behind its last dump (earlier ones that come again are left out); gives that dump's first sample, for
-    /// [`Fx::resume_after`](crate::Fx::resume_after), `None` of a file without dumps. `dump_samples` is the samples of
-    /// a dump, whose first samples are multiples of it.
+    /// Goes on with a file, behind its last dump (earlier ones that come again are left out); gives that dump's first
+    /// sample, for [`Fx::resume_after`](crate::Fx::resume_after), `None` of a file without dumps. `dump_samples` is the
+    /// samples of a dump, whose first samples are multiples of it.
     ///
     /// # Errors
     /// As [`Uvh5Writer::resume`].

@@ -9,8 +9,8 @@
 //! those that do not have it: their antennas are absent. Two blocks are under way at a time unless set otherwise. A
 //! rank whose source is silent says so twice a second, and the others wait for it.
 //!
-//! Ranks of one process do not pack: each takes what it correlates from the frames of the others, on GPUs by copies from
-//! one to the other. Else voltages go through memory of the host.
+//! Ranks of one process do not pack: each takes what it correlates from the frames of the others, on GPUs by copies
+//! from one to the other. Else voltages go through memory of the host.
 //!
 //! # Ends
 //! The turn ends when all F-engines have ended. A rank that is told to stop tells the others, and what is dumped ends

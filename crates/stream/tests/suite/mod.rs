@@ -283,7 +283,7 @@ pub(crate) fn instrument<R: Ranks + 'static>(mut ranks: impl FnMut() -> R) {
     antennas.insert(0, 0..first);
     antennas.truncate(count);
     if count == 1 {
-        antennas = vec![0..5];
+        antennas = even_shares(5, 1);
     }
     let mut channels: Vec<_> = (0..count).map(|rank| rank..rank + 1).collect();
     channels[count - 1].end = CHANNELS;
