@@ -150,8 +150,8 @@ def lost(program, library, work, how, name):
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-    # Hydra tells of a killed process by its exit code and name of the host.
-    names = "rank 1" in text or (library == "mpich" and how == signal.SIGKILL and "KILLED BY SIGNAL: 9" in text)
+    # Hydra tells of a killed process by its number.
+    names = "rank 1" in text or (library == "mpich" and f"PID {ranks[1]} " in text and "signal 9" in text)
     check(job.returncode != 0 and names,
           f"{library}: after {how.name} of rank 1 the job ends with status {job.returncode} in "
           f"{time.time() - begin:.1f} s and says so")

@@ -139,7 +139,7 @@
 //! - `io` (default): the module `io`, readers of VDIF, GUPPI raw and PSRDADA recordings, writers of npy, npz,
 //!   UVFITS and UVH5, SPEAD over UDP.
 //! - `stream`: the module `stream`, instruments in one process: sources, stages, bounded queues, sinks. Takes `io`.
-//! - `mpi`: instruments over the processes of an MPI job; takes `stream`, needs an MPI library and libclang to be built.
+//! - `mpi`: instruments over the processes of an MPI job; takes `stream`, needs MPI and libclang where it is built.
 //! - `nccl`: `NcclTurn`, the corner turn between GPUs by NCCL, whose library is loaded when it is first asked for.
 //! - `cudarc`: contexts, streams and slices of the crate `cudarc` become those of [`gpu`].
 //! - `cust`: the same of the crate `cust`, both ways. `cust` asks for a CUDA toolkit when it is built, or for the

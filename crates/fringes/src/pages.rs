@@ -25,6 +25,7 @@ pages! {
     MissingData: "../../../docs/missing-data.md",
     DeviceData: "../../../docs/device-data.md",
     SeveralGpus: "../../../docs/several-gpus.md",
+    Scale: "../../../docs/scale.md",
     Backends: "../../../docs/backends.md",
     Errors: "../../../docs/errors.md",
     ComingFrom: "../../../docs/coming-from.md",
