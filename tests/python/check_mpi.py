@@ -112,7 +112,7 @@ def started(program, library, work, name):
     """A job without an end, once it has dumped: its process and those of its ranks."""
     folder = work / name
     folder.mkdir()
-    more = "[ranks]\ntimeout_s = 3.0\n"
+    more = "[ranks]\ntimeout_s = 8.0\n"
     command = starter(library, 3) + arguments(program, folder, seconds="", more=more)
     job = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until = time.time() + 60
