@@ -230,12 +230,8 @@ pub(super) fn place<V: VoltageSample>(
         }
         blocks.push((antennas, voltages));
     }
-    let first_frame = number.saturating_mul(frames as u64);
-    let left = until.div_ceil(plan.frame_samples()).saturating_sub(first_frame);
-    given.truncate(usize::try_from(left).unwrap_or(frames));
-    let Some(begin) = given.iter().position(|&given| given) else { return Ok(None) };
-    let end = given.iter().rposition(|&given| given).map_or(frames, |last| last + 1);
-    let kept: Range<usize> = begin..end;
+    let Some(kept) = kept(&given, (number, until), plan) else { return Ok(None) };
+    let begin = kept.start;
     let shape = (kept.len(), plan.inputs.antennas(), channels.len(), plan.spectra_per_frame, plan.inputs.pols());
     let mut data = Array5::from_elem(shape, V::zeroed());
     if let Some(all) = data.as_slice_mut() {
@@ -257,9 +253,16 @@ pub(super) fn place<V: VoltageSample>(
             }
         }
     }
-    let first_frame = first_frame.saturating_add(begin as u64);
     let presence = presence.slice(s![kept, ..]).to_owned();
-    Ok(Some(with_axes(Heaps::from_checked(data)?, plan, rank, axes, first_frame, presence)?))
+    Ok(Some(with_axes(Heaps::from_checked(data)?, plan, rank, axes, plan.first_frame(number, begin), presence)?))
+}
+
+/// Frames of a block from the first that any F-engine gave to the last one that begins before sample `until`.
+pub(super) fn kept(given: &[bool], (number, until): (u64, u64), plan: &TurnPlan) -> Option<Range<usize>> {
+    let left = until.div_ceil(plan.frame_samples()).saturating_sub(plan.first_frame(number, 0));
+    let given = &given[..given.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+    let begin = given.iter().position(|&given| given)?;
+    Some(begin..given.iter().rposition(|&given| given)? + 1)
 }
 
 /// Heaps of a rank's channels with their axes; flags only where something is absent.

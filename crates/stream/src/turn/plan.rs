@@ -184,6 +184,11 @@ impl TurnPlan {
         self.samples_between_spectra.saturating_mul(self.spectra_per_frame as u64)
     }
 
+    /// Number of a block's frame, counted from sample 0.
+    pub(super) fn first_frame(&self, block: u64, frame: usize) -> u64 {
+        block.saturating_mul(self.frames_per_block as u64).saturating_add(frame as u64)
+    }
+
     /// Values of one antenna and channel in a frame.
     pub(super) fn frame_values(&self) -> usize {
         self.spectra_per_frame.saturating_mul(self.inputs.pols())

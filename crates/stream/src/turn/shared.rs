@@ -9,7 +9,7 @@ use fringes_types::{Heaps, VoltageSample};
 use ndarray::{Array2, Array5, s};
 
 use super::TurnPlan;
-use super::block::{Axes, Block, Part, check, with_axes};
+use super::block::{Axes, Block, Part, check, kept, with_axes};
 use crate::fx::FrameData;
 use crate::{Stage, StreamError};
 
@@ -40,7 +40,7 @@ fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: us
 fn wanted<V: VoltageSample>(
     blocks: &AllBlocks<'_, V>,
     plan: &TurnPlan,
-    (number, until): (u64, u64),
+    block: (u64, u64),
 ) -> Result<Option<Wanted>, StreamError> {
     let frames = plan.frames_per_block;
     let (mut given, mut presence) = (vec![false; frames], Array2::from_elem((frames, plan.inputs.antennas()), false));
@@ -57,10 +57,7 @@ fn wanted<V: VoltageSample>(
             }
         }
     }
-    let left = until.div_ceil(plan.frame_samples()).saturating_sub(number.saturating_mul(frames as u64));
-    given.truncate(usize::try_from(left).unwrap_or(frames));
-    let Some(begin) = given.iter().position(|&given| given) else { return Ok(None) };
-    let kept = begin..given.iter().rposition(|&given| given).map_or(frames, |last| last + 1);
+    let Some(kept) = kept(&given, block, plan) else { return Ok(None) };
     let presence = presence.slice(s![kept.clone(), ..]).to_owned();
     Ok(Some(Wanted { kept, presence }))
 }
@@ -82,7 +79,7 @@ pub(super) fn gather<V: VoltageSample>(
     stream: Option<&Stream>,
 ) -> Result<Option<FrameData<V>>, StreamError> {
     let Some(wanted) = wanted(blocks, plan, (number, until))? else { return Ok(None) };
-    let first = number.saturating_mul(plan.frames_per_block as u64).saturating_add(wanted.kept.start as u64);
+    let first = plan.first_frame(number, wanted.kept.start);
     let on_devices = pieces(blocks).all(|(_, part)| matches!(&*part.frames, FrameData::Device(_)));
     Ok(Some(match stream.filter(|_| on_devices) {
         Some(stream) => {

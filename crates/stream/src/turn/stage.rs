@@ -176,7 +176,7 @@ impl<V: VoltageSample> Lead<V> {
                         });
                     let member = members.get(self.turn.rank()).is_some_and(|&member| member);
                     let mine = if member { self.assembler.take() } else { None };
-                    let first = number.saturating_mul(self.turn.plan.frames_per_block as u64);
+                    let first = self.turn.plan.first_frame(number, 0);
                     if first.saturating_mul(self.turn.plan.frame_samples()) >= until {
                         // Behind the stop.
                         continue;
@@ -263,7 +263,9 @@ impl<V: VoltageSample> Lead<V> {
                 Ok(None) => {
                     // A stage before has failed, and has said so: what is not complete is not turned.
                     self.assembler.drop_open();
-                    self.shared.fail(StreamError::Panicked { stage: Stage::FEngine });
+                    if self.shared.failure().is_none() {
+                        self.shared.fail(StreamError::Panicked { stage: Stage::FEngine });
+                    }
                     self.ended = Some(None);
                 }
             }
