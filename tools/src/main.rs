@@ -23,6 +23,7 @@ mod frb_data;
 mod gpu_report;
 #[path = "../../examples/fx/plots/indexed.rs"]
 mod indexed;
+mod instrument;
 mod layout;
 mod loading;
 mod saxpy;
@@ -83,6 +84,11 @@ enum Tool {
   fringes-tools scale --gpus 1 --check-only
   FRINGES_NCCL=/path/to/libnccl.so.2 fringes-tools scale --quick")]
     Scale(scale::Arguments),
+    /// Check and time instruments whose voltages come from host memory, beside the link.
+    #[command(after_help = "Examples:
+  fringes-tools instrument --json record.json
+  fringes-tools instrument --check-only")]
+    Instrument(instrument::Arguments),
     /// Compare dumps of random streams with exact sums, for as long as asked.
     #[command(after_help = "Examples:
   fringes-tools soak --dumps 1000
@@ -153,6 +159,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::BenchCpu(arguments) => bench_cpu::run(arguments),
         Tool::Xengine(arguments) => xengine::run(arguments),
         Tool::Scale(arguments) => scale::run(arguments),
+        Tool::Instrument(arguments) => instrument::run(arguments),
         Tool::Soak(arguments) => soak::run(arguments),
         Tool::Tune(arguments) => tune::run(arguments),
         Tool::Conformance(arguments) => conformance::run(arguments),

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | which backend runs an operation, and with how much memory | [`Backend`], [`MemoryNeed`] |
 //! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
+//! | chunks in pinned memory | [`PinnedSamples`], [`PinnedHeaps`] |
 //! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`], [`DeviceBeams`] |
-//! | to a device and back | [`Uploader`], [`ToHost`], [`Staging`], [`Workspace`] |
+//! | to a device and back | [`Uploader`], [`Downloader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | the corner turn: all antennas of some channels, of several GPUs' antennas | [`turn_channels`], `NcclTurn` (feature `nccl`), [`turn_channels_on_host`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
@@ -15,6 +16,7 @@
 
 mod backend;
 mod device_array;
+mod downloader;
 mod error;
 mod expect;
 mod pinned_array;
@@ -25,9 +27,10 @@ mod workspace;
 
 pub use backend::{Backend, MemoryNeed};
 pub use device_array::DeviceArray;
+pub use downloader::Downloader;
 pub use error::DeviceError;
 pub use expect::Expect;
-pub use pinned_array::PinnedArray;
+pub use pinned_array::{PinnedArray, PinnedHeaps, PinnedSamples};
 pub use staging::{Fetch, Staging, copy, copy_rows};
 pub use transfer::{
     DeviceBeams, DeviceDetectedBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,

@@ -2,9 +2,14 @@
 
 use bytemuck::Pod;
 use fringes_gpu::{Device, PinnedBuffer};
-use fringes_types::LinearArray;
+use fringes_types::{Heaps, HostArray, HostRows, LinearArray};
 
 use crate::DeviceError;
+
+/// Samples of any format in pinned memory: what a source gives that a GPU is to read at the rate of its link.
+pub type PinnedSamples = HostRows<PinnedArray<u32>>;
+/// Heaps `[batch][antenna][channel][spectrum][pol]` in pinned memory.
+pub type PinnedHeaps<V> = Heaps<V, PinnedArray<V>>;
 
 /// An array in pinned host memory: chunks of it go to a device at the rate of the link, with no copy by the host.
 ///
@@ -60,6 +65,25 @@ impl<T: Pod> PinnedArray<T> {
 impl<T: Pod> From<PinnedBuffer<T>> for PinnedArray<T> {
     fn from(buffer: PinnedBuffer<T>) -> Self {
         Self(buffer)
+    }
+}
+
+/// Of elements: equal arrays need not be the same memory.
+impl<T: Pod + PartialEq> PartialEq for PinnedArray<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.elements_now() == other.elements_now()
+    }
+}
+
+impl<T: Pod> PinnedArray<T> {
+    fn elements_now(&self) -> &[T] {
+        self.0.as_slice_whatever_came()
+    }
+}
+
+impl<T: Pod + Sync> HostArray<T> for PinnedArray<T> {
+    fn elements(&self) -> &[T] {
+        self.elements_now()
     }
 }
 

@@ -11,7 +11,7 @@ use fringes_types::{
 use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape, s};
 
 use crate::staging::{Staging, copy};
-use crate::{DeviceArray, DeviceError};
+use crate::{DeviceArray, DeviceError, PinnedSamples};
 
 /// Rows of samples in device memory begin at multiples of this many bytes.
 const ROW_ALIGNMENT: usize = 16;
@@ -35,7 +35,8 @@ pub type DeviceDetectedBeams<'a, T> = DetectedBeams<T, DeviceArray<'a, T>>;
 /// chunks in turn.
 ///
 /// A copy returns when its chunk is in pinned memory; the device's part of the copy goes on beside what the host does
-/// next.
+/// next. [`PinnedSamples`](crate::PinnedSamples) are there already: nothing is copied on the host, and the memory
+/// remembers the copy, so that it may be dropped or filled again at once.
 #[derive(Debug)]
 pub struct Uploader {
     stream: Stream,
@@ -134,6 +135,9 @@ impl Staging {
             let (expected, actual) = (chunk.times(), times.end.max(times.start));
             return Err(TypesError::Dimension { array, dimension, expected, actual }.into());
         }
+        if let Some(pinned) = pinned(chunk).filter(|_| times.len() == chunk.times()) {
+            return send_pinned(stream, pool, pinned);
+        }
         let (view, times) = part(chunk.view(), times);
         let (format, inputs) = (chunk.format(), chunk.inputs());
         let row_bytes = sample_row_bytes(format, times.len())?;
@@ -151,6 +155,31 @@ impl Staging {
             Some(centre_hz) => rows.with_centre_frequency(centre_hz)?,
         })
     }
+}
+
+/// The chunk, if it lies in pinned memory as it is to lie on the device.
+fn pinned(chunk: &dyn SampleChunk) -> Option<&PinnedSamples> {
+    let pinned = chunk.host_rows()?.downcast_ref::<PinnedSamples>()?;
+    pinned.rows().row_bytes().is_multiple_of(ROW_ALIGNMENT).then_some(pinned)
+}
+
+/// Samples in memory of a pool, copied by the device.
+fn send_pinned(
+    stream: &Stream,
+    pool: &BufferPool,
+    pinned: &PinnedSamples,
+) -> Result<DeviceSamples<'static>, UploadError> {
+    let rows = pinned.rows();
+    let from = rows.array().buffer();
+    let mut sent = pool.take::<u32>(stream, from.len()).map_err(DeviceError::from)?;
+    sent.view_mut().copy_from_pinned(stream, from, ..).map_err(DeviceError::from)?;
+    let array = DeviceArray::from(sent).written_on(stream);
+    let sent = DeviceSamples::new(array, rows.row_bytes(), rows.format(), rows.times(), rows.inputs())?;
+    let sent = sent.with_sample_rate(rows.sample_rate_hz())?.with_first_sample(rows.first_sample());
+    Ok(match rows.centre_hz() {
+        None => sent,
+        Some(centre_hz) => sent.with_centre_frequency(centre_hz)?,
+    })
 }
 
 /// Why a chunk is not on a device.
@@ -242,15 +271,22 @@ impl<A: Accumulator> ToHost for DeviceVisibilities<'_, A> {
     type Host = Visibilities<A>;
 
     fn to_host(&self) -> Result<Visibilities<A>, UploadError> {
-        let shape = (self.channels(), self.order().len(self.inputs()));
-        let data: Array2<A> = shaped("visibilities", shape, self.array().to_vec()?)?;
-        let (valid, clock) = (self.valid_samples().to_owned(), self.clock());
-        let host =
-            Visibilities::new(data, self.inputs(), self.order(), valid, self.times(), self.frequencies(), clock)?;
-        Ok(match self.masked_samples() {
-            None => host,
-            Some(masked) => host.with_masked_samples(masked.clone())?,
-        })
+        Ok(host_visibilities(self, self.array().to_vec()?)?)
+    }
+}
+
+/// Visibilities of a device with the elements that were copied from there.
+pub(crate) fn host_visibilities<A: Accumulator>(
+    visibilities: &DeviceVisibilities<'_, A>,
+    elements: Vec<A>,
+) -> Result<Visibilities<A>, TypesError> {
+    let of = visibilities;
+    let data: Array2<A> = shaped("visibilities", (of.channels(), of.order().len(of.inputs())), elements)?;
+    let (valid, clock) = (of.valid_samples().to_owned(), of.clock());
+    let host = Visibilities::new(data, of.inputs(), of.order(), valid, of.times(), of.frequencies(), clock)?;
+    match of.masked_samples() {
+        None => Ok(host),
+        Some(masked) => host.with_masked_samples(masked.clone()),
     }
 }
 

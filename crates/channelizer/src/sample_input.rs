@@ -1,13 +1,13 @@
 //! What channelizers and F-engines take: samples of any format, wherever they lie.
 
-use fringes_backend::DeviceSamples;
+use fringes_backend::{DeviceSamples, PinnedSamples};
 use fringes_types::{PackedSamples, Sample, SampleChunk, Samples};
 
 /// A chunk of samples `[input][time]` that everything that channelizes takes; what comes out lies where it lies:
 ///
 /// | chunk | what comes out |
 /// |---|---|
-/// | [`Samples`], [`PackedSamples`], `dyn` [`SampleChunk`] | is in host memory; the backend says how |
+/// | [`Samples`], [`PackedSamples`], [`PinnedSamples`], `dyn` [`SampleChunk`] | is in host memory; the backend says how |
 /// | [`DeviceSamples`] | is on the same device, in the order of a stream |
 ///
 /// Nothing else can implement it.
@@ -38,12 +38,13 @@ pub trait SampleOperation {
 }
 
 mod sealed {
-    use super::{DeviceSamples, PackedSamples, Sample, SampleChunk, Samples};
+    use super::{DeviceSamples, PackedSamples, PinnedSamples, Sample, SampleChunk, Samples};
 
     pub trait Sealed {}
     impl Sealed for dyn SampleChunk + '_ {}
     impl<S: Sample> Sealed for Samples<S> {}
     impl Sealed for PackedSamples {}
+    impl Sealed for PinnedSamples {}
     impl Sealed for DeviceSamples<'_> {}
 }
 
@@ -66,6 +67,10 @@ impl<S: Sample> SampleInput for Samples<S> {
 }
 
 impl SampleInput for PackedSamples {
+    on_the_host!();
+}
+
+impl SampleInput for PinnedSamples {
     on_the_host!();
 }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use fringes_backend::Backend;
-use fringes_gpu::Stream;
+use fringes_gpu::{Device, Stream};
 use fringes_types::{
     BaselineOrder, ChannelMask, Frequencies, Inputs, SpectrumClock, TypesError, Visibilities, VoltageSample,
 };
@@ -136,6 +136,11 @@ impl<V: VoltageSample, D: Dump<V>> BinnedIntegrator<V, D> {
     pub fn with_longest_gap(mut self, empty_dumps: u64) -> Self {
         self.stream.set_longest_gap(empty_dumps);
         self
+    }
+
+    /// The device that sums lie on; `None` on the CPU.
+    pub fn device(&self) -> Option<&Device> {
+        self.stream.correlator.correlator().device()
     }
 
     /// The bins.

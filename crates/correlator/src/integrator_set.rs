@@ -14,7 +14,7 @@
 use std::marker::PhantomData;
 
 use fringes_backend::Backend;
-use fringes_gpu::Stream;
+use fringes_gpu::{Device, Stream};
 use fringes_types::{BaselineOrder, ChannelMask, Inputs, TypesError, Visibilities, VoltageSample};
 
 use crate::correlator::not_on_a_device;
@@ -146,6 +146,11 @@ impl<V: VoltageSample, D: Dump<V>> IntegratorSet<V, D> {
     pub fn with_longest_gap(mut self, empty_dumps: u64) -> Self {
         self.stream.set_longest_gap(empty_dumps);
         self
+    }
+
+    /// The device that sums lie on; `None` on the CPU.
+    pub fn device(&self) -> Option<&Device> {
+        self.stream.correlator.device()
     }
 
     /// The schedules, as they were given.

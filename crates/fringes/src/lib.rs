@@ -175,8 +175,8 @@ pub use fringes_types as types;
 pub use fringes_backend::NcclTurn;
 pub use fringes_backend::{
     Backend, DeviceArray, DeviceBeams, DeviceDetectedBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples,
-    DeviceVisibilities, DeviceVoltages, MemoryNeed, PinnedArray, ToHost, TurnError, UploadError, Uploader,
-    turn_channels, turn_channels_on_host,
+    DeviceVisibilities, DeviceVoltages, Downloader, MemoryNeed, PinnedArray, PinnedHeaps, PinnedSamples, ToHost,
+    TurnError, UploadError, Uploader, turn_channels, turn_channels_on_host,
 };
 pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamSteering, BeamformerError, BeamformerStream, ByteScale, DetectStream, DetectedBytes,

@@ -9,7 +9,7 @@
 //! | the GPU to work on | [`Device::best`], [`Device::open`] |
 //! | queues of work, marks in them | [`Stream`], [`Event`] |
 //! | device memory | [`Buffer`], parts of it [`BufferView`] and [`BufferViewMut`], reused [`BufferPool`] |
-//! | host memory for copies that do not wait | [`PinnedBuffer`] |
+//! | host memory for copies that do not wait | [`PinnedBuffer`], [`PinnedPool`] |
 //! | kernels | [`PtxSet`], [`Device::load`], [`Module::kernel`], [`Kernel::launch`], [`args!`] |
 //! | times | [`time`] |
 //! | the fastest variant of a kernel | [`tuning`] |
@@ -76,6 +76,7 @@ mod module;
 pub mod nccl;
 mod peer;
 mod pinned;
+mod pinned_pool;
 mod pool;
 mod ptx;
 mod safe_launch;
@@ -98,6 +99,7 @@ pub use kernel::{Kernel, KernelAttributes};
 pub use launch::{LaunchConfig, check_launch};
 pub use module::Module;
 pub use pinned::PinnedBuffer;
+pub use pinned_pool::PinnedPool;
 pub use pool::{BufferPool, PoolStatistics};
 pub use ptx::{PtxSet, PtxTarget, PtxText};
 pub use stream::Stream;

@@ -1,22 +1,34 @@
 //! Pinned host memory, which the device copies to and from while the host goes on.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
 
 use crate::driver::{self, Doing};
+use crate::pinned_pool::Home;
 use crate::view::byte_size;
 use crate::{Device, Event, GpuError, Stream};
 
 /// Host memory that the device can reach.
 ///
-/// It remembers the copies that use it: reading it waits for the device's writes, changing or dropping it for all. So a
-/// copy can return at once without leaving a trap. `PinnedBuffer` is `Send` and `Sync`.
+/// It remembers the copies that use it: reading it waits for the device's writes, changing it for all. So a copy can
+/// return at once without leaving a trap. Dropping it waits for all as well, unless it is of a
+/// [`PinnedPool`](crate::PinnedPool). `PinnedBuffer` is `Send` and `Sync`.
 pub struct PinnedBuffer<T> {
-    device: Device,
-    memory: NonNull<T>,
+    /// `None` once it has gone back to a pool.
+    memory: Option<PinnedMemory>,
     length: usize,
+    home: Option<Home>,
+    _element: PhantomData<T>,
+}
+
+/// Pinned bytes, and the copies that use them.
+pub(crate) struct PinnedMemory {
+    device: Device,
+    address: NonNull<u8>,
+    bytes: usize,
     uses: Mutex<Uses>,
 }
 
@@ -34,10 +46,10 @@ struct Use {
     event: Event,
 }
 
-// SAFETY: the memory is owned, as a `Vec`'s is; `T` is plain data.
-unsafe impl<T: Send> Send for PinnedBuffer<T> {}
+// SAFETY: the memory is owned, as a `Vec`'s is; what lies there is plain data.
+unsafe impl Send for PinnedMemory {}
 // SAFETY: shared access only reads the memory; the list of uses is behind a mutex.
-unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
+unsafe impl Sync for PinnedMemory {}
 
 impl<T: Pod> PinnedBuffer<T> {
     /// Pinned memory for `length` elements, all zero.
@@ -45,20 +57,12 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     /// [`GpuError::TooLarge`]; what the driver answers where the host has not so much memory.
     pub fn zeroed(device: &Device, length: usize) -> Result<Self, GpuError> {
-        let bytes = byte_size::<T>(length)?;
-        let mut memory = NonNull::dangling();
-        if bytes > 0 {
-            let _entered = device.context.enter()?;
-            let mut address = std::ptr::null_mut();
-            // Portable: pinned for every context.
-            // SAFETY: the pointer is valid for the call; the memory is freed once, when dropped.
-            unsafe { driver::cuMemHostAlloc(&raw mut address, bytes, 1) }
-                .doing_with(|| format!("allocating {bytes} bytes of pinned memory"))?;
-            memory = NonNull::new(address.cast::<T>()).unwrap_or(memory);
-            // SAFETY: the driver gave so many bytes, aligned to a page.
-            unsafe { memory.as_ptr().cast::<u8>().write_bytes(0, bytes) };
-        }
-        Ok(Self { device: device.clone(), memory, length, uses: Mutex::default() })
+        Ok(Self::of(PinnedMemory::zeroed(device, byte_size::<T>(length)?)?, length, None))
+    }
+
+    /// `length` elements in memory that has their bytes.
+    pub(crate) fn of(memory: PinnedMemory, length: usize, home: Option<Home>) -> Self {
+        Self { memory: Some(memory), length, home, _element: PhantomData }
     }
 
     /// A copy of host memory.
@@ -88,10 +92,22 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     /// A failure of asynchronous work before or of such a copy.
     pub fn as_slice(&self) -> Result<&[T], GpuError> {
-        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        wait(&mut uses.writes)?;
-        // SAFETY: the memory holds `length` elements; the device writes it no more, and writing needs `&mut self`.
-        Ok(unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.length) })
+        if let Some(memory) = &self.memory {
+            wait(&mut memory.lock().writes)?;
+        }
+        // SAFETY: the device writes the memory no more, and writing needs `&mut self`.
+        Ok(unsafe { self.elements() })
+    }
+
+    /// As [`PinnedBuffer::as_slice`], where nobody could take an error: a copy that failed is reported through
+    /// `tracing::error!`, and the elements are whatever it left.
+    #[must_use]
+    pub fn as_slice_whatever_came(&self) -> &[T] {
+        self.as_slice().unwrap_or_else(|error| {
+            tracing::error!(%error, "a copy to pinned memory failed");
+            // SAFETY: a failed wait says that the context's work has ended: the device writes the memory no more.
+            unsafe { self.elements() }
+        })
     }
 
     /// The elements, after all copies from and into them are done.
@@ -99,9 +115,22 @@ impl<T: Pod> PinnedBuffer<T> {
     /// # Errors
     /// A failure of asynchronous work before or of such a copy.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], GpuError> {
-        self.synchronize()?;
+        let Some(memory) = &mut self.memory else { return Ok(&mut []) };
+        memory.synchronize()?;
         // SAFETY: the memory holds `length` elements, the device uses it no more, and `self` is borrowed uniquely.
-        Ok(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) })
+        Ok(unsafe { std::slice::from_raw_parts_mut(memory.address.cast::<T>().as_ptr(), self.length) })
+    }
+
+    /// The elements as they are.
+    ///
+    /// # Safety
+    /// - The device does not write the memory.
+    unsafe fn elements(&self) -> &[T] {
+        match &self.memory {
+            None => &[],
+            // SAFETY: the memory holds `length` elements, aligned to a page or without any.
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.address.cast::<T>().as_ptr(), self.length) },
+        }
     }
 
     /// Enqueues a copy that reads this memory, and remembers it.
@@ -110,8 +139,8 @@ impl<T: Pod> PinnedBuffer<T> {
         stream: &Stream,
         copy: impl FnOnce(*const T) -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        remember(&mut uses.reads, stream, || copy(self.memory.as_ptr()))
+        let Some(memory) = &self.memory else { return Ok(()) };
+        remember(&mut memory.lock().reads, stream, || copy(memory.address.cast::<T>().as_ptr()))
     }
 
     /// Enqueues a copy that writes this memory, and remembers it.
@@ -120,12 +149,39 @@ impl<T: Pod> PinnedBuffer<T> {
         stream: &Stream,
         copy: impl FnOnce(*mut T) -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        remember(&mut uses.writes, stream, || copy(self.memory.as_ptr()))
+        let Some(memory) = &self.memory else { return Ok(()) };
+        remember(&mut memory.lock().writes, stream, || copy(memory.address.cast::<T>().as_ptr()))
     }
 }
 
-impl<T> PinnedBuffer<T> {
+impl PinnedMemory {
+    /// So many bytes, all zero.
+    pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Self, GpuError> {
+        // Aligned for every element, as no bytes have no address.
+        let mut place = NonNull::<u128>::dangling().cast::<u8>();
+        if bytes > 0 {
+            let _entered = device.context.enter()?;
+            let mut address = std::ptr::null_mut();
+            // Portable: pinned for every context.
+            // SAFETY: the pointer is valid for the call; the memory is freed once, when dropped.
+            unsafe { driver::cuMemHostAlloc(&raw mut address, bytes, 1) }
+                .doing_with(|| format!("allocating {bytes} bytes of pinned memory"))?;
+            place = NonNull::new(address.cast::<u8>()).unwrap_or(place);
+            // SAFETY: the driver gave so many bytes.
+            unsafe { place.as_ptr().write_bytes(0, bytes) };
+        }
+        Ok(Self { device: device.clone(), address: place, bytes, uses: Mutex::default() })
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Uses> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for all copies from and into this memory.
     fn synchronize(&mut self) -> Result<(), GpuError> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +222,15 @@ fn remember(uses: &mut Vec<Use>, stream: &Stream, copy: impl FnOnce() -> Result<
 
 impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        if self.length == 0 || size_of::<T>() == 0 {
+        if let (Some(home), Some(memory)) = (&self.home, self.memory.take()) {
+            home.give_back(memory);
+        }
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
             return;
         }
         if let Err(error) = self.synchronize() {
@@ -177,7 +241,8 @@ impl<T> Drop for PinnedBuffer<T> {
             Err(error) => tracing::error!("freeing pinned memory: {error}"),
             Ok(_entered) => {
                 // SAFETY: the memory came from the driver, and no copy uses it.
-                driver::report(unsafe { driver::cuMemFreeHost(self.memory.as_ptr().cast()) }, "freeing pinned memory");
+                let freed = unsafe { driver::cuMemFreeHost(self.address.as_ptr().cast()) };
+                driver::report(freed, "freeing pinned memory");
             }
         }
     }
@@ -186,5 +251,11 @@ impl<T> Drop for PinnedBuffer<T> {
 impl<T> std::fmt::Debug for PinnedBuffer<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "pinned [{}; {}]", std::any::type_name::<T>(), self.length)
+    }
+}
+
+impl std::fmt::Debug for PinnedMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes of pinned memory", self.bytes)
     }
 }

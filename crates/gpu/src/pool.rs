@@ -224,7 +224,7 @@ impl PoolPlace {
 }
 
 /// Sizes are rounded up to eighths of a power of two, at least 512 bytes, so that similar ones share memory.
-fn size_class(bytes: usize) -> usize {
+pub(crate) fn size_class(bytes: usize) -> usize {
     if bytes == 0 {
         return 0;
     }

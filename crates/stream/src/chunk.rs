@@ -1,8 +1,11 @@
 //! Chunks on their way into an instrument: samples of any format, or channelised voltages.
 
+use std::sync::Arc;
+
+use fringes_backend::{PinnedHeaps, PinnedSamples};
 use fringes_types::{
-    Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Sample, SampleChunk, SamplePresence, Samples,
-    TypesError, f16,
+    Complex, Complex4, Dimension, Heaps, Inputs, PackedSamples, Sample, SampleChunk, SamplePresence, SampleView,
+    Samples, SpectrumClock, TypesError, f16,
 };
 use ndarray::{Array2, s};
 
@@ -28,12 +31,18 @@ pub enum SampleBlock {
     ComplexFloat16(Samples<Complex<f16>>),
     /// Complex single precision.
     ComplexFloat32(Samples<Complex<f32>>),
+    /// Of any format in pinned memory: a GPU reads it at the rate of its link, without a copy by the host. Memory of a
+    /// [`PinnedPool`](fringes_gpu::PinnedPool) goes back to it when the instrument has done with the chunk. Where a
+    /// chunk is cut (gains that change within it, samples that came before), the parts are copied.
+    Pinned(Arc<PinnedSamples>),
 }
 
 /// What is common to all formats but packed ones.
 macro_rules! typed {
-    ($self:expr, $packed:ident => $of_packed:expr, $samples:ident, $variant:ident => $of_samples:expr) => {
+    ($self:expr, $packed:ident => $of_packed:expr, $pinned:ident => $of_pinned:expr,
+        $samples:ident, $variant:ident => $of_samples:expr) => {
         match $self {
+            SampleBlock::Pinned($pinned) => $of_pinned,
             SampleBlock::Packed($packed) => $of_packed,
             SampleBlock::Int8($samples) => { type_of!($variant Int8); $of_samples }
             SampleBlock::Int16($samples) => { type_of!($variant Int16); $of_samples }
@@ -73,12 +82,58 @@ from! {
     ComplexInt16 Samples<Complex<i16>>;
     ComplexFloat16 Samples<Complex<f16>>;
     ComplexFloat32 Samples<Complex<f32>>;
+    Pinned Arc<PinnedSamples>;
+}
+
+impl From<PinnedSamples> for SampleBlock {
+    fn from(samples: PinnedSamples) -> Self {
+        Self::Pinned(Arc::new(samples))
+    }
+}
+
+/// A copy of a chunk in memory of its own.
+fn copied(chunk: &dyn SampleChunk) -> Result<SampleBlock, TypesError> {
+    fn of<S: Sample>(chunk: &dyn SampleChunk, data: Array2<S>) -> Result<SampleBlock, TypesError>
+    where
+        SampleBlock: From<Samples<S>>,
+    {
+        let samples = Samples::new(data, chunk.inputs())?
+            .with_sample_rate(chunk.sample_rate_hz())?
+            .with_first_sample(chunk.first_sample());
+        Ok(match chunk.centre_hz() {
+            Some(centre) => samples.with_centre_frequency(centre)?.into(),
+            None => samples.into(),
+        })
+    }
+    let block = match chunk.view() {
+        SampleView::Packed { bytes, bits, times } => {
+            let samples = PackedSamples::new(bytes.to_owned(), bits, times, chunk.inputs())?
+                .with_sample_rate(chunk.sample_rate_hz())?
+                .with_first_sample(chunk.first_sample());
+            match chunk.centre_hz() {
+                Some(centre) => samples.with_centre_frequency(centre)?.into(),
+                None => samples.into(),
+            }
+        }
+        SampleView::Int8(data) => of(chunk, data.to_owned())?,
+        SampleView::Int16(data) => of(chunk, data.to_owned())?,
+        SampleView::Float16(data) => of(chunk, data.to_owned())?,
+        SampleView::Float32(data) => of(chunk, data.to_owned())?,
+        SampleView::ComplexInt8(data) => of(chunk, data.to_owned())?,
+        SampleView::ComplexInt16(data) => of(chunk, data.to_owned())?,
+        SampleView::ComplexFloat16(data) => of(chunk, data.to_owned())?,
+        SampleView::ComplexFloat32(data) => of(chunk, data.to_owned())?,
+    };
+    match chunk.presence() {
+        Some(presence) => block.with_presence(presence.clone()),
+        None => Ok(block),
+    }
 }
 
 impl SampleBlock {
     /// The samples as operations on chunks take them.
     pub fn as_chunk(&self) -> &dyn SampleChunk {
-        typed!(self, packed => packed, samples, variant => samples)
+        typed!(self, packed => packed, pinned => &**pinned, samples, variant => samples)
     }
 
     /// Counter of the first sample.
@@ -113,6 +168,10 @@ impl SampleBlock {
     /// [`TypesError::Dimension`] for flags of other inputs or another length.
     pub fn with_presence(self, presence: SamplePresence) -> Result<Self, TypesError> {
         typed!(self, packed => packed.with_presence(presence).map(Self::Packed),
+            pinned => match Arc::try_unwrap(pinned) {
+                Ok(alone) => alone.try_map(|rows| rows.with_presence(presence)).map(Self::from),
+                Err(shared) => copied(&*shared)?.with_presence(presence),
+            },
             samples, variant => samples.with_presence(presence).map(variant))
     }
 
@@ -129,6 +188,7 @@ impl SampleBlock {
         let inputs = Inputs::new(antennas.len(), all.pols())?;
         let rows = antennas.start * all.pols()..antennas.end * all.pols();
         typed!(self, packed => packed_inputs(packed, inputs, rows).map(Self::Packed),
+            pinned => copied(&**pinned)?.of_antennas(antennas),
             samples, variant => typed_inputs(samples, inputs, rows).map(variant))
     }
 
@@ -139,6 +199,7 @@ impl SampleBlock {
     pub fn split_at(self, times: usize) -> Result<[Self; 2], TypesError> {
         let times = times.min(self.times());
         typed!(self, packed => split_packed(&packed, times).map(|parts| parts.map(Self::Packed)),
+            pinned => copied(&*pinned)?.split_at(times),
             samples, variant => split_typed(&samples, times).map(|parts| parts.map(variant)))
     }
 }
@@ -262,16 +323,49 @@ pub enum HeapBlock {
     Float16(Heaps<Complex<f16>>),
     /// Single precision.
     Float32(Heaps<Complex<f32>>),
+    /// 4 bits a part, in pinned memory: a GPU reads it without a copy by the host.
+    PinnedInt4(Arc<PinnedHeaps<Complex4>>),
+    /// 8 bits a part, in pinned memory.
+    PinnedInt8(Arc<PinnedHeaps<Complex<i8>>>),
+    /// Half precision, in pinned memory.
+    PinnedFloat16(Arc<PinnedHeaps<Complex<f16>>>),
+    /// Single precision, in pinned memory.
+    PinnedFloat32(Arc<PinnedHeaps<Complex<f32>>>),
+}
+
+macro_rules! heaps {
+    ($self:expr, $heaps:ident => $of:expr) => {
+        match $self {
+            HeapBlock::Int4($heaps) => $of,
+            HeapBlock::Int8($heaps) => $of,
+            HeapBlock::Float16($heaps) => $of,
+            HeapBlock::Float32($heaps) => $of,
+            HeapBlock::PinnedInt4($heaps) => $of,
+            HeapBlock::PinnedInt8($heaps) => $of,
+            HeapBlock::PinnedFloat16($heaps) => $of,
+            HeapBlock::PinnedFloat32($heaps) => $of,
+        }
+    };
 }
 
 impl HeapBlock {
+    /// When the spectra were taken.
+    pub fn clock(&self) -> SpectrumClock {
+        heaps!(self, heaps => heaps.clock())
+    }
+
+    /// Number of spectra.
+    pub fn times(&self) -> usize {
+        heaps!(self, heaps => heaps.times())
+    }
+
     /// Name of the format.
     pub fn format(&self) -> &'static str {
         match self {
-            Self::Int4(_) => "heaps of 4 bits",
-            Self::Int8(_) => "heaps of 8 bits",
-            Self::Float16(_) => "heaps of f16",
-            Self::Float32(_) => "heaps of f32",
+            Self::Int4(_) | Self::PinnedInt4(_) => "heaps of 4 bits",
+            Self::Int8(_) | Self::PinnedInt8(_) => "heaps of 8 bits",
+            Self::Float16(_) | Self::PinnedFloat16(_) => "heaps of f16",
+            Self::Float32(_) | Self::PinnedFloat32(_) => "heaps of f32",
         }
     }
 }

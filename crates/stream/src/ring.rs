@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fringes_io::write::{BeamObservation, GuppiWriter};
 use fringes_types::{Beams, Complex, Heaps};
 
-use crate::StreamError;
 use crate::fx::{FrameData, StreamSample};
+use crate::{Stage, StreamError};
 
 /// Frames of the last so many spectra.
 #[derive(Debug)]
@@ -24,13 +24,21 @@ impl<V: StreamSample> Ring<V> {
         Self { spectra, frames: Mutex::default() }
     }
 
-    /// Adds frames that lie on the host, and forgets the oldest.
-    pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) {
-        if self.spectra == 0 || !matches!(**frames, FrameData::Host(_)) {
-            return;
+    /// Adds frames that lie on the host, those in pinned memory as a copy, and forgets the oldest.
+    pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) -> Result<(), StreamError> {
+        if self.spectra == 0 {
+            return Ok(());
         }
+        let frames = match &**frames {
+            FrameData::Host(_) => frames.clone(),
+            FrameData::Pinned(_) => {
+                let copied = frames.on_host().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                Arc::new(FrameData::Host(copied.into_owned()))
+            }
+            FrameData::Device(_) => return Ok(()),
+        };
         let mut kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push_back(frames.clone());
+        kept.push_back(frames);
         let mut spectra: usize = kept.iter().map(|frames| frames.times()).sum();
         while let Some(oldest) = kept.front()
             && spectra - oldest.times() >= self.spectra
@@ -38,6 +46,7 @@ impl<V: StreamSample> Ring<V> {
             spectra -= oldest.times();
             kept.pop_front();
         }
+        Ok(())
     }
 
     /// Writes the voltages of frames that overlap a range of samples: a GUPPI raw file an antenna and piece without a

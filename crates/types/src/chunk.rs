@@ -103,9 +103,11 @@ mod sealed {
     pub trait Sealed {}
     impl<S: super::Sample> Sealed for super::Samples<S> {}
     impl Sealed for super::PackedSamples {}
+    impl<A: crate::HostArray<u32>> Sealed for crate::HostRows<A> {}
 }
 
-/// A chunk of time-domain samples `[input][time]` with its axes: [`Samples`] or [`PackedSamples`].
+/// A chunk of time-domain samples `[input][time]` with its axes: [`Samples`], [`PackedSamples`] or
+/// [`HostRows`](crate::HostRows).
 ///
 /// Nothing else can implement it.
 pub trait SampleChunk: sealed::Sealed + Sync {
@@ -125,6 +127,11 @@ pub trait SampleChunk: sealed::Sealed + Sync {
     fn centre_hz(&self) -> Option<f64>;
     /// Presence flags, `None` if all samples are present.
     fn presence(&self) -> Option<&SamplePresence>;
+    /// The chunk itself if it is [`HostRows`](crate::HostRows): the memory may be such that a device reads it.
+    #[doc(hidden)]
+    fn host_rows(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 }
 
 macro_rules! chunk_of_axes {

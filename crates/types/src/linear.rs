@@ -20,6 +20,18 @@ impl<T> LinearArray<T> for Vec<T> {
     }
 }
 
+/// A linear array that the host reads: `Vec`, and arrays in pinned memory.
+pub trait HostArray<T>: LinearArray<T> + Sync + 'static {
+    /// The elements.
+    fn elements(&self) -> &[T];
+}
+
+impl<T: Sync + 'static> HostArray<T> for Vec<T> {
+    fn elements(&self) -> &[T] {
+        self
+    }
+}
+
 /// Checks that a linear array has the elements of a shape.
 pub(crate) fn check_elements(array: &'static str, shape: &[usize], actual: usize) -> Result<(), TypesError> {
     let elements = shape.iter().try_fold(1usize, |all, &length| all.checked_mul(length));

@@ -48,6 +48,10 @@ impl<V: StreamSample> BeamStage<V> {
     fn detect(&mut self, frames: &FrameData<V>) -> Result<DetectedBeams<f32>, StreamError> {
         match frames {
             FrameData::Host(heaps) => Ok(self.detector.push(heaps)?),
+            FrameData::Pinned(_) => {
+                let heaps = frames.on_host().map_err(|error| StreamError::at(Stage::Beamformer, error))?;
+                Ok(self.detector.push(&*heaps)?)
+            }
             FrameData::Device(heaps) => {
                 let beams = self.detector.push(heaps)?;
                 beams.to_host().map_err(|error| StreamError::at(Stage::Beamformer, error))

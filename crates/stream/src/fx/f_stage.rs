@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use fringes_backend::Uploader;
+use fringes_backend::{DeviceSamples, Uploader};
 use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
+use fringes_gpu::Event;
 use fringes_types::Heaps;
 
 use super::frames::{FrameData, Saturated, StreamSample};
@@ -20,6 +21,8 @@ use crate::{SampleBlock, Stage, StreamError, telemetry};
 const MOST_BACKWARD: u64 = 64;
 /// Counts of saturated values on a device that are under way.
 const COUNTS_UNDER_WAY: usize = 4;
+/// Chunks on a device whose memory is not used again yet: while one is channelised, the next comes.
+const CHUNKS_UNDER_WAY: usize = 2;
 
 /// What makes frames.
 pub(super) enum Front<V: StreamSample> {
@@ -40,6 +43,19 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) longest_gap: u64,
     pub(super) backward: u64,
     pub(super) counts: VecDeque<Saturated>,
+    /// The last chunks on a device.
+    pub(super) chunks: VecDeque<UnderWay>,
+}
+
+/// A chunk that was sent to a device.
+pub(super) struct UnderWay {
+    /// Its memory there. Dropped, it is used again at once, in the order of the streams: the copy of the next chunk
+    /// would wait for the F-engine.
+    _samples: DeviceSamples<'static>,
+    /// When it is there.
+    copied: Event,
+    /// The chunk itself, if the device reads it where it lies: it goes back to its source when that is done.
+    block: Option<SampleBlock>,
 }
 
 /// The stage behind this one is gone.
@@ -54,9 +70,10 @@ impl<V: StreamSample> FStage<V> {
                 FromSource::Chunk(Received::Samples(block), arrived) => self.samples(block, arrived),
                 FromSource::Chunk(Received::Heaps(block), arrived) => match V::heaps(block) {
                     Ok(heaps) if matches!(self.front, Front::Heaps) => {
+                        let frames = FrameData::from(heaps);
                         self.shared.counters.used.add(1);
-                        self.shared.counters.samples.add(heaps.data().len() as u64);
-                        self.send(FrameData::Host(heaps), arrived)
+                        self.shared.counters.samples.add(frames.values() as u64);
+                        self.send(frames, arrived)
                     }
                     Ok(_) => Err(StreamError::Input { expected: "samples".into(), actual: "heaps".into() }),
                     Err(other) => {
@@ -161,7 +178,7 @@ impl<V: StreamSample> FStage<V> {
                     if let Err(closed) = self.push(&first, arrived)? {
                         return Ok(Err(closed));
                     }
-                    let _ = self.returned.try_send(first);
+                    self.give_back(first);
                     block = rest;
                     self.set_gains(sample)?;
                 }
@@ -172,8 +189,16 @@ impl<V: StreamSample> FStage<V> {
         {
             return Ok(Err(closed));
         }
-        let _ = self.returned.try_send(block);
+        self.give_back(block);
         Ok(Ok(()))
+    }
+
+    /// Gives a chunk back to its source, unless a device still reads it.
+    fn give_back(&self, block: SampleBlock) {
+        let is_read = matches!(block, SampleBlock::Pinned(_)) && matches!(self.front, Front::Engine(_, Some(_)));
+        if !is_read {
+            let _ = self.returned.try_send(block);
+        }
     }
 
     /// Queues segments of delays: models hold them until they are due.
@@ -249,6 +274,16 @@ impl<V: StreamSample> FStage<V> {
                 let sent =
                     uploader.samples(block.as_chunk()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let frames = engine.push(&sent)?.frames;
+                let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                let block = matches!(block, SampleBlock::Pinned(_)).then(|| block.clone());
+                self.chunks.push_back(UnderWay { _samples: sent, copied, block });
+                // Waits for a copy that others are queued behind, so that the host does not run ahead of the link.
+                if self.chunks.len() > CHUNKS_UNDER_WAY
+                    && let Some(UnderWay { copied, block, .. }) = self.chunks.pop_front()
+                {
+                    copied.synchronize().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                    block.into_iter().for_each(|block| drop(self.returned.try_send(block)));
+                }
                 for frames in frames {
                     if let Err(closed) = self.device_frames(frames, arrived)? {
                         return Ok(Err(closed));
@@ -292,7 +327,7 @@ impl<V: StreamSample> FStage<V> {
         self.shared.counters.frames.add(batches);
         metrics::counter!(telemetry::FRAMES).increment(batches);
         let frames = Arc::new(frames);
-        self.ring.push(&frames);
+        self.ring.push(&frames)?;
         for output in &self.outputs {
             if output.send(FromFEngine::Frames(frames.clone(), arrived)) == Sent::Closed {
                 return Ok(Err(Closed));
@@ -320,6 +355,13 @@ impl<V: StreamSample> FStage<V> {
             }
         }
     }
+}
+
+/// Marks the end of what an uploader was given.
+fn record(uploader: &Uploader) -> Result<Event, fringes_gpu::GpuError> {
+    let event = uploader.device().new_event()?;
+    event.record(uploader.stream())?;
+    Ok(event)
 }
 
 /// Where a chunk is cut.

@@ -1,14 +1,18 @@
 //! Frames between the stages of an instrument, wherever they lie.
 
-use fringes_backend::{Backend, DeviceArray, DeviceHeaps};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use fringes_backend::{Backend, DeviceArray, DeviceHeaps, PinnedHeaps, ToHost};
 use fringes_interference::{Masker, PowerSums, power_sums};
 use fringes_types::{
-    ChannelMask, Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
+    ChannelMask, Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities,
+    VoltageSample, f16,
 };
-use ndarray::Array2;
+use ndarray::{Array2, Array5, ArrayView2};
 
 use crate::sink::Sums;
-use crate::{HeapBlock, StreamError};
+use crate::{BoxError, HeapBlock, StreamError};
 use fringes_f_engine::FrameSample;
 
 /// Heaps on the host or on a device.
@@ -16,6 +20,8 @@ use fringes_f_engine::FrameSample;
 pub(crate) enum FrameData<V: VoltageSample> {
     /// On the host.
     Host(Heaps<V>),
+    /// In pinned memory.
+    Pinned(Arc<PinnedHeaps<V>>),
     /// On a device.
     Device(DeviceHeaps<'static, V>),
 }
@@ -24,6 +30,7 @@ impl<V: VoltageSample> FrameData<V> {
     pub(crate) fn clock(&self) -> SpectrumClock {
         match self {
             Self::Host(heaps) => heaps.clock(),
+            Self::Pinned(heaps) => heaps.clock(),
             Self::Device(heaps) => heaps.clock(),
         }
     }
@@ -31,6 +38,7 @@ impl<V: VoltageSample> FrameData<V> {
     pub(crate) fn batches(&self) -> usize {
         match self {
             Self::Host(heaps) => heaps.batches(),
+            Self::Pinned(heaps) => heaps.batches(),
             Self::Device(heaps) => heaps.batches(),
         }
     }
@@ -38,9 +46,76 @@ impl<V: VoltageSample> FrameData<V> {
     pub(crate) fn times(&self) -> usize {
         match self {
             Self::Host(heaps) => heaps.times(),
+            Self::Pinned(heaps) => heaps.times(),
             Self::Device(heaps) => heaps.times(),
         }
     }
+
+    pub(crate) fn frequencies(&self) -> Frequencies {
+        match self {
+            Self::Host(heaps) => heaps.frequencies(),
+            Self::Pinned(heaps) => heaps.frequencies(),
+            Self::Device(heaps) => heaps.frequencies(),
+        }
+    }
+
+    /// Number of voltages.
+    pub(crate) fn values(&self) -> usize {
+        match self {
+            Self::Host(heaps) => heaps.data().len(),
+            Self::Pinned(heaps) => heaps.array().len(),
+            Self::Device(heaps) => heaps.array().len(),
+        }
+    }
+
+    /// Flags `[batch][antenna]`, if there are any.
+    pub(crate) fn presence(&self) -> Option<ArrayView2<'_, bool>> {
+        match self {
+            Self::Host(heaps) => heaps.presence(),
+            Self::Pinned(heaps) => heaps.presence(),
+            Self::Device(heaps) => heaps.presence(),
+        }
+    }
+
+    /// Heaps on the host: themselves, or a copy.
+    pub(crate) fn on_host(&self) -> Result<Cow<'_, Heaps<V>>, BoxError> {
+        Ok(match self {
+            Self::Host(heaps) => Cow::Borrowed(heaps),
+            Self::Pinned(heaps) => Cow::Owned(from_pinned(heaps)?),
+            Self::Device(heaps) => Cow::Owned(heaps.to_host()?),
+        })
+    }
+}
+
+/// Heaps that a source gave.
+#[derive(Debug)]
+#[doc(hidden)]
+pub enum SourceHeaps<V: VoltageSample> {
+    /// On the host.
+    Host(Heaps<V>),
+    /// In pinned memory.
+    Pinned(Arc<PinnedHeaps<V>>),
+}
+
+impl<V: VoltageSample> From<SourceHeaps<V>> for FrameData<V> {
+    fn from(heaps: SourceHeaps<V>) -> Self {
+        match heaps {
+            SourceHeaps::Host(heaps) => Self::Host(heaps),
+            SourceHeaps::Pinned(heaps) => Self::Pinned(heaps),
+        }
+    }
+}
+
+/// A copy of heaps in pinned memory.
+fn from_pinned<V: VoltageSample>(heaps: &PinnedHeaps<V>) -> Result<Heaps<V>, BoxError> {
+    let inputs = heaps.inputs();
+    let shape = (heaps.batches(), inputs.antennas(), heaps.channels(), heaps.spectra_per_heap(), inputs.pols());
+    let data = Array5::from_shape_vec(shape, heaps.array().as_slice()?.to_vec())?;
+    let copy = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies())?.with_clock(heaps.clock())?;
+    Ok(match heaps.presence() {
+        None => copy,
+        Some(flags) => copy.with_presence(flags.to_owned())?,
+    })
 }
 
 /// Counts of saturated values, where the frames lie.
@@ -75,7 +150,7 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
 
     /// Heaps of this format, or what they are.
     #[doc(hidden)]
-    fn heaps(block: HeapBlock) -> Result<Heaps<Self>, &'static str>;
+    fn heaps(block: HeapBlock) -> Result<SourceHeaps<Self>, &'static str>;
 
     /// What a masker finds in consecutive heaps, in blocks of so many spectra.
     #[doc(hidden)]
@@ -87,16 +162,17 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
 }
 
 macro_rules! formats {
-    ($($type:ty, $sums:ident, $heaps:ident, $int8:expr;)*) => { $(
+    ($($type:ty, $sums:ident, $heaps:ident, $pinned:ident, $int8:expr;)*) => { $(
         impl sealed::Sealed for $type {}
         impl StreamSample for $type {
             fn sums(dump: Visibilities<Self::Accumulator>) -> Sums {
                 Sums::$sums(dump)
             }
 
-            fn heaps(block: HeapBlock) -> Result<Heaps<Self>, &'static str> {
+            fn heaps(block: HeapBlock) -> Result<SourceHeaps<Self>, &'static str> {
                 match block {
-                    HeapBlock::$heaps(heaps) => Ok(heaps),
+                    HeapBlock::$heaps(heaps) => Ok(SourceHeaps::Host(heaps)),
+                    HeapBlock::$pinned(heaps) => Ok(SourceHeaps::Pinned(heaps)),
                     other => Err(other.format()),
                 }
             }
@@ -124,13 +200,13 @@ macro_rules! formats {
 }
 
 formats! {
-    Complex4, Integers, Int4, |value| {
+    Complex4, Integers, Int4, PinnedInt4, |value| {
         let value = value.to_c32();
         Some(Complex::new(value.re as i8, value.im as i8))
     };
-    Complex<i8>, Integers, Int8, Some;
-    Complex<f16>, Floats, Float16, |_| None;
-    Complex<f32>, Floats, Float32, |_| None;
+    Complex<i8>, Integers, Int8, PinnedInt8, Some;
+    Complex<f16>, Floats, Float16, PinnedFloat16, |_| None;
+    Complex<f32>, Floats, Float32, PinnedFloat32, |_| None;
 }
 
 /// The baselines of some antennas, as visibilities of those alone.

@@ -67,7 +67,7 @@ impl<V: StreamSample> Masking<V> {
             .iter()
             .filter_map(|(frames, _)| match &**frames {
                 FrameData::Host(heaps) => Some(heaps),
-                FrameData::Device(_) => None,
+                FrameData::Pinned(_) | FrameData::Device(_) => None,
             })
             .collect();
         if heaps.is_empty() {

@@ -2,6 +2,7 @@
 
 mod beam_stage;
 mod controls;
+mod delivery;
 mod f_stage;
 mod frames;
 mod masking;
@@ -15,10 +16,11 @@ mod x_stage;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use fringes_backend::{Backend, Uploader};
+use fringes_backend::{Backend, Downloader, Uploader};
 use fringes_beamformer::{TiedArrayBeams, TiedArrayDetector};
 use fringes_correlator::{BinnedIntegrator, Bins, DumpSchedule, IntegratorSet};
 use fringes_f_engine::FEngineBuilder;
+use fringes_gpu::Device;
 use fringes_interference::Masker;
 use fringes_types::{ChunkFormat, Detection, Inputs};
 
@@ -33,9 +35,10 @@ use crate::ring::Ring;
 use crate::sink::{Overflow, Sink};
 use crate::source::Source;
 use crate::turn::{CornerTurn, TurnIn, TurnThreads};
-use crate::{Stage, StreamError};
+use crate::{BoxError, Stage, StreamError};
 use beam_stage::BeamStage;
 use controls::Controls;
+use delivery::{Delivery, DumpStage};
 use f_stage::{FStage, Front};
 use masking::Masking;
 use report::{Busy, Counter, Counters, SinkCounters, TurnCounters};
@@ -43,7 +46,7 @@ use running::Thread;
 use sink_stage::SinkStage;
 use source_stage::SourceStage;
 use stages::SinkQueues;
-use x_stage::XStage;
+use x_stage::{Give, XStage};
 
 /// An instrument that has not been started: what it is made of.
 ///
@@ -311,7 +314,9 @@ impl<V: StreamSample> Fx<V> {
         let dump = channels * inputs.triangle_len() as u64 * 16;
         let queues = (2 * depth).saturating_mul(chunk) + (2 * depth).saturating_mul(frames.saturating_mul(spectrum));
         let dumps = dump.saturating_mul(self.cadences.len() as u64);
-        let sinks = (self.sinks.len() as u64 * depth + 3).saturating_mul(dumps);
+        // On a GPU beside the sums: dumps that are complete, wait and are brought to the host.
+        let on_device = if self.backend.device().is_some() { 3 } else { 0 };
+        let sinks = (self.sinks.len() as u64 * depth + 3 + on_device).saturating_mul(dumps);
         let ring = spectrum.saturating_mul(self.ring_spectra as u64);
         let masked = self.masker.as_ref().map_or(0, |(_, spectra)| spectrum.saturating_mul(*spectra as u64));
         let ring = ring.saturating_add(masked).saturating_add(turned);
@@ -499,6 +504,11 @@ impl<V: StreamSample> Fx<V> {
             _ => None,
         };
         let correlates = integrators.is_some() || binned.is_some();
+        let dump_bytes = (channels * inputs.triangle_len() * size_of::<V::Accumulator>()) as u64;
+        let device = integrators.as_ref().and_then(IntegratorSet::device);
+        let device = device.or(binned.as_ref().and_then(BinnedIntegrator::device));
+        let downloads = device.map(|device| downloader(device, dump_bytes)).transpose();
+        let downloads = downloads.map_err(|error| StreamError::at(Stage::Correlator, error))?.flatten();
         if correlates {
             outputs.push(to_x);
         }
@@ -519,21 +529,37 @@ impl<V: StreamSample> Fx<V> {
             threads.push(Thread::start(stage, &shared, move || of.run())?);
         }
         if correlates {
+            let subsets: Vec<_> = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
+            let cadences = subsets.len();
             let masking = self.masker.map(|(masker, spectra)| Masking::new(masker, spectra));
-            let subsets = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
             let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
-            let of = XStage {
-                integrators,
-                binned,
-                masking,
-                subsets,
-                input: x_input,
-                sinks,
-                shared: shared_too,
-                from,
-                longest_gap: longest_gap_of_frames,
-            };
-            threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
+            let delivery = Delivery { subsets, sinks, shared: shared_too, from };
+            let (shared_too, longest_gap) = (shared.clone(), longest_gap_of_frames);
+            match downloads {
+                None => {
+                    let give: Give<_> = Box::new(move |finished| delivery.give::<V>(finished));
+                    let (input, shared_of) = (x_input, shared_too);
+                    let of =
+                        XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
+                    threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
+                }
+                Some(downloader) => {
+                    let integrators = integrators.map(IntegratorSet::dumps_on_device).transpose()?;
+                    let binned = binned.map(BinnedIntegrator::dumps_on_device).transpose()?;
+                    let (to_host, dumps, _) = queue("dumps".into(), 1);
+                    // A closed queue: the other thread has failed, and has said so.
+                    let give: Give<_> = Box::new(move |finished| {
+                        let _ = to_host.send(finished);
+                        Ok(())
+                    });
+                    let (input, shared_of) = (x_input, shared_too);
+                    let of =
+                        XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
+                    let stage = DumpStage::<V> { downloader, input: dumps, delivery };
+                    threads.push(Thread::start(Stage::Correlator, &shared, move || stage.run())?);
+                    threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
+                }
+            }
         }
         if let Some(detector) = detector {
             let of = BeamStage { detector, input: beam_input, sinks, shared: shared.clone() };
@@ -559,6 +585,7 @@ impl<V: StreamSample> Fx<V> {
                 longest_gap,
                 backward: 0,
                 counts: std::collections::VecDeque::new(),
+                chunks: std::collections::VecDeque::new(),
             };
             threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
             let (dump_samples, shared) = (lengths.into_iter().next().unwrap_or(1), shared.clone());
@@ -568,6 +595,17 @@ impl<V: StreamSample> Fx<V> {
         }
         Ok(Running::new(shared, threads, ring))
     }
+}
+
+/// What brings dumps to the host while the correlator goes on, if the device has the memory for them: that of one that
+/// is brought, one that waits, and one that is complete, beside the sums.
+fn downloader(device: &Device, dump_bytes: u64) -> Result<Option<Downloader>, BoxError> {
+    let free = device.memory()?.free_bytes;
+    if dump_bytes.saturating_mul(3) > free / 4 {
+        tracing::info!(dump_bytes, free, "no memory for dumps beside the sums: the correlator waits for each");
+        return Ok(None);
+    }
+    Ok(Some(Downloader::new(device)?))
 }
 
 /// Checks that an F-engine is that of this rank in the corner turn's plan.

@@ -9,7 +9,7 @@ use crossbeam_channel::Receiver;
 use super::stages::{FromSource, Shared};
 use crate::queue::{QueueIn, Sent};
 use crate::source::{Received, Source};
-use crate::{HeapBlock, SampleBlock, Stage, StreamError, telemetry};
+use crate::{SampleBlock, Stage, StreamError, telemetry};
 
 /// How long a source that has nothing is waited for after a stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,13 +27,9 @@ pub(super) struct SourceStage<S> {
 
 /// First sample and the one after the last.
 fn extent(received: &Received) -> Option<[u64; 2]> {
-    let of = |clock: fringes_types::SpectrumClock, times: usize| [clock.first_sample, clock.sample_of(times)];
     match received {
         Received::Samples(block) => Some([block.first_sample(), block.end_sample()]),
-        Received::Heaps(HeapBlock::Int4(heaps)) => Some(of(heaps.clock(), heaps.times())),
-        Received::Heaps(HeapBlock::Int8(heaps)) => Some(of(heaps.clock(), heaps.times())),
-        Received::Heaps(HeapBlock::Float16(heaps)) => Some(of(heaps.clock(), heaps.times())),
-        Received::Heaps(HeapBlock::Float32(heaps)) => Some(of(heaps.clock(), heaps.times())),
+        Received::Heaps(block) => Some([block.clock().first_sample, block.clock().sample_of(block.times())]),
         Received::Idle => None,
     }
 }

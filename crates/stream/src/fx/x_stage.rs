@@ -3,33 +3,41 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_correlator::{BinnedDump, BinnedIntegrator, IntegratorSet};
+use fringes_correlator::{BinnedDump, BinnedIntegrator, Dump, IntegratorSet};
 use fringes_types::{ChannelMask, Visibilities};
 
-use super::frames::{FrameData, StreamSample, subset};
+use super::delivery::Finished;
+use super::frames::{FrameData, StreamSample};
 use super::masking::{Masked, Masking};
-use super::stages::{FromFEngine, Shared, SinkQueues};
+use super::stages::{FromFEngine, Shared};
 use crate::queue::QueueOut;
-use crate::sink::{Dump, Product};
 use crate::{Stage, StreamError, telemetry};
 
-pub(super) struct XStage<V: StreamSample> {
-    pub(super) integrators: Option<IntegratorSet<V>>,
+/// Takes a dump; where its way is closed, somebody else has said why.
+pub(super) type Give<D> = Box<dyn FnMut(Finished<D>) -> Result<(), StreamError> + Send>;
+
+/// The correlator, of dumps whose sums are arrays of `S`: on the host or on a device.
+pub(super) struct XStage<V: StreamSample, S>
+where
+    Visibilities<V::Accumulator, S>: Dump<V>,
+{
+    pub(super) integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
     /// Sums of bins, the cadence behind the others.
-    pub(super) binned: Option<BinnedIntegrator<V>>,
+    pub(super) binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
     pub(super) masking: Option<Masking<V>>,
-    /// Antennas of each cadence, if not all.
-    pub(super) subsets: Vec<Option<Vec<usize>>>,
+    /// Number of cadences without bins.
+    pub(super) cadences: usize,
     pub(super) input: QueueOut<FromFEngine<V>>,
-    pub(super) sinks: SinkQueues,
+    pub(super) give: Give<Visibilities<V::Accumulator, S>>,
     pub(super) shared: Arc<Shared>,
-    /// Dumps that begin before this sample have been delivered by an earlier run.
-    pub(super) from: u64,
     /// A longer gap is a jump of the clock.
     pub(super) longest_gap: u64,
 }
 
-impl<V: StreamSample> XStage<V> {
+impl<V: StreamSample, S> XStage<V, S>
+where
+    Visibilities<V::Accumulator, S>: Dump<V>,
+{
     pub(super) fn run(mut self) {
         let mut arrived = Instant::now();
         while let Some(message) = self.input.receive() {
@@ -52,6 +60,14 @@ impl<V: StreamSample> XStage<V> {
     /// Frames, once they can be masked.
     fn masked(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<(), StreamError> {
         let Some(masking) = &mut self.masking else { return self.frames(&frames, None, arrived) };
+        // Pinned memory goes back soon; frames that are masked wait for their block.
+        let frames = match &*frames {
+            FrameData::Pinned(_) => {
+                let copied = frames.on_host().map_err(|error| StreamError::at(Stage::Correlator, error))?;
+                Arc::new(FrameData::Host(copied.into_owned()))
+            }
+            _ => frames,
+        };
         let done = masking.push(frames, arrived)?;
         self.all_masked(done)
     }
@@ -99,30 +115,34 @@ impl<V: StreamSample> XStage<V> {
             self.finish_sums(None, arrived)?;
         }
         let _span = tracing::trace_span!("correlator", first = clock.first_sample, times = frames.times()).entered();
-        let push = |integrators: &mut IntegratorSet<V>| match (frames, mask) {
+        let push = |integrators: &mut IntegratorSet<V, _>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrators.push(heaps),
             (FrameData::Host(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
+            (FrameData::Pinned(heaps), None) => integrators.push(&**heaps),
+            (FrameData::Pinned(heaps), Some(mask)) => integrators.push_masked(&**heaps, mask),
             (FrameData::Device(heaps), None) => integrators.push(heaps),
             (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
         };
-        let push_binned = |integrator: &mut BinnedIntegrator<V>| match (frames, mask) {
+        let push_binned = |integrator: &mut BinnedIntegrator<V, _>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrator.push(heaps),
             (FrameData::Host(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
+            (FrameData::Pinned(heaps), None) => integrator.push(&**heaps),
+            (FrameData::Pinned(heaps), Some(mask)) => integrator.push_masked(&**heaps, mask),
             (FrameData::Device(heaps), None) => integrator.push(heaps),
             (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
         };
         let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push)?;
         let bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned)?;
-        dumps.into_iter().try_for_each(|(cadence, dump)| self.give(cadence, None, dump, arrived))?;
+        dumps.into_iter().try_for_each(|(cadence, sums)| self.give(cadence, None, sums, arrived))?;
         bins.into_iter().try_for_each(|dump| self.give_bins(dump, arrived))
     }
 
     fn give_bins(
         &mut self,
-        dump: BinnedDump<Visibilities<V::Accumulator>>,
+        dump: BinnedDump<Visibilities<V::Accumulator, S>>,
         arrived: Instant,
     ) -> Result<(), StreamError> {
-        let cadence = self.subsets.len();
+        let cadence = self.cadences;
         let mut bins = dump.bins.into_iter().enumerate();
         bins.try_for_each(|(bin, sums)| self.give(cadence, Some(bin), sums, arrived))
     }
@@ -131,30 +151,10 @@ impl<V: StreamSample> XStage<V> {
         &mut self,
         cadence: usize,
         bin: Option<usize>,
-        dump: Visibilities<V::Accumulator>,
+        sums: Visibilities<V::Accumulator, S>,
         arrived: Instant,
     ) -> Result<(), StreamError> {
-        let first = dump.clock().first_sample;
-        if first < self.from {
-            return Ok(());
-        }
-        let dump = match self.subsets.get(cadence) {
-            Some(Some(antennas)) => subset(&dump, antennas)?,
-            _ => dump,
-        };
-        let counters = &self.shared.counters;
-        counters.dumps.add(1);
-        if cadence == 0 {
-            counters.last_dump.raise(first + 1);
-        }
-        let all = dump.times().saturating_mul(dump.valid_samples().len() as u64);
-        let invalid = 1.0 - dump.valid_samples().sum() as f64 / all.max(1) as f64;
-        metrics::counter!(telemetry::DUMPS, "cadence" => cadence.to_string()).increment(1);
-        metrics::gauge!(telemetry::INVALID, "cadence" => cadence.to_string()).set(invalid);
-        tracing::debug!(cadence, first, invalid, "dump");
-        let product = Product::Dump(Arc::new(Dump { cadence, bin, sums: V::sums(dump) }));
-        self.sinks.give(&product, arrived);
-        Ok(())
+        (self.give)(Finished { cadence, bin, sums, arrived })
     }
 
     /// Gives the dumps under way that begin before a sample, unless nothing of them came.
@@ -169,7 +169,7 @@ impl<V: StreamSample> XStage<V> {
     fn finish_sums(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
         let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), IntegratorSet::finish)?;
         let bins = self.binned.as_mut().map_or(Ok(None), BinnedIntegrator::finish)?;
-        let wanted = |dump: &Visibilities<V::Accumulator>| {
+        let wanted = |dump: &Visibilities<V::Accumulator, S>| {
             let before = until.is_none_or(|until| dump.clock().first_sample < until);
             before && dump.valid_samples().iter().any(|&valid| valid > 0)
         };

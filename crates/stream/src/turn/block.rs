@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_backend::ToHost;
 use fringes_types::{Frequencies, Heaps, SpectrumClock, VoltageSample};
 use ndarray::{Array2, Array5, s};
 
@@ -40,8 +39,7 @@ impl<V: VoltageSample> Block<V> {
     /// Rate and frequencies of its frames.
     pub(super) fn axes(&self) -> (f64, Frequencies) {
         match self.parts.first().map(|part| &*part.frames) {
-            Some(FrameData::Host(heaps)) => (heaps.clock().sample_rate_hz, heaps.frequencies()),
-            Some(FrameData::Device(heaps)) => (heaps.clock().sample_rate_hz, heaps.frequencies()),
+            Some(frames) => (frames.clock().sample_rate_hz, frames.frequencies()),
             None => (SpectrumClock::UNSET_SAMPLE_RATE_HZ, Frequencies::default()),
         }
     }
@@ -130,15 +128,8 @@ pub(super) fn pack<V: VoltageSample>(
         place += size;
     }
     for part in &block.parts {
-        let copied;
-        let heaps = match &*part.frames {
-            FrameData::Host(heaps) => heaps,
-            FrameData::Device(heaps) => {
-                copied = heaps.to_host().map_err(|error| StreamError::at(crate::Stage::CornerTurn, error))?;
-                &copied
-            }
-        };
-        check(heaps, plan, antennas)?;
+        let heaps = part.frames.on_host().map_err(|error| StreamError::at(crate::Stage::CornerTurn, error))?;
+        check(&heaps, plan, antennas)?;
         let (data, flags) = (heaps.data(), heaps.presence());
         let standard = data.as_slice();
         let mut place = 0;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use fringes_backend::{DeviceArray, DeviceHeaps, ToHost, Workspace};
+use fringes_backend::{DeviceArray, DeviceHeaps, Workspace};
 use fringes_gpu::{BlockPitch, Blocks, Stream};
 use fringes_types::{Heaps, VoltageSample};
 use ndarray::{Array2, Array5, s};
@@ -30,11 +30,7 @@ fn pieces<'a, V: VoltageSample>(blocks: &'a AllBlocks<'a, V>) -> impl Iterator<I
 
 /// Flags of a piece's frame and antenna.
 fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: usize) -> bool {
-    let flags = match frames {
-        FrameData::Host(heaps) => heaps.presence(),
-        FrameData::Device(heaps) => heaps.presence(),
-    };
-    flags.is_none_or(|flags| flags[(frame, antenna)])
+    frames.presence().is_none_or(|flags| flags[(frame, antenna)])
 }
 
 fn wanted<V: VoltageSample>(
@@ -48,6 +44,7 @@ fn wanted<V: VoltageSample>(
         let antennas = plan.antennas_of(rank);
         match &*part.frames {
             FrameData::Host(heaps) => check(heaps, plan, antennas.len())?,
+            FrameData::Pinned(heaps) => check(heaps, plan, antennas.len())?,
             FrameData::Device(heaps) => check(heaps, plan, antennas.len())?,
         }
         for frame in 0..part.count {
@@ -110,14 +107,7 @@ fn on_host<V: VoltageSample>(
     for (rank, part) in pieces(blocks) {
         let Some((from, count, at)) = overlap(part, &wanted.kept) else { continue };
         let own = plan.antennas_of(rank);
-        let copied;
-        let heaps = match &*part.frames {
-            FrameData::Host(heaps) => heaps,
-            FrameData::Device(heaps) => {
-                copied = heaps.to_host().map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
-                &copied
-            }
-        };
+        let heaps = part.frames.on_host().map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
         for frame in 0..count {
             for (place, antenna) in own.clone().enumerate() {
                 if wanted.presence[(at + frame, antenna)] {

@@ -1,0 +1,99 @@
+//! That instruments from host memory give what they must.
+
+use fringes::stream::sink::{Collected, MemorySink, Overflow, Product, Sums};
+use fringes::stream::source::Source;
+use fringes::stream::{Fx, StreamSample};
+use fringes::{Backend, Complex, Gains, Precision};
+use fringes_gpu::Device;
+
+use crate::end::End;
+use crate::instrument::case::{Case, Memory, Replayed};
+
+const CASE: Case = Case { antennas: 5, channels: 512, spectra: 192, frame: 64, dump: 2 };
+const CHUNKS: u64 = 9;
+
+/// All checks, with what each says.
+pub(crate) fn run(device: &Device) -> Vec<(&'static str, Result<String, End>)> {
+    vec![
+        ("F and X, pinned and pageable", samples(device)),
+        ("X of 8 bits, on the GPU and the CPU", heaps::<Complex<i8>>(device, 0.0)),
+        ("X of f32, on the GPU and the CPU", heaps::<Complex<f32>>(device, 3e-6)),
+    ]
+}
+
+/// Dumps of an instrument.
+fn dumps<V: StreamSample>(fx: Fx<V>, source: impl Source + 'static) -> Result<Vec<Sums>, End> {
+    let (sink, products): (_, Collected) = MemorySink::new();
+    let running = fx.sink(sink, Overflow::Block).start(source).map_err(End::failed)?;
+    running.join().into_result().map_err(End::failed)?;
+    let dump = |product| match product {
+        Product::Dump(dump) => Some(dump.sums.clone()),
+        _ => None,
+    };
+    Ok(products.take().into_iter().filter_map(dump).collect())
+}
+
+/// Samples in pinned and in pageable memory, the pinned ones cut by a change of gains as well.
+fn samples(device: &Device) -> Result<String, End> {
+    let backend = Backend::on(device.clone());
+    let mut all = Vec::new();
+    for (memory, change) in
+        [(Memory::Pinned, false), (Memory::Pageable, false), (Memory::Pinned, true), (Memory::Pageable, true)]
+    {
+        let (sink, products): (_, Collected) = MemorySink::new();
+        let fx = CASE.fx(&backend, Precision::Half)?.sink(sink, Overflow::Block);
+        // Both have the same bytes: a pool that is filled in the same way.
+        let (started, start) = std::sync::mpsc::channel();
+        let source = CASE.samples(device, memory, CHUNKS)?.waits_for(start);
+        let running = fx.start(source).map_err(End::failed)?;
+        if change {
+            // Within a chunk, which is cut there.
+            let at = (CASE.times() as u64) * 5 / 2;
+            running.control().set_gains(at, Gains::uniform(0.05).map_err(End::failed)?);
+        }
+        drop::<std::sync::mpsc::Sender<()>>(started);
+        running.join().into_result().map_err(End::failed)?;
+        let sums = products.take().into_iter().filter_map(|product| match product {
+            Product::Dump(dump) => Some(dump.sums.clone()),
+            _ => None,
+        });
+        all.push(sums.collect::<Vec<_>>());
+    }
+    let [pinned, pageable, pinned_cut, pageable_cut] = &all[..] else {
+        return Err(End::failed("not all instruments ran"));
+    };
+    if pinned.len() < 4 || pinned != pageable || pinned_cut != pageable_cut || pinned == pinned_cut {
+        let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
+        return Err(End::failed(format!("dumps differ, of {lengths:?}")));
+    }
+    Ok(format!("{} dumps are the same, bit for bit, also where gains change within a chunk", pinned.len()))
+}
+
+/// Heaps on the GPU, pinned and pageable, and on the CPU.
+fn heaps<V: Replayed>(device: &Device, tolerance: f64) -> Result<String, End> {
+    let run = |backend: &Backend, memory| dumps(CASE.x::<V>(backend)?, CASE.heaps::<V>(device, memory, CHUNKS)?);
+    let gpu = Backend::on(device.clone());
+    let pinned = run(&gpu, Memory::Pinned)?;
+    let expected = run(&Backend::cpu(), Memory::Pageable)?;
+    let mut largest = 0.0f64;
+    for other in [&pinned, &run(&gpu, Memory::Pageable)?, &run(&Backend::cpu(), Memory::Pinned)?] {
+        if other.len() != expected.len() || other.len() < 4 {
+            return Err(End::failed(format!("expected {} dumps, found {}", expected.len(), other.len())));
+        }
+        for (sums, expected) in other.iter().zip(&expected) {
+            if sums.valid_samples() != expected.valid_samples() || sums.first_sample() != expected.first_sample() {
+                return Err(End::failed("other counts or stamps"));
+            }
+            let (sums, expected) = (sums.to_c64(), expected.to_c64());
+            let norm = expected.iter().map(|sum| sum.norm()).fold(0.0, f64::max);
+            let error = sums.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+            largest = largest.max(error / norm);
+        }
+    }
+    if largest > tolerance {
+        return Err(End::failed(format!(
+            "differ by {largest:.2e} of the largest sum, expected at most {tolerance:.0e}"
+        )));
+    }
+    Ok(format!("{} dumps differ by at most {largest:.1e} of the largest sum", expected.len()))
+}

@@ -1,0 +1,240 @@
+//! Rates of instruments from host memory beside the link's.
+
+use std::time::Instant;
+
+use fringes::backend::{DeviceArray, DeviceHeaps};
+use fringes::correlator::Integrator;
+use fringes::stream::sink::Overflow;
+use fringes::stream::source::Source;
+use fringes::stream::{Fx, Report, StreamSample};
+use fringes::{Backend, Complex, Heaps, Precision};
+use fringes_gpu::{Buffer, Device, PinnedBuffer, Timing};
+
+use crate::bench::random;
+use crate::end::End;
+use crate::gpu_report::{Params, Record, Row, params};
+use crate::instrument::case::{Case, Memory, filled};
+use crate::instrument::stamps::{Stamp, Stamps};
+
+/// Share of the link, or of the kernels' rate, that is asked for.
+const ASKED: f64 = 0.97;
+/// Dumps before what counts.
+const WARM: usize = 2;
+
+const FX: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
+const X: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
+const X_F32: Case = Case { antennas: 1024, channels: 16, spectra: 512, frame: 256, dump: 64 };
+
+/// What is measured of an instrument.
+struct Outcome {
+    /// Milliseconds of each dump.
+    all_ms: Vec<f64>,
+    /// Processor seconds a gigabyte.
+    processor: Option<f64>,
+    report: Report,
+}
+
+/// Measures all; what failed.
+pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Vec<(String, End)>, End> {
+    let backend = Backend::on(device.clone());
+    let mut failures = Vec::new();
+    let link = link(device, 4 * FX.words(), record)?;
+    for memory in [Memory::Pinned, Memory::Pageable] {
+        let what = format!("F and X, 10 bits, from {} memory", memory.name());
+        let chunk = 4 * FX.words() as u64;
+        let ended = FX
+            .fx(&backend, Precision::Half)
+            .and_then(|fx| timed(fx, |chunks| FX.samples(device, memory, chunks), FX, chunk, bytes));
+        note(&what, FX, ended, (chunk, link, "the link"), memory, record, &mut failures);
+    }
+    let chunk = 2 * X.values() as u64;
+    let ended = X
+        .x::<Complex<i8>>(&backend)
+        .and_then(|fx| timed(fx, |chunks| X.heaps::<Complex<i8>>(device, Memory::Pinned, chunks), X, chunk, bytes));
+    note(
+        "X, heaps of 8 bits, from pinned memory",
+        X,
+        ended,
+        (chunk, link, "the link"),
+        Memory::Pinned,
+        record,
+        &mut failures,
+    );
+    let chunk = 8 * X_F32.values() as u64;
+    let kernels = kernels(device, &backend, chunk, record)?;
+    let ended = X_F32.x::<Complex<f32>>(&backend).and_then(|fx| {
+        timed(fx, |chunks| X_F32.heaps::<Complex<f32>>(device, Memory::Pinned, chunks), X_F32, chunk, bytes / 4)
+    });
+    let bound =
+        (chunk, kernels.min(link), if kernels < link { "its kernels on heaps that are there" } else { "the link" });
+    note("X, heaps of f32, from pinned memory", X_F32, ended, bound, Memory::Pinned, record, &mut failures);
+    Ok(failures)
+}
+
+/// Sizes of a case in a record.
+fn sizes(case: Case) -> Params {
+    params([
+        ("antennas", case.antennas),
+        ("channels", case.channels),
+        ("spectra", case.spectra),
+        ("chunks_of_dump", case.dump),
+    ])
+}
+
+/// Gigabytes a second of copies of pinned memory, one behind the other.
+fn link(device: &Device, bytes: usize, record: &mut Record) -> Result<f64, End> {
+    let pool = filled(device, bytes)?;
+    let stream = device.new_stream()?;
+    let hosts = (0..2).map(|_| pool.take::<u8>(bytes)).collect::<Result<Vec<PinnedBuffer<u8>>, _>>()?;
+    let mut buffers = (0..2).map(|_| Buffer::<u8>::alloc(device, bytes)).collect::<Result<Vec<_>, _>>()?;
+    let timing = fringes_gpu::time(&stream, 4, 24, |run| {
+        buffers[run % 2].view_mut().copy_from_pinned(&stream, &hosts[run % 2], ..)
+    })?;
+    let rate = bytes as f64 / timing.median_ms / 1e6;
+    println!("\nthe link alone: {rate:.2} GB/s, copies of {:.0} MB from pinned memory\n", bytes as f64 / 1e6);
+    record.rows.push(Row {
+        kernel: "instrument_link",
+        variant: "copies from pinned memory alone".into(),
+        params: params([("mib", bytes >> 20)]),
+        time_ms: timing.median_ms,
+        value: rate,
+        unit: "GB/s",
+        floor: None,
+        bound_by: String::new(),
+        check: "as those of the instruments".into(),
+        energy: None,
+    });
+    Ok(rate)
+}
+
+/// Gigabytes a second of heaps of f32 that are on the device already.
+fn kernels(device: &Device, backend: &Backend, chunk: u64, record: &mut Record) -> Result<f64, End> {
+    let case = X_F32;
+    let stream = device.new_stream()?;
+    let values = random::Source::floats(&stream)?.buffer(device, &stream, 2 * case.values())?;
+    stream.synchronize()?;
+    let integrator = Integrator::<Complex<f32>>::new(backend, case.schedule()?, case.inputs()?, case.channels);
+    let integrator = integrator.and_then(|integrator| integrator.on(&stream));
+    let mut integrator = integrator.and_then(Integrator::dumps_on_device).map_err(End::failed)?;
+    let mut next = 0u64;
+    let mut push = || -> Result<(), End> {
+        let array = DeviceArray::from(values.view().cast::<Complex<f32>>()?);
+        let heaps: DeviceHeaps<'_, Complex<f32>> =
+            Heaps::from_array(array, case.spectra / case.frame, case.inputs()?, case.channels, case.frame)
+                .and_then(|heaps| {
+                    heaps.with_clock(fringes::SpectrumClock {
+                        first_sample: next,
+                        samples_between_spectra: 2 * case.channels as u64,
+                        sample_rate_hz: crate::instrument::case::RATE_HZ,
+                    })
+                })
+                .map_err(End::failed)?;
+        next += case.times() as u64;
+        integrator.push(&heaps).map(drop).map_err(End::failed)
+    };
+    for _ in 0..case.dump {
+        push()?;
+    }
+    stream.synchronize()?;
+    let mut all_ms = Vec::new();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        for _ in 0..case.dump {
+            push()?;
+        }
+        stream.synchronize()?;
+        all_ms.push(1e3 * begun.elapsed().as_secs_f64());
+    }
+    let timing = Timing::new(all_ms).map_err(End::from)?;
+    let rate = case.dump as f64 * chunk as f64 / timing.median_ms / 1e6;
+    println!("X of {} inputs of f32 alone, heaps on the device: {rate:.2} GB/s of voltages", 2 * case.antennas);
+    record.rows.push(Row {
+        kernel: "instrument_link",
+        variant: "X, heaps of f32 on the device".into(),
+        params: sizes(case),
+        time_ms: timing.median_ms,
+        value: rate,
+        unit: "GB/s",
+        floor: None,
+        bound_by: String::new(),
+        check: "none here".into(),
+        energy: None,
+    });
+    Ok(rate)
+}
+
+/// Runs an instrument on as many chunks as have so many bytes.
+fn timed<V: StreamSample, S: Source + 'static>(
+    fx: Fx<V>,
+    source: impl FnOnce(u64) -> Result<S, End>,
+    case: Case,
+    chunk: u64,
+    bytes: u64,
+) -> Result<Outcome, End> {
+    let dumps = (bytes / chunk / case.dump as u64).max(2 + WARM as u64 + 4);
+    let stamps = Stamps::default();
+    let running = fx.sink(stamps.clone(), Overflow::Block).start(source(dumps * case.dump as u64)?);
+    let report = running.map_err(End::failed)?.join().into_result().map_err(End::failed)?;
+    // The last dump is cut off by the end of the stream.
+    let mut stamps: Vec<Stamp> = stamps.take();
+    stamps.pop();
+    let counted = stamps.get(WARM..).unwrap_or_default();
+    let all_ms: Vec<f64> =
+        counted.windows(2).map(|pair| 1e3 * pair[1].0.duration_since(pair[0].0).as_secs_f64()).collect();
+    let gigabytes = all_ms.len() as f64 * case.dump as f64 * chunk as f64 / 1e9;
+    let spent = counted.first().zip(counted.last()).and_then(|(first, last)| Some(last.1? - first.1?));
+    Ok(Outcome { all_ms, processor: spent.map(|spent| spent / gigabytes), report })
+}
+
+/// Prints and records what came out.
+fn note(
+    what: &str,
+    case: Case,
+    ended: Result<Outcome, End>,
+    (chunk, bound, by): (u64, f64, &str),
+    memory: Memory,
+    record: &mut Record,
+    failures: &mut Vec<(String, End)>,
+) {
+    let measured = ended.and_then(|outcome| Ok((Timing::new(outcome.all_ms.clone()).map_err(End::from)?, outcome)));
+    let (timing, Outcome { processor, report, all_ms }) = match measured {
+        Ok(measured) => measured,
+        Err(error) => return failures.push((what.into(), error)),
+    };
+    let dump = case.dump as f64 * chunk as f64;
+    let (rate, mean) = (dump / timing.median_ms / 1e6, all_ms.len() as f64 * dump / all_ms.iter().sum::<f64>() / 1e6);
+    let sink = report.sinks.first();
+    let latency = sink
+        .map_or((0.0, 0.0), |sink| (1e3 * sink.mean_latency.as_secs_f64(), 1e3 * sink.longest_latency.as_secs_f64()));
+    println!("{what}: {rate:.2} GB/s (all dumps {mean:.2}), {:.1} % of {by}", 100.0 * rate / bound);
+    println!(
+        "    {} dumps of {:.0} MB every {:.0} ms; a dump is with its sink {:.0} ms after its last chunk came (at most {:.0})",
+        report.dumps,
+        sink.map_or(0.0, |sink| sink.bytes as f64 / sink.written.max(1) as f64 / 1e6),
+        timing.median_ms,
+        latency.0,
+        latency.1,
+    );
+    let processor_text = processor
+        .map_or("not known".into(), |seconds| format!("{seconds:.4} s a GB, {:.2} processors", seconds * rate));
+    println!("    processor time {processor_text}; queues {:?}, busy {:?}", report.deepest_queues, report.busy);
+    let check = format!(
+        "latency of a dump {:.1} ms, at most {:.1}; processor time {processor_text}; {} chunks in {} memory; asked {ASKED} of the bound",
+        latency.0,
+        latency.1,
+        report.chunks,
+        memory.name()
+    );
+    record.rows.push(Row {
+        kernel: "instrument_link",
+        variant: what.into(),
+        params: sizes(case),
+        time_ms: timing.median_ms,
+        value: rate,
+        unit: "GB/s",
+        floor: Some(bound),
+        bound_by: by.into(),
+        check,
+        energy: None,
+    });
+}
