@@ -100,6 +100,7 @@ impl Parts {
         let own = if antennas.is_empty() { inputs } else { Inputs::new(antennas.len(), inputs.pols())? };
         let rows = antennas.start * inputs.pols()..antennas.start * inputs.pols() + own.len();
         let mut engine = FEngine::builder(plan.clone(), own).spectra_per_frame(f.spectra_per_frame);
+        engine = engine.precision(f.precision.into());
         engine = engine.gains(Gains::uniform(gain as f32).at("f_engine: target_rms and input_rms")?);
         if let Some(seed) = f.dither {
             engine = engine.dither(seed).first_input(rows.start);

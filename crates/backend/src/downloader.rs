@@ -2,10 +2,10 @@
 
 use bytemuck::Pod;
 use fringes_gpu::{Device, Stream};
-use fringes_types::{Accumulator, TypesError, Visibilities};
+use fringes_types::{Accumulator, Heaps, TypesError, Visibilities, VoltageSample};
 
-use crate::transfer::host_visibilities;
-use crate::{DeviceArray, DeviceError, DeviceVisibilities, Staging, UploadError};
+use crate::transfer::{host_heaps, host_visibilities};
+use crate::{DeviceArray, DeviceError, DeviceHeaps, DeviceVisibilities, Staging, UploadError};
 
 /// Pieces of pinned memory that are under way.
 const PIECES: usize = 4;
@@ -38,6 +38,15 @@ impl Downloader {
     ) -> Result<Visibilities<A>, UploadError> {
         let elements = self.array("visibilities", visibilities.array())?;
         Ok(host_visibilities(visibilities, elements)?)
+    }
+
+    /// Heaps on the host, when they have come.
+    ///
+    /// # Errors
+    /// As [`Downloader::visibilities`].
+    pub fn heaps<V: VoltageSample>(&mut self, heaps: &DeviceHeaps<'_, V>) -> Result<Heaps<V>, UploadError> {
+        let elements = self.array("heaps", heaps.array())?;
+        Ok(host_heaps(heaps, elements)?)
     }
 
     fn array<T: Pod>(&mut self, name: &'static str, array: &DeviceArray<'_, T>) -> Result<Vec<T>, UploadError> {

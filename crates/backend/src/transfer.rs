@@ -242,14 +242,22 @@ impl<V: VoltageSample> ToHost for DeviceHeaps<'_, V> {
     type Host = Heaps<V>;
 
     fn to_host(&self) -> Result<Heaps<V>, UploadError> {
-        let inputs = self.inputs();
-        let shape = (self.batches(), inputs.antennas(), self.channels(), self.spectra_per_heap(), inputs.pols());
-        let data: Array5<V> = shaped("heaps", shape, self.array().to_vec()?)?;
-        let host = Heaps::from_checked(data)?.with_frequencies(self.frequencies())?.with_clock(self.clock())?;
-        Ok(match self.presence() {
-            None => host,
-            Some(flags) => host.with_presence(flags.to_owned())?,
-        })
+        Ok(host_heaps(self, self.array().to_vec()?)?)
+    }
+}
+
+/// Heaps of a device with the elements that were copied from there.
+pub(crate) fn host_heaps<V: VoltageSample>(
+    heaps: &DeviceHeaps<'_, V>,
+    elements: Vec<V>,
+) -> Result<Heaps<V>, TypesError> {
+    let inputs = heaps.inputs();
+    let shape = (heaps.batches(), inputs.antennas(), heaps.channels(), heaps.spectra_per_heap(), inputs.pols());
+    let data: Array5<V> = shaped("heaps", shape, elements)?;
+    let host = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies())?.with_clock(heaps.clock())?;
+    match heaps.presence() {
+        None => Ok(host),
+        Some(flags) => host.with_presence(flags.to_owned()),
     }
 }
 

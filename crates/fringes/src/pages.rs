@@ -26,6 +26,7 @@ pages! {
     DeviceData: "../../../docs/device-data.md",
     SeveralGpus: "../../../docs/several-gpus.md",
     Scale: "../../../docs/scale.md",
+    Instrument: "../../../docs/instrument.md",
     Backends: "../../../docs/backends.md",
     Errors: "../../../docs/errors.md",
     ComingFrom: "../../../docs/coming-from.md",

@@ -15,6 +15,9 @@ mod chunk;
 mod error;
 pub mod exchange;
 pub mod fx;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod instances;
 mod queue;
 mod ring;
 pub mod sink;

@@ -110,6 +110,8 @@ pub(crate) struct FEngineConfig {
     pub(crate) input_rms: f64,
     /// Seed of the dither; without one there is none.
     pub(crate) dither: Option<u64>,
+    /// What spectra are computed in: `single`, or `half` where a GPU has such kernels. Default `single`.
+    pub(crate) precision: PrecisionConfig,
 }
 
 impl Default for FEngineConfig {
@@ -122,6 +124,26 @@ impl Default for FEngineConfig {
             target_rms: None,
             input_rms: 20.0,
             dither: None,
+            precision: PrecisionConfig::Single,
+        }
+    }
+}
+
+/// What spectra are computed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PrecisionConfig {
+    /// f32.
+    Single,
+    /// f16 between the stages, sums in f32.
+    Half,
+}
+
+impl From<PrecisionConfig> for fringes::Precision {
+    fn from(precision: PrecisionConfig) -> Self {
+        match precision {
+            PrecisionConfig::Single => Self::Single,
+            PrecisionConfig::Half => Self::Half,
         }
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) returned: Returned,
     pub(super) shared: Arc<Shared>,
     pub(super) ring: Arc<Ring<V>>,
+    /// The way to the ring of frames that lie on a device.
+    pub(super) to_ring: Option<QueueIn<Arc<FrameData<V>>>>,
     /// A longer gap in the samples is a jump of the clock.
     pub(super) longest_gap: u64,
     pub(super) backward: u64,
@@ -327,7 +329,11 @@ impl<V: StreamSample> FStage<V> {
         self.shared.counters.frames.add(batches);
         metrics::counter!(telemetry::FRAMES).increment(batches);
         let frames = Arc::new(frames);
-        self.ring.push(&frames)?;
+        match &self.to_ring {
+            // A closed queue: the other thread has failed, and has said so.
+            Some(to_ring) => drop(to_ring.send(frames.clone())),
+            None => self.ring.push(&frames)?,
+        }
         for output in &self.outputs {
             if output.send(FromFEngine::Frames(frames.clone(), arrived)) == Sent::Closed {
                 return Ok(Err(Closed));

@@ -7,6 +7,7 @@ mod f_stage;
 mod frames;
 mod masking;
 mod report;
+mod ring_stage;
 mod running;
 mod sink_stage;
 mod source_stage;
@@ -42,6 +43,7 @@ use delivery::{Delivery, DumpStage};
 use f_stage::{FStage, Front};
 use masking::Masking;
 use report::{Busy, Counter, Counters, SinkCounters, TurnCounters};
+use ring_stage::RingStage;
 use running::Thread;
 use sink_stage::SinkStage;
 use source_stage::SourceStage;
@@ -269,7 +271,8 @@ impl<V: StreamSample> Fx<V> {
         self
     }
 
-    /// Keeps the voltages of the last so many spectra in host memory, for [`Running::write_ring`].
+    /// Keeps the voltages of the last so many spectra in host memory, for [`Running::write_ring`]. Those of a GPU are
+    /// brought there, beside all else.
     #[must_use]
     pub fn ring(mut self, spectra: usize) -> Self {
         self.ring_spectra = spectra;
@@ -406,10 +409,6 @@ impl<V: StreamSample> Fx<V> {
                 return Err(StreamError::Plan { what, expected, actual: backend.name() });
             }
         }
-        if self.ring_spectra > 0 && matches!(front, Some(Front::Engine(_, Some(_)))) {
-            let (what, expected) = ("ring of voltages", "an instrument on the CPU".into());
-            return Err(StreamError::Plan { what, expected, actual: backend.name() });
-        }
         let schedules: Vec<_> = self.cadences.iter().map(|(schedule, _)| *schedule).collect();
         let lengths: Vec<u64> = planned.iter().map(|(schedule, _)| schedule.timestamp_difference()).collect();
         let shortest = lengths.iter().copied().min();
@@ -520,6 +519,14 @@ impl<V: StreamSample> Fx<V> {
             _ => None,
         };
         let ring = Arc::new(Ring::new(self.ring_spectra));
+        let ring_ways = match &front {
+            Some(Front::Engine(_, Some(uploader))) if self.ring_spectra > 0 => {
+                let downloader = Downloader::new(uploader.device());
+                let (to, input, _) = queue("ring".into(), 1);
+                Some((downloader.map_err(|error| StreamError::at(Stage::FEngine, error))?, to, input))
+            }
+            _ => None,
+        };
 
         // Nothing fails from here on but the starting of threads.
         let mut threads = Vec::new();
@@ -575,6 +582,12 @@ impl<V: StreamSample> Fx<V> {
             }
         }
         if let (Some(front), Some(source)) = (front, source) {
+            let mut to_ring = None;
+            if let Some((downloader, to, input)) = ring_ways {
+                let stage = RingStage { downloader, input, ring: ring.clone(), shared: shared.clone() };
+                threads.push(Thread::start(Stage::FEngine, &shared, move || stage.run())?);
+                to_ring = Some(to);
+            }
             let of = FStage {
                 front,
                 input: f_input,
@@ -582,6 +595,7 @@ impl<V: StreamSample> Fx<V> {
                 returned: returned_in,
                 shared: shared.clone(),
                 ring: ring.clone(),
+                to_ring,
                 longest_gap,
                 backward: 0,
                 counts: std::collections::VecDeque::new(),

@@ -1,0 +1,36 @@
+//! The thread that brings a GPU's frames to the host for the ring of voltages.
+
+use std::sync::Arc;
+
+use fringes_backend::Downloader;
+
+use super::frames::{FrameData, StreamSample};
+use super::stages::Shared;
+use crate::queue::QueueOut;
+use crate::ring::Ring;
+use crate::{BoxError, Stage, StreamError};
+
+pub(super) struct RingStage<V: StreamSample> {
+    pub(super) downloader: Downloader,
+    pub(super) input: QueueOut<Arc<FrameData<V>>>,
+    pub(super) ring: Arc<Ring<V>>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl<V: StreamSample> RingStage<V> {
+    pub(super) fn run(mut self) {
+        while let Some(frames) = self.input.receive() {
+            if let Err(error) = self.keep(&frames) {
+                return self.shared.fail(StreamError::at(Stage::FEngine, error));
+            }
+        }
+    }
+
+    fn keep(&mut self, frames: &Arc<FrameData<V>>) -> Result<(), BoxError> {
+        let host = match &**frames {
+            FrameData::Device(heaps) => Arc::new(FrameData::Host(self.downloader.heaps(heaps)?)),
+            FrameData::Host(_) | FrameData::Pinned(_) => frames.clone(),
+        };
+        Ok(self.ring.push(&host)?)
+    }
+}
