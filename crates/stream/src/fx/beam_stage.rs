@@ -49,7 +49,7 @@ impl<V: StreamSample> BeamStage<V> {
         match frames {
             FrameData::Host(heaps) => Ok(self.detector.push(heaps)?),
             FrameData::Device(heaps) => {
-                let beams = self.detector.push(heaps)?;
+                let beams = self.detector.push(&**heaps)?;
                 beams.to_host().map_err(|error| StreamError::at(Stage::Beamformer, error))
             }
         }

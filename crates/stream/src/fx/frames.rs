@@ -1,10 +1,10 @@
 //! Frames between the stages of an instrument, wherever they lie.
 
-use fringes_backend::{Backend, DeviceArray, DeviceHeaps};
-use fringes_interference::{Masker, PowerSums, power_sums};
-use fringes_types::{
-    ChannelMask, Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
-};
+use std::sync::Arc;
+
+use fringes_backend::{DeviceArray, DeviceHeaps};
+use fringes_interference::Power;
+use fringes_types::{Complex, Complex4, Heaps, SpectrumClock, TypesError, Visibilities, VoltageSample, f16};
 use ndarray::Array2;
 
 use crate::sink::Sums;
@@ -16,8 +16,8 @@ use fringes_f_engine::FrameSample;
 pub(crate) enum FrameData<V: VoltageSample> {
     /// On the host.
     Host(Heaps<V>),
-    /// On a device.
-    Device(DeviceHeaps<'static, V>),
+    /// On a device; parts of them may live longer.
+    Device(Arc<DeviceHeaps<'static, V>>),
 }
 
 impl<V: VoltageSample> FrameData<V> {
@@ -68,7 +68,7 @@ mod sealed {
 
 /// A format of channelised voltages that an instrument can have: `Complex4`, `Complex<i8>`, `Complex<f16>`,
 /// `Complex<f32>`. Nothing else can implement it.
-pub trait StreamSample: FrameSample + sealed::Sealed {
+pub trait StreamSample: FrameSample + Power + sealed::Sealed {
     /// The sums of a dump as a sink takes them.
     #[doc(hidden)]
     fn sums(dump: Visibilities<Self::Accumulator>) -> Sums;
@@ -76,10 +76,6 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
     /// Heaps of this format, or what they are.
     #[doc(hidden)]
     fn heaps(block: HeapBlock) -> Result<Heaps<Self>, &'static str>;
-
-    /// What a masker finds in consecutive heaps, in blocks of so many spectra.
-    #[doc(hidden)]
-    fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError>;
 
     /// The voltage as 8-bit integers, if it is one.
     #[doc(hidden)]
@@ -99,20 +95,6 @@ macro_rules! formats {
                     HeapBlock::$heaps(heaps) => Ok(heaps),
                     other => Err(other.format()),
                 }
-            }
-
-            fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError> {
-                let backend = Backend::cpu();
-                let mut sums = None;
-                for heaps in heaps {
-                    let next = power_sums(&backend, *heaps, spectra)?;
-                    sums = Some(match sums {
-                        None => next,
-                        Some(before) => PowerSums::followed_by(before, next)?,
-                    });
-                }
-                let nothing = || StreamError::Input { expected: "frames to mask".into(), actual: "none".into() };
-                Ok(masker.mask(&sums.ok_or_else(nothing)?)?.mask)
             }
 
             fn to_int8(self) -> Option<Complex<i8>> {

@@ -102,14 +102,14 @@ impl<V: StreamSample> XStage<V> {
         let push = |integrators: &mut IntegratorSet<V>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrators.push(heaps),
             (FrameData::Host(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
-            (FrameData::Device(heaps), None) => integrators.push(heaps),
-            (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrators.push(&**heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(&**heaps, mask),
         };
         let push_binned = |integrator: &mut BinnedIntegrator<V>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrator.push(heaps),
             (FrameData::Host(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
-            (FrameData::Device(heaps), None) => integrator.push(heaps),
-            (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrator.push(&**heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(&**heaps, mask),
         };
         let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push)?;
         let bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned)?;
