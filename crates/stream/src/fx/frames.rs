@@ -13,6 +13,7 @@ use fringes_f_engine::FrameSample;
 
 /// Heaps on the host or on a device.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it lies behind an `Arc` between the stages")]
 pub(crate) enum FrameData<V: VoltageSample> {
     /// On the host.
     Host(Heaps<V>),
