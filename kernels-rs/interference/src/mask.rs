@@ -57,7 +57,7 @@ impl<const S: usize> Mask<S> {
         let (first, last) = (heaps.block_of(time), heaps.block_of(time + heaps.spectra - 1));
         // Spectra of the stretch before the second block, and between later ones.
         let edge = product(first + 1, heaps.block) - heaps.lead as u64 - time as u64;
-        let apart = edge * spectrum | heaps.block as u64 * spectrum;
+        let apart = (edge * spectrum) | (heaps.block as u64 * spectrum);
         (heaps.spectra as u64 * spectrum).is_multiple_of(PIECE)
             && (first == last || apart.is_multiple_of(PIECE))
             && self.from.address(0).is_multiple_of(PIECE)

@@ -2,8 +2,8 @@
 //!
 //! A group of lanes has a channel, a block and an antenna. It goes through the stretches that the block has, batch by
 //! batch, 16 bytes a load and four loads of a lane in flight, and leaves out absent heaps without a load. Each lane has
-//! four sums, of two polarisations; on their way through the group they part, so that two exchanges leave one of them to
-//! a quarter of the lanes each, and the others add up that alone:
+//! four sums, of two polarisations; on their way through the group they part, so that two exchanges leave one of them
+//! to a quarter of the lanes each, and the others add up that alone:
 //!
 //! ```text
 //! lanes of a group of 8       0   1   2   3   4   5   6   7
@@ -12,13 +12,14 @@
 //! sums with lane ^ 1          one sum in lanes 0, 2, 4, 6
 //! ```
 //!
-//! Pieces that a stretch has but a part of are loaded voltage by voltage: none where heaps lie at a multiple of 16 bytes
-//! and are whole pieces, and blocks begin and end at pieces, else at most two of a stretch. Sums come in the same order
-//! whatever the launch: the same bits.
+//! Pieces that a stretch has but a part of are loaded voltage by voltage: none where heaps lie at a multiple of 16
+//! bytes and are whole pieces, and blocks begin and end at pieces, else at most two of a stretch. Sums come in the same
+//! order whatever the launch: the same bits.
 //!
 //! Floor: every voltage is read once, `S` bytes; 16 bytes are written for each channel, block and input. Voltages of 4
-//! bits take 3.5 instructions each, half of what the processors of an H100 do while they come (14 bytes a cycle and
-//! multiprocessor); floats take 4 of f64, so that processors with few units for f64 are bound by these.
+//! bits take 3.5 instructions each, 3 of them those of logic: two thirds of what a multiprocessor of an H100 has of
+//! these, 64 a cycle, while 14 bytes come. Floats take 4 of f64, so that GPUs with few units for f64 are bound by
+//! these.
 
 use fringes_device::{Global, GlobalMut, unroll};
 
@@ -160,8 +161,8 @@ impl<F: Format> PowerSums<F> {
         let [first, end] = bytes.whole();
         // The cut piece before the whole ones is lane 0's, the one behind them lane 1's, unless they are the same.
         let (before, behind) = (bytes.start / PIECE, bytes.end / PIECE);
-        let has_before = bytes.start % PIECE != 0;
-        let has_behind = bytes.end % PIECE != 0 && !(has_before && before == behind);
+        let has_before = !bytes.start.is_multiple_of(PIECE);
+        let has_behind = !(bytes.end.is_multiple_of(PIECE) || has_before && before == behind);
         let mut is_cut = lane == 0 && has_before || lane == 1 && has_behind;
         let mut piece = first + lane;
         while is_cut || piece < end {
@@ -194,7 +195,7 @@ impl<F: Format> PowerSums<F> {
     #[inline(always)]
     unsafe fn summed(&self, [a, b, c, d]: [F::Sum; 4]) -> (F::Sum, u32, u32) {
         let (lane, half) = (self.heaps.lane(), self.heaps.lanes / 2);
-        let (kind, pol) = (u32::from(lane & half != 0), u32::from(lane & half / 2 != 0));
+        let (kind, pol) = (u32::from(lane & half != 0), u32::from(lane & (half / 2) != 0));
         let (kept, given) = if kind == 1 { ([c, d], [a, b]) } else { ([a, b], [c, d]) };
         let [first, second] = [kept[0].plus(given[0].across(half)), kept[1].plus(given[1].across(half))];
         let (kept, given) = if pol == 1 { (second, first) } else { (first, second) };

@@ -323,7 +323,7 @@ fn time_mask<V: Power>(session: &Session, shape: &HeapBlocks) -> Result<f64, Fai
     Ok(session.time(|| kernels.mask(stream, *shape, from.view(), cells.view(), to.view_mut()))?)
 }
 
-/// What cannot be masked, and sums on another backend than the heaps', are typed errors that leave everything as it was.
+/// What cannot be masked, and sums on another backend than the heaps', are typed errors that leave all as it was.
 fn refused(session: &mut Session) -> Result<(), End> {
     session.case("masked", "refusals", params([("antennas", 4)]), |session| {
         let shape = [2, 4, 3, 64, 1];

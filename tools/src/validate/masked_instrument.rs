@@ -1,5 +1,5 @@
-//! An instrument on the device with a masker: dumps and bins of streams in chunks of any length, against one masked call
-//! on the CPU of the frames that the device's F-engine gives.
+//! An instrument on the device with a masker: dumps and bins of streams in chunks of any length, against one masked
+//! call on the CPU of the frames that the device's F-engine gives.
 
 use fringes::backend::Backend;
 use fringes::channelizer::Channelizer;

@@ -1,5 +1,5 @@
-//! Masks of heaps that lie on the device: in steps, a copy without what is masked, and the products of the copy. Nothing
-//! waits; a step without anything masked is read where it lies.
+//! Masks of heaps that lie on the device: in steps, a copy without what is masked, and the products of the copy.
+//! Nothing waits; a step without anything masked is read where it lies.
 
 use std::ops::Range;
 

@@ -30,8 +30,8 @@ impl<V: VoltageSample> MaskKernels<V> {
         Ok(Self { kernel, format: PhantomData })
     }
 
-    /// Writes heaps `[batch][antenna][channel][spectrum][pol]` to `to`, zeros where `masked`, `[channel][block]`, is not
-    /// 0. What is masked is not read.
+    /// Writes heaps `[batch][antenna][channel][spectrum][pol]` to `to`, zeros where `masked`, `[channel][block]`, is
+    /// not 0. What is masked is not read.
     ///
     /// # Errors
     /// [`DeviceError::Length`] if a buffer is too short, [`DeviceError::Alignment`] for heaps that do not begin at a

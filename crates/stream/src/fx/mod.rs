@@ -215,8 +215,8 @@ impl<V: StreamSample> Fx<V> {
     }
 
     /// Leaves out what a masker takes for interference, by channel and blocks of so many spectra, a multiple of a
-    /// frame's. Frames wait for their block's end. On a GPU powers are summed and voltages masked where they lie; estimates
-    /// are made on the CPU. Beams are not masked.
+    /// frame's. Frames wait for their block's end. On a GPU powers are summed and voltages masked where they lie;
+    /// estimates are made on the CPU. Beams are not masked.
     #[must_use]
     pub fn mask(mut self, masker: Masker, spectra_per_block: usize) -> Self {
         self.masker = Some((masker, spectra_per_block));

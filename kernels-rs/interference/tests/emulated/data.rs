@@ -172,7 +172,7 @@ pub(crate) fn power(case: &Case, heaps: &Heaps, seed: u64) -> (Vec<u64>, Report)
     }
 }
 
-/// The bytes of a copy, of a mask `[channel][block]`. The copy begins `to_ahead` voltages behind a multiple of 16 bytes.
+/// The bytes of a copy, of a mask `[channel][block]`. It begins `to_ahead` voltages behind a multiple of 16 bytes.
 pub(crate) fn mask(case: &Case, heaps: &Heaps, masked: &[u8], to_ahead: usize, seed: u64) -> (Vec<u8>, Report) {
     let mut memory = GlobalMemory::new();
     let from = upload(&mut memory, case, &heaps.bytes);
