@@ -1,6 +1,7 @@
 //! Elements in device memory, whoever owns it, and in which order of streams they are there.
 
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use fringes_gpu::{Buffer, BufferView, Device, Event, Stream};
@@ -15,6 +16,7 @@ use crate::DeviceError;
 /// | of its own, or of a pool | `DeviceArray::from(buffer)` |
 /// | borrowed | `DeviceArray::from(view)`; views of `cudarc` and `cust` are such |
 /// | of other software, by its address | [`DeviceArray::from_foreign`] |
+/// | a part of what others have too | [`batches_of`](crate::batches_of) |
 ///
 /// # Order
 /// An array says on which stream it was written ([`DeviceArray::written_on`], or [`DeviceArray::written_now`]): an
@@ -38,9 +40,17 @@ pub struct DeviceArray<'a, T: Pod> {
 }
 
 #[derive(Debug)]
-enum Memory<'a, T> {
+enum Memory<'a, T: Pod> {
     Owned(Buffer<T>),
     Borrowed(BufferView<'a, T>),
+    /// Elements of an array, which says in which order they are there and who reads them.
+    Part(Arc<dyn Holder<T>>, Range<usize>),
+}
+
+/// What has an array for as long as it lives.
+pub(crate) trait Holder<T: Pod>: std::fmt::Debug + Send + Sync {
+    /// The array.
+    fn held(&self) -> &DeviceArray<'static, T>;
 }
 
 /// The stream that wrote an array, and the ends of what reads it on others.
@@ -90,6 +100,23 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         Ok(Self { readers: Readers::default(), memory: Memory::Borrowed(view), ahead: 0, is_foreign: true })
     }
 
+    /// Elements of an array that others have too. Its order is theirs: what reads the part reads the array.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] if there are not so many.
+    pub(crate) fn part(whole: Arc<dyn Holder<T>>, range: Range<usize>) -> Result<Self, DeviceError> {
+        whole.held().view().slice(range.clone())?;
+        Ok(Self { readers: Readers::default(), memory: Memory::Part(whole, range), ahead: 0, is_foreign: false })
+    }
+
+    /// The array that a part is of.
+    fn whole(&self) -> Option<&DeviceArray<'static, T>> {
+        match &self.memory {
+            Memory::Part(whole, _) => Some(whole.held()),
+            Memory::Owned(_) | Memory::Borrowed(_) => None,
+        }
+    }
+
     /// The elements behind the first `count`, with the same memory.
     ///
     /// # Errors
@@ -127,7 +154,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// The stream that writes the elements, if it was said.
     #[must_use]
     pub fn writer(&self) -> Option<&Stream> {
-        self.readers.writer.as_ref()
+        self.readers.writer.as_ref().or_else(|| self.whole()?.writer())
     }
 
     /// All elements, to be read.
@@ -143,6 +170,11 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         match &self.memory {
             Memory::Owned(buffer) => buffer.view(),
             Memory::Borrowed(view) => *view,
+            Memory::Part(whole, range) => {
+                let all = whole.held().view();
+                // Inside, as `part` looked.
+                all.slice(range.clone()).unwrap_or(all)
+            }
         }
     }
 
@@ -152,6 +184,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         match &self.memory {
             Memory::Owned(buffer) => buffer.device(),
             Memory::Borrowed(view) => view.device(),
+            Memory::Part(whole, _) => whole.held().device(),
         }
     }
 
@@ -160,7 +193,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     pub fn into_buffer(self) -> Option<Buffer<T>> {
         match self.memory {
             Memory::Owned(buffer) if self.ahead == 0 => Some(buffer),
-            Memory::Owned(_) | Memory::Borrowed(_) => None,
+            Memory::Owned(_) | Memory::Borrowed(_) | Memory::Part(..) => None,
         }
     }
 
@@ -185,6 +218,9 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// [`DeviceError::Gpu`] for foreign memory that is not there any more, and with what the driver says.
     pub fn read_from(&self, stream: &Stream) -> Result<BufferView<'_, T>, DeviceError> {
         let (view, device) = (self.view(), self.device());
+        if let Some(whole) = self.whole() {
+            whole.read_from(stream)?;
+        }
         if self.is_foreign {
             device.check_memory(view.address(), view.bytes())?;
         }
@@ -201,6 +237,9 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
     pub fn reads_queued(&self, stream: &Stream) -> Result<(), DeviceError> {
+        if let Some(whole) = self.whole() {
+            return whole.reads_queued(stream);
+        }
         let is_ordered = match &self.readers.writer {
             Some(writer) => writer.is_same(stream),
             None => stream.device().is_same(self.device()),

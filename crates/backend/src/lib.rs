@@ -6,6 +6,7 @@
 //! | the array of a chunk in device memory, in pinned memory | [`DeviceArray`], [`PinnedArray`] |
 //! | chunks in pinned memory | [`PinnedSamples`], [`PinnedHeaps`] |
 //! | chunks on a device | [`DeviceSamples`], [`DeviceVoltages`], [`DeviceHeaps`], [`DeviceRows`], [`DeviceVisibilities`], [`DeviceBeams`] |
+//! | some batches of heaps on a device, without a copy | [`batches_of`] |
 //! | to a device and back | [`Uploader`], [`Downloader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | the corner turn: all antennas of some channels, of several GPUs' antennas | [`turn_channels`], `NcclTurn` (feature `nccl`), [`turn_channels_on_host`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
@@ -34,7 +35,7 @@ pub use pinned_array::{PinnedArray, PinnedHeaps, PinnedSamples};
 pub use staging::{Fetch, Staging, copy, copy_rows};
 pub use transfer::{
     DeviceBeams, DeviceDetectedBeams, DeviceHeaps, DeviceRows, DeviceSamples, DeviceVisibilities, DeviceVoltages,
-    ToHost, UploadError, Uploader, sample_row_bytes,
+    ToHost, UploadError, Uploader, batches_of, sample_row_bytes,
 };
 #[cfg(feature = "nccl")]
 pub use turn::NcclTurn;

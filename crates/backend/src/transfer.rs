@@ -1,15 +1,17 @@
 //! Chunks from the host to a device and back: another array under the same header.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use fringes_gpu::{BufferPool, Device, Stream};
 use fringes_types::{
-    Accumulator, Beams, DetectedBeams, Heaps, Rows, SampleChunk, SampleRows, SampleView, TypesError, Visibilities,
-    VoltageSample, Voltages,
+    Accumulator, Beams, DetectedBeams, Heaps, Rows, SampleChunk, SampleRows, SampleView, SpectrumClock, TypesError,
+    Visibilities, VoltageSample, Voltages,
 };
 use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape, s};
 
+use crate::device_array::Holder;
 use crate::staging::{Staging, copy};
 use crate::{DeviceArray, DeviceError, PinnedSamples};
 
@@ -30,6 +32,40 @@ pub type DeviceVisibilities<'a, A> = Visibilities<A, DeviceArray<'a, A>>;
 pub type DeviceBeams<'a, T> = Beams<T, DeviceArray<'a, T>>;
 /// Detected beams `[channel][time][beam][product]` on a device.
 pub type DeviceDetectedBeams<'a, T> = DetectedBeams<T, DeviceArray<'a, T>>;
+
+impl<V: VoltageSample> Holder<V> for DeviceHeaps<'static, V> {
+    fn held(&self) -> &DeviceArray<'static, V> {
+        self.array()
+    }
+}
+
+/// Some batches of heaps that others have too: no copy, the same memory and the same order of streams.
+///
+/// # Errors
+/// [`TypesError::Elements`] if there are not so many batches.
+pub fn batches_of<V: VoltageSample>(
+    heaps: &Arc<DeviceHeaps<'static, V>>,
+    batches: Range<usize>,
+) -> Result<DeviceHeaps<'static, V>, UploadError> {
+    let (inputs, channels, spectra) = (heaps.inputs(), heaps.channels(), heaps.spectra_per_heap());
+    let of_batch = inputs.len() * channels * spectra;
+    let end = batches.end.max(batches.start);
+    let (batches, actual) = (batches.start..end, heaps.array().view().len());
+    if end > heaps.batches() {
+        let expected = end.saturating_mul(of_batch);
+        return Err(TypesError::Elements { array: "batches of heaps", expected, actual }.into());
+    }
+    let part = DeviceArray::part(heaps.clone(), batches.start * of_batch..batches.end * of_batch)?;
+    let clock = heaps.clock();
+    let clock = SpectrumClock { first_sample: clock.sample_of(batches.start * spectra), ..clock };
+    let part = Heaps::from_array(part, batches.len(), inputs, channels, spectra)?
+        .with_clock(clock)?
+        .with_frequencies(heaps.frequencies())?;
+    Ok(match heaps.presence() {
+        None => part,
+        Some(flags) => part.with_presence(flags.slice(s![batches, ..]).to_owned())?,
+    })
+}
 
 /// Copies chunks to a device, in the order of a stream: memory comes from a pool and goes through pinned memory, two
 /// chunks in turn.

@@ -209,13 +209,15 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`Visibilities::valid`] says how many spectra of a channel are left. Masked spectra are covered spectra
     /// ([`Visibilities::times`]); they are not missing.
     ///
-    /// On a GPU, a chunk on the host is masked on its way there, in a copy. There is no kernel that masks a chunk on a
-    /// device.
+    /// On a GPU, a chunk on the host is masked on its way there, in a copy. Of heaps on the device a masked copy is
+    /// made there, in the order of the stream and in steps that keep to the backend's limit; the chunk is not changed.
+    /// Voltages and rows on a device cannot be masked.
     ///
     /// # Errors
     /// As [`Correlator::accumulate`]; [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`]
     /// and [`TypesError::MaskRange`] for one that does not cover these spectra of the chunk; [`DeviceError::NotOnGpu`]
-    /// for a chunk on a device, [`TypesError::TooLarge`] without memory for counts. Nothing is accumulated then.
+    /// for voltages and rows on a device, [`DeviceError::MemoryLimit`] if the backend's limit is below a copy of one
+    /// batch, [`TypesError::TooLarge`] without memory for counts. Nothing is accumulated then.
     pub fn accumulate_masked(
         &mut self,
         chunk: &impl Chunk<V>,
@@ -243,8 +245,12 @@ impl<V: VoltageSample> Correlator<V> {
                 Ok(())
             }
             Sums::Device(sums) => match (place, times, mask) {
-                (Place::Device(array), times, _) => {
+                (Place::Device(array), times, None) => {
                     times.runs().into_iter().try_for_each(|run| sums.add_device_chunk(&about, array, run))
+                }
+                (Place::Device(array), times, Some(mask)) => {
+                    let mut runs = times.runs().into_iter();
+                    runs.try_for_each(|run| sums.add_masked_device_heaps(&about, array, run, mask))
                 }
                 (place, Times::Range(range), None) => sums.add_host_chunk(&about, &place, range.clone()),
                 (place, times, None) if times.has_long_runs(about.layout) => {
@@ -303,12 +309,10 @@ impl<V: VoltageSample> Correlator<V> {
             Some(mask) => Some((mask, self.check_mask(&about, mask, times)?)),
             None => None,
         };
-        if let (Some(device), true) = (place.device(), mask.is_some()) {
-            let (operation, backend) = ("a mask of a chunk on a device".into(), device.info().name.clone());
-            return Err(DeviceError::NotOnGpu { operation, backend }.into());
-        }
-        if matches!(self.sums, Sums::Host(_)) {
-            host::check_memory::<V>(&self.backend, &about, times)?;
+        match &self.sums {
+            Sums::Host(_) => host::check_memory::<V>(&self.backend, &about, times)?,
+            Sums::Device(sums) if on_device && mask.is_some() => sums.check_mask(&about)?,
+            Sums::Device(_) => {}
         }
         Ok((about, place, mask))
     }

@@ -1,6 +1,6 @@
-//! What powers are summed of: chunks of voltages, heaps or rows in host memory.
+//! What powers are summed of: chunks of voltages, heaps or rows in host memory, and heaps on a device.
 
-use fringes_backend::PinnedArray;
+use fringes_backend::{Backend, DeviceArray, PinnedArray};
 use fringes_cpu::power::{self as cpu, Blocks, Power};
 use fringes_types::{
     Dimension, Frequencies, Heaps, Inputs, Rows, SampleFormat, SpectrumClock, TypesError, VoltageSample, Voltages,
@@ -8,11 +8,12 @@ use fringes_types::{
 };
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3, ArrayView4, ArrayView5, ArrayViewMut3};
 
-use crate::InterferenceError;
+use crate::{InterferenceError, device};
 
-/// A chunk whose powers can be summed: [`Voltages`], [`Heaps`] or [`Rows`], in host memory or pinned.
+/// A chunk whose powers can be summed: [`Voltages`], [`Heaps`] or [`Rows`] in host memory or pinned, or [`Heaps`] on a
+/// device ([`DeviceArray`]).
 ///
-/// There is no kernel for GPUs: a chunk on a device is brought to the host first
+/// There is no kernel for voltages and rows: such chunks on a device are brought to the host first
 /// ([`ToHost`](fringes_backend::ToHost)).
 ///
 /// Nothing else can implement it.
@@ -24,9 +25,18 @@ pub trait PowerChunk: sealed::Sealed {
     #[doc(hidden)]
     fn about(&self) -> About<'_>;
 
+    /// Whether a backend can add up these powers.
+    #[doc(hidden)]
+    fn check(&self, backend: &Backend) -> Result<(), InterferenceError>;
+
     /// Adds up powers; the sums have the shape that blocks make of the chunk.
     #[doc(hidden)]
-    fn sum(&self, blocks: Blocks, sums: &mut [Array3<Sum<Self>>; 2]) -> Result<(), InterferenceError>;
+    fn sum(
+        &self,
+        backend: &Backend,
+        blocks: Blocks,
+        sums: &mut [Array3<Sum<Self>>; 2],
+    ) -> Result<(), InterferenceError>;
 }
 
 /// What a chunk's powers are summed in.
@@ -69,6 +79,24 @@ mod sealed {
     pub trait Sealed {}
 }
 
+macro_rules! about {
+    ($of_flag:expr) => {
+        fn about(&self) -> About<'_> {
+            let of_flag: fn(&Self) -> (usize, usize) = $of_flag;
+            About {
+                format: V::FORMAT,
+                inputs: self.inputs(),
+                channels: self.channels(),
+                times: self.times(),
+                frequencies: self.frequencies(),
+                clock: self.clock(),
+                flags: self.presence(),
+                of_flag: of_flag(self),
+            }
+        }
+    };
+}
+
 macro_rules! chunks {
     ($($chunk:ty, $of_flag:expr, $sum:expr;)*) => { $(
         impl<V: Power> sealed::Sealed for $chunk {}
@@ -76,21 +104,19 @@ macro_rules! chunks {
         impl<V: Power> PowerChunk for $chunk {
             type Sample = V;
 
-            fn about(&self) -> About<'_> {
-                let of_flag: fn(&Self) -> (usize, usize) = $of_flag;
-                About {
-                    format: V::FORMAT,
-                    inputs: self.inputs(),
-                    channels: self.channels(),
-                    times: self.times(),
-                    frequencies: self.frequencies(),
-                    clock: self.clock(),
-                    flags: self.presence(),
-                    of_flag: of_flag(self),
-                }
+            about!($of_flag);
+
+            fn check(&self, backend: &Backend) -> Result<(), InterferenceError> {
+                backend.gpu_for(device::OPERATION, false)?;
+                Ok(())
             }
 
-            fn sum(&self, blocks: Blocks, sums: &mut [Array3<Sum<Self>>; 2]) -> Result<(), InterferenceError> {
+            fn sum(
+                &self,
+                _: &Backend,
+                blocks: Blocks,
+                sums: &mut [Array3<Sum<Self>>; 2],
+            ) -> Result<(), InterferenceError> {
                 type Views<'a, V> = [ArrayViewMut3<'a, <V as fringes_cpu::power::Lanes>::Sum>; 2];
                 let sum: fn(&Self, Blocks, Views<'_, V>) -> Result<(), InterferenceError> = $sum;
                 let [first, second] = sums;
@@ -125,6 +151,28 @@ chunks! {
         cpu::power_sums_of_rows(pinned_rows(chunk)?, chunk.times(), blocks, sums);
         Ok(())
     };
+}
+
+impl<V: Power> sealed::Sealed for Heaps<V, DeviceArray<'_, V>> {}
+
+impl<V: Power> PowerChunk for Heaps<V, DeviceArray<'_, V>> {
+    type Sample = V;
+
+    about!(|heaps| (heaps.spectra_per_heap(), heaps.inputs().pols()));
+
+    fn check(&self, backend: &Backend) -> Result<(), InterferenceError> {
+        backend.gpu_with(self.array().device())?;
+        Ok(())
+    }
+
+    fn sum(
+        &self,
+        backend: &Backend,
+        blocks: Blocks,
+        sums: &mut [Array3<Sum<Self>>; 2],
+    ) -> Result<(), InterferenceError> {
+        device::sum(backend, self, blocks, sums.each_mut())
+    }
 }
 
 /// An array that does not have its header's shape: no constructor makes one.

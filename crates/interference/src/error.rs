@@ -1,6 +1,7 @@
 //! What can be wrong with a call.
 
 use fringes_backend::DeviceError;
+use fringes_gpu::GpuError;
 use fringes_types::TypesError;
 
 /// Why interference cannot be looked for, with what was expected and what came.
@@ -31,6 +32,12 @@ pub enum InterferenceError {
         /// Stamp of the first block that came.
         actual: u64,
     },
+}
+
+impl From<GpuError> for InterferenceError {
+    fn from(error: GpuError) -> Self {
+        Self::Device(error.into())
+    }
 }
 
 /// A number in a range, or an error.

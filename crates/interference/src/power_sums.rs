@@ -41,9 +41,18 @@ pub struct PowerSums<S: PowerSum> {
 /// # Precision
 /// Integers: exact, for blocks below 2^34 spectra. Floats: a relative error below `(n + 4) 2^-53`.
 ///
+/// # On a GPU
+/// Heaps on a device are summed there, on a stream of its own after what writes them
+/// ([`DeviceArray`](fringes_backend::DeviceArray)), and the call waits for the sums.
+/// [`PowerKernels`](crate::PowerKernels) does it to buffers on a device in the order of a stream, and waits for
+/// nothing.
+///
 /// # Errors
-/// [`TypesError::NotPositive`] for blocks of no spectra,
-/// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) for a backend that is a GPU and nothing else.
+/// [`TypesError::NotPositive`] for blocks of no spectra; for a chunk on the host
+/// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) with a backend that is a GPU and nothing else; for
+/// heaps on a device [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) if it is not the
+/// backend's, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) for sums above the backend's
+/// limit, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 ///
 /// ```
 /// use fringes_backend::Backend;
@@ -65,7 +74,7 @@ pub fn power_sums<C: PowerChunk>(
     if spectra_per_block == 0 {
         return Err(TypesError::NotPositive { quantity: "spectra of a block", actual: 0.0 }.into());
     }
-    backend.gpu_for("sums of powers", false)?;
+    chunk.check(backend)?;
     let about = chunk.about();
     let _span = tracing::debug_span!("power_sums", channels = about.channels, spectra = about.times).entered();
     let clock = about.clock;
@@ -79,7 +88,7 @@ pub fn power_sums<C: PowerChunk>(
     elements.filter(|&elements| elements <= isize::MAX as usize / 8).ok_or_else(too_large)?;
     let zeros = || Array3::from_elem(shape, <<C::Sample as Lanes>::Sum>::default());
     let mut sums = [zeros(), zeros()];
-    chunk.sum(blocks, &mut sums)?;
+    chunk.sum(backend, blocks, &mut sums)?;
     let [first, second] = sums;
     Ok(PowerSums {
         spectra: (0..shape.1).map(|block| blocks.range(block, about.times).len() as u64).collect(),

@@ -45,6 +45,7 @@ mod frb;
 mod general;
 mod instrument;
 mod instrument_link;
+mod interference;
 mod jobs;
 mod narrowband;
 pub(crate) mod random;
@@ -60,7 +61,7 @@ use clap::builder::PossibleValuesParser;
 use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 59] = [
+const KERNELS: [&str; 61] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -112,6 +113,8 @@ const KERNELS: [&str; 59] = [
     "rotate",
     "rotate_heaps",
     "rotate_rows",
+    "power_sums",
+    "mask",
     "saxpy",
     "fft",
     "fft_beams",
@@ -157,6 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     down_convert_bank::run(&mut bench, &ceilings)?;
     narrowband::run(&mut bench, &ceilings)?;
     delay::run(&mut bench, &ceilings)?;
+    interference::run(&mut bench, &ceilings)?;
     saxpy::run(&mut bench, &ceilings)?;
     fft::run(&mut bench, &ceilings)?;
     fft_beams::run(&mut bench, &ceilings)?;

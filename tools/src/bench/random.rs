@@ -1,6 +1,7 @@
 //! Random data for large buffers: one random piece on the device, copied again and again from other offsets.
 
 use bytemuck::Pod;
+use fringes::f16;
 use fringes_gpu::{Buffer, BufferViewMut, Device, GpuError, Stream};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -29,6 +30,15 @@ impl Source<f32> {
     pub(crate) fn floats(stream: &Stream) -> Result<Self, GpuError> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
         let values: Vec<f32> = (0..PIECE + OFFSETS).map(|_| random.random_range(-1.0..1.0)).collect();
+        Ok(Self { piece: Buffer::from_slice(stream, &values)? })
+    }
+}
+
+impl Source<f16> {
+    /// Numbers from -1 to 1.
+    pub(crate) fn halves(stream: &Stream) -> Result<Self, GpuError> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        let values: Vec<f16> = (0..PIECE + OFFSETS).map(|_| f16::from_f32(random.random_range(-1.0..1.0f32))).collect();
         Ok(Self { piece: Buffer::from_slice(stream, &values)? })
     }
 }

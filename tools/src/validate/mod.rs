@@ -30,6 +30,8 @@ mod fft_note;
 mod filter;
 mod foreign;
 mod frb;
+mod interference;
+mod masked_instrument;
 mod narrowband;
 mod one_call;
 mod saxpy;
@@ -43,7 +45,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 65] = [
+const KERNELS: [&str; 68] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -89,6 +91,9 @@ const KERNELS: [&str; 65] = [
     "channelize",
     "channelizer_stream",
     "quantise",
+    "power_sums",
+    "masked",
+    "masked_instrument",
     "down_convert",
     "narrowband",
     "saxpy",
@@ -157,6 +162,8 @@ fn cases(session: &mut Session) -> Result<(), End> {
     streams::validate(session)?;
     chunks::validate(session)?;
     foreign::validate(session)?;
+    interference::validate(session)?;
+    masked_instrument::validate(session)?;
     fft::validate(session)?;
     fft_beams::validate(session)?;
     frb::validate(session)?;

@@ -163,6 +163,14 @@ pub(super) const TOPICS: &[Topic] = &[
         cpu: false,
     },
     Topic {
+        file: "interference",
+        title: "Interference",
+        about: "Heaps `[batch][antenna][channel][spectrum][pol]` of two polarisations. `power_sums` reads every voltage \
+                once, `mask` copies what is not masked; rates count bytes read and written.",
+        kernels: &[kernel("power_sums", "sums of powers and of their squares"), kernel("mask", "masked copies")],
+        cpu: false,
+    },
+    Topic {
         file: "quantiser",
         title: "Quantiser",
         about: "`quantise` of f32 voltages by itself. In the F-engine it is a part of the last pass.",

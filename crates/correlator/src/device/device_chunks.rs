@@ -109,7 +109,7 @@ impl<V: VoltageSample> DeviceSums<V> {
     }
 
     /// Heaps as they are where kernels can read them and none is absent; else through rows. The chunk is not written.
-    fn add_device_heaps(
+    pub(super) fn add_device_heaps(
         &mut self,
         heaps: BufferView<'_, V>,
         [batches, spectra]: [usize; 2],
@@ -142,6 +142,12 @@ impl<V: VoltageSample> DeviceSums<V> {
             self.add(&(0..channels), &Work::rows(channels, span.len()), rows.view().cast()?)?;
         }
         Ok(())
+    }
+
+    /// Bytes of the rows of all channels that are made at once at least.
+    pub(super) fn smallest_rows(&self) -> u64 {
+        let granule = Granule::new::<V>(row_times(V::FORMAT), self.inputs.len());
+        granule.bytes.saturating_mul(self.channels as u64).saturating_add(granule.flag_bytes)
     }
 
     /// Channels and times whose rows are made at once: all channels, unless memory is for fewer and they can be

@@ -8,21 +8,23 @@
 //!
 //! Copies to the device are queued on several streams in turn, so that the link does not wait between two of them.
 //!
-//! Chunks on the device are read where they lie, in the order of the stream.
+//! Chunks on the device are read where they lie, in the order of the stream; of masked heaps a copy is made there.
 
 mod added;
 mod arriving;
 mod device_chunks;
 mod host_chunks;
+mod masked_chunks;
 mod pieces;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::{Pod, Zeroable};
 use fringes_backend::{DeviceArray, DeviceError, MemoryNeed, Staging, Workspace};
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Stream};
+use fringes_interference::MaskKernels;
 use fringes_types::{BaselineOrder, Complex, Inputs, TypesError, VoltageSample, row_times};
 use ndarray::{Array2, ArrayView2};
 
@@ -72,6 +74,7 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     /// Whether nothing was added since the sums were zero.
     is_zero: bool,
     flags: Staging,
+    masks: OnceLock<MaskKernels<V>>,
     /// Memory of pieces from the host, the one that was used longest ago first.
     slots: Vec<host_chunks::Slot<V>>,
 }
@@ -113,6 +116,7 @@ impl<V: VoltageSample> DeviceSums<V> {
             limit,
             is_zero: true,
             flags: Staging::new(FLAG_PIECES),
+            masks: OnceLock::new(),
             slots: Vec::new(),
         })
     }

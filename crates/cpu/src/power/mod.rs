@@ -24,6 +24,7 @@ mod stretch;
 
 use std::ops::Range;
 
+use bytemuck::Pod;
 use fringes_types::VoltageSample;
 use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView4, ArrayView5, ArrayViewMut3, Axis, s};
 use rayon::prelude::*;
@@ -32,7 +33,7 @@ pub use self::stretch::Lanes;
 use self::stretch::Stretches;
 
 /// A sum of powers: `u64` of integer voltages, `f64` of floats.
-pub trait PowerSum: Copy + Default + Send + Sync + PartialEq + std::fmt::Debug + 'static {
+pub trait PowerSum: Pod + Default + Send + Sync + PartialEq + std::fmt::Debug {
     /// The sum in f64, rounded above 2^53.
     fn to_f64(self) -> f64;
     /// The sum of two.

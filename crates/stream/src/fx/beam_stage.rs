@@ -53,7 +53,7 @@ impl<V: StreamSample> BeamStage<V> {
                 Ok(self.detector.push(&*heaps)?)
             }
             FrameData::Device(heaps) => {
-                let beams = self.detector.push(heaps)?;
+                let beams = self.detector.push(&**heaps)?;
                 beams.to_host().map_err(|error| StreamError::at(Stage::Beamformer, error))
             }
         }

@@ -314,7 +314,7 @@ impl<V: StreamSample> FStage<V> {
         {
             self.count_saturated(&counts)?;
         }
-        self.send(FrameData::Device(frames.voltages), arrived)
+        self.send(FrameData::Device(Arc::new(frames.voltages)), arrived)
     }
 
     fn count_saturated(&self, counts: &Saturated) -> Result<(), StreamError> {

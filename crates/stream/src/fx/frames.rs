@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fringes_backend::{Backend, DeviceArray, DeviceHeaps, PinnedHeaps, ToHost};
-use fringes_interference::{Masker, PowerSums, power_sums};
+use fringes_backend::{DeviceArray, DeviceHeaps, PinnedHeaps, ToHost};
+use fringes_interference::Power;
 use fringes_types::{
-    ChannelMask, Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities,
-    VoltageSample, f16,
+    Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
 };
 use ndarray::{Array2, Array5, ArrayView2};
 
@@ -17,13 +16,14 @@ use fringes_f_engine::FrameSample;
 
 /// Heaps on the host or on a device.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it lies behind an `Arc` between the stages")]
 pub(crate) enum FrameData<V: VoltageSample> {
     /// On the host.
     Host(Heaps<V>),
     /// In pinned memory.
     Pinned(Arc<PinnedHeaps<V>>),
-    /// On a device.
-    Device(DeviceHeaps<'static, V>),
+    /// On a device; parts of them may live longer.
+    Device(Arc<DeviceHeaps<'static, V>>),
 }
 
 impl<V: VoltageSample> FrameData<V> {
@@ -143,7 +143,7 @@ mod sealed {
 
 /// A format of channelised voltages that an instrument can have: `Complex4`, `Complex<i8>`, `Complex<f16>`,
 /// `Complex<f32>`. Nothing else can implement it.
-pub trait StreamSample: FrameSample + sealed::Sealed {
+pub trait StreamSample: FrameSample + Power + sealed::Sealed {
     /// The sums of a dump as a sink takes them.
     #[doc(hidden)]
     fn sums(dump: Visibilities<Self::Accumulator>) -> Sums;
@@ -151,10 +151,6 @@ pub trait StreamSample: FrameSample + sealed::Sealed {
     /// Heaps of this format, or what they are.
     #[doc(hidden)]
     fn heaps(block: HeapBlock) -> Result<SourceHeaps<Self>, &'static str>;
-
-    /// What a masker finds in consecutive heaps, in blocks of so many spectra.
-    #[doc(hidden)]
-    fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError>;
 
     /// The voltage as 8-bit integers, if it is one.
     #[doc(hidden)]
@@ -175,20 +171,6 @@ macro_rules! formats {
                     HeapBlock::$pinned(heaps) => Ok(SourceHeaps::Pinned(heaps)),
                     other => Err(other.format()),
                 }
-            }
-
-            fn mask(heaps: &[&Heaps<Self>], masker: &Masker, spectra: usize) -> Result<ChannelMask, StreamError> {
-                let backend = Backend::cpu();
-                let mut sums = None;
-                for heaps in heaps {
-                    let next = power_sums(&backend, *heaps, spectra)?;
-                    sums = Some(match sums {
-                        None => next,
-                        Some(before) => PowerSums::followed_by(before, next)?,
-                    });
-                }
-                let nothing = || StreamError::Input { expected: "frames to mask".into(), actual: "none".into() };
-                Ok(masker.mask(&sums.ok_or_else(nothing)?)?.mask)
             }
 
             fn to_int8(self) -> Option<Complex<i8>> {

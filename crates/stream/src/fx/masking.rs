@@ -1,14 +1,16 @@
 //! Frames that wait until the block they are in is complete, and can be masked.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_interference::Masker;
+use fringes_backend::{Backend, batches_of};
+use fringes_interference::{Masker, PowerSums, power_sums};
 use fringes_types::{ChannelMask, Heaps, TypesError};
 use ndarray::s;
 
 use super::frames::{FrameData, StreamSample};
-use crate::StreamError;
+use crate::{Stage, StreamError};
 
 /// Frames and their mask.
 pub(super) struct Masked<V: StreamSample> {
@@ -52,46 +54,75 @@ impl<V: StreamSample> Masking<V> {
                 done.extend(self.close()?);
                 return Ok(done);
             }
-            let FrameData::Host(heaps) = &*frames else { return Ok(done) };
-            let [first, rest] = split(heaps, left / heaps.spectra_per_heap())?;
-            self.open.push((Arc::new(FrameData::Host(first)), arrived));
+            let [first, rest] = split(&frames, left)?;
+            self.open.push((Arc::new(first), arrived));
             done.extend(self.close()?);
-            frames = Arc::new(FrameData::Host(rest));
+            frames = Arc::new(rest);
         }
     }
 
     /// The frames of the block under way, masked by what there is.
     pub(super) fn close(&mut self) -> Result<Vec<Masked<V>>, StreamError> {
         let open = std::mem::take(&mut self.open);
-        let heaps: Vec<&Heaps<V>> = open
-            .iter()
-            .filter_map(|(frames, _)| match &**frames {
-                FrameData::Host(heaps) => Some(heaps),
-                FrameData::Pinned(_) | FrameData::Device(_) => None,
-            })
-            .collect();
-        if heaps.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mask = V::mask(&heaps, &self.masker, self.spectra)?;
+        let Some(mask) = self.mask(open.iter().map(|(frames, _)| &**frames))? else { return Ok(Vec::new()) };
         let masked = |(frames, arrived)| Masked { frames, mask: mask.clone(), arrived };
         Ok(open.into_iter().map(masked).collect())
     }
+
+    /// What the masker finds in frames that follow each other; `None` if there are none. Powers are summed where the
+    /// frames lie.
+    fn mask<'a>(&self, frames: impl Iterator<Item = &'a FrameData<V>>) -> Result<Option<ChannelMask>, StreamError> {
+        let mut sums = None;
+        for frames in frames {
+            let next = match frames {
+                FrameData::Host(heaps) => power_sums(&Backend::cpu(), heaps, self.spectra)?,
+                FrameData::Pinned(heaps) => power_sums(&Backend::cpu(), &**heaps, self.spectra)?,
+                FrameData::Device(heaps) => {
+                    let backend = Backend::on(heaps.array().device().clone());
+                    power_sums(&backend, &**heaps, self.spectra)?
+                }
+            };
+            sums = Some(match sums {
+                None => next,
+                Some(before) => PowerSums::followed_by(before, next)?,
+            });
+        }
+        Ok(match sums {
+            None => None,
+            Some(sums) => Some(self.masker.mask(&sums)?.mask),
+        })
+    }
 }
 
-/// The first batches and the rest.
-fn split<V: StreamSample>(heaps: &Heaps<V>, batches: usize) -> Result<[Heaps<V>; 2], TypesError> {
-    let all = heaps.batches();
-    let part = |from: usize, to: usize| {
-        let mut clock = heaps.clock();
-        clock.first_sample = clock.sample_of(from * heaps.spectra_per_heap());
-        let part = Heaps::from_checked(heaps.data().slice(s![from..to, .., .., .., ..]).to_owned())?
-            .with_clock(clock)?
-            .with_frequencies(heaps.frequencies())?;
-        match heaps.presence() {
-            Some(flags) => part.with_presence(flags.slice(s![from..to, ..]).to_owned()),
-            None => Ok(part),
+/// The first spectra, which are whole batches, and the rest: on the host copies, on a device the same memory.
+fn split<V: StreamSample>(frames: &FrameData<V>, spectra: usize) -> Result<[FrameData<V>; 2], StreamError> {
+    match frames {
+        FrameData::Host(_) | FrameData::Pinned(_) => {
+            let heaps = frames.on_host().map_err(|error| StreamError::at(Stage::Correlator, error))?;
+            let batches = spectra / heaps.spectra_per_heap();
+            let part = |range: Range<usize>| copied(&heaps, range).map(FrameData::Host);
+            Ok([part(0..batches)?, part(batches..heaps.batches())?])
         }
-    };
-    Ok([part(0, batches)?, part(batches, all)?])
+        FrameData::Device(heaps) => {
+            let batches = spectra / heaps.spectra_per_heap();
+            let part = |range: Range<usize>| match batches_of(heaps, range) {
+                Ok(part) => Ok(FrameData::Device(Arc::new(part))),
+                Err(error) => Err(StreamError::at(Stage::Correlator, error)),
+            };
+            Ok([part(0..batches)?, part(batches..heaps.batches())?])
+        }
+    }
+}
+
+/// Some batches.
+fn copied<V: StreamSample>(heaps: &Heaps<V>, batches: Range<usize>) -> Result<Heaps<V>, TypesError> {
+    let mut clock = heaps.clock();
+    clock.first_sample = clock.sample_of(batches.start * heaps.spectra_per_heap());
+    let part = Heaps::from_checked(heaps.data().slice(s![batches.clone(), .., .., .., ..]).to_owned())?
+        .with_clock(clock)?
+        .with_frequencies(heaps.frequencies())?;
+    match heaps.presence() {
+        Some(flags) => part.with_presence(flags.slice(s![batches, ..]).to_owned()),
+        None => Ok(part),
+    }
 }

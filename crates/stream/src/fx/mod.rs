@@ -220,7 +220,8 @@ impl<V: StreamSample> Fx<V> {
     }
 
     /// Leaves out what a masker takes for interference, by channel and blocks of so many spectra, a multiple of a
-    /// frame's. Frames wait for their block's end. It runs on the CPU alone. Beams are not masked.
+    /// frame's. Frames wait for their block's end. On a GPU powers are summed and voltages masked where they lie;
+    /// estimates are made on the CPU. Beams are not masked.
     #[must_use]
     pub fn mask(mut self, masker: Masker, spectra_per_block: usize) -> Self {
         self.masker = Some((masker, spectra_per_block));
@@ -393,7 +394,6 @@ impl<V: StreamSample> Fx<V> {
         let mut planned = self.cadences.clone();
         planned.extend(self.binned.as_ref().map(|(schedule, _)| (*schedule, None)));
         check_plan(&planned, self.beams.is_some() || self.turn.is_some(), inputs, frame)?;
-        let on_device = self.turn.is_none() && matches!(front, Some(Front::Engine(_, Some(_))));
         if self.masker.is_some() && self.cadences.iter().any(|(_, antennas)| antennas.is_some()) {
             let (what, expected) = ("cadence of an instrument with a masker", "all antennas".into());
             return Err(StreamError::Plan { what, expected, actual: "some".into() });
@@ -403,10 +403,6 @@ impl<V: StreamSample> Fx<V> {
             if *spectra == 0 || spectra % per_frame != 0 {
                 let (what, expected) = ("spectra of a masker's block", format!("a multiple of {per_frame}"));
                 return Err(StreamError::Plan { what, expected, actual: spectra.to_string() });
-            }
-            if on_device {
-                let (what, expected) = ("masker", "an instrument on the CPU".into());
-                return Err(StreamError::Plan { what, expected, actual: backend.name() });
             }
         }
         let schedules: Vec<_> = self.cadences.iter().map(|(schedule, _)| *schedule).collect();

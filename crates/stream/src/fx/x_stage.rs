@@ -60,14 +60,6 @@ where
     /// Frames, once they can be masked.
     fn masked(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<(), StreamError> {
         let Some(masking) = &mut self.masking else { return self.frames(&frames, None, arrived) };
-        // Pinned memory goes back soon; frames that are masked wait for their block.
-        let frames = match &*frames {
-            FrameData::Pinned(_) => {
-                let copied = frames.on_host().map_err(|error| StreamError::at(Stage::Correlator, error))?;
-                Arc::new(FrameData::Host(copied.into_owned()))
-            }
-            _ => frames,
-        };
         let done = masking.push(frames, arrived)?;
         self.all_masked(done)
     }
@@ -120,16 +112,16 @@ where
             (FrameData::Host(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
             (FrameData::Pinned(heaps), None) => integrators.push(&**heaps),
             (FrameData::Pinned(heaps), Some(mask)) => integrators.push_masked(&**heaps, mask),
-            (FrameData::Device(heaps), None) => integrators.push(heaps),
-            (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrators.push(&**heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrators.push_masked(&**heaps, mask),
         };
         let push_binned = |integrator: &mut BinnedIntegrator<V, _>| match (frames, mask) {
             (FrameData::Host(heaps), None) => integrator.push(heaps),
             (FrameData::Host(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
             (FrameData::Pinned(heaps), None) => integrator.push(&**heaps),
             (FrameData::Pinned(heaps), Some(mask)) => integrator.push_masked(&**heaps, mask),
-            (FrameData::Device(heaps), None) => integrator.push(heaps),
-            (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(heaps, mask),
+            (FrameData::Device(heaps), None) => integrator.push(&**heaps),
+            (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(&**heaps, mask),
         };
         let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push)?;
         let bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned)?;

@@ -2,6 +2,7 @@
 //! strides a piece of frames between GPUs.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fringes_backend::{DeviceArray, DeviceHeaps, Workspace};
 use fringes_gpu::{BlockPitch, Blocks, Stream};
@@ -85,7 +86,7 @@ pub(super) fn gather<V: VoltageSample>(
             let (channels, spectra) = (plan.channels_of(rank).len(), plan.spectra_per_frame);
             let heaps: DeviceHeaps<'static, V> =
                 Heaps::from_array(data, wanted.kept.len(), plan.inputs, channels, spectra)?;
-            FrameData::Device(with_axes(heaps, plan, rank, axes, first, wanted.presence)?)
+            FrameData::Device(Arc::new(with_axes(heaps, plan, rank, axes, first, wanted.presence)?))
         }
         None => {
             let data = on_host(blocks, plan, rank, &wanted)?;

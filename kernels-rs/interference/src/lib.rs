@@ -1,0 +1,103 @@
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+//! Kernels that interference is found and left out by, of heaps `[batch][antenna][channel][spectrum][pol]`.
+//!
+//! | kernels | what they do |
+//! |---|---|
+//! | `power_i4`, `power_i8`, `power_f16`, `power_f32` | `sum |x|^2` and `sum |x|^4` of blocks of spectra: [`power`] |
+//! | `mask_i4`, `mask_i8`, `mask_f16`, `mask_f32` | a copy with zeros where a mask says so: [`mask`](mod@mask) |
+//!
+//! What heaps and blocks are is said in [`heaps`], what becomes of the samples of 16 bytes in [`formats`].
+
+pub mod formats;
+pub mod heaps;
+pub mod mask;
+pub mod power;
+
+use fringes_device::control::trap;
+use fringes_device::{Global, GlobalMut};
+
+use formats::{F16, F32, Format, I4, I8};
+use heaps::Heaps;
+use mask::Mask;
+use power::PowerSums;
+
+/// Sums what fits, and traps where it does not.
+#[inline(always)]
+fn power<F: Format>(samples: Global<u8>, sums: PowerSums<F>) {
+    if sums.fit(samples) {
+        // SAFETY: the views hold what the sizes say.
+        unsafe { sums.run(samples) }
+    } else {
+        trap()
+    }
+}
+
+/// Masks what fits, and traps where it does not.
+#[inline(always)]
+fn mask<const S: usize>(mask: Mask<S>) {
+    if mask.fit() {
+        // SAFETY: the views hold what the sizes say.
+        unsafe { mask.run() }
+    } else {
+        trap()
+    }
+}
+
+fringes_device::kernel! {
+    /// Power sums of 4+4 bits. See [`power`](mod@power).
+    #[launch(threads(256), min_blocks(3))]
+    pub fn power_i4(samples: Global<u8>, present: Global<u8>, sums: GlobalMut<u64>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        power::<I4>(samples, PowerSums { heaps, present, sums })
+    }
+
+    /// Power sums of 8-bit pairs. See [`power`](mod@power).
+    #[launch(threads(256), min_blocks(3))]
+    pub fn power_i8(samples: Global<u8>, present: Global<u8>, sums: GlobalMut<u64>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        power::<I8>(samples, PowerSums { heaps, present, sums })
+    }
+
+    /// Power sums of f16 pairs. See [`power`](mod@power).
+    #[launch(threads(256), min_blocks(3))]
+    pub fn power_f16(samples: Global<u8>, present: Global<u8>, sums: GlobalMut<f64>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        power::<F16>(samples, PowerSums { heaps, present, sums })
+    }
+
+    /// Power sums of f32 pairs. See [`power`](mod@power).
+    #[launch(threads(256), min_blocks(3))]
+    pub fn power_f32(samples: Global<u8>, present: Global<u8>, sums: GlobalMut<f64>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        power::<F32>(samples, PowerSums { heaps, present, sums })
+    }
+
+    /// A masked copy of voltages of 4+4 bits. See [`mask`](mod@mask).
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_i4(from: Global<u8>, to: GlobalMut<u8>, masked: Global<u8>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        mask::<1>(Mask { heaps, from, to, masked })
+    }
+
+    /// A masked copy of voltages of 8-bit pairs. See [`mask`](mod@mask).
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_i8(from: Global<u8>, to: GlobalMut<u8>, masked: Global<u8>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        mask::<2>(Mask { heaps, from, to, masked })
+    }
+
+    /// A masked copy of voltages of f16 pairs. See [`mask`](mod@mask).
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_f16(from: Global<u8>, to: GlobalMut<u8>, masked: Global<u8>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        mask::<4>(Mask { heaps, from, to, masked })
+    }
+
+    /// A masked copy of voltages of f32 pairs. See [`mask`](mod@mask).
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_f32(from: Global<u8>, to: GlobalMut<u8>, masked: Global<u8>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
+        let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
+        mask::<8>(Mask { heaps, from, to, masked })
+    }
+}

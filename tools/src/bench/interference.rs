@@ -1,0 +1,203 @@
+//! Power sums of heaps, and masked copies. Both are bound by bytes: sums read every voltage once, copies read and write
+//! it.
+
+use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum};
+use fringes::{Complex, Complex4, Inputs, f16};
+use fringes_gpu::{Buffer, Stream};
+
+use crate::bench::ceilings::Ceilings;
+use crate::bench::random::Source;
+use crate::bench::timing::{Bench, Measured};
+use crate::end::End;
+use crate::gpu_report::{Params, params};
+
+/// Bytes of the voltages of a case, at most.
+const BYTES: usize = 1 << 30;
+
+/// Channels, antennas of two polarisations, spectra of a heap and of a block; as many batches as make a GiB. Heaps of
+/// the last one are no whole pieces of 16 bytes.
+const SHAPES: [[usize; 4]; 5] =
+    [[4096, 8, 256, 256], [4096, 8, 256, 2048], [512, 80, 256, 512], [1024, 64, 16, 64], [1024, 8, 100, 300]];
+
+pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
+    if !["power_sums", "mask"].iter().any(|name| bench.wants(name)) || !bench.fits("heaps", 3 * BYTES + (256 << 20))? {
+        return Ok(());
+    }
+    let stream = bench.stream.clone();
+    let mut from = Source::bytes(&stream)?.buffer(&bench.device, &stream, BYTES)?;
+    cases::<Complex4>(bench, ceilings, &from, "4 bits")?;
+    cases::<Complex<i8>>(bench, ceilings, &from, "8 bits")?;
+    Source::halves(&stream)?.fill(&stream, &mut from.view_mut().cast::<f16>()?)?;
+    cases::<Complex<f16>>(bench, ceilings, &from, "f16")?;
+    Source::floats(&stream)?.fill(&stream, &mut from.view_mut().cast::<f32>()?)?;
+    cases::<Complex<f32>>(bench, ceilings, &from, "f32")
+}
+
+fn cases<V: Power>(bench: &mut Bench, ceilings: &Ceilings, from: &Buffer<u8>, format: &str) -> Result<(), End> {
+    let host = from.to_vec(&bench.stream)?;
+    for [channels, antennas, spectra, spectra_per_block] in SHAPES {
+        let inputs = Inputs::new(antennas, 2).map_err(End::failed)?;
+        let batches = BYTES / size_of::<V>() / channels / inputs.len() / spectra;
+        let shape = HeapBlocks { batches, inputs, channels, spectra, spectra_per_block, lead: 0 };
+        let heaps = Heaps { shape, format, host: &host, from };
+        if bench.wants("power_sums") {
+            heaps.sums::<V>(bench, ceilings, false)?;
+            heaps.sums::<V>(bench, ceilings, true)?;
+        }
+        if bench.wants("mask") {
+            // The share that is masked is written alone.
+            for share in [0, 10] {
+                heaps.mask::<V>(bench, ceilings, share)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Heaps on the device, and the same on the host.
+struct Heaps<'a> {
+    shape: HeapBlocks,
+    format: &'a str,
+    host: &'a [u8],
+    from: &'a Buffer<u8>,
+}
+
+impl Heaps<'_> {
+    fn params(&self) -> Params {
+        let HeapBlocks { batches, inputs, channels, spectra, spectra_per_block, .. } = self.shape;
+        params([
+            ("antennas", inputs.antennas()),
+            ("batches", batches),
+            ("block", spectra_per_block),
+            ("channels", channels),
+            ("spectra", spectra),
+        ])
+    }
+
+    /// Sums, where every seventh heap is missing if there are `flags`.
+    fn sums<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings, flags: bool) -> Result<(), End> {
+        let (stream, shape) = (bench.stream.clone(), self.shape);
+        let kernels = PowerKernels::<V>::load(&bench.device).map_err(End::failed)?;
+        let bytes = shape.voltages() * size_of::<V>();
+        let heaps = shape.batches * shape.inputs.antennas();
+        let present: Vec<u8> = (0..heaps).map(|heap| u8::from(!flags || heap % 7 != 3)).collect();
+        let on_device = Buffer::from_slice(&stream, &present)?;
+        let cells = 2 * shape.channels * shape.blocks() * shape.inputs.len();
+        let mut sums = Buffer::<V::Sum>::zeroed(&stream, cells)?;
+        let mut work = |_| {
+            let from = self.from.slice(..bytes)?.cast::<V>()?;
+            kernels.sum(&stream, shape, from, flags.then(|| on_device.view()), sums.view_mut())
+        };
+        work(0).map_err(End::failed)?;
+        let timing = bench.time(work).map_err(End::failed)?;
+        let check = self.check_sums::<V>(&present, &sums.to_vec(&stream)?)?;
+        let there = present.iter().filter(|&&flag| flag != 0).count();
+        let moved = (bytes / heaps * there + 8 * cells) as f64;
+        bench.add(Measured {
+            kernel: "power_sums",
+            variant: format!("{}{}", self.format, if flags { ", presence flags" } else { "" }),
+            params: self.params(),
+            timing,
+            work: moved,
+            unit: "GB/s",
+            bound: Some(ceilings.bytes(moved)),
+            check,
+        });
+        Ok(())
+    }
+
+    /// Compares the sums of some channels and blocks with plain loops.
+    fn check_sums<V: Power>(&self, present: &[u8], sums: &[V::Sum]) -> Result<String, End> {
+        let HeapBlocks { inputs, channels, spectra, spectra_per_block: block, .. } = self.shape;
+        let (blocks, antennas, times) = (self.shape.blocks(), inputs.antennas(), self.shape.times());
+        let mut worst = 0.0f64;
+        for channel in [0, channels / 2, channels - 1] {
+            for number in [0, blocks - 1] {
+                for input in 0..inputs.len() {
+                    let (mut first, mut second, mut count) = (0.0f64, 0.0f64, 0);
+                    for time in number * block..times.min((number + 1) * block) {
+                        let heap = time / spectra * antennas + input / 2;
+                        if present[heap] != 0 {
+                            let voltage = ((heap * channels + channel) * spectra + time % spectra) * 2 + input % 2;
+                            let power = self.voltage::<V>(voltage).1;
+                            (first, second, count) = (first + power, second + power * power, count + 1);
+                        }
+                    }
+                    let cell = (channel * blocks + number) * inputs.len() + input;
+                    for (place, expected) in [(cell, first), (sums.len() / 2 + cell, second)] {
+                        // Sums of integers are below 2^53 here: exact in f64.
+                        let bound = if V::FORMAT.limit().is_finite() { 0.0 } else { 2.0 * f64::from(count + 5) };
+                        let bound = bound * 2f64.powi(-53) * expected;
+                        let error = (sums[place].to_f64() - expected).abs();
+                        if error.is_nan() || error > bound {
+                            let what = format!("channel {channel}, block {number}, input {input}");
+                            let found = sums[place].to_f64();
+                            return Err(End::failed(format!("{}: {what}: {found} for {expected}", self.format)));
+                        }
+                        worst = worst.max(if error > 0.0 { error / bound } else { 0.0 });
+                    }
+                }
+            }
+        }
+        Ok(format!("sums of three channels equal plain loops within {worst:.2} of the bound"))
+    }
+
+    /// The bytes of a voltage, and its power.
+    fn voltage<V: Power>(&self, number: usize) -> (&[u8], f64) {
+        let bytes = &self.host[number * size_of::<V>()..(number + 1) * size_of::<V>()];
+        let value = bytemuck::pod_read_unaligned::<V>(bytes).to_c32();
+        (bytes, f64::from(value.re).powi(2) + f64::from(value.im).powi(2))
+    }
+
+    /// Copies of which one cell in `share` is masked, none with 0.
+    fn mask<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings, share: usize) -> Result<(), End> {
+        let (stream, shape) = (bench.stream.clone(), self.shape);
+        let kernels = MaskKernels::<V>::load(&bench.device).map_err(End::failed)?;
+        let bytes = shape.voltages() * size_of::<V>();
+        let cells: Vec<u8> =
+            (0..shape.channels * shape.blocks()).map(|cell| u8::from(share > 0 && cell % share == 0)).collect();
+        let masked = Buffer::from_slice(&stream, &cells)?;
+        let mut to = Buffer::<V>::alloc(&bench.device, shape.voltages())?;
+        let mut work = |_| {
+            let from = self.from.slice(..bytes)?.cast::<V>()?;
+            kernels.mask(&stream, shape, from, masked.view(), to.view_mut())
+        };
+        work(0).map_err(End::failed)?;
+        let timing = bench.time(work).map_err(End::failed)?;
+        let check = self.check_mask::<V>(&stream, &cells, &to)?;
+        // What is masked is not read: an estimate, as edges of blocks are no edges of heaps everywhere.
+        let read = cells.iter().filter(|&&cell| cell == 0).count() as f64 / cells.len() as f64;
+        let moved = bytes as f64 * (1.0 + read);
+        bench.add(Measured {
+            kernel: "mask",
+            variant: format!("{}{}", self.format, if share > 0 { ", a tenth masked" } else { "" }),
+            params: self.params(),
+            timing,
+            work: moved,
+            unit: "GB/s",
+            bound: Some(ceilings.bytes(moved)),
+            check,
+        });
+        Ok(())
+    }
+
+    /// Compares the first and the last heap of the copy with what they must be.
+    fn check_mask<V: Power>(&self, stream: &Stream, cells: &[u8], to: &Buffer<V>) -> Result<String, End> {
+        let HeapBlocks { batches, inputs, channels, spectra, spectra_per_block: block, .. } = self.shape;
+        let (heap, blocks) = (channels * spectra * 2, self.shape.blocks());
+        for batch in [0, batches - 1] {
+            let start = batch * inputs.antennas() * heap;
+            let found = to.slice(start..start + heap)?.to_vec(stream)?;
+            for (place, found) in found.iter().enumerate() {
+                let (channel, time) = (place / spectra / 2, batch * spectra + place / 2 % spectra);
+                let is_masked = cells[channel * blocks + time / block] != 0;
+                let as_it_was = bytemuck::bytes_of(found) == self.voltage::<V>(start + place).0;
+                if if is_masked { *found != V::zeroed() } else { !as_it_was } {
+                    let what = format!("batch {batch}, channel {channel}, time {time}");
+                    return Err(End::failed(format!("{}: {what}: {found:?}", self.format)));
+                }
+            }
+        }
+        Ok(format!("{} voltages are those of the heaps or zero, error 0", 2 * heap))
+    }
+}
