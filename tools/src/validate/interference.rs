@@ -326,7 +326,8 @@ fn time_mask<V: Power>(session: &Session, shape: &HeapBlocks) -> Result<f64, Fai
 /// What cannot be masked, and sums on another backend than the heaps', are typed errors that leave all as it was.
 fn refused(session: &mut Session) -> Result<(), End> {
     session.case("masked", "refusals", params([("antennas", 4)]), |session| {
-        let shape = [2, 4, 3, 64, 1];
+        // A batch of 96 KiB, far above the smallest step of 4 inputs.
+        let shape = [2, 4, 3, 4096, 1];
         let heaps = whole::<Complex<i8>>(shape, 0, false)?;
         let (inputs, mut upload) = (heaps.inputs(), Uploader::new(&session.stream));
         let mask = mask(3, &blocks(shape, 0, 128)?, 0)?;
@@ -338,12 +339,12 @@ fn refused(session: &mut Session) -> Result<(), End> {
         let no_kernel = |answer: Result<(), CorrelatorError>| {
             matches!(answer, Err(CorrelatorError::Device(DeviceError::NotOnGpu { .. })))
         };
-        let of_voltages = no_kernel(correlator.accumulate_masked(&voltages, 0..128, &mask));
-        let of_rows = no_kernel(correlator.accumulate_masked(&rows, 0..128, &mask));
+        let of_voltages = no_kernel(correlator.accumulate_masked(&voltages, 0..8192, &mask));
+        let of_rows = no_kernel(correlator.accumulate_masked(&rows, 0..8192, &mask));
         let little =
             gpu.clone().with_memory_limit(Correlator::<Complex<i8>>::memory(&gpu, inputs, 3, 1)?.smallest_step_bytes);
         let mut limited = Correlator::<Complex<i8>>::new(&little, inputs, 3)?;
-        let limit = limited.accumulate_masked(&there, 0..128, &mask);
+        let limit = limited.accumulate_masked(&there, 0..8192, &mask);
         let elsewhere = power_sums(&Backend::cpu(), &there, 128);
         let verdict = if !of_voltages || !of_rows {
             Err("voltages or rows on the device were masked".into())
