@@ -1,8 +1,8 @@
 //! Chunks from a device to the host, beside what goes there and what the device computes.
 
 use bytemuck::Pod;
-use fringes_gpu::{Device, Stream};
-use fringes_types::{Accumulator, Heaps, TypesError, Visibilities, VoltageSample};
+use fringes_gpu::{Device, Event, Stream};
+use fringes_types::{Accumulator, Heaps, Visibilities, VoltageSample};
 
 use crate::transfer::{host_heaps, host_visibilities};
 use crate::{DeviceArray, DeviceError, DeviceHeaps, DeviceVisibilities, Staging, UploadError};
@@ -16,6 +16,8 @@ const PIECES: usize = 4;
 pub struct Downloader {
     stream: Stream,
     staging: Staging,
+    /// When what is read has been written.
+    there: Event,
 }
 
 impl Downloader {
@@ -24,19 +26,21 @@ impl Downloader {
     /// # Errors
     /// [`DeviceError::Gpu`] with what the driver says.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self { stream: device.new_stream()?, staging: Staging::new(PIECES) })
+        Ok(Self { stream: device.new_stream()?, staging: Staging::new(PIECES), there: device.new_sleeping_event()? })
     }
 
-    /// Visibilities on the host, when they have come. Their memory may be dropped then.
+    /// Visibilities on the host, in memory of their length that the caller gives, when they have come. Their memory on
+    /// the device may be dropped then.
     ///
     /// # Errors
-    /// [`UploadError::Types`] without memory for them, [`UploadError::Device`] with what the driver says, a failure of
-    /// the work that writes them among it.
+    /// [`UploadError::Device`] with [`DeviceError::Length`] for memory of another length, and with what the driver says,
+    /// a failure of the work that writes the visibilities among it.
     pub fn visibilities<A: Accumulator>(
         &mut self,
         visibilities: &DeviceVisibilities<'_, A>,
+        mut elements: Vec<A>,
     ) -> Result<Visibilities<A>, UploadError> {
-        let elements = self.array("visibilities", visibilities.array())?;
+        self.read(visibilities.array(), &mut elements)?;
         Ok(host_visibilities(visibilities, elements)?)
     }
 
@@ -44,19 +48,26 @@ impl Downloader {
     ///
     /// # Errors
     /// As [`Downloader::visibilities`].
-    pub fn heaps<V: VoltageSample>(&mut self, heaps: &DeviceHeaps<'_, V>) -> Result<Heaps<V>, UploadError> {
-        let elements = self.array("heaps", heaps.array())?;
+    pub fn heaps<V: VoltageSample>(
+        &mut self,
+        heaps: &DeviceHeaps<'_, V>,
+        mut elements: Vec<V>,
+    ) -> Result<Heaps<V>, UploadError> {
+        self.read(heaps.array(), &mut elements)?;
         Ok(host_heaps(heaps, elements)?)
     }
 
-    fn array<T: Pod>(&mut self, name: &'static str, array: &DeviceArray<'_, T>) -> Result<Vec<T>, UploadError> {
+    fn read<T: Pod>(&mut self, array: &DeviceArray<'_, T>, to: &mut [T]) -> Result<(), DeviceError> {
         let view = array.read_on(&self.stream)?;
-        let too_large = || TypesError::TooLarge { array: name, elements: view.len().to_string() };
-        // Threads that copy take its pages.
-        let mut elements = bytemuck::try_zeroed_vec::<T>(view.len()).map_err(|()| too_large())?;
-        let read = self.staging.read(&self.stream, view, &mut elements);
+        if view.len() != to.len() {
+            let (expected, actual) = (view.len(), to.len());
+            return Err(DeviceError::Length { buffer: "memory for what a device gave", expected, actual });
+        }
+        // What writes the array may take long: that is slept for.
+        self.there.record(&self.stream)?;
+        self.there.synchronize()?;
+        let read = self.staging.read(&self.stream, view, to);
         array.reads_queued(&self.stream)?;
-        read?;
-        Ok(elements)
+        read
     }
 }

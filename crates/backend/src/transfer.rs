@@ -9,7 +9,8 @@ use fringes_types::{
     Accumulator, Beams, DetectedBeams, Heaps, Rows, SampleChunk, SampleRows, SampleView, SpectrumClock, TypesError,
     Visibilities, VoltageSample, Voltages,
 };
-use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Data, Dimension, StrideShape, s};
+use ndarray::{Array, Array2, Array3, Array4, Array5, ArrayBase, ArrayView2, Axis, Data, Dimension, StrideShape, s};
+use rayon::prelude::*;
 
 use crate::device_array::Holder;
 use crate::staging::{Staging, copy};
@@ -388,7 +389,9 @@ fn part(view: SampleView<'_>, times: Range<usize>) -> (SampleView<'_>, Range<usi
 /// Writes the rows of a chunk `row_bytes` apart.
 fn fill(view: SampleView<'_>, row_bytes: usize, to: &mut [u8]) {
     fn rows<T: Pod + Sync>(array: ArrayView2<'_, T>, row_bytes: usize, to: &mut [u8]) {
-        for (row, to) in array.rows().into_iter().zip(to.chunks_mut(row_bytes.max(1))) {
+        // All rows at once: one alone is too short for all threads.
+        let places = to.par_chunks_mut(row_bytes.max(1));
+        places.zip(array.axis_iter(Axis(0)).into_par_iter()).for_each(|(to, row)| {
             if let Some(values) = row.as_slice() {
                 let bytes: &[u8] = bytemuck::cast_slice(values);
                 copy(bytes, &mut to[..bytes.len()]);
@@ -396,7 +399,7 @@ fn fill(view: SampleView<'_>, row_bytes: usize, to: &mut [u8]) {
                 let places = to.chunks_exact_mut(size_of::<T>());
                 row.iter().zip(places).for_each(|(value, place)| place.copy_from_slice(bytemuck::bytes_of(value)));
             }
-        }
+        });
     }
     match view {
         SampleView::Int8(array) => rows(array, row_bytes, to),

@@ -19,9 +19,22 @@ impl Device {
     /// # Errors
     /// What the driver answers.
     pub fn new_event(&self) -> Result<Event, GpuError> {
+        self.event_with(sys::CUevent_flags::CU_EVENT_DEFAULT as u32)
+    }
+
+    /// A new event whose [`Event::synchronize`] sleeps, and wakes some tens of microseconds late; that of others keeps a
+    /// processor busy. It takes no times.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn new_sleeping_event(&self) -> Result<Event, GpuError> {
+        use sys::CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
+        self.event_with(CU_EVENT_BLOCKING_SYNC as u32 | CU_EVENT_DISABLE_TIMING as u32)
+    }
+
+    fn event_with(&self, flags: u32) -> Result<Event, GpuError> {
         let _entered = self.context.enter()?;
         let mut raw: sys::CUevent = std::ptr::null_mut();
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
         // SAFETY: the pointer is valid for the call, and the event is destroyed once, when dropped.
         unsafe { driver::cuEventCreate(&raw mut raw, flags) }.doing("making an event")?;
         Ok(Event { device: self.clone(), raw: Handle(raw) })

@@ -369,3 +369,37 @@ impl HeapBlock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fringes_types::{ChunkFormat, HostRows, SampleFormat, SampleRows};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_of_rows_is_the_samples_that_they_are() {
+        let inputs = Inputs::single_pol(2).unwrap();
+        let values = Array2::from_shape_fn((2, 24), |(input, time)| (50 * input + time) as i16 - 30);
+        let presence = || SamplePresence::new(8, Array2::from_shape_fn((2, 3), |(input, at)| input != at)).unwrap();
+        let packed = PackedSamples::pack(values.view(), 10, inputs).unwrap().with_first_sample(80);
+        let packed = packed.with_sample_rate(1e6).unwrap().with_presence(presence()).unwrap();
+        // Rows of 30 bytes, 32 apart.
+        let mut words = vec![0u32; 16 + SampleRows::<Vec<u32>>::PADDING_WORDS];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        for (row, to) in packed.data().rows().into_iter().zip(bytes.chunks_mut(32)) {
+            to[..30].copy_from_slice(row.as_slice().unwrap());
+        }
+        let rows = SampleRows::new(words, 32, ChunkFormat::Packed { bits: 10 }, 24, inputs).unwrap();
+        let rows = rows.with_first_sample(80).with_sample_rate(1e6).unwrap().with_presence(presence()).unwrap();
+        assert_eq!(copied(&HostRows::new(rows).unwrap()), Ok(SampleBlock::Packed(packed)));
+
+        let typed = Samples::new(values.clone(), inputs).unwrap().with_centre_frequency(1e9).unwrap();
+        let words = values.iter().collect::<Vec<_>>();
+        let words = words.chunks(2).map(|pair| u32::from(*pair[0] as u16) | u32::from(*pair[1] as u16) << 16);
+        let padding = [0; SampleRows::<Vec<u32>>::PADDING_WORDS];
+        let format = ChunkFormat::Typed { format: SampleFormat::Int16, complex: false };
+        let rows = SampleRows::new(words.chain(padding).collect::<Vec<u32>>(), 48, format, 24, inputs).unwrap();
+        let rows = HostRows::new(rows.with_centre_frequency(1e9).unwrap()).unwrap();
+        assert_eq!(copied(&rows), Ok(SampleBlock::Int16(typed)));
+    }
+}

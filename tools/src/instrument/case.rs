@@ -21,8 +21,8 @@ pub(crate) const RATE_HZ: f64 = 1712e6;
 /// Bits of a sample.
 pub(crate) const BITS: u32 = 10;
 const TAPS: usize = 16;
-/// Chunks in host memory.
-const CHUNKS: usize = 6;
+/// Chunks in host memory: more than queues and stages hold at once.
+pub(crate) const CHUNKS: usize = 16;
 
 /// Where chunks lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,27 +111,23 @@ impl Case {
         Ok(Fx::of_heaps(backend, self.inputs()?, self.channels).cadence(self.schedule()?))
     }
 
-    /// Samples, of which a few chunks lie in memory.
-    pub(crate) fn samples(&self, device: &Device, memory: Memory, chunks: u64) -> Result<Replay<SampleBlock>, End> {
-        let (case, inputs) = (*self, self.inputs()?);
+    /// Samples, of which the chunks lie in a pool's memory, or are copied from there.
+    pub(crate) fn samples(&self, pool: &PinnedPool, memory: Memory, chunks: u64) -> Result<Replay<SampleBlock>, End> {
+        let (case, inputs, pool) = (*self, self.inputs()?, pool.clone());
         let make: Make<SampleBlock> = match memory {
-            Memory::Pinned => {
-                let pool = filled(device, 4 * self.words())?;
-                Box::new(move |chunk, _| {
-                    let words = PinnedArray::from(pool.take::<u32>(case.words())?);
-                    let format = ChunkFormat::Packed { bits: BITS };
-                    let rows = fringes::types::SampleRows::new(words, case.row_bytes(), format, case.times(), inputs)?;
-                    let rows = rows.with_first_sample(chunk * case.times() as u64).with_sample_rate(RATE_HZ)?;
-                    Ok(PinnedSamples::new(rows)?.into())
-                })
-            }
+            Memory::Pinned => Box::new(move |chunk, _| {
+                let words = PinnedArray::from(pool.take::<u32>(case.words())?);
+                let format = ChunkFormat::Packed { bits: BITS };
+                let rows = fringes::types::SampleRows::new(words, case.row_bytes(), format, case.times(), inputs)?;
+                let rows = rows.with_first_sample(chunk * case.times() as u64).with_sample_rate(RATE_HZ)?;
+                Ok(PinnedSamples::new(rows)?.into())
+            }),
             Memory::Pageable => {
-                // The same bytes.
-                let pool = filled(device, 4 * self.words())?;
                 let row = (self.times() * BITS as usize).div_ceil(8);
                 Box::new(move |chunk, old| {
                     let data = match old {
-                        Some(SampleBlock::Packed(samples)) => samples.into_data(),
+                        // (A change of gains cuts chunks.)
+                        Some(SampleBlock::Packed(samples)) if samples.times() == case.times() => samples.into_data(),
                         _ => {
                             let bytes = pool.take::<u8>(4 * case.words())?;
                             let bytes = bytes.as_slice()?.get(..case.row_bytes() * inputs.len()).unwrap_or_default();
@@ -145,7 +141,16 @@ impl Case {
                 })
             }
         };
-        Ok(Replay { info: self.info("samples", RATE_HZ)?, make, chunks, next: 0, returned: Vec::new(), start: None })
+        let mut replay =
+            Replay { info: self.info("samples", RATE_HZ)?, make, chunks, next: 0, returned: Vec::new(), start: None };
+        if memory == Memory::Pageable {
+            // As many as queues and stages hold at once.
+            for _ in 0..CHUNKS / 2 {
+                let new = (replay.make)(0, None).map_err(End::failed)?;
+                replay.returned.push(new);
+            }
+        }
+        Ok(replay)
     }
 
     /// The clock of a chunk of heaps.
@@ -157,15 +162,14 @@ impl Case {
         }
     }
 
-    /// Heaps, of which a few chunks lie in memory.
+    /// Heaps, likewise.
     pub(crate) fn heaps<V: Replayed>(
         &self,
-        device: &Device,
+        pool: &PinnedPool,
         memory: Memory,
         chunks: u64,
     ) -> Result<Replay<HeapBlock>, End> {
-        let (case, inputs) = (*self, self.inputs()?);
-        let pool = V::filled(device, self.values())?;
+        let (case, inputs, pool) = (*self, self.inputs()?, pool.clone());
         let make: Make<HeapBlock> = match memory {
             Memory::Pinned => Box::new(move |chunk, _| {
                 let array = PinnedArray::from(pool.take::<V>(case.values())?);

@@ -7,7 +7,7 @@ use fringes::{Backend, Complex, Gains, Precision};
 use fringes_gpu::Device;
 
 use crate::end::End;
-use crate::instrument::case::{Case, Memory, Replayed};
+use crate::instrument::case::{Case, Memory, Replayed, filled};
 
 const CASE: Case = Case { antennas: 5, channels: 512, spectra: 192, frame: 64, dump: 2 };
 const CHUNKS: u64 = 9;
@@ -36,15 +36,15 @@ fn dumps<V: StreamSample>(fx: Fx<V>, source: impl Source + 'static) -> Result<Ve
 /// Samples in pinned and in pageable memory, the pinned ones cut by a change of gains as well.
 fn samples(device: &Device) -> Result<String, End> {
     let backend = Backend::on(device.clone());
+    let pool = filled(device, 4 * CASE.words())?;
     let mut all = Vec::new();
     for (memory, change) in
         [(Memory::Pinned, false), (Memory::Pageable, false), (Memory::Pinned, true), (Memory::Pageable, true)]
     {
         let (sink, products): (_, Collected) = MemorySink::new();
         let fx = CASE.fx(&backend, Precision::Half)?.sink(sink, Overflow::Block);
-        // Both have the same bytes: a pool that is filled in the same way.
         let (started, start) = std::sync::mpsc::channel();
-        let source = CASE.samples(device, memory, CHUNKS)?.waits_for(start);
+        let source = CASE.samples(&pool, memory, CHUNKS)?.waits_for(start);
         let running = fx.start(source).map_err(End::failed)?;
         if change {
             // Within a chunk, which is cut there.
@@ -71,7 +71,8 @@ fn samples(device: &Device) -> Result<String, End> {
 
 /// Heaps on the GPU, pinned and pageable, and on the CPU.
 fn heaps<V: Replayed>(device: &Device, tolerance: f64) -> Result<String, End> {
-    let run = |backend: &Backend, memory| dumps(CASE.x::<V>(backend)?, CASE.heaps::<V>(device, memory, CHUNKS)?);
+    let pool = V::filled(device, CASE.values())?;
+    let run = |backend: &Backend, memory| dumps(CASE.x::<V>(backend)?, CASE.heaps::<V>(&pool, memory, CHUNKS)?);
     let gpu = Backend::on(device.clone());
     let pinned = run(&gpu, Memory::Pinned)?;
     let expected = run(&Backend::cpu(), Memory::Pageable)?;

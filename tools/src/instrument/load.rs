@@ -8,12 +8,12 @@ use fringes::stream::sink::Overflow;
 use fringes::stream::source::Source;
 use fringes::stream::{Fx, Report, StreamSample};
 use fringes::{Backend, Complex, Heaps, Precision};
-use fringes_gpu::{Buffer, Device, PinnedBuffer, Timing};
+use fringes_gpu::{Buffer, Device, PinnedBuffer, PinnedPool, Timing};
 
 use crate::bench::random;
 use crate::end::End;
 use crate::gpu_report::{Params, Record, Row, params};
-use crate::instrument::case::{Case, Memory, filled};
+use crate::instrument::case::{CHUNKS, Case, Memory, Replayed, filled};
 use crate::instrument::stamps::{Stamp, Stamps};
 
 /// Share of the link, or of the kernels' rate, that is asked for.
@@ -23,7 +23,7 @@ const WARM: usize = 2;
 
 const FX: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
 const X: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
-const X_F32: Case = Case { antennas: 1024, channels: 16, spectra: 512, frame: 256, dump: 64 };
+const X_F32: Case = Case { antennas: 4096, channels: 2, spectra: 1024, frame: 1024, dump: 64 };
 
 /// What is measured of an instrument.
 struct Outcome {
@@ -38,37 +38,70 @@ struct Outcome {
 pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Vec<(String, End)>, End> {
     let backend = Backend::on(device.clone());
     let mut failures = Vec::new();
-    let link = link(device, 4 * FX.words(), record)?;
+    let chunk = 4 * FX.words() as u64;
+    let pool = filled(device, 4 * FX.words())?;
     for memory in [Memory::Pinned, Memory::Pageable] {
         let what = format!("F and X, 10 bits, from {} memory", memory.name());
-        let chunk = 4 * FX.words() as u64;
-        let ended = FX
-            .fx(&backend, Precision::Half)
-            .and_then(|fx| timed(fx, |chunks| FX.samples(device, memory, chunks), FX, chunk, bytes));
-        note(&what, FX, ended, (chunk, link, "the link"), memory, record, &mut failures);
+        let ended = beside_the_link(device, &pool, chunk, record, || {
+            let fx = FX.fx(&backend, Precision::Half)?;
+            timed(fx, |chunks| FX.samples(&pool, memory, chunks), FX, chunk, bytes)
+        });
+        note(&what, FX, ended, (chunk, None), memory, record, &mut failures);
     }
+    drop(pool);
     let chunk = 2 * X.values() as u64;
-    let ended = X
-        .x::<Complex<i8>>(&backend)
-        .and_then(|fx| timed(fx, |chunks| X.heaps::<Complex<i8>>(device, Memory::Pinned, chunks), X, chunk, bytes));
-    note(
-        "X, heaps of 8 bits, from pinned memory",
-        X,
-        ended,
-        (chunk, link, "the link"),
-        Memory::Pinned,
-        record,
-        &mut failures,
-    );
+    let pool = <Complex<i8>>::filled(device, X.values())?;
+    let ended = beside_the_link(device, &pool, chunk, record, || {
+        let fx = X.x::<Complex<i8>>(&backend)?;
+        timed(fx, |chunks| X.heaps::<Complex<i8>>(&pool, Memory::Pinned, chunks), X, chunk, bytes)
+    });
+    let what = "X, heaps of 8 bits, from pinned memory";
+    note(what, X, ended, (chunk, None), Memory::Pinned, record, &mut failures);
+    drop(pool);
     let chunk = 8 * X_F32.values() as u64;
     let kernels = kernels(device, &backend, chunk, record)?;
-    let ended = X_F32.x::<Complex<f32>>(&backend).and_then(|fx| {
-        timed(fx, |chunks| X_F32.heaps::<Complex<f32>>(device, Memory::Pinned, chunks), X_F32, chunk, bytes / 4)
+    let pool = <Complex<f32>>::filled(device, X_F32.values())?;
+    let ended = beside_the_link(device, &pool, chunk, record, || {
+        let fx = X_F32.x::<Complex<f32>>(&backend)?;
+        timed(fx, |chunks| X_F32.heaps::<Complex<f32>>(&pool, Memory::Pinned, chunks), X_F32, chunk, bytes / 4)
     });
-    let bound =
-        (chunk, kernels.min(link), if kernels < link { "its kernels on heaps that are there" } else { "the link" });
-    note("X, heaps of f32, from pinned memory", X_F32, ended, bound, Memory::Pinned, record, &mut failures);
+    let what = "X, heaps of f32, from pinned memory";
+    note(what, X_F32, ended, (chunk, Some(kernels)), Memory::Pinned, record, &mut failures);
     Ok(failures)
+}
+
+/// Does something, and says beside it what copies of the same memory reach, the better of before and after it.
+fn beside_the_link<T>(
+    device: &Device,
+    pool: &PinnedPool,
+    bytes: u64,
+    record: &mut Record,
+    work: impl FnOnce() -> Result<T, End>,
+) -> Result<(T, f64), End> {
+    let before = link(device, pool, bytes as usize)?;
+    let done = work()?;
+    let after = link(device, pool, bytes as usize)?;
+    let best = if before.median_ms < after.median_ms { &before } else { &after };
+    let rate = |timing: &Timing| bytes as f64 / timing.median_ms / 1e6;
+    println!(
+        "\nthe link alone, {:.0} MB a copy: {:.2} and {:.2} GB/s",
+        bytes as f64 / 1e6,
+        rate(&before),
+        rate(&after)
+    );
+    record.rows.push(Row {
+        kernel: "instrument_link",
+        variant: "copies of the same pinned memory alone".into(),
+        params: params([("mib", bytes as usize >> 20)]),
+        time_ms: best.median_ms,
+        value: rate(best),
+        unit: "GB/s",
+        floor: None,
+        bound_by: String::new(),
+        check: format!("{:.2} before and {:.2} GB/s after the instrument", rate(&before), rate(&after)),
+        energy: None,
+    });
+    Ok((done, rate(best)))
 }
 
 /// Sizes of a case in a record.
@@ -81,30 +114,15 @@ fn sizes(case: Case) -> Params {
     ])
 }
 
-/// Gigabytes a second of copies of pinned memory, one behind the other.
-fn link(device: &Device, bytes: usize, record: &mut Record) -> Result<f64, End> {
-    let pool = filled(device, bytes)?;
+/// Times copies of a pool's memory, one behind the other.
+fn link(device: &Device, pool: &PinnedPool, bytes: usize) -> Result<Timing, End> {
     let stream = device.new_stream()?;
-    let hosts = (0..2).map(|_| pool.take::<u8>(bytes)).collect::<Result<Vec<PinnedBuffer<u8>>, _>>()?;
+    let hosts = (0..CHUNKS).map(|_| pool.take::<u8>(bytes)).collect::<Result<Vec<PinnedBuffer<u8>>, _>>()?;
     let mut buffers = (0..2).map(|_| Buffer::<u8>::alloc(device, bytes)).collect::<Result<Vec<_>, _>>()?;
-    let timing = fringes_gpu::time(&stream, 4, 24, |run| {
-        buffers[run % 2].view_mut().copy_from_pinned(&stream, &hosts[run % 2], ..)
+    let timing = fringes_gpu::time(&stream, CHUNKS, 2 * CHUNKS, |run| {
+        buffers[run % 2].view_mut().copy_from_pinned(&stream, &hosts[run % CHUNKS], ..)
     })?;
-    let rate = bytes as f64 / timing.median_ms / 1e6;
-    println!("\nthe link alone: {rate:.2} GB/s, copies of {:.0} MB from pinned memory\n", bytes as f64 / 1e6);
-    record.rows.push(Row {
-        kernel: "instrument_link",
-        variant: "copies from pinned memory alone".into(),
-        params: params([("mib", bytes >> 20)]),
-        time_ms: timing.median_ms,
-        value: rate,
-        unit: "GB/s",
-        floor: None,
-        bound_by: String::new(),
-        check: "as those of the instruments".into(),
-        energy: None,
-    });
-    Ok(rate)
+    Ok(timing)
 }
 
 /// Gigabytes a second of heaps of f32 that are on the device already.
@@ -190,16 +208,21 @@ fn timed<V: StreamSample, S: Source + 'static>(
 fn note(
     what: &str,
     case: Case,
-    ended: Result<Outcome, End>,
-    (chunk, bound, by): (u64, f64, &str),
+    ended: Result<(Outcome, f64), End>,
+    (chunk, kernels): (u64, Option<f64>),
     memory: Memory,
     record: &mut Record,
     failures: &mut Vec<(String, End)>,
 ) {
-    let measured = ended.and_then(|outcome| Ok((Timing::new(outcome.all_ms.clone()).map_err(End::from)?, outcome)));
-    let (timing, Outcome { processor, report, all_ms }) = match measured {
+    let measured =
+        ended.and_then(|(outcome, link)| Ok((Timing::new(outcome.all_ms.clone()).map_err(End::from)?, outcome, link)));
+    let (timing, Outcome { processor, report, all_ms }, link) = match measured {
         Ok(measured) => measured,
         Err(error) => return failures.push((what.into(), error)),
+    };
+    let (bound, by) = match kernels {
+        Some(kernels) if kernels < link => (kernels, "its kernels on heaps that are there"),
+        _ => (link, "the link"),
     };
     let dump = case.dump as f64 * chunk as f64;
     let (rate, mean) = (dump / timing.median_ms / 1e6, all_ms.len() as f64 * dump / all_ms.iter().sum::<f64>() / 1e6);

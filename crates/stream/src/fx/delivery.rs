@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fringes_backend::{DeviceArray, Downloader};
-use fringes_types::Visibilities;
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_types::{LinearArray, TypesError, Visibilities};
 
 use super::frames::{StreamSample, subset};
 use super::stages::{Shared, SinkQueues};
@@ -91,7 +92,10 @@ impl<V: StreamSample> DumpStage<V> {
         if sums.clock().first_sample < self.delivery.from {
             return Ok(());
         }
-        let host = self.downloader.visibilities(&sums)?;
+        let length = sums.array().len();
+        let too_large = || TypesError::TooLarge { array: "dump", elements: length.to_string() };
+        let memory = try_zeroed_vec(length).ok_or_else(too_large)?;
+        let host = self.downloader.visibilities(&sums, memory)?;
         drop(sums);
         Ok(self.delivery.give::<V>(Finished { cadence, bin, sums: host, arrived })?)
     }

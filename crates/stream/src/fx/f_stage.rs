@@ -365,7 +365,7 @@ impl<V: StreamSample> FStage<V> {
 
 /// Marks the end of what an uploader was given.
 fn record(uploader: &Uploader) -> Result<Event, fringes_gpu::GpuError> {
-    let event = uploader.device().new_event()?;
+    let event = uploader.device().new_sleeping_event()?;
     event.record(uploader.stream())?;
     Ok(event)
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use fringes_backend::Downloader;
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_types::{LinearArray, TypesError};
 
 use super::frames::{FrameData, StreamSample};
 use super::stages::Shared;
@@ -28,7 +30,12 @@ impl<V: StreamSample> RingStage<V> {
 
     fn keep(&mut self, frames: &Arc<FrameData<V>>) -> Result<(), BoxError> {
         let host = match &**frames {
-            FrameData::Device(heaps) => Arc::new(FrameData::Host(self.downloader.heaps(heaps)?)),
+            FrameData::Device(heaps) => {
+                let length = heaps.array().len();
+                let too_large = || TypesError::TooLarge { array: "ring of voltages", elements: length.to_string() };
+                let memory = try_zeroed_vec(length).ok_or_else(too_large)?;
+                Arc::new(FrameData::Host(self.downloader.heaps(heaps, memory)?))
+            }
             FrameData::Host(_) | FrameData::Pinned(_) => frames.clone(),
         };
         Ok(self.ring.push(&host)?)
