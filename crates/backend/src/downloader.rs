@@ -57,6 +57,16 @@ impl Downloader {
         Ok(host_heaps(heaps, elements)?)
     }
 
+    /// The elements of an array on the host, when they have come.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says, a failure of the work that writes them among it.
+    pub fn elements<T: Pod>(&mut self, array: &DeviceArray<'_, T>) -> Result<Vec<T>, DeviceError> {
+        let mut elements = vec![T::zeroed(); array.view().len()];
+        self.read(array, &mut elements)?;
+        Ok(elements)
+    }
+
     fn read<T: Pod>(&mut self, array: &DeviceArray<'_, T>, to: &mut [T]) -> Result<(), DeviceError> {
         let view = array.read_on(&self.stream)?;
         if view.len() != to.len() {

@@ -657,7 +657,7 @@ fn device_frames<Q: FrameSample, L: FrameLayout>(
     header: Header,
 ) -> Result<DeviceFrames<L::Device<Q>>, ChannelizerError> {
     let voltages = L::device(&header, DeviceArray::from(values).written_now(stream)?)?;
-    Ok(header.frames_of(voltages, DeviceArray::from(saturated).written_on(stream)))
+    Ok(header.frames_of(voltages, DeviceArray::from(saturated).written_now(stream)?))
 }
 
 /// All frames of one chunk: [`FEngine::push`] and [`FEngine::flush`] in one call. The last frame may be partial, the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use fringes_backend::{DeviceSamples, Uploader};
+use fringes_backend::{DeviceSamples, Downloader, Uploader};
 use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
 use fringes_gpu::Event;
 use fringes_types::Heaps;
@@ -26,10 +26,17 @@ const CHUNKS_UNDER_WAY: usize = 2;
 
 /// What makes frames.
 pub(super) enum Front<V: StreamSample> {
-    /// An F-engine; on a GPU with what sends chunks there.
-    Engine(Box<FEngine<V>>, Option<Uploader>),
+    /// An F-engine; on a GPU with what sends chunks there, and brings counts from there.
+    Engine(Box<FEngine<V>>, Option<Ways>),
     /// Nothing: heaps come.
     Heaps,
+}
+
+/// To a device and back.
+pub(super) struct Ways {
+    pub(super) uploader: Uploader,
+    /// On a stream of its own: on the F-engine's, counts would wait for all that was queued since.
+    pub(super) downloader: Downloader,
 }
 
 pub(super) struct FStage<V: StreamSample> {
@@ -272,7 +279,7 @@ impl<V: StreamSample> FStage<V> {
                     }
                 }
             }
-            Front::Engine(engine, Some(uploader)) => {
+            Front::Engine(engine, Some(Ways { uploader, .. })) => {
                 let sent =
                     uploader.samples(block.as_chunk()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let frames = engine.push(&sent)?.frames;
@@ -317,8 +324,12 @@ impl<V: StreamSample> FStage<V> {
         self.send(FrameData::Device(Arc::new(frames.voltages)), arrived)
     }
 
-    fn count_saturated(&self, counts: &Saturated) -> Result<(), StreamError> {
-        let saturated = counts.sum()?;
+    fn count_saturated(&mut self, counts: &Saturated) -> Result<(), StreamError> {
+        let downloader = match &mut self.front {
+            Front::Engine(_, Some(ways)) => Some(&mut ways.downloader),
+            _ => None,
+        };
+        let saturated = counts.sum(downloader)?;
         self.shared.counters.saturated.add(saturated);
         metrics::counter!(telemetry::SATURATED).increment(saturated);
         Ok(())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fringes_backend::{DeviceArray, DeviceHeaps, PinnedHeaps, ToHost};
+use fringes_backend::{DeviceArray, DeviceHeaps, Downloader, PinnedHeaps, ToHost};
 use fringes_interference::Power;
 use fringes_types::{
     Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
@@ -127,12 +127,14 @@ pub(crate) enum Saturated {
 
 impl Saturated {
     /// Their sum; of a device's they are waited for.
-    pub(crate) fn sum(&self) -> Result<u64, StreamError> {
-        Ok(match self {
-            Self::Host(counts) => counts.sum(),
-            Self::Device(counts) => {
-                counts.to_vec().map_err(fringes_channelizer::ChannelizerError::from)?.into_iter().map(u64::from).sum()
+    pub(crate) fn sum(&self, downloader: Option<&mut Downloader>) -> Result<u64, StreamError> {
+        Ok(match (self, downloader) {
+            (Self::Host(counts), _) => counts.sum(),
+            (Self::Device(counts), Some(downloader)) => {
+                let counts = downloader.elements(counts).map_err(fringes_channelizer::ChannelizerError::from)?;
+                counts.into_iter().map(u64::from).sum()
             }
+            (Self::Device(_), None) => 0,
         })
     }
 }
@@ -147,6 +149,10 @@ pub trait StreamSample: FrameSample + Power + sealed::Sealed {
     /// The sums of a dump as a sink takes them.
     #[doc(hidden)]
     fn sums(dump: Visibilities<Self::Accumulator>) -> Sums;
+
+    /// The memory of a dump's sums, to be used again.
+    #[doc(hidden)]
+    fn memory(sums: Sums) -> Option<Vec<Self::Accumulator>>;
 
     /// Heaps of this format, or what they are.
     #[doc(hidden)]
@@ -163,6 +169,13 @@ macro_rules! formats {
         impl StreamSample for $type {
             fn sums(dump: Visibilities<Self::Accumulator>) -> Sums {
                 Sums::$sums(dump)
+            }
+
+            fn memory(sums: Sums) -> Option<Vec<Self::Accumulator>> {
+                match sums {
+                    Sums::$sums(sums) => Some(sums.into_data().into_raw_vec_and_offset().0),
+                    _ => None,
+                }
             }
 
             fn heaps(block: HeapBlock) -> Result<SourceHeaps<Self>, &'static str> {

@@ -14,6 +14,7 @@ mod source_stage;
 mod stages;
 mod x_stage;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +41,7 @@ use crate::{BoxError, Stage, StreamError};
 use beam_stage::BeamStage;
 use controls::Controls;
 use delivery::{Delivery, DumpStage};
-use f_stage::{FStage, Front};
+use f_stage::{FStage, Front, Ways};
 use masking::Masking;
 use report::{Busy, Counter, Counters, SinkCounters, TurnCounters};
 use ring_stage::RingStage;
@@ -318,8 +319,9 @@ impl<V: StreamSample> Fx<V> {
         let dump = channels * inputs.triangle_len() as u64 * 16;
         let queues = (2 * depth).saturating_mul(chunk) + (2 * depth).saturating_mul(frames.saturating_mul(spectrum));
         let dumps = dump.saturating_mul(self.cadences.len() as u64);
-        // On a GPU beside the sums: dumps that are complete, wait and are brought to the host.
-        let on_device = if self.backend.device().is_some() { 3 } else { 0 };
+        // On a GPU beside the sums: dumps that are complete, wait and are brought to the host, and memory of the last two
+        // on the host.
+        let on_device = if self.backend.device().is_some() { 5 } else { 0 };
         let sinks = (self.sinks.len() as u64 * depth + 3 + on_device).saturating_mul(dumps);
         let ring = spectrum.saturating_mul(self.ring_spectra as u64);
         let masked = self.masker.as_ref().map_or(0, |(_, spectra)| spectrum.saturating_mul(*spectra as u64));
@@ -360,12 +362,9 @@ impl<V: StreamSample> Fx<V> {
                 let delays = engine.delays().iter().map(|model| model.delay_samples(resumed).abs().ceil() as u64);
                 let window = engine.plan().window_samples() as u64 + delays.max().map_or(0, |most| most + 1);
                 let frame = [engine.plan().stride() as u64, engine.spectra_per_frame() as u64];
-                let uploader = engine.stream().map(|stream| {
-                    let device = stream.device();
-                    device.new_stream().map(|own| Uploader::new(&own))
-                });
-                let uploader = uploader.transpose().map_err(|error| StreamError::at(Stage::FEngine, error))?;
-                (Some(Front::Engine(Box::new(engine), uploader)), Some(inputs), channels, window, Some(frame))
+                let ways = engine.stream().map(|stream| ways(stream.device()));
+                let ways = ways.transpose().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                (Some(Front::Engine(Box::new(engine), ways)), Some(inputs), channels, window, Some(frame))
             }
             FrontPlan::Heaps { inputs, channels } => (Some(Front::Heaps), Some(inputs), channels, 0, None),
             FrontPlan::Turned => (None, None, 0, 0, None),
@@ -516,8 +515,8 @@ impl<V: StreamSample> Fx<V> {
         };
         let ring = Arc::new(Ring::new(self.ring_spectra));
         let ring_ways = match &front {
-            Some(Front::Engine(_, Some(uploader))) if self.ring_spectra > 0 => {
-                let downloader = Downloader::new(uploader.device());
+            Some(Front::Engine(_, Some(ways))) if self.ring_spectra > 0 => {
+                let downloader = Downloader::new(ways.uploader.device());
                 let (to, input, _) = queue("ring".into(), 1);
                 Some((downloader.map_err(|error| StreamError::at(Stage::FEngine, error))?, to, input))
             }
@@ -540,7 +539,7 @@ impl<V: StreamSample> Fx<V> {
             let (shared_too, longest_gap) = (shared.clone(), longest_gap_of_frames);
             match downloads {
                 None => {
-                    let give: Give<_> = Box::new(move |finished| delivery.give::<V>(finished));
+                    let give: Give<_> = Box::new(move |finished| delivery.give::<V>(finished).map(drop));
                     let (input, shared_of) = (x_input, shared_too);
                     let of =
                         XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
@@ -558,7 +557,7 @@ impl<V: StreamSample> Fx<V> {
                     let (input, shared_of) = (x_input, shared_too);
                     let of =
                         XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
-                    let stage = DumpStage::<V> { downloader, input: dumps, delivery };
+                    let stage = DumpStage::<V> { downloader, input: dumps, delivery, given: VecDeque::new() };
                     threads.push(Thread::start(Stage::Correlator, &shared, move || stage.run())?);
                     threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
                 }
@@ -594,8 +593,8 @@ impl<V: StreamSample> Fx<V> {
                 to_ring,
                 longest_gap,
                 backward: 0,
-                counts: std::collections::VecDeque::new(),
-                chunks: std::collections::VecDeque::new(),
+                counts: VecDeque::new(),
+                chunks: VecDeque::new(),
             };
             threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);
             let (dump_samples, shared) = (lengths.into_iter().next().unwrap_or(1), shared.clone());
@@ -605,6 +604,11 @@ impl<V: StreamSample> Fx<V> {
         }
         Ok(Running::new(shared, threads, ring))
     }
+}
+
+/// What sends chunks to a device, and brings counts from there.
+fn ways(device: &Device) -> Result<Ways, BoxError> {
+    Ok(Ways { uploader: Uploader::new(&device.new_stream()?), downloader: Downloader::new(device)? })
 }
 
 /// What brings dumps to the host while the correlator goes on, if the device has the memory for them: that of one that
