@@ -99,6 +99,17 @@ impl<T: Pod> PinnedBuffer<T> {
         Ok(unsafe { self.elements() })
     }
 
+    /// Waits for all copies from this memory.
+    ///
+    /// # Errors
+    /// A failure of asynchronous work before or of such a copy.
+    pub fn wait_for_reads(&self) -> Result<(), GpuError> {
+        match &self.memory {
+            Some(memory) => wait(&mut memory.lock().reads),
+            None => Ok(()),
+        }
+    }
+
     /// As [`PinnedBuffer::as_slice`], where nobody could take an error: a copy that failed is reported through
     /// `tracing::error!`, and the elements are whatever it left.
     #[must_use]

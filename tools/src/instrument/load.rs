@@ -21,8 +21,8 @@ const ASKED: f64 = 0.97;
 /// Dumps before what counts.
 const WARM: usize = 2;
 
-const FX: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
-const X: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 64 };
+const FX: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 128 };
+const X: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 160 };
 const X_F32: Case = Case { antennas: 4096, channels: 2, spectra: 1024, frame: 1024, dump: 64 };
 
 /// What is measured of an instrument.

@@ -246,13 +246,14 @@ impl<V: VoltageSample> DeviceSums<V> {
             let new = self.pool.take_zeroed(&self.stream, self.sums.len())?;
             let sums = std::mem::replace(&mut self.sums, new);
             self.is_zero = true;
-            return Ok(DeviceArray::from(sums).written_on(&self.stream));
+            return Ok(DeviceArray::from(sums).written_now(&self.stream)?);
         }
         let reduction = self.reduction(self.channels, order);
         let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
         self.reduce(&(0..self.channels), order, &mut out)?;
+        let out = DeviceArray::from(out).written_now(&self.stream)?;
         self.zero()?;
-        Ok(DeviceArray::from(out).written_on(&self.stream))
+        Ok(out)
     }
 
     /// Which baselines are marked, as flags on the device.
@@ -316,9 +317,10 @@ impl<V: VoltageSample> DeviceSums<V> {
         let reduction = self.reduction(self.channels, order);
         let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
         self.clamp(&(0..self.channels), order, marks.as_ref(), &mut saturated, &mut out)?;
+        let out = DeviceArray::from(out).written_now(&self.stream)?;
+        let saturated = DeviceArray::from(saturated).written_now(&self.stream)?;
         self.zero()?;
-        let written = (DeviceArray::from(out).written_on(&self.stream), DeviceArray::from(saturated));
-        Ok((written.0, written.1.written_on(&self.stream)))
+        Ok((out, saturated))
     }
 
     fn zero(&mut self) -> Result<(), CorrelatorError> {

@@ -540,9 +540,18 @@ impl<V: StreamSample> Fx<V> {
             match downloads {
                 None => {
                     let give: Give<_> = Box::new(move |finished| delivery.give::<V>(finished).map(drop));
-                    let (input, shared_of) = (x_input, shared_too);
-                    let of =
-                        XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
+                    let (input, shared_of, pinned) = (x_input, shared_too, VecDeque::new());
+                    let of = XStage {
+                        integrators,
+                        binned,
+                        masking,
+                        cadences,
+                        input,
+                        give,
+                        shared: shared_of,
+                        longest_gap,
+                        pinned,
+                    };
                     threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
                 }
                 Some(downloader) => {
@@ -554,9 +563,18 @@ impl<V: StreamSample> Fx<V> {
                         let _ = to_host.send(finished);
                         Ok(())
                     });
-                    let (input, shared_of) = (x_input, shared_too);
-                    let of =
-                        XStage { integrators, binned, masking, cadences, input, give, shared: shared_of, longest_gap };
+                    let (input, shared_of, pinned) = (x_input, shared_too, VecDeque::new());
+                    let of = XStage {
+                        integrators,
+                        binned,
+                        masking,
+                        cadences,
+                        input,
+                        give,
+                        shared: shared_of,
+                        longest_gap,
+                        pinned,
+                    };
                     let stage = DumpStage::<V> { downloader, input: dumps, delivery, given: VecDeque::new() };
                     threads.push(Thread::start(Stage::Correlator, &shared, move || stage.run())?);
                     threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);

@@ -1,5 +1,6 @@
 //! The thread of the correlator: frames to dumps.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +33,12 @@ where
     pub(super) shared: Arc<Shared>,
     /// A longer gap is a jump of the clock.
     pub(super) longest_gap: u64,
+    /// The last heaps in pinned memory, which a device may still read.
+    pub(super) pinned: VecDeque<Arc<FrameData<V>>>,
 }
+
+/// Heaps in pinned memory that a device may still read: more, and the host would run ahead of the link.
+const PINNED_UNDER_WAY: usize = 2;
 
 impl<V: StreamSample, S> XStage<V, S>
 where
@@ -45,7 +51,7 @@ where
             let done = match message {
                 FromFEngine::Frames(frames, at) => {
                     arrived = at;
-                    self.masked(frames, at)
+                    self.wait_for_pinned(&frames).and_then(|()| self.masked(frames, at))
                 }
                 FromFEngine::Restart => self.finish(None, arrived),
                 FromFEngine::End(until) => self.finish(until, arrived),
@@ -55,6 +61,22 @@ where
                 return self.shared.fail(StreamError::at(Stage::Correlator, error));
             }
         }
+    }
+
+    /// Waits for the device to have read heaps in pinned memory, unless they are the last ones.
+    fn wait_for_pinned(&mut self, frames: &Arc<FrameData<V>>) -> Result<(), StreamError> {
+        if !matches!(**frames, FrameData::Pinned(_)) {
+            return Ok(());
+        }
+        if self.pinned.len() >= PINNED_UNDER_WAY
+            && let Some(oldest) = self.pinned.pop_front()
+            && let FrameData::Pinned(heaps) = &*oldest
+        {
+            let read = heaps.array().buffer().wait_for_reads();
+            read.map_err(|error| StreamError::at(Stage::Correlator, error))?;
+        }
+        self.pinned.push_back(frames.clone());
+        Ok(())
     }
 
     /// Frames, once they can be masked.
