@@ -62,6 +62,7 @@ pub(super) const TOPICS: &[Topic] = &[
             kernel("correlate_f32_tf32_wgmma_add", "the same, added to sums"),
             kernel("instrument_stream", "F-engine and X-engine through the public streams"),
             kernel("instrument", "F-engine and X-engine, kernels alone and from pinned memory"),
+            kernel("instrument_link", "instruments (`Fx`) whose voltages come from host memory, dumps to the host"),
         ],
         cpu: false,
     },
