@@ -15,5 +15,6 @@ fn start<V: StreamSample>(fx: Fx<V>, source: Box<dyn Source>) -> Result<Running<
 }
 
 /// Names an instrument of each format.
+#[allow(clippy::type_complexity, reason = "four times the same")]
 pub static STARTS: (Start<Complex4>, Start<Complex<i8>>, Start<Complex<f16>>, Start<Complex<f32>>) =
     (start, start, start, start);

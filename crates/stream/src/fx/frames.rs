@@ -90,6 +90,7 @@ impl<V: VoltageSample> FrameData<V> {
 /// Heaps that a source gave.
 #[derive(Debug)]
 #[doc(hidden)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
 pub enum SourceHeaps<V: VoltageSample> {
     /// On the host.
     Host(Heaps<V>),
