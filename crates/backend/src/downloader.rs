@@ -33,8 +33,8 @@ impl Downloader {
     /// the device may be dropped then.
     ///
     /// # Errors
-    /// [`UploadError::Device`] with [`DeviceError::Length`] for memory of another length, and with what the driver says,
-    /// a failure of the work that writes the visibilities among it.
+    /// [`UploadError::Device`] with [`DeviceError::Length`] for memory of another length, and with what the driver
+    /// says, a failure of the work that writes the visibilities among it.
     pub fn visibilities<A: Accumulator>(
         &mut self,
         visibilities: &DeviceVisibilities<'_, A>,

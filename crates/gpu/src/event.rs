@@ -22,8 +22,8 @@ impl Device {
         self.event_with(sys::CUevent_flags::CU_EVENT_DEFAULT as u32)
     }
 
-    /// A new event whose [`Event::synchronize`] sleeps, and wakes some tens of microseconds late; that of others keeps a
-    /// processor busy. It takes no times.
+    /// A new event whose [`Event::synchronize`] sleeps, and wakes some tens of microseconds late; that of others keeps
+    /// a processor busy. It takes no times.
     ///
     /// # Errors
     /// What the driver answers.

@@ -24,8 +24,8 @@ impl<V: StreamSample> Ring<V> {
         Self { spectra, frames: Mutex::default() }
     }
 
-    /// Adds frames that lie on the host, those in pinned memory as a copy, and forgets the oldest. Those on a device are
-    /// brought there before.
+    /// Adds frames that lie on the host, those in pinned memory as a copy, and forgets the oldest. Those on a device
+    /// are brought there before.
     pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) -> Result<(), StreamError> {
         if self.spectra == 0 {
             return Ok(());

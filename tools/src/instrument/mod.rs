@@ -1,5 +1,5 @@
-//! An instrument (`Fx`) on a GPU whose voltages come from host memory: that what it gives is right, and what share of the
-//! link it reaches.
+//! An instrument (`Fx`) on a GPU whose voltages come from host memory: that what it gives is right, and what share of
+//! the link it reaches.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- instrument

@@ -319,8 +319,8 @@ impl<V: StreamSample> Fx<V> {
         let dump = channels * inputs.triangle_len() as u64 * 16;
         let queues = (2 * depth).saturating_mul(chunk) + (2 * depth).saturating_mul(frames.saturating_mul(spectrum));
         let dumps = dump.saturating_mul(self.cadences.len() as u64);
-        // On a GPU beside the sums: dumps that are complete, wait and are brought to the host, and memory of the last two
-        // on the host.
+        // On a GPU beside the sums: dumps that are complete, wait and are brought to the host, and memory of the last
+        // two on the host.
         let on_device = if self.backend.device().is_some() { 5 } else { 0 };
         let sinks = (self.sinks.len() as u64 * depth + 3 + on_device).saturating_mul(dumps);
         let ring = spectrum.saturating_mul(self.ring_spectra as u64);
