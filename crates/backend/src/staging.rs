@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, PinnedBuffer, Stream};
+use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use crate::{DeviceError, Expect};
@@ -96,6 +97,24 @@ impl Staging {
         fill(&mut piece.as_mut_slice()?[..bytes]);
         sent.view_mut().cast::<u8>()?.copy_from_pinned(stream, piece, ..bytes)?;
         Ok(sent)
+    }
+
+    /// Presence flags as bytes, in memory of a pool; `None` if all is present, and nothing need be looked up.
+    ///
+    /// # Errors
+    /// As [`Staging::send`].
+    pub fn send_flags(
+        &mut self,
+        stream: &Stream,
+        pool: &BufferPool,
+        presence: Option<ArrayView2<'_, bool>>,
+    ) -> Result<Option<Buffer<u8>>, DeviceError> {
+        let some_missing = presence.filter(|flags| flags.iter().any(|present| !present));
+        let send = |flags: ArrayView2<'_, bool>| {
+            let flags: Vec<u8> = flags.iter().map(|&present| present.into()).collect();
+            self.send(stream, pool, &flags)
+        };
+        some_missing.map(send).transpose()
     }
 
     /// Copies elements of a device to host memory after what `stream` was given before: while a piece is copied from

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use fringes_gpu::{BufferPool, Device, Stream};
+use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{
     Accumulator, Beams, DetectedBeams, Heaps, Rows, SampleChunk, SampleRows, SampleView, SpectrumClock, TypesError,
     Visibilities, VoltageSample, Voltages,
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::device_array::Holder;
 use crate::staging::{Staging, copy};
-use crate::{DeviceArray, DeviceError, PinnedSamples};
+use crate::{DeviceArray, DeviceError, PinnedArray, PinnedHeaps, PinnedSamples};
 
 /// Rows of samples in device memory begin at multiples of this many bytes.
 const ROW_ALIGNMENT: usize = 16;
@@ -172,17 +172,11 @@ impl Staging {
             let (expected, actual) = (chunk.times(), times.end.max(times.start));
             return Err(TypesError::Dimension { array, dimension, expected, actual }.into());
         }
-        if let Some(pinned) = pinned(chunk).filter(|_| times.len() == chunk.times()) {
-            return send_pinned(stream, pool, pinned);
-        }
-        let (view, times) = part(chunk.view(), times);
         let (format, inputs) = (chunk.format(), chunk.inputs());
-        let row_bytes = sample_row_bytes(format, times.len())?;
-        let bytes = row_bytes.checked_mul(inputs.len()).filter(|&bytes| bytes <= isize::MAX as usize);
-        let elements = || format!("{} x {}", inputs.len(), times.len());
-        let too_large = || TypesError::TooLarge { array: "samples", elements: elements() };
-        let words = bytes.ok_or_else(too_large)?.div_ceil(4) + DeviceSamples::PADDING_WORDS;
-        let sent = self.send_with(stream, pool, words, |to| fill(view, row_bytes, to))?;
+        let (sent, row_bytes, times) = match pinned(chunk).filter(|_| times.len() == chunk.times()) {
+            Some(rows) => (send_pinned(stream, pool, rows.array())?, rows.row_bytes(), times),
+            None => self.send_part(stream, pool, chunk, times)?,
+        };
         let array = DeviceArray::from(sent).written_on(stream);
         let first_sample = chunk.first_sample().saturating_add(times.start as u64);
         let rows = DeviceSamples::new(array, row_bytes, format, times.len(), inputs)?;
@@ -192,31 +186,37 @@ impl Staging {
             Some(centre_hz) => rows.with_centre_frequency(centre_hz)?,
         })
     }
+
+    /// Samples through pinned memory: their words, the bytes from row to row, and which times they are.
+    fn send_part(
+        &mut self,
+        stream: &Stream,
+        pool: &BufferPool,
+        chunk: &dyn SampleChunk,
+        times: Range<usize>,
+    ) -> Result<(Buffer<u32>, usize, Range<usize>), UploadError> {
+        let (view, times) = part(chunk.view(), times);
+        let (format, inputs) = (chunk.format(), chunk.inputs());
+        let row_bytes = sample_row_bytes(format, times.len())?;
+        let bytes = row_bytes.checked_mul(inputs.len()).filter(|&bytes| bytes <= isize::MAX as usize);
+        let elements = || format!("{} x {}", inputs.len(), times.len());
+        let too_large = || TypesError::TooLarge { array: "samples", elements: elements() };
+        let words = bytes.ok_or_else(too_large)?.div_ceil(4) + DeviceSamples::PADDING_WORDS;
+        Ok((self.send_with(stream, pool, words, |to| fill(view, row_bytes, to))?, row_bytes, times))
+    }
 }
 
-/// The chunk, if it lies in pinned memory as it is to lie on the device.
-fn pinned(chunk: &dyn SampleChunk) -> Option<&PinnedSamples> {
-    let pinned = chunk.host_rows()?.downcast_ref::<PinnedSamples>()?;
-    pinned.rows().row_bytes().is_multiple_of(ROW_ALIGNMENT).then_some(pinned)
+/// The rows of a chunk, if they lie in pinned memory as they are to lie on the device.
+fn pinned(chunk: &dyn SampleChunk) -> Option<&SampleRows<PinnedArray<u32>>> {
+    let rows = chunk.host_rows()?.downcast_ref::<PinnedSamples>()?.rows();
+    rows.row_bytes().is_multiple_of(ROW_ALIGNMENT).then_some(rows)
 }
 
-/// Samples in memory of a pool, copied by the device.
-fn send_pinned(
-    stream: &Stream,
-    pool: &BufferPool,
-    pinned: &PinnedSamples,
-) -> Result<DeviceSamples<'static>, UploadError> {
-    let rows = pinned.rows();
-    let from = rows.array().buffer();
-    let mut sent = pool.take::<u32>(stream, from.len()).map_err(DeviceError::from)?;
-    sent.view_mut().copy_from_pinned(stream, from, ..).map_err(DeviceError::from)?;
-    let array = DeviceArray::from(sent).written_on(stream);
-    let sent = DeviceSamples::new(array, rows.row_bytes(), rows.format(), rows.times(), rows.inputs())?;
-    let sent = sent.with_sample_rate(rows.sample_rate_hz())?.with_first_sample(rows.first_sample());
-    Ok(match rows.centre_hz() {
-        None => sent,
-        Some(centre_hz) => sent.with_centre_frequency(centre_hz)?,
-    })
+/// Words in memory of a pool, copied by the device.
+fn send_pinned(stream: &Stream, pool: &BufferPool, words: &PinnedArray<u32>) -> Result<Buffer<u32>, DeviceError> {
+    let mut sent = pool.take::<u32>(stream, words.buffer().len())?;
+    sent.view_mut().copy_from_pinned(stream, words.buffer(), ..)?;
+    Ok(sent)
 }
 
 /// Why a chunk is not on a device.
@@ -283,11 +283,16 @@ impl<V: VoltageSample> ToHost for DeviceHeaps<'_, V> {
     }
 }
 
-/// Heaps of a device with the elements that were copied from there.
-pub(crate) fn host_heaps<V: VoltageSample>(
-    heaps: &DeviceHeaps<'_, V>,
-    elements: Vec<V>,
-) -> Result<Heaps<V>, TypesError> {
+impl<V: VoltageSample> ToHost for PinnedHeaps<V> {
+    type Host = Heaps<V>;
+
+    fn to_host(&self) -> Result<Heaps<V>, UploadError> {
+        Ok(host_heaps(self, self.array().as_slice()?.to_vec())?)
+    }
+}
+
+/// Heaps with the elements that were copied from where they lie.
+pub(crate) fn host_heaps<V: VoltageSample, A>(heaps: &Heaps<V, A>, elements: Vec<V>) -> Result<Heaps<V>, TypesError> {
     let inputs = heaps.inputs();
     let shape = (heaps.batches(), inputs.antennas(), heaps.channels(), heaps.spectra_per_heap(), inputs.pols());
     let data: Array5<V> = shaped("heaps", shape, elements)?;

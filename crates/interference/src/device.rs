@@ -1,27 +1,15 @@
 //! Power sums of heaps that lie on a device, with the sums on the host.
 
-use fringes_backend::{Backend, DeviceHeaps, Staging, Workspace};
+use fringes_backend::{Backend, DeviceHeaps, Workspace};
 use fringes_cpu::power::{Blocks, Lanes, Power};
-use fringes_gpu::{Buffer, BufferPool, Stream};
-use ndarray::{Array3, ArrayView2};
+use fringes_gpu::Buffer;
+use ndarray::Array3;
 
 use crate::InterferenceError;
 use crate::kernels::{HeapBlocks, PowerKernels};
 
 /// Name of the operation.
 pub(crate) const OPERATION: &str = "sums of powers";
-
-/// Flags on a device; `None` if all heaps are there.
-fn send_flags(
-    stream: &Stream,
-    pool: &BufferPool,
-    staging: &mut Staging,
-    presence: Option<ArrayView2<'_, bool>>,
-) -> Result<Option<Buffer<u8>>, InterferenceError> {
-    let Some(flags) = presence.filter(|flags| flags.iter().any(|present| !present)) else { return Ok(None) };
-    let flags: Vec<u8> = flags.iter().map(|&present| present.into()).collect();
-    Ok(Some(staging.send(stream, pool, &flags)?))
-}
 
 /// Sums powers of heaps on a stream of its own, and waits for the sums alone: the stream that wrote the heaps may have
 /// been given more since.
@@ -38,7 +26,7 @@ pub(crate) fn sum<V: Power>(
     let (pool, mut workspace) = (Workspace::pool(device), Workspace::of(device)?);
     let stream = workspace.reads.clone();
     let kernels = PowerKernels::<V>::load(device)?;
-    let present = send_flags(&stream, &pool, &mut workspace.staging, heaps.presence())?;
+    let present = workspace.staging.send_flags(&stream, &pool, heaps.presence())?;
     let mut sums = pool.take::<<V as Lanes>::Sum>(&stream, 2 * first.len())?;
     let shape = HeapBlocks {
         batches: heaps.batches(),

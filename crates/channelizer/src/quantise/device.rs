@@ -8,7 +8,7 @@ use fringes_backend::{Backend, DeviceArray, DeviceError, DeviceVoltages, Staging
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{Complex, Gains, TypesError, Voltages};
-use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayView3, s};
+use ndarray::{Array1, Array2, Array3, ArrayView3, s};
 
 use super::{OPERATION, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, with_axes_of};
 use crate::ChannelizerError;
@@ -31,21 +31,6 @@ pub(super) fn channels_of_step<Q>(channels: usize, times: usize, inputs: usize, 
     let (none, one) = (step_bytes::<Q>(0, times, inputs), step_bytes::<Q>(1, times, inputs));
     let of_channel = one.saturating_sub(none).max(1);
     usize::try_from(most.saturating_sub(none) / of_channel).unwrap_or(usize::MAX).clamp(1, channels.max(1))
-}
-
-/// Flags on a device; `None` if all voltages are there.
-fn send_flags(
-    stream: &Stream,
-    pool: &BufferPool,
-    staging: &mut Staging,
-    presence: Option<ArrayView2<'_, bool>>,
-) -> Result<Option<Buffer<u8>>, DeviceError> {
-    let some_missing = presence.filter(|flags| flags.iter().any(|present| !present));
-    let send = |flags: ArrayView2<'_, bool>| {
-        let flags: Vec<u8> = flags.iter().map(|&present| present.into()).collect();
-        staging.send(stream, pool, &flags)
-    };
-    some_missing.map(send).transpose()
 }
 
 /// Sends some channels' voltages.
@@ -79,7 +64,7 @@ pub(super) fn of_host<Q: QuantisedSample>(
     let (stream, pool, mut workspace) = (device.new_stream()?, Workspace::pool(device), Workspace::of(device)?);
     let staging = &mut workspace.staging;
     let kernels = QuantiseKernels::<Q>::load(device)?;
-    let present = send_flags(&stream, &pool, staging, voltages.presence())?;
+    let present = staging.send_flags(&stream, &pool, voltages.presence())?;
     let mut saturated = pool.take_zeroed::<u64>(&stream, inputs)?;
     let together = channels_of_step::<Q>(channels, times, inputs, backend.memory_limit());
     for start in (0..channels).step_by(together) {
@@ -122,7 +107,7 @@ pub(super) fn of_device<Q: QuantisedSample>(
     let (pool, mut workspace) = (Workspace::pool(device), Workspace::of(device)?);
     let staging = &mut workspace.staging;
     let kernels = QuantiseKernels::<Q>::load(device)?;
-    let present = send_flags(&stream, &pool, staging, voltages.presence())?;
+    let present = staging.send_flags(&stream, &pool, voltages.presence())?;
     let gains = staging.send(&stream, &pool, gains.as_slice().unwrap_or_default())?;
     let view = voltages.array().read_on(&stream)?;
     let mut to = pool.take::<Q>(&stream, view.len())?;

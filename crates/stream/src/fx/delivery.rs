@@ -74,8 +74,7 @@ pub(super) struct DumpStage<V: StreamSample> {
     pub(super) downloader: Downloader,
     pub(super) input: QueueOut<Finished<OnDevice<V>>>,
     pub(super) delivery: Delivery,
-    /// The last dumps: memory of those that no sink has any more is used again. Pages of new memory cost time: 1.1 GB
-    /// of it took 0.4 s.
+    /// The last dumps: memory of those that no sink has any more is used again, since pages of new memory cost time.
     pub(super) given: VecDeque<Arc<Dump>>,
 }
 

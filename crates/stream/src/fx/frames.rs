@@ -8,7 +8,7 @@ use fringes_interference::Power;
 use fringes_types::{
     Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
 };
-use ndarray::{Array2, Array5, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 
 use crate::sink::Sums;
 use crate::{BoxError, HeapBlock, StreamError};
@@ -81,7 +81,7 @@ impl<V: VoltageSample> FrameData<V> {
     pub(crate) fn on_host(&self) -> Result<Cow<'_, Heaps<V>>, BoxError> {
         Ok(match self {
             Self::Host(heaps) => Cow::Borrowed(heaps),
-            Self::Pinned(heaps) => Cow::Owned(from_pinned(heaps)?),
+            Self::Pinned(heaps) => Cow::Owned(heaps.to_host()?),
             Self::Device(heaps) => Cow::Owned(heaps.to_host()?),
         })
     }
@@ -105,18 +105,6 @@ impl<V: VoltageSample> From<SourceHeaps<V>> for FrameData<V> {
             SourceHeaps::Pinned(heaps) => Self::Pinned(heaps),
         }
     }
-}
-
-/// A copy of heaps in pinned memory.
-fn from_pinned<V: VoltageSample>(heaps: &PinnedHeaps<V>) -> Result<Heaps<V>, BoxError> {
-    let inputs = heaps.inputs();
-    let shape = (heaps.batches(), inputs.antennas(), heaps.channels(), heaps.spectra_per_heap(), inputs.pols());
-    let data = Array5::from_shape_vec(shape, heaps.array().as_slice()?.to_vec())?;
-    let copy = Heaps::from_checked(data)?.with_frequencies(heaps.frequencies())?.with_clock(heaps.clock())?;
-    Ok(match heaps.presence() {
-        None => copy,
-        Some(flags) => copy.with_presence(flags.to_owned())?,
-    })
 }
 
 /// Counts of saturated values, where the frames lie.

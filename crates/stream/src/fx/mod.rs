@@ -49,7 +49,7 @@ use running::Thread;
 use sink_stage::SinkStage;
 use source_stage::SourceStage;
 use stages::SinkQueues;
-use x_stage::{Give, XStage};
+use x_stage::{Give, XInput, XStage};
 
 /// An instrument that has not been started: what it is made of.
 ///
@@ -498,7 +498,10 @@ impl<V: StreamSample> Fx<V> {
             _ => None,
         };
         let correlates = integrators.is_some() || binned.is_some();
+        // Dumps of all cadences and bins may end together.
+        let at_once = schedules.len() + binned.as_ref().map_or(0, |binned| binned.bins().count());
         let dump_bytes = (channels * inputs.triangle_len() * size_of::<V::Accumulator>()) as u64;
+        let dump_bytes = dump_bytes.saturating_mul(at_once as u64);
         let device = integrators.as_ref().and_then(IntegratorSet::device);
         let device = device.or(binned.as_ref().and_then(BinnedIntegrator::device));
         let downloads = device.map(|device| downloader(device, dump_bytes)).transpose();
@@ -537,22 +540,12 @@ impl<V: StreamSample> Fx<V> {
             let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
             let delivery = Delivery { subsets, sinks, shared: shared_too, from };
             let (shared_too, longest_gap) = (shared.clone(), longest_gap_of_frames);
+            let of = XInput { masking, cadences, input: x_input, shared: shared_too, longest_gap };
             match downloads {
                 None => {
                     let give: Give<_> = Box::new(move |finished| delivery.give::<V>(finished).map(drop));
-                    let (input, shared_of, pinned) = (x_input, shared_too, VecDeque::new());
-                    let of = XStage {
-                        integrators,
-                        binned,
-                        masking,
-                        cadences,
-                        input,
-                        give,
-                        shared: shared_of,
-                        longest_gap,
-                        pinned,
-                    };
-                    threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
+                    let stage = XStage::new(integrators, binned, give, of);
+                    threads.push(Thread::start(Stage::Correlator, &shared, move || stage.run())?);
                 }
                 Some(downloader) => {
                     let integrators = integrators.map(IntegratorSet::dumps_on_device).transpose()?;
@@ -563,21 +556,10 @@ impl<V: StreamSample> Fx<V> {
                         let _ = to_host.send(finished);
                         Ok(())
                     });
-                    let (input, shared_of, pinned) = (x_input, shared_too, VecDeque::new());
-                    let of = XStage {
-                        integrators,
-                        binned,
-                        masking,
-                        cadences,
-                        input,
-                        give,
-                        shared: shared_of,
-                        longest_gap,
-                        pinned,
-                    };
-                    let stage = DumpStage::<V> { downloader, input: dumps, delivery, given: VecDeque::new() };
+                    let downloads = DumpStage::<V> { downloader, input: dumps, delivery, given: VecDeque::new() };
+                    threads.push(Thread::start(Stage::Correlator, &shared, move || downloads.run())?);
+                    let stage = XStage::new(integrators, binned, give, of);
                     threads.push(Thread::start(Stage::Correlator, &shared, move || stage.run())?);
-                    threads.push(Thread::start(Stage::Correlator, &shared, move || of.run())?);
                 }
             }
         }
@@ -629,8 +611,8 @@ fn ways(device: &Device) -> Result<Ways, BoxError> {
     Ok(Ways { uploader: Uploader::new(&device.new_stream()?), downloader: Downloader::new(device)? })
 }
 
-/// What brings dumps to the host while the correlator goes on, if the device has the memory for them: that of one that
-/// is brought, one that waits, and one that is complete, beside the sums.
+/// What brings dumps to the host while the correlator goes on, if the device has the memory for them, of so many bytes
+/// at once: those that are brought, those that wait, and those that are complete, beside the sums.
 fn downloader(device: &Device, dump_bytes: u64) -> Result<Option<Downloader>, BoxError> {
     let free = device.memory()?.free_bytes;
     if dump_bytes.saturating_mul(3) > free / 4 {

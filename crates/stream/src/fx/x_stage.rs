@@ -22,19 +22,28 @@ pub(super) struct XStage<V: StreamSample, S>
 where
     Visibilities<V::Accumulator, S>: Dump<V>,
 {
-    pub(super) integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
+    integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
     /// Sums of bins, the cadence behind the others.
-    pub(super) binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
-    pub(super) masking: Option<Masking<V>>,
+    binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
+    masking: Option<Masking<V>>,
     /// Number of cadences without bins.
+    cadences: usize,
+    input: QueueOut<FromFEngine<V>>,
+    give: Give<Visibilities<V::Accumulator, S>>,
+    shared: Arc<Shared>,
+    /// A longer gap is a jump of the clock.
+    longest_gap: u64,
+    /// The last heaps in pinned memory, which a device may still read.
+    pinned: VecDeque<Arc<FrameData<V>>>,
+}
+
+/// What a correlator has wherever its dumps lie.
+pub(super) struct XInput<V: StreamSample> {
+    pub(super) masking: Option<Masking<V>>,
     pub(super) cadences: usize,
     pub(super) input: QueueOut<FromFEngine<V>>,
-    pub(super) give: Give<Visibilities<V::Accumulator, S>>,
     pub(super) shared: Arc<Shared>,
-    /// A longer gap is a jump of the clock.
     pub(super) longest_gap: u64,
-    /// The last heaps in pinned memory, which a device may still read.
-    pub(super) pinned: VecDeque<Arc<FrameData<V>>>,
 }
 
 /// Heaps in pinned memory that a device may still read: more, and the host would run ahead of the link.
@@ -44,6 +53,16 @@ impl<V: StreamSample, S> XStage<V, S>
 where
     Visibilities<V::Accumulator, S>: Dump<V>,
 {
+    pub(super) fn new(
+        integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
+        binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
+        give: Give<Visibilities<V::Accumulator, S>>,
+        XInput { masking, cadences, input, shared, longest_gap }: XInput<V>,
+    ) -> Self {
+        let pinned = VecDeque::new();
+        Self { integrators, binned, masking, cadences, input, give, shared, longest_gap, pinned }
+    }
+
     pub(super) fn run(mut self) {
         let mut arrived = Instant::now();
         while let Some(message) = self.input.receive() {
