@@ -128,6 +128,18 @@ impl Uploader {
         Ok(heaps.with_array(self.array(&heaps.data())?)?)
     }
 
+    /// Heaps in pinned memory on the device, copied from where they lie.
+    ///
+    /// # Errors
+    /// As [`Uploader::samples`].
+    pub fn pinned_heaps<V: VoltageSample>(
+        &mut self,
+        heaps: &PinnedHeaps<V>,
+    ) -> Result<DeviceHeaps<'static, V>, UploadError> {
+        let sent = send_pinned(&self.stream, &self.pool, heaps.array())?;
+        Ok(heaps.with_array(DeviceArray::from(sent).written_now(&self.stream)?)?)
+    }
+
     /// Rows on the device.
     ///
     /// # Errors
@@ -212,10 +224,10 @@ fn pinned(chunk: &dyn SampleChunk) -> Option<&SampleRows<PinnedArray<u32>>> {
     rows.row_bytes().is_multiple_of(ROW_ALIGNMENT).then_some(rows)
 }
 
-/// Words in memory of a pool, copied by the device.
-fn send_pinned(stream: &Stream, pool: &BufferPool, words: &PinnedArray<u32>) -> Result<Buffer<u32>, DeviceError> {
-    let mut sent = pool.take::<u32>(stream, words.buffer().len())?;
-    sent.view_mut().copy_from_pinned(stream, words.buffer(), ..)?;
+/// An array in memory of a pool, copied by the device.
+fn send_pinned<T: Pod>(stream: &Stream, pool: &BufferPool, array: &PinnedArray<T>) -> Result<Buffer<T>, DeviceError> {
+    let mut sent = pool.take::<T>(stream, array.buffer().len())?;
+    sent.view_mut().copy_from_pinned(stream, array.buffer(), ..)?;
     Ok(sent)
 }
 
@@ -332,7 +344,7 @@ pub(crate) fn host_visibilities<A: Accumulator>(
 ) -> Result<Visibilities<A>, TypesError> {
     let of = visibilities;
     let data: Array2<A> = shaped("visibilities", (of.channels(), of.order().len(of.inputs())), elements)?;
-    let (valid, clock) = (of.valid_samples().to_owned(), of.clock());
+    let (valid, clock) = (of.valid_counts().clone(), of.clock());
     let host = Visibilities::new(data, of.inputs(), of.order(), valid, of.times(), of.frequencies(), clock)?;
     match of.masked_samples() {
         None => Ok(host),

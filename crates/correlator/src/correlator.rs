@@ -6,12 +6,12 @@ use fringes_backend::{Backend, DeviceError, DeviceVisibilities, MemoryNeed};
 use fringes_gpu::{Device, Stream};
 use fringes_types::{
     Accumulator, BaselineOrder, ChannelMask, Complex, Dimension, Frequencies, Inputs, MaskedSamples, SpectrumClock,
-    TypesError, Visibilities, VoltageSample,
+    TypesError, ValidSamples, Visibilities, VoltageSample,
 };
 use ndarray::{Array1, Array2};
 
 use crate::chunk::{Description, HostView, Layout, Place};
-use crate::counts::{Counted, Counting, masked_in_order, zero_counts};
+use crate::counts::{Counted, Counting, masked_in_order};
 use crate::device::{self, DeviceSums};
 use crate::dump32::Header;
 use crate::selection::Times;
@@ -113,7 +113,7 @@ impl<V: VoltageSample> Correlator<V> {
             }
             None => Sums::Host(zeros(channels, inputs)?),
         };
-        let counting = Counting::new(inputs, channels)?;
+        let counting = Counting::new(inputs, channels);
         Ok(Self { backend: backend.clone(), inputs, channels, sums, counting, spectra: 0, axes: None })
     }
 
@@ -365,7 +365,7 @@ impl<V: VoltageSample> Correlator<V> {
         let _span = tracing::debug_span!("correlate", channels = self.channels(), spectra = times.len()).entered();
         let Sums::Device(sums) = &mut self.sums else { return self.dump(order) };
         let sums = sums.correlate_host_chunk(&about, &place, times, order)?;
-        self.dump_of(sums, order, order, Vec::new())
+        self.dump_of(sums, order, order)
     }
 
     /// Whether a chunk lies where this correlator can read it.
@@ -394,23 +394,21 @@ impl<V: VoltageSample> Correlator<V> {
     /// for new sums; nothing is lost then. [`DeviceError::Gpu`] if the GPU failed at any of what was accumulated.
     pub fn dump(&mut self, order: BaselineOrder) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
-        let zero = zero_counts(self.inputs)?;
         let (sums, of) = match &mut self.sums {
             Sums::Host(sums) => (std::mem::replace(sums, zeros(self.channels, self.inputs)?), BaselineOrder::Triangle),
             Sums::Device(sums) => (sums.take(order)?, order),
         };
-        self.dump_of(sums, of, order, zero)
+        self.dump_of(sums, of, order)
     }
 
-    /// A dump of sums in the order `of`, with what was counted, which starts again from these zeros.
+    /// A dump of sums in the order `of`, with what was counted, which starts again from zero.
     fn dump_of(
         &mut self,
         sums: Array2<V::Accumulator>,
         of: BaselineOrder,
         order: BaselineOrder,
-        zero: Vec<u64>,
     ) -> Result<Visibilities<V::Accumulator>, CorrelatorError> {
-        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts(zero);
+        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts();
         let valid = in_order(valid, of, self.inputs);
         let dump = Visibilities::new(sums, self.inputs, of, valid, spectra, frequencies, clock)?;
         let dump = with_masked(dump, masked, of)?;
@@ -427,10 +425,9 @@ impl<V: VoltageSample> Correlator<V> {
         order: BaselineOrder,
     ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
         order.check(self.inputs)?;
-        let zero = zero_counts(self.inputs)?;
         let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
         let data = sums.take_on_device(order)?;
-        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts(zero);
+        let Counts { valid, masked, spectra, frequencies, clock } = self.take_counts();
         let (valid, channels) = (in_order(valid, order, self.inputs), self.channels);
         let dump = Visibilities::from_array(data, channels, self.inputs, order, valid, spectra, frequencies, clock)?;
         with_masked(dump, masked, order)
@@ -445,10 +442,10 @@ impl<V: VoltageSample> Correlator<V> {
             return Err(not_on_a_device().into());
         };
         let arrays: Vec<_> = sums.iter().map(|sum| sum.array()).collect();
-        let mut valid = Array1::zeros(self.inputs.triangle_len());
+        let mut valid = ValidSamples::same(0, self.inputs.triangle_len());
         let mut masked: Option<MaskedSamples> = None;
         for sum in sums {
-            valid += &sum.valid_samples();
+            valid = valid.plus(sum.valid_counts());
             masked = match (masked, sum.masked_samples()) {
                 (Some(masked), Some(more)) => Some(masked.plus(more)?),
                 (masked, more) => masked.or_else(|| more.cloned()),
@@ -465,7 +462,7 @@ impl<V: VoltageSample> Correlator<V> {
         order: BaselineOrder,
     ) -> Result<DeviceVisibilities<'static, V::Accumulator>, CorrelatorError> {
         let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
-        let valid = in_order(sum.valid_samples().to_vec(), order, self.inputs);
+        let valid = in_order(sum.valid_counts().clone(), order, self.inputs);
         let reordered = with_array(sum, order, valid, device.reordered(sum.array(), order)?)?;
         with_masked(reordered, sum.masked_samples().cloned(), order)
     }
@@ -478,14 +475,14 @@ impl<V: VoltageSample> Correlator<V> {
         let Sums::Device(device) = &self.sums else { return Err(not_on_a_device().into()) };
         let data = sum.data();
         let elements: Vec<_> = data.iter().copied().collect();
-        let there = with_array(sum, sum.order(), sum.valid_samples().to_owned(), device.uploaded(&elements)?)?;
+        let there = with_array(sum, sum.order(), sum.valid_counts().clone(), device.uploaded(&elements)?)?;
         // Sums that are added up are packed lower triangles.
         with_masked(there, sum.masked_samples().cloned(), BaselineOrder::Triangle)
     }
 
-    /// Takes everything but the sums, and starts again from these zeros.
-    fn take_counts(&mut self, zero: Vec<u64>) -> Counts {
-        let Counted { valid, masked } = self.counting.take(zero);
+    /// Takes everything but the sums, and starts again from zero.
+    fn take_counts(&mut self) -> Counts {
+        let Counted { valid, masked } = self.counting.take();
         let (frequencies, clock) = self.axes.take().unwrap_or_default();
         Counts { valid, masked, spectra: std::mem::take(&mut self.spectra), frequencies, clock }
     }
@@ -529,10 +526,10 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
     /// As [`Correlator::dump`].
     pub fn dump32(&mut self, order: BaselineOrder, missing: MissingData) -> Result<Dump32, CorrelatorError> {
         order.check(self.inputs)?;
-        let (zero, affected) = (zero_counts(self.inputs)?, self.counting.affected(self.spectra));
+        let affected = self.counting.affected(self.spectra);
         let Sums::Device(sums) = &mut self.sums else { return Ok(Dump32::new(&self.dump(order)?, missing)) };
         let (data, saturated) = sums.take32(order, missing, &affected)?;
-        let counts = self.take_counts(zero);
+        let counts = self.take_counts();
         Ok(Dump32::of(data, saturated, missing, self.header(order, counts)))
     }
 
@@ -546,10 +543,10 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
         missing: MissingData,
     ) -> Result<DeviceDump32, CorrelatorError> {
         order.check(self.inputs)?;
-        let (zero, affected) = (zero_counts(self.inputs)?, self.counting.affected(self.spectra));
+        let affected = self.counting.affected(self.spectra);
         let Sums::Device(sums) = &mut self.sums else { return Err(not_on_a_device().into()) };
         let (data, saturated) = sums.take32_on_device(order, missing, &affected)?;
-        let counts = self.take_counts(zero);
+        let counts = self.take_counts();
         Ok(Dump32::of(data, saturated, missing, self.header(order, counts)))
     }
 
@@ -567,7 +564,7 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
             channels: sum.channels(),
             inputs: self.inputs,
             order,
-            valid_samples: in_order(sum.valid_samples().to_vec(), order, self.inputs),
+            valid_samples: in_order(sum.valid_counts().clone(), order, self.inputs),
             masked_samples: sum.masked_samples().map(|masked| masked_in_order(masked.clone(), order, self.inputs)),
             times: sum.times(),
             frequencies: sum.frequencies(),
@@ -621,7 +618,7 @@ pub(crate) fn not_on_a_device() -> DeviceError {
 /// What a dump has beside its sums.
 struct Counts {
     /// Packed lower triangle.
-    valid: Vec<u64>,
+    valid: ValidSamples,
     masked: Option<MaskedSamples>,
     spectra: u64,
     frequencies: Frequencies,
@@ -630,13 +627,16 @@ struct Counts {
 
 /// Numbers of the packed lower triangle in an order. Rows are counted: the root that a position's row takes would cost
 /// a millisecond at 512 inputs.
-fn in_order(triangle: Vec<u64>, order: BaselineOrder, inputs: Inputs) -> Array1<u64> {
+fn in_order(triangle: ValidSamples, order: BaselineOrder, inputs: Inputs) -> ValidSamples {
+    if let Some(all) = triangle.all() {
+        return ValidSamples::same(all, order.len(inputs));
+    }
     let of = |a: usize, b: usize| {
         let (high, low) = (a.max(b), a.min(b));
-        triangle.get(high * (high + 1) / 2 + low).copied().unwrap_or(0)
+        triangle.get(high * (high + 1) / 2 + low).unwrap_or(0)
     };
-    match order {
-        BaselineOrder::Triangle => Array1::from(triangle),
+    let ordered: Array1<u64> = match order {
+        BaselineOrder::Triangle => return triangle,
         BaselineOrder::AntennaPairs => {
             let pairs = (0..inputs.antennas()).flat_map(|second| (0..=second).map(move |first| (first, second)));
             let products = |(first, second): (usize, usize)| {
@@ -647,7 +647,8 @@ fn in_order(triangle: Vec<u64>, order: BaselineOrder, inputs: Inputs) -> Array1<
         BaselineOrder::Full => {
             (0..inputs.len()).flat_map(|a| (0..inputs.len()).map(move |b| (a, b))).map(|(a, b)| of(a, b)).collect()
         }
-    }
+    };
+    ordered.into()
 }
 
 /// Whether a chunk has these inputs and so many channels.

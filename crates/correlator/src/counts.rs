@@ -1,7 +1,7 @@
 //! How many spectra sums are made of: present ones of every baseline, and what masks took of them.
 
 use fringes_cpu::correlator as cpu;
-use fringes_types::{BaselineOrder, ChannelMask, Inputs, MaskedSamples, TypesError};
+use fringes_types::{BaselineOrder, ChannelMask, Inputs, MaskedSamples, TypesError, ValidSamples};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use crate::CorrelatorError;
@@ -13,8 +13,8 @@ use crate::selection::Times;
 pub(crate) struct Counting {
     inputs: Inputs,
     channels: usize,
-    /// Spectra in which both inputs were present, beside those that all have.
-    valid: Vec<u64>,
+    /// Spectra in which both inputs were present, beside those that all have; none until some input was absent.
+    valid: Option<Vec<u64>>,
     all_valid: u64,
     masked: Option<Masked>,
 }
@@ -31,29 +31,36 @@ struct Masked {
 /// What was counted.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    pub(crate) valid: Vec<u64>,
+    pub(crate) valid: ValidSamples,
     pub(crate) masked: Option<MaskedSamples>,
 }
 
 impl Counting {
-    pub(crate) fn new(inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
-        Ok(Self { inputs, channels, valid: zero_counts(inputs)?, all_valid: 0, masked: None })
+    pub(crate) fn new(inputs: Inputs, channels: usize) -> Self {
+        Self { inputs, channels, valid: None, all_valid: 0, masked: None }
     }
 
     /// Counts spectra of a chunk, of which a mask, if there is one, begins so many spectra before the chunk.
     ///
     /// # Errors
-    /// [`TypesError::TooLarge`] without memory for counts of every channel and baseline; nothing is counted then.
+    /// [`TypesError::TooLarge`] without memory for counts of every baseline, of every channel too with a mask; nothing
+    /// is counted then.
     pub(crate) fn add(
         &mut self,
         about: &Description<'_>,
         times: &Times<'_>,
         mask: Option<(&ChannelMask, isize)>,
     ) -> Result<(), CorrelatorError> {
+        let none =
+            if self.valid.is_none() && has_absent(about, times) { zero_counts(self.inputs)? } else { Vec::new() };
         if let Some((mask, lead)) = mask {
             self.add_masked(about, times, mask, lead)?;
         }
-        let (valid, all) = (&mut self.valid, &mut self.all_valid);
+        if !has_absent(about, times) {
+            self.all_valid += times.len() as u64;
+            return Ok(());
+        }
+        let (valid, all) = (self.valid.get_or_insert(none), &mut self.all_valid);
         count(about, times, |of| match of {
             Count::All(spectra) => *all += spectra,
             Count::Flags(flags, spectra) => count_flags(about, flags, spectra, valid),
@@ -113,14 +120,19 @@ impl Counting {
 
     /// Which baselines miss data.
     pub(crate) fn affected(&self, spectra: u64) -> Vec<bool> {
-        self.valid.iter().map(|&valid| valid + self.all_valid < spectra).collect()
+        match &self.valid {
+            None => vec![self.all_valid < spectra; self.inputs.triangle_len()],
+            Some(valid) => valid.iter().map(|&valid| valid + self.all_valid < spectra).collect(),
+        }
     }
 
-    /// Takes what was counted, and starts again from these zeros.
-    pub(crate) fn take(&mut self, zero: Vec<u64>) -> Counted {
-        let mut valid = std::mem::replace(&mut self.valid, zero);
-        let all_valid = std::mem::take(&mut self.all_valid);
-        valid.iter_mut().for_each(|count| *count += all_valid);
+    /// Takes what was counted, and starts again from zero.
+    pub(crate) fn take(&mut self) -> Counted {
+        let all = ValidSamples::same(std::mem::take(&mut self.all_valid), self.inputs.triangle_len());
+        let valid = match self.valid.take() {
+            None => all,
+            Some(valid) => ValidSamples::from(Array1::from(valid)).plus(&all),
+        };
         let masked = self.masked.take();
         let masked = masked.and_then(|masked| MaskedSamples::new(Array1::from(masked.channels), masked.baselines).ok());
         Counted { valid, masked }
@@ -175,7 +187,7 @@ fn has_absent(about: &Description<'_>, times: &Times<'_>) -> bool {
 }
 
 /// Zeros of the packed lower triangle.
-pub(crate) fn zero_counts(inputs: Inputs) -> Result<Vec<u64>, CorrelatorError> {
+fn zero_counts(inputs: Inputs) -> Result<Vec<u64>, CorrelatorError> {
     let elements = inputs.triangle_len();
     let too_large = |()| TypesError::TooLarge { array: "valid samples", elements: elements.to_string() };
     Ok(bytemuck::try_zeroed_vec(elements).map_err(too_large)?)

@@ -1,8 +1,10 @@
 //! Dumps in 32 bits, as they are sent and stored.
 
 use fringes_backend::{DeviceArray, ToHost, UploadError};
-use fringes_types::{BaselineOrder, Frequencies, Inputs, MaskedSamples, SpectrumClock, TypesError, Visibilities};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use fringes_types::{
+    BaselineOrder, Frequencies, Inputs, MaskedSamples, SpectrumClock, TypesError, ValidSamples, Visibilities,
+};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
 /// Largest magnitude of a part of a 32-bit visibility: `2^31 - 1`.
@@ -44,7 +46,7 @@ pub(crate) struct Header {
     pub(crate) channels: usize,
     pub(crate) inputs: Inputs,
     pub(crate) order: BaselineOrder,
-    pub(crate) valid_samples: Array1<u64>,
+    pub(crate) valid_samples: ValidSamples,
     pub(crate) masked_samples: Option<MaskedSamples>,
     pub(crate) times: u64,
     pub(crate) frequencies: Frequencies,
@@ -73,7 +75,7 @@ impl Dump32 {
             channels: visibilities.channels(),
             inputs: visibilities.inputs(),
             order: visibilities.order(),
-            valid_samples: visibilities.valid_samples().to_owned(),
+            valid_samples: visibilities.valid_counts().clone(),
             masked_samples: visibilities.masked_samples().cloned(),
             times,
             frequencies: visibilities.frequencies(),
@@ -123,7 +125,7 @@ impl<D, C> Dump32<D, C> {
     /// What a device or [`Dump32::new`] has clamped, counted and marked.
     pub(crate) fn of(data: D, saturated: C, missing: MissingData, header: Header) -> Self {
         let affected = |&&valid: &&u64| missing == MissingData::Mark && valid < header.times;
-        let marked_baselines = header.valid_samples.iter().filter(affected).count();
+        let marked_baselines = header.valid_samples.view().iter().filter(affected).count();
         Self { data, saturated, marked_baselines, header }
     }
 
@@ -172,7 +174,7 @@ impl<D, C> Dump32<D, C> {
         let Header { channels, valid_samples, masked_samples, .. } = &self.header;
         let present = if channel < *channels { valid_samples.get(baseline) } else { None };
         let masked = masked_samples.as_ref().map_or(0, |masked| masked.masked(channel, baseline));
-        present.map_or(0, |&present| present.saturating_sub(masked))
+        present.map_or(0, |present| present.saturating_sub(masked))
     }
 
     /// Number of spectra that the dump covers, present or not.
@@ -193,6 +195,8 @@ impl<D, C> Dump32<D, C> {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array1;
+
     use super::*;
 
     fn visibilities(values: &[Complex<i64>], valid: &[u64], times: u64) -> Visibilities<Complex<i64>> {

@@ -1,7 +1,7 @@
 //! Sums that dumps of several lengths are made of: packed lower triangles of 64 bits, where the dumps are wanted.
 
 use fringes_backend::{DeviceArray, DeviceVisibilities, ToHost, UploadError};
-use fringes_types::{Accumulator, BaselineOrder, SpectrumClock, Visibilities, VoltageSample};
+use fringes_types::{Accumulator, BaselineOrder, SpectrumClock, ValidSamples, Visibilities, VoltageSample};
 
 use crate::{Correlator, CorrelatorError, DumpSchedule};
 
@@ -105,7 +105,7 @@ impl<V: VoltageSample> SetSum<V> {
 pub(crate) fn with_array<A: Accumulator, D>(
     sum: &Visibilities<A, D>,
     order: BaselineOrder,
-    valid: ndarray::Array1<u64>,
+    valid: ValidSamples,
     array: DeviceArray<'static, A>,
 ) -> Result<DeviceVisibilities<'static, A>, CorrelatorError> {
     let (inputs, frequencies, clock) = (sum.inputs(), sum.frequencies(), sum.clock());

@@ -49,6 +49,7 @@ mod packed_samples;
 mod rows;
 mod sample_rows;
 mod samples;
+mod valid_samples;
 mod visibilities;
 mod voltages;
 
@@ -76,5 +77,6 @@ pub use packed_samples::PackedSamples;
 pub use rows::{ROW_BYTES, Rows, row_times};
 pub use sample_rows::SampleRows;
 pub use samples::{SamplePresence, Samples};
+pub use valid_samples::ValidSamples;
 pub use visibilities::Visibilities;
 pub use voltages::Voltages;

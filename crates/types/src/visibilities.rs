@@ -2,12 +2,13 @@
 
 use std::marker::PhantomData;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use num_complex::Complex;
 
 use crate::linear::check_elements;
 use crate::{
     Accumulator, BaselineOrder, Dimension, Frequencies, Inputs, LinearArray, MaskedSamples, SpectrumClock, TypesError,
+    ValidSamples,
 };
 
 /// Sums of voltage products over some time, `[channel][baseline]`, with the number of valid samples of each baseline.
@@ -24,7 +25,7 @@ pub struct Visibilities<A: Accumulator, D = Array2<A>> {
     accumulator: PhantomData<fn() -> A>,
     inputs: Inputs,
     order: BaselineOrder,
-    valid_samples: Array1<u64>,
+    valid_samples: ValidSamples,
     masked_samples: Option<MaskedSamples>,
     times: u64,
     frequencies: Frequencies,
@@ -43,7 +44,7 @@ impl<A: Accumulator> Visibilities<A> {
         data: Array2<A>,
         inputs: Inputs,
         order: BaselineOrder,
-        valid_samples: Array1<u64>,
+        valid_samples: impl Into<ValidSamples>,
         times: u64,
         frequencies: Frequencies,
         clock: SpectrumClock,
@@ -80,7 +81,7 @@ impl<A: Accumulator> Visibilities<A> {
             }
         }
         ndarray::Zip::from(&mut self.data).and(&other.data).par_for_each(|sum, &part| *sum = sum.add(part));
-        self.valid_samples += &other.valid_samples;
+        self.valid_samples = self.valid_samples.plus(&other.valid_samples);
         self.masked_samples = match (self.masked_samples, &other.masked_samples) {
             (Some(masked), Some(more)) => Some(masked.plus(more)?),
             (masked, more) => masked.or_else(|| more.clone()),
@@ -114,7 +115,7 @@ impl<A: Accumulator, D: LinearArray<A>> Visibilities<A, D> {
         channels: usize,
         inputs: Inputs,
         order: BaselineOrder,
-        valid_samples: Array1<u64>,
+        valid_samples: impl Into<ValidSamples>,
         times: u64,
         frequencies: Frequencies,
         clock: SpectrumClock,
@@ -131,7 +132,7 @@ impl<A: Accumulator, D> Visibilities<A, D> {
         channels: usize,
         inputs: Inputs,
         order: BaselineOrder,
-        valid_samples: Array1<u64>,
+        valid_samples: impl Into<ValidSamples>,
         times: u64,
         frequencies: Frequencies,
         clock: SpectrumClock,
@@ -139,6 +140,7 @@ impl<A: Accumulator, D> Visibilities<A, D> {
         order.check(inputs)?;
         clock.check()?;
         frequencies.check()?;
+        let valid_samples = valid_samples.into();
         let (expected, actual) = (order.len(inputs), valid_samples.len());
         if actual != expected {
             return Err(TypesError::Dimension {
@@ -216,9 +218,14 @@ impl<A: Accumulator, D> Visibilities<A, D> {
     }
 
     /// Number of spectra of each baseline in which both inputs were present, in all channels alike: what masks took is
-    /// not taken off ([`Visibilities::valid`]).
+    /// not taken off ([`Visibilities::valid`]). Where all are alike the view has a stride of 0, and is no slice.
     pub fn valid_samples(&self) -> ArrayView1<'_, u64> {
         self.valid_samples.view()
+    }
+
+    /// The same numbers as they are kept: one where all are alike.
+    pub fn valid_counts(&self) -> &ValidSamples {
+        &self.valid_samples
     }
 
     /// What masks took of [`Visibilities::valid_samples`]; `None` if nothing was masked.
@@ -231,7 +238,7 @@ impl<A: Accumulator, D> Visibilities<A, D> {
     pub fn valid(&self, channel: usize, baseline: usize) -> u64 {
         let present = if channel < self.channels { self.valid_samples.get(baseline) } else { None };
         let masked = self.masked_samples.as_ref().map_or(0, |masked| masked.masked(channel, baseline));
-        present.map_or(0, |&present| present.saturating_sub(masked))
+        present.map_or(0, |present| present.saturating_sub(masked))
     }
 
     /// Number of spectra that the integration covers, present or not.
@@ -259,10 +266,10 @@ impl<A: Accumulator> Visibilities<A> {
         order.check(self.inputs)?;
         let baselines = order.len(self.inputs);
         let mut data = Array2::from_elem((self.data.nrows(), baselines), A::default());
-        let mut valid_samples = Array1::zeros(baselines);
+        let mut valid_samples = ndarray::Array1::zeros(baselines);
         for to in 0..baselines {
             if let Some((from, conjugate)) = order.product(self.inputs, to).and_then(|product| self.find(product)) {
-                valid_samples[to] = self.valid_samples[from];
+                valid_samples[to] = self.valid_samples.get(from).unwrap_or(0);
                 for channel in 0..self.data.nrows() {
                     let value = self.data[(channel, from)];
                     data[(channel, to)] = if conjugate { value.conj() } else { value };
@@ -273,6 +280,10 @@ impl<A: Accumulator> Visibilities<A> {
             let from = |to| Some(self.find(order.product(self.inputs, to)?)?.0);
             masked.reordered(baselines, from)
         });
+        let valid_samples = match self.valid_samples.all() {
+            Some(all) => ValidSamples::same(all, baselines),
+            None => valid_samples.into(),
+        };
         Ok(Self { data, order, valid_samples, masked_samples, ..self.clone() })
     }
 
@@ -302,6 +313,8 @@ impl<A: Accumulator> Visibilities<A> {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array1;
+
     use super::*;
 
     #[test]

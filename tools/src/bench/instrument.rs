@@ -7,7 +7,7 @@
 //! case, they are kept up with. Up to 16 antennas the samples come from pinned host memory as well, by the public
 //! streams ([`instrument_link`]).
 
-use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, TwoPassKernels};
+use fringes::channelizer::internals::{FrameFormat, Job, JobTable, Place, Shares, TwoPassKernels};
 use fringes::correlator::internals::mma::{Format, Order};
 use fringes::correlator::internals::wgmma::{WgmmaJob, WgmmaKernel, WgmmaSamples};
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, CorrelatorError};
@@ -189,6 +189,7 @@ impl Case {
             period: ROW as u32,
             period_stride: (ROW * self.inputs) as u64,
             time_stride: 1,
+            shares: Shares::NONE,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What launches of the F-engine's kernels share: delays of the inputs, jobs in device memory, places of frames
 //! `[frame][channel][spectrum][input]`.
 
-use fringes::channelizer::internals::{Job, Place};
+use fringes::channelizer::internals::{Job, Place, Shares};
 use fringes::delay::{DelayModel, DelaySegment, DelayValue};
 use fringes_gpu::{Buffer, Stream};
 
@@ -33,6 +33,7 @@ pub(crate) fn frames(channels: usize) -> Place {
         period: FRAME as u32,
         period_stride: (channels * FRAME * INPUTS) as u64,
         time_stride: INPUTS as u32,
+        shares: Shares::NONE,
     }
 }
 
@@ -45,5 +46,6 @@ pub(crate) fn rows(channels: usize, spectra: usize) -> Place {
         period: ROW as u32,
         period_stride: (ROW * INPUTS) as u64,
         time_stride: 1,
+        shares: Shares::NONE,
     }
 }

@@ -32,7 +32,7 @@ mod two_pass;
 pub use filter::{FilterKernels, FilterShape};
 pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use one_pass::OnePassKernels;
-pub use passes::{FrameFormat, JobTable, Place};
+pub use passes::{FrameFormat, JobTable, Place, Shares};
 pub use tensor::TensorKernels;
 pub use two_pass::TwoPassKernels;
 

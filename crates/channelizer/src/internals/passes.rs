@@ -54,6 +54,28 @@ pub struct Place {
     pub period_stride: u64,
     /// From spectrum to spectrum.
     pub time_stride: u32,
+    /// Shares of the channels that lie apart.
+    pub shares: Shares,
+}
+
+/// Shares of the channels, of `2^bits` each: channel `c` of the range lies `(c >> bits) jump` elements further on than
+/// [`Place`] says. Kernels of [`TensorKernels`](super::TensorKernels) alone know of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// Logarithm of the channels of a share.
+    pub bits: u32,
+    /// Elements from the end of a share to the next.
+    pub jump: u64,
+}
+
+impl Shares {
+    /// All channels in one share.
+    pub const NONE: Self = Self { bits: 31, jump: 0 };
+
+    /// Elements between the shares of so many channels.
+    pub fn between(&self, channels: u32) -> u64 {
+        u64::from(channels.saturating_sub(1).checked_shr(self.bits).unwrap_or(0)).saturating_mul(self.jump)
+    }
 }
 
 /// Jobs on a device.

@@ -153,7 +153,10 @@ impl TensorKernels {
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
-        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares } = place;
+        // The first kernel checks places as if shares did not lie apart.
+        let apart = shares.between(channels);
+        let length = |all: usize| (all as u64).saturating_sub(apart);
         let launches = self.shape.launches(count.div_ceil(JOBS));
         workspace.run(stream, launches, |stream, points, first_group, groups| {
             let columns = args![
@@ -163,9 +166,9 @@ impl TensorKernels {
                 &self.tails,
                 jobs,
                 &mut *points,
-                out.len() as u64,
+                length(out.len()),
                 u32::try_from(saturated.len()).unwrap_or(u32::MAX),
-                next.len() as u64,
+                length(next.len()),
                 u32::try_from(next_saturated.len()).unwrap_or(u32::MAX),
                 self.inputs as u32,
                 self.taps,
@@ -206,6 +209,8 @@ impl TensorKernels {
                 time_stride,
                 dither.unwrap_or(0),
                 u32::from(dither.is_some()),
+                shares.bits,
+                shares.jump,
             ];
             self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
             Ok(())

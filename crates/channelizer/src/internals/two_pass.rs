@@ -188,7 +188,7 @@ impl TwoPassKernels {
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
-        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride } = place;
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
         if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
             let Pipeline { lag, places } = self.pipeline;
             for first in (0..count).step_by(JOBS * MOST_GROUPS) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fringes_types::{Inputs, TypesError};
 
-use crate::internals::Place;
+use crate::internals::{Place, Shares};
 
 /// Frames `[frame][antenna][channel][spectrum][pol]`, or all of them in the correlator's rows,
 /// `[channel][frame x spectrum / R][input][R]`.
@@ -52,6 +52,7 @@ impl Order {
             period: u32::try_from(period).unwrap_or(u32::MAX),
             period_stride: period_stride as u64,
             time_stride: time_stride as u32,
+            shares: Shares::NONE,
         }
     }
 

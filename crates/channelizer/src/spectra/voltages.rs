@@ -17,7 +17,7 @@ use ndarray::Array2;
 use super::kernels::{Kernels, memory_bytes};
 use super::tables::SentJobs;
 use super::{Batch, GpuEngine, Settings, Work};
-use crate::internals::{Job, Place, Sources, Targets, chunk};
+use crate::internals::{Job, Place, Shares, Sources, Targets, chunk};
 use crate::timeline::{Advance, Timeline};
 use crate::{Channelizer, ChannelizerError, Precision};
 
@@ -229,6 +229,7 @@ impl ArrayShape<'_> {
             period: u32::MAX,
             period_stride: 0,
             time_stride: inputs as u32,
+            shares: Shares::NONE,
         }
     }
 }

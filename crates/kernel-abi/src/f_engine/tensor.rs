@@ -61,11 +61,11 @@ pub const fn point_bytes(rows: u32, terms: u32) -> u32 {
 }
 
 /// Bytes of shared memory of a block: points; of a slot eight of its key and eight of its place, of four slots of a job
-/// sixteen of their phase; of a channel 32 of its factors and four of its number;
+/// sixteen of their phase; of a channel 48 of its factors and four of its number;
 /// of a job 16.
 #[inline(always)]
 pub const fn shared_bytes(rows: u32, terms: u32) -> u32 {
-    point_bytes(rows, terms) + slots(rows, terms) * (8 + 8 + 4) + 2 * rows * (32 + 4) + 2 * 16
+    point_bytes(rows, terms) + slots(rows, terms) * (8 + 8 + 4) + 2 * rows * (48 + 4) + 2 * 16
 }
 
 /// Pieces of 16 bytes of a group of `channels` channels in the workspace.
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!([64, 128, 256].map(|rows| slots(rows, 1)), [128, 64, 32]);
         assert_eq!([64, 128, 256].map(|rows| slots(rows, 2)), [64, 32, 32]);
         assert_eq!([64, 128, 256].map(|rows| point_bytes(rows, 2)), [64 << 10, 64 << 10, 128 << 10]);
-        assert_eq!((blocks(128, 8, 1), shared_bytes(128, 1)), (8, (73 << 10) + 1280 + 32));
+        assert_eq!((blocks(128, 8, 1), shared_bytes(128, 1)), (8, (77 << 10) + 1280 + 32));
     }
 }

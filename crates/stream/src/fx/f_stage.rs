@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use fringes_backend::{DeviceSamples, Downloader, Uploader};
+use fringes_backend::{Downloader, Uploader};
 use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
 use fringes_gpu::Event;
 use fringes_types::Heaps;
@@ -21,15 +21,15 @@ use crate::{SampleBlock, Stage, StreamError, telemetry};
 const MOST_BACKWARD: u64 = 64;
 /// Counts of saturated values on a device that are under way.
 const COUNTS_UNDER_WAY: usize = 4;
-/// Chunks on a device whose memory is not used again yet: while one is channelised, the next comes.
+/// Chunks on a device whose memory is not used again yet: while one is channelised or correlated, the next comes.
 const CHUNKS_UNDER_WAY: usize = 2;
 
 /// What makes frames.
 pub(super) enum Front<V: StreamSample> {
     /// An F-engine; on a GPU with what sends chunks there, and brings counts from there.
     Engine(Box<FEngine<V>>, Option<Ways>),
-    /// Nothing: heaps come.
-    Heaps,
+    /// Nothing: heaps come. Those in pinned memory are sent to a GPU, once for all that takes them.
+    Heaps(Option<Uploader>),
 }
 
 /// To a device and back.
@@ -59,8 +59,8 @@ pub(super) struct FStage<V: StreamSample> {
 /// A chunk that was sent to a device.
 pub(super) struct UnderWay {
     /// Its memory there. Dropped, it is used again at once, in the order of the streams: the copy of the next chunk
-    /// would wait for the F-engine.
-    _samples: DeviceSamples<'static>,
+    /// would wait for what reads this one.
+    _memory: Box<dyn Send>,
     /// When it is there.
     copied: Event,
     /// The chunk itself, if the device reads it where it lies: it goes back to its source when that is done.
@@ -78,12 +78,7 @@ impl<V: StreamSample> FStage<V> {
             let done = match message {
                 FromSource::Chunk(Received::Samples(block), arrived) => self.samples(block, arrived),
                 FromSource::Chunk(Received::Heaps(block), arrived) => match V::heaps(block) {
-                    Ok(heaps) if matches!(self.front, Front::Heaps) => {
-                        let frames = FrameData::from(heaps);
-                        self.shared.counters.used.add(1);
-                        self.shared.counters.samples.add(frames.values() as u64);
-                        self.send(frames, arrived)
-                    }
+                    Ok(heaps) if matches!(self.front, Front::Heaps(_)) => self.heaps(FrameData::from(heaps), arrived),
                     Ok(_) => Err(StreamError::Input { expected: "samples".into(), actual: "heaps".into() }),
                     Err(other) => {
                         Err(StreamError::Input { expected: format!("heaps of {}", V::FORMAT), actual: other.into() })
@@ -121,6 +116,35 @@ impl<V: StreamSample> FStage<V> {
                 let _ = output.send(FromFEngine::End(until));
             }
         }
+    }
+
+    /// Heaps of a source.
+    fn heaps(&mut self, frames: FrameData<V>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+        self.shared.counters.used.add(1);
+        self.shared.counters.samples.add(frames.values() as u64);
+        let (Front::Heaps(Some(uploader)), FrameData::Pinned(heaps)) = (&mut self.front, &frames) else {
+            return self.send(Arc::new(frames), arrived);
+        };
+        let sent = uploader.pinned_heaps(heaps).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+        let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+        let sent = Arc::new(FrameData::Device(Arc::new(sent)));
+        self.under_way(UnderWay { _memory: Box::new(sent.clone()), copied, block: None })?;
+        // It takes what lies on the host.
+        self.ring.push(&Arc::new(frames))?;
+        self.send(sent, arrived)
+    }
+
+    /// Notes a chunk that was sent, and waits for a copy that others are queued behind, so that the host does not run
+    /// ahead of the link.
+    fn under_way(&mut self, chunk: UnderWay) -> Result<(), StreamError> {
+        self.chunks.push_back(chunk);
+        if self.chunks.len() > CHUNKS_UNDER_WAY
+            && let Some(UnderWay { copied, block, .. }) = self.chunks.pop_front()
+        {
+            copied.synchronize().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+            block.into_iter().for_each(|block| drop(self.returned.try_send(block)));
+        }
+        Ok(())
     }
 
     /// Samples in any order.
@@ -285,28 +309,21 @@ impl<V: StreamSample> FStage<V> {
                 let frames = engine.push(&sent)?.frames;
                 let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let block = matches!(block, SampleBlock::Pinned(_)).then(|| block.clone());
-                self.chunks.push_back(UnderWay { _samples: sent, copied, block });
-                // Waits for a copy that others are queued behind, so that the host does not run ahead of the link.
-                if self.chunks.len() > CHUNKS_UNDER_WAY
-                    && let Some(UnderWay { copied, block, .. }) = self.chunks.pop_front()
-                {
-                    copied.synchronize().map_err(|error| StreamError::at(Stage::FEngine, error))?;
-                    block.into_iter().for_each(|block| drop(self.returned.try_send(block)));
-                }
+                self.under_way(UnderWay { _memory: Box::new(sent), copied, block })?;
                 for frames in frames {
                     if let Err(closed) = self.device_frames(frames, arrived)? {
                         return Ok(Err(closed));
                     }
                 }
             }
-            Front::Heaps => {}
+            Front::Heaps(_) => {}
         }
         Ok(Ok(()))
     }
 
     fn host_frames(&mut self, frames: Frames<Heaps<V>>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         self.count_saturated(&Saturated::Host(frames.saturated))?;
-        self.send(FrameData::Host(frames.voltages), arrived)
+        self.send(Arc::new(FrameData::Host(frames.voltages)), arrived)
     }
 
     fn device_frames(
@@ -321,7 +338,7 @@ impl<V: StreamSample> FStage<V> {
         {
             self.count_saturated(&counts)?;
         }
-        self.send(FrameData::Device(Arc::new(frames.voltages)), arrived)
+        self.send(Arc::new(FrameData::Device(Arc::new(frames.voltages))), arrived)
     }
 
     fn count_saturated(&mut self, counts: &Saturated) -> Result<(), StreamError> {
@@ -335,11 +352,10 @@ impl<V: StreamSample> FStage<V> {
         Ok(())
     }
 
-    fn send(&mut self, frames: FrameData<V>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
+    fn send(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         let batches = frames.batches() as u64;
         self.shared.counters.frames.add(batches);
         metrics::counter!(telemetry::FRAMES).increment(batches);
-        let frames = Arc::new(frames);
         match &self.to_ring {
             // A closed queue: the other thread has failed, and has said so.
             Some(to_ring) => drop(to_ring.send(frames.clone())),
@@ -357,7 +373,7 @@ impl<V: StreamSample> FStage<V> {
     fn flush(&mut self, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         loop {
             let sent = match &mut self.front {
-                Front::Heaps => return Ok(Ok(())),
+                Front::Heaps(_) => return Ok(Ok(())),
                 Front::Engine(engine, None) => match engine.flush()? {
                     None => return Ok(Ok(())),
                     Some(frames) => self.host_frames(frames, arrived)?,

@@ -8,7 +8,7 @@ use fringes_interference::Power;
 use fringes_types::{
     Complex, Complex4, Frequencies, Heaps, LinearArray, SpectrumClock, TypesError, Visibilities, VoltageSample, f16,
 };
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2};
 
 use crate::sink::Sums;
 use crate::{BoxError, HeapBlock, StreamError};
@@ -217,6 +217,6 @@ pub(crate) fn subset<A: fringes_types::Accumulator>(
         let sum = data[(channel, place)];
         if turned { sum.conj() } else { sum }
     });
-    let valid = places.iter().map(|&(place, _)| dump.valid_samples()[place]).collect();
+    let valid: Array1<u64> = places.iter().map(|&(place, _)| dump.valid_samples()[place]).collect();
     Visibilities::new(sums, inputs, BaselineOrder::Triangle, valid, dump.times(), dump.frequencies(), dump.clock())
 }

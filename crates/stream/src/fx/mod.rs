@@ -366,7 +366,13 @@ impl<V: StreamSample> Fx<V> {
                 let ways = ways.transpose().map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 (Some(Front::Engine(Box::new(engine), ways)), Some(inputs), channels, window, Some(frame))
             }
-            FrontPlan::Heaps { inputs, channels } => (Some(Front::Heaps), Some(inputs), channels, 0, None),
+            FrontPlan::Heaps { inputs, channels } => {
+                // Within a limit of memory the operations send pieces.
+                let device = backend.device().filter(|_| backend.memory_limit().is_none());
+                let stream = device.map(Device::new_stream).transpose();
+                let stream = stream.map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                (Some(Front::Heaps(stream.as_ref().map(Uploader::new))), Some(inputs), channels, 0, None)
+            }
             FrontPlan::Turned => (None, None, 0, 0, None),
         };
         if let (Some(source), Some(inputs)) = (&source, inputs)

@@ -156,6 +156,8 @@ macro_rules! rows {
                     time_stride: u32,
                     seed: u64,
                     dither: u32,
+                    share_bits: u32,
+                    share_jump: u64,
                 ) {
                     let launch = Launch {
                         first_channel,
@@ -180,6 +182,7 @@ macro_rules! rows {
                         channels: $channels,
                         first_group,
                         launch,
+                        shares: rows::Shares { bits: share_bits, jump: share_jump },
                     };
                     let tile = rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
                     if tile.tile >= crate::columns::SLOTS / rows::slots($rows, $terms)

@@ -8,8 +8,12 @@ use fringes_kernels_common::dither;
 use fringes_kernels_common::rotation::unit_approx;
 
 use super::eight::Eight;
-use super::rows::Arguments;
+use super::rows::{Arguments, Shares};
 use crate::job::{self, NEXT};
+
+/// Spectra from a quad to the next that a lane has: those between are of the lanes beside it, so that four lanes store
+/// pieces of memory that follow each other.
+const NEXT_QUAD: u64 = 16;
 
 /// Values of four slots are no neighbours, or not all there.
 const APART: u32 = 0;
@@ -28,7 +32,8 @@ pub(super) struct Keys {
     /// Phase and slope of the first spectrum, high word of the one and both of the other, and how values lie,
     /// `[job][quad]`.
     phases: Shared<[u32; 4]>,
-    /// Gains of both jobs of a value of a task, and what phases change by from spectrum to spectrum, `[value][2]`.
+    /// Gains of both jobs of a value of a task, what phases change by from spectrum to spectrum, and from a quad to the
+    /// next that a lane has, `[value][3]`.
     factors: Shared<[f32; 4]>,
     /// The channel of a value.
     channels: Shared<u32>,
@@ -52,7 +57,7 @@ impl Keys {
     /// Those of `slots` slots and two rows of `rows` points, in memory of their own.
     ///
     /// # Safety
-    /// - It has 20 bytes a slot, 72 a point of a row, and 32.
+    /// - It has 20 bytes a slot, 104 a point of a row, and 32.
     #[inline(always)]
     pub(super) unsafe fn of(memory: Shared<[u32; 4]>, slots: u32, rows: u32) -> Self {
         let part = |first: u32, pieces: u32| memory.part(first as usize, pieces as usize);
@@ -60,9 +65,9 @@ impl Keys {
             dither: part(0, slots / 2).cast::<[u32; 2]>(),
             places: part(slots / 2, slots / 2).cast::<[u32; 2]>(),
             phases: part(slots, slots / 4),
-            factors: part(slots / 4 * 5, 4 * rows).cast::<[f32; 4]>(),
-            channels: part(slots / 4 * 5 + 4 * rows, rows / 2).cast::<u32>(),
-            counts: part(slots / 4 * 5 + 4 * rows + rows / 2, 2),
+            factors: part(slots / 4 * 5, 6 * rows).cast::<[f32; 4]>(),
+            channels: part(slots / 4 * 5 + 6 * rows, rows / 2).cast::<u32>(),
+            counts: part(slots / 4 * 5 + 6 * rows + rows / 2, 2),
             quads: slots / 8,
         }
     }
@@ -79,17 +84,22 @@ impl Keys {
         value: u32,
         channel: u32,
     ) {
-        let mut both = [[0.0f32; 2]; 4];
+        let mut both = [[0.0f32; 2]; 6];
         unroll!(which in 0 1 {
             let missing = first_job + which as u32 >= count;
             let job = job::load(*jobs, (if missing { first_job } else { first_job + which as u32 }) as usize);
-            let (low, high) = (job.slope_rate as u32, (job.slope_rate >> 32) as u32);
             both[which] = gains.load((job.input * channels + channel) as usize);
-            both[2 + which] = unit(((job.phase_rate >> 32) as u32).wrapping_add(upper(low, high, channel)));
+            let turns = |spectra: u64| {
+                let (slope, rate) = (job.slope_rate.wrapping_mul(spectra), job.phase_rate.wrapping_mul(spectra));
+                unit(((rate >> 32) as u32).wrapping_add(upper(slope as u32, (slope >> 32) as u32, channel)))
+            };
+            both[2 + which] = turns(1);
+            both[4 + which] = turns(NEXT_QUAD);
         });
         let piece = |i: usize| [both[i][0], both[i][1], both[i + 1][0], both[i + 1][1]];
-        self.factors.store(2 * value as usize, piece(0));
-        self.factors.store(2 * value as usize + 1, piece(2));
+        self.factors.store(3 * value as usize, piece(0));
+        self.factors.store(3 * value as usize + 1, piece(2));
+        self.factors.store(3 * value as usize + 2, piece(4));
         self.channels.store(value as usize, channel);
     }
 
@@ -100,7 +110,7 @@ impl Keys {
     #[inline(always)]
     pub(super) unsafe fn write<O: Eight>(
         self,
-        Arguments { jobs, launch, out, .. }: &Arguments<O::Stored>,
+        Arguments { jobs, launch, out, shares, .. }: &Arguments<O::Stored>,
         (first_job, count): (u32, u32),
         first: u32,
         thread: u32,
@@ -136,7 +146,7 @@ impl Keys {
             low as u64 | (shfl_sync_idx_b32((place >> 32) as u32, lane, 31, u32::MAX) as u64) << 32
         };
         let (of_quad, of_job) = (shuffled(thread % 32 / 8 * 8), shuffled(thread % 32 / 4 * 4));
-        let stride = bytes.wrapping_mul(launch.channel_stride);
+        let stride = bytes.wrapping_mul(launch.channel_stride) | bytes.wrapping_mul(shares.jump);
         let piece = if 8 * bytes < 16 { 8 * bytes } else { 16 };
         let half = if 4 * bytes < 16 { 4 * bytes } else { 16 };
         let together = valid
@@ -180,7 +190,7 @@ impl Keys {
 pub(super) struct Post {
     value: u32,
     channel: u32,
-    /// Gain and phase of the next spectrum of both jobs.
+    /// Gain and phase of the first spectrum of the next quad of both jobs.
     factors: [Complex; 2],
 }
 
@@ -195,7 +205,7 @@ impl Post {
     #[inline(always)]
     pub(super) unsafe fn new(keys: Keys, value: u32, quad: u32) -> Self {
         let channel = keys.channels.load(value as usize);
-        let [a, b, c, d] = keys.factors.load(2 * value as usize);
+        let [a, b, c, d] = keys.factors.load(3 * value as usize);
         let mut post = Self { value, channel, factors: [[a, b], [c, d]] };
         unroll!(job in 0 1 {
             let [phase, low, high, _] = keys.phases.load((job as u32 * keys.quads + quad) as usize);
@@ -204,7 +214,7 @@ impl Post {
         post
     }
 
-    /// Makes and stores the values of a quad, the next one; returns how many of both jobs saturated, 16 bits each.
+    /// Makes and stores the values of a quad, four quads behind the one before; returns how many of both jobs saturated, 16 bits each.
     ///
     /// # Safety
     /// - As [`new`](Self::new); the output has the places of the slots, and no other thread stores them.
@@ -219,17 +229,21 @@ impl Post {
         let launch = arguments.launch;
         let channel = self.channel;
         // What phases change by from spectrum to spectrum.
-        let [a, b, c, d] = keys.factors.load(2 * self.value as usize + 1);
-        let rates = [[a, b], [c, d]];
+        let both = |piece: u32| {
+            let [a, b, c, d] = keys.factors.load((3 * self.value + piece) as usize);
+            [[a, b], [c, d]]
+        };
+        let rates = both(1);
         let mode = keys.phases.cast::<u32>().load(4 * quad as usize + 3);
         let (step, base) =
             if O::INTEGER && launch.dither { (dither::STEP, dither::BASE + O::BASE) } else { (0.0, O::BASE) };
         let start = dither::hash_start(channel, 0);
         let mut values = [[[0.0f32; 2]; 2]; 4];
+        let mut factors = self.factors;
         unroll!(s in 0 1 2 3 {
             unroll!(job in 0 1 {
                 let x = [sums[s][job], sums[s][2 + job]];
-                let factor = self.factors[job];
+                let factor = factors[job];
                 if O::INTEGER {
                     let v = mul_add(factor, x, [base; 2]);
                     let [a, b] = keys.dither.load(((2 * s + job) as u32 * keys.quads + quad) as usize);
@@ -237,8 +251,14 @@ impl Post {
                 } else {
                     values[s][job] = mul(factor, x);
                 }
-                self.factors[job] = mul(factor, rates[job]);
+                if s < 3 {
+                    factors[job] = mul(factor, rates[job]);
+                }
             });
+        });
+        let further = both(2);
+        unroll!(job in 0 1 {
+            self.factors[job] = mul(self.factors[job], further[job]);
         });
         if channel.wrapping_sub(launch.first_channel) >= launch.channels {
             return 0;
@@ -248,7 +268,11 @@ impl Post {
         let stride = bytes.wrapping_mul(launch.channel_stride);
         // Computed anew, so that it takes no registers meanwhile.
         let anew = opaque(channel as i32) as u32;
-        let further = (anew.wrapping_sub(launch.first_channel) as u64).wrapping_mul(stride);
+        let ahead = anew.wrapping_sub(launch.first_channel);
+        let Shares { bits, jump } = arguments.shares;
+        let further = (ahead as u64)
+            .wrapping_mul(stride)
+            .wrapping_add(((ahead >> (bits & 31)) as u64).wrapping_mul(bytes.wrapping_mul(jump)));
         let place = |value: usize| {
             let [low, high] = keys.places.load((value as u32 * keys.quads + quad) as usize);
             low as u64 | (high as u64) << 32

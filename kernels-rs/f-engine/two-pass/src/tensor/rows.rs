@@ -21,9 +21,9 @@
 //! of a piece is turned by `c` and `m` so that no two of eight lanes meet one bank, writing or reading.
 //!
 //! # After it
-//! A lane has one channel of a fragment, and spectra of both jobs that follow each other, four at a time. The factor of
-//! the first one, gain and phase, comes from fixed point, the others by a multiplication each. Values leave as pieces
-//! of eight.
+//! A lane has one channel of a fragment, and spectra of both jobs, four at a time that follow each other; four lanes have
+//! sixteen. The factor of the first one, gain and phase, comes from fixed point, the others by a multiplication each.
+//! Values leave as pieces of eight, those of four lanes side by side.
 //!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-11` of itself. Sums are f32.
@@ -69,6 +69,18 @@ pub struct Arguments<T> {
     pub first_group: u32,
     /// Where values lie, and their dither.
     pub launch: Launch,
+    /// Shares of the channels, which may lie apart.
+    pub shares: Shares,
+}
+
+/// Shares of the channels: channel `c` of the range lies `(c >> bits) jump` elements behind where it lies otherwise, on
+/// another device for example.
+#[derive(Clone, Copy)]
+pub struct Shares {
+    /// Of `2^bits` channels each; 31 for one share.
+    pub bits: u32,
+    /// From the end of a share to the next.
+    pub jump: u64,
 }
 
 /// Which rows and slots a block has.
@@ -328,7 +340,7 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
                     }
                 });
                 let value = index * 2 * l + 8 * row + g;
-                posts[r] = Post::new(keys, value, spans * t);
+                posts[r] = Post::new(keys, value, t);
             }
         });
         let mut span = 0;
@@ -342,8 +354,8 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
                         let point = 8 * k as u32 + 4 * half as u32;
                         let (which, place) = if point < l { low } else { high };
                         let (first, turn) = pieces::<ROWS, TERMS>(which, place, point % l + t);
-                        // Job g % 2 of a quad: lanes of equal g / 2 take quads that follow each other.
-                        let piece = first + ((2 * (g / 2 * spans + span) + g % 2) ^ turn);
+                        // Job g % 2 of quad g / 2: lanes of different g / 2 take quads that follow each other.
+                        let piece = first + ((2 * (4 * span + g / 2) + g % 2) ^ turn);
                         unroll!(term in 0 1 {
                             if term < TERMS {
                                 b[half][term] = points.load((piece + term as u32 * (8 * spans)) as usize);
@@ -367,7 +379,7 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
             });
             unroll!(r in 0 1 {
                 if (r as u32) < together {
-                    beyond += posts[r].put::<O>(arguments, keys, spans * t + span, sums[r]);
+                    beyond += posts[r].put::<O>(arguments, keys, 4 * span + t, sums[r]);
                 }
             });
             span += 1;

@@ -161,6 +161,8 @@ pub(crate) struct Case {
     pub(crate) at_once: usize,
     /// Tiles of slots of the second kernel at most: those that have no spectra take as long as others.
     pub(crate) tiles: u32,
+    /// Shares of the channels: the logarithm of their number of channels, and how far they lie apart.
+    pub(crate) shares: (u32, u64),
 }
 
 impl Case {
@@ -180,6 +182,7 @@ impl Case {
             seed: None,
             at_once: usize::MAX,
             tiles: u32::MAX,
+            shares: (31, 0),
         }
     }
 
@@ -227,13 +230,20 @@ impl Case {
 
     /// Elements of the output.
     pub(crate) fn elements(&self) -> usize {
-        self.spectra.div_ceil(self.period) * self.strides().1 as usize
+        self.spectra.div_ceil(self.period) * self.strides().1 as usize + self.apart()
+    }
+
+    /// Elements between shares.
+    pub(crate) fn apart(&self) -> usize {
+        (self.range.len() - 1 >> self.shares.0) * self.shares.1 as usize
     }
 
     /// Element of a channel of the range.
     pub(crate) fn place(&self, input: usize, spectrum: usize, channel: usize) -> usize {
         let (frame, time) = (spectrum / self.period, spectrum % self.period);
-        ((frame * self.range.len() + channel - self.range.start) * self.period + time) * self.inputs.len() + input
+        let ahead = channel - self.range.start;
+        let apart = (ahead >> self.shares.0) * self.shares.1 as usize;
+        ((frame * self.range.len() + ahead) * self.period + time) * self.inputs.len() + input + apart
     }
 
     pub(crate) fn make(&self) -> Made {

@@ -94,7 +94,8 @@ macro_rules! columns {
                 tables.tails.into(),
                 jobs.into(),
                 tables.workspace.into(),
-                out.len as u64,
+                // As if shares did not lie apart.
+                out.len as u64 - case.apart() as u64,
                 saturated.len as u32,
                 next.len as u64,
                 next_saturated.len as u32,
@@ -165,6 +166,8 @@ macro_rules! run {
                     inputs,
                     case.seed.unwrap_or(0),
                     u32::from(case.seed.is_some()),
+                    case.shares.0,
+                    case.shares.1,
                 )
             });
             report.assert_clean();
@@ -307,6 +310,27 @@ fn values_are_the_same_wherever_they_lie() {
             together.values[case.place(input, spectrum, channel)],
             out.values[apart.place(input, spectrum, channel)]
         );
+    }
+}
+
+/// Shares of channels that lie apart, on several devices for example, and what is between them.
+#[test]
+fn shares_of_channels_may_lie_apart() {
+    let case = Case { seed: Some(5), gain: 0.15, range: 128..384, ..Case::new(512, 16) };
+    let together = run!(case, 1, tensor_b10_m1_r8_half, tensor_512_i8_half, u16);
+    // Pieces of both jobs as they lie otherwise, in two frames, and places that no piece has.
+    for (period, jump) in [(8, 1 << 13), (16, 777)] {
+        let apart = Case { shares: (6, jump), period, ..case.clone() };
+        let out = run!(apart, 1, tensor_b10_m1_r8_half, tensor_512_i8_half, u16);
+        let all = (0..2).flat_map(|i| (0..16).flat_map(move |s| (128..384).map(move |c| (i, s, c))));
+        for (input, spectrum, channel) in all {
+            assert_eq!(
+                together.values[case.place(input, spectrum, channel)],
+                out.values[apart.place(input, spectrum, channel)],
+                "{period} {jump}"
+            );
+        }
+        assert_eq!(together.saturated, out.saturated);
     }
 }
 
