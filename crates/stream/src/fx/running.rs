@@ -84,6 +84,19 @@ impl Control {
         self.shared.controls.set_beams(sample, beams);
     }
 
+    /// Leaves these channels out of dumps, and no others, from a sample on; none ends it. What a masker takes for
+    /// interference ([`Fx::mask`](super::Fx::mask)) is left out beside them.
+    ///
+    /// Channels are numbers of those that this rank correlates, in any order. The set holds from the first block of the
+    /// masker that does not begin before the sample, without a masker from the first such frame; too late, from the
+    /// next one on. [`Visibilities::valid`](fringes_types::Visibilities::valid) counts what is left. Beams have all
+    /// channels.
+    ///
+    /// A channel that there is not ends the run with [`StreamError::Change`], as soon as frames come.
+    pub fn set_masked_channels(&self, sample: u64, channels: Vec<usize>) {
+        self.shared.controls.set_masked_channels(sample, channels);
+    }
+
     /// What the instrument has done so far.
     pub fn report(&self) -> Report {
         self.shared.counters.report()

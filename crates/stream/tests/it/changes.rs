@@ -9,7 +9,7 @@ use fringes_stream::sink::{MemorySink, Overflow};
 use fringes_stream::{Fx, StreamError};
 use fringes_types::{Complex, Gains, SampleChunk};
 
-use crate::support::{FRAME, block, dumps, engine, inputs, noise, schedule, whole};
+use crate::support::{FRAME, Gate, block, dumps, engine, inputs, noise, schedule, whole};
 
 #[test]
 fn gains_hold_from_the_stated_frame_on_whatever_the_chunks() {
@@ -40,24 +40,6 @@ fn gains_hold_from_the_stated_frame_on_whatever_the_chunks() {
         go.send(()).unwrap();
         running.join().into_result().unwrap();
         assert_eq!(dumps(&products, 0), expected, "chunks of {times}");
-    }
-}
-
-/// A source that waits for a word.
-struct Gate<S> {
-    source: S,
-    wait: Option<std::sync::mpsc::Receiver<()>>,
-}
-
-impl<S: fringes_stream::source::Source> fringes_stream::source::Source for Gate<S> {
-    fn info(&self) -> &fringes_stream::source::SourceInfo {
-        self.source.info()
-    }
-    fn next(&mut self) -> Result<Option<fringes_stream::source::Received>, fringes_stream::BoxError> {
-        if let Some(wait) = self.wait.take() {
-            wait.recv()?;
-        }
-        self.source.next()
     }
 }
 

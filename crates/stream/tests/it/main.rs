@@ -3,6 +3,7 @@
 
 mod beams;
 mod changes;
+mod chosen_channels;
 mod ends;
 mod faults;
 mod masks;
