@@ -14,7 +14,7 @@ use fringes_types::Gains;
 use super::frames::StreamSample;
 use super::report::{Ended, Report};
 use super::stages::Shared;
-use crate::ring::{Ring, RingWritten};
+use crate::ring::{Ring, RingFormat, RingWritten};
 use crate::{Stage, StreamError};
 
 /// A thread of a stage.
@@ -133,19 +133,22 @@ impl<V: StreamSample> Running<V> {
         self.threads.iter().all(|thread| thread.handle.is_finished())
     }
 
-    /// Writes the voltages of a range of samples that the ring holds ([`Fx::ring`](super::Fx::ring)) as GUPPI raw: a
-    /// file an antenna and piece without a gap, `antenna-<number>-<first sample>.raw`, of all frames that overlap the
-    /// range. The instrument runs on meanwhile.
+    /// Writes the voltages of a range of samples that the ring holds ([`Fx::ring`](super::Fx::ring)), as GUPPI raw or
+    /// VDIF: a file an antenna and piece without a gap, `antenna-<number>-<first sample>.raw` or `.vdif`, of all frames
+    /// that overlap the range. The instrument runs on meanwhile.
     ///
     /// # Errors
-    /// [`StreamError::NotInRing`]; [`StreamError::Plan`] if voltages are floats, [`StreamError::Io`] of the files.
+    /// [`StreamError::NotInRing`]; [`StreamError::Plan`] if voltages are floats; [`StreamError::Io`] of the files, and
+    /// with [`IoError::Vdif`](fringes_io::IoError::Vdif) of what VDIF cannot hold, such as spectra that are no whole
+    /// number a second.
     pub fn write_ring(
         &self,
         range: Range<u64>,
         folder: &Path,
         observation: &BeamObservation,
+        format: RingFormat,
     ) -> Result<RingWritten, StreamError> {
-        self.ring.write(range, folder, observation)
+        self.ring.write(range, folder, observation, format)
     }
 
     /// Waits for the end of the source, or of a stop, and says how it ended.

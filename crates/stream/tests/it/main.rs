@@ -9,6 +9,7 @@ mod faults;
 mod masks;
 mod network;
 mod ranks;
+mod ring;
 mod soak;
 mod sources;
 #[path = "../suite/mod.rs"]
