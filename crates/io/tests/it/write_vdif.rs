@@ -154,7 +154,7 @@ fn frames_go_over_seconds_and_those_that_never_came_are_flagged() {
     .unwrap();
     let data = Array3::from_elem((8, 250, 1), C8::new(-128, 1));
     // Spectra 950..1000 came, 1000..1100 did not, 1100..1200 in part.
-    let present: Vec<bool> = (950..1200).map(|time| time < 1000 || time >= 1199).collect();
+    let present: Vec<bool> = (950..1200).map(|time| !(1000..1199).contains(&time)).collect();
     writer.write_present(&Beams::new(data, FREQUENCIES, clock).unwrap(), &present).unwrap();
     let end = writer.finish().unwrap();
     assert_eq!((end.frames, end.invalid, end.leading, end.trailing), (3, 1, 50, 0));

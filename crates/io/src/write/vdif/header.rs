@@ -32,7 +32,7 @@ impl Fields {
         let words = [
             u32::from(invalid) << 31 | seconds,
             u32::from(self.epoch) << 24 | frame,
-            VERSION << 29 | self.log2_channels << 24 | self.frame_bytes / 8,
+            VERSION << 29 | self.log2_channels << 24 | (self.frame_bytes / 8),
             1 << 31 | (self.bits - 1) << 26 | thread << 16 | u32::from(self.station),
             rate,
             sync,
