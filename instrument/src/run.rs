@@ -269,7 +269,7 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
             say!("  {name}: {count}");
         }
     }
-    if report.masked[1] > 0 {
+    if report.masked[0] > 0 {
         let share = report.masked[0] as f64 / report.masked[1] as f64;
         say!("  channels and blocks masked: {:.2} %", 100.0 * share);
     }

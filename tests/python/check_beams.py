@@ -1,4 +1,4 @@
-"""Opens filterbank files of beams with blimpy and GUPPI raw files with baseband, and finds the numbers that were written.
+"""Opens filterbank files of beams with blimpy, GUPPI raw and VDIF files with baseband, and finds what was written.
 
     cargo run -p fringes-tools -- write-beams --out beams
     python check_beams.py beams
@@ -16,7 +16,7 @@ import warnings
 import astropy.units as u
 import numpy as np
 from astropy.time import Time
-from baseband import guppi
+from baseband import guppi, vdif
 from blimpy import Waterfall
 
 # A modified Julian day in float64, and roundings of the sums: 16 spectra and 2 channels, in units of 2^-24.
@@ -65,6 +65,50 @@ def filterbank(path, archive, nbits, nifs):
     return data, passed & check(error < 1e-9, path.name, f"direction is off by {error:.2g} rad")
 
 
+def vdif_file(path, voltages, bits, spectra, archive):
+    """Whether every header, and every voltage [time][thread][channel], is what baseband reads."""
+    passed = True
+    with open(path, "rb") as raw:
+        frames = []
+        while raw.tell() < path.stat().st_size:
+            # Also checks that frames fit the headers.
+            frames.append(vdif.VDIFFrame.fromfile(raw))
+    day, seconds = archive["start_mjd"]
+    start = Time(day, seconds / 86400, format="mjd")
+    per_second = round(1 / archive["spectrum_s"][0])
+    leading = round(seconds % 1 * per_second) % spectra
+    count = -(-(leading + len(voltages)) // spectra)
+    channels = voltages.shape[2]
+    # 2026-01-01 is half-year 52 and day 61041.
+    first = round(seconds % 1 * per_second) // spectra
+    for number, frame in enumerate(frames):
+        place, header = first + number // 2, frame.header
+        expected = dict(
+            invalid_data=False, legacy_mode=False, ref_epoch=52,
+            seconds=round((day - 61041) * 86400 + seconds // 1) + place * spectra // per_second,
+            frame_nr=place % (per_second // spectra), vdif_version=1, lg2_nchan=channels.bit_length() - 1,
+            frame_length=(32 + spectra * channels * 2 * bits // 8) // 8, complex_data=True, bits_per_sample=bits - 1,
+            thread_id=number % 2, station_id=int.from_bytes(b"Ef", "big"), edv=1, sampling_unit=False,
+            sampling_rate=per_second // 1000, sync_pattern=0xACABFEED, das_id=0,
+        )
+        found = {key: header[key] for key in expected}
+        if found != expected:
+            passed &= check(False, path.name, f"header of frame {number}: {found}, expected {expected}")
+    passed &= check(len(frames) == 2 * count, path.name, f"{len(frames)} frames, every field of their headers")
+    with vdif.open(str(path), "rs", squeeze=False) as stream:
+        samples, begin, rate = stream.read(), stream.start_time, stream.sample_rate
+    # baseband's levels: (v - 8) / 2.95 of 4 bits, (v - 127.5) / 35.5 of 8.
+    scale, middle = {4: (2.95, 0.0), 8: (35.5, 0.5)}[bits]
+    integers = np.rint(samples.real * scale - middle) + 1j * np.rint(samples.imag * scale - middle)
+    zeros = [np.zeros((pad, 2, channels)) for pad in (leading, count * spectra - leading - len(voltages))]
+    padded = np.concatenate([zeros[0], voltages, zeros[1]])
+    same = integers.shape == padded.shape and (integers == padded).all()
+    passed &= check(same, path.name, f"{samples.size} voltages of {bits} bits as baseband reads them")
+    error = abs((begin - start).to_value(u.s) + leading / per_second)
+    passed &= check(error < 1e-8 and rate == per_second * u.Hz, path.name, f"start is off by {error:.2g} s, rate {rate}")
+    return passed
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     archive = np.load(folder / "beams.npz")
@@ -111,6 +155,12 @@ def main():
     found = (rate.to_value(u.Hz) * archive["spectrum_s"][0], header["OBSFREQ"], header["OBSBW"], header["SRC_NAME"])
     wanted = (1.0, centre, step * expected.shape[2] / 1e6, "Noise")
     passed &= check(found == wanted, "voltages.raw", f"header {found}")
+
+    # [time][thread][channel] of the first channels, a power of two of them.
+    some = expected[..., : 1 << (expected.shape[2].bit_length() - 1)]
+    low = np.trunc(some.real / 16) + 1j * np.trunc(some.imag / 16)
+    passed &= vdif_file(folder / "voltages8.vdif", some, 8, 250, archive)
+    passed &= vdif_file(folder / "voltages4.vdif", low, 4, 1000, archive)
     sys.exit(0 if passed else 1)
 
 

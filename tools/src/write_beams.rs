@@ -1,17 +1,19 @@
-//! Writes beams: noise as detected beams in SIGPROC filterbank files and as voltages in a GUPPI raw file.
+//! Writes beams: noise as detected beams in SIGPROC filterbank files and as voltages in GUPPI raw and VDIF files.
 //!
 //! ```text
 //! cargo run --release -p fringes-tools -- write-beams --out DIR
 //! ```
 //!
-//! In DIR, `stokes.fil` (8 bits), `coherency.fil` (f32), `power.fil` (f32) and `voltages.raw` hold beam 1 of three, and
-//! `beams.npz` the voltages before and after they were rounded, for whoever wants to make the same of them.
+//! In DIR, `stokes.fil` (8 bits), `coherency.fil` (f32), `power.fil` (f32) and `voltages.raw` hold beam 1 of three;
+//! `voltages8.vdif` and `voltages4.vdif` hold its first channels, a power of two of them, with 8 bits and with 4, which
+//! are a sixteenth of those with 8, cut off. `beams.npz` has the voltages before and after they were rounded, for
+//! whoever wants to make the same of them.
 
 use std::fs::{File, create_dir_all};
 use std::path::PathBuf;
 
 use fringes::delay::{Epoch, Source};
-use fringes::io::write::{BeamObservation, FilterbankWriter, GuppiWriter};
+use fringes::io::write::{BeamObservation, FilterbankWriter, GuppiWriter, VdifOptions, VdifWriter};
 use fringes::{
     Beams, ByteScale, Complex, DetectStream, DetectedProducts, Detection, Frequencies, SpectrumClock, quantise_beams,
     to_u8,
@@ -24,7 +26,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::end::{Failure, failure};
 
-/// Write noise as beams in SIGPROC filterbank and GUPPI raw files.
+/// Write noise as beams in SIGPROC filterbank, GUPPI raw and VDIF files.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder for the files; made if it does not exist.
@@ -74,6 +76,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         FilterbankWriter::<f32>::create(&path("power.fil"), &observation, BEAM)?,
         GuppiWriter::create(&path("voltages.raw"), &observation, BEAM, 2, BLOCK)?,
     );
+    let station = VdifOptions::new(u16::from_be_bytes(*b"Ef"));
+    let vdif = |name: &str, options| VdifWriter::create(&path(name), observation.sample_zero, options, BEAM, 2);
+    let mut eight = vdif("voltages8.vdif", station)?;
+    // The first spectrum is within a frame.
+    let mut four = vdif("voltages4.vdif", VdifOptions { bits: 4, spectra_per_frame: Some(1000), ..station })?;
+    // The largest power of two; 0 stays 0, which the writers refuse.
+    let some = channels.checked_ilog2().map_or(0, |log2| 1 << log2);
     let mut rounded = Array3::from_elem(voltages.raw_dim(), Complex::new(0f32, 0.0));
     for first in (0..times).step_by(CHUNK) {
         let chunk = first..(first + CHUNK).min(times);
@@ -92,7 +101,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let wide = quantised.data().mapv(|value| Complex::new(f32::from(value.re), f32::from(value.im)));
         rounded.slice_mut(s![.., chunk, ..]).assign(&wide);
         files.3.write(&quantised)?;
+        let part = quantised.data().slice(s![..some, .., ..]).to_owned();
+        let low = part.mapv(|value| Complex::new(value.re / 16, value.im / 16));
+        eight.write(&Beams::new(part, FREQUENCIES, clock)?)?;
+        four.write(&Beams::new(low, FREQUENCIES, clock)?)?;
     }
+    eight.finish()?;
+    four.finish()?;
     files.0.finish()?;
     files.1.finish()?;
     files.2.finish()?;
@@ -114,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     archive.add_array("start_mjd", &arr1(&[61_120.0, 0.25]))?;
     archive.add_array("direction_rad", &arr1(&[1.9, -0.6]))?;
     archive.finish()?;
-    println!("{}: 3 filterbank files, 1 file of voltages, beams.npz", arguments.out.display());
+    println!("{}: 3 filterbank files, 3 files of voltages, beams.npz", arguments.out.display());
     Ok(())
 }
 

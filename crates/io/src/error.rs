@@ -163,6 +163,16 @@ pub enum IoError {
         /// The text.
         actual: String,
     },
+    /// Voltages that VDIF cannot hold.
+    #[error("VDIF: {quantity}: expected {expected}, found {actual}")]
+    Vdif {
+        /// What does not fit.
+        quantity: &'static str,
+        /// What the format can hold.
+        expected: String,
+        /// What was to be written.
+        actual: String,
+    },
     /// Visibilities or beams whose axes differ from those of the file that is written, or that do not go on where it
     /// ends.
     #[error("{quantity}: expected {expected}, as in the file that is written, found {actual}")]

@@ -28,5 +28,5 @@ pub mod turn;
 pub use chunk::{HeapBlock, SampleBlock};
 pub use error::{BoxError, Stage, StreamError};
 pub use fx::{Control, Ended, Fx, Report, Running, SinkReport, StreamSample};
-pub use ring::RingWritten;
+pub use ring::{RingFormat, RingWritten};
 pub use turn::{CornerTurn, TurnPlan};

@@ -37,7 +37,7 @@ pub(crate) struct Config {
     /// Dumps of the correlator: one cadence or several. Their numbers count from 0.
     #[serde(default)]
     pub(crate) cadence: Vec<CadenceConfig>,
-    /// What is left out as interference; on the CPU alone.
+    /// What is left out as interference.
     #[serde(default)]
     pub(crate) mask: Option<MaskConfig>,
     /// Sums by bins: gates, pulse phases. Their cadence is the number behind the others.

@@ -6,6 +6,7 @@
 //! - [`uvh5`]: pyuvdata's HDF5 format, appended to while an observation runs; joined from files of some channels each.
 //! - [`sigproc`]: filterbank files of detected beams, chunk after chunk.
 //! - [`guppi`]: GUPPI raw files of beams' voltages, chunk after chunk.
+//! - [`vdif`]: VDIF files of voltages in channels, chunk after chunk.
 
 mod cube;
 pub mod guppi;
@@ -15,6 +16,7 @@ mod observation;
 pub mod sigproc;
 pub mod uvfits;
 pub mod uvh5;
+pub mod vdif;
 mod visibilities;
 
 pub use cube::VisibilityCube;
@@ -24,4 +26,5 @@ pub use observation::BeamObservation;
 pub use sigproc::{FilterbankSample, FilterbankWriter};
 pub use uvfits::{UvfitsAntenna, UvfitsHeader, UvfitsIntegration, UvfitsWriter};
 pub use uvh5::{Uvh5Writer, join_uvh5_channels};
+pub use vdif::{VdifEnd, VdifOptions, VdifWriter};
 pub use visibilities::{VisibilityAntenna, VisibilityHeader, VisibilityIntegration};

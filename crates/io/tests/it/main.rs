@@ -11,3 +11,4 @@ mod write_npz;
 mod write_sigproc;
 mod write_uvfits;
 mod write_uvh5;
+mod write_vdif;

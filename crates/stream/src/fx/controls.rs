@@ -13,6 +13,7 @@ pub(crate) struct Controls {
     gains: Mutex<VecDeque<(u64, Gains)>>,
     delays: Mutex<Vec<(usize, DelaySegment)>>,
     beams: Mutex<VecDeque<(u64, TiedArrayBeams)>>,
+    masked_channels: Mutex<Vec<(u64, Vec<usize>)>>,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -20,7 +21,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Puts a change in its place; one of the same sample replaces the one before it.
-fn insert<T>(list: &mut VecDeque<(u64, T)>, sample: u64, change: T) {
+pub(super) fn insert<T>(list: &mut VecDeque<(u64, T)>, sample: u64, change: T) {
     let place = list.partition_point(|&(at, _)| at < sample);
     if list.get(place).is_some_and(|&(at, _)| at == sample) {
         list[place] = (sample, change);
@@ -63,6 +64,15 @@ impl Controls {
 
     pub(crate) fn take_beams(&self) -> VecDeque<(u64, TiedArrayBeams)> {
         std::mem::take(&mut *lock(&self.beams))
+    }
+
+    pub(crate) fn set_masked_channels(&self, sample: u64, channels: Vec<usize>) {
+        lock(&self.masked_channels).push((sample, channels));
+    }
+
+    /// Changes of masked channels, in the order in which they were asked for.
+    pub(crate) fn take_masked_channels(&self) -> Vec<(u64, Vec<usize>)> {
+        std::mem::take(&mut *lock(&self.masked_channels))
     }
 }
 

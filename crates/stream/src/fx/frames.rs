@@ -218,5 +218,12 @@ pub(crate) fn subset<A: fringes_types::Accumulator>(
         if turned { sum.conj() } else { sum }
     });
     let valid: Array1<u64> = places.iter().map(|&(place, _)| dump.valid_samples()[place]).collect();
-    Visibilities::new(sums, inputs, BaselineOrder::Triangle, valid, dump.times(), dump.frequencies(), dump.clock())
+    let order = BaselineOrder::Triangle;
+    let part = Visibilities::new(sums, inputs, order, valid, dump.times(), dump.frequencies(), dump.clock())?;
+    match dump.masked_samples() {
+        Some(masked) => {
+            part.with_masked_samples(masked.reordered(places.len(), |to| places.get(to).map(|&(place, _)| place)))
+        }
+        None => Ok(part),
+    }
 }

@@ -1,4 +1,4 @@
-//! Frames that wait until the block they are in is complete, and can be masked.
+//! What is left out of frames: where there is a masker, they wait until the block they are in is complete.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,40 +9,54 @@ use fringes_interference::{Masker, PowerSums, power_sums};
 use fringes_types::{ChannelMask, Heaps, TypesError};
 use ndarray::s;
 
+use super::chosen_channels::ChosenChannels;
 use super::frames::{FrameData, StreamSample};
-use crate::{Stage, StreamError};
+use super::stages::Shared;
+use crate::{Stage, StreamError, telemetry};
 
 /// Frames and their mask.
 pub(super) struct Masked<V: StreamSample> {
     pub(super) frames: Arc<FrameData<V>>,
-    pub(super) mask: ChannelMask,
+    /// `None` if nothing is left out.
+    pub(super) mask: Option<ChannelMask>,
     /// When the chunk came that completed them.
     pub(super) arrived: Instant,
 }
 
-/// Collects frames to whole blocks.
+/// Finds what is left out of frames.
 pub(super) struct Masking<V: StreamSample> {
-    masker: Masker,
-    /// Spectra of a block: a multiple of a frame's.
-    spectra: usize,
+    /// The masker, and spectra of a block, which are a multiple of a frame's. Without one nothing waits.
+    masker: Option<(Masker, usize)>,
+    chosen: ChosenChannels,
+    shared: Arc<Shared>,
     /// Frames of the block under way, which follow each other.
     open: Vec<(Arc<FrameData<V>>, Instant)>,
 }
 
 impl<V: StreamSample> Masking<V> {
-    pub(super) fn new(masker: Masker, spectra: usize) -> Self {
-        Self { masker, spectra, open: Vec::new() }
+    pub(super) fn new(masker: Option<(Masker, usize)>, channels: usize, shared: Arc<Shared>) -> Self {
+        Self { masker, chosen: ChosenChannels::new(channels), shared, open: Vec::new() }
     }
 
-    /// Adds frames; gives those of all blocks that end with them, and of a block that a gap cut off.
+    /// Adds frames; gives those that can be correlated: all of them, or with a masker those of all blocks that end with
+    /// them, and of a block that a gap cut off.
     pub(super) fn push(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<Vec<Masked<V>>, StreamError> {
+        for (sample, channels) in self.shared.controls.take_masked_channels() {
+            self.chosen.leave_out(sample, &channels)?;
+        }
+        let Some((_, spectra)) = self.masker else {
+            let batches = frames.batches();
+            let mask = self.chosen.mask(frames.clock(), frames.times() / batches.max(1), batches)?;
+            self.count(mask.as_ref(), batches);
+            return Ok(vec![Masked { frames, mask, arrived }]);
+        };
         let clock = frames.clock();
         let next = self.open.last().map(|(last, _)| last.clock().sample_of(last.times()));
         let mut done = if next.is_some_and(|next| next != clock.first_sample) { self.close()? } else { Vec::new() };
         let mut frames = frames;
         loop {
             let clock = frames.clock();
-            let block = self.spectra as u64 * clock.samples_between_spectra;
+            let block = spectra as u64 * clock.samples_between_spectra;
             let left = block - clock.first_sample % block;
             let left = left.div_ceil(clock.samples_between_spectra.max(1)) as usize;
             if frames.times() < left {
@@ -64,22 +78,37 @@ impl<V: StreamSample> Masking<V> {
     /// The frames of the block under way, masked by what there is.
     pub(super) fn close(&mut self) -> Result<Vec<Masked<V>>, StreamError> {
         let open = std::mem::take(&mut self.open);
-        let Some(mask) = self.mask(open.iter().map(|(frames, _)| &**frames))? else { return Ok(Vec::new()) };
-        let masked = |(frames, arrived)| Masked { frames, mask: mask.clone(), arrived };
+        let Some(mut mask) = self.mask(open.iter().map(|(frames, _)| &**frames))? else { return Ok(Vec::new()) };
+        if let Some(chosen) = self.chosen.mask(mask.clock(), mask.spectra_per_block(), mask.blocks())? {
+            mask = mask.or(&chosen)?;
+        }
+        self.count(Some(&mask), mask.blocks());
+        let masked = |(frames, arrived)| Masked { frames, mask: Some(mask.clone()), arrived };
         Ok(open.into_iter().map(masked).collect())
+    }
+
+    /// Counts what is left out of so many blocks, and what is not.
+    fn count(&self, mask: Option<&ChannelMask>, blocks: usize) {
+        let cells = (self.chosen.channels() * blocks) as u64;
+        let masked = mask.map_or(0, |mask| mask.masked().iter().filter(|&&masked| masked).count() as u64);
+        self.shared.counters.mask_cells.add(cells);
+        self.shared.counters.masked.add(masked);
+        metrics::counter!(telemetry::MASKED, "fate" => "masked").increment(masked);
+        metrics::counter!(telemetry::MASKED, "fate" => "kept").increment(cells.saturating_sub(masked));
     }
 
     /// What the masker finds in frames that follow each other; `None` if there are none. Powers are summed where the
     /// frames lie.
     fn mask<'a>(&self, frames: impl Iterator<Item = &'a FrameData<V>>) -> Result<Option<ChannelMask>, StreamError> {
+        let Some((masker, spectra)) = &self.masker else { return Ok(None) };
         let mut sums = None;
         for frames in frames {
             let next = match frames {
-                FrameData::Host(heaps) => power_sums(&Backend::cpu(), heaps, self.spectra)?,
-                FrameData::Pinned(heaps) => power_sums(&Backend::cpu(), &**heaps, self.spectra)?,
+                FrameData::Host(heaps) => power_sums(&Backend::cpu(), heaps, *spectra)?,
+                FrameData::Pinned(heaps) => power_sums(&Backend::cpu(), &**heaps, *spectra)?,
                 FrameData::Device(heaps) => {
                     let backend = Backend::on(heaps.array().device().clone());
-                    power_sums(&backend, &**heaps, self.spectra)?
+                    power_sums(&backend, &**heaps, *spectra)?
                 }
             };
             sums = Some(match sums {
@@ -89,7 +118,7 @@ impl<V: StreamSample> Masking<V> {
         }
         Ok(match sums {
             None => None,
-            Some(sums) => Some(self.masker.mask(&sums)?.mask),
+            Some(sums) => Some(masker.mask(&sums)?.mask),
         })
     }
 }

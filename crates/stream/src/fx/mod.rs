@@ -1,6 +1,7 @@
 //! The instrument: stages on threads of their own, bounded queues between them.
 
 mod beam_stage;
+mod chosen_channels;
 mod controls;
 mod delivery;
 mod f_stage;
@@ -204,7 +205,7 @@ impl<V: StreamSample> Fx<V> {
         self
     }
 
-    /// As [`Fx::cadence`], of the baselines of these antennas alone; not with [`Fx::mask`].
+    /// As [`Fx::cadence`], of the baselines of these antennas alone.
     #[must_use]
     pub fn cadence_of(mut self, schedule: DumpSchedule, antennas: Vec<usize>) -> Self {
         self.cadences.push((schedule, Some(antennas)));
@@ -399,10 +400,6 @@ impl<V: StreamSample> Fx<V> {
         let mut planned = self.cadences.clone();
         planned.extend(self.binned.as_ref().map(|(schedule, _)| (*schedule, None)));
         check_plan(&planned, self.beams.is_some() || self.turn.is_some(), inputs, frame)?;
-        if self.masker.is_some() && self.cadences.iter().any(|(_, antennas)| antennas.is_some()) {
-            let (what, expected) = ("cadence of an instrument with a masker", "all antennas".into());
-            return Err(StreamError::Plan { what, expected, actual: "some".into() });
-        }
         if let Some((_, spectra)) = &self.masker {
             let per_frame = planned.first().map_or(1, |(schedule, _)| schedule.spectra_per_heap() as usize);
             if *spectra == 0 || spectra % per_frame != 0 {
@@ -542,7 +539,7 @@ impl<V: StreamSample> Fx<V> {
         if correlates {
             let subsets: Vec<_> = self.cadences.into_iter().map(|(_, antennas)| antennas).collect();
             let cadences = subsets.len();
-            let masking = self.masker.map(|(masker, spectra)| Masking::new(masker, spectra));
+            let masking = Masking::new(self.masker, channels, shared.clone());
             let (sinks, shared_too, from) = (sinks.clone(), shared.clone(), from.unwrap_or(0));
             let delivery = Delivery { subsets, sinks, shared: shared_too, from };
             let (shared_too, longest_gap) = (shared.clone(), longest_gap_of_frames);

@@ -198,7 +198,7 @@ pub struct Report {
     pub saturated: u64,
     /// Dumps of the correlator, of all cadences.
     pub dumps: u64,
-    /// Channels and blocks of spectra that were masked, and all of them; zeros without a masker.
+    /// Channels and blocks of spectra that were masked, and all of them. A block is the masker's; without one, a frame.
     pub masked: [u64; 2],
     /// The sample behind the last chunk of samples that was used.
     pub next_sample: u64,

@@ -14,7 +14,7 @@ use fringes_types::Gains;
 use super::frames::StreamSample;
 use super::report::{Ended, Report};
 use super::stages::Shared;
-use crate::ring::{Ring, RingWritten};
+use crate::ring::{Ring, RingFormat, RingWritten};
 use crate::{Stage, StreamError};
 
 /// A thread of a stage.
@@ -84,6 +84,19 @@ impl Control {
         self.shared.controls.set_beams(sample, beams);
     }
 
+    /// Leaves these channels out of dumps, and no others, from a sample on; none ends it. What a masker takes for
+    /// interference ([`Fx::mask`](super::Fx::mask)) is left out beside them.
+    ///
+    /// Channels are numbers of those that this rank correlates, in any order. The set holds from the first block of the
+    /// masker that does not begin before the sample, without a masker from the first such frame; too late, from the
+    /// next one on. [`Visibilities::valid`](fringes_types::Visibilities::valid) counts what is left. Beams have all
+    /// channels.
+    ///
+    /// A channel that there is not ends the run with [`StreamError::Change`], as soon as frames come.
+    pub fn set_masked_channels(&self, sample: u64, channels: Vec<usize>) {
+        self.shared.controls.set_masked_channels(sample, channels);
+    }
+
     /// What the instrument has done so far.
     pub fn report(&self) -> Report {
         self.shared.counters.report()
@@ -120,19 +133,22 @@ impl<V: StreamSample> Running<V> {
         self.threads.iter().all(|thread| thread.handle.is_finished())
     }
 
-    /// Writes the voltages of a range of samples that the ring holds ([`Fx::ring`](super::Fx::ring)) as GUPPI raw: a
-    /// file an antenna and piece without a gap, `antenna-<number>-<first sample>.raw`, of all frames that overlap the
-    /// range. The instrument runs on meanwhile.
+    /// Writes the voltages of a range of samples that the ring holds ([`Fx::ring`](super::Fx::ring)), as GUPPI raw or
+    /// VDIF: a file an antenna and piece without a gap, `antenna-<number>-<first sample>.raw` or `.vdif`, of all frames
+    /// that overlap the range. The instrument runs on meanwhile.
     ///
     /// # Errors
-    /// [`StreamError::NotInRing`]; [`StreamError::Plan`] if voltages are floats, [`StreamError::Io`] of the files.
+    /// [`StreamError::NotInRing`]; [`StreamError::Plan`] if voltages are floats; [`StreamError::Io`] of the files, and
+    /// with [`IoError::Vdif`](fringes_io::IoError::Vdif) of what VDIF cannot hold, such as spectra that are no whole
+    /// number a second.
     pub fn write_ring(
         &self,
         range: Range<u64>,
         folder: &Path,
         observation: &BeamObservation,
+        format: RingFormat,
     ) -> Result<RingWritten, StreamError> {
-        self.ring.write(range, folder, observation)
+        self.ring.write(range, folder, observation, format)
     }
 
     /// Waits for the end of the source, or of a stop, and says how it ended.

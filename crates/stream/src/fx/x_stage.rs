@@ -25,7 +25,7 @@ where
     integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
     /// Sums of bins, the cadence behind the others.
     binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
-    masking: Option<Masking<V>>,
+    masking: Masking<V>,
     /// Number of cadences without bins.
     cadences: usize,
     input: QueueOut<FromFEngine<V>>,
@@ -39,7 +39,7 @@ where
 
 /// What a correlator has wherever its dumps lie.
 pub(super) struct XInput<V: StreamSample> {
-    pub(super) masking: Option<Masking<V>>,
+    pub(super) masking: Masking<V>,
     pub(super) cadences: usize,
     pub(super) input: QueueOut<FromFEngine<V>>,
     pub(super) shared: Arc<Shared>,
@@ -77,7 +77,10 @@ where
             };
             self.shared.counters.correlator.since(start);
             if let Err(error) = done {
-                return self.shared.fail(StreamError::at(Stage::Correlator, error));
+                return self.shared.fail(match error {
+                    change @ StreamError::Change { .. } => change,
+                    other => StreamError::at(Stage::Correlator, other),
+                });
             }
         }
     }
@@ -100,26 +103,12 @@ where
 
     /// Frames, once they can be masked.
     fn masked(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<(), StreamError> {
-        let Some(masking) = &mut self.masking else { return self.frames(&frames, None, arrived) };
-        let done = masking.push(frames, arrived)?;
+        let done = self.masking.push(frames, arrived)?;
         self.all_masked(done)
     }
 
     fn all_masked(&mut self, done: Vec<Masked<V>>) -> Result<(), StreamError> {
-        let mut block = None;
-        for Masked { mask, .. } in &done {
-            // Frames of one block have one mask.
-            if block.replace(mask.clock().first_sample) == Some(mask.clock().first_sample) {
-                continue;
-            }
-            let cells = mask.masked().len() as u64;
-            let masked = mask.masked().iter().filter(|&&masked| masked).count() as u64;
-            self.shared.counters.mask_cells.add(cells);
-            self.shared.counters.masked.add(masked);
-            metrics::counter!(telemetry::MASKED, "fate" => "masked").increment(masked);
-            metrics::counter!(telemetry::MASKED, "fate" => "kept").increment(cells - masked);
-        }
-        done.into_iter().try_for_each(|of| self.frames(&of.frames, Some(&of.mask), of.arrived))
+        done.into_iter().try_for_each(|of| self.frames(&of.frames, of.mask.as_ref(), of.arrived))
     }
 
     fn frames(
@@ -192,10 +181,8 @@ where
 
     /// Gives the dumps under way that begin before a sample, unless nothing of them came.
     fn finish(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
-        if let Some(masking) = &mut self.masking {
-            let rest = masking.close()?;
-            self.all_masked(rest)?;
-        }
+        let rest = self.masking.close()?;
+        self.all_masked(rest)?;
         self.finish_sums(until, arrived)
     }
 

@@ -1,15 +1,13 @@
-//! Gains and delays that change while an instrument runs, and the ring of voltages.
+//! Gains and delays that change while an instrument runs.
 
 use fringes_backend::Backend;
 use fringes_correlator::Integrator;
 use fringes_delay_model::{DelayModel, DelaySegment};
-use fringes_io::read::{OpenOptions, open};
-use fringes_io::write::BeamObservation;
 use fringes_stream::sink::{MemorySink, Overflow};
 use fringes_stream::{Fx, StreamError};
 use fringes_types::{Complex, Gains, SampleChunk};
 
-use crate::support::{FRAME, block, dumps, engine, inputs, noise, schedule, whole};
+use crate::support::{FRAME, Gate, block, dumps, engine, inputs, noise, schedule, whole};
 
 #[test]
 fn gains_hold_from_the_stated_frame_on_whatever_the_chunks() {
@@ -40,24 +38,6 @@ fn gains_hold_from_the_stated_frame_on_whatever_the_chunks() {
         go.send(()).unwrap();
         running.join().into_result().unwrap();
         assert_eq!(dumps(&products, 0), expected, "chunks of {times}");
-    }
-}
-
-/// A source that waits for a word.
-struct Gate<S> {
-    source: S,
-    wait: Option<std::sync::mpsc::Receiver<()>>,
-}
-
-impl<S: fringes_stream::source::Source> fringes_stream::source::Source for Gate<S> {
-    fn info(&self) -> &fringes_stream::source::SourceInfo {
-        self.source.info()
-    }
-    fn next(&mut self) -> Result<Option<fringes_stream::source::Received>, fringes_stream::BoxError> {
-        if let Some(wait) = self.wait.take() {
-            wait.recv()?;
-        }
-        self.source.next()
     }
 }
 
@@ -100,48 +80,4 @@ fn a_delay_of_an_input_that_there_is_not_is_an_error() {
     go.send(()).unwrap();
     let error = running.join().error.unwrap();
     assert!(matches!(error, StreamError::Change { what: "delay", .. }), "{error}");
-}
-
-#[test]
-fn the_ring_gives_the_voltages_of_a_trigger_as_guppi_raw() {
-    let end = 64 * FRAME;
-    let (go, wait) = std::sync::mpsc::channel::<()>();
-    let (sink, _) = MemorySink::new();
-    let fx = Fx::<Complex<i8>>::new(&Backend::cpu(), engine()).cadence(schedule(2)).ring(40);
-    let running = fx.sink(sink, Overflow::Block).start(Gate { source: noise(777, end), wait: Some(wait) }).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let observation = BeamObservation::new("2026-03-20T16:30:00".parse().unwrap());
-    let error = running.write_ring(0..FRAME, folder.path(), &observation).unwrap_err();
-    assert!(matches!(error, StreamError::NotInRing { held_end: 0, .. }), "{error}");
-    go.send(()).unwrap();
-    while !running.is_finished() {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    // 40 spectra are ten frames; the oldest went.
-    let range = 57 * FRAME + 3..59 * FRAME;
-    let written = running.write_ring(range, folder.path(), &observation).unwrap();
-    assert_eq!((written.pieces, written.spectra % 4, written.spectra >= 8), (1, 0, true));
-    assert!(matches!(
-        running.write_ring(0..FRAME, folder.path(), &observation).unwrap_err(),
-        StreamError::NotInRing { .. }
-    ));
-    let all = whole(&[block(0, end as usize)], end);
-    let frames = fringes_f_engine::f_engine::<Complex<i8>>(&Backend::cpu(), all.as_chunk(), engine()).unwrap();
-    let expected = frames.frames[0].voltages.to_voltages();
-    for antenna in 0..2usize {
-        let mut names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-        let path = names.find(|path| path.to_string_lossy().contains(&format!("antenna-{antenna}-"))).unwrap();
-        let stamp: u64 = path.file_stem().unwrap().to_str().unwrap().rsplit('-').next().unwrap().parse().unwrap();
-        let mut reader = open(&[path], &OpenOptions::default()).unwrap();
-        let mut spectra = 0;
-        while let Some(block) = reader.read(1 << 20).unwrap() {
-            let voltages = block.voltages().unwrap();
-            for ((channel, time, pol), value) in voltages.data().indexed_iter() {
-                let of = expected.data()[(channel, spectra + time + (stamp / 128) as usize, 2 * antenna + pol)];
-                assert_eq!(*value, Complex::new(f32::from(of.re), f32::from(of.im)), "{channel} {time} {pol}");
-            }
-            spectra += voltages.times();
-        }
-        assert_eq!(spectra as u64, written.spectra);
-    }
 }

@@ -3,11 +3,13 @@
 
 mod beams;
 mod changes;
+mod chosen_channels;
 mod ends;
 mod faults;
 mod masks;
 mod network;
 mod ranks;
+mod ring;
 mod soak;
 mod sources;
 #[path = "../suite/mod.rs"]

@@ -221,6 +221,41 @@ fn gains_change_at_the_same_sample_on_all_ranks() {
     }
 }
 
+#[test]
+fn each_rank_leaves_out_channels_of_its_own() {
+    let case = Case { losses: false, ..Case::new(4) };
+    let plan = case.plan(2);
+    let at = STRIDE * SPECTRA as u64 * 31;
+    // Channel 5 of all is channel 5 of the first rank, 40 is channel 8 of the second one.
+    let all = on_ranks(LocalRanks::new(2), |rank| {
+        let turn = CornerTurn::new(rank, plan.clone()).unwrap();
+        assert_eq!(turn.channels().len(), CHANNELS / 2);
+        let (fx, products) = case.fx(&turn);
+        let running = fx.start(case.source(turn.rank(), turn.antennas()).held_until_told()).unwrap();
+        running.control().set_masked_channels(at, vec![if turn.rank() == 0 { 5 } else { 8 }]);
+        tell();
+        running.join().into_result().unwrap();
+        (turn.channels(), suite::dumps(products.take()))
+    });
+    let expected = case.in_one_call(&plan);
+    let (frame, length) = (STRIDE * SPECTRA as u64, case.frames);
+    for (channels, dumps) in all {
+        assert_eq!(dumps.len(), expected.len());
+        for (actual, expected) in dumps.iter().zip(&expected) {
+            let first = expected.clock().first_sample / frame;
+            for channel in 0..channels.len() {
+                let number = channels.start + channel;
+                // Frames of the dump before the 32nd.
+                let kept = if [5, 40].contains(&number) { 31u64.saturating_sub(first).min(length) } else { length };
+                let lost = (length - kept) * SPECTRA as u64;
+                assert_eq!(actual.valid(channel, 3), expected.valid(number, 3).saturating_sub(lost), "{number}");
+                let same = actual.data().row(channel) == expected.data().row(number);
+                assert_eq!(same, kept == length, "channel {number}, dump at frame {first}");
+            }
+        }
+    }
+}
+
 /// Sources that wait for the thread that has made them.
 trait Held: Sized {
     fn held_until_told(self) -> Waits<Self>;

@@ -94,6 +94,24 @@ impl<S: Source> Source for Noted<S> {
     }
 }
 
+/// A source that waits for a word.
+pub(crate) struct Gate<S> {
+    pub(crate) source: S,
+    pub(crate) wait: Option<std::sync::mpsc::Receiver<()>>,
+}
+
+impl<S: Source> Source for Gate<S> {
+    fn info(&self) -> &SourceInfo {
+        self.source.info()
+    }
+    fn next(&mut self) -> Result<Option<Received>, BoxError> {
+        if let Some(wait) = self.wait.take() {
+            wait.recv()?;
+        }
+        self.source.next()
+    }
+}
+
 /// Dumps of a cadence, of what a sink has collected.
 pub(crate) fn dumps(products: &Collected, cadence: usize) -> Vec<Visibilities<Complex<i64>>> {
     let of = |product: Product| match product {

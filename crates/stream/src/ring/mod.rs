@@ -1,15 +1,20 @@
 //! The last voltages, kept in host memory until something asks for them.
 
+mod file;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fringes_io::write::{BeamObservation, GuppiWriter};
-use fringes_types::{Beams, Complex, Heaps};
+use fringes_io::write::BeamObservation;
+use fringes_types::{Beams, Complex, Heaps, SampleFormat};
 
 use crate::fx::{FrameData, StreamSample};
 use crate::{Stage, StreamError};
+use file::RingFile;
+
+pub use file::RingFormat;
 
 /// Frames of the last so many spectra.
 #[derive(Debug)]
@@ -50,14 +55,18 @@ impl<V: StreamSample> Ring<V> {
         Ok(())
     }
 
-    /// Writes the voltages of frames that overlap a range of samples: a GUPPI raw file an antenna and piece without a
-    /// gap, `antenna-<number>-<first sample>.raw`.
+    /// Writes the voltages of frames that overlap a range of samples: a file an antenna and piece without a gap,
+    /// `antenna-<number>-<first sample>`.
     pub(crate) fn write(
         &self,
         range: Range<u64>,
         folder: &Path,
         observation: &BeamObservation,
+        format: RingFormat,
     ) -> Result<RingWritten, StreamError> {
+        if !matches!(V::FORMAT, SampleFormat::Int4 | SampleFormat::Int8) {
+            return Err(no_integers::<V>());
+        }
         let kept: Vec<_> = self.frames.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         let end = |frames: &FrameData<V>| frames.clock().sample_of(frames.times());
         let (held_first, held_end) =
@@ -67,11 +76,9 @@ impl<V: StreamSample> Ring<V> {
             return Err(StreamError::NotInRing { held_first, held_end, first, end: last });
         }
         let mut written = RingWritten::default();
-        let mut writers: Vec<GuppiWriter> = Vec::new();
+        let mut files: Vec<RingFile> = Vec::new();
         let mut next = None;
-        let finish = |writers: &mut Vec<GuppiWriter>| -> Result<(), StreamError> {
-            writers.drain(..).try_for_each(|writer| Ok(writer.finish().map(drop)?))
-        };
+        let finish = |files: &mut Vec<RingFile>| files.drain(..).try_for_each(RingFile::finish);
         for frames in &kept {
             let FrameData::Host(heaps) = &**frames else { continue };
             let stamp = heaps.clock().first_sample;
@@ -79,22 +86,27 @@ impl<V: StreamSample> Ring<V> {
                 continue;
             }
             if next != Some(stamp) {
-                finish(&mut writers)?;
+                finish(&mut files)?;
                 written.pieces += 1;
                 for antenna in 0..heaps.inputs().antennas() {
-                    let path = folder.join(format!("antenna-{antenna}-{stamp:020}.raw"));
-                    let (pols, block) = (heaps.inputs().pols(), heaps.spectra_per_heap());
-                    writers.push(GuppiWriter::create(&path, observation, antenna, pols, block)?);
+                    let (formats, place) = ((format, V::FORMAT), (folder, stamp));
+                    let (of, spectra) = ((antenna, heaps.inputs()), heaps.spectra_per_heap());
+                    files.push(RingFile::create(formats, place, observation, of, spectra)?);
                 }
             }
             let voltages = as_beams(heaps)?;
-            for writer in &mut writers {
-                writer.write(&voltages)?;
+            for (antenna, file) in files.iter_mut().enumerate() {
+                let came = |spectrum: usize| {
+                    let flags = heaps.presence();
+                    flags.is_none_or(|flags| flags[(spectrum / heaps.spectra_per_heap(), antenna)])
+                };
+                let present: Vec<bool> = (0..heaps.times()).map(came).collect();
+                file.write(&voltages, &present)?;
             }
             written.spectra += heaps.times() as u64;
             next = Some(end(frames));
         }
-        finish(&mut writers)?;
+        finish(&mut files)?;
         Ok(written)
     }
 }
@@ -108,16 +120,20 @@ pub struct RingWritten {
     pub spectra: u64,
 }
 
-/// Inputs as beams, which is what the writer takes. Absent heaps are zeros already.
+/// Inputs as beams, which is what writers take. Absent heaps are zeros already.
 fn as_beams<V: StreamSample>(heaps: &Heaps<V>) -> Result<Beams<Complex<i8>>, StreamError> {
     let voltages = heaps.to_voltages();
     let data = voltages.data();
     let integers = data.iter().map(|&value| value.to_int8()).collect::<Option<Vec<_>>>();
-    let what = || StreamError::Plan {
-        what: "voltages for GUPPI raw",
+    let integers = integers.ok_or_else(no_integers::<V>)?;
+    let data = ndarray::Array3::from_shape_vec(data.dim(), integers).map_err(|_| no_integers::<V>())?;
+    Ok(Beams::new(data, heaps.frequencies(), heaps.clock())?)
+}
+
+fn no_integers<V: StreamSample>() -> StreamError {
+    StreamError::Plan {
+        what: "voltages of a file",
         expected: "4-bit or 8-bit integers".into(),
         actual: V::FORMAT.to_string(),
-    };
-    let data = ndarray::Array3::from_shape_vec(data.dim(), integers.ok_or_else(what)?).map_err(|_| what())?;
-    Ok(Beams::new(data, heaps.frequencies(), heaps.clock())?)
+    }
 }
