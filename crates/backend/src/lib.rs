@@ -9,6 +9,7 @@
 //! | some batches of heaps on a device, without a copy | [`batches_of`] |
 //! | to a device and back | [`Uploader`], [`Downloader`], [`ToHost`], [`Staging`], [`Workspace`] |
 //! | the corner turn: all antennas of some channels, of several GPUs' antennas | [`turn_channels`], `NcclTurn` (feature `nccl`), [`turn_channels_on_host`] |
+//! | the same without a copy: F-engines write where it is read | [`TurnRing`] |
 //! | what can go wrong with a device | [`DeviceError`], [`Expect`] |
 //!
 //! A chunk is a header (axes, clock, presence) and an array; where the array lies is the array's property. Operations
@@ -39,5 +40,5 @@ pub use transfer::{
 };
 #[cfg(feature = "nccl")]
 pub use turn::NcclTurn;
-pub use turn::{TurnError, turn_channels, turn_channels_on_host};
+pub use turn::{RingShape, TurnError, TurnRing, TurnedFrames, TurnedHeader, turn_channels, turn_channels_on_host};
 pub use workspace::Workspace;

@@ -232,6 +232,9 @@ pub enum ChannelizerError {
         /// Its channel, time and input.
         index: Vec<usize>,
     },
+    /// Frames that are written to a ring of several GPUs.
+    #[error(transparent)]
+    Turn(#[from] fringes_backend::TurnError),
     /// A frame that is no whole number of the correlator's rows.
     #[error("spectra of a frame in the correlator's rows: expected a multiple of {expected}, found {actual}")]
     RowSpectra {

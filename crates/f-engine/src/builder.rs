@@ -197,7 +197,9 @@ impl FEngineBuilder {
             return Err(TypesError::TooLarge { array: "inputs that dither counts", elements }.into());
         }
         let generation = 0;
-        let settings = Settings { spectra_per_frame, channels, gains, dither, first_input, precision, generation, row };
+        let ring = None;
+        let settings =
+            Settings { spectra_per_frame, channels, gains, dither, first_input, precision, generation, row, ring };
         Ok((timeline, settings))
     }
 }

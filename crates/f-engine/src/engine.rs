@@ -117,8 +117,8 @@ use fringes_channelizer::SampleInput;
 #[derive(Debug)]
 pub struct FEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     backend: Backend,
-    timeline: Timeline,
-    settings: Settings,
+    pub(super) timeline: Timeline,
+    pub(super) settings: Settings,
     /// Format of the stream's samples.
     format: Option<ChunkFormat>,
     /// Flags `[spectrum][input]` of the open frame.
@@ -155,6 +155,9 @@ struct Taken {
     format: ChunkFormat,
     finish: bool,
 }
+
+/// Makes frames of what was queued for them on a stream.
+pub(super) type Give<'a, Q, F> = dyn Fn(internals::Queued<Q>, &Stream, Header) -> Result<F, ChannelizerError> + 'a;
 
 /// The header of the frames that are complete, and the flags of the frame that stays open.
 struct Headers {
@@ -365,16 +368,19 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         self.rest()
     }
 
-    /// The frame that is not complete, with the spectra that were left for a later chunk, from a GPU.
     fn rest(&mut self) -> Result<Option<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        self.rest_as(&device_frames::<Q, L>)
+    }
+
+    /// The frame that is not complete, with the spectra that were left for a later chunk, from a GPU.
+    pub(super) fn rest_as<F>(&mut self, give: &Give<'_, Q, F>) -> Result<Option<F>, ChannelizerError> {
         let Some(advance) = self.timeline.advance_rest()? else { return Ok(None) };
         let (filled, format) = (self.filled(), advance.axes.format);
         if filled + advance.spectra == 0 {
             return Ok(None);
         }
         let batch = Batch::new(self.settings.spectra_per_frame, filled, advance.spectra, true);
-        let frames = self.queue(None, Taken { advance, batch, format, finish: true })?;
-        Ok(frames)
+        self.queue(None, Taken { advance, batch, format, finish: true }, give)
     }
 
     /// Sets the clock that frames have.
@@ -448,7 +454,7 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         let engine = self.gpu()?;
         let samples = engine.upload(chunk)?;
         let sums = engine.queue_statistics(&samples)?;
-        let queued = self.queue(Some(&samples), taken)?;
+        let queued = self.queue(Some(&samples), taken, &device_frames::<Q, L>)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>);
         let mut frames = frames.collect::<Result<Vec<_>, _>>()?;
         let statistics = self.gpu()?.statistics(&sums, &samples)?;
@@ -495,18 +501,28 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         &mut self,
         samples: &DeviceSamples<'_>,
     ) -> Result<Channelized<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        let frames = self.take_on_device_as(samples, &device_frames::<Q, L>)?;
+        Ok(Channelized { frames, statistics: Vec::new() })
+    }
+
+    /// Takes a chunk in device memory; frames are what is made of what was queued for them.
+    pub(super) fn take_on_device_as<F>(
+        &mut self,
+        samples: &DeviceSamples<'_>,
+        give: &Give<'_, Q, F>,
+    ) -> Result<Vec<F>, ChannelizerError> {
         self.gpu()?.check(samples)?;
         let axes = chunk::axes(samples);
         let mut frames = Vec::new();
         if self.timeline.check_gap(&axes)? {
             // What can be refused is refused before the frame is given away.
             self.check_limit(samples.times(), samples.format())?;
-            frames.extend(self.rest()?);
+            frames.extend(self.rest_as(give)?);
         }
         if let Some(taken) = self.begin(&axes, false)? {
-            frames.extend(self.queue(Some(samples), taken)?);
+            frames.extend(self.queue(Some(samples), taken, give)?);
         }
-        Ok(Channelized { frames, statistics: Vec::new() })
+        Ok(frames)
     }
 
     /// Leaves the GPU at the start of a stream whose format has no kernel there, where the backend may.
@@ -531,11 +547,12 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     }
 
     /// Queues what a chunk in device memory completes, or what those before it left.
-    fn queue(
+    fn queue<F>(
         &mut self,
         samples: Option<&DeviceSamples<'_>>,
         taken: Taken,
-    ) -> Result<Option<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+        give: &Give<'_, Q, F>,
+    ) -> Result<Option<F>, ChannelizerError> {
         let headers = self.headers(&taken);
         self.check_limit(samples.map_or(0, DeviceSamples::times), taken.format)?;
         let work = taken.work(&self.settings, &self.timeline);
@@ -544,7 +561,7 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
             let prepared = engine.prepare(&work, samples)?;
             let given = engine.run(prepared, &work, samples)?;
             if let Some((header, queued)) = headers.given.zip(given) {
-                frames = Some(device_frames::<Q, L>(queued, engine.stream(), header)?);
+                frames = Some(give(queued, engine.stream(), header)?);
             }
         }
         self.commit(taken, headers.open);

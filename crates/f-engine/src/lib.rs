@@ -22,6 +22,7 @@
 //! output    what comes out                          Channelized, Frames
 //! layout    how values of frames lie                HeapFrames, RowFrames
 //! cpu       the spectra computed on the CPU
+//! turned    frames written where X-engines of several GPUs read them   TurnedFEngine
 //! narrowband   a down-converter in front, with one clock   NarrowbandFEngine
 //! ```
 
@@ -32,12 +33,14 @@ mod input;
 mod layout;
 mod narrowband;
 mod output;
+mod turned;
 
 pub use builder::FEngineBuilder;
 pub use engine::{FEngine, f_engine};
 pub use layout::{FrameLayout, HeapFrames, RowFrames};
 pub use narrowband::{Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder};
 pub use output::{Channelized, DeviceFrames, Frames};
+pub use turned::{Turned, TurnedFEngine};
 
 pub use fringes_channelizer::Precision;
 pub use fringes_cpu::f_engine::{FrameSample, InputStatistics};

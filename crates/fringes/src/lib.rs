@@ -176,7 +176,7 @@ pub use fringes_backend::NcclTurn;
 pub use fringes_backend::{
     Backend, DeviceArray, DeviceBeams, DeviceDetectedBeams, DeviceError, DeviceHeaps, DeviceRows, DeviceSamples,
     DeviceVisibilities, DeviceVoltages, Downloader, MemoryNeed, PinnedArray, PinnedHeaps, PinnedSamples, ToHost,
-    TurnError, UploadError, Uploader, turn_channels, turn_channels_on_host,
+    TurnError, TurnRing, TurnedFrames, UploadError, Uploader, turn_channels, turn_channels_on_host,
 };
 pub use fringes_beamformer::{
     BeamChunk, BeamSet, BeamSteering, BeamformerError, BeamformerStream, ByteScale, DetectStream, DetectedBytes,
@@ -196,7 +196,7 @@ pub use fringes_correlator::{
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
     Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
-    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, Precision, RowFrames, f_engine,
+    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, Precision, RowFrames, Turned, TurnedFEngine, f_engine,
 };
 pub use fringes_fft::FftError;
 pub use fringes_interference::{
@@ -208,5 +208,5 @@ pub use fringes_types::{
     Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams,
     DetectedProducts, Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples,
     PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples,
-    SpectrumClock, TypesError, Visibilities, VoltageSample, Voltages, f16,
+    SpectrumClock, TypesError, ValidSamples, Visibilities, VoltageSample, Voltages, f16,
 };

@@ -1,7 +1,9 @@
 //! Typed buffers of device memory.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
@@ -39,6 +41,8 @@ pub(crate) enum Origin {
     External,
     /// A pool.
     Pool(PoolPlace),
+    /// What has more than this, once nobody has any of it.
+    Kept(#[allow(dead_code, reason = "it is kept")] Arc<dyn Any + Send + Sync>),
 }
 
 impl<T: Pod> Buffer<T> {
@@ -248,7 +252,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.origin, Origin::External) {
-            Origin::External => {}
+            Origin::External | Origin::Kept(_) => {}
             Origin::Pool(place) => place.give_back(self.address, self.bytes),
             Origin::Driver => match self.device.context.enter() {
                 Err(error) => tracing::error!("freeing {} bytes of device memory: {error}", self.bytes),

@@ -285,6 +285,32 @@ impl<T: Pod> BufferViewMut<'_, T> {
         unsafe { driver::cuMemsetD8Async(self.address(), 0, self.bytes(), stream.raw()) }.doing("zeroing device memory")
     }
 
+    /// Makes the bytes zero of `rows` rows of `width` elements that begin `pitch` elements apart, in the order of
+    /// `stream`. Returns at once.
+    ///
+    /// # Errors
+    /// [`GpuError::Range`] where the rows are not inside; [`GpuError::WrongDevice`]; what the driver answers.
+    pub fn zero_rows(&mut self, stream: &Stream, pitch: usize, width: usize, rows: usize) -> Result<(), GpuError> {
+        stream.device().context.expect_same(&self.device().context, "the buffer")?;
+        if rows == 0 || width == 0 {
+            return Ok(());
+        }
+        if width > pitch {
+            let (what, expected) = ("elements from row to row", format!("{width} at least"));
+            return Err(GpuError::Value { what, expected, actual: pitch.to_string() });
+        }
+        let end = (rows - 1).checked_mul(pitch).and_then(|last| last.checked_add(width)).unwrap_or(usize::MAX);
+        resolve(&(..end), self.len())?;
+        if pitch == width || rows == 1 {
+            return self.reborrow().slice(..end)?.zero(stream);
+        }
+        let (pitch, width) = (pitch * size_of::<T>(), width * size_of::<T>());
+        let _entered = stream.device().context.enter()?;
+        // SAFETY: the rows lie within the view, whose bytes are device memory; freeing it waits for the fill.
+        unsafe { driver::cuMemsetD2D8Async(self.address(), pitch, 0, width, rows, stream.raw()) }
+            .doing("zeroing rows of device memory")
+    }
+
     /// Makes every element `value`, in the order of `stream`. Returns at once.
     ///
     /// # Errors

@@ -138,6 +138,14 @@ driver_functions! {
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemFree_v2(address: u64);
+    cuMemAddressReserve(address: *mut u64, bytes: usize, alignment: usize, wanted: u64, flags: c_ulonglong);
+    cuMemAddressFree(address: u64, bytes: usize);
+    cuMemGetAllocationGranularity(bytes: *mut usize, property: *const sys::CUmemAllocationProp, option: c_uint);
+    cuMemCreate(handle: *mut u64, bytes: usize, property: *const sys::CUmemAllocationProp, flags: c_ulonglong);
+    cuMemRelease(handle: u64);
+    cuMemMap(address: u64, bytes: usize, offset: usize, handle: u64, flags: c_ulonglong);
+    cuMemUnmap(address: u64, bytes: usize);
+    cuMemSetAccess(address: u64, bytes: usize, of: *const sys::CUmemAccessDesc, count: usize);
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
     cuMemFreeHost(address: *mut c_void);
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: sys::CUstream);

@@ -8,7 +8,7 @@
 //! | which GPUs there are | [`devices`], [`DeviceInfo`] |
 //! | the GPU to work on | [`Device::best`], [`Device::open`] |
 //! | queues of work, marks in them | [`Stream`], [`Event`] |
-//! | device memory | [`Buffer`], parts of it [`BufferView`] and [`BufferViewMut`], reused [`BufferPool`] |
+//! | device memory | [`Buffer`], parts of it [`BufferView`] and [`BufferViewMut`], reused [`BufferPool`], over several devices [`SpannedBuffer`] |
 //! | host memory for copies that do not wait | [`PinnedBuffer`], [`PinnedPool`] |
 //! | kernels | [`PtxSet`], [`Device::load`], [`Module::kernel`], [`Kernel::launch`], [`args!`] |
 //! | times | [`time`] |
@@ -80,6 +80,7 @@ mod pinned_pool;
 mod pool;
 mod ptx;
 mod safe_launch;
+mod spanned;
 mod stream;
 mod tensor_map;
 mod timing;
@@ -102,6 +103,7 @@ pub use pinned::PinnedBuffer;
 pub use pinned_pool::PinnedPool;
 pub use pool::{BufferPool, PoolStatistics};
 pub use ptx::{PtxSet, PtxTarget, PtxText};
+pub use spanned::SpannedBuffer;
 pub use stream::Stream;
 pub use tensor_map::{L2Promotion, Swizzle, TensorElement, TensorLayout, TensorMap, TensorView};
 pub use timing::{Timing, time};

@@ -78,6 +78,10 @@ impl<'a> Bench<'a> {
         let all = self.stocks.len();
         let name = format!("F, turn by {}, X", way.name());
         let with = self.engines(base.case, &name, Steps::Fx(Some(way)), all, base.one);
+        if way == Way::Stores {
+            // There is no turn apart from the F-engine.
+            return;
+        }
         let alone = self.turn(base.case, way, all);
         if let (Some(with), Some(alone), Some(bare)) = (with, alone, base.bare) {
             self.hidden(base.case, way, all, [with, alone, bare]);

@@ -5,9 +5,9 @@ use std::ops::Range;
 use fringes::correlator::DumpSchedule;
 use fringes::{
     Backend, Channelizer, ChunkFormat, Complex, DeviceArray, DeviceHeaps, DeviceSamples, DeviceVisibilities, FEngine,
-    Gains, Inputs, Integrator, Precision, SpectrumClock,
+    Gains, Inputs, Integrator, Precision, SpectrumClock, TurnRing,
 };
-use fringes_gpu::{Buffer, Stream};
+use fringes_gpu::{Buffer, Device, Stream};
 
 use crate::end::End;
 use crate::gpu_report::{Params, params};
@@ -114,6 +114,13 @@ impl Case {
         let builder = builder.gains(Gains::uniform(0.1).map_err(End::failed)?);
         let engine = builder.build::<Sample>(&Backend::on(stream.device().clone())).map_err(End::failed)?;
         engine.on(stream).map_err(End::failed)
+    }
+
+    /// Where the F-engines of some GPUs write three blocks.
+    pub(crate) fn ring<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Result<TurnRing<Sample>, End> {
+        let devices: Vec<_> = devices.cloned().collect();
+        let inputs = Inputs::new(self.stations, 2).map_err(End::failed)?;
+        TurnRing::new(&devices, inputs, self.channels, FRAME, 3 * self.spectra / FRAME).map_err(End::failed)
     }
 
     /// The X-engine of all antennas and so many channels.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use fringes::correlator::DumpSchedule;
 use fringes::delay::{DelayModel, DelaySegment};
 use fringes::{
-    Backend, Channelizer, Complex, DeviceHeaps, FEngine, Gains, Heaps, Inputs, Integrator, PackedSamples, ToHost,
-    Uploader, Visibilities,
+    Backend, Channelizer, Complex, DeviceHeaps, FEngine, Gains, Heaps, Inputs, Integrator, PackedSamples, Precision,
+    ToHost, Uploader, Visibilities,
 };
 use fringes_gpu::{Device, Stream};
 use ndarray::{Array2, s};
@@ -18,13 +18,13 @@ use crate::scale::Failures;
 use crate::scale::shares::shares;
 use crate::scale::turner::{Turner, Way};
 
-type Sample = Complex<i8>;
-type Sums = Visibilities<Complex<i64>>;
+pub(super) type Sample = Complex<i8>;
+pub(super) type Sums = Visibilities<Complex<i64>>;
 
-const ANTENNAS: usize = 11;
-const CHANNELS: usize = 512;
-const FRAME: usize = 64;
-const BITS: u32 = 10;
+pub(super) const ANTENNAS: usize = 11;
+pub(super) const CHANNELS: usize = 512;
+pub(super) const FRAME: usize = 64;
+pub(super) const BITS: u32 = 10;
 /// Spectra of a chunk, no whole number of frames.
 const SPECTRA: usize = 3 * FRAME + 17;
 const CHUNKS: usize = 3;
@@ -52,14 +52,14 @@ struct Outcome {
 }
 
 /// A chunk of random samples of all inputs.
-fn samples(chunk: usize) -> Array2<i16> {
+pub(super) fn samples(chunk: usize) -> Array2<i16> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(chunk as u64);
     Array2::from_shape_simple_fn((2 * ANTENNAS, 2 * CHANNELS * SPECTRA), || random.random_range(-400..=400))
 }
 
 /// The F-engine of some antennas. Both polarisations of every antenna have the same two delays, so that all ranks begin
 /// with the same frame.
-fn f_engine(stream: &Stream, antennas: &Range<usize>) -> Result<FEngine<Sample>, End> {
+pub(super) fn f_engine(stream: &Stream, antennas: &Range<usize>, precision: Precision) -> Result<FEngine<Sample>, End> {
     let inputs = Inputs::new(antennas.len(), 2).map_err(End::failed)?;
     let plan = Channelizer::real(CHANNELS).taps(8).build().map_err(End::failed)?;
     let gain = |(channel, input): (usize, usize)| {
@@ -73,13 +73,14 @@ fn f_engine(stream: &Stream, antennas: &Range<usize>) -> Result<FEngine<Sample>,
             .map_err(End::failed)
     };
     let delays = (0..inputs.len()).map(delay).collect::<Result<_, _>>()?;
-    let builder = FEngine::builder(plan, inputs).spectra_per_frame(FRAME).delays(delays).gains(gains);
+    let builder = FEngine::builder(plan, inputs).spectra_per_frame(FRAME).precision(precision);
+    let builder = builder.delays(delays).gains(gains);
     let engine = builder.build::<Sample>(&Backend::on(stream.device().clone())).map_err(End::failed)?;
     engine.on(stream).map_err(End::failed)
 }
 
 /// The X-engine of some channels.
-fn x_engine(stream: &Stream, channels: &Range<usize>) -> Result<Integrator<Sample>, End> {
+pub(super) fn x_engine(stream: &Stream, channels: &Range<usize>) -> Result<Integrator<Sample>, End> {
     let schedule = DumpSchedule::new(2 * CHANNELS as u64, FRAME as u64, 2).map_err(End::failed)?;
     let inputs = Inputs::new(ANTENNAS, 2).map_err(End::failed)?;
     let integrator = Integrator::new(&Backend::on(stream.device().clone()), schedule, inputs, channels.len());
@@ -106,7 +107,8 @@ fn push(
 fn one(device: &Device) -> Result<Outcome, End> {
     let stream = device.new_stream()?;
     let (antennas, channels) = (0..ANTENNAS, 0..CHANNELS);
-    let (mut engine, mut integrator) = (f_engine(&stream, &antennas)?, x_engine(&stream, &channels)?);
+    let (mut engine, mut integrator) =
+        (f_engine(&stream, &antennas, Precision::Single)?, x_engine(&stream, &channels)?);
     let mut uploader = Uploader::new(&stream);
     let (mut all, mut dumps) = (Vec::new(), Vec::new());
     for chunk in 0..CHUNKS {
@@ -130,8 +132,10 @@ fn several(devices: &[Device], way: Way, ranks: usize) -> Result<Outcome, End> {
     if let Some(last) = channels.last_mut() {
         last.end = CHANNELS;
     }
-    let of =
-        |rank: usize| Ok::<_, End>((f_engine(&computing[rank], &antennas[rank])?, Uploader::new(&computing[rank])));
+    let of = |rank: usize| {
+        let engine = f_engine(&computing[rank], &antennas[rank], Precision::Single)?;
+        Ok::<_, End>((engine, Uploader::new(&computing[rank])))
+    };
     let mut engines = (0..ranks).map(of).collect::<Result<Vec<_>, _>>()?;
     let integrators = computing.iter().zip(&channels).map(|(stream, channels)| x_engine(stream, channels));
     let mut integrators = integrators.collect::<Result<Vec<_>, _>>()?;

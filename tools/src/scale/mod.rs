@@ -5,8 +5,8 @@
 //! cargo run --release -p fringes-tools -- scale --gpus 2 --json record.json
 //! ```
 //!
-//! First the turn, by copies between the GPUs and by NCCL (where its library is found), is compared with the host's,
-//! and visibilities of several F- and X-engines with those of one. On one GPU its two ranks are the same GPU.
+//! First the turn, by copies between the GPUs, by stores of the F-engines, and by NCCL (where its library is found), is
+//! compared with the host's, and visibilities of several F- and X-engines with those of one. On one GPU its two ranks are the same GPU.
 //!
 //! Then times, on one GPU and on all: the X-engine alone, F- and X-engine, the turn alone. Each GPU has a thread of its
 //! own and two streams, one that computes and one for the turn, two blocks under way ([`pipeline`]).
@@ -15,6 +15,7 @@
 
 mod bench;
 mod case;
+mod check_direct;
 mod check_fx;
 mod check_turn;
 mod energy;
@@ -91,8 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     // All that needs no other library comes first, and is written then.
     for way in ways() {
         println!("\n-- turn by {}, after {:.0} s", way.name(), begun.elapsed().as_secs_f64());
-        check_turn::run(&devices, way, &mut failures);
-        check_fx::run(&devices, way, &mut failures);
+        if way == Way::Stores {
+            check_direct::run(&devices, &mut failures);
+        } else {
+            check_turn::run(&devices, way, &mut failures);
+            check_fx::run(&devices, way, &mut failures);
+        }
         if !arguments.check_only {
             let mut bench = Bench::new(&devices, seconds, &mut record, &mut failures)?;
             if way == Way::Copies {
@@ -133,11 +138,11 @@ fn ways() -> Vec<Way> {
     match turner::nccl() {
         Ok(version) => {
             println!("NCCL {version}");
-            vec![Way::Copies, Way::Nccl]
+            vec![Way::Copies, Way::Stores, Way::Nccl]
         }
         Err(reason) => {
             println!("no turn by NCCL: {reason}");
-            vec![Way::Copies]
+            vec![Way::Copies, Way::Stores]
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fringes::backend::Workspace;
-use fringes::{DeviceArray, DeviceHeaps, FEngine, Precision};
+use fringes::{DeviceArray, DeviceHeaps, FEngine, Precision, TurnRing, TurnedFEngine, TurnedFrames};
 use fringes_gpu::{Buffer, Event, Stream};
 
 use crate::end::End;
@@ -25,6 +25,7 @@ use crate::scale::stock::Stock;
 use crate::scale::turner::{Turner, Way};
 
 type Frames = Arc<DeviceHeaps<'static, Sample>>;
+type Written = Arc<TurnedFrames<Sample>>;
 
 /// Blocks before the time of one is known.
 const FIRST: usize = 2 * BLOCKS_OF_DUMP;
@@ -71,6 +72,10 @@ struct Run<'a> {
     meeting: Meeting,
     /// Frames of the ranks, of blocks of even and of odd numbers.
     frames: [Mutex<Vec<Option<Frames>>>; 2],
+    /// Where F-engines write, if nothing is copied.
+    ring: Option<TurnRing<Sample>>,
+    /// What they have written, of blocks of even and of odd numbers.
+    written: [Mutex<Vec<Option<Written>>>; 2],
     /// What one thread turned for all.
     turned: Mutex<Vec<Option<Frames>>>,
     /// Number of blocks that are done when timing begins, and when it ends, once they are known.
@@ -85,6 +90,8 @@ struct Rank<'a> {
     run: &'a Run<'a>,
     number: usize,
     f_engine: Option<FEngine<Sample>>,
+    /// One that writes to the ring.
+    direct: Option<TurnedFEngine<Sample>>,
     x_engine: Option<XEngine>,
     samples: Option<Buffer<u32>>,
     /// Events behind the last step of blocks, those that were not waited for.
@@ -111,7 +118,11 @@ fn timed(case: Case, steps: Steps, stocks: &[Stock], seconds: f64) -> Result<Tim
         Steps::Fx(way) => way,
         Steps::Turn(way) => Some(way),
     };
-    let turner = way.map(|way| Turner::new(way, turning.clone(), case.shares(ranks))).transpose()?;
+    let ring = (way == Some(Way::Stores)).then(|| case.ring(stocks.iter().map(|stock| &stock.device))).transpose()?;
+    let turner = way
+        .filter(|way| *way != Way::Stores)
+        .map(|way| Turner::new(way, turning.clone(), case.shares(ranks)))
+        .transpose()?;
     let turned = turner.as_ref().map(|turner| {
         let bytes = |rank| turner.bytes(rank, &case.antennas(ranks), case.value_bytes());
         let sum = (0..ranks).map(bytes).fold((0.0, 0.0), |sum, rank| (sum.0 + rank.0, sum.1 + rank.1));
@@ -127,6 +138,8 @@ fn timed(case: Case, steps: Steps, stocks: &[Stock], seconds: f64) -> Result<Tim
         turner,
         meeting: Meeting::new(ranks),
         frames: [empty(), empty()],
+        ring,
+        written: [Mutex::new(vec![None; ranks]), Mutex::new(vec![None; ranks])],
         turned: empty(),
         begin: AtomicUsize::new(usize::MAX),
         end: AtomicUsize::new(usize::MAX),
@@ -206,7 +219,8 @@ impl Run<'_> {
         }
         self.computing[number].synchronize()?;
         self.turning[number].synchronize()?;
-        let precision = rank.f_engine.as_ref().and_then(FEngine::precision);
+        let direct = rank.direct.as_ref().and_then(TurnedFEngine::precision);
+        let precision = rank.f_engine.as_ref().and_then(FEngine::precision).or(direct);
         Ok((rank.ends, rank.joules, precision))
     }
 
@@ -219,9 +233,16 @@ impl<'a> Rank<'a> {
     fn new(run: &'a Run<'a>, number: usize) -> Result<Self, End> {
         let (case, ranks, stock) = (run.case, run.ranks(), &run.stocks[number]);
         let (stream, antennas) = (&run.computing[number], case.antennas(ranks)[number].len());
-        let (mut f_engine, mut x_engine, mut samples) = (None, None, None);
+        let (mut f_engine, mut direct, mut x_engine, mut samples) = (None, None, None, None);
         if let Steps::Fx(_) = run.steps {
-            f_engine = Some(case.f_engine(antennas, stream)?);
+            let engine = case.f_engine(antennas, stream)?;
+            match &run.ring {
+                Some(ring) => {
+                    let first = case.antennas(ranks)[number].start;
+                    direct = Some(engine.into_turn(ring, first).map_err(End::failed)?);
+                }
+                None => f_engine = Some(engine),
+            }
             samples = Some(case.sample_words(antennas, stock, stream)?);
         }
         if let Steps::Turn(_) = run.steps {
@@ -236,7 +257,7 @@ impl<'a> Rank<'a> {
         }
         stream.synchronize()?;
         let (queued, ends, joules) = (VecDeque::new(), Vec::new(), [None; 2]);
-        Ok(Self { run, number, f_engine, x_engine, samples, queued, ends, joules })
+        Ok(Self { run, number, f_engine, direct, x_engine, samples, queued, ends, joules })
     }
 
     /// Voltages for X where none come.
@@ -252,7 +273,17 @@ impl<'a> Rank<'a> {
 
     /// The F-engine. Frames that are to be turned go to their place; those of the only GPU are given.
     fn f(&mut self, block: usize) -> Result<Option<Frames>, End> {
-        let (Some(engine), Some(samples)) = (&mut self.f_engine, &self.samples) else { return Ok(None) };
+        let Some(samples) = &self.samples else { return Ok(None) };
+        if let Some(engine) = &mut self.direct {
+            let samples = self.run.case.block(samples, engine.inputs().antennas(), block)?;
+            let mut pieces = engine.push(&samples).map_err(End::failed)?.into_iter();
+            let (Some(piece), None) = (pieces.next(), pieces.next()) else {
+                return Err(End::failed(format!("block {block}: not one piece of frames")));
+            };
+            lock(&self.run.written[block % 2])[self.number] = Some(Arc::new(piece.frames));
+            return Ok(None);
+        }
+        let Some(engine) = &mut self.f_engine else { return Ok(None) };
         let samples = self.run.case.block(samples, engine.inputs().antennas(), block)?;
         let mut pieces = engine.push(&samples).map_err(End::failed)?.frames.into_iter();
         let (Some(frames), None) = (pieces.next(), pieces.next()) else {
@@ -269,6 +300,18 @@ impl<'a> Rank<'a> {
     /// The turn: what this rank gets, unless one thread turns for all.
     fn turn(&self, block: usize) -> Result<Option<Frames>, End> {
         let run = self.run;
+        if let Some(ring) = &run.ring {
+            // Everybody has taken the block before.
+            let before = lock(&run.written[(block + 1) % 2])[self.number].take();
+            drop(before);
+            let parts: Vec<Written> = lock(&run.written[block % 2]).iter().flatten().cloned().collect();
+            let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+            let mut pieces = ring.take(self.number, &parts).map_err(End::failed)?.into_iter();
+            let (Some(piece), None) = (pieces.next(), pieces.next()) else {
+                return Err(End::failed(format!("block {block}: not one piece of turned frames")));
+            };
+            return Ok(Some(Arc::new(piece)));
+        }
         let Some(turner) = &run.turner else { return Ok(None) };
         if self.f_engine.is_some() {
             // Everybody has taken the block before. Its memory is used again behind this block's F-engine.
@@ -278,7 +321,7 @@ impl<'a> Rank<'a> {
         let frames: Vec<Frames> = lock(&run.frames[block % 2]).iter().flatten().cloned().collect();
         let frames: Vec<_> = frames.iter().map(AsRef::as_ref).collect();
         match turner.way() {
-            Way::Copies => Ok(Some(Arc::new(turner.copy(self.number, &frames)?))),
+            Way::Copies | Way::Stores => Ok(Some(Arc::new(turner.copy(self.number, &frames)?))),
             Way::Nccl if self.number == 0 => {
                 let all = turner.all(&frames)?;
                 *lock(&run.turned) = all.into_iter().map(|heaps| Some(Arc::new(heaps))).collect();

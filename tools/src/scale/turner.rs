@@ -15,6 +15,8 @@ pub(crate) enum Way {
     Copies,
     /// By packing, messages of NCCL, and placing.
     Nccl,
+    /// Not at all: F-engines write where X-engines read ([`fringes::TurnRing`]).
+    Stores,
 }
 
 impl Way {
@@ -23,6 +25,7 @@ impl Way {
         match self {
             Self::Copies => "peer copies",
             Self::Nccl => "NCCL",
+            Self::Stores => "the F-engine's stores",
         }
     }
 }
@@ -53,7 +56,7 @@ impl Turner {
     /// A turn that gives each rank its channels, on its stream.
     pub(crate) fn new(way: Way, streams: Vec<Stream>, channels: Vec<Range<usize>>) -> Result<Self, End> {
         let nccl = match way {
-            Way::Copies => None,
+            Way::Copies | Way::Stores => None,
             #[cfg(feature = "nccl")]
             Way::Nccl => Some(fringes::NcclTurn::new(&streams).map_err(End::failed)?),
             #[cfg(not(feature = "nccl"))]

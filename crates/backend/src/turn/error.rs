@@ -45,6 +45,27 @@ pub enum TurnError {
         /// Channels of the frames.
         channels: usize,
     },
+    /// Channels that make no even shares of a power of two of them.
+    #[error("{channels} channels in {shares} shares: expected shares of a power of two of channels each")]
+    Shares {
+        /// Channels of all.
+        channels: usize,
+        /// Number of shares.
+        shares: usize,
+    },
+    /// Frames that would be written over others that somebody has.
+    #[error(
+        "frames {wanted:?} of a ring of {places} places: frames {lent:?}, which lie there, are still held; \
+         drop them, or make the ring larger"
+    )]
+    Occupied {
+        /// Frames to be written.
+        wanted: std::ops::Range<u64>,
+        /// Frames that are there.
+        lent: std::ops::Range<u64>,
+        /// Places of the ring.
+        places: usize,
+    },
     /// As many frames or shares of channels as there are GPUs must come.
     #[error("{what} of a corner turn: expected {expected}, one a GPU, found {actual}")]
     Ranks {

@@ -16,9 +16,11 @@ mod host;
 #[cfg(feature = "nccl")]
 mod nccl;
 mod peer;
+mod ring;
 
 pub use error::TurnError;
 pub use host::turn_channels_on_host;
 #[cfg(feature = "nccl")]
 pub use nccl::NcclTurn;
 pub use peer::turn_channels;
+pub use ring::{RingShape, TurnRing, TurnedFrames, TurnedHeader};

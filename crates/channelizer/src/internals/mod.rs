@@ -43,6 +43,6 @@ pub use crate::down_convert::order::BandOrder;
 pub use crate::down_convert::tensor::{Blocks, Segments, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 pub use crate::spectra::{
-    Batch, GpuEngine, Order, Part, Queued, Settings, Work, batch, check, check_format, spectra_together,
+    Batch, GpuEngine, Order, Part, Queued, RingOrder, Settings, Work, batch, check, check_format, spectra_together,
 };
 pub use crate::timeline::{Advance, Axes, ChunkAxes, Timeline, Together};

@@ -12,7 +12,7 @@ use std::ops::Range;
 use fringes_types::{Complex, Inputs};
 use ndarray::{Array2, ArrayView2, s};
 
-use super::Order;
+use super::order::{Order, RingOrder};
 use crate::Precision;
 use crate::timeline::{Advance, Timeline};
 
@@ -35,6 +35,8 @@ pub struct Settings {
     pub generation: u64,
     /// Spectra of a row, if frames in device memory are in the correlator's rows.
     pub row: Option<usize>,
+    /// Where frames lie in a ring of several GPUs, if they are written there.
+    pub ring: Option<RingOrder>,
 }
 
 impl Settings {
@@ -45,7 +47,7 @@ impl Settings {
 
     /// Where the values of so many frames of these inputs lie in device memory.
     pub fn order(&self, inputs: Inputs, frames: usize) -> Order {
-        Order::new(inputs, &self.channels, self.spectra_per_frame, frames, self.row)
+        Order::new(inputs, &self.channels, self.spectra_per_frame, frames, self.row).in_ring(self.ring)
     }
 }
 
@@ -98,6 +100,21 @@ pub struct Work<'a> {
     pub advance: &'a Advance,
     /// Where they go.
     pub batch: Batch,
+}
+
+impl Work<'_> {
+    /// Number of the first frame, counted from sample 0.
+    pub fn first_frame(&self) -> u64 {
+        let first = self.advance.first_stamp / self.timeline.plan.stride() as u64;
+        first.saturating_sub(self.batch.filled as u64) / self.settings.spectra_per_frame as u64
+    }
+
+    /// Numbers of all frames that get spectra: those that are given away, and the one that stays open.
+    pub fn frames(&self) -> Range<u64> {
+        let (first, all) = (self.first_frame(), self.batch.filled + self.batch.spectra);
+        let open = all > self.batch.frames * self.settings.spectra_per_frame;
+        first..first + self.batch.frames as u64 + u64::from(open)
+    }
 }
 
 /// Flags `[spectrum][input]` of the frames that a batch gives away, and those of the frame that stays open, of which

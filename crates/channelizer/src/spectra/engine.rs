@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, Staging, Uploader};
+use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, Staging, TurnRing, Uploader};
 use fringes_cpu::f_engine::{FrameSample, InputStatistics};
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk};
@@ -48,6 +48,8 @@ pub struct GpuEngine<Q: FrameSample> {
     ahead: Option<Ahead<Q>>,
     uploader: Uploader,
     tables: Staging,
+    /// Where frames are written, if not to memory of the pool.
+    ring: Option<TurnRing<Q>>,
 }
 
 /// The kernel, and what it was loaded for.
@@ -109,6 +111,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             ahead: None,
             uploader: Uploader::new(&stream),
             tables: Staging::default(),
+            ring: None,
             stream,
         })
     }
@@ -161,6 +164,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         self.uploader = Uploader::new(stream);
         self.stream = stream.clone();
         Ok(())
+    }
+
+    /// Writes frames to a ring from here on; what comes out has no values. Settings say where in the ring.
+    pub fn set_ring(&mut self, ring: TurnRing<Q>) {
+        self.ring = Some(ring);
     }
 
     /// The stream that everything is queued on.
@@ -262,6 +270,16 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let expected = timeline.spectra_after(advance, chunk.times);
         let frames = Need::take(&self.pool, stream, work, self.ahead.as_ref(), expected)?;
         let (given, next) = frames.orders(work, self.ahead.as_ref());
+        if let Some(ring) = &self.ring {
+            if kernels.precision() != Precision::Half {
+                let expected =
+                    "samples and a plan with kernels of half precision, for frames in a ring of several GPUs";
+                let actual = advance.axes.format.to_string();
+                return Err(DeviceError::NoKernel { expected, actual }.into());
+            }
+            // Before anything changes: the stream waits for what is read there.
+            ring.for_writing(stream, work.frames())?;
+        }
 
         let most = |spectrum| kernels.spectra_of_job(spectrum);
         let jobs = Jobs::new(work, &Places { chunk, given, next, most: &most });
@@ -348,6 +366,9 @@ impl<Q: FrameSample> GpuEngine<Q> {
             None => self.nothing.view(),
             Some(samples) => chunk::rows(samples, samples.array().read_on(stream)?)?.samples,
         };
+        if let Some(ring) = self.ring.as_ref().filter(|_| frames.zeros()) {
+            zero_in_ring(ring, stream, work)?;
+        }
         let mut frames = frames.begin(stream, work, self.ahead.take())?;
 
         let [now, later] = &mut self.rows;
@@ -361,8 +382,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let (mut no_given, mut no_next) = (none()?, none()?);
         for (part, place) in &launches {
             let samples = Sources { chunk, held: now.view() };
-            let given = target(frames.given.as_mut().unwrap_or(&mut no_given));
-            let next = target(frames.next.as_mut().map_or(&mut no_next, Ahead::values));
+            let mut given = target(frames.given.as_mut().unwrap_or(&mut no_given));
+            let mut next = target(frames.next.as_mut().map_or(&mut no_next, Ahead::values));
+            if let Some(ring) = &self.ring {
+                (given.values, next.values) = (ring.again(&self.device)?, ring.again(&self.device)?);
+            }
             let (jobs, dither) = (jobs.part(part)?, work.settings.dither);
             kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })?;
         }
@@ -374,6 +398,21 @@ impl<Q: FrameSample> GpuEngine<Q> {
         }
         Ok(frames.given)
     }
+}
+
+/// Zeros in the frames of a chunk's work behind the spectra that the first one has.
+fn zero_in_ring<Q: FrameSample>(ring: &TurnRing<Q>, stream: &Stream, work: &Work<'_>) -> Result<(), ChannelizerError> {
+    let Some(order) = work.settings.ring else { return Ok(()) };
+    let (inputs, spectra, shape) = (work.timeline.inputs, work.settings.spectra_per_frame, order.shape);
+    let (pols, rows) = (inputs.pols(), inputs.antennas() * shape.channels_of_share);
+    let frames = work.frames();
+    for (frame, share) in frames.clone().flat_map(|frame| (0..ring.devices().len()).map(move |share| (frame, share))) {
+        let filled = if frame == frames.start { work.batch.filled } else { 0 };
+        let first = share * shape.spacing + order.frame(frame, spectra, pols) + filled * pols;
+        let mut part = ring.again(stream.device())?.slice(first..)?;
+        part.zero_rows(stream, spectra * pols, (spectra - filled) * pols, rows)?;
+    }
+    Ok(())
 }
 
 /// Where a launch writes values and counts.

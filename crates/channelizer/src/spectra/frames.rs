@@ -87,11 +87,17 @@ impl<Q: FrameSample> Need<Q> {
         Ok(Self { given, next, next_frames, zeros })
     }
 
+    /// Whether spectra that are not made are to be zeros.
+    pub(super) fn zeros(&self) -> bool {
+        self.zeros
+    }
+
     /// How frames that are complete will lie, and those that come next.
     pub(super) fn orders(&self, work: &Work<'_>, ahead: Option<&Ahead<Q>>) -> (Order, Order) {
         let order = |frames: usize| work.settings.order(work.timeline.inputs, frames);
         let next = if self.next.is_some() { self.next_frames } else { ahead.map_or(1, |ahead| ahead.frames) };
-        (order(work.batch.frames.max(1)), order(next))
+        let (first, frames) = (work.first_frame(), work.batch.frames);
+        (order(frames.max(1)).begins_with(first), order(next).begins_with(first + frames as u64))
     }
 
     /// Puts the spectra that the first frame has already where they go, and zeros where nothing will be written.

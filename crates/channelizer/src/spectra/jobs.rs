@@ -196,6 +196,7 @@ mod tests {
             precision: Precision::Single,
             generation: 0,
             row: None,
+            ring: None,
         };
 
         let (mut first, mut seen, mut anew_once) = (1000u64, 0, false);

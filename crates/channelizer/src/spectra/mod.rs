@@ -29,4 +29,4 @@ pub use batch::{Batch, Part, Settings, Work};
 pub use engine::GpuEngine;
 pub use frames::Queued;
 pub use kernels::{check, check_format, spectra_together};
-pub use order::Order;
+pub use order::{Order, RingOrder};

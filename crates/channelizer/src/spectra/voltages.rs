@@ -58,6 +58,7 @@ fn settings(plan: &Channelizer, inputs: Inputs, spectra: usize) -> Settings {
         precision: Precision::Single,
         generation: 0,
         row: Some(1),
+        ring: None,
     }
 }
 
