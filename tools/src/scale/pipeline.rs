@@ -207,7 +207,7 @@ impl Run<'_> {
         let mut seat = self.meeting.seat();
         let mut rank = together(&mut seat, Rank::new(self, number))?;
         let values = together(&mut seat, rank.values_that_are_there())?;
-        let mut pending = None;
+        let mut pending = Vec::new();
         for block in 0.. {
             if rank.ends.len() > self.end.load(Ordering::SeqCst) {
                 break;
@@ -298,7 +298,7 @@ impl<'a> Rank<'a> {
     }
 
     /// The turn: what this rank gets, unless one thread turns for all.
-    fn turn(&self, block: usize) -> Result<Option<Frames>, End> {
+    fn turn(&self, block: usize) -> Result<Vec<Frames>, End> {
         let run = self.run;
         if let Some(ring) = &run.ring {
             // Everybody has taken the block before.
@@ -306,13 +306,10 @@ impl<'a> Rank<'a> {
             drop(before);
             let parts: Vec<Written> = lock(&run.written[block % 2]).iter().flatten().cloned().collect();
             let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
-            let mut pieces = ring.take(self.number, &parts).map_err(End::failed)?.into_iter();
-            let (Some(piece), None) = (pieces.next(), pieces.next()) else {
-                return Err(End::failed(format!("block {block}: not one piece of turned frames")));
-            };
-            return Ok(Some(Arc::new(piece)));
+            // Two pieces where the ring begins anew.
+            return Ok(ring.take(self.number, &parts).map_err(End::failed)?.into_iter().map(Arc::new).collect());
         }
-        let Some(turner) = &run.turner else { return Ok(None) };
+        let Some(turner) = &run.turner else { return Ok(Vec::new()) };
         if self.f_engine.is_some() {
             // Everybody has taken the block before. Its memory is used again behind this block's F-engine.
             let before = lock(&run.frames[(block + 1) % 2])[self.number].take();
@@ -321,13 +318,13 @@ impl<'a> Rank<'a> {
         let frames: Vec<Frames> = lock(&run.frames[block % 2]).iter().flatten().cloned().collect();
         let frames: Vec<_> = frames.iter().map(AsRef::as_ref).collect();
         match turner.way() {
-            Way::Copies | Way::Stores => Ok(Some(Arc::new(turner.copy(self.number, &frames)?))),
+            Way::Copies | Way::Stores => Ok(vec![Arc::new(turner.copy(self.number, &frames)?)]),
             Way::Nccl if self.number == 0 => {
                 let all = turner.all(&frames)?;
                 *lock(&run.turned) = all.into_iter().map(|heaps| Some(Arc::new(heaps))).collect();
-                Ok(None)
+                Ok(Vec::new())
             }
-            Way::Nccl => Ok(None),
+            Way::Nccl => Ok(Vec::new()),
         }
     }
 
@@ -336,29 +333,31 @@ impl<'a> Rank<'a> {
         &mut self,
         block: usize,
         own: Option<Frames>,
-        turned: Option<Frames>,
+        mut turned: Vec<Frames>,
         values: Option<&'v Buffer<Sample>>,
-        pending: &mut Option<Arc<DeviceHeaps<'v, Sample>>>,
+        pending: &mut Vec<Arc<DeviceHeaps<'v, Sample>>>,
     ) -> Result<(), End> {
         let (run, number) = (self.run, self.number);
-        let turned = turned.or_else(|| lock(&run.turned)[number].take());
+        turned.extend(lock(&run.turned)[number].take());
+        turned.extend(own);
         let Some(engine) = &mut self.x_engine else {
             drop(turned);
             return self.queued_on(&run.turning[number]);
         };
-        let before = pending.take();
-        if let Some(heaps) = &before {
+        let before = std::mem::take(pending);
+        for heaps in &before {
             engine.push(heaps.as_ref()).map_err(End::failed)?;
         }
-        *pending = Some(match (own.or(turned), values) {
-            (Some(frames), _) => frames,
-            (None, Some(values)) => {
+        match values {
+            _ if !turned.is_empty() => pending.extend(turned.into_iter().map(|frames| frames as _)),
+            Some(values) => {
                 let channels = run.case.shares(run.ranks())[number].len();
-                Arc::new(run.case.heaps(DeviceArray::from(values.view()), run.case.stations, channels, block)?)
+                let values = DeviceArray::from(values.view());
+                pending.push(Arc::new(run.case.heaps(values, run.case.stations, channels, block)?));
             }
-            (None, None) => return Err(End::failed(format!("block {block}: nothing for the X-engine"))),
-        });
-        if before.is_some() { self.queued_on(&run.computing[number]) } else { Ok(()) }
+            None => return Err(End::failed(format!("block {block}: nothing for the X-engine"))),
+        }
+        if before.is_empty() { Ok(()) } else { self.queued_on(&run.computing[number]) }
     }
 
     /// Notes that a block's last step was queued, and waits until few are under way.
