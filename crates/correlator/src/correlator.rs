@@ -739,12 +739,14 @@ mod tests {
                 if order.check(inputs).is_err() {
                     continue;
                 }
-                let counts = in_order(triangle.clone(), order, inputs);
+                let counts = in_order(Array1::from(triangle.clone()).into(), order, inputs);
                 assert_eq!(counts.len(), order.len(inputs));
-                for (position, &count) in counts.iter().enumerate() {
+                for (position, &count) in counts.view().iter().enumerate() {
                     let product = order.product(inputs, position).unwrap();
                     assert_eq!(count, triangle[product.triangle().0], "{order:?}, {position}");
                 }
+                let same = ValidSamples::same(7, inputs.triangle_len());
+                assert_eq!(in_order(same, order, inputs), ValidSamples::same(7, order.len(inputs)));
             }
         }
     }

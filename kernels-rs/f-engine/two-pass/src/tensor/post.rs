@@ -218,6 +218,7 @@ impl Post {
     ///
     /// # Safety
     /// - As [`new`](Self::new); the output has the places of the slots, and no other thread stores them.
+    #[allow(unused_assignments, reason = "behind the last of four spectra, which are unrolled")]
     #[inline(always)]
     pub(super) unsafe fn put<O: Eight>(
         &mut self,

@@ -235,7 +235,7 @@ impl Case {
 
     /// Elements between shares.
     pub(crate) fn apart(&self) -> usize {
-        (self.range.len() - 1 >> self.shares.0) * self.shares.1 as usize
+        ((self.range.len() - 1) >> self.shares.0) * self.shares.1 as usize
     }
 
     /// Element of a channel of the range.
