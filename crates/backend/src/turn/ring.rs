@@ -401,7 +401,7 @@ fn presence<V: VoltageSample>(
 /// Whether different frames of two ranges have one place.
 fn overlaps(one: &Range<u64>, other: &Range<u64>, places: u64) -> bool {
     // Frames of `one` at the places of frame `f`: those that differ by a whole number of turns.
-    (other.start..other.end.min(other.start.saturating_add(places))).any(|frame| {
+    other.clone().any(|frame| {
         let ahead = (frame % places + places - one.start % places) % places;
         let mut at = one.start.saturating_add(ahead);
         while at < one.end {
