@@ -48,8 +48,8 @@ impl<T: Pod> SpannedBuffer<T> {
     /// Parts of `length` elements, one on each of the devices.
     ///
     /// # Errors
-    /// [`GpuError::Value`] for no devices; [`GpuError::NoPeerAccess`] where one of them does not reach another's memory;
-    /// [`GpuError::TooLarge`]; what the driver answers, as for a device without virtual memory.
+    /// [`GpuError::Value`] for no devices; [`GpuError::NoPeerAccess`] where one of them does not reach another's
+    /// memory; [`GpuError::TooLarge`]; what the driver answers, as for a device without virtual memory.
     pub fn alloc(devices: &[Device], length: usize) -> Result<Self, GpuError> {
         const DOING: &str = "reserving addresses for memory of several devices";
         let Some(first) = devices.first() else {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! First the turn, by copies between the GPUs, by stores of the F-engines, and by NCCL (where its library is found), is
-//! compared with the host's, and visibilities of several F- and X-engines with those of one. On one GPU its two ranks are the same GPU.
+//! compared with the host's, and visibilities of several F- and X-engines with those of one. On one GPU its two ranks
+//! are the same GPU.
 //!
 //! Then times, on one GPU and on all: the X-engine alone, F- and X-engine, the turn alone. Each GPU has a thread of its
 //! own and two streams, one that computes and one for the turn, two blocks under way ([`pipeline`]).

@@ -214,7 +214,8 @@ impl Post {
         post
     }
 
-    /// Makes and stores the values of a quad, four quads behind the one before; returns how many of both jobs saturated, 16 bits each.
+    /// Makes and stores the values of a quad, four quads behind the one before; returns how many of both jobs
+    /// saturated, 16 bits each.
     ///
     /// # Safety
     /// - As [`new`](Self::new); the output has the places of the slots, and no other thread stores them.

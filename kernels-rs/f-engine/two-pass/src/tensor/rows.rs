@@ -21,9 +21,9 @@
 //! of a piece is turned by `c` and `m` so that no two of eight lanes meet one bank, writing or reading.
 //!
 //! # After it
-//! A lane has one channel of a fragment, and spectra of both jobs, four at a time that follow each other; four lanes have
-//! sixteen. The factor of the first one, gain and phase, comes from fixed point, the others by a multiplication each.
-//! Values leave as pieces of eight, those of four lanes side by side.
+//! A lane has one channel of a fragment, and spectra of both jobs, four at a time that follow each other; four lanes
+//! have sixteen. The factor of the first one, gain and phase, comes from fixed point, the others by a multiplication
+//! each. Values leave as pieces of eight, those of four lanes side by side.
 //!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-11` of itself. Sums are f32.
