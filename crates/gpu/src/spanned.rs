@@ -10,7 +10,7 @@ use cudarc::driver::sys;
 use crate::buffer::{Memory, Origin};
 use crate::driver::{self, Doing};
 use crate::view::{byte_size, resolve};
-use crate::{Buffer, BufferView, BufferViewMut, Device, GpuError};
+use crate::{Buffer, BufferViewMut, Device, GpuError};
 
 /// Elements in parts of the same length, one in the memory of each of some devices, at addresses of one range: every
 /// one of the devices reads and writes all of them, over the link between the devices where they lie elsewhere.
@@ -120,15 +120,6 @@ impl<T: Pod> SpannedBuffer<T> {
     #[must_use]
     pub fn spacing(&self) -> usize {
         self.range.spacing / size_of::<T>().max(1)
-    }
-
-    /// A part, on its device.
-    ///
-    /// # Errors
-    /// [`GpuError::Range`] for a part that there is not.
-    pub fn part(&self, index: usize) -> Result<BufferView<'_, T>, GpuError> {
-        let device = self.device(index)?;
-        Ok(BufferView::new(device, self.address(index), self.length))
     }
 
     /// All elements, what lies between parts among them, for work of one of the devices. There may be several views at

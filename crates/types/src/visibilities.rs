@@ -266,10 +266,12 @@ impl<A: Accumulator> Visibilities<A> {
         order.check(self.inputs)?;
         let baselines = order.len(self.inputs);
         let mut data = Array2::from_elem((self.data.nrows(), baselines), A::default());
-        let mut valid_samples = ndarray::Array1::zeros(baselines);
+        let mut valid = self.valid_samples.all().is_none().then(|| ndarray::Array1::zeros(baselines));
         for to in 0..baselines {
             if let Some((from, conjugate)) = order.product(self.inputs, to).and_then(|product| self.find(product)) {
-                valid_samples[to] = self.valid_samples.get(from).unwrap_or(0);
+                if let Some(valid) = &mut valid {
+                    valid[to] = self.valid_samples.get(from).unwrap_or(0);
+                }
                 for channel in 0..self.data.nrows() {
                     let value = self.data[(channel, from)];
                     data[(channel, to)] = if conjugate { value.conj() } else { value };
@@ -280,10 +282,8 @@ impl<A: Accumulator> Visibilities<A> {
             let from = |to| Some(self.find(order.product(self.inputs, to)?)?.0);
             masked.reordered(baselines, from)
         });
-        let valid_samples = match self.valid_samples.all() {
-            Some(all) => ValidSamples::same(all, baselines),
-            None => valid_samples.into(),
-        };
+        let all = || ValidSamples::same(self.valid_samples.all().unwrap_or(0), baselines);
+        let valid_samples = valid.map_or_else(all, ValidSamples::from);
         Ok(Self { data, order, valid_samples, masked_samples, ..self.clone() })
     }
 

@@ -2,10 +2,11 @@
 
 use fringes::channelizer::ChannelizerError;
 use fringes::{
-    DeviceSamples, PackedSamples, Precision, SamplePresence, ToHost, TurnError, TurnRing, TurnedFEngine, Uploader,
+    DeviceArray, DeviceSamples, PackedSamples, Precision, SamplePresence, ToHost, TurnError, TurnRing, TurnedFEngine,
+    Uploader,
 };
 use fringes_gpu::{Device, Stream};
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis, s};
 
 use crate::end::End;
 use crate::scale::Failures;
@@ -38,6 +39,16 @@ pub(crate) fn run(devices: &[Device], failures: &mut Failures) {
 /// Values of frames `[frame][antenna][channel][spectrum][pol]` with flags, and dumps, by share of the channels.
 type Shares = Vec<(Vec<(Vec<Sample>, Option<Array2<bool>>)>, Vec<Sums>)>;
 
+/// What comes out, and saturated values `[frame][input]` of all frames.
+type Outcome = (Shares, Array2<u32>);
+
+/// Adds the counts of a piece of frames of some inputs.
+fn count(all: &mut Array2<u32>, saturated: &DeviceArray<'static, u32>, inputs: usize) -> Result<(), End> {
+    let counts = saturated.to_vec().map_err(End::failed)?;
+    let counts = Array2::from_shape_vec((counts.len() / inputs, inputs), counts).map_err(End::failed)?;
+    all.append(Axis(0), counts.view()).map_err(End::failed)
+}
+
 /// A chunk of some antennas, of which one in seven blocks is missing.
 fn chunk(
     uploader: &mut Uploader,
@@ -58,23 +69,26 @@ fn chunk(
 }
 
 /// One F-engine in half precision and one X-engine.
-fn one(device: &Device) -> Result<Shares, End> {
+fn one(device: &Device) -> Result<Outcome, End> {
     let stream = device.new_stream()?;
     let antennas = 0..ANTENNAS;
     let mut engine = f_engine(&stream, &antennas, Precision::Half)?;
     let mut integrator = x_engine(&stream, &(0..CHANNELS))?;
     let mut uploader = Uploader::new(&stream);
     let (mut frames, mut dumps) = (Vec::new(), Vec::new());
+    let mut saturated = Array2::zeros((0, 2 * ANTENNAS));
     for number in CHUNKS {
         let samples = chunk(&mut uploader, &antennas, number)?;
         for piece in engine.push(&samples).map_err(End::failed)?.frames {
             dumps.extend(integrator.push(&piece.voltages).map_err(End::failed)?);
+            count(&mut saturated, &piece.saturated, 2 * ANTENNAS)?;
             let host = piece.voltages.to_host().map_err(End::failed)?;
             frames.push((host.data().iter().copied().collect(), host.presence().map(|flags| flags.to_owned())));
         }
     }
     if let Some(piece) = engine.flush_on_device().map_err(End::failed)? {
         dumps.extend(integrator.push(&piece.voltages).map_err(End::failed)?);
+        count(&mut saturated, &piece.saturated, 2 * ANTENNAS)?;
         let host = piece.voltages.to_host().map_err(End::failed)?;
         frames.push((host.data().iter().copied().collect(), host.presence().map(|flags| flags.to_owned())));
     }
@@ -82,11 +96,11 @@ fn one(device: &Device) -> Result<Shares, End> {
     if engine.precision() != Some(Precision::Half) {
         return Err(End::failed("one F-engine: not in half precision"));
     }
-    Ok(vec![(frames, dumps)])
+    Ok((vec![(frames, dumps)], saturated))
 }
 
 /// An F-engine and an X-engine a rank, and a ring.
-fn several(devices: &[Device], ranks: usize) -> Result<Shares, End> {
+fn several(devices: &[Device], ranks: usize) -> Result<Outcome, End> {
     let devices: Vec<Device> = (0..ranks).map(|rank| devices[rank % devices.len()].clone()).collect();
     let streams: Vec<Stream> = devices.iter().map(Device::new_stream).collect::<Result<_, _>>()?;
     let inputs = fringes::Inputs::new(ANTENNAS, 2).map_err(End::failed)?;
@@ -101,6 +115,7 @@ fn several(devices: &[Device], ranks: usize) -> Result<Shares, End> {
         engines.push((engine, Uploader::new(stream)));
         integrators.push(x_engine(stream, &ring.channels_of(rank))?);
     }
+    let mut saturated: Vec<_> = antennas.iter().map(|of| Array2::zeros((0, 2 * of.len()))).collect();
     let mut shares: Shares = (0..ranks).map(|_| (Vec::new(), Vec::new())).collect();
     for number in CHUNKS.into_iter().map(Some).chain([None]) {
         let mut pieces = Vec::new();
@@ -109,6 +124,9 @@ fn several(devices: &[Device], ranks: usize) -> Result<Shares, End> {
                 Some(number) => engine.push(&chunk(uploader, antennas, number)?).map_err(End::failed)?,
                 None => engine.flush().map_err(End::failed)?.into_iter().collect(),
             });
+        }
+        for ((pieces, saturated), antennas) in pieces.iter().zip(&mut saturated).zip(&antennas) {
+            pieces.iter().try_for_each(|piece| count(saturated, &piece.saturated, 2 * antennas.len()))?;
         }
         for piece in 0..pieces.iter().map(Vec::len).max().unwrap_or(0) {
             let parts: Vec<_> = pieces.iter().filter_map(|pieces| Some(&pieces.get(piece)?.frames)).collect();
@@ -122,7 +140,7 @@ fn several(devices: &[Device], ranks: usize) -> Result<Shares, End> {
                     flags.push(host.presence().map_or(all, |flags| flags.to_owned()));
                 }
                 let flags: Vec<_> = flags.iter().map(|flags| flags.view()).collect();
-                let flags = ndarray::concatenate(ndarray::Axis(0), &flags).map_err(End::failed)?;
+                let flags = ndarray::concatenate(Axis(0), &flags).map_err(End::failed)?;
                 frames.push((values, Some(flags)));
             }
         }
@@ -130,11 +148,16 @@ fn several(devices: &[Device], ranks: usize) -> Result<Shares, End> {
     for ((_, dumps), integrator) in shares.iter_mut().zip(&mut integrators) {
         dumps.extend(integrator.finish().map_err(End::failed)?);
     }
-    Ok(shares)
+    let saturated: Vec<_> = saturated.iter().map(|counts| counts.view()).collect();
+    Ok((shares, ndarray::concatenate(Axis(1), &saturated).map_err(End::failed)?))
 }
 
 /// Compares shares of the channels with all of them; how much in words.
-fn compare(one: &Shares, several: &Shares) -> Result<String, End> {
+fn compare((one, expected): &Outcome, (several, saturated): &Outcome) -> Result<String, End> {
+    if saturated != expected || saturated.sum() == 0 {
+        let [saturated, expected] = [saturated, expected].map(|counts| counts.sum());
+        return Err(End::failed(format!("counts of saturated values: {saturated} in all, expected {expected}")));
+    }
     let Some((whole, expected)) = one.first() else { return Err(End::failed("one GPU gave nothing")) };
     let (share, mut compared, mut absent, mut differ) = (CHANNELS / several.len(), 0usize, 0, 0);
     for (rank, (frames, dumps)) in several.iter().enumerate() {
@@ -182,7 +205,11 @@ fn compare(one: &Shares, several: &Shares) -> Result<String, End> {
     if differ > 0 || absent == 0 {
         return Err(End::failed(format!("{differ} of {compared} values differ, {absent} heaps are absent")));
     }
-    Ok(format!("{compared} values and {} dumps equal one GPU's, bit for bit; {absent} heaps absent", expected.len()))
+    Ok(format!(
+        "{compared} values, {} saturated among them, and {} dumps equal one GPU's, bit for bit; {absent} heaps absent",
+        saturated.sum(),
+        expected.len()
+    ))
 }
 
 /// A ring whose frames somebody has.

@@ -321,13 +321,15 @@ impl<V: VoltageSample> TurnRing<V> {
     /// the ring begins anew. They lie on the share's device; what reads them waits (on the device) for the F-engines.
     ///
     /// # Errors
-    /// [`TurnError::Ranks`] for a share that there is not, or antennas that nobody gave; [`TurnError::Axis`] for frames
-    /// of another time or other frequencies, or of another ring; [`TurnError::Device`] with what the driver says.
+    /// [`TurnError::NoFrames`]; [`TurnError::Ranks`] for a share that there is not; [`TurnError::Shape`] for antennas
+    /// that nobody gave; [`TurnError::Axis`] for frames of another time or other frequencies, out of the order of
+    /// antennas, or of another ring; [`TurnError::Device`] with what the driver says.
     pub fn take(&self, share: usize, parts: &[&TurnedFrames<V>]) -> Result<Vec<DeviceHeaps<'static, V>>, TurnError> {
         let Shared { streams, inputs, spectra, frames: places, memory, .. } = &*self.shared;
-        let (Some(first), Some(stream)) = (parts.first(), streams.get(share)) else {
-            let what = if parts.is_empty() { "parts" } else { "shares" };
-            return Err(TurnError::Ranks { what, expected: streams.len(), actual: parts.len().min(share) });
+        let Some(first) = parts.first() else { return Err(TurnError::NoFrames) };
+        let Some(stream) = streams.get(share) else {
+            let actual = share.saturating_add(1);
+            return Err(TurnError::Ranks { what: "shares of channels", expected: streams.len(), actual });
         };
         let mut next = 0;
         for (part, of) in parts.iter().enumerate() {
@@ -351,7 +353,8 @@ impl<V: VoltageSample> TurnRing<V> {
             next = of.antennas.end;
         }
         if next != inputs.antennas() {
-            return Err(TurnError::Ranks { what: "antennas", expected: inputs.antennas(), actual: next });
+            let (part, expected) = (parts.len() - 1, inputs.antennas());
+            return Err(TurnError::Shape { part, what: "antennas up to them", expected, actual: next });
         }
         parts.iter().try_for_each(|part| stream.wait(&part.written))?;
         let channels = self.channels_of(share);

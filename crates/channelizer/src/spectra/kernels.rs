@@ -10,8 +10,8 @@ use super::Settings;
 use crate::internals::fast_samples::FastSamples;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    FrameFormat, JobTable, OnePassKernels, Place, Shares, Sources, Target, Targets, TensorKernels, TwoPassKernels,
-    one_pass, shape::SPECTRA,
+    FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels, TwoPassKernels, one_pass,
+    shape::SPECTRA,
 };
 use crate::{Channelizer, ChannelizerError, Precision};
 use fringes_cpu::f_engine::FrameSample;
@@ -137,10 +137,6 @@ impl Kernels {
         out: Targets<'_, Q>,
     ) -> Result<(), ChannelizerError> {
         let dither = dither.filter(|_| Q::INTEGER);
-        if place.shares != Shares::NONE && self.precision() != Precision::Half {
-            let expected = "half precision, where shares of channels lie apart";
-            return Err(DeviceError::NoKernel { expected, actual: "single precision".into() }.into());
-        }
         match Q::FORMAT {
             SampleFormat::Int4 => self.run(stream, samples, jobs, place, dither, cast::<_, u8>(out)?),
             SampleFormat::Int8 | SampleFormat::Int16 => {
