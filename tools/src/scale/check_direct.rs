@@ -15,6 +15,8 @@ use crate::scale::shares::shares;
 
 /// Chunks that come: one is lost.
 const CHUNKS: [usize; 5] = [0, 1, 2, 4, 5];
+/// Half precision, and gains with which some values saturate.
+const HALF: (Precision, f32) = (Precision::Half, 3.0);
 /// Samples of a block of flags.
 const BLOCK: usize = 5000;
 
@@ -72,7 +74,7 @@ fn chunk(
 fn one(device: &Device) -> Result<Outcome, End> {
     let stream = device.new_stream()?;
     let antennas = 0..ANTENNAS;
-    let mut engine = f_engine(&stream, &antennas, Precision::Half)?;
+    let mut engine = f_engine(&stream, &antennas, HALF)?;
     let mut integrator = x_engine(&stream, &(0..CHANNELS))?;
     let mut uploader = Uploader::new(&stream);
     let (mut frames, mut dumps) = (Vec::new(), Vec::new());
@@ -110,7 +112,7 @@ fn several(devices: &[Device], ranks: usize) -> Result<Outcome, End> {
     let mut engines: Vec<(TurnedFEngine<Sample>, Uploader)> = Vec::new();
     let mut integrators = Vec::new();
     for (rank, stream) in streams.iter().enumerate() {
-        let engine = f_engine(stream, &antennas[rank], Precision::Half)?;
+        let engine = f_engine(stream, &antennas[rank], HALF)?;
         let engine = engine.into_turn(&ring, antennas[rank].start).map_err(End::failed)?;
         engines.push((engine, Uploader::new(stream)));
         integrators.push(x_engine(stream, &ring.channels_of(rank))?);
@@ -218,7 +220,7 @@ fn occupied(device: &Device) -> Result<(), End> {
     let inputs = fringes::Inputs::new(ANTENNAS, 2).map_err(End::failed)?;
     let ring =
         TurnRing::<Sample>::new(std::slice::from_ref(device), inputs, CHANNELS, FRAME, 4).map_err(End::failed)?;
-    let engine = f_engine(&stream, &(0..ANTENNAS), Precision::Half)?;
+    let engine = f_engine(&stream, &(0..ANTENNAS), HALF)?;
     let mut engine = engine.into_turn(&ring, 0).map_err(End::failed)?;
     let mut uploader = Uploader::new(&stream);
     let samples = [0, 2].map(|number| chunk(&mut uploader, &(0..ANTENNAS), number));

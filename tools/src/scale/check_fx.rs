@@ -57,14 +57,18 @@ pub(super) fn samples(chunk: usize) -> Array2<i16> {
     Array2::from_shape_simple_fn((2 * ANTENNAS, 2 * CHANNELS * SPECTRA), || random.random_range(-400..=400))
 }
 
-/// The F-engine of some antennas. Both polarisations of every antenna have the same two delays, so that all ranks begin
-/// with the same frame.
-pub(super) fn f_engine(stream: &Stream, antennas: &Range<usize>, precision: Precision) -> Result<FEngine<Sample>, End> {
+/// The F-engine of some antennas, with gains times a factor. Both polarisations of every antenna have the same two
+/// delays, so that all ranks begin with the same frame.
+pub(super) fn f_engine(
+    stream: &Stream,
+    antennas: &Range<usize>,
+    (precision, factor): (Precision, f32),
+) -> Result<FEngine<Sample>, End> {
     let inputs = Inputs::new(antennas.len(), 2).map_err(End::failed)?;
     let plan = Channelizer::real(CHANNELS).taps(8).build().map_err(End::failed)?;
     let gain = |(channel, input): (usize, usize)| {
         let input = 2 * antennas.start + input;
-        Complex::from_polar(0.07 + 0.01 * (channel % 7) as f32, (channel % 11 + input) as f32)
+        Complex::from_polar(factor * (0.07 + 0.01 * (channel % 7) as f32), (channel % 11 + input) as f32)
     };
     let gains = Gains::per_channel_input(Array2::from_shape_fn((CHANNELS, inputs.len()), gain)).map_err(End::failed)?;
     let delay = |input: usize| {
@@ -108,7 +112,7 @@ fn one(device: &Device) -> Result<Outcome, End> {
     let stream = device.new_stream()?;
     let (antennas, channels) = (0..ANTENNAS, 0..CHANNELS);
     let (mut engine, mut integrator) =
-        (f_engine(&stream, &antennas, Precision::Single)?, x_engine(&stream, &channels)?);
+        (f_engine(&stream, &antennas, (Precision::Single, 1.0))?, x_engine(&stream, &channels)?);
     let mut uploader = Uploader::new(&stream);
     let (mut all, mut dumps) = (Vec::new(), Vec::new());
     for chunk in 0..CHUNKS {
@@ -133,7 +137,7 @@ fn several(devices: &[Device], way: Way, ranks: usize) -> Result<Outcome, End> {
         last.end = CHANNELS;
     }
     let of = |rank: usize| {
-        let engine = f_engine(&computing[rank], &antennas[rank], Precision::Single)?;
+        let engine = f_engine(&computing[rank], &antennas[rank], (Precision::Single, 1.0))?;
         Ok::<_, End>((engine, Uploader::new(&computing[rank])))
     };
     let mut engines = (0..ranks).map(of).collect::<Result<Vec<_>, _>>()?;
