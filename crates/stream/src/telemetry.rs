@@ -19,6 +19,7 @@
 //! | `fringes_queue_depth` | gauge | `queue` | chunks or products that wait |
 //! | `fringes_turn_bytes_total` | counter | `way` | bytes of the corner turn `sent` to and `received` from other ranks |
 //! | `fringes_stage_microseconds_total` | counter | `stage` | microseconds that a stage has worked |
+//! | `fringes_device_microseconds_total` | counter | `work` | microseconds that a GPU has worked: `copies` to it, `f-engine`, `correlator` |
 //! | `fringes_dump_latency_seconds` | histogram | `sink` | from the chunk that completes a dump to its being written |
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
@@ -51,6 +52,8 @@ pub const QUEUE_DEPTH: &str = "fringes_queue_depth";
 pub const TURN_BYTES: &str = "fringes_turn_bytes_total";
 /// Microseconds that a stage has worked.
 pub const STAGE_TIME: &str = "fringes_stage_microseconds_total";
+/// Microseconds that a GPU has worked.
+pub const DEVICE_TIME: &str = "fringes_device_microseconds_total";
 /// From the chunk that completes a dump to its being written.
 pub const LATENCY: &str = "fringes_dump_latency_seconds";
 
@@ -70,5 +73,6 @@ pub fn describe() {
     describe_gauge!(QUEUE_DEPTH, "chunks or products that wait");
     describe_counter!(TURN_BYTES, Unit::Bytes, "bytes of the corner turn, to and from other ranks");
     describe_counter!(STAGE_TIME, Unit::Microseconds, "time that a stage has worked");
+    describe_counter!(DEVICE_TIME, Unit::Microseconds, "time that a GPU has worked");
     describe_histogram!(LATENCY, Unit::Seconds, "from the chunk that completes a dump to its being written");
 }

@@ -7,8 +7,8 @@ use fringes::correlator::DumpSchedule;
 use fringes::stream::source::{Received, Source, SourceInfo};
 use fringes::stream::{BoxError, Fx, HeapBlock, SampleBlock, StreamSample};
 use fringes::{
-    Backend, Channelizer, ChunkFormat, Complex, DeviceSamples, FEngine, Gains, Heaps, Inputs, PackedSamples,
-    PinnedArray, PinnedHeaps, PinnedSamples, Precision, SpectrumClock,
+    Backend, Channelizer, ChunkFormat, Complex, DeviceSamples, FEngine, FEngineBuilder, Gains, Heaps, Inputs,
+    PackedSamples, PinnedArray, PinnedHeaps, PinnedSamples, Precision, SpectrumClock,
 };
 use fringes_gpu::{Device, PinnedBuffer, PinnedPool};
 use ndarray::{Array5, ArrayView2, s};
@@ -98,12 +98,16 @@ impl Case {
         })
     }
 
-    /// F- and X-engine.
-    pub(crate) fn fx(&self, backend: &Backend, precision: Precision) -> Result<Fx<Complex<i8>>, End> {
+    /// The F-engine.
+    pub(crate) fn engine(&self, precision: Precision) -> Result<FEngineBuilder, End> {
         let plan = Channelizer::real(self.channels).taps(TAPS).build().map_err(End::failed)?;
         let builder = FEngine::builder(plan, self.inputs()?).spectra_per_frame(self.frame).precision(precision);
-        let builder = builder.gains(Gains::uniform(0.1).map_err(End::failed)?);
-        Ok(Fx::new(backend, builder).cadence(self.schedule()?))
+        Ok(builder.gains(Gains::uniform(0.1).map_err(End::failed)?))
+    }
+
+    /// F- and X-engine.
+    pub(crate) fn fx(&self, backend: &Backend, precision: Precision) -> Result<Fx<Complex<i8>>, End> {
+        Ok(Fx::new(backend, self.engine(precision)?).cadence(self.schedule()?))
     }
 
     /// The X-engine alone.

@@ -8,6 +8,7 @@ use fringes_gpu::Device;
 
 use crate::end::End;
 use crate::instrument::case::{Case, Memory, Replayed, filled};
+use crate::instrument::check_ring;
 
 const CASE: Case = Case { antennas: 5, channels: 512, spectra: 192, frame: 64, dump: 2 };
 const CHUNKS: u64 = 9;
@@ -18,6 +19,8 @@ pub(crate) fn run(device: &Device) -> Vec<(&'static str, Result<String, End>)> {
         ("F and X, pinned and pageable", samples(device)),
         ("X of 8 bits, on the GPU and the CPU", heaps::<Complex<i8>>(device, 0.0)),
         ("X of f32, on the GPU and the CPU", heaps::<Complex<f32>>(device, 3e-6)),
+        ("channels left out from a sample on, on the GPU and the CPU", chosen(device)),
+        ("the ring of voltages", check_ring::run(device, CASE, CHUNKS)),
     ]
 }
 
@@ -67,6 +70,39 @@ fn samples(device: &Device) -> Result<String, End> {
         return Err(End::failed(format!("dumps differ, of {lengths:?}")));
     }
     Ok(format!("{} dumps are the same, bit for bit, also where gains change within a chunk", pinned.len()))
+}
+
+/// Channels that are left out of heaps by hand, on the GPU from pinned memory and on the CPU.
+fn chosen(device: &Device) -> Result<String, End> {
+    let pool = <Complex<i8>>::filled(device, CASE.values())?;
+    let frame = (CASE.frame * 2 * CASE.channels) as u64;
+    let run = |backend: &Backend, memory| {
+        let (sink, products): (_, Collected) = MemorySink::new();
+        let (started, start) = std::sync::mpsc::channel();
+        let source = CASE.heaps::<Complex<i8>>(&pool, memory, CHUNKS)?.waits_for(start);
+        let running = CASE.x::<Complex<i8>>(backend)?.sink(sink, Overflow::Block).start(source).map_err(End::failed)?;
+        // Within a frame, at the start of one, and none again.
+        for (sample, channels) in [(7 * frame / 2, vec![3, 500]), (9 * frame, (0..100).collect()), (20 * frame, vec![])]
+        {
+            running.control().set_masked_channels(sample, channels);
+        }
+        drop::<std::sync::mpsc::Sender<()>>(started);
+        let report = running.join().into_result().map_err(End::failed)?;
+        let sums = products.take().into_iter().filter_map(|product| match product {
+            Product::Dump(dump) => Some(dump.sums.clone()),
+            _ => None,
+        });
+        Ok::<_, End>((sums.collect::<Vec<_>>(), report.masked))
+    };
+    let (found, masked) = run(&Backend::on(device.clone()), Memory::Pinned)?;
+    let (expected, _) = run(&Backend::cpu(), Memory::Pageable)?;
+    // Frames 4 to 8 without two channels, 9 to 19 without a hundred.
+    let asked = 5 * 2 + 11 * 100;
+    if found != expected || found.len() < 4 || masked[0] != asked {
+        let lengths = (found.len(), expected.len());
+        return Err(End::failed(format!("dumps differ, of {lengths:?}; {masked:?} masked, expected {asked}")));
+    }
+    Ok(format!("{} dumps are the same, bit for bit; {asked} of {} left out", found.len(), masked[1]))
 }
 
 /// Heaps on the GPU, pinned and pageable, and on the CPU.

@@ -1,19 +1,15 @@
 //! Rates of instruments from host memory beside the link's.
 
-use std::time::Instant;
-
-use fringes::backend::{DeviceArray, DeviceHeaps};
-use fringes::correlator::Integrator;
 use fringes::stream::sink::Overflow;
 use fringes::stream::source::Source;
 use fringes::stream::{Fx, Report, StreamSample};
-use fringes::{Backend, Complex, Heaps, Precision};
+use fringes::{Backend, Complex, Precision};
 use fringes_gpu::{Buffer, Device, PinnedBuffer, PinnedPool, Timing};
 
-use crate::bench::random;
 use crate::end::End;
 use crate::gpu_report::{Params, Record, Row, params};
 use crate::instrument::case::{CHUNKS, Case, Memory, Replayed, filled};
+use crate::instrument::on_device;
 use crate::instrument::stamps::{Stamp, Stamps};
 
 /// Share of the link, or of the kernels' rate, that is asked for.
@@ -22,6 +18,8 @@ const ASKED: f64 = 0.97;
 const WARM: usize = 2;
 
 const FX: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 128 };
+/// Dumps every two seconds or so: each of 0.5 GB is brought to the host beside the copies to the device.
+const FX_LONG: Case = Case { dump: 320, ..FX };
 const X: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 160 };
 const X_F32: Case = Case { antennas: 4096, channels: 2, spectra: 1024, frame: 1024, dump: 64 };
 
@@ -40,13 +38,13 @@ pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Ve
     let mut failures = Vec::new();
     let chunk = 4 * FX.words() as u64;
     let pool = filled(device, 4 * FX.words())?;
-    for memory in [Memory::Pinned, Memory::Pageable] {
+    for (case, memory) in [(FX, Memory::Pinned), (FX_LONG, Memory::Pinned), (FX, Memory::Pageable)] {
         let what = format!("F and X, 10 bits, from {} memory", memory.name());
         let ended = beside_the_link(device, &pool, chunk, record, || {
-            let fx = FX.fx(&backend, Precision::Half)?;
-            timed(fx, |chunks| FX.samples(&pool, memory, chunks), FX, chunk, bytes)
+            let fx = case.fx(&backend, Precision::Half)?;
+            timed(fx, |chunks| case.samples(&pool, memory, chunks), case, chunk, bytes)
         });
-        note(&what, FX, ended, (chunk, None), memory, record, &mut failures);
+        note(&what, case, ended, (chunk, None), memory, record, &mut failures);
     }
     drop(pool);
     let chunk = 2 * X.values() as u64;
@@ -59,7 +57,7 @@ pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Ve
     note(what, X, ended, (chunk, None), Memory::Pinned, record, &mut failures);
     drop(pool);
     let chunk = 8 * X_F32.values() as u64;
-    let kernels = kernels(device, &backend, chunk, record)?;
+    let kernels = on_device::floats(device, &backend, X_F32, record)?;
     let pool = <Complex<f32>>::filled(device, X_F32.values())?;
     let ended = beside_the_link(device, &pool, chunk, record, || {
         let fx = X_F32.x::<Complex<f32>>(&backend)?;
@@ -67,6 +65,9 @@ pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Ve
     });
     let what = "X, heaps of f32, from pinned memory";
     note(what, X_F32, ended, (chunk, Some(kernels)), Memory::Pinned, record, &mut failures);
+    if let Err(error) = on_device::bins(device, &backend, record) {
+        failures.push(("X by bins".into(), error));
+    }
     Ok(failures)
 }
 
@@ -105,7 +106,7 @@ fn beside_the_link<T>(
 }
 
 /// Sizes of a case in a record.
-fn sizes(case: Case) -> Params {
+pub(crate) fn sizes(case: Case) -> Params {
     params([
         ("antennas", case.antennas),
         ("channels", case.channels),
@@ -123,62 +124,6 @@ fn link(device: &Device, pool: &PinnedPool, bytes: usize) -> Result<Timing, End>
         buffers[run % 2].view_mut().copy_from_pinned(&stream, &hosts[run % CHUNKS], ..)
     })?;
     Ok(timing)
-}
-
-/// Gigabytes a second of heaps of f32 that are on the device already.
-fn kernels(device: &Device, backend: &Backend, chunk: u64, record: &mut Record) -> Result<f64, End> {
-    let case = X_F32;
-    let stream = device.new_stream()?;
-    let values = random::Source::floats(&stream)?.buffer(device, &stream, 2 * case.values())?;
-    stream.synchronize()?;
-    let integrator = Integrator::<Complex<f32>>::new(backend, case.schedule()?, case.inputs()?, case.channels);
-    let integrator = integrator.and_then(|integrator| integrator.on(&stream));
-    let mut integrator = integrator.and_then(Integrator::dumps_on_device).map_err(End::failed)?;
-    let mut next = 0u64;
-    let mut push = || -> Result<(), End> {
-        let array = DeviceArray::from(values.view().cast::<Complex<f32>>()?);
-        let heaps: DeviceHeaps<'_, Complex<f32>> =
-            Heaps::from_array(array, case.spectra / case.frame, case.inputs()?, case.channels, case.frame)
-                .and_then(|heaps| {
-                    heaps.with_clock(fringes::SpectrumClock {
-                        first_sample: next,
-                        samples_between_spectra: 2 * case.channels as u64,
-                        sample_rate_hz: crate::instrument::case::RATE_HZ,
-                    })
-                })
-                .map_err(End::failed)?;
-        next += case.times() as u64;
-        integrator.push(&heaps).map(drop).map_err(End::failed)
-    };
-    for _ in 0..case.dump {
-        push()?;
-    }
-    stream.synchronize()?;
-    let mut all_ms = Vec::new();
-    for _ in 0..5 {
-        let begun = Instant::now();
-        for _ in 0..case.dump {
-            push()?;
-        }
-        stream.synchronize()?;
-        all_ms.push(1e3 * begun.elapsed().as_secs_f64());
-    }
-    let timing = Timing::new(all_ms).map_err(End::from)?;
-    let rate = case.dump as f64 * chunk as f64 / timing.median_ms / 1e6;
-    println!("X of {} inputs of f32 alone, heaps on the device: {rate:.2} GB/s of voltages", 2 * case.antennas);
-    record.rows.push(Row {
-        kernel: "instrument_link",
-        variant: "X, heaps of f32 on the device".into(),
-        params: sizes(case),
-        time_ms: timing.median_ms,
-        value: rate,
-        unit: "GB/s",
-        floor: None,
-        bound_by: String::new(),
-        check: "none here".into(),
-        energy: None,
-    });
-    Ok(rate)
 }
 
 /// Runs an instrument on as many chunks as have so many bytes.
@@ -241,8 +186,12 @@ fn note(
     let processor_text = processor
         .map_or("not known".into(), |seconds| format!("{seconds:.4} s a GB, {:.2} processors", seconds * rate));
     println!("    processor time {processor_text}; queues {:?}, busy {:?}", report.deepest_queues, report.busy);
+    let seconds = report.chunks as f64 / case.dump as f64 * timing.median_ms / 1e3;
+    let shares = report.device.map(|of| format!("{:.1}", 100.0 * of.as_secs_f64() / seconds));
+    let shares = format!("the GPU's time for copies, F-engine, correlator {} %", shares.join(", "));
+    println!("    {shares}");
     let check = format!(
-        "latency of a dump {:.1} ms, at most {:.1}; processor time {processor_text}; {} chunks in {} memory; asked {ASKED} of the bound",
+        "latency of a dump {:.1} ms, at most {:.1}; processor time {processor_text}; {shares}; {} chunks in {} memory; asked {ASKED} of the bound",
         latency.0,
         latency.1,
         report.chunks,

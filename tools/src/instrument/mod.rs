@@ -16,7 +16,9 @@
 
 mod case;
 mod check;
+mod check_ring;
 mod load;
+mod on_device;
 mod process;
 mod stamps;
 

@@ -52,6 +52,9 @@ pub struct GpuEngine<Q: FrameSample> {
     ring: Option<TurnRing<Q>>,
 }
 
+/// Pieces of pinned memory for tables: so many chunks may be queued before the host waits for one to begin.
+const TABLES: usize = 4;
+
 /// The kernel, and what it was loaded for.
 #[derive(Debug)]
 struct Loaded {
@@ -110,7 +113,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             no_counts: Buffer::alloc(device, 0)?,
             ahead: None,
             uploader: Uploader::new(&stream),
-            tables: Staging::default(),
+            tables: Staging::new(TABLES),
             ring: None,
             stream,
         })

@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use fringes_backend::{Downloader, Uploader};
+use fringes_channelizer::ChannelizerError;
 use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
 use fringes_gpu::Event;
 use fringes_types::Heaps;
 
+use super::device_time::DeviceTime;
 use super::frames::{FrameData, Saturated, StreamSample};
 use super::stages::{FromFEngine, FromSource, Returned, Shared};
 use crate::queue::{QueueIn, QueueOut, Sent};
@@ -22,7 +24,7 @@ const MOST_BACKWARD: u64 = 64;
 /// Counts of saturated values on a device that are under way.
 const COUNTS_UNDER_WAY: usize = 4;
 /// Chunks on a device whose memory is not used again yet: while one is channelised or correlated, the next comes.
-const CHUNKS_UNDER_WAY: usize = 2;
+const CHUNKS_UNDER_WAY: usize = 3;
 
 /// What makes frames.
 pub(super) enum Front<V: StreamSample> {
@@ -54,6 +56,8 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) counts: VecDeque<Saturated>,
     /// The last chunks on a device.
     pub(super) chunks: VecDeque<UnderWay>,
+    /// Of copies, and of the F-engine.
+    pub(super) device_time: [DeviceTime; 2],
 }
 
 /// A chunk that was sent to a device.
@@ -106,6 +110,11 @@ impl<V: StreamSample> FStage<V> {
                 break;
             }
         }
+        let [copies, channelizing, _] = &self.shared.counters.on_device;
+        let [copy_time, engine_time] = &mut self.device_time;
+        if let Err(error) = copy_time.finish(copies).and_then(|()| engine_time.finish(channelizing)) {
+            return self.shared.fail(StreamError::at(Stage::FEngine, error));
+        }
         while let Some(counts) = self.counts.pop_front() {
             if let Err(error) = self.count_saturated(&counts) {
                 return self.shared.fail(StreamError::at(Stage::FEngine, error));
@@ -122,23 +131,28 @@ impl<V: StreamSample> FStage<V> {
     fn heaps(&mut self, frames: FrameData<V>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         self.shared.counters.used.add(1);
         self.shared.counters.samples.add(frames.values() as u64);
+        if matches!((&self.front, &frames), (Front::Heaps(Some(_)), FrameData::Pinned(_))) {
+            self.wait_for_link()?;
+        }
         let (Front::Heaps(Some(uploader)), FrameData::Pinned(heaps)) = (&mut self.front, &frames) else {
             return self.send(Arc::new(frames), arrived);
         };
-        let sent = uploader.pinned_heaps(heaps).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+        let (stream, [copies, ..]) = (uploader.stream().clone(), &self.shared.counters.on_device);
+        let [copy_time, _] = &mut self.device_time;
+        let sent = copy_time.of(&stream, copies, || uploader.pinned_heaps(heaps));
+        let sent = sent.map_err(|error| StreamError::at(Stage::FEngine, error))?;
         let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
         let sent = Arc::new(FrameData::Device(Arc::new(sent)));
-        self.under_way(UnderWay { _memory: Box::new(sent.clone()), copied, block: None })?;
+        self.chunks.push_back(UnderWay { _memory: Box::new(sent.clone()), copied, block: None });
         // It takes what lies on the host.
         self.ring.push(&Arc::new(frames))?;
         self.send(sent, arrived)
     }
 
-    /// Notes a chunk that was sent, and waits for a copy that others are queued behind, so that the host does not run
-    /// ahead of the link.
-    fn under_way(&mut self, chunk: UnderWay) -> Result<(), StreamError> {
-        self.chunks.push_back(chunk);
-        if self.chunks.len() > CHUNKS_UNDER_WAY
+    /// Waits for a copy that others are queued behind, before the next: so the host does not run ahead of the link, and
+    /// sleeps here, not where it needs what the chunk's work has read.
+    fn wait_for_link(&mut self) -> Result<(), StreamError> {
+        if self.chunks.len() >= CHUNKS_UNDER_WAY
             && let Some(UnderWay { copied, block, .. }) = self.chunks.pop_front()
         {
             copied.synchronize().map_err(|error| StreamError::at(Stage::FEngine, error))?;
@@ -291,6 +305,7 @@ impl<V: StreamSample> FStage<V> {
 
     fn push(&mut self, block: &SampleBlock, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         let _span = tracing::trace_span!("f-engine", first = block.first_sample(), times = block.times()).entered();
+        self.wait_for_link()?;
         match &mut self.front {
             Front::Engine(engine, None) => {
                 let Channelized { frames, statistics } = engine.push(block.as_chunk())?;
@@ -304,12 +319,21 @@ impl<V: StreamSample> FStage<V> {
                 }
             }
             Front::Engine(engine, Some(Ways { uploader, .. })) => {
-                let sent =
-                    uploader.samples(block.as_chunk()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
-                let frames = engine.push(&sent)?.frames;
+                let (stream, [copies, channelizing, _]) = (uploader.stream().clone(), &self.shared.counters.on_device);
+                let [copy_time, engine_time] = &mut self.device_time;
+                let sent = copy_time.of(&stream, copies, || uploader.samples(block.as_chunk()));
+                let sent = sent.map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                let frames = match engine.stream().cloned() {
+                    None => engine.push(&sent)?.frames,
+                    Some(stream) => {
+                        // What it waits for is no time of its own.
+                        sent.array().read_on(&stream).map_err(ChannelizerError::from)?;
+                        engine_time.of(&stream, channelizing, || engine.push(&sent))?.frames
+                    }
+                };
                 let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let block = matches!(block, SampleBlock::Pinned(_)).then(|| block.clone());
-                self.under_way(UnderWay { _memory: Box::new(sent), copied, block })?;
+                self.chunks.push_back(UnderWay { _memory: Box::new(sent), copied, block });
                 for frames in frames {
                     if let Err(closed) = self.device_frames(frames, arrived)? {
                         return Ok(Err(closed));

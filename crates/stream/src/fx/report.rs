@@ -25,7 +25,7 @@ impl Counter {
     }
 }
 
-/// Time that a stage has worked.
+/// Time that a stage, or a device for it, has worked.
 #[derive(Debug)]
 pub(crate) struct Busy {
     nanoseconds: Counter,
@@ -38,9 +38,19 @@ impl Busy {
         Self { nanoseconds: Counter::default(), metric }
     }
 
+    /// Of a device.
+    pub(crate) fn on_device(work: &'static str) -> Self {
+        let metric = metrics::counter!(crate::telemetry::DEVICE_TIME, "work" => work);
+        Self { nanoseconds: Counter::default(), metric }
+    }
+
     /// Adds the time since.
     pub(crate) fn since(&self, start: Instant) {
-        let spent = start.elapsed();
+        self.add(start.elapsed());
+    }
+
+    /// Adds a time.
+    pub(crate) fn add(&self, spent: Duration) {
         self.nanoseconds.add(spent.as_nanos() as u64);
         self.metric.increment(spent.as_micros() as u64);
     }
@@ -142,6 +152,8 @@ pub(crate) struct Counters {
     pub(crate) f_engine: Busy,
     pub(crate) correlator: Busy,
     pub(crate) beamformer: Busy,
+    /// Copies to a device, its F-engine, its correlator.
+    pub(crate) on_device: [Busy; 3],
     pub(crate) sinks: Vec<SinkCounters>,
     pub(crate) turn: TurnCounters,
     pub(crate) queues: Vec<(&'static str, Arc<AtomicUsize>)>,
@@ -212,6 +224,9 @@ pub struct Report {
     pub turn: TurnReport,
     /// Time that the stages have worked: source, F-engine, correlator, beamformer.
     pub busy: [Duration; 4],
+    /// Time that a GPU has worked: copies of chunks to it, F-engine, correlator, which go on beside each other. Zeros
+    /// on the CPU.
+    pub device: [Duration; 3],
     /// Most messages that waited, of each queue.
     pub deepest_queues: Vec<(&'static str, usize)>,
     /// The sinks.
@@ -251,6 +266,7 @@ impl Counters {
             beam_gaps: self.beam_gaps.get(),
             turn: self.turn.report(),
             busy: [self.source.get(), self.f_engine.get(), self.correlator.get(), self.beamformer.get()],
+            device: self.on_device.each_ref().map(Busy::get),
             deepest_queues: self.queues.iter().map(|(name, most)| (*name, most.load(Ordering::Relaxed))).collect(),
             sinks: self.sinks.iter().map(sink).collect(),
         }

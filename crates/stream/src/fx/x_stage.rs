@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fringes_correlator::{BinnedDump, BinnedIntegrator, Dump, IntegratorSet};
+use fringes_correlator::{BinnedDump, BinnedIntegrator, CorrelatorError, Dump, IntegratorSet};
+use fringes_gpu::Stream;
 use fringes_types::{ChannelMask, Visibilities};
 
 use super::delivery::Finished;
+use super::device_time::DeviceTime;
 use super::frames::{FrameData, StreamSample};
 use super::masking::{Masked, Masking};
 use super::stages::{FromFEngine, Shared};
@@ -33,6 +35,8 @@ where
     shared: Arc<Shared>,
     /// A longer gap is a jump of the clock.
     longest_gap: u64,
+    /// The stream of a GPU's work, and the time it takes.
+    on_device: Option<(Stream, DeviceTime)>,
     /// The last heaps in pinned memory, which a device may still read.
     pinned: VecDeque<Arc<FrameData<V>>>,
 }
@@ -44,6 +48,8 @@ pub(super) struct XInput<V: StreamSample> {
     pub(super) input: QueueOut<FromFEngine<V>>,
     pub(super) shared: Arc<Shared>,
     pub(super) longest_gap: u64,
+    /// The stream of a GPU's work.
+    pub(super) stream: Option<Stream>,
 }
 
 /// Heaps in pinned memory that a device may still read: more, and the host would run ahead of the link.
@@ -57,10 +63,10 @@ where
         integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
         binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
         give: Give<Visibilities<V::Accumulator, S>>,
-        XInput { masking, cadences, input, shared, longest_gap }: XInput<V>,
+        XInput { masking, cadences, input, shared, longest_gap, stream }: XInput<V>,
     ) -> Self {
-        let pinned = VecDeque::new();
-        Self { integrators, binned, masking, cadences, input, give, shared, longest_gap, pinned }
+        let (pinned, on_device) = (VecDeque::new(), stream.map(|stream| (stream, DeviceTime::default())));
+        Self { integrators, binned, masking, cadences, input, give, shared, longest_gap, on_device, pinned }
     }
 
     pub(super) fn run(mut self) {
@@ -82,6 +88,12 @@ where
                     other => StreamError::at(Stage::Correlator, other),
                 });
             }
+        }
+        let [.., correlating] = &self.shared.counters.on_device;
+        if let Some((_, time)) = &mut self.on_device
+            && let Err(error) = time.finish(correlating)
+        {
+            self.shared.fail(StreamError::at(Stage::Correlator, error));
         }
     }
 
@@ -153,8 +165,22 @@ where
             (FrameData::Device(heaps), None) => integrator.push(&**heaps),
             (FrameData::Device(heaps), Some(mask)) => integrator.push_masked(&**heaps, mask),
         };
-        let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), push)?;
-        let bins = self.binned.as_mut().map_or(Ok(Vec::new()), push_binned)?;
+        let (integrators, binned) = (&mut self.integrators, &mut self.binned);
+        let mut push_all = || -> Result<_, CorrelatorError> {
+            let dumps = integrators.as_mut().map_or(Ok(Vec::new()), push)?;
+            Ok((dumps, binned.as_mut().map_or(Ok(Vec::new()), push_binned)?))
+        };
+        let (dumps, bins) = match &mut self.on_device {
+            None => push_all()?,
+            Some((stream, time)) => {
+                if let FrameData::Device(heaps) = frames {
+                    // What it waits for is no time of its own.
+                    heaps.array().read_on(stream).map_err(CorrelatorError::from)?;
+                }
+                let [.., correlating] = &self.shared.counters.on_device;
+                time.of(stream, correlating, push_all)?
+            }
+        };
         dumps.into_iter().try_for_each(|(cadence, sums)| self.give(cadence, None, sums, arrived))?;
         bins.into_iter().try_for_each(|dump| self.give_bins(dump, arrived))
     }

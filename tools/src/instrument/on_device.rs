@@ -1,0 +1,134 @@
+//! Rates of X-engines on heaps that are on the device already: the bound of what comes over a link.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use bytemuck::Pod;
+use fringes::backend::{DeviceArray, DeviceHeaps};
+use fringes::correlator::{BinnedIntegrator, Bins, CorrelatorError, Integrator};
+use fringes::{Backend, Complex, Heaps, SpectrumClock, VoltageSample};
+use fringes_gpu::{Buffer, Device, Stream, Timing};
+
+use crate::bench::random;
+use crate::end::End;
+use crate::gpu_report::{Record, Row};
+use crate::instrument::case::{Case, RATE_HZ};
+use crate::instrument::load::sizes;
+
+/// Dumps of a measurement.
+const DUMPS: usize = 5;
+
+/// The case of sums by bins.
+const BINS: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 32 };
+/// Spectra from change to change of the bin.
+const RUNS: [u64; 5] = [4096, 1024, 256, 64, 16];
+
+/// Voltages on the device, which stand for those of all times.
+struct Repeated<T, V> {
+    values: Buffer<T>,
+    case: Case,
+    next: u64,
+    format: PhantomData<V>,
+}
+
+impl<T: Pod, V: VoltageSample> Repeated<T, V> {
+    /// The next chunk.
+    fn chunk(&mut self) -> Result<DeviceHeaps<'_, V>, End> {
+        let case = self.case;
+        let clock = SpectrumClock {
+            first_sample: self.next,
+            samples_between_spectra: 2 * case.channels as u64,
+            sample_rate_hz: RATE_HZ,
+        };
+        self.next += case.times() as u64;
+        let array = DeviceArray::from(self.values.view().cast::<V>()?);
+        let heaps = Heaps::from_array(array, case.spectra / case.frame, case.inputs()?, case.channels, case.frame);
+        heaps.and_then(|heaps| heaps.with_clock(clock)).map_err(End::failed)
+    }
+
+    /// The time of a dump's chunks.
+    fn time(
+        &mut self,
+        stream: &Stream,
+        mut push: impl FnMut(&DeviceHeaps<'_, V>) -> Result<(), CorrelatorError>,
+    ) -> Result<Timing, End> {
+        let mut all_ms = Vec::new();
+        for run in 0..=DUMPS {
+            let begun = Instant::now();
+            for _ in 0..self.case.dump {
+                let chunk = self.chunk()?;
+                push(&chunk).map_err(End::failed)?;
+            }
+            stream.synchronize()?;
+            if run > 0 {
+                all_ms.push(1e3 * begun.elapsed().as_secs_f64());
+            }
+        }
+        Ok(Timing::new(all_ms)?)
+    }
+}
+
+/// Gigabytes a second of heaps of f32.
+pub(crate) fn floats(device: &Device, backend: &Backend, case: Case, record: &mut Record) -> Result<f64, End> {
+    let stream = device.new_stream()?;
+    let values = random::Source::floats(&stream)?.buffer(device, &stream, 2 * case.values())?;
+    let integrator = Integrator::<Complex<f32>>::new(backend, case.schedule()?, case.inputs()?, case.channels);
+    let integrator = integrator.and_then(|integrator| integrator.on(&stream));
+    let mut integrator = integrator.and_then(Integrator::dumps_on_device).map_err(End::failed)?;
+    let mut chunks = Repeated::<_, Complex<f32>> { values, case, next: 0, format: PhantomData };
+    let timing = chunks.time(&stream, |chunk| integrator.push(chunk).map(drop))?;
+    let rate = (case.dump * case.values() * size_of::<Complex<f32>>()) as f64 / timing.median_ms / 1e6;
+    println!("X of {} inputs of f32 alone, heaps on the device: {rate:.2} GB/s of voltages", 2 * case.antennas);
+    record.rows.push(Row {
+        kernel: "instrument_link",
+        variant: "X, heaps of f32 on the device".into(),
+        params: sizes(case),
+        time_ms: timing.median_ms,
+        value: rate,
+        unit: "GB/s",
+        floor: None,
+        bound_by: String::new(),
+        check: "none here".into(),
+        energy: None,
+    });
+    Ok(rate)
+}
+
+/// Sums by two bins beside those of one.
+pub(crate) fn bins(device: &Device, backend: &Backend, record: &mut Record) -> Result<(), End> {
+    let case = BINS;
+    let stream = device.new_stream()?;
+    let values = random::Source::bytes(&stream)?.buffer(device, &stream, 2 * case.values())?;
+    let mut chunks = Repeated::<_, Complex<i8>> { values, case, next: 0, format: PhantomData };
+    let mut of = |bins: Bins| -> Result<Timing, End> {
+        let integrator =
+            BinnedIntegrator::<Complex<i8>>::new(backend, case.schedule()?, bins, case.inputs()?, case.channels);
+        let integrator = integrator.and_then(|integrator| integrator.on(&stream));
+        let mut integrator = integrator.and_then(BinnedIntegrator::dumps_on_device).map_err(End::failed)?;
+        chunks.next = 0;
+        chunks.time(&stream, |chunk| integrator.push(chunk).map(drop))
+    };
+    let table = |run: u64, bins: &[usize]| {
+        let places = bins.iter().map(|&bin| Some(bin)).collect();
+        Bins::table(bins.len(), run, places).map_err(End::failed)
+    };
+    let one = of(table(4096, &[0])?)?;
+    for run in RUNS {
+        let two = of(table(run, &[0, 1])?)?;
+        let share = two.median_ms / one.median_ms;
+        println!("X by two bins that change every {run} spectra: {share:.3} of the time of one bin");
+        record.rows.push(Row {
+            kernel: "instrument_bins",
+            variant: format!("X of 8 bits by two bins that change every {run} spectra, heaps on the device"),
+            params: sizes(case),
+            time_ms: two.median_ms,
+            value: share,
+            unit: "times the time of one bin",
+            floor: None,
+            bound_by: String::new(),
+            check: format!("one bin {:.3} ms; asked 1.1", one.median_ms),
+            energy: None,
+        });
+    }
+    Ok(())
+}
