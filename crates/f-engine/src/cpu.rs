@@ -25,12 +25,17 @@ pub(super) struct CpuEngine<Q: FrameSample> {
     /// The frame that is not complete, `[antenna][channel][spectrum][pol]`, and the saturated values of its inputs.
     open: Array4<Q>,
     saturated: Vec<u64>,
+    /// Memory of frames that were given back.
+    spare: Vec<Vec<Q>>,
 }
+
+/// Most memories of frames that are kept.
+const SPARE: usize = 2;
 
 /// All that a chunk needs and that may fail to be had.
 #[derive(Debug)]
 pub(super) struct Prepared<Q: FrameSample> {
-    /// The frames that are given away, zeros.
+    /// The frames that are given away: zeros where nothing will be written.
     frames: Array5<Q>,
     split: Split,
 }
@@ -52,11 +57,21 @@ fn zeroed_frames<Q: FrameSample>(
     settings: &Settings,
     inputs: Inputs,
 ) -> Result<Array5<Q>, ChannelizerError> {
+    frames_in(try_zeroed_vec, count, settings, inputs)
+}
+
+/// `count` frames in memory of a length, which is asked for.
+fn frames_in<Q: FrameSample>(
+    memory: impl FnOnce(usize) -> Option<Vec<Q>>,
+    count: usize,
+    settings: &Settings,
+    inputs: Inputs,
+) -> Result<Array5<Q>, ChannelizerError> {
     let (antennas, channels, spectra, pols) = frame_shape(settings, inputs);
     let shape = (count, antennas, channels, spectra, pols);
     let length = [antennas, channels, spectra, pols].into_iter().try_fold(count, usize::checked_mul);
     let too_large = || TypesError::TooLarge { array: "frames", elements: format!("{shape:?}") };
-    let values = length.and_then(try_zeroed_vec).ok_or_else(too_large)?;
+    let values = length.and_then(memory).ok_or_else(too_large)?;
     Ok(Array5::from_shape_vec(shape, values).map_err(|_| too_large())?)
 }
 
@@ -71,7 +86,8 @@ impl<Q: FrameSample> CpuEngine<Q> {
         let needed = Self::memory(timeline, settings, 0, 0).smallest_step_bytes;
         backend.check_memory("f_engine", needed)?;
         let open = zeroed_frame(settings, inputs)?;
-        Ok(Self { held: vec![Held::default(); inputs.len()], open, saturated: vec![0; inputs.len()] })
+        let (held, saturated) = (vec![Held::default(); inputs.len()], vec![0; inputs.len()]);
+        Ok(Self { held, open, saturated, spare: Vec::new() })
     }
 
     /// What a stream of chunks of `times` samples of `sample_bits` bits needs.
@@ -102,8 +118,33 @@ impl<Q: FrameSample> CpuEngine<Q> {
         let limit = room.check(backend, "f_engine", frame_bytes::<Q>(work.settings, inputs), smallest)?;
         room.take(&mut self.held)?;
         let split = Split::choose_with(plan.pfb(), work.batch.spectra.max(1), inputs.len(), limit, row_bytes);
-        let frames = zeroed_frames(work.batch.frames, work.settings, inputs)?;
+        // Where all samples are present, every value is written.
+        let memory = |length: usize| self.memory_of(length, work.advance.complete);
+        let frames = frames_in(memory, work.batch.frames, work.settings, inputs)?;
         Ok(Prepared { frames, split })
+    }
+
+    /// Memory for so many values, zeros unless they are all written: that of frames that were given back, if it is
+    /// large enough.
+    fn memory_of(&mut self, length: usize, all_written: bool) -> Option<Vec<Q>> {
+        let Some(place) = self.spare.iter().position(|spare| spare.capacity() >= length) else {
+            return try_zeroed_vec(length);
+        };
+        let mut values = self.spare.swap_remove(place);
+        values.truncate(length);
+        if !all_written {
+            values.fill(Q::zeroed());
+        }
+        values.resize(length, Q::zeroed());
+        Some(values)
+    }
+
+    /// Takes back the memory of frames.
+    pub(super) fn recycle(&mut self, values: Vec<Q>) {
+        if self.spare.len() == SPARE {
+            self.spare.remove(0);
+        }
+        self.spare.push(values);
     }
 
     /// Computes a chunk's spectra and takes the chunk in. Gives the frames that are complete.

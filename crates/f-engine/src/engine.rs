@@ -310,6 +310,16 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         }
     }
 
+    /// Takes back frames of the CPU that nobody needs any more: those to come are written to their memory, whose pages
+    /// need not be taken from the system again. On a GPU it does nothing.
+    pub fn recycle(&mut self, frames: L::Host<Q>) {
+        if let Engine::Cpu(engine) = &mut self.engine
+            && let Some(values) = L::values(frames)
+        {
+            engine.recycle(values);
+        }
+    }
+
     /// Takes a chunk and gives the frames that are complete with it: in host memory, with statistics of the samples, of
     /// a chunk in host memory; in device memory of one that lies there.
     ///

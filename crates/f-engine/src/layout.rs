@@ -34,6 +34,10 @@ pub trait FrameLayout: sealed::Sealed + std::fmt::Debug + Send + Sync + 'static 
     #[doc(hidden)]
     fn host<Q: FrameSample>(header: &Header, values: Array5<Q>) -> Result<Self::Host<Q>, ChannelizerError>;
 
+    /// The values of frames, where the CPU can write others in their place.
+    #[doc(hidden)]
+    fn values<Q: FrameSample>(frames: Self::Host<Q>) -> Option<Vec<Q>>;
+
     /// Frames of values on a device.
     #[doc(hidden)]
     fn device<Q: FrameSample>(
@@ -63,6 +67,10 @@ impl FrameLayout for HeapFrames {
             None => heaps,
             Some(flags) => heaps.with_presence(flags)?,
         })
+    }
+
+    fn values<Q: FrameSample>(frames: Heaps<Q>) -> Option<Vec<Q>> {
+        Some(frames.into_data().into_raw_vec_and_offset().0)
     }
 
     fn device<Q: FrameSample>(
@@ -96,6 +104,11 @@ impl FrameLayout for RowFrames {
             None => rows,
             Some(flags) => rows.with_presence(flags)?,
         })
+    }
+
+    /// Rows are made of values, which go at once.
+    fn values<Q: FrameSample>(_: Rows<Q>) -> Option<Vec<Q>> {
+        None
     }
 
     fn device<Q: FrameSample>(

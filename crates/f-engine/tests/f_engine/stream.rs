@@ -267,3 +267,30 @@ fn gains_and_delays_change_between_chunks() {
         }
     }
 }
+
+#[test]
+fn memory_that_is_given_back_changes_nothing() {
+    for block in [None, Some(100)] {
+        let case = Case { length: 20_000, block, ..Case::default() };
+        let samples = case.samples();
+        let backend = fringes_backend::Backend::cpu();
+        let (mut engine, mut other) = (case.engine::<Complex<i8>>(&backend), case.engine::<Complex<i8>>(&backend));
+        let mut addresses = Vec::new();
+        // Of several lengths, and with a gap.
+        for (from, to) in
+            [(0, 3000), (3000, 6000), (6000, 10_100), (10_100, 12_000), (13_000, 16_000), (16_000, 20_000)]
+        {
+            let expected = other.push(&*case.chunk(&samples, from, to)).unwrap();
+            let found = engine.push(&*case.chunk(&samples, from, to)).unwrap();
+            assert_eq!(found, expected, "{block:?} {from}");
+            for frames in found.frames {
+                addresses.push(frames.voltages.data().as_ptr());
+                let mut values = frames.voltages.into_data();
+                values.fill(Complex::new(77, -77));
+                engine.recycle(fringes_types::Heaps::new(values).unwrap());
+            }
+        }
+        assert_eq!(engine.flush().unwrap(), other.flush().unwrap());
+        assert!(addresses.windows(2).any(|pair| pair[0] == pair[1]), "{addresses:?}");
+    }
+}

@@ -56,6 +56,10 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) counts: VecDeque<Saturated>,
     /// The last chunks on a device.
     pub(super) chunks: VecDeque<UnderWay>,
+    /// Frames on the host that others have still: then their memory is used again.
+    pub(super) given: Vec<Arc<FrameData<V>>>,
+    /// Events that are used again.
+    pub(super) events: Vec<Event>,
     /// Of copies, and of the F-engine.
     pub(super) device_time: [DeviceTime; 2],
 }
@@ -141,7 +145,7 @@ impl<V: StreamSample> FStage<V> {
         let [copy_time, _] = &mut self.device_time;
         let sent = copy_time.of(&stream, copies, || uploader.pinned_heaps(heaps));
         let sent = sent.map_err(|error| StreamError::at(Stage::FEngine, error))?;
-        let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+        let copied = record(uploader, self.events.pop()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
         let sent = Arc::new(FrameData::Device(Arc::new(sent)));
         self.chunks.push_back(UnderWay { _memory: Box::new(sent.clone()), copied, block: None });
         // It takes what lies on the host.
@@ -156,6 +160,7 @@ impl<V: StreamSample> FStage<V> {
             && let Some(UnderWay { copied, block, .. }) = self.chunks.pop_front()
         {
             copied.synchronize().map_err(|error| StreamError::at(Stage::FEngine, error))?;
+            self.events.push(copied);
             block.into_iter().for_each(|block| drop(self.returned.try_send(block)));
         }
         Ok(())
@@ -308,6 +313,11 @@ impl<V: StreamSample> FStage<V> {
         self.wait_for_link()?;
         match &mut self.front {
             Front::Engine(engine, None) => {
+                for frames in self.given.extract_if(.., |frames| Arc::strong_count(frames) == 1) {
+                    if let Some(FrameData::Host(heaps)) = Arc::into_inner(frames) {
+                        engine.recycle(heaps);
+                    }
+                }
                 let Channelized { frames, statistics } = engine.push(block.as_chunk())?;
                 let clipped = statistics.iter().map(|of| of.clipped).sum();
                 self.shared.counters.clipped.add(clipped);
@@ -331,7 +341,8 @@ impl<V: StreamSample> FStage<V> {
                         engine_time.of(&stream, channelizing, || engine.push(&sent))?.frames
                     }
                 };
-                let copied = record(uploader).map_err(|error| StreamError::at(Stage::FEngine, error))?;
+                let copied =
+                    record(uploader, self.events.pop()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let block = matches!(block, SampleBlock::Pinned(_)).then(|| block.clone());
                 self.chunks.push_back(UnderWay { _memory: Box::new(sent), copied, block });
                 for frames in frames {
@@ -347,7 +358,9 @@ impl<V: StreamSample> FStage<V> {
 
     fn host_frames(&mut self, frames: Frames<Heaps<V>>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         self.count_saturated(&Saturated::Host(frames.saturated))?;
-        self.send(Arc::new(FrameData::Host(frames.voltages)), arrived)
+        let frames = Arc::new(FrameData::Host(frames.voltages));
+        self.given.push(frames.clone());
+        self.send(frames, arrived)
     }
 
     fn device_frames(
@@ -383,7 +396,7 @@ impl<V: StreamSample> FStage<V> {
         match &self.to_ring {
             // A closed queue: the other thread has failed, and has said so.
             Some(to_ring) => drop(to_ring.send(frames.clone())),
-            None => self.ring.push(&frames)?,
+            None => drop(self.ring.push(&frames)?),
         }
         for output in &self.outputs {
             if output.send(FromFEngine::Frames(frames.clone(), arrived)) == Sent::Closed {
@@ -415,8 +428,8 @@ impl<V: StreamSample> FStage<V> {
 }
 
 /// Marks the end of what an uploader was given.
-fn record(uploader: &Uploader) -> Result<Event, fringes_gpu::GpuError> {
-    let event = uploader.device().new_sleeping_event()?;
+fn record(uploader: &Uploader, event: Option<Event>) -> Result<Event, fringes_gpu::GpuError> {
+    let event = event.map_or_else(|| uploader.device().new_sleeping_event(), Ok)?;
     event.record(uploader.stream())?;
     Ok(event)
 }

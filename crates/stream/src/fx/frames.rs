@@ -77,6 +77,14 @@ impl<V: VoltageSample> FrameData<V> {
         }
     }
 
+    /// The memory of heaps on the host.
+    pub(crate) fn into_values(self) -> Option<Vec<V>> {
+        match self {
+            Self::Host(heaps) => Some(heaps.into_data().into_raw_vec_and_offset().0),
+            Self::Pinned(_) | Self::Device(_) => None,
+        }
+    }
+
     /// Heaps on the host: themselves, or a copy.
     pub(crate) fn on_host(&self) -> Result<Cow<'_, Heaps<V>>, BoxError> {
         Ok(match self {

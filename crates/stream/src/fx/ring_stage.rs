@@ -17,6 +17,8 @@ pub(super) struct RingStage<V: StreamSample> {
     pub(super) input: QueueOut<Arc<FrameData<V>>>,
     pub(super) ring: Arc<Ring<V>>,
     pub(super) shared: Arc<Shared>,
+    /// Memory of frames that the ring has forgotten.
+    pub(super) spare: Vec<Vec<V>>,
 }
 
 impl<V: StreamSample> RingStage<V> {
@@ -33,11 +35,14 @@ impl<V: StreamSample> RingStage<V> {
             FrameData::Device(heaps) => {
                 let length = heaps.array().len();
                 let too_large = || TypesError::TooLarge { array: "ring of voltages", elements: length.to_string() };
-                let memory = try_zeroed_vec(length).ok_or_else(too_large)?;
+                let spare = self.spare.pop().filter(|spare| spare.len() == length);
+                let memory = spare.or_else(|| try_zeroed_vec(length)).ok_or_else(too_large)?;
                 Arc::new(FrameData::Host(self.downloader.heaps(heaps, memory)?))
             }
             FrameData::Host(_) | FrameData::Pinned(_) => frames.clone(),
         };
-        Ok(self.ring.push(&host)?)
+        let forgotten = self.ring.push(&host)?.into_iter().filter_map(Arc::into_inner);
+        self.spare = forgotten.filter_map(FrameData::into_values).collect();
+        Ok(())
     }
 }

@@ -277,7 +277,8 @@ impl<V: StreamSample> Fx<V> {
         if let (Some(front), Some(source)) = (front, source) {
             let mut to_ring = None;
             if let Some((downloader, to, input)) = ring_ways {
-                let stage = RingStage { downloader, input, ring: ring.clone(), shared: shared.clone() };
+                let (spare, ring, shared_too) = (Vec::new(), ring.clone(), shared.clone());
+                let stage = RingStage { downloader, input, ring, shared: shared_too, spare };
                 threads.push(Thread::start(Stage::FEngine, &shared, move || stage.run())?);
                 to_ring = Some(to);
             }
@@ -293,6 +294,8 @@ impl<V: StreamSample> Fx<V> {
                 backward: 0,
                 counts: VecDeque::new(),
                 chunks: VecDeque::new(),
+                given: Vec::new(),
+                events: Vec::new(),
                 device_time: Default::default(),
             };
             threads.push(Thread::start(Stage::FEngine, &shared, move || of.run())?);

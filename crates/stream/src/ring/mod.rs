@@ -29,11 +29,11 @@ impl<V: StreamSample> Ring<V> {
         Self { spectra, frames: Mutex::default() }
     }
 
-    /// Adds frames that lie on the host, those in pinned memory as a copy, and forgets the oldest. Those on a device
-    /// are brought there before.
-    pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) -> Result<(), StreamError> {
+    /// Adds frames that lie on the host, those in pinned memory as a copy, and gives the oldest, which it forgets.
+    /// Those on a device are brought there before.
+    pub(crate) fn push(&self, frames: &Arc<FrameData<V>>) -> Result<Vec<Arc<FrameData<V>>>, StreamError> {
         if self.spectra == 0 {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let frames = match &**frames {
             FrameData::Host(_) => frames.clone(),
@@ -41,18 +41,19 @@ impl<V: StreamSample> Ring<V> {
                 let copied = frames.on_host().map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 Arc::new(FrameData::Host(copied.into_owned()))
             }
-            FrameData::Device(_) => return Ok(()),
+            FrameData::Device(_) => return Ok(Vec::new()),
         };
         let mut kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back(frames);
         let mut spectra: usize = kept.iter().map(|frames| frames.times()).sum();
+        let mut forgotten = Vec::new();
         while let Some(oldest) = kept.front()
             && spectra - oldest.times() >= self.spectra
         {
             spectra -= oldest.times();
-            kept.pop_front();
+            forgotten.extend(kept.pop_front());
         }
-        Ok(())
+        Ok(forgotten)
     }
 
     /// Writes the voltages of frames that overlap a range of samples: a file an antenna and piece without a gap,
