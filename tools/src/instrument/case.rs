@@ -69,7 +69,7 @@ impl Case {
         2 * self.channels as u64
     }
 
-    fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         (self.times() * BITS as usize).div_ceil(8).next_multiple_of(16)
     }
 

@@ -9,8 +9,8 @@ use fringes_gpu::{Buffer, Device, PinnedBuffer, PinnedPool, Timing};
 use crate::end::End;
 use crate::gpu_report::{Params, Record, Row, params};
 use crate::instrument::case::{CHUNKS, Case, Memory, Replayed, filled};
-use crate::instrument::on_device;
 use crate::instrument::stamps::{Stamp, Stamps};
+use crate::instrument::{beside, on_device};
 
 /// Share of the link, or of the kernels' rate, that is asked for.
 const ASKED: f64 = 0.97;
@@ -38,6 +38,9 @@ pub(crate) fn run(device: &Device, bytes: u64, record: &mut Record) -> Result<Ve
     let mut failures = Vec::new();
     let chunk = 4 * FX.words() as u64;
     let pool = filled(device, 4 * FX.words())?;
+    if let Err(error) = beside::run(device, FX, &pool, record) {
+        failures.push(("copies beside work".into(), error));
+    }
     for (case, memory) in [(FX, Memory::Pinned), (FX_LONG, Memory::Pinned), (FX, Memory::Pageable)] {
         let what = format!("F and X, 10 bits, from {} memory", memory.name());
         let ended = beside_the_link(device, &pool, chunk, record, || {

@@ -14,6 +14,7 @@
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
 
+mod beside;
 mod case;
 mod check;
 mod check_ring;
