@@ -245,9 +245,7 @@ impl<V: VoltageSample> Correlator<V> {
                 Ok(())
             }
             Sums::Device(sums) => match (place, times, mask) {
-                (Place::Device(array), times, None) => {
-                    times.runs().into_iter().try_for_each(|run| sums.add_device_chunk(&about, array, run))
-                }
+                (Place::Device(array), times, None) => sums.add_device_times(&about, array, times),
                 (Place::Device(array), times, Some(mask)) => {
                     let mut runs = times.runs().into_iter();
                     runs.try_for_each(|run| sums.add_masked_device_heaps(&about, array, run, mask))

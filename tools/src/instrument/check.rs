@@ -1,5 +1,6 @@
 //! That instruments from host memory give what they must.
 
+use fringes::correlator::Bins;
 use fringes::stream::sink::{Collected, MemorySink, Overflow, Product, Sums};
 use fringes::stream::source::Source;
 use fringes::stream::{Fx, StreamSample};
@@ -20,6 +21,7 @@ pub(crate) fn run(device: &Device) -> Vec<(&'static str, Result<String, End>)> {
         ("X of 8 bits, on the GPU and the CPU", heaps::<Complex<i8>>(device, 0.0)),
         ("X of f32, on the GPU and the CPU", heaps::<Complex<f32>>(device, 3e-6)),
         ("channels left out from a sample on, on the GPU and the CPU", chosen(device)),
+        ("X by two bins, on the GPU and the CPU", bins(device)),
         ("the ring of voltages", check_ring::run(device, CASE, CHUNKS)),
     ]
 }
@@ -70,6 +72,24 @@ fn samples(device: &Device) -> Result<String, End> {
         return Err(End::failed(format!("dumps differ, of {lengths:?}")));
     }
     Ok(format!("{} dumps are the same, bit for bit, also where gains change within a chunk", pinned.len()))
+}
+
+/// Sums by bins that change with every heap, on the GPU from pinned memory and on the CPU.
+fn bins(device: &Device) -> Result<String, End> {
+    let pool = <Complex<i8>>::filled(device, CASE.values())?;
+    let run = |backend: &Backend, memory| {
+        let table = vec![Some(0), Some(1), Some(1), Some(0), None, Some(0), Some(1)];
+        let bins = Bins::table(2, CASE.frame as u64, table).map_err(End::failed)?;
+        let (inputs, schedule) = (CASE.inputs()?, CASE.schedule()?);
+        let fx = Fx::<Complex<i8>>::of_heaps(backend, inputs, CASE.channels).bins(schedule, bins);
+        dumps(fx, CASE.heaps::<Complex<i8>>(&pool, memory, CHUNKS)?)
+    };
+    let found = run(&Backend::on(device.clone()), Memory::Pinned)?;
+    let expected = run(&Backend::cpu(), Memory::Pageable)?;
+    if found != expected || found.len() < 8 {
+        return Err(End::failed(format!("dumps differ, {} and {} of them", found.len(), expected.len())));
+    }
+    Ok(format!("{} dumps are the same, bit for bit", found.len()))
 }
 
 /// Channels that are left out of heaps by hand, on the GPU from pinned memory and on the CPU.

@@ -28,7 +28,7 @@ impl<V: VoltageSample> DeviceSums<V> {
     }
 
     /// Batches that are copied together.
-    fn batches_of_step(&self, spectra: usize) -> Result<usize, DeviceError> {
+    pub(super) fn batches_of_step(&self, spectra: usize) -> Result<usize, DeviceError> {
         let batch = [self.inputs.len(), self.channels, spectra, size_of::<V>()];
         let batch = batch.iter().fold(1u64, |product, &size| product.saturating_mul(size as u64)).max(1);
         let left = match self.limit {

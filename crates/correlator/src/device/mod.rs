@@ -13,6 +13,7 @@
 mod added;
 mod arriving;
 mod device_chunks;
+mod gathered_chunks;
 mod host_chunks;
 mod masked_chunks;
 mod pieces;
