@@ -63,6 +63,7 @@ pub(super) const TOPICS: &[Topic] = &[
             kernel("instrument_stream", "F-engine and X-engine through the public streams"),
             kernel("instrument", "F-engine and X-engine, kernels alone and from pinned memory"),
             kernel("instrument_link", "instruments (`Fx`) whose voltages come from host memory, dumps to the host"),
+            kernel("instrument_bins", "X-engine by two bins beside one, heaps on the device"),
         ],
         cpu: false,
     },
