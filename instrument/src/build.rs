@@ -5,6 +5,7 @@ use std::path::Path;
 use fringes::correlator::{Bins, PulsePhase, Turns};
 use fringes::delay::{AntennaArray, Epoch, Geometry, SampleClock, Source as Direction};
 use fringes::f_engine::FEngineBuilder;
+use fringes::gpu::{Device, PinnedPool};
 use fringes::io::read::{OpenOptions, open};
 use fringes::io::spead::{ChunkOptions, PackedSampleHeaps, ReceiverOptions, SenderOptions, VisibilityHeaps};
 use fringes::io::write::{BeamObservation, UvfitsHeader};
@@ -77,9 +78,9 @@ pub(crate) fn backend(text: &str) -> Result<Backend> {
 }
 
 impl Parts {
-    /// Opens the source of a rank and plans the rest.
-    pub(crate) fn new(config: &Config, rank: &Rank) -> Result<Self> {
-        let (source, info, centre_hz) = source(&config.source, rank)?;
+    /// Opens the source of a rank and plans the rest. Packets for a device are received in pinned memory.
+    pub(crate) fn new(config: &Config, rank: &Rank, device: Option<&Device>) -> Result<Self> {
+        let (source, info, centre_hz) = source(&config.source, rank, device)?;
         let antennas = rank.antennas(info.inputs);
         let (inputs, rate) = (info.inputs, info.sample_rate_hz);
         let f = &config.f_engine;
@@ -347,7 +348,7 @@ struct Band {
 type Opened = (Option<Box<dyn Source>>, SourceInfo, Band);
 
 /// Opens the source of a rank.
-fn source(config: &SourceConfig, rank: &Rank) -> Result<Opened> {
+fn source(config: &SourceConfig, rank: &Rank, device: Option<&Device>) -> Result<Opened> {
     match config {
         SourceConfig::Simulation { seconds, bits, chunk_samples, simulation } => {
             let rate = simulation.sample_rate_hz;
@@ -428,8 +429,13 @@ fn source(config: &SourceConfig, rank: &Rank) -> Result<Opened> {
             let options =
                 ReceiverOptions { addresses: addresses.clone(), stops: *stops, chunks, ..ReceiverOptions::new(first) };
             let of_rank = SourceInfo { inputs, ..info.clone() };
-            let source = Spead::packed(format, &options, of_rank).at("source")?;
-            Ok((Some(Box::new(source)), info, band))
+            let source: Box<dyn Source> = match device {
+                None => Box::new(Spead::packed(format, &options, of_rank).at("source")?),
+                Some(device) => {
+                    Box::new(Spead::pinned(format, &options, of_rank, &PinnedPool::new(device)).at("source")?)
+                }
+            };
+            Ok((Some(source), info, band))
         }
     }
 }

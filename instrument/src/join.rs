@@ -16,7 +16,7 @@ pub(crate) fn join(config: &Config, count: usize, folder: &Path, quiet: bool) ->
         return Err(Failure::at("join", format!("expected at least 2 ranks, found {count}")));
     }
     // Any rank plans all of them.
-    let parts = Parts::new(config, &Rank::new(&config.ranks, 0, count)?)?;
+    let parts = Parts::new(config, &Rank::new(&config.ranks, 0, count)?, None)?;
     let mut joined = 0;
     for sink in &config.sink {
         let SinkConfig::Uvh5 { path, cadence, .. } = sink else { continue };

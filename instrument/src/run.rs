@@ -83,12 +83,13 @@ pub(crate) fn telemetry(config: &Config) -> Result<()> {
 
 /// Runs a rank of an instrument to its end.
 pub(crate) fn run(config: &Config, rank: &Rank, connection: Connection, asked: &Asked) -> Result<()> {
-    let parts = Parts::new(config, rank)?;
+    let backend = backend(rank.backend(config))?;
+    let parts = Parts::new(config, rank, backend.device())?;
     match config.f_engine.format {
-        Format::Int4 => of::<Complex4>(config, rank, parts, connection, asked),
-        Format::Int8 => of::<Complex<i8>>(config, rank, parts, connection, asked),
-        Format::Float16 => of::<Complex<f16>>(config, rank, parts, connection, asked),
-        Format::Float32 => of::<Complex<f32>>(config, rank, parts, connection, asked),
+        Format::Int4 => of::<Complex4>(config, rank, (parts, backend), connection, asked),
+        Format::Int8 => of::<Complex<i8>>(config, rank, (parts, backend), connection, asked),
+        Format::Float16 => of::<Complex<f16>>(config, rank, (parts, backend), connection, asked),
+        Format::Float32 => of::<Complex<f32>>(config, rank, (parts, backend), connection, asked),
     }
 }
 
@@ -132,11 +133,10 @@ fn instrument<V: StreamSample>(
 fn of<V: StreamSample>(
     config: &Config,
     rank: &Rank,
-    mut parts: Parts,
+    (mut parts, backend): (Parts, Backend),
     connection: Connection,
     asked: &Asked,
 ) -> Result<()> {
-    let backend = backend(rank.backend(config))?;
     let plan = rank.plan(&config.ranks, parts.inputs, parts.all_channels, parts.frame())?;
     let turn = connection.turn(plan, timeout(&config.ranks)?)?;
     let quiet = asked.quiet || rank.number > 0;

@@ -43,7 +43,8 @@ pub(crate) enum SourceConfig {
         #[serde(default)]
         map: Option<String>,
     },
-    /// Samples of digitisers by SPEAD over UDP, as MeerKAT's send them: a heap an input and so many samples.
+    /// Samples of digitisers by SPEAD over UDP, as MeerKAT's send them: a heap an input and so many samples. On a GPU
+    /// chunks are received in pinned memory, of which there is enough for 12 from the start.
     Spead {
         /// Addresses that are listened to: ports of this machine, or multicast groups.
         addresses: Vec<std::net::SocketAddr>,

@@ -9,7 +9,7 @@ use fringes_gpu::Device;
 
 use crate::end::End;
 use crate::instrument::case::{Case, Memory, Replayed, filled};
-use crate::instrument::check_ring;
+use crate::instrument::{check_ring, check_spead};
 
 const CASE: Case = Case { antennas: 5, channels: 512, spectra: 192, frame: 64, dump: 2 };
 const CHUNKS: u64 = 9;
@@ -22,6 +22,7 @@ pub(crate) fn run(device: &Device) -> Vec<(&'static str, Result<String, End>)> {
         ("X of f32, on the GPU and the CPU", heaps::<Complex<f32>>(device, 3e-6)),
         ("channels left out from a sample on, on the GPU and the CPU", chosen(device)),
         ("X by two bins, on the GPU and the CPU", bins(device)),
+        ("packets in pinned memory and in vectors", packets(device)),
         ("the ring of voltages", check_ring::run(device, CASE, CHUNKS)),
     ]
 }
@@ -31,11 +32,16 @@ fn dumps<V: StreamSample>(fx: Fx<V>, source: impl Source + 'static) -> Result<Ve
     let (sink, products): (_, Collected) = MemorySink::new();
     let running = fx.sink(sink, Overflow::Block).start(source).map_err(End::failed)?;
     running.join().into_result().map_err(End::failed)?;
+    Ok(sums(&products))
+}
+
+/// The sums of dumps that a sink has collected.
+pub(super) fn sums(products: &Collected) -> Vec<Sums> {
     let dump = |product| match product {
         Product::Dump(dump) => Some(dump.sums.clone()),
         _ => None,
     };
-    Ok(products.take().into_iter().filter_map(dump).collect())
+    products.take().into_iter().filter_map(dump).collect()
 }
 
 /// Samples in pinned and in pageable memory, the pinned ones cut by a change of gains as well.
@@ -58,11 +64,7 @@ fn samples(device: &Device) -> Result<String, End> {
         }
         drop::<std::sync::mpsc::Sender<()>>(started);
         running.join().into_result().map_err(End::failed)?;
-        let sums = products.take().into_iter().filter_map(|product| match product {
-            Product::Dump(dump) => Some(dump.sums.clone()),
-            _ => None,
-        });
-        all.push(sums.collect::<Vec<_>>());
+        all.push(sums(&products));
     }
     let [pinned, pageable, pinned_cut, pageable_cut] = &all[..] else {
         return Err(End::failed("not all instruments ran"));
@@ -92,6 +94,12 @@ fn bins(device: &Device) -> Result<String, End> {
     Ok(format!("{} dumps are the same, bit for bit", found.len()))
 }
 
+/// Packets to an instrument, in memory of either kind.
+fn packets(device: &Device) -> Result<String, End> {
+    let pool = filled(device, 4 * CASE.words())?;
+    check_spead::run(device, CASE, &pool, CHUNKS)
+}
+
 /// Channels that are left out of heaps by hand, on the GPU from pinned memory and on the CPU.
 fn chosen(device: &Device) -> Result<String, End> {
     let pool = <Complex<i8>>::filled(device, CASE.values())?;
@@ -108,11 +116,7 @@ fn chosen(device: &Device) -> Result<String, End> {
         }
         drop::<std::sync::mpsc::Sender<()>>(started);
         let report = running.join().into_result().map_err(End::failed)?;
-        let sums = products.take().into_iter().filter_map(|product| match product {
-            Product::Dump(dump) => Some(dump.sums.clone()),
-            _ => None,
-        });
-        Ok::<_, End>((sums.collect::<Vec<_>>(), report.masked))
+        Ok::<_, End>((sums(&products), report.masked))
     };
     let (found, masked) = run(&Backend::on(device.clone()), Memory::Pinned)?;
     let (expected, _) = run(&Backend::cpu(), Memory::Pageable)?;

@@ -18,6 +18,7 @@ mod beside;
 mod case;
 mod check;
 mod check_ring;
+mod check_spead;
 mod load;
 mod on_device;
 mod process;

@@ -124,6 +124,9 @@ pub enum SpeadError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// There is no memory for a chunk.
+    #[error("memory of a chunk: {0}")]
+    Memory(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A packet that is refused.
     #[error(transparent)]
     Packet(#[from] PacketError),

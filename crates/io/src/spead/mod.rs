@@ -57,8 +57,8 @@ mod ranges;
 
 pub use assembly::{HeapAssembler, HeapLimits, ReceivedHeap};
 pub use chunk::{
-    ByteOrder, ChunkAssembler, ChunkOptions, HeapFormat, HeapVoltage, MISSING_MARK, PackedSampleHeaps, SampleHeaps,
-    VisibilityChunk, VisibilityHeaps, VoltageHeaps,
+    ArrayMemory, Arrays, ByteOrder, ChunkAssembler, ChunkMemory, ChunkOptions, HeapFormat, HeapVoltage, MISSING_MARK,
+    PackedSampleHeaps, SampleHeaps, Vectors, VisibilityChunk, VisibilityHeaps, VoltageHeaps,
 };
 pub use counters::SpeadCounters;
 pub use descriptor::{Descriptor, Elements};

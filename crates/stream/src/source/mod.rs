@@ -17,7 +17,7 @@ pub use faults::{FaultCounts, FaultInjector, Faults};
 pub use pair::PairPolarisations;
 pub use recording::Recording;
 pub use simulated::Simulated;
-pub use spead::{ReceivedChunk, Spead};
+pub use spead::{PinnedChunks, ReceivedChunk, Spead};
 
 use crate::{BoxError, HeapBlock, SampleBlock};
 

@@ -60,7 +60,7 @@ pub trait HeapFormat: sealed::Sealed + Clone + std::marker::Send + 'static {
     type Chunk: std::marker::Send + 'static;
     /// What a chunk is an array of.
     #[doc(hidden)]
-    type Element: Pod + std::marker::Send + 'static;
+    type Element: Pod + std::fmt::Debug + std::marker::Send + 'static;
 
     /// The shape of the stream.
     #[doc(hidden)]

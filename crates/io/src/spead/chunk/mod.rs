@@ -1,6 +1,7 @@
 //! Heaps into chunks, by timestamp and input.
 
 mod format;
+mod memory;
 mod open;
 mod samples;
 mod visibilities;
@@ -16,6 +17,7 @@ use open::OpenChunk;
 
 pub use format::HeapFormat;
 pub(crate) use format::{Outgoing, Place};
+pub use memory::{ArrayMemory, Arrays, ChunkMemory, Vectors};
 pub use samples::{PackedSampleHeaps, SampleHeaps};
 pub use visibilities::{ByteOrder, MISSING_MARK, VisibilityChunk, VisibilityHeaps};
 pub use voltages::{HeapVoltage, VoltageHeaps};
@@ -60,21 +62,22 @@ impl Default for ChunkOptions {
 /// most
 /// `window_chunks` that were given back.
 #[derive(Debug)]
-pub struct ChunkAssembler<F: HeapFormat> {
+pub struct ChunkAssembler<F: HeapFormat, M: ChunkMemory<F> = Vectors> {
     format: F,
+    memory: M,
     grid: format::Grid,
     options: ChunkOptions,
     heaps: HeapAssembler,
     /// The number of the oldest open chunk, and all that are open. They are made when their first heap comes.
     oldest: Option<u64>,
-    open: VecDeque<Option<OpenChunk<F::Element>>>,
+    open: VecDeque<Option<OpenChunk<M::Array>>>,
     /// Timestamp of chunk 0.
     origin: u64,
     /// The chunk that a heap far ahead was of.
     ahead: Option<u64>,
     /// Arrays of chunks that were given back.
-    spare: Vec<Vec<F::Element>>,
-    ready: VecDeque<Result<F::Chunk, SpeadError>>,
+    spare: Vec<M::Array>,
+    ready: VecDeque<Result<M::Chunk, SpeadError>>,
 }
 
 impl<F: HeapFormat> ChunkAssembler<F> {
@@ -83,6 +86,16 @@ impl<F: HeapFormat> ChunkAssembler<F> {
     /// # Errors
     /// [`SpeadError::Setting`] for an option that is 0, or chunks larger than memory can be.
     pub fn new(format: F, options: ChunkOptions) -> Result<Self, SpeadError> {
+        Self::in_memory(format, options, Vectors)
+    }
+}
+
+impl<F: HeapFormat, M: ChunkMemory<F>> ChunkAssembler<F, M> {
+    /// An assembler whose chunks lie in some memory.
+    ///
+    /// # Errors
+    /// As [`ChunkAssembler::new`].
+    pub fn in_memory(format: F, options: ChunkOptions, memory: M) -> Result<Self, SpeadError> {
         let grid = format.grid();
         if !(1..=1 << 20).contains(&options.window_chunks) {
             return Err(setting("chunks of the window", "1 to 1048576", options.window_chunks));
@@ -100,7 +113,7 @@ impl<F: HeapFormat> ChunkAssembler<F> {
         let oldest = options.first_timestamp.map(|_| 0);
         let origin = options.first_timestamp.unwrap_or(0);
         let (open, spare, ready) = (VecDeque::new(), Vec::new(), VecDeque::new());
-        Ok(Self { format, grid, options, heaps, oldest, open, origin, ahead: None, spare, ready })
+        Ok(Self { format, memory, grid, options, heaps, oldest, open, origin, ahead: None, spare, ready })
     }
 
     /// What came so far.
@@ -128,23 +141,40 @@ impl<F: HeapFormat> ChunkAssembler<F> {
     /// The next complete chunk, if there is one.
     ///
     /// # Errors
-    /// None for the formats there are, whose chunks are legal by construction.
-    pub fn next_chunk(&mut self) -> Result<Option<F::Chunk>, SpeadError> {
+    /// [`SpeadError::Memory`] if there was none for a chunk; heaps of it are lost then.
+    pub fn next_chunk(&mut self) -> Result<Option<M::Chunk>, SpeadError> {
         self.ready.pop_front().transpose()
     }
 
     /// Takes a chunk's memory back, for others: the system need not clear pages for them. Memory of another size, or
     /// that the chunk shares, is let go; so is that of visibilities, whose sums have another type on the wire.
-    pub fn recycle(&mut self, chunk: F::Chunk) {
-        if let Some(data) = F::reuse(chunk) {
-            self.recycle_array(data);
+    pub fn recycle(&mut self, chunk: M::Chunk) {
+        if let Some(array) = M::reuse(chunk) {
+            self.recycle_array(array);
         }
     }
 
-    pub(crate) fn recycle_array(&mut self, data: Vec<F::Element>) {
-        if self.spare.len() < self.options.window_chunks {
-            self.spare.push(data);
+    pub(crate) fn recycle_array(&mut self, mut array: M::Array) {
+        if self.spare.len() < self.options.window_chunks && memory::fits::<F, M>(&mut array, self.elements()) {
+            self.spare.push(array);
         }
+    }
+
+    /// Takes arrays for so many chunks, and gives them back to the memory, from where they come later.
+    pub(crate) fn prepare(&mut self, chunks: usize) -> Result<(), SpeadError> {
+        let length = M::elements_of(self.elements());
+        let arrays = (0..chunks).map(|_| self.memory.take(length)).collect::<Result<Vec<_>, _>>();
+        arrays.map(drop).map_err(SpeadError::Memory)
+    }
+
+    /// Elements of a chunk.
+    fn elements(&self) -> usize {
+        self.grid.slots * self.grid.batches * self.heap_elements()
+    }
+
+    /// Elements of a heap.
+    fn heap_elements(&self) -> usize {
+        self.grid.heap_bytes / size_of::<F::Element>()
     }
 
     /// Ends the stream: gives up heaps that are not complete, and delivers all open chunks.
@@ -179,7 +209,9 @@ impl<F: HeapFormat> ChunkAssembler<F> {
             self.advance(chunk - (window - 1));
             distance = window - 1;
         }
-        self.store_at(distance as usize, batch, &place);
+        if let Err(error) = self.store_at(distance as usize, batch, &place) {
+            self.ready.push_back(Err(error));
+        }
         while self.open.front().is_some_and(|chunk| chunk.as_ref().is_some_and(OpenChunk::is_full)) {
             self.close_oldest();
         }
@@ -221,29 +253,64 @@ impl<F: HeapFormat> ChunkAssembler<F> {
     fn close_oldest(&mut self) {
         let Some(number) = self.oldest else { return };
         self.oldest = Some(number + 1);
-        let Some(Some(chunk)) = self.open.pop_front() else { return };
+        let Some(Some(mut chunk)) = self.open.pop_front() else { return };
         let length = self.grid.step * self.grid.batches as u64;
         let first = self.origin.wrapping_add(number.wrapping_mul(length));
-        let slots = self.grid.slots;
-        let position = |flag| self.format.position(flag / slots, flag % slots);
-        let (data, presence) = chunk.into_parts(position, &self.grid);
         self.heaps.counters.chunks += 1;
-        self.ready.push_back(self.format.finish(data, presence, first));
+        let chunk = match self.clear(&mut chunk) {
+            Ok(()) => {
+                let (array, presence) = chunk.into_parts();
+                M::finish(&self.format, array, presence, first)
+            }
+            Err(error) => Err(error),
+        };
+        self.ready.push_back(chunk);
     }
 
-    fn store_at(&mut self, index: usize, batch: usize, place: &Place<'_>) {
+    /// Makes zeros of what is not a heap's that came.
+    fn clear(&self, chunk: &mut OpenChunk<M::Array>) -> Result<(), SpeadError> {
+        let (length, slots) = (self.heap_elements(), self.grid.slots);
+        let stale: Vec<usize> = chunk.stale().collect();
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let elements = M::elements(chunk.array_mut()).map_err(SpeadError::Memory)?;
+        for flag in stale {
+            let start = self.format.position(flag / slots, flag % slots) * length;
+            if let Some(part) = elements.get_mut(start..start + length) {
+                part.fill(bytemuck::Zeroable::zeroed());
+            }
+        }
+        Ok(())
+    }
+
+    fn store_at(&mut self, index: usize, batch: usize, place: &Place<'_>) -> Result<(), SpeadError> {
         if self.open.len() <= index {
             self.open.resize_with(index + 1, || None);
         }
-        let counters = &mut self.heaps.counters;
-        let chunk = self.open[index].get_or_insert_with(|| OpenChunk::new(&self.grid, self.spare.pop()));
-        let flag = batch * self.grid.slots + place.slot;
-        let Some(into) = chunk.take(flag, self.format.position(batch, place.slot), &self.grid) else {
-            counters.heaps_duplicate += 1;
-            return;
+        let (length, elements) = (self.heap_elements(), self.elements());
+        let chunk = match &mut self.open[index] {
+            Some(chunk) => chunk,
+            none => {
+                let (array, is_zero) = match self.spare.pop() {
+                    Some(spare) => (spare, false),
+                    None => self.memory.take(M::elements_of(elements)).map_err(SpeadError::Memory)?,
+                };
+                none.insert(OpenChunk::new(&self.grid, array, !is_zero))
+            }
         };
+        let counters = &mut self.heaps.counters;
+        if !chunk.take(batch * self.grid.slots + place.slot) {
+            counters.heaps_duplicate += 1;
+            return Ok(());
+        }
+        let start = self.format.position(batch, place.slot) * length;
+        let all = M::elements(chunk.array_mut()).map_err(SpeadError::Memory)?;
+        // An array has all heaps.
+        let Some(into) = all.get_mut(start..start + length) else { return Ok(()) };
         bytemuck::cast_slice_mut(into).copy_from_slice(place.data);
         counters.values_clamped += self.format.clamp(into);
         counters.heaps_stored += 1;
+        Ok(())
     }
 }

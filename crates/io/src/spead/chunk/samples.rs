@@ -1,6 +1,8 @@
 //! ADC samples: one input a heap.
 
-use fringes_types::{Inputs, PackedSamples, SamplePresence, Samples};
+use fringes_types::{
+    ChunkFormat, HostArray, HostRows, Inputs, PackedSamples, SampleFormat, SamplePresence, SampleRows, Samples,
+};
 use ndarray::Array2;
 
 use super::Outgoing;
@@ -96,6 +98,27 @@ impl AdcHeaps {
 
     fn times(&self) -> usize {
         self.samples_per_heap * self.heaps_per_chunk
+    }
+
+    /// The chunk of an array of rows, one behind the other.
+    fn rows<A: HostArray<u32>>(
+        &self,
+        format: ChunkFormat,
+        array: A,
+        presence: &[bool],
+        first_timestamp: u64,
+    ) -> Result<HostRows<A>, SpeadError> {
+        let row_bytes = self.grid().heap_bytes * self.heaps_per_chunk;
+        let mut rows = SampleRows::new(array, row_bytes, format, self.times(), self.inputs)?
+            .with_presence(self.presence(presence)?)?
+            .with_first_sample(first_timestamp);
+        if let Some(rate) = self.sample_rate_hz {
+            rows = rows.with_sample_rate(rate)?;
+        }
+        if let Some(centre_hz) = self.centre_hz {
+            rows = rows.with_centre_frequency(centre_hz)?;
+        }
+        Ok(HostRows::new(rows)?)
     }
 
     /// Sends rows of bytes `[input][byte]`, but for heaps that are not wholly present.
@@ -200,6 +223,16 @@ impl PackedSampleHeaps {
         Ok(Self { adc: AdcHeaps::new(inputs, bits, samples_per_heap, heaps_per_chunk)? })
     }
 
+    /// The chunk of an array.
+    pub(super) fn rows<A: HostArray<u32>>(
+        &self,
+        array: A,
+        presence: &[bool],
+        first: u64,
+    ) -> Result<HostRows<A>, SpeadError> {
+        self.adc.rows(ChunkFormat::Packed { bits: self.adc.bits }, array, presence, first)
+    }
+
     adc_settings!();
 }
 
@@ -275,6 +308,16 @@ impl SampleHeaps {
     /// [`SpeadError::Setting`] for heaps without samples or chunks without heaps.
     pub fn new(inputs: Inputs, samples_per_heap: usize, heaps_per_chunk: usize) -> Result<Self, SpeadError> {
         Ok(Self { adc: AdcHeaps::new(inputs, 8, samples_per_heap, heaps_per_chunk)? })
+    }
+
+    /// The chunk of an array.
+    pub(super) fn rows<A: HostArray<u32>>(
+        &self,
+        array: A,
+        presence: &[bool],
+        first: u64,
+    ) -> Result<HostRows<A>, SpeadError> {
+        self.adc.rows(ChunkFormat::Typed { format: SampleFormat::Int8, complex: false }, array, presence, first)
     }
 
     adc_settings!();

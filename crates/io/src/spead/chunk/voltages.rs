@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use fringes_types::{Complex4, Frequencies, Heaps, Inputs, SpectrumClock, VoltageSample};
+use fringes_types::{Complex4, Frequencies, Heaps, Inputs, LinearArray, SpectrumClock, VoltageSample};
 use ndarray::{Array2, Array5};
 use num_complex::Complex;
 
@@ -184,6 +184,42 @@ impl<V: HeapVoltage> VoltageHeaps<V> {
         self.channels / self.channels_per_heap
     }
 
+    /// Makes zeros of antennas of which not all channels came; which came, `[batch][antenna]`.
+    pub(super) fn settle(&self, data: &mut [V], presence: &[bool]) -> Vec<bool> {
+        let parts = self.parts();
+        let flags: Vec<bool> = presence.chunks(parts).map(|parts| parts.iter().all(|&present| present)).collect();
+        let antenna_values = self.channels * self.spectra_per_heap * self.inputs.pols();
+        for ((values, present), parts) in data.chunks_mut(antenna_values).zip(&flags).zip(presence.chunks(parts)) {
+            if !present && parts.iter().any(|&came| came) {
+                values.fill(bytemuck::Zeroable::zeroed());
+            }
+        }
+        flags
+    }
+
+    /// The chunk of an array, whose values are none that are not legal.
+    pub(super) fn heaps<A: LinearArray<V>>(
+        &self,
+        array: A,
+        flags: Vec<bool>,
+        first_timestamp: u64,
+    ) -> Result<Heaps<V, A>, SpeadError> {
+        let heaps = Heaps::from_array(array, self.batches, self.inputs, self.channels, self.spectra_per_heap)?;
+        self.with_header(heaps, flags, first_timestamp)
+    }
+
+    fn with_header<A>(
+        &self,
+        heaps: Heaps<V, A>,
+        flags: Vec<bool>,
+        first_timestamp: u64,
+    ) -> Result<Heaps<V, A>, SpeadError> {
+        let flags = Array2::from_shape_vec((self.batches, self.inputs.antennas()), flags);
+        let flags = flags.map_err(|error| setting("chunk", "heaps", error))?;
+        let heaps = heaps.with_presence(flags)?.with_frequencies(self.frequencies)?;
+        Ok(heaps.with_clock(self.clock(first_timestamp))?)
+    }
+
     fn clock(&self, first_sample: u64) -> SpectrumClock {
         let sample_rate_hz = self.sample_rate_hz.unwrap_or(SpectrumClock::UNSET_SAMPLE_RATE_HZ);
         SpectrumClock { first_sample, samples_between_spectra: self.samples_between_spectra, sample_rate_hz }
@@ -222,21 +258,10 @@ impl<V: HeapVoltage> HeapFormat for VoltageHeaps<V> {
     }
 
     fn finish(&self, mut data: Vec<V>, presence: Vec<bool>, first_timestamp: u64) -> Result<Heaps<V>, SpeadError> {
-        let (antennas, parts) = (self.inputs.antennas(), self.parts());
-        let shape = (self.batches, antennas, self.channels, self.spectra_per_heap, self.inputs.pols());
-        let flags: Vec<bool> = presence.chunks(parts).map(|parts| parts.iter().all(|&present| present)).collect();
-        // An antenna of which not all channels came is absent, and what is absent is zero.
-        let antenna_values = self.channels * self.spectra_per_heap * self.inputs.pols();
-        for ((values, present), parts) in data.chunks_mut(antenna_values).zip(&flags).zip(presence.chunks(parts)) {
-            if !present && parts.iter().any(|&came| came) {
-                values.fill(bytemuck::Zeroable::zeroed());
-            }
-        }
-        let misfit = |error| setting("chunk", "heaps", error);
-        let data = Array5::from_shape_vec(shape, data).map_err(misfit)?;
-        let flags = Array2::from_shape_vec((self.batches, antennas), flags).map_err(misfit)?;
-        let heaps = Heaps::from_checked(data)?.with_presence(flags)?.with_frequencies(self.frequencies)?;
-        Ok(heaps.with_clock(self.clock(first_timestamp))?)
+        let flags = self.settle(&mut data, &presence);
+        let shape = (self.batches, self.inputs.antennas(), self.channels, self.spectra_per_heap, self.inputs.pols());
+        let data = Array5::from_shape_vec(shape, data).map_err(|error| setting("chunk", "heaps", error))?;
+        self.with_header(Heaps::from_checked(data)?, flags, first_timestamp)
     }
 
     fn reuse(chunk: Heaps<V>) -> Option<Vec<V>> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::batch::{Batch, prepare, wait};
 use super::socket;
 use crate::spead::error::{refused, setting};
-use crate::spead::{ChunkAssembler, ChunkOptions, HeapFormat, SpeadCounters, SpeadError};
+use crate::spead::{ChunkAssembler, ChunkMemory, ChunkOptions, HeapFormat, SpeadCounters, SpeadError, Vectors};
 
 /// Buffers of a system call.
 const SLOTS: usize = 16;
@@ -77,9 +77,9 @@ impl<C> NextChunk<C> {
 /// Chunks are taken with [`SpeadReceiver::next_chunk`], in the order of time. The stream ends with stop packets or with
 /// [`SpeadReceiver::stop`]; the open chunks are then delivered as they are. Dropping the receiver ends the thread.
 #[derive(Debug)]
-pub struct SpeadReceiver<F: HeapFormat> {
-    chunks: Option<Receiver<Result<F::Chunk, SpeadError>>>,
-    used: Sender<Vec<F::Element>>,
+pub struct SpeadReceiver<F: HeapFormat, M: ChunkMemory<F> = Vectors> {
+    chunks: Option<Receiver<Result<M::Chunk, SpeadError>>>,
+    used: Sender<M::Array>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
@@ -99,13 +99,25 @@ impl<F: HeapFormat> SpeadReceiver<F> {
     /// [`SpeadError::Setting`] for no address, no place in the queue or as [`ChunkAssembler::new`];
     /// [`SpeadError::Socket`] where the system refuses.
     pub fn start(format: F, options: &ReceiverOptions) -> Result<Self, SpeadError> {
+        Self::start_in(format, options, Vectors, 0)
+    }
+}
+
+impl<F: HeapFormat, M: ChunkMemory<F>> SpeadReceiver<F, M> {
+    /// As [`SpeadReceiver::start`]; chunks lie in some memory, which moves to the thread when it has given arrays for
+    /// `prepared` chunks: they are there when packets come.
+    ///
+    /// # Errors
+    /// Likewise; [`SpeadError::Memory`].
+    pub fn start_in(format: F, options: &ReceiverOptions, memory: M, prepared: usize) -> Result<Self, SpeadError> {
         if options.addresses.is_empty() {
             return Err(setting("addresses to listen to", "at least 1", 0));
         }
         if !(1..=1 << 16).contains(&options.queue_chunks) {
             return Err(setting("chunks that wait", "1 to 65536", options.queue_chunks));
         }
-        let assembler = ChunkAssembler::new(format, options.chunks)?;
+        let mut assembler = ChunkAssembler::in_memory(format, options.chunks, memory)?;
+        assembler.prepare(prepared)?;
         let (mut sockets, mut addresses, mut buffer_bytes) = (Vec::new(), Vec::new(), usize::MAX);
         for &address in &options.addresses {
             let (socket, bytes) = socket::receiving(address, options.interface, options.socket_buffer_bytes)?;
@@ -145,8 +157,9 @@ impl<F: HeapFormat> SpeadReceiver<F> {
     /// The next chunk, as soon as there is one and within a time.
     ///
     /// # Errors
-    /// [`SpeadError::Socket`] if the system refuses to receive: the stream ends with it.
-    pub fn next_chunk(&self, timeout: Duration) -> Result<NextChunk<F::Chunk>, SpeadError> {
+    /// [`SpeadError::Socket`] if the system refuses to receive: the stream ends with it; [`SpeadError::Memory`] if there
+    /// was none for a chunk.
+    pub fn next_chunk(&self, timeout: Duration) -> Result<NextChunk<M::Chunk>, SpeadError> {
         let Some(chunks) = &self.chunks else { return Ok(NextChunk::Ended) };
         match chunks.recv_timeout(timeout) {
             Ok(chunk) => chunk.map(NextChunk::Chunk),
@@ -157,8 +170,8 @@ impl<F: HeapFormat> SpeadReceiver<F> {
 
     /// Gives a chunk's memory back to the thread, which makes the next chunks of it: [`ChunkAssembler::recycle`]. Not
     /// needed, but at gigabytes a second clearing pages of new chunks costs a fifth of the thread's time.
-    pub fn recycle(&self, chunk: F::Chunk) {
-        if let Some(data) = F::reuse(chunk) {
+    pub fn recycle(&self, chunk: M::Chunk) {
+        if let Some(data) = M::reuse(chunk) {
             // A thread that has ended needs none.
             let _ = self.used.send(data);
         }
@@ -175,7 +188,7 @@ impl<F: HeapFormat> SpeadReceiver<F> {
     }
 }
 
-impl<F: HeapFormat> Drop for SpeadReceiver<F> {
+impl<F: HeapFormat, M: ChunkMemory<F>> Drop for SpeadReceiver<F, M> {
     fn drop(&mut self) {
         self.stop();
         // A thread that waits for room in the queue sees that nobody takes from it.
@@ -187,12 +200,12 @@ impl<F: HeapFormat> Drop for SpeadReceiver<F> {
 }
 
 /// What the thread has.
-struct Worker<F: HeapFormat> {
+struct Worker<F: HeapFormat, M: ChunkMemory<F>> {
     sockets: Vec<UdpSocket>,
     dropped: Vec<u32>,
-    assembler: ChunkAssembler<F>,
-    sender: SyncSender<Result<F::Chunk, SpeadError>>,
-    spare: Receiver<Vec<F::Element>>,
+    assembler: ChunkAssembler<F, M>,
+    sender: SyncSender<Result<M::Chunk, SpeadError>>,
+    spare: Receiver<M::Array>,
     shared: Arc<Shared>,
     stops: u64,
 }
@@ -200,7 +213,7 @@ struct Worker<F: HeapFormat> {
 /// Nobody takes chunks any more.
 struct Unwanted;
 
-impl<F: HeapFormat> Worker<F> {
+impl<F: HeapFormat, M: ChunkMemory<F>> Worker<F, M> {
     fn run(mut self) {
         let mut batch = Batch::new(SLOTS);
         let ended = self.receive(&mut batch);

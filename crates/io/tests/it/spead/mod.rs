@@ -4,6 +4,7 @@
 mod assembly;
 mod chunks;
 mod hostile;
+mod memory;
 mod network;
 mod packets;
 mod visibilities;
