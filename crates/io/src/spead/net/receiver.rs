@@ -157,8 +157,8 @@ impl<F: HeapFormat, M: ChunkMemory<F>> SpeadReceiver<F, M> {
     /// The next chunk, as soon as there is one and within a time.
     ///
     /// # Errors
-    /// [`SpeadError::Socket`] if the system refuses to receive: the stream ends with it; [`SpeadError::Memory`] if there
-    /// was none for a chunk.
+    /// [`SpeadError::Socket`] if the system refuses to receive: the stream ends with it; [`SpeadError::Memory`] if
+    /// there was none for a chunk.
     pub fn next_chunk(&self, timeout: Duration) -> Result<NextChunk<M::Chunk>, SpeadError> {
         let Some(chunks) = &self.chunks else { return Ok(NextChunk::Ended) };
         match chunks.recv_timeout(timeout) {
