@@ -1,9 +1,9 @@
 //! What is left of the link while the device computes: copies of chunks, each beside the work of the one before.
 
-use fringes::backend::{DeviceArray, DeviceHeaps};
+use fringes::backend::DeviceArray;
 use fringes::correlator::Integrator;
 use fringes::types::SampleRows;
-use fringes::{Backend, ChunkFormat, Complex, DeviceSamples, Heaps, Precision, SpectrumClock};
+use fringes::{Backend, ChunkFormat, Complex, DeviceSamples, Precision};
 use fringes_gpu::{Buffer, Device, PinnedBuffer, PinnedPool, Stream};
 
 use crate::bench::random;
@@ -11,6 +11,7 @@ use crate::end::End;
 use crate::gpu_report::{Record, Row};
 use crate::instrument::case::{BITS, CHUNKS, Case, RATE_HZ};
 use crate::instrument::load::sizes;
+use crate::instrument::on_device::Repeated;
 
 /// Copies that are timed.
 const COPIES: usize = 6 * CHUNKS;
@@ -59,21 +60,10 @@ pub(crate) fn run(device: &Device, case: Case, pool: &PinnedPool, record: &mut R
     let integrator = Integrator::<Complex<i8>>::new(&backend, case.schedule()?, case.inputs()?, case.channels);
     let integrator = integrator.and_then(|integrator| integrator.on(&stream));
     let mut integrator = integrator.and_then(Integrator::dumps_on_device).map_err(End::failed)?;
-    let mut work = |chunk: u64| {
-        let array = DeviceArray::from(values.view().cast::<Complex<i8>>()?);
-        let heaps: DeviceHeaps<'_, Complex<i8>> =
-            Heaps::from_array(array, case.spectra / case.frame, case.inputs()?, case.channels, case.frame)
-                .and_then(|heaps| {
-                    heaps.with_clock(SpectrumClock {
-                        first_sample: chunk * case.times() as u64,
-                        samples_between_spectra: 2 * case.channels as u64,
-                        sample_rate_hz: RATE_HZ,
-                    })
-                })
-                .map_err(End::failed)?;
-        integrator.push(&heaps).map(drop).map_err(End::failed)
-    };
+    let mut chunks = Repeated::<_, Complex<i8>>::new(values, case);
+    let mut work = |_| integrator.push(&chunks.chunk()?).map(drop).map_err(End::failed);
     note("the X-engine", rate(device, &stream, pool, bytes, &mut work)?);
+    let values = chunks.values;
     let mut copy = Buffer::<u8>::alloc(device, values.len())?;
     for (copies, what) in [(1, "one copy"), (4, "four copies")] {
         let mut work =

@@ -24,16 +24,21 @@ const BINS: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256
 const RUNS: [(usize, u64); 5] = [(256, 4096), (256, 1024), (256, 256), (64, 64), (16, 16)];
 
 /// Voltages on the device, which stand for those of all times.
-struct Repeated<T, V> {
-    values: Buffer<T>,
+pub(super) struct Repeated<T, V> {
+    pub(super) values: Buffer<T>,
     case: Case,
     next: u64,
     format: PhantomData<V>,
 }
 
 impl<T: Pod, V: VoltageSample> Repeated<T, V> {
+    /// From time 0 on.
+    pub(super) fn new(values: Buffer<T>, case: Case) -> Self {
+        Self { values, case, next: 0, format: PhantomData }
+    }
+
     /// The next chunk.
-    fn chunk(&mut self) -> Result<DeviceHeaps<'_, V>, End> {
+    pub(super) fn chunk(&mut self) -> Result<DeviceHeaps<'_, V>, End> {
         let case = self.case;
         let clock = SpectrumClock {
             first_sample: self.next,
@@ -75,7 +80,7 @@ pub(crate) fn floats(device: &Device, backend: &Backend, case: Case, record: &mu
     let integrator = Integrator::<Complex<f32>>::new(backend, case.schedule()?, case.inputs()?, case.channels);
     let integrator = integrator.and_then(|integrator| integrator.on(&stream));
     let mut integrator = integrator.and_then(Integrator::dumps_on_device).map_err(End::failed)?;
-    let mut chunks = Repeated::<_, Complex<f32>> { values, case, next: 0, format: PhantomData };
+    let mut chunks = Repeated::<_, Complex<f32>>::new(values, case);
     let timing = chunks.time(&stream, |chunk| integrator.push(chunk).map(drop))?;
     let rate = (case.dump * case.values() * size_of::<Complex<f32>>()) as f64 / timing.median_ms / 1e6;
     println!("X of {} inputs of f32 alone, heaps on the device: {rate:.2} GB/s of voltages", 2 * case.antennas);
@@ -108,7 +113,7 @@ pub(crate) fn bins(device: &Device, backend: &Backend, record: &mut Record) -> R
             let integrator = integrator.and_then(|integrator| integrator.on(&stream));
             let mut integrator = integrator.and_then(BinnedIntegrator::dumps_on_device).map_err(End::failed)?;
             let taken = values.take().ok_or_else(|| End::failed("no voltages"))?;
-            let mut chunks = Repeated::<_, Complex<i8>> { values: taken, case, next: 0, format: PhantomData };
+            let mut chunks = Repeated::<_, Complex<i8>>::new(taken, case);
             let timing = chunks.time(&stream, |chunk| integrator.push(chunk).map(drop));
             values = Some(chunks.values);
             timing

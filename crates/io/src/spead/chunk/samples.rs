@@ -179,7 +179,18 @@ impl AdcHeaps {
 }
 
 macro_rules! adc_settings {
-    () => {
+    ($samples:expr) => {
+        /// The chunk of an array.
+        pub(super) fn rows<A: HostArray<u32>>(
+            &self,
+            array: A,
+            presence: &[bool],
+            first: u64,
+        ) -> Result<HostRows<A>, SpeadError> {
+            let samples: fn(u32) -> ChunkFormat = $samples;
+            self.adc.rows(samples(self.adc.bits), array, presence, first)
+        }
+
         /// Sets the identifiers of digitisers, one an input; `0, 1, ..` without it. MeerKAT's are serial numbers whose
         /// lowest bit is the polarisation.
         ///
@@ -223,17 +234,7 @@ impl PackedSampleHeaps {
         Ok(Self { adc: AdcHeaps::new(inputs, bits, samples_per_heap, heaps_per_chunk)? })
     }
 
-    /// The chunk of an array.
-    pub(super) fn rows<A: HostArray<u32>>(
-        &self,
-        array: A,
-        presence: &[bool],
-        first: u64,
-    ) -> Result<HostRows<A>, SpeadError> {
-        self.adc.rows(ChunkFormat::Packed { bits: self.adc.bits }, array, presence, first)
-    }
-
-    adc_settings!();
+    adc_settings!(|bits| ChunkFormat::Packed { bits });
 }
 
 impl sealed::Sealed for PackedSampleHeaps {}
@@ -310,17 +311,7 @@ impl SampleHeaps {
         Ok(Self { adc: AdcHeaps::new(inputs, 8, samples_per_heap, heaps_per_chunk)? })
     }
 
-    /// The chunk of an array.
-    pub(super) fn rows<A: HostArray<u32>>(
-        &self,
-        array: A,
-        presence: &[bool],
-        first: u64,
-    ) -> Result<HostRows<A>, SpeadError> {
-        self.adc.rows(ChunkFormat::Typed { format: SampleFormat::Int8, complex: false }, array, presence, first)
-    }
-
-    adc_settings!();
+    adc_settings!(|_| ChunkFormat::Typed { format: SampleFormat::Int8, complex: false });
 }
 
 impl sealed::Sealed for SampleHeaps {}
