@@ -23,7 +23,7 @@ use crate::{SampleBlock, Stage, StreamError, telemetry};
 const MOST_BACKWARD: u64 = 64;
 /// Counts of saturated values on a device that are under way.
 const COUNTS_UNDER_WAY: usize = 4;
-/// Chunks on a device whose memory is not used again yet: while one is channelised or correlated, the next comes.
+/// Chunks on a device whose memory is not used again yet: while one is channelised or correlated, the next ones come.
 const CHUNKS_UNDER_WAY: usize = 3;
 
 /// What makes frames.
@@ -56,7 +56,7 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) counts: VecDeque<Saturated>,
     /// The last chunks on a device.
     pub(super) chunks: VecDeque<UnderWay>,
-    /// Frames on the host that others have still: then their memory is used again.
+    /// Frames on the host that were given on: once nobody else has them, their memory is used again.
     pub(super) given: Vec<Arc<FrameData<V>>>,
     /// Events that are used again.
     pub(super) events: Vec<Event>,
