@@ -87,7 +87,9 @@ pub mod internals {
     use fringes_types::{Inputs, VoltageSample};
 
     pub use crate::fft::kernels::{BLOCK_WARPS, BeamLaunch, BeamShape, has_kernel, transform_size};
-    pub use crate::frb::kernels::{Parts, Weights, time_phases, time_powers, time_transform};
+    pub use crate::frb::kernels::{
+        GridKind, GridParts, GridShape, GridTables, Parts, VOLTAGES, Weights, time_phases, time_powers, time_transform,
+    };
     use crate::{BeamSet, steps::Sizes};
     pub use fringes_cpu::beamformer::FeedLines;
 

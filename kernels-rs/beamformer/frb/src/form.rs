@@ -186,7 +186,7 @@ unsafe fn form<F: Front>(given: Given, powers: GlobalMut<f32>, sizes: Sizes) {
 
 /// Quotient and remainder; zeros where nothing can be divided.
 #[inline(always)]
-fn divided(number: u32, by: u32) -> (u32, u32) {
+pub fn divided(number: u32, by: u32) -> (u32, u32) {
     match NonZeroU32::new(by) {
         Some(by) => (number / by, number % by),
         None => (0, 0),

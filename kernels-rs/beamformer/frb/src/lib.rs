@@ -29,14 +29,16 @@ pub mod detect;
 pub mod form;
 mod kernels;
 pub mod lines;
-mod registers;
+pub mod registers;
 mod sizes;
 #[cfg(not(target_arch = "nvptx64"))]
 mod table;
 pub mod upchannelise;
 mod voltages;
 
+pub use form::divided;
 pub use kernels::*;
+pub use registers::Registers;
 pub use sizes::Sizes;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::FrbKernel;

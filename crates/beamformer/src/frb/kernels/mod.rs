@@ -1,6 +1,7 @@
 //! The kernels of FRB beams: beamforming, upchannelisation and detection in one launch.
 
 mod choice;
+mod grid;
 mod launch;
 mod parts;
 mod prepared;
@@ -18,6 +19,7 @@ use choice::Choice;
 use launch::{Counts, Layout, check_u32};
 pub(super) use prepared::Prepared;
 
+pub use grid::{GridKind, GridParts, GridShape, GridTables, VOLTAGES};
 pub use launch::FrbLayout;
 pub use parts::Parts;
 pub use tables::{Weights, time_phases, time_powers, time_transform};

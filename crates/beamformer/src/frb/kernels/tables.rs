@@ -10,17 +10,17 @@ use num_complex::Complex;
 
 /// Largest finite f16, what the first contraction of a transform over time may add to, and the largest power of two
 /// that weights are scaled to.
-const GREATEST: f64 = 65504.0;
+pub(super) const GREATEST: f64 = 65504.0;
 const SUMMED_TIMES: f64 = 16.0;
 const CEILING: i32 = -2;
 /// Weights are never scaled below this power of two, or f16 would lose their bits.
 const FLOOR: i32 = -8;
 
 /// Lanes of a warp.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// A word of two f16.
-fn word(low: f64, high: f64) -> u32 {
+pub(super) fn word(low: f64, high: f64) -> u32 {
     let bits = |value: f64| u32::from(f16::from_f64(value + 0.0).to_bits()); // -0 + 0 = 0
     bits(low) | bits(high) << 16
 }
@@ -82,7 +82,7 @@ fn pair_distance(size: Size) -> usize {
 }
 
 /// `k` with the largest of these in `[2^(k-1), 2^k)`; 0 of nothing but zeros.
-fn exponent(sizes: impl Iterator<Item = f64>) -> Option<i32> {
+pub(super) fn exponent(sizes: impl Iterator<Item = f64>) -> Option<i32> {
     let largest = sizes.fold(0.0, f64::max);
     let floor = (largest.to_bits() >> 52) as i32 - 1023;
     match largest == 0.0 {
@@ -158,7 +158,7 @@ pub fn time_powers() -> Vec<f64> {
 }
 
 /// A sine or cosine whose exact value is 0 as 0.
-fn exact(value: f64) -> f64 {
+pub(super) fn exact(value: f64) -> f64 {
     if value.abs() < 1e-12 { 0.0 } else { value }
 }
 

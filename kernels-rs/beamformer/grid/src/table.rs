@@ -1,0 +1,31 @@
+//! What the table of kernels says.
+
+use fringes_device::GlobalMut;
+
+use crate::Sizes;
+use crate::form::Given;
+
+/// A kernel as tests of the host see it.
+#[derive(Debug, Clone, Copy)]
+pub struct GridKernel {
+    /// The kernel's declaration, which begins with its name.
+    pub declaration: &'static str,
+    /// The kernel.
+    pub run: Run,
+}
+
+/// A kernel by what it makes.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// Powers.
+    Powers(fn(Given, GlobalMut<f32>, Sizes)),
+    /// Voltages, in words of f16 or two words of f32.
+    Voltages(fn(Given, GlobalMut<u32>, Sizes)),
+}
+
+impl GridKernel {
+    /// The name, `grid_powers_1_6`.
+    pub fn name(&self) -> &'static str {
+        self.declaration.split('(').next().unwrap_or_default()
+    }
+}
