@@ -1,13 +1,15 @@
-//! The entry points, and their table.
+//! The entry points, and their tables.
 
 use fringes_device::{Global, GlobalMut};
+use fringes_kernels_fft_microkernel::generated;
 
+use crate::channels::{ChannelSizes, few, many};
 use crate::form::{Given, checked};
 use crate::products::{Any, Kept};
 use crate::results::{Powers, Voltages};
 use crate::sizes::of;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::table::{GridKernel, Run};
+use crate::table::{ChannelKernel, GridKernel, Run};
 use crate::Sizes;
 
 /// Number of powers.
@@ -62,4 +64,45 @@ fn voltages(sizes: Sizes) -> Option<u64> {
     let elements = sizes.out_elements();
     let one = sizes.fine == 1 && sizes.blocks == 1 && sizes.group == 1;
     one.then(|| if sizes.narrow != 0 { elements } else { elements.saturating_mul(2) })
+}
+
+/// The kernels of finer channels: name, what it is for, its bounds, and the call.
+macro_rules! channels {
+    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], |$voltages:ident, $phases:ident, $channels:ident, $sizes:ident| $call:expr;)*) => {
+        $(
+            fringes_device::kernel! {
+                #[doc = $what]
+                #[launch($($bound($value)),*)]
+                pub fn $name($voltages: Global<u8>, $phases: Global<u32>, $channels: GlobalMut<u32>, blocks: u32, frequencies: u32, pols: u32, lines: u32, feeds: u32, format: u32, signs: u32, negative: u32, scale: f32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64) {
+                    let $sizes = ChannelSizes { blocks, frequencies, pols, lines, feeds, format, signs, negative, scale, strides: [time_stride, frequency_stride, pol_stride, line_stride] };
+                    $call;
+                }
+            }
+        )*
+
+        /// Every kernel of finer channels.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub const CHANNEL_KERNELS: &[ChannelKernel] = &[$(
+            ChannelKernel {
+                declaration: <$name as fringes_device::Kernel>::DECLARATION,
+                run: |voltages, phases, channels, sizes| {
+                    let ChannelSizes { blocks, frequencies, pols, lines, feeds, format, signs, negative, scale, strides: [time, frequency, pol, line] } = sizes;
+                    $name(voltages, phases, channels, blocks, frequencies, pols, lines, feeds, format, signs, negative, scale, time, frequency, pol, line);
+                },
+            },
+        )*];
+    };
+}
+
+channels! {
+    channels_2, "Two channels.", [threads(256)], |voltages, _phases, channels, sizes| few::<[[f32; 2]; 2]>(voltages, channels, sizes);
+    channels_4, "4 channels.", [threads(256)], |voltages, _phases, channels, sizes| few::<[[f32; 2]; 4]>(voltages, channels, sizes);
+    channels_8, "8 channels.", [threads(256)], |voltages, _phases, channels, sizes| few::<[[f32; 2]; 8]>(voltages, channels, sizes);
+    channels_16, "16 channels.", [threads(256)], |voltages, _phases, channels, sizes| few::<[[f32; 2]; 16]>(voltages, channels, sizes);
+    channels_32, "32 channels.", [threads(256)], |voltages, _phases, channels, sizes| few::<[[f32; 2]; 32]>(voltages, channels, sizes);
+    channels_64, "64 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft64To64, 2>(voltages, phases, channels, sizes);
+    channels_128, "128 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft128To128, 4>(voltages, phases, channels, sizes);
+    channels_256, "256 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft256To256, 8>(voltages, phases, channels, sizes);
+    channels_512, "512 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft512To512, 16>(voltages, phases, channels, sizes);
+    channels_1024, "1024 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft1024To1024, 32>(voltages, phases, channels, sizes);
 }

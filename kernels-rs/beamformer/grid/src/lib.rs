@@ -20,11 +20,15 @@
 //! | `places` | of voltages: `[out][beam]`, where a beam goes, or [`NOWHERE`] |
 //! | `results` | f32 powers `[frequency][fine out][time][out][beam][product]`, or voltages with strides |
 //!
+//! `channels_16` and the like upchannelise the voltages before: they transform the voltages of each feed over time, 16
+//! times or so many, to f16. That commutes with both products, and there are fewer feeds than beams. See [`channels`].
+//!
 //! A result is a sum over `blocks` blocks and `group` neighbouring fine channels. Voltages that are not upchannelised
 //! have blocks of one time and one fine channel.
 //!
 //! The code is in [`form`](mod@form), whose documentation counts what must be done.
 
+pub mod channels;
 pub mod form;
 pub mod fragments;
 mod kernels;
@@ -36,10 +40,11 @@ mod steps;
 #[cfg(not(target_arch = "nvptx64"))]
 mod table;
 
+pub use channels::ChannelSizes;
 pub use form::Given;
 pub use kernels::*;
 pub use load::{EIGHT, FOUR, HALF};
 pub use results::NOWHERE;
 pub use sizes::Sizes;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use table::{GridKernel, Run};
+pub use table::{ChannelKernel, GridKernel, Run};

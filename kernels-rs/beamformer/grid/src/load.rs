@@ -95,7 +95,7 @@ unsafe fn load_step(
         let (line, of_line) = quads.place(quad);
         let first = line * line_stride + 4 * of_line * bytes(sizes.format);
         let left = sizes.feeds - 4 * of_line;
-        let x = four(voltages, sizes, quads.whole, first, left);
+        let x = four(voltages, [sizes.format, sizes.signs], quads.whole, first as usize, left);
         let [low, high] = [gains.load(2 * quad as usize), gains.load(2 * quad as usize + 1)];
         let y = [
             times(x[0], low[0], low[1]),
@@ -115,12 +115,17 @@ unsafe fn load_step(
 /// # Safety
 /// They are in the view.
 #[inline(always)]
-unsafe fn four(voltages: Global<u8>, sizes: Sizes, whole: bool, first: u32, left: u32) -> [u32; 4] {
-    let first = first as usize;
-    if sizes.format == HALF {
+pub(crate) unsafe fn four(
+    voltages: Global<u8>,
+    [format, signs]: [u32; 2],
+    whole: bool,
+    first: usize,
+    left: u32,
+) -> [u32; 4] {
+    if format == HALF {
         return voltages.part(first, 16).cast::<[u32; 4]>().load(0);
     }
-    if sizes.format == FOUR {
+    if format == FOUR {
         let word = if whole {
             voltages.part(first, 4).cast::<u32>().load(0)
         } else {
@@ -130,7 +135,7 @@ unsafe fn four(voltages: Global<u8>, sizes: Sizes, whole: bool, first: u32, left
         let high = word >> 4;
         let number = |selector: u32| {
             // (x & mask) ^ flips: a nibble that is 8 more than its value, in an f16 of 1024
-            let flips = 0x6400_6400 ^ (sizes.signs & 0x0008_0008);
+            let flips = 0x6400_6400 ^ (signs & 0x0008_0008);
             let bits = lop3_b32::<0x6a>(prmt_b32(high, word, selector), 0x000f_000f, flips);
             add_rn_f16x2(bits, 0xe408_e408)
         };
