@@ -16,8 +16,8 @@ use num_complex::Complex;
 
 use super::OPERATION;
 use super::builder::check_shape;
-use super::kernels::Prepared;
-use crate::{BeamformerError, FrbBeams, FrbKernels, FrbPowers, FrbVoltages};
+use super::kernels::{GridPrepared, Prepared};
+use crate::{BeamformerError, FrbBeams, FrbKernels, FrbPowers, FrbVoltageKernels, FrbVoltages};
 
 /// Device memory for voltages, flags and powers of one step where the backend sets no limit.
 const WORKSPACE_BYTES: u64 = 1 << 30;
@@ -157,6 +157,7 @@ fn run_on_gpu<V: VoltageSample>(
     let sum_voltages = beams.pols() * beams.lines() * beams.feeds() * frequencies * sum_times;
     let sum_bytes = (sum_voltages.saturating_mul(size_of::<V>()) as u64)
         .saturating_add((kernels.powers(sum_times)?.saturating_mul(size_of::<f32>())) as u64)
+        .saturating_add(kernels.workspace_bytes(sum_times)?)
         .saturating_add((frequencies * blocks) as u64);
     backend.check_memory(OPERATION, sum_bytes)?;
     let shape = beams.shape(times);
@@ -216,14 +217,17 @@ fn powers_of(beams: &FrbBeams, times: usize, data: Vec<f32>, good: Vec<u32>) -> 
 /// Complex voltages `[frequency][time][chosen][pol]` of some of the beams, `K[chosen]` of [`frb_beams`], of any number
 /// of times. A beam may be chosen twice.
 ///
+/// A GPU does it where the backend has one and there is a kernel ([`FrbVoltageKernels`]), in steps of times that keep
+/// within the backend's memory limit, or 1 GiB; else the CPU.
+///
 /// # Precision
-/// f32. With the names of [`frb_beams`], each is off by at most `(lines + 5 + 7 log2(padded)) u sqrt(padded)` times the
+/// On a GPU as [`FrbVoltageKernels`] says. On the CPU f32: with the names of [`frb_beams`], each is off by at most `(lines + 5 + 7 log2(padded)) u sqrt(padded)` times the
 /// root of the sum of `a^2` over the feeds.
 ///
 /// # Errors
 /// [`BeamformerError::Shape`] for voltages that do not fit, [`BeamformerError::OutOfRange`] for a beam that is not
-/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`] without
-/// kernels: the CPU does it.
+/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`], with a time of
+/// all frequencies for a unit of work.
 pub fn frb_voltages<V: VoltageSample>(
     backend: &Backend,
     beams: &FrbBeams,
@@ -231,11 +235,48 @@ pub fn frb_voltages<V: VoltageSample>(
     chosen: &[usize],
 ) -> Result<Array4<Complex<f32>>, BeamformerError> {
     voltages.check(beams)?;
-    if let Some((index, &actual)) = chosen.iter().enumerate().find(|(_, beam)| **beam >= beams.beams()) {
-        let (quantity, most, index) = ("chosen beam", beams.beams() - 1, vec![index]);
-        return Err(BeamformerError::OutOfRange { quantity, least: 0, most, actual, index });
+    check_chosen(beams, chosen)?;
+    let prepared = match backend.device() {
+        Some(_) if !chosen.is_empty() => GridPrepared::voltages(V::FORMAT, beams, chosen).ok(),
+        _ => None,
+    };
+    let shape = [beams.frequencies(), voltages.times(), chosen.len(), beams.pols()];
+    match (backend.gpu_for(OPERATION, prepared.is_some() || chosen.is_empty())?, prepared) {
+        (Some(device), Some(prepared)) => {
+            let kernels = FrbVoltageKernels::<V>::from_prepared(device, beams, &prepared, chosen.len())?;
+            let time_bytes = kernels.bytes::<Complex<f32>>(1);
+            backend.check_memory(OPERATION, time_bytes)?;
+            let limit = backend.memory_limit().unwrap_or(WORKSPACE_BYTES);
+            let step = usize::try_from(limit / time_bytes.max(1)).unwrap_or(usize::MAX).max(1);
+            let mut data = zeros("voltages of FRB beams", &shape)?;
+            kernels.on_host(voltages.data(), step.min(voltages.times().max(1)), &mut data)?;
+            Ok(Array4::from_shape_vec(shape, data).map_err(|_| too_large("voltages of FRB beams", &shape))?)
+        }
+        _ => voltages_on_cpu(backend, beams, voltages, chosen),
     }
-    let parallel = cpu_units(backend, beams, 1)?;
+}
+
+/// `Ok` if all of the beams are there.
+pub(super) fn check_chosen(beams: &FrbBeams, chosen: &[usize]) -> Result<(), BeamformerError> {
+    match chosen.iter().enumerate().find(|(_, beam)| **beam >= beams.beams()) {
+        Some((index, &actual)) => {
+            let (quantity, most, index) = ("chosen beam", beams.beams() - 1, vec![index]);
+            Err(BeamformerError::OutOfRange { quantity, least: 0, most, actual, index })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Voltages of beams on the CPU, of arrays that have been checked.
+fn voltages_on_cpu<V: VoltageSample>(
+    backend: &Backend,
+    beams: &FrbBeams,
+    voltages: &FrbVoltages<'_, V>,
+    chosen: &[usize],
+) -> Result<Array4<Complex<f32>>, BeamformerError> {
+    let unit = scratch_bytes(beams.padded(), 1);
+    backend.check_memory(OPERATION, unit)?;
+    let parallel = parallel_units(backend.memory_limit(), unit);
     let shape = [beams.frequencies(), voltages.times(), chosen.len(), beams.pols()];
     let mut data = zeros("voltages of FRB beams", &shape)?;
     frb_voltages_into(&beams.chain(), voltages.data(), chosen, parallel, &mut data);

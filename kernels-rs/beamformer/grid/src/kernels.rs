@@ -6,7 +6,7 @@ use fringes_kernels_fft_microkernel::generated;
 use crate::channels::{ChannelSizes, few, many};
 use crate::form::{Given, checked};
 use crate::products::{Any, Kept};
-use crate::results::{Powers, Voltages};
+use crate::results::{NARROW, Powers, Voltages};
 use crate::sizes::of;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::table::{ChannelKernel, GridKernel, Run};
@@ -26,9 +26,9 @@ macro_rules! kernels {
             fringes_device::kernel! {
                 #[doc = $what]
                 #[launch($($bound($value)),*)]
-                pub fn $name(voltages: Global<u8>, good: Global<u8>, gains: Global<[u32; 4]>, phases: Global<[u32; 4]>, matrix: Global<[u32; 4]>, factors: Global<f32>, places: Global<u32>, $out: GlobalMut<$type>, frequencies: u32, fine: u32, times: u32, outs: u32, beams: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group: u32, centre: u32, format: u32, signs: u32, columns: u32, buffers: u32, out_parts: u32, beam_parts: u32, splits: u32, block_stride: u64, frequency_stride: u64, fine_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64, out_pol_stride: u64, out_beam_stride: u64, places_out: u32, narrow: u32) {
+                pub fn $name(voltages: Global<u8>, good: Global<u8>, gains: Global<[u32; 4]>, phases: Global<[u32; 4]>, matrix: Global<[u32; 4]>, factors: Global<f32>, places: Global<u32>, $out: GlobalMut<$type>, frequencies: u32, fine: u32, times: u32, first: u32, results: u32, outs: u32, beams: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group: u32, centre: u32, format: u32, signs: u32, columns: u32, buffers: u32, out_parts: u32, beam_parts: u32, splits: u32, block_stride: u64, frequency_stride: u64, fine_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64, out_pol_stride: u64, out_beam_stride: u64, places_out: u32, kind: u32) {
                     let given = Given { voltages, good, gains, phases, matrix, factors, places };
-                    let sizes = Sizes { frequencies, fine, times, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block_stride, frequency_stride, fine_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride, out_pol_stride, out_beam_stride], places_out, narrow };
+                    let sizes = Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block_stride, frequency_stride, fine_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride, out_pol_stride, out_beam_stride], places_out, kind };
                     checked::<$products>(given, $out, sizes, $elements);
                 }
             }
@@ -41,8 +41,8 @@ macro_rules! kernels {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: Run::$kind(|given, out, sizes| {
                     let Given { voltages, good, gains, phases, matrix, factors, places } = given;
-                    let Sizes { frequencies, fine, times, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block, frequency, channel, pol, line], out_strides: [out_frequency, out_time, out_pol, out_beam], places_out, narrow } = sizes;
-                    $name(voltages, good, gains, phases, matrix, factors, places, out, frequencies, fine, times, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, block, frequency, channel, pol, line, out_frequency, out_time, out_pol, out_beam, places_out, narrow);
+                    let Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block, frequency, channel, pol, line], out_strides: [out_frequency, out_time, out_pol, out_beam], places_out, kind } = sizes;
+                    $name(voltages, good, gains, phases, matrix, factors, places, out, frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, format, signs, columns, buffers, out_parts, beam_parts, splits, block, frequency, channel, pol, line, out_frequency, out_time, out_pol, out_beam, places_out, kind);
                 }),
             },
         )*];
@@ -52,7 +52,7 @@ macro_rules! kernels {
 kernels! {
     grid_powers_1_6, "Powers of up to 8 lines of 41 to 48 feeds.", [max_registers(128)], powers_out: f32, Powers, powers,
         Kept<Powers<2, 3>, 1, 6, 2, 3>;
-    grid_powers_3_3, "Powers of 17 to 24 lines of 17 to 24 feeds.", [max_registers(152)], powers_out: f32, Powers, powers,
+    grid_powers_3_3, "Powers of 17 to 24 lines of 17 to 24 feeds.", [max_registers(168)], powers_out: f32, Powers, powers,
         Kept<Powers<2, 3>, 3, 3, 2, 3>;
     grid_powers_any, "Powers of any lines.", [max_registers(128)], powers_out: f32, Powers, powers, Any<Powers<1, 2>, 2>;
     grid_voltages_any, "Voltages of any lines.", [max_registers(128)], voltages_out: u32, Voltages, voltages, Any<Voltages, 2>;
@@ -63,7 +63,7 @@ kernels! {
 fn voltages(sizes: Sizes) -> Option<u64> {
     let elements = sizes.out_elements();
     let one = sizes.fine == 1 && sizes.blocks == 1 && sizes.group == 1;
-    one.then(|| if sizes.narrow != 0 { elements } else { elements.saturating_mul(2) })
+    one.then(|| if sizes.kind & NARROW != 0 { elements } else { elements.saturating_mul(2) })
 }
 
 /// The kernels of finer channels: name, what it is for, its bounds, and the call.

@@ -44,7 +44,7 @@ pub use channels::ChannelSizes;
 pub use form::Given;
 pub use kernels::*;
 pub use load::{EIGHT, FOUR, HALF};
-pub use results::NOWHERE;
+pub use results::{CONJUGATED, NARROW, NOWHERE};
 pub use sizes::Sizes;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::{ChannelKernel, GridKernel, Run};

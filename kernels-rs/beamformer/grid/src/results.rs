@@ -13,6 +13,10 @@ use crate::steps::{BLOCK, FIRST, GOOD, LAST, Step};
 
 /// Mark of a beam that goes nowhere: no place that there is.
 pub const NOWHERE: u32 = u32::MAX;
+/// Voltages come out as f16, else as f32.
+pub const NARROW: u32 = 1;
+/// Voltages come out conjugated.
+pub const CONJUGATED: u32 = 2;
 
 /// What a warp does with the voltages of its beams: `B` tiles of 8 beams of `O` tiles of 8 outs.
 pub(crate) trait Results<const B: usize, const O: usize>: Copy {
@@ -149,6 +153,7 @@ where
         let Work { given, sizes, item, out } = work;
         let row = item.frequency * sizes.fine + item.fine;
         let scale = given.factors.load(row as usize);
+        let im_scale = if sizes.kind & CONJUGATED != 0 { -scale } else { scale };
         let [frequency, time, pol, place_stride] = sizes.out_strides;
         let first = u64::from(item.frequency) * frequency + u64::from(step.time) * time + u64::from(step.pol()) * pol;
         let beam = first_beam(self.beams + beams as u32);
@@ -160,8 +165,8 @@ where
                     let place = place_of(given.places, o, sizes.beams, b);
                     if place < sizes.places_out {
                         let at = (first + u64::from(place) * place_stride) as usize;
-                        let [re, im] = [voltages[of_outs][q0] * scale, voltages[of_outs][2 + q0] * scale];
-                        match sizes.narrow != 0 {
+                        let [re, im] = [voltages[of_outs][q0] * scale, voltages[of_outs][2 + q0] * im_scale];
+                        match sizes.kind & NARROW != 0 {
                             true => out.store(at, cvt_rn_f16x2_f32(im, re)),
                             false => out.cast::<[f32; 2]>().store(at, [re, im]),
                         }

@@ -10,8 +10,12 @@ pub struct Sizes {
     pub frequencies: u32,
     /// Fine channels of the results of a frequency.
     pub fine: u32,
-    /// Results over time; each is of `blocks` blocks.
+    /// Results over time that the arrays of results and of flags are of; each is of `blocks` blocks.
     pub times: u32,
+    /// The first of them that this launch makes, with which the voltages begin.
+    pub first: u32,
+    /// How many of them it makes.
+    pub results: u32,
     /// Sums over lines.
     pub outs: u32,
     /// Beams along a line.
@@ -50,8 +54,8 @@ pub struct Sizes {
     pub out_strides: [u64; 4],
     /// Of voltages that come out, how many beams there are.
     pub places_out: u32,
-    /// Of voltages that come out, whether they are f16.
-    pub narrow: u32,
+    /// Of voltages that come out: [`NARROW`](crate::NARROW), [`CONJUGATED`](crate::CONJUGATED), or both.
+    pub kind: u32,
 }
 
 impl Sizes {
@@ -123,7 +127,7 @@ impl Sizes {
     /// Byte after the last voltage, the largest number where it does not fit.
     #[inline(always)]
     pub(crate) fn voltage_bytes(&self, bytes: u64) -> u64 {
-        let blocks = of(&[self.times, self.blocks]);
+        let blocks = of(&[self.results, self.blocks]);
         let counts =
             [blocks, self.frequencies.into(), of(&[self.fine, self.group]), self.pols.into(), self.lines.into()];
         let mut end = bytes.saturating_mul(self.feeds.into());
@@ -151,12 +155,14 @@ impl Sizes {
     /// Whether the sizes agree with one another, and groups of `tiles` tiles fit into `shared` bytes.
     #[inline(always)]
     pub(crate) fn agree(&self, tiles: u32, shared: u64) -> bool {
-        let Self { frequencies, fine, times, outs, beams, lines, feeds, pols, summed, blocks, group, .. } = *self;
+        let Self { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, .. } = *self;
         let few = lines <= self.columns && matches!(self.columns, 1 | 2 | 4);
         let samples = of(&[lines.div_ceil(SIDE), feeds.div_ceil(SIDE), TILE_WORDS, tiles, 4, self.buffers]);
         frequencies > 0
             && fine > 0
-            && times > 0
+            && results > 0
+            && first <= times
+            && results <= times - first
             && (1..=1 << 24).contains(&outs)
             && (1..=1 << 24).contains(&beams)
             && (1..=1 << 16).contains(&lines)
@@ -173,7 +179,7 @@ impl Sizes {
             && self.items() <= u32::MAX.into()
             && of(&[frequencies, fine]) <= u32::MAX.into()
             && of(&[frequencies, times, blocks]) <= u32::MAX.into()
-            && of(&[times, pols, blocks, group]) <= (u32::MAX - steps::MOST).into()
+            && of(&[results, pols, blocks, group]) <= (u32::MAX - steps::MOST).into()
             // Within the samples of a step, offsets in bytes are of 32 bits.
             && self.strides[4].saturating_mul(lines.into()) < 1 << 31
             && samples.saturating_add(steps::bytes(tiles * self.steps_of_tile())) <= shared

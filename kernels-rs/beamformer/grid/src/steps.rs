@@ -71,8 +71,9 @@ pub(crate) unsafe fn list(given: Given, sizes: Sizes, item: Item, half: u32, cou
             let flag = item.frequency as usize * all_blocks as usize + block_number as usize;
             given.good.load(flag) != 0
         };
+        let of_voltages = (time - sizes.first) * sizes.blocks + block;
         let channel = (item.fine ^ sizes.centre) * sizes.group + fine;
-        let counts = [block_number, item.frequency, channel, pol];
+        let counts = [of_voltages, item.frequency, channel, pol];
         let mut at = 0;
         let mut dimension = 0;
         while dimension < 4 {

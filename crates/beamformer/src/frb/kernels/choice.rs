@@ -12,11 +12,14 @@ use super::texts;
 use crate::FrbBeams;
 use crate::fft::kernels::transform_size;
 
+/// Formats of which there are kernels.
+const FORMATS: &str = "8-bit or 4+4-bit voltages";
+
 /// Lines whose weights a kernel keeps in registers.
 const LINES: usize = 4;
 
 /// What the kernels of some beams have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Family {
     /// The transform of a line.
     pub(super) size: Size,
@@ -24,6 +27,8 @@ pub(super) struct Family {
     pub(super) times: usize,
     /// The voltages.
     pub(super) format: SampleFormat,
+    /// Largest absolute value of a voltage.
+    pub(super) most: f64,
 }
 
 /// A kernel that is loaded, and how it is launched.
@@ -52,12 +57,12 @@ impl Family {
     /// [`DeviceError::NoKernel`] with what the kernels take.
     pub(super) fn of(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
         let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
-        format_name(format).ok_or_else(|| missing("8-bit or 4+4-bit voltages", format.to_string()))?;
+        let most = most_of(format)?;
         let line = || format!("{} feeds padded to {}", beams.feeds(), beams.padded());
         let expected = "lines of up to 256 feeds padded to 256 or 512";
         let size = transform_size(beams.feeds(), beams.padded()).ok_or_else(|| missing(expected, line()))?;
         let times = beams.upchannelisation();
-        let family = Self { size, times, format };
+        let family = Self { size, times, format, most };
         match family.texts() {
             Some(_) => Ok(family),
             None if time_transform(times) => Err(missing(expected, line())),
@@ -73,12 +78,6 @@ impl Family {
     /// Words of a row of shared memory.
     pub(super) fn row_words(&self) -> u32 {
         row_words(self.times as u32, 1)
-    }
-
-    /// Largest absolute value of a voltage.
-    pub(super) fn most(&self) -> f64 {
-        let part = if self.format == SampleFormat::Int4 { 8.0 } else { 128.0 };
-        part * 2f64.sqrt()
     }
 
     /// The part of the kernel crate: `256_512_128`.
@@ -127,6 +126,19 @@ impl Choice {
     }
 }
 
+/// Largest absolute value of a voltage of a format.
+///
+/// # Errors
+/// [`DeviceError::NoKernel`] for a format of which there are no kernels.
+pub(super) fn most_of(format: SampleFormat) -> Result<f64, DeviceError> {
+    let part = match format {
+        SampleFormat::Int4 => 8.0,
+        SampleFormat::Int8 => 128.0,
+        _ => return Err(DeviceError::NoKernel { expected: FORMATS, actual: format.to_string() }),
+    };
+    Ok(part * 2f64.sqrt())
+}
+
 /// The kernels' name of a format of voltages, if there are some.
 fn format_name(format: SampleFormat) -> Option<&'static str> {
     match format {
@@ -155,7 +167,7 @@ mod tests {
             (128, 256, SampleFormat::Int4, "any"),
             (128, 256, SampleFormat::Int8, "any"),
         ] {
-            let family = Family { size: Size::new(inputs, outputs).unwrap(), times: 128, format };
+            let family = Family { size: Size::new(inputs, outputs).unwrap(), times: 128, format, most: 1.0 };
             let texts = family.texts().unwrap().get(fringes_gpu::PtxTarget::Sm80).unwrap();
             let declared = KernelDeclaration::all(&texts.read().unwrap()).unwrap();
             let name = family.name(lines);

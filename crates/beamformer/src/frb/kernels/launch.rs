@@ -75,13 +75,11 @@ pub(super) struct Counts {
     pub(super) products: usize,
     pub(super) blocks: usize,
     pub(super) sum_times: usize,
-    /// Parts that the beams along a line are divided into.
-    pub(super) parts: usize,
 }
 
 impl Counts {
     /// Of beams.
-    pub(super) fn of(beams: &FrbBeams, parts: usize) -> Self {
+    pub(super) fn of(beams: &FrbBeams) -> Self {
         Self {
             frequencies: beams.frequencies(),
             pols: beams.pols(),
@@ -93,7 +91,6 @@ impl Counts {
             products: beams.product_count(),
             blocks: beams.blocks(),
             sum_times: beams.sum_times(),
-            parts,
         }
     }
 
@@ -107,9 +104,9 @@ impl Counts {
         Ok(times / expected)
     }
 
-    /// Units of work of so many sums, if a launch can count them.
-    pub(super) fn units(&self, sums: usize) -> Result<u32, DeviceError> {
-        let units = product(&[self.frequencies, sums, self.outs, self.parts]);
+    /// Units of work of so many sums with beams in so many parts, if a launch can count them.
+    pub(super) fn units(&self, sums: usize, parts: usize) -> Result<u32, DeviceError> {
+        let units = product(&[self.frequencies, sums, self.outs, parts]);
         let voltages = product(&[sums, self.sum_times]);
         let weights = product(&[self.frequencies, self.pols.saturating_mul(self.outs).max(self.fine)]);
         for (what, actual) in [
@@ -147,31 +144,52 @@ pub(super) struct Layout {
     pub(super) strides: [u64; 4],
     pub(super) signs: u32,
     in_pairs: bool,
+    wide: bool,
 }
 
 impl Layout {
     /// Checks a layout for voltages of so many bytes at an address.
     ///
     /// # Errors
-    /// [`DeviceError::TooLarge`] for offsets within a block of times that 32 bits do not hold,
     /// [`DeviceError::Alignment`] for distances that are no multiple of a voltage.
     pub(super) fn new(layout: &FrbLayout, counts: &Counts, voltage: usize, address: u64) -> Result<Self, DeviceError> {
-        let limit = 1usize << (OFFSET_BITS - BLOCK_BITS);
-        let all_lines = layout.line_bytes.saturating_mul(counts.lines) >> BLOCK_BITS;
-        let actual = layout.time_bytes.saturating_add(all_lines);
-        if actual >= limit {
-            let what = "bytes from a time to the next, with a 128th of its lines";
-            return Err(DeviceError::TooLarge { what, actual, limit: limit - 1 });
-        }
         let strides = layout.strides().map(|stride| stride as u64);
-        let voltage = voltage.max(1) as u64;
+        let (voltage, wide) = (voltage.max(1) as u64, voltage > 1);
         if let Some(&stride) = strides.iter().find(|stride| !stride.is_multiple_of(voltage)) {
             return Err(DeviceError::Alignment { buffer: "voltages", expected: voltage, address: stride });
         }
         let all = strides.iter().fold(address, |all, stride| all | stride);
         let in_pairs = all.is_multiple_of(2 * voltage) && counts.feeds.is_multiple_of(2);
         let signs = if layout.offset == Offset::Offset8 { OFFSET } else { SIGNED };
-        Ok(Self { strides, signs, in_pairs })
+        Ok(Self { strides, signs, in_pairs, wide })
+    }
+
+    /// Checks that offsets within a block of times are of 31 bits, as the kernels of one launch have them.
+    ///
+    /// # Errors
+    /// [`DeviceError::TooLarge`].
+    pub(super) fn expect_block(&self, counts: &Counts) -> Result<(), DeviceError> {
+        let [time, _, _, line] = self.strides.map(|stride| usize::try_from(stride).unwrap_or(usize::MAX));
+        let limit = 1usize << (OFFSET_BITS - BLOCK_BITS);
+        let actual = time.saturating_add(line.saturating_mul(counts.lines) >> BLOCK_BITS);
+        let what = "bytes from a time to the next, with a 128th of its lines";
+        if actual < limit { Ok(()) } else { Err(DeviceError::TooLarge { what, actual, limit: limit - 1 }) }
+    }
+
+    /// Checks that offsets within the lines of a time are of 31 bits, as the kernels of a grid have them.
+    ///
+    /// # Errors
+    /// [`DeviceError::TooLarge`].
+    pub(super) fn expect_lines(&self, counts: &Counts) -> Result<(), DeviceError> {
+        let line = usize::try_from(self.strides[3]).unwrap_or(usize::MAX);
+        let (actual, limit) = (line.saturating_mul(counts.lines), 1usize << OFFSET_BITS);
+        let what = "bytes of the lines of a time";
+        if actual < limit { Ok(()) } else { Err(DeviceError::TooLarge { what, actual, limit: limit - 1 }) }
+    }
+
+    /// The voltages' format as the kernels of a grid name it: 0 of 4+4 bits, 1 of 8.
+    pub(super) fn format(&self) -> u32 {
+        self.wide.into()
     }
 
     /// Whether two neighbouring feeds can be read at once.
@@ -207,7 +225,6 @@ mod tests {
         products: 1,
         blocks: 3,
         sum_times: 384,
-        parts: 1,
     };
     const LAYOUT: FrbLayout = FrbLayout {
         offset: Offset::Offset8,
@@ -225,9 +242,9 @@ mod tests {
         assert_eq!(CHIME.voltage_bytes(2, 1, &LAYOUT), 768 * 32768);
         let gaps = FrbLayout { line_bytes: 300, ..LAYOUT };
         assert_eq!(CHIME.voltage_bytes(2, 1, &gaps), 768 * 32768 + 3 * 44);
-        assert_eq!(CHIME.units(100).unwrap(), 6400);
-        assert!(matches!(CHIME.units(1 << 26), Err(DeviceError::TooLarge { .. })));
-        assert!(matches!(CHIME.units(usize::MAX), Err(DeviceError::TooLarge { .. })));
+        assert_eq!(CHIME.units(100, 1).unwrap(), 6400);
+        assert!(matches!(CHIME.units(1 << 26, 1), Err(DeviceError::TooLarge { .. })));
+        assert!(matches!(CHIME.units(usize::MAX, 2), Err(DeviceError::TooLarge { .. })));
         assert_eq!(CHIME.powers(usize::MAX), usize::MAX);
     }
 
@@ -243,9 +260,13 @@ mod tests {
         assert!(!read(odd, 1, 0).unwrap().in_pairs());
         assert!(matches!(read(odd, 2, 0), Err(DeviceError::Alignment { expected: 2, address: 257, .. })));
         let far = FrbLayout { time_bytes: (1 << 24) - 8, ..LAYOUT };
-        assert!(matches!(read(far, 1, 0), Err(DeviceError::TooLarge { .. })));
-        assert!(read(FrbLayout { time_bytes: (1 << 24) - 10, ..LAYOUT }, 1, 0).is_ok());
+        let block = |layout: FrbLayout| read(layout, 1, 0).unwrap().expect_block(&CHIME);
+        assert!(matches!(block(far), Err(DeviceError::TooLarge { .. })));
+        assert!(block(FrbLayout { time_bytes: (1 << 24) - 10, ..LAYOUT }).is_ok());
         let huge = FrbLayout { time_bytes: usize::MAX, line_bytes: usize::MAX, ..LAYOUT };
-        assert!(matches!(read(huge, 1, 0), Err(DeviceError::TooLarge { .. })));
+        assert!(matches!(block(huge), Err(DeviceError::TooLarge { .. })));
+        let lines = |layout: FrbLayout| read(layout, 1, 0).unwrap().expect_lines(&CHIME);
+        assert!(matches!(lines(huge), Err(DeviceError::TooLarge { .. })));
+        assert!(lines(far).is_ok());
     }
 }

@@ -1,6 +1,7 @@
-//! The kernels of FRB beams: beamforming, upchannelisation and detection in one launch.
+//! The kernels of FRB beams: beamforming, upchannelisation and detection, in one launch or by products of matrices.
 
 mod choice;
+mod fused;
 mod grid;
 mod launch;
 mod parts;
@@ -10,16 +11,20 @@ mod texts;
 
 use std::marker::PhantomData;
 
-use fringes_backend::{DeviceError, Expect};
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+#[cfg(doc)]
+use fringes_backend::DeviceError;
+use fringes_backend::Expect;
+use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, Stream};
 use fringes_types::VoltageSample;
 
 use crate::{BeamformerError, FrbBeams, Offset};
-use choice::Choice;
-use launch::{Counts, Layout, check_u32};
+use fused::Fused;
+pub(super) use grid::GridPrepared;
+use grid::{Grid, Launch, Out};
+use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
-pub use grid::{GridKind, GridParts, GridShape, GridTables, VOLTAGES};
+pub use grid::{FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES};
 pub use launch::FrbLayout;
 pub use parts::Parts;
 pub use tables::{Weights, time_phases, time_powers, time_transform};
@@ -55,38 +60,32 @@ pub use tables::{Weights, time_phases, time_powers, time_transform};
 /// ```
 ///
 /// # Kernels
-/// There are kernels of 4+4-bit and 8-bit voltages for lines of up to 256 feeds that are padded to 256 or 512, an
-/// upchannelisation of 128, and weights of which each frequency's largest is 0 or from 2^-60 to below 2^60. Anything
-/// else of [`FrbBeams`] may be as it likes.
+/// Voltages are of 4+4 or 8 bits. One launch does all for lines of up to 256 feeds that are padded to 256 or 512 with an
+/// upchannelisation of 128. All else is made by products of matrices: the voltages of feeds are upchannelised where they
+/// are to be, some sums at a time that stay in the device's L2 (their memory is of the pool that operations share, and
+/// allocated once: [`workspace_bytes`](Self::workspace_bytes)), then beams are formed and powers summed in one launch.
+/// Lines and feeds are such that the samples of three times (24 of one line, 12 of two, 6 of three or four) fit into a
+/// block's shared memory. Of weights, and of gains and matrix, each frequency's largest is 0 or from 2^-60 to below 2^60.
+/// Anything else of [`FrbBeams`] may be as it likes.
 ///
 /// # Precision
 /// Weights, phases and beams' voltages are f16, sums of powers f32. For noise, the rms error of powers is at most
 /// `hypot(sqrt(2) hypot(9e-4, 6e-4) / sqrt(terms), 2.1e-4)` of their mean over the beams, with `terms` powers in a sum:
-/// `group` x good blocks x polarisations in it. Their mean over all is off by less than 1e-4.
+/// `group` x good blocks x polarisations in it; by products of matrices, `5.7e-4 / sqrt(lines)` is to be added in the
+/// same way, as numbers of the matrix are rounded by themselves. Their mean over all is off by less than 1e-4.
 #[derive(Debug)]
 pub struct FrbKernels<V> {
     counts: Counts,
-    choice: Choice,
-    shared_bytes: u32,
-    /// Arguments of a launch that do not change: beams of a part, rows, group, and what changes numbers of channels.
-    part_beams: u32,
-    slots: u32,
-    group_bits: u32,
-    centre: u32,
+    way: Way,
     beams: FrbBeams,
-    tables: Tables,
     voltages: PhantomData<fn(V)>,
 }
 
-/// What the kernels read beside voltages.
+/// Which kernels do it.
 #[derive(Debug)]
-struct Tables {
-    weights: Buffer<u32>,
-    phases: Buffer<u32>,
-    slots: Buffer<u32>,
-    rows: Buffer<u32>,
-    time_phases: Buffer<u32>,
-    factors: Buffer<f32>,
+enum Way {
+    Fused(Fused),
+    Grid(Grid),
 }
 
 impl<V: VoltageSample> FrbKernels<V> {
@@ -106,6 +105,14 @@ impl<V: VoltageSample> FrbKernels<V> {
         Self::from_prepared(device, beams, &Prepared::new(V::FORMAT, beams)?, shared_bytes)
     }
 
+    /// As [`load_within`](Self::load_within), by products of matrices, of any lines if `any`.
+    #[doc(hidden)]
+    pub fn load_grid(device: &Device, beams: &FrbBeams, shared_bytes: u32, any: bool) -> Result<Self, BeamformerError> {
+        let kind = GridKind::powers(beams.lines(), beams.feeds(), any);
+        let prepared = Prepared::Grid(GridPrepared::powers_by(kind, V::FORMAT, beams)?);
+        Self::from_prepared(device, beams, &prepared, shared_bytes)
+    }
+
     /// Loads the kernels and sends tables that have been made of these beams.
     pub(super) fn from_prepared(
         device: &Device,
@@ -113,47 +120,29 @@ impl<V: VoltageSample> FrbKernels<V> {
         prepared: &Prepared,
         shared_bytes: u32,
     ) -> Result<Self, BeamformerError> {
-        let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
-        let family = prepared.family;
-        let most = device.info().limits.shared_bytes_per_block.min(shared_bytes);
-        let parts = Parts::new(beams.map(), family.size, family.row_words(), beams.fine_channels(), most);
-        let parts = parts.ok_or_else(|| missing("shared memory for a beam", format!("{most} bytes")))?;
-        let counts = Counts::of(beams, parts.parts);
-        counts.units(1)?;
-        let texts = family.texts().ok_or_else(|| missing("beams with a kernel", family.size.to_string()))?;
-        let choice = Choice::new(&family, beams, &device.load(texts)?, parts.shared_bytes)?;
-        let stream = device.new_stream()?;
-        let tables = Tables {
-            weights: Buffer::from_slice(&stream, &prepared.weights.words)?,
-            phases: Buffer::from_slice(&stream, &prepared.phases)?,
-            slots: Buffer::from_slice(&stream, &parts.slot_table)?,
-            rows: Buffer::from_slice(&stream, &parts.row_table)?,
-            time_phases: Buffer::from_slice(&stream, &prepared.time_phases)?,
-            factors: Buffer::from_slice(&stream, &prepared.factors)?,
+        let way = match prepared {
+            Prepared::Fused(prepared) => Way::Fused(Fused::load(device, beams, prepared, shared_bytes)?),
+            Prepared::Grid(prepared) => Way::Grid(Grid::load(device, beams, prepared, shared_bytes)?),
         };
-        Ok(Self {
-            counts,
-            choice,
-            shared_bytes: parts.shared_bytes,
-            part_beams: check_u32("beams of a part", parts.part_beams)?,
-            slots: check_u32("rows of a part", parts.slots)?,
-            group_bits: beams.group().trailing_zeros(),
-            centre: if beams.centre() { beams.fine_channels() as u32 / 2 } else { 0 },
-            beams: beams.clone(),
-            tables,
-            voltages: PhantomData,
-        })
+        Ok(Self { counts: Counts::of(beams), way, beams: beams.clone(), voltages: PhantomData })
     }
 
-    /// The same with the kernel of any lines alone.
+    /// The same with the kernel of any lines alone, of those that are one launch.
     #[doc(hidden)]
     pub fn of_any_lines(self) -> Self {
-        Self { choice: self.choice.without_particular(), ..self }
+        let way = match self.way {
+            Way::Fused(fused) => Way::Fused(fused.of_any_lines()),
+            grid => grid,
+        };
+        Self { way, ..self }
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
-        self.tables.weights.device()
+        match &self.way {
+            Way::Fused(fused) => fused.device(),
+            Way::Grid(grid) => grid.device(),
+        }
     }
 
     /// The beams.
@@ -161,13 +150,31 @@ impl<V: VoltageSample> FrbKernels<V> {
         &self.beams
     }
 
-    /// The kernel of voltages in a layout that begin at an even address, for its attributes.
+    /// The kernel that makes powers of voltages in a layout that begin at an even address, for its attributes.
     ///
     /// # Errors
     /// As [`detect_bytes`](Self::detect_bytes) of the layout.
     pub fn kernel(&self, layout: FrbLayout) -> Result<&Kernel, BeamformerError> {
         let layout = Layout::new(&layout, &self.counts, size_of::<V>(), 0)?;
-        Ok(&self.choice.of(&layout).kernel)
+        Ok(match &self.way {
+            Way::Fused(fused) => &fused.choice.of(&layout).kernel,
+            Way::Grid(grid) => &grid.kernel,
+        })
+    }
+
+    /// Bytes of device memory that are taken beside voltages and powers, for so many times.
+    ///
+    /// # Errors
+    /// As [`powers`](Self::powers).
+    pub fn workspace_bytes(&self, times: usize) -> Result<u64, BeamformerError> {
+        let sums = self.counts.sums(times)?;
+        Ok(match &self.way {
+            Way::Fused(_) => 0,
+            Way::Grid(grid) => {
+                let (words, at_once) = grid.channel_words(&self.counts, sums);
+                (words as u64).saturating_mul(at_once as u64).saturating_mul(4)
+            }
+        })
     }
 
     /// Powers of so many times.
@@ -232,7 +239,6 @@ impl<V: VoltageSample> FrbKernels<V> {
             return Ok(());
         }
         let voltage = size_of::<V>();
-        let units = counts.units(sums)?;
         let read = Layout::new(&layout, counts, voltage, bytes.address())?;
         bytes.expect("voltages", counts.voltage_bytes(sums, voltage, &layout), voltage as u64)?;
         powers.expect("powers", counts.powers(sums), size_of::<f32>() as u64)?;
@@ -243,48 +249,18 @@ impl<V: VoltageSample> FrbKernels<V> {
             }
             None => bytes.slice(0..0)?,
         };
-        let powers = powers.reborrow().slice(..counts.powers(sums))?;
-        let loaded = self.choice.of(&read);
-        let grid = [units.clamp(1, loaded.blocks), 1, 1];
-        let config = LaunchConfig::new(grid, [32 * loaded.warps, 1, 1]).with_shared_bytes(self.shared_bytes);
-        let Counts { frequencies, pols, outs, lines, feeds, north_beams, products, blocks, parts, .. } = *counts;
-        let Self { part_beams, slots, group_bits, centre, .. } = *self;
-        let [times, summed] = [sums, pols / products.max(1)];
-        // All of them are factors of numbers that have been checked, or smaller than these.
-        let [frequencies, times, outs, parts, beams, lines, feeds, pols, summed, blocks] =
-            [frequencies, times, outs, parts, north_beams, lines, feeds, pols, summed, blocks].map(|size| size as u32);
-        let [time, frequency, pol, line] = read.strides;
-        let tables = &self.tables;
-        let arguments = args![
-            bytes,
-            good,
-            &tables.weights,
-            &tables.phases,
-            &tables.slots,
-            &tables.rows,
-            &tables.time_phases,
-            &tables.factors,
-            powers,
-            frequencies,
-            times,
-            outs,
-            parts,
-            beams,
-            part_beams,
-            slots,
-            lines,
-            feeds,
-            pols,
-            summed,
-            blocks,
-            group_bits,
-            centre,
-            read.signs,
-            time,
-            frequency,
-            pol,
-            line
-        ];
-        Ok(loaded.kernel.launch_safe(stream, &config, arguments)?)
+        let launch = Launch { voltages: bytes, layout: read, good, counts: *counts, sums };
+        let mut out = Out::Powers(powers.reborrow().slice(..counts.powers(sums))?);
+        match &self.way {
+            Way::Fused(fused) => {
+                fused.check(&launch)?;
+                fused.queue(stream, &launch, &mut out)?;
+            }
+            Way::Grid(grid) => {
+                read.expect_lines(counts)?;
+                grid.queue(stream, &launch, &mut out)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -6,12 +6,35 @@ use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_types::{Complex, SampleFormat};
 
 use super::choice::Family;
+use super::grid::GridPrepared;
 use super::{Weights, time_phases, time_powers};
 use crate::FrbBeams;
 
 /// Kernels for some beams, and tables that are the same on every device.
 #[derive(Debug, Clone)]
-pub(in crate::frb) struct Prepared {
+pub(in crate::frb) enum Prepared {
+    /// One launch does all.
+    Fused(FusedPrepared),
+    /// Products of matrices, maybe after finer channels.
+    Grid(GridPrepared),
+}
+
+impl Prepared {
+    /// Tables of these beams of voltages of a format.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`] with what the kernels take.
+    pub(in crate::frb) fn new(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
+        match FusedPrepared::new(format, beams) {
+            Ok(fused) => Ok(Self::Fused(fused)),
+            Err(_) => Ok(Self::Grid(GridPrepared::powers(format, beams)?)),
+        }
+    }
+}
+
+/// Kernels of one launch, and their tables.
+#[derive(Debug, Clone)]
+pub(in crate::frb) struct FusedPrepared {
     pub(super) family: Family,
     pub(super) weights: Weights,
     pub(super) phases: Vec<u32>,
@@ -20,7 +43,7 @@ pub(in crate::frb) struct Prepared {
     pub(super) factors: Vec<f32>,
 }
 
-impl Prepared {
+impl FusedPrepared {
     /// Tables of these beams of voltages of a format.
     ///
     /// Voltages are not conjugated: with `w*` for `w` and the other signs for both transforms, all is conjugated, and
@@ -28,12 +51,12 @@ impl Prepared {
     ///
     /// # Errors
     /// [`DeviceError::NoKernel`] with what the kernels take.
-    pub(in crate::frb) fn new(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
+    pub(super) fn new(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
         let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
         let family = Family::of(format, beams)?;
         let weights = match beams.conjugate() {
-            true => Weights::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most()),
-            false => Weights::new(beams.weights(), family.size, family.most()),
+            true => Weights::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most),
+            false => Weights::new(beams.weights(), family.size, family.most),
         };
         let weights = weights.ok_or_else(|| {
             let largest = |weights: ndarray::ArrayView4<'_, Complex<f32>>| {
@@ -94,7 +117,7 @@ mod tests {
     }
 
     fn refused(builder: FrbBeamsBuilder, format: SampleFormat) -> String {
-        Prepared::new(format, &builder.build().unwrap()).unwrap_err().to_string()
+        FusedPrepared::new(format, &builder.build().unwrap()).unwrap_err().to_string()
     }
 
     #[test]
@@ -115,7 +138,7 @@ mod tests {
     #[test]
     fn conjugated_voltages_are_conjugated_weights_and_other_signs() {
         let beams = builder(200, 512, 1.5).build().unwrap();
-        let of = |beams: &FrbBeams| Prepared::new(SampleFormat::Int4, beams).unwrap();
+        let of = |beams: &FrbBeams| FusedPrepared::new(SampleFormat::Int4, beams).unwrap();
         let plain = of(&beams);
         let gains = beams.gains().mapv(|gain| gain.conj());
         let turned = beams.into_builder().conjugate(true).gains(gains);
@@ -132,7 +155,7 @@ mod tests {
     fn factors_are_in_the_order_of_the_results() {
         let bandpass: Vec<f64> = (0..16).map(|u| 1.0 + f64::from(u)).collect();
         let centred = builder(256, 512, 1.0).group(8).bandpass(bandpass).centre(true).build().unwrap();
-        let prepared = Prepared::new(SampleFormat::Int4, &centred).unwrap();
+        let prepared = FusedPrepared::new(SampleFormat::Int4, &centred).unwrap();
         let scale = 4f64.powi(prepared.weights.exponents[0]);
         for (u, factor) in prepared.factors.iter().take(16).enumerate() {
             // Rounded phases change powers by 3e-4 at most.
@@ -141,7 +164,7 @@ mod tests {
         }
         // Of the group that is 0 Hz the phases over time are exact but for 45 degrees of the first step.
         let plain = builder(256, 512, 1.0).group(8).build().unwrap();
-        let plain = Prepared::new(SampleFormat::Int4, &plain).unwrap();
+        let plain = FusedPrepared::new(SampleFormat::Int4, &plain).unwrap();
         let ratio = f64::from(prepared.factors[8]) * 9.0 / f64::from(plain.factors[0]);
         assert!((ratio - 1.0).abs() < 1e-6);
     }

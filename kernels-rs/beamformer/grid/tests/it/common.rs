@@ -7,7 +7,7 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_fft::Sign;
 use fringes_kernels_beamformer_frb::{OFFSET, SIGNED};
-use fringes_kernels_beamformer_grid::{EIGHT, FOUR, Given, HALF, KERNELS, NOWHERE, Run, Sizes};
+use fringes_kernels_beamformer_grid::{CONJUGATED, EIGHT, FOUR, Given, HALF, KERNELS, NARROW, NOWHERE, Run, Sizes};
 use half::f16;
 use ndarray::{Array2, Array3, Array4, Array5, Array6, s};
 use num_complex::Complex;
@@ -212,6 +212,8 @@ impl Case {
             frequencies: u32s(frequencies),
             fine: u32s(self.fine()),
             times: u32s(self.results),
+            first: 0,
+            results: u32s(self.results),
             outs: u32s(outs),
             beams: u32s(beams),
             lines: u32s(lines),
@@ -231,7 +233,7 @@ impl Case {
             strides: [frequency * frequencies as u64, frequency, channel, pol, line],
             out_strides: [out_time * self.results as u64, out_time, out_pol, beam],
             places_out: count,
-            narrow: u32::from(narrow),
+            kind: if narrow { NARROW } else { 0 } | if self.conjugate { CONJUGATED } else { 0 },
         };
         assert_eq!(blocks, self.results * self.blocks);
         let kernel = KERNELS.iter().find(|kernel| kernel.name() == shape.kind.name).unwrap();

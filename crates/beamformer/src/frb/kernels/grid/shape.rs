@@ -60,7 +60,7 @@ impl GridKind {
     /// How it makes so many beams, in blocks of at most so many bytes of shared memory; `None` if samples do not fit
     /// there.
     pub fn shape(self, [lines, feeds, outs, beams]: [usize; 4], most: usize) -> Option<GridShape> {
-        let columns = if lines > SIDE / 2 { SIDE } else { lines.next_power_of_two() };
+        let columns = columns(lines);
         let warps = beams.div_ceil(SIDE * self.beams);
         let beam_parts = warps.div_ceil(WARPS[1]).max(1);
         let steps = self.tiles.saturating_mul(SIDE / columns.max(1));
@@ -78,4 +78,9 @@ impl GridKind {
             shared_bytes: bytes(buffers),
         })
     }
+}
+
+/// Lines of a tile of samples: fewer than 8 where 4 or fewer are all.
+pub(super) fn columns(lines: usize) -> usize {
+    if lines > SIDE / 2 { SIDE } else { lines.next_power_of_two() }
 }
