@@ -5,7 +5,7 @@ use std::ops::Range;
 use fringes::Complex;
 use fringes::beamformer::{FrbBeams, FrbProducts};
 use fringes_reference::frb::{FineDetection, choose, detect, line_beams, line_weights, upchannelise};
-use ndarray::{Array2, Array5, ArrayView2, ArrayView5, Axis, s};
+use ndarray::{Array2, Array4, Array5, ArrayView2, ArrayView5, Axis, s};
 use num_complex::Complex64 as C64;
 
 /// Powers `[frequency][fine][time][beam][product]` in f64 of some of the frequencies, and their good blocks, of
@@ -38,10 +38,12 @@ pub(crate) fn expected(
 /// # Bounds
 /// A voltage has an error of 9e-4 of its rms at most, as FFT beams have, and that of the transform over time, 6e-4: its
 /// power is off by twice that times a number of variance 1/2, and a mean of `terms` by that over their root. Beside it
-/// every beam has a gain of its own, where phases of 45 degrees are rounded: 2.1e-4. All of it is relative to the mean
-/// over beams, as a power of few terms may be small. The mean of all errors is below 1e-4.
+/// every beam has a gain of its own, where phases of 45 degrees are rounded: 2.1e-4. By products of matrices the numbers
+/// of the matrix are rounded by themselves, which are as many as lines. All of it is relative to the mean over beams, as
+/// a power of few terms may be small. The mean of all errors is below 1e-4.
 pub(crate) fn judge(
     beams: &FrbBeams,
+    by_products: bool,
     found: ArrayView5<'_, f32>,
     expected: &Array5<f64>,
     good: &Array2<u32>,
@@ -68,7 +70,9 @@ pub(crate) fn judge(
     let pols = beams.pols() / beams.product_count();
     let fewest = good.iter().copied().filter(|&good| good > 0).min().unwrap_or(1);
     let terms = (beams.group() * pols) as f64 * f64::from(fewest);
-    let (most_rms, most_bias) = ((2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4), 1e-4);
+    let matrix = if by_products { 2f64.powi(-10) / 3f64.sqrt() / (beams.lines() as f64).sqrt() } else { 0.0 };
+    let most_rms = (2f64.sqrt() * 9e-4f64.hypot(6e-4) / terms.sqrt()).hypot(2.1e-4).hypot(matrix);
+    let most_bias = 1e-4;
     let (rms, bias) = ((squares / count.max(1) as f64).sqrt(), sum / count.max(1) as f64);
     let text = format!("rms {rms:.2e}, mean {bias:.2e} of the powers' mean over beams");
     // NaN is within nothing.
@@ -77,4 +81,14 @@ pub(crate) fn judge(
         true => (Ok(()), text),
         false => (Err(format!("expected rms {most_rms:.2e} and mean {most_bias:.0e} at most, found {text}")), text),
     }
+}
+
+/// Voltages `[frequency][time][chosen][pol]` of some beams in f64.
+pub(crate) fn expected_voltages(beams: &FrbBeams, chosen: &[usize], voltages: ArrayView5<'_, C64>) -> Array4<C64> {
+    let wide = |x: &Complex<f32>| C64::new(x.re.into(), x.im.into());
+    let weights = line_weights(beams.matrix().map(wide).view(), beams.gains().map(wide).view());
+    let all = line_beams(voltages, weights.view(), beams.conjugate(), beams.padded(), beams.line_sign().value());
+    let all = choose(all.view(), beams.map().mapv(|q| q as usize).view());
+    let dim = (beams.frequencies(), voltages.dim().0, chosen.len(), beams.pols());
+    Array4::from_shape_fn(dim, |(frequency, time, number, pol)| all[(frequency, time, pol, chosen[number])])
 }

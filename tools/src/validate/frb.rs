@@ -18,12 +18,13 @@ use crate::end::End;
 use crate::fft_data::Sample;
 use crate::frb_data::{expected, judge};
 use crate::gpu_report::{Params, params};
+use crate::validate::frb_products;
 use crate::validate::session::{Outcome, Session};
 
 /// Powers after the last one, which must stay.
-const BEYOND: usize = 64;
+pub(super) const BEYOND: usize = 64;
 /// What they are filled with.
-const POISON: u8 = 0x5a;
+pub(super) const POISON: u8 = 0x5a;
 const AGAINST: &str = "fringes_reference::frb (f64 sums); poison beyond the end";
 /// All of a device's shared memory.
 const ALL: u32 = u32::MAX;
@@ -32,27 +33,38 @@ type Fault = Box<dyn std::error::Error>;
 type C32 = Complex<f32>;
 
 /// Beams, voltages and flags, and how they lie.
-struct Case<V> {
-    beams: FrbBeams,
-    voltages: Array5<V>,
+pub(super) struct Case<V> {
+    pub(super) beams: FrbBeams,
+    pub(super) voltages: Array5<V>,
     /// `[frequency][block]`.
-    mask: Option<Array2<bool>>,
+    pub(super) mask: Option<Array2<bool>>,
     /// Most bytes of shared memory.
-    shared: u32,
-    offset: Offset,
+    pub(super) shared: u32,
+    pub(super) offset: Offset,
     /// Bytes in front, and between lines.
-    gaps: [usize; 2],
-    /// The kernel of any lines, where another would be taken.
-    any: bool,
+    pub(super) gaps: [usize; 2],
+    /// The kernels that are taken.
+    pub(super) way: Way,
+}
+
+/// Which kernels are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Those that the beams choose.
+    Best,
+    /// Of one launch, that of any lines.
+    AnyLines,
+    /// Products of matrices, of any lines if true.
+    Products(bool),
 }
 
 impl<V: Sample> Case<V> {
     /// Noise of the format's whole range, two sums of it.
-    fn new(beams: FrbBeams, sums: usize) -> Self {
+    pub(super) fn new(beams: FrbBeams, sums: usize) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(beams.feeds() as u64 + 1000 * beams.group() as u64);
         let dim = (sums * beams.sum_times(), beams.frequencies(), beams.pols(), beams.lines(), beams.feeds());
         let voltages = Array5::from_shape_simple_fn(dim, || V::from_random(random.random()));
-        Self { beams, voltages, mask: None, shared: ALL, offset: Offset::TwosComplement, gaps: [0, 0], any: false }
+        Self { beams, voltages, mask: None, shared: ALL, offset: Offset::TwosComplement, gaps: [0, 0], way: Way::Best }
     }
 
     fn blocks(&self) -> usize {
@@ -60,7 +72,7 @@ impl<V: Sample> Case<V> {
     }
 
     /// With about a third of the blocks left out, and all of the first sum of the last frequency.
-    fn masked(mut self) -> Self {
+    pub(super) fn masked(mut self) -> Self {
         let (frequencies, blocks) = (self.beams.frequencies(), self.beams.blocks());
         let mask = |(frequency, block): (usize, usize)| {
             (frequency + block) % 3 != 0 && !(frequency + 1 == frequencies && block < blocks)
@@ -77,7 +89,7 @@ impl<V: Sample> Case<V> {
     }
 
     /// Bytes as they lie on the device, after those in front.
-    fn bytes(&self) -> (Vec<u8>, FrbLayout) {
+    pub(super) fn bytes(&self) -> (Vec<u8>, FrbLayout) {
         let [front, gap] = self.gaps;
         let packed = FrbLayout::packed::<V>(&self.beams, self.offset);
         let line_bytes = packed.line_bytes + gap;
@@ -95,7 +107,7 @@ impl<V: Sample> Case<V> {
         (bytes, layout)
     }
 
-    fn params(&self) -> Params {
+    pub(super) fn params(&self) -> Params {
         let beams = &self.beams;
         let sums = self.voltages.dim().0 / beams.sum_times();
         params([
@@ -111,8 +123,11 @@ impl<V: Sample> Case<V> {
     fn run(&self, session: &Session) -> Result<(Outcome, String), Fault> {
         let stream = &session.stream;
         let times = self.voltages.dim().0;
-        let kernels = FrbKernels::<V>::load_within(&session.device, &self.beams, self.shared)?;
-        let kernels = if self.any { kernels.of_any_lines() } else { kernels };
+        let kernels = match self.way {
+            Way::Products(any) => FrbKernels::<V>::load_grid(&session.device, &self.beams, self.shared, any)?,
+            _ => FrbKernels::<V>::load_within(&session.device, &self.beams, self.shared)?,
+        };
+        let kernels = if self.way == Way::AnyLines { kernels.of_any_lines() } else { kernels };
         let (bytes, layout) = self.bytes();
         let bytes = Buffer::from_slice(stream, &bytes)?;
         let flags: Vec<u8> = self.mask.iter().flatten().map(|&good| u8::from(good) * 0x20).collect();
@@ -132,7 +147,7 @@ impl<V: Sample> Case<V> {
         }
         let (expected, good) = self.expected();
         let found = ArrayView5::from_shape(expected.dim(), found)?;
-        let (verdict, error) = judge(&self.beams, found, &expected, &good);
+        let (verdict, error) = judge(&self.beams, kernels.by_products(), found, &expected, &good);
         let value = (bytes.bytes() + size_of::<f32>() * count) as f64 / time_ms / 1e6;
         Ok((Outcome { time_ms, value, unit: "GB/s", against: AGAINST, verdict }, error))
     }
@@ -144,25 +159,26 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     }
     chime(session)?;
     shapes(session)?;
+    frb_products::validate(session)?;
     one_call::<Complex4>(session)?;
     one_call::<Complex<i8>>(session)?;
     streams(session)?;
     refusals(session)
 }
 
-fn case<V: Sample>(session: &mut Session, what: &str, case: &Case<V>) -> Result<(), End> {
+pub(super) fn case<V: Sample>(session: &mut Session, what: &str, case: &Case<V>) -> Result<(), End> {
     let variant = format!("{}, {what}", V::FORMAT.to_string().replace(" integer", ""));
     session.case_within("frb", variant, case.params(), |session| case.run(session))
 }
 
 /// CHIME's chain at two frequencies, with two sums over cylinders.
-fn chime_beams() -> Result<FrbBeams, BeamformerError> {
+pub(super) fn chime_beams() -> Result<FrbBeams, BeamformerError> {
     let gains = numbers((2, 2, 4, 256), 1);
     FrbBeams::chime(&[450e6, 700e6], gains, &[0.0, 0.007])
 }
 
 /// Gains of various sizes and angles.
-fn numbers(dim: (usize, usize, usize, usize), seed: u64) -> Array4<C32> {
+pub(super) fn numbers(dim: (usize, usize, usize, usize), seed: u64) -> Array4<C32> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     Array4::from_shape_simple_fn(dim, || {
         C32::from_polar(random.random_range(0.5..2.0), random.random_range(0.0..std::f32::consts::TAU))
@@ -184,7 +200,7 @@ fn chime(session: &mut Session) -> Result<(), End> {
     if session.quick {
         return Ok(());
     }
-    case(session, "CHIME, offset, any", &Case { offset: Offset::Offset8, any: true, ..of(1)? })?;
+    case(session, "CHIME, offset, any", &Case { offset: Offset::Offset8, way: Way::AnyLines, ..of(1)? })?;
     case(session, "CHIME", &of(2)?)?;
     case(session, "CHIME, mask", &of(2)?.masked())?;
     case(session, "CHIME, parts, mask", &Case { shared: 48 << 10, ..of(2)?.masked() })?;
@@ -244,7 +260,7 @@ fn one_call<V: Sample>(session: &mut Session) -> Result<(), End> {
         let found = frb_beams(&backend, &case.beams, &voltages, mask)?;
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
         let (expected, good) = case.expected();
-        let (mut verdict, error) = judge(&case.beams, found.data.view(), &expected, &good);
+        let (mut verdict, error) = judge(&case.beams, false, found.data.view(), &expected, &good);
         if verdict.is_ok() && found.good_blocks != good {
             verdict = Err("other counts of good blocks".into());
         }
@@ -257,7 +273,7 @@ fn one_call<V: Sample>(session: &mut Session) -> Result<(), End> {
             }
         }
         let short = frb_beams(&backend.clone().with_memory_limit(step - 1), &case.beams, &voltages, mask);
-        let other = case.beams.clone().into_builder().upchannelisation(64).group(8).build()?;
+        let other = case.beams.clone().into_builder().normalisation(1e-36).build()?;
         let other = frb_beams(&backend, &other, &voltages, None);
         let refused = matches!(short, Err(BeamformerError::Device(DeviceError::MemoryLimit { .. })))
             && matches!(other, Err(BeamformerError::Device(DeviceError::NotOnGpu { .. })));
@@ -340,9 +356,9 @@ fn refusals(session: &mut Session) -> Result<(), End> {
             Ok(matches!(error, Some(BeamformerError::Device(DeviceError::NoKernel { .. }))))
         };
         let without = [
-            no_kernel(builder([1, 1, 1, 257]))?,
-            no_kernel(builder([1, 1, 1, 64]).padded(1024))?,
-            no_kernel(builder([1, 1, 1, 256]).upchannelisation(256))?,
+            no_kernel(builder([1, 1, 1, 257]).normalisation(1e-36))?,
+            no_kernel(builder([1, 1, 1, 256]).gains(Array4::from_elem((2, 1, 1, 256), C32::new(1e-30, 0.0))))?,
+            no_kernel(builder([1, 1, 64, 512]))?,
         ];
         let whole = powers.view().cast::<u8>()?.to_vec(stream)?.iter().all(|&byte| byte == POISON);
         let verdict = match refused.iter().chain(&without).position(|refused| !refused) {

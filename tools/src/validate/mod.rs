@@ -30,6 +30,7 @@ mod fft_note;
 mod filter;
 mod foreign;
 mod frb;
+mod frb_products;
 mod interference;
 mod masked_instrument;
 mod narrowband;

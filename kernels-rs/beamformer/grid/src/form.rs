@@ -147,7 +147,9 @@ unsafe fn form<P: Products>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, 
         let (rest, out_part) = divided(rest, sizes.out_parts);
         let (frequency, fine) = divided(rest, sizes.fine);
         let of_split = |split: u32| match NonZeroU32::new(sizes.splits) {
-            Some(splits) => sizes.first + (u64::from(sizes.results) * u64::from(split) / u64::from(splits.get())) as u32,
+            Some(splits) => {
+                sizes.first + (u64::from(sizes.results) * u64::from(split) / u64::from(splits.get())) as u32
+            }
             None => 0,
         };
         let (first_time, end_time) = (of_split(split), of_split(split + 1));

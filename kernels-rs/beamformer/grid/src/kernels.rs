@@ -3,6 +3,7 @@
 use fringes_device::{Global, GlobalMut};
 use fringes_kernels_fft_microkernel::generated;
 
+use crate::Sizes;
 use crate::channels::{ChannelSizes, few, many};
 use crate::form::{Given, checked};
 use crate::products::{Any, Kept};
@@ -10,7 +11,6 @@ use crate::results::{NARROW, Powers, Voltages};
 use crate::sizes::of;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::table::{ChannelKernel, GridKernel, Run};
-use crate::Sizes;
 
 /// Number of powers.
 #[inline(always)]

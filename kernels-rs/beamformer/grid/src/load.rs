@@ -173,15 +173,7 @@ fn times(x: u32, re: u32, im: u32) -> u32 {
 /// # Safety
 /// The views hold what the sizes say; the list has been written; nobody else uses the tiles.
 #[inline(always)]
-pub(crate) unsafe fn load(
-    given: Given,
-    sizes: Sizes,
-    quads: Quads,
-    item: Item,
-    half: u32,
-    tiles: u32,
-    samples: u32,
-) {
+pub(crate) unsafe fn load(given: Given, sizes: Sizes, quads: Quads, item: Item, half: u32, tiles: u32, samples: u32) {
     let steps = tiles * sizes.steps_of_tile();
     let warps = ntid_x() / 32;
     let mut number = tid_x() / 32;

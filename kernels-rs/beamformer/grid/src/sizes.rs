@@ -155,7 +155,22 @@ impl Sizes {
     /// Whether the sizes agree with one another, and groups of `tiles` tiles fit into `shared` bytes.
     #[inline(always)]
     pub(crate) fn agree(&self, tiles: u32, shared: u64) -> bool {
-        let Self { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, .. } = *self;
+        let Self {
+            frequencies,
+            fine,
+            times,
+            first,
+            results,
+            outs,
+            beams,
+            lines,
+            feeds,
+            pols,
+            summed,
+            blocks,
+            group,
+            ..
+        } = *self;
         let few = lines <= self.columns && matches!(self.columns, 1 | 2 | 4);
         let samples = of(&[lines.div_ceil(SIDE), feeds.div_ceil(SIDE), TILE_WORDS, tiles, 4, self.buffers]);
         frequencies > 0

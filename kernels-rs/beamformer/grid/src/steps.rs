@@ -8,8 +8,8 @@ use fringes_device::Shared;
 use fringes_device::index::tid_x;
 use fringes_kernels_beamformer_frb::divided;
 
-use crate::form::{Given, Item};
 use crate::Sizes;
+use crate::form::{Given, Item};
 
 /// Steps of a list at most.
 pub(crate) const MOST: u32 = 64;

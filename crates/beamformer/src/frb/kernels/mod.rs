@@ -137,6 +137,11 @@ impl<V: VoltageSample> FrbKernels<V> {
         Self { way, ..self }
     }
 
+    /// Whether beams are made by products of matrices, and not in one launch.
+    pub fn by_products(&self) -> bool {
+        matches!(self.way, Way::Grid(_))
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         match &self.way {

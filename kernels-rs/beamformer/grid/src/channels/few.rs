@@ -39,17 +39,8 @@ impl Few for [C; 2] {
 }
 
 /// cos(2 pi k / 32) for k from 0 to 8.
-const COS: [f32; 9] = [
-    1.0,
-    0.980_785_25,
-    0.923_879_5,
-    0.831_469_6,
-    0.707_106_77,
-    0.555_570_24,
-    0.382_683_43,
-    0.195_090_32,
-    0.0,
-];
+const COS: [f32; 9] =
+    [1.0, 0.980_785_25, 0.923_879_5, 0.831_469_6, 0.707_106_77, 0.555_570_24, 0.382_683_43, 0.195_090_32, 0.0];
 
 /// `exp(2 pi i k / 32)` for k below 16.
 const fn root(k: usize) -> C {
@@ -161,7 +152,10 @@ mod tests {
         for k in 0..16 {
             let angle = std::f64::consts::TAU * k as f64 / 32.0;
             let [re, im] = root(k);
-            assert_eq!([re, im], [angle.cos() as f32, angle.sin() as f32].map(|part| if part.abs() < 1e-7 { 0.0 } else { part }));
+            assert_eq!(
+                [re, im],
+                [angle.cos() as f32, angle.sin() as f32].map(|part| if part.abs() < 1e-7 { 0.0 } else { part })
+            );
         }
     }
 }

@@ -190,9 +190,8 @@ impl Case {
         };
 
         let mut memory = GlobalMemory::new();
-        let quads = |words: &[u32]| -> Vec<[u32; 4]> {
-            words.chunks(4).map(|words| words.try_into().unwrap()).collect()
-        };
+        let quads =
+            |words: &[u32]| -> Vec<[u32; 4]> { words.chunks(4).map(|words| words.try_into().unwrap()).collect() };
         let given = Given {
             voltages: Global::from(memory.upload(&data)),
             good: Global::from(memory.upload(&good)),

@@ -80,7 +80,11 @@ impl GridPrepared {
     }
 
     /// The same by a kernel.
-    pub(in crate::frb) fn powers_by(kind: GridKind, format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
+    pub(in crate::frb) fn powers_by(
+        kind: GridKind,
+        format: SampleFormat,
+        beams: &FrbBeams,
+    ) -> Result<Self, DeviceError> {
         let most = most_of(format)?;
         let sign = turned(beams.time_sign(), beams.conjugate());
         let time = TimeTransform::new(beams.upchannelisation(), sign, most);
@@ -108,9 +112,10 @@ impl GridPrepared {
         chosen: &[usize],
     ) -> Result<Self, DeviceError> {
         let Chosen { outs, columns, places } = Chosen::new(beams.north_beams(), chosen);
-        let matrix = Array3::from_shape_fn((beams.frequencies(), outs.len(), beams.lines()), |(frequency, out, line)| {
-            beams.matrix()[(frequency, outs[out], line)]
-        });
+        let matrix =
+            Array3::from_shape_fn((beams.frequencies(), outs.len(), beams.lines()), |(frequency, out, line)| {
+                beams.matrix()[(frequency, outs[out], line)]
+            });
         let map = Array2::from_shape_fn((beams.frequencies(), columns.len()), |(frequency, column)| {
             beams.map()[(frequency, columns[column])]
         });
@@ -138,9 +143,8 @@ fn tables(
         columns: super::shape::columns(beams.lines()),
     };
     GridTables::new(&parts).ok_or_else(|| {
-        let largest = |values: &mut dyn Iterator<Item = &Complex<f32>>| {
-            values.map(|value| value.norm()).fold(0f32, f32::max)
-        };
+        let largest =
+            |values: &mut dyn Iterator<Item = &Complex<f32>>| values.map(|value| value.norm()).fold(0f32, f32::max);
         let refused = |&largest: &f32| largest != 0.0 && !(2f32.powi(-60)..2f32.powi(60)).contains(&largest);
         let gains = beams.gains().outer_iter().map(|gains| largest(&mut gains.iter())).enumerate().collect::<Vec<_>>();
         let matrix = matrix.outer_iter().map(|matrix| largest(&mut matrix.iter())).enumerate().collect::<Vec<_>>();

@@ -65,8 +65,7 @@ impl GridTables {
         let ceiling = ((GREATEST / (feeds as f64 * parts.most)).log2().floor() as i32).clamp(FLOOR, CEILING);
         let conj = if parts.conjugate { -1.0 } else { 1.0 };
         let sign = parts.sign.value();
-        let mut tables =
-            Self { gains: vec![], phases: vec![], matrix: vec![], exponents: vec![], powers: vec![] };
+        let mut tables = Self { gains: vec![], phases: vec![], matrix: vec![], exponents: vec![], powers: vec![] };
         tables.gains.reserve(frequencies * pols * lines * feeds.next_multiple_of(4) * 2);
         let roots: Vec<[f64; 2]> = (0..parts.padded)
             .map(|n| {

@@ -186,7 +186,8 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
     pub(in crate::frb) fn bytes<O>(&self, times: usize) -> u64 {
         let counts = &self.counts;
         let feeds = product(&[times, counts.frequencies, counts.pols, counts.lines, counts.feeds]);
-        let (feeds, beams) = (feeds.saturating_mul(size_of::<V>()), self.voltages(times).saturating_mul(size_of::<O>()));
+        let (feeds, beams) =
+            (feeds.saturating_mul(size_of::<V>()), self.voltages(times).saturating_mul(size_of::<O>()));
         feeds.saturating_add(beams) as u64
     }
 
