@@ -136,8 +136,8 @@ unsafe fn form<P: Products>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, 
     let items = sizes.items() as u32;
     let tiles = P::TILES * sizes.sample_words();
     let count = P::TILES * sizes.steps_of_tile();
-    // Words of both lists of steps, after which both groups of tiles lie.
-    let lists = 8 * count;
+    // Words of all lists of steps, after which the groups of tiles lie.
+    let lists = 4 * steps::LISTS * count;
     load::clear(lists, sizes.buffers * tiles);
     let mut number = ctaid_x();
     while number < items {
@@ -164,20 +164,22 @@ unsafe fn form<P: Products>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, 
         steps::list(given, sizes, item, 1, count, count);
         bar_sync_0();
         let (mut first, mut half) = (0, 0);
+        let (mut list, mut next, mut free) = (0, 1, 2);
         while first < steps {
             let other = 1 - half;
+            steps::list(given, sizes, item, free, count, first + 2 * count);
             if sizes.buffers > 1 {
-                load::load(given, sizes, quads, item, other, P::TILES, lists + other * tiles);
+                load::load(given, sizes, quads, item, next, P::TILES, lists + other * tiles);
+                products.add(work, list, lists + half * tiles);
+            } else {
+                products.add(work, list, lists);
+                bar_sync_0();
+                load::load(given, sizes, quads, item, next, P::TILES, lists);
             }
-            products.add(work, half, lists + if sizes.buffers > 1 { half * tiles } else { 0 });
             bar_sync_0();
-            if sizes.buffers == 1 {
-                load::load(given, sizes, quads, item, other, P::TILES, lists);
-            }
             first += count;
-            steps::list(given, sizes, item, half, count, first + count);
             half = other;
-            bar_sync_0();
+            (list, next, free) = (next, free, list);
         }
         number = match number.checked_add(nctaid_x()) {
             Some(next) => next,

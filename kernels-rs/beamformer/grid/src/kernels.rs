@@ -7,6 +7,7 @@ use crate::Sizes;
 use crate::channels::{ChannelSizes, few, many};
 use crate::form::{Given, checked};
 use crate::products::{Any, Kept};
+use crate::interpolate::{self, PositionSizes};
 use crate::results::{NARROW, Powers, Voltages};
 use crate::sizes::of;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -54,8 +55,8 @@ kernels! {
         Kept<Powers<2, 3>, 1, 6, 2, 3>;
     grid_powers_3_3, "Powers of 17 to 24 lines of 17 to 24 feeds.", [max_registers(168)], powers_out: f32, Powers, powers,
         Kept<Powers<2, 3>, 3, 3, 2, 3>;
-    grid_powers_any, "Powers of any lines.", [max_registers(128)], powers_out: f32, Powers, powers, Any<Powers<1, 2>, 2>;
-    grid_voltages_any, "Voltages of any lines.", [max_registers(128)], voltages_out: u32, Voltages, voltages, Any<Voltages, 2>;
+    grid_powers_any, "Powers of any lines.", [max_registers(168)], powers_out: f32, Powers, powers, Any<Powers<1, 2>, 2>;
+    grid_voltages_any, "Voltages of any lines.", [max_registers(168)], voltages_out: u32, Voltages, voltages, Any<Voltages, 2>;
 }
 
 /// Words of voltages that come out, in elements of a word or two.
@@ -105,4 +106,13 @@ channels! {
     channels_256, "256 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft256To256, 8>(voltages, phases, channels, sizes);
     channels_512, "512 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft512To512, 16>(voltages, phases, channels, sizes);
     channels_1024, "1024 channels.", [threads(256)], |voltages, phases, channels, sizes| many::<generated::Fft1024To1024, 32>(voltages, phases, channels, sizes);
+}
+
+fringes_device::kernel! {
+    /// Powers at positions between beams.
+    #[launch(threads(512))]
+    pub fn interpolate_powers(powers: Global<f32>, places: Global<[u32; 4]>, positions_out: GlobalMut<f32>, frequencies: u32, fine: u32, times: u32, outs: u32, beams: u32, products: u32, positions: u32) {
+        let sizes = PositionSizes { frequencies, fine, times, outs, beams, products, positions };
+        interpolate::checked(powers, places, positions_out, sizes);
+    }
 }

@@ -36,11 +36,11 @@ pub(crate) trait Products: Sized {
     /// The views hold what the sizes say.
     unsafe fn new(work: Work<'_, Self::Out>, beams: u32) -> Self;
 
-    /// Makes the products of the steps of list `half`, whose tiles begin at word `samples`.
+    /// Makes the products of the steps of a list, whose tiles begin at word `samples`.
     ///
     /// # Safety
     /// The views hold what the sizes say; the steps are listed and loaded; all lanes of the warp execute it together.
-    unsafe fn add(&mut self, work: Work<'_, Self::Out>, half: u32, samples: u32);
+    unsafe fn add(&mut self, work: Work<'_, Self::Out>, list: u32, samples: u32);
 }
 
 /// The fragments of a tile of beams, of the last tile beyond the last.
@@ -136,10 +136,10 @@ where
     }
 
     #[inline(always)]
-    unsafe fn add(&mut self, work: Work<'_, R::Out>, half: u32, first: u32) {
+    unsafe fn add(&mut self, work: Work<'_, R::Out>, list: u32, first: u32) {
         let mut number = 0;
         while number < Self::TILES {
-            let step = steps::step(half, Self::TILES, number);
+            let step = steps::step(list, Self::TILES, number);
             self.results.begin(step);
             if step.flags & GOOD != 0 {
                 let tiles = first + number * (L * F) as u32 * TILE_WORDS;
@@ -203,7 +203,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn add(&mut self, work: Work<'_, R::Out>, half: u32, first: u32) {
+    unsafe fn add(&mut self, work: Work<'_, R::Out>, list: u32, first: u32) {
         let sizes = work.sizes;
         let (line_tiles, feed_tiles) = (sizes.line_tiles(), sizes.feed_tiles());
         let places = sizes.steps_of_tile();
@@ -219,8 +219,10 @@ where
         while lines < line_tiles {
             let mut j = [[0.0; 4]; TOGETHER];
             let mut feeds = 0;
+            let mut ahead = fragments.load(laneid() as usize);
             while feeds < feed_tiles {
-                let phases = fragments.load((32 * feeds + laneid()) as usize);
+                let phases = ahead;
+                ahead = fragments.load((32 * (feeds + 1).min(feed_tiles - 1) + laneid()) as usize);
                 let tile = first + (lines * feed_tiles + feeds) * TILE_WORDS;
                 let _ = <[(); TOGETHER]>::each(|at| {
                     j[at] = mma_m16n8k16_f32_f16(phases, samples(tile + at as u32 * words), j[at]);
@@ -241,7 +243,7 @@ where
         let mut place = 0;
         loop {
             let _ = <[(); TOGETHER]>::each(|at| {
-                let step = steps::step(half, steps, place * TOGETHER as u32 + at as u32);
+                let step = steps::step(list, steps, place * TOGETHER as u32 + at as u32);
                 self.results.begin(step);
                 if step.flags & GOOD != 0 {
                     self.results.take(work, step, 0, k[at]);

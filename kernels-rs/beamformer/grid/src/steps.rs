@@ -25,9 +25,12 @@ pub(crate) const LAST: u32 = 8;
 /// Where the number of the polarisation begins.
 pub(crate) const POL: u32 = 4;
 
-/// Bytes of two lists of so many steps.
+/// Lists: one that is multiplied, one that is loaded, and one that is written.
+pub(crate) const LISTS: u32 = 3;
+
+/// Bytes of all lists of so many steps.
 pub(crate) const fn bytes(steps: u32) -> u64 {
-    2 * 16 * steps as u64
+    LISTS as u64 * 16 * steps as u64
 }
 
 /// A step.
@@ -48,18 +51,18 @@ impl Step {
     }
 }
 
-/// Lists the `count` steps from `first` on, in list `half`; steps beyond the last one have no flags.
+/// Lists the `count` steps from `first` on, in list `number`; steps beyond the last one have no flags.
 ///
 /// # Safety
-/// The views hold what the sizes say; shared memory has two lists of so many steps; nobody reads this one.
+/// The views hold what the sizes say; shared memory has the lists of so many steps; nobody reads this one.
 #[inline(always)]
-pub(crate) unsafe fn list(given: Given, sizes: Sizes, item: Item, half: u32, count: u32, first: u32) {
+pub(crate) unsafe fn list(given: Given, sizes: Sizes, item: Item, number: u32, count: u32, first: u32) {
     let thread = tid_x();
     if thread >= count {
         return;
     }
-    let number = first + thread;
-    let (rest, fine) = divided(number, sizes.group);
+    let step = first + thread;
+    let (rest, fine) = divided(step, sizes.group);
     let (rest, block) = divided(rest, sizes.blocks);
     let (rest, pol) = divided(rest, sizes.pols);
     let time = item.first_time + rest;
@@ -88,20 +91,20 @@ pub(crate) unsafe fn list(given: Given, sizes: Sizes, item: Item, half: u32, cou
         flags |= if last { LAST } else { 0 };
         words = [at as u32, (at >> 32) as u32, flags, time];
     }
-    lists().store((half * count + thread) as usize, words);
+    lists().store((number * count + thread) as usize, words);
 }
 
-/// Step `step` of list `half`.
+/// Step `step` of a list.
 ///
 /// # Safety
 /// The list has been written, with `count` steps.
 #[inline(always)]
-pub(crate) unsafe fn step(half: u32, count: u32, step: u32) -> Step {
-    let [low, high, flags, time] = lists().load((half * count + step) as usize);
+pub(crate) unsafe fn step(list: u32, count: u32, step: u32) -> Step {
+    let [low, high, flags, time] = lists().load((list * count + step) as usize);
     Step { at: u64::from(low) | u64::from(high) << 32, flags, time }
 }
 
-/// Both lists, at the beginning of shared memory.
+/// All lists, at the beginning of shared memory.
 #[inline(always)]
 fn lists() -> Shared<[u32; 4]> {
     // SAFETY: shared memory begins at a multiple of 16 bytes.

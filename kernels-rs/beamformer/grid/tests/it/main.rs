@@ -4,3 +4,4 @@
 mod channels;
 mod common;
 mod emulated;
+mod interpolate;

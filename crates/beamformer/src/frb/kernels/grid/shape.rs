@@ -66,7 +66,7 @@ impl GridKind {
         let steps = self.tiles.saturating_mul(SIDE / columns.max(1));
         let tile_bytes = 4 * TILE_WORDS * self.tiles;
         let samples = lines.div_ceil(SIDE).saturating_mul(feeds.div_ceil(SIDE)).saturating_mul(tile_bytes);
-        let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(32 * steps);
+        let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(48 * steps);
         let buffers = [2, 1].into_iter().find(|&buffers| bytes(buffers) <= most)?;
         Some(GridShape {
             kind: self,
