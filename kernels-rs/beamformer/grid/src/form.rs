@@ -31,14 +31,16 @@ use core::num::NonZeroU32;
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
+use fringes_device::copy_async::cp_async_wait_all;
 use fringes_device::index::{ctaid_x, nctaid_x, ntid_x, tid_x};
 use fringes_device::{Global, GlobalMut, Shared, Value};
 use fringes_kernels_beamformer_frb::divided;
 
-use crate::load::{self, HALF, Quads};
+use crate::load::{self, Format, Places, Quads};
 use crate::products::Products;
 use crate::results::Work;
 use crate::sizes::of;
+use crate::raw::{self, Rows};
 use crate::{Sizes, steps};
 
 /// What a kernel reads.
@@ -80,7 +82,7 @@ pub struct Item {
 /// Makes all results, after checking that the views are large enough; `elements` is how many results there are of these
 /// sizes.
 #[inline(always)]
-pub(crate) fn checked<P: Products<Out: Value>>(
+pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
     given: Given,
     out: GlobalMut<P::Out>,
     sizes: Sizes,
@@ -91,8 +93,9 @@ pub(crate) fn checked<P: Products<Out: Value>>(
         return trap();
     }
     let Sizes { frequencies, fine, times, outs, pols, lines, blocks, out_parts, beam_parts, .. } = sizes;
-    let quads = Quads::new(given, sizes);
-    let bytes = u64::from(load::bytes(sizes.format));
+    let (quads, rows) = (Quads::new(sizes), Rows::new::<F>(sizes));
+    let count = P::TILES * sizes.steps_of_tile();
+    let bytes = u64::from(F::BYTES);
     // SAFETY: addresses, which are not used.
     let addresses = unsafe {
         given.voltages.address(0) & (bytes.min(2) - 1)
@@ -100,12 +103,17 @@ pub(crate) fn checked<P: Products<Out: Value>>(
     };
     let strides = sizes.strides;
     let all_strides = strides[0] | strides[1] | strides[2] | strides[3] | strides[4];
+    // SAFETY: an address, which is not used.
+    let halves = all_strides | unsafe { given.voltages.address(0) };
     let warps = ntid_x() / 32;
     let fits = P::fits(sizes)
-        && quads.fits()
+        && quads.fits(count)
         && addresses == 0
         && all_strides & (bytes.min(2) - 1) == 0
-        && (sizes.format != HALF || quads.whole())
+        && (!F::WHOLE || halves & 15 == 0 && sizes.feeds.is_multiple_of(4))
+        && u64::from(16 * steps::LISTS * count + 2 * count * rows.step_bytes())
+            + u64::from(4 * sizes.buffers * P::TILES * sizes.sample_words())
+            <= shared
         && ntid_x() >= 64
         && out_parts.saturating_mul(P::OUTS) >= sizes.out_tiles()
         && (out_parts - 1).saturating_mul(P::OUTS) < sizes.out_tiles()
@@ -122,7 +130,7 @@ pub(crate) fn checked<P: Products<Out: Value>>(
         && (!P::PLACES || of(&[outs, sizes.beams]) <= given.places.len() as u64);
     match elements(sizes) {
         // SAFETY: the views hold what the sizes say.
-        Some(elements) if fits && elements <= out.len() as u64 => unsafe { form::<P>(given, out, sizes, quads) },
+        Some(elements) if fits && elements <= out.len() as u64 => unsafe { form::<P, F>(given, out, sizes, rows, quads) },
         _ => trap(),
     }
 }
@@ -132,13 +140,15 @@ pub(crate) fn checked<P: Products<Out: Value>>(
 /// # Safety
 /// The views hold what the sizes say.
 #[inline(always)]
-unsafe fn form<P: Products>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, quads: Quads) {
+unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, rows: Rows, quads: Quads) {
     let items = sizes.items() as u32;
     let tiles = P::TILES * sizes.sample_words();
     let count = P::TILES * sizes.steps_of_tile();
-    // Words of all lists of steps, after which the groups of tiles lie.
-    let lists = 4 * steps::LISTS * count;
-    load::clear(lists, sizes.buffers * tiles);
+    // Bytes of all lists of steps, after which two groups of voltages lie, and words of both, after which tiles do.
+    let lists = 16 * steps::LISTS * count;
+    let voltages = count * rows.step_bytes();
+    let samples = lists / 4 + 2 * voltages / 4;
+    load::clear(lists / 4, 2 * voltages / 4 + sizes.buffers * tiles);
     let mut number = ctaid_x();
     while number < items {
         bar_sync_0();
@@ -158,28 +168,45 @@ unsafe fn form<P: Products>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, 
         let work = Work { given: &given, sizes: &sizes, item: &item, out };
         let mut products = P::new(work, P::BEAMS * (beam_part * (ntid_x() / 32) + tid_x() / 32));
 
-        steps::list(given, sizes, item, 0, count, 0);
+        let places = |list: u32, half: u32| Places {
+            list,
+            tiles: P::TILES,
+            steps: count,
+            raw: lists + half * voltages,
+            samples: samples + if sizes.buffers > 1 { half * tiles } else { 0 },
+        };
+        // Of four groups of steps one is listed, one copied, one loaded and one multiplied.
+        let mut list = 0;
+        while list < 3 {
+            steps::list(given, sizes, item, list, count, list * count);
+            list += 1;
+        }
         bar_sync_0();
-        load::load(given, sizes, quads, item, 0, P::TILES, lists);
-        steps::list(given, sizes, item, 1, count, count);
+        raw::copy(given, sizes, rows, 0, count, places(0, 0).raw);
+        raw::copy(given, sizes, rows, 1, count, places(1, 1).raw);
+        cp_async_wait_all();
+        bar_sync_0();
+        load::load::<F>(given, sizes, rows, quads, item, places(0, 0));
         bar_sync_0();
         let (mut first, mut half) = (0, 0);
-        let (mut list, mut next, mut free) = (0, 1, 2);
         while first < steps {
             let other = 1 - half;
-            steps::list(given, sizes, item, free, count, first + 2 * count);
+            let at = |ahead: u32| (list + 1 + ahead) & 3;
+            steps::list(given, sizes, item, at(3), count, first + 3 * count);
+            raw::copy(given, sizes, rows, at(2), count, places(0, half).raw);
             if sizes.buffers > 1 {
-                load::load(given, sizes, quads, item, next, P::TILES, lists + other * tiles);
-                products.add(work, list, lists + half * tiles);
+                load::load::<F>(given, sizes, rows, quads, item, places(at(1), other));
+                products.add(work, at(0), places(0, half).samples);
             } else {
-                products.add(work, list, lists);
+                products.add(work, at(0), samples);
                 bar_sync_0();
-                load::load(given, sizes, quads, item, next, P::TILES, lists);
+                load::load::<F>(given, sizes, rows, quads, item, places(at(1), other));
             }
+            cp_async_wait_all();
             bar_sync_0();
             first += count;
             half = other;
-            (list, next, free) = (next, free, list);
+            list += 1;
         }
         number = match number.checked_add(nctaid_x()) {
             Some(next) => next,

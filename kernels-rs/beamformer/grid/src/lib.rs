@@ -3,11 +3,12 @@
 //! Kernels of beams of a grid of feeds by products of matrices: from voltages to powers, or to voltages of beams. They
 //! take any number of lines, feeds, beams and outs, and any outputs of a line's transform.
 //!
-//! | part of the name `grid_powers_1_6` | means |
+//! | part of the name `grid_powers_1_6_i4` | means |
 //! |---|---|
 //! | `powers`, `voltages` | what comes out |
 //! | `1_6` | lines of up to 8 x 1 of up to 8 x 6 feeds, with the matrix along a line in registers |
 //! | `any` | any lines and feeds |
+//! | `i4`, `i8`, `f16` | voltages: a byte of 4+4 bits, the real part high; two signed bytes; two f16, of channels |
 //!
 //! | argument | holds |
 //! |---|---|
@@ -37,6 +38,7 @@ pub mod interpolate;
 mod kernels;
 mod load;
 mod products;
+mod raw;
 mod results;
 mod sizes;
 mod steps;
@@ -47,7 +49,7 @@ pub use channels::ChannelSizes;
 pub use form::Given;
 pub use interpolate::PositionSizes;
 pub use kernels::*;
-pub use load::{EIGHT, FOUR, HALF};
+pub use load::{EIGHT, FOUR};
 pub use results::{CONJUGATED, NARROW, NOWHERE};
 pub use sizes::Sizes;
 #[cfg(not(target_arch = "nvptx64"))]

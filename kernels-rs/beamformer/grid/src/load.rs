@@ -2,83 +2,84 @@
 
 use fringes_device::arithmetic::{lop3_b32, mul_hi_u32, prmt_b32, shf_r_wrap_b32};
 use fringes_device::half2::{add_rn_f16x2, fma_rn_f16x2, mul_rn_f16x2};
-use fringes_device::index::{laneid, ntid_x, tid_x};
+use fringes_device::index::{ntid_x, tid_x};
 use fringes_device::{Global, Shared};
 use fringes_kernels_beamformer_frb::Registers;
 
 use crate::Sizes;
 use crate::form::{Given, Item};
 use crate::fragments::{SIDE, TILE_WORDS};
-use crate::steps::{self, GOOD};
+use crate::raw::Rows;
+use crate::steps::{self, GOOD, POL, Step};
 
-/// Voltages of 4+4 bits, the real part in the high half of a byte.
+/// Number of 4+4 bits among formats.
 pub const FOUR: u32 = 0;
-/// Voltages of two signed bytes, the real part first.
+/// Number of two signed bytes among formats.
 pub const EIGHT: u32 = 1;
-/// Voltages of two f16, the real part first; every line begins at a multiple of 16 bytes and has a multiple of four
-/// feeds.
-pub const HALF: u32 = 2;
 
-/// How a thread finds four neighbouring feeds.
+/// How a thread finds four neighbouring feeds of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Quads {
     /// Of a line.
     of_line: u32,
     /// Of all lines.
     count: u32,
-    /// `2^32 / of_line`, rounded up; 0 for 1.
+    /// `2^32` over both, rounded up; 0 for 1.
+    inverse_of_line: u32,
     inverse: u32,
-    /// Whether one load has them.
-    whole: bool,
 }
 
-/// Bytes of a voltage of a format.
+/// Bytes of a voltage of a format, by its number.
 #[inline(always)]
 pub(crate) fn bytes(format: u32) -> u32 {
-    1 << format.min(HALF)
+    1 << format.min(EIGHT)
+}
+
+/// `2^32 / n`, rounded up; 0 for 1.
+#[inline(always)]
+fn inverse(n: u32) -> u32 {
+    if n > 1 { u32::MAX / n + 1 } else { 0 }
+}
+
+/// `number / n` by its inverse, exact for products of both below 2^32.
+#[inline(always)]
+fn over(number: u32, inverse: u32) -> u32 {
+    if inverse == 0 { number } else { mul_hi_u32(number, inverse) }
 }
 
 impl Quads {
     /// Of these sizes.
     #[inline(always)]
-    pub(crate) fn new(given: Given, sizes: Sizes) -> Self {
+    pub(crate) fn new(sizes: Sizes) -> Self {
         let of_line = sizes.quads();
-        // SAFETY: an address, which is not used.
-        let address = unsafe { given.voltages.address(0) };
-        let strides = sizes.strides;
-        let all = address | strides[0] | strides[1] | strides[2] | strides[3] | strides[4];
-        let whole = all & u64::from(4 * bytes(sizes.format) - 1) == 0 && sizes.feeds.is_multiple_of(4);
-        let inverse = if of_line > 1 { (u32::MAX / of_line) + 1 } else { 0 };
-        Self { of_line, count: of_line * sizes.lines, inverse, whole }
+        let count = of_line * sizes.lines;
+        Self { of_line, count, inverse_of_line: inverse(of_line), inverse: inverse(count) }
     }
 
-    /// Whether one load has four neighbours.
+    /// Step, number within the step, line and number within the line of four feeds.
     #[inline(always)]
-    pub(crate) fn whole(self) -> bool {
-        self.whole
+    fn place(self, number: u32) -> [u32; 4] {
+        let step = over(number, self.inverse);
+        let quad = number - step * self.count;
+        let line = over(quad, self.inverse_of_line);
+        [step, quad, line, quad - line * self.of_line]
     }
 
-    /// Line and number within the line of four feeds.
+    /// Whether places are found so for all of so many steps.
     #[inline(always)]
-    fn place(self, quad: u32) -> (u32, u32) {
-        // Exact for products below 2^32 of both numbers.
-        let line = if self.inverse == 0 { quad } else { mul_hi_u32(quad, self.inverse) };
-        (line, quad - line * self.of_line)
-    }
-
-    /// Whether a place is found so for all.
-    #[inline(always)]
-    pub(crate) fn fits(self) -> bool {
-        u64::from(self.count) * u64::from(self.of_line) <= u64::from(u32::MAX)
+    pub(crate) fn fits(self, steps: u32) -> bool {
+        u64::from(self.count) * u64::from(self.count) * u64::from(steps) <= u64::from(u32::MAX)
     }
 }
 
 /// A format of voltages: what is loaded of four neighbours, and what it becomes.
-trait Format {
+pub(crate) trait Format {
+    /// Bytes of a voltage.
+    const BYTES: u32;
+    /// Whether every line begins at a multiple of 16 bytes and has a multiple of four feeds.
+    const WHOLE: bool;
     /// What is loaded.
     type Raw: Copy;
-    /// Nothing.
-    const NONE: Self::Raw;
 
     /// Loads four neighbours from byte `first` on, of which `left` are of their line; all of them at once if `whole`.
     ///
@@ -86,17 +87,27 @@ trait Format {
     /// Those of the line are in the view.
     unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> Self::Raw;
 
-    /// Complex numbers of f16; those beyond the line are finite. `low` has the lowest bits of the address.
-    fn decode(raw: Self::Raw, whole: bool, low: u32, signs: u32) -> [u32; 4];
+    /// Loads what is around byte `byte` of shared memory.
+    ///
+    /// # Safety
+    /// It is there.
+    unsafe fn shared(byte: u32) -> Self::Raw;
+
+    /// Complex numbers of f16; those beyond the line are finite. `address` has the lowest bits of the address.
+    fn decode(raw: Self::Raw, whole: bool, address: u32, signs: u32) -> [u32; 4];
 }
 
-enum Four {}
-enum Eight {}
-enum Halves {}
+/// 4+4 bits, the real part in the high half of a byte.
+pub(crate) enum Four {}
+/// Two signed bytes, the real part first.
+pub(crate) enum Eight {}
+/// Two f16, the real part first: every line begins at a multiple of 16 bytes and has a multiple of four feeds.
+pub(crate) enum Halves {}
 
 impl Format for Four {
+    const BYTES: u32 = 1;
+    const WHOLE: bool = false;
     type Raw = [u32; 2];
-    const NONE: [u32; 2] = [0; 2];
 
     #[inline(always)]
     unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> [u32; 2] {
@@ -114,6 +125,12 @@ impl Format for Four {
     }
 
     #[inline(always)]
+    unsafe fn shared(byte: u32) -> [u32; 2] {
+        let words = Shared::<u32>::dynamic();
+        [words.load((byte / 4) as usize), words.load((byte / 4 + 1) as usize)]
+    }
+
+    #[inline(always)]
     fn decode([low, high]: [u32; 2], whole: bool, address: u32, signs: u32) -> [u32; 4] {
         let word = if whole { low } else { shf_r_wrap_b32(low, high, 8 * address) };
         let above = word >> 4;
@@ -128,8 +145,9 @@ impl Format for Four {
 }
 
 impl Format for Eight {
+    const BYTES: u32 = 2;
+    const WHOLE: bool = false;
     type Raw = [u32; 3];
-    const NONE: [u32; 3] = [0; 3];
 
     #[inline(always)]
     unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> [u32; 3] {
@@ -152,6 +170,12 @@ impl Format for Eight {
     }
 
     #[inline(always)]
+    unsafe fn shared(byte: u32) -> [u32; 3] {
+        let words = Shared::<u32>::dynamic();
+        [0, 1, 2].map(|word| words.load((byte / 4 + word) as usize))
+    }
+
+    #[inline(always)]
     fn decode([a, b, c]: [u32; 3], whole: bool, address: u32, _: u32) -> [u32; 4] {
         let of = |low: u32, high: u32| if whole { low } else { shf_r_wrap_b32(low, high, 8 * address) };
         let (low, high) = (of(a, b), of(b, c));
@@ -165,12 +189,18 @@ impl Format for Eight {
 }
 
 impl Format for Halves {
+    const BYTES: u32 = 4;
+    const WHOLE: bool = true;
     type Raw = [u32; 4];
-    const NONE: [u32; 4] = [0; 4];
 
     #[inline(always)]
     unsafe fn load(voltages: Global<u8>, _: bool, first: usize, _: u32) -> [u32; 4] {
         voltages.part(first, 16).cast::<[u32; 4]>().load(0)
+    }
+
+    #[inline(always)]
+    unsafe fn shared(byte: u32) -> [u32; 4] {
+        Shared::<u32>::dynamic().cast::<[u32; 4]>().load((byte / 16) as usize)
     }
 
     #[inline(always)]
@@ -197,70 +227,10 @@ where
     Some(<[u32; N]>::each(|at| words.load(at)))
 }
 
-/// Quads that a lane loads before it decodes the first.
-const AT_ONCE: usize = 3;
-
-/// A step's samples in shared memory, from word `samples` on, with column `column` for the first line.
-#[derive(Clone, Copy)]
-struct Place {
-    samples: u32,
-    column: u32,
-}
-
-/// Loads the samples of a step.
-///
-/// # Safety
-/// The views hold what the sizes say; shared memory has the tile; nobody else uses its columns.
-#[inline(always)]
-unsafe fn load_step<F: Format>(
-    given: Given,
-    sizes: Sizes,
-    quads: Quads,
-    gains: Global<[u32; 4]>,
-    at: u64,
-    place: Place,
-) {
-    let shared = Shared::<u32>::dynamic().cast::<[u32; 4]>();
-    let voltages = given.voltages.part(at as usize, given.voltages.len() - at as usize);
-    let line_stride = sizes.strides[4] as u32;
-    let feed_tiles = sizes.feed_tiles();
-    let first_of = |line: u32, of_line: u32| line * line_stride + 4 * of_line * bytes(sizes.format);
-    let mut first_quad = laneid();
-    while first_quad < quads.count {
-        let raw = <[F::Raw; AT_ONCE]>::each(|number| {
-            let quad = first_quad + 32 * number as u32;
-            let (line, of_line) = quads.place(quad);
-            match quad < quads.count {
-                true => F::load(voltages, quads.whole, first_of(line, of_line) as usize, sizes.feeds - 4 * of_line),
-                false => F::NONE,
-            }
-        });
-        let _ = <[(); AT_ONCE]>::each(|number| {
-            let quad = first_quad + 32 * number as u32;
-            if quad < quads.count {
-                let [low, high] = [gains.load(2 * quad as usize), gains.load(2 * quad as usize + 1)];
-                let (line, of_line) = quads.place(quad);
-                let address = voltages.address(first_of(line, of_line) as usize) as u32;
-                let x = F::decode(raw[number], quads.whole, address & 3, sizes.signs);
-                let y = [
-                    times(x[0], low[0], low[1]),
-                    times(x[1], low[2], low[3]),
-                    times(x[2], high[0], high[1]),
-                    times(x[3], high[2], high[3]),
-                ];
-                let tile = line / SIDE * feed_tiles + of_line / 2;
-                let word = place.samples + tile * TILE_WORDS + (line % SIDE + place.column) * SIDE + of_line % 2 * 4;
-                shared.store((word / 4) as usize, y);
-            }
-        });
-        first_quad += 32 * AT_ONCE as u32;
-    }
-}
-
 /// Four neighbouring voltages as complex numbers of f16; those beyond the `left` ones of a line are finite.
 ///
 /// # Safety
-/// They are in the view; the format is not [`HALF`].
+/// They are in the view.
 #[inline(always)]
 pub(crate) unsafe fn four(
     voltages: Global<u8>,
@@ -285,31 +255,64 @@ fn times(x: u32, re: u32, im: u32) -> u32 {
     fma_rn_f16x2(prmt_b32(x, 0, 0x1032), im, mul_rn_f16x2(x, re))
 }
 
-/// Loads the samples of the steps of list `list` into the tiles from word `samples` on. Step `tile + tiles j` goes to
-/// place `j` of tile `tile`.
+/// Where samples come from and go to.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    /// List of the steps, tiles, and steps of the list.
+    pub(crate) list: u32,
+    pub(crate) tiles: u32,
+    pub(crate) steps: u32,
+    /// Byte of shared memory that the voltages begin with.
+    pub(crate) raw: u32,
+    /// Word that the tiles begin with.
+    pub(crate) samples: u32,
+}
+
+/// Makes samples of the voltages of a list's good steps. Step `tile + tiles j` goes to place `j` of tile `tile`.
 ///
 /// # Safety
-/// The views hold what the sizes say; the list has been written; nobody else uses the tiles.
+/// The views hold what the sizes say; the list has been written, the voltages are copied; nobody else uses the tiles.
 #[inline(always)]
-pub(crate) unsafe fn load(given: Given, sizes: Sizes, quads: Quads, item: Item, list: u32, tiles: u32, samples: u32) {
-    let steps = tiles * sizes.steps_of_tile();
-    let warps = ntid_x() / 32;
-    let mut number = tid_x() / 32;
-    while number < steps {
-        let step = steps::step(list, steps, number);
-        if step.flags & GOOD != 0 {
-            let row = (item.frequency * sizes.pols + step.pol()) as usize * 2 * quads.count as usize;
-            let gains = given.gains.part(row, 2 * quads.count as usize);
-            let (tile, place) = (number % tiles, number / tiles);
-            let first = samples + tile * sizes.sample_words();
-            let place = Place { samples: first, column: place * sizes.columns };
-            match sizes.format {
-                FOUR => load_step::<Four>(given, sizes, quads, gains, step.at, place),
-                EIGHT => load_step::<Eight>(given, sizes, quads, gains, step.at, place),
-                _ => load_step::<Halves>(given, sizes, quads, gains, step.at, place),
-            }
+pub(crate) unsafe fn load<F: Format>(
+    given: Given,
+    sizes: Sizes,
+    rows: Rows,
+    quads: Quads,
+    item: Item,
+    places: Places,
+) {
+    let shared = Shared::<u32>::dynamic().cast::<[u32; 4]>();
+    let (line_stride, feed_tiles, size) = (sizes.strides[4] as u32, sizes.feed_tiles(), F::BYTES);
+    let low = given.voltages.address(0) as u32;
+    let gains = given.gains.part(
+        (item.frequency * sizes.pols) as usize * 2 * quads.count as usize,
+        (sizes.pols * 2 * quads.count) as usize,
+    );
+    let all = places.steps * quads.count;
+    let mut number = tid_x();
+    while number < all {
+        let [step, quad, line, of_line] = quads.place(number);
+        let Step { at, flags, .. } = steps::step(places.list, places.steps, step);
+        if flags & GOOD != 0 {
+            let gain = (2 * (flags >> POL) * quads.count + 2 * quad) as usize;
+            let [g, h] = [gains.load(gain), gains.load(gain + 1)];
+            let byte = rows.place(low.wrapping_add(at as u32), line_stride, line, 4 * of_line * size);
+            let x = F::decode(F::shared(places.raw + step * rows.step_bytes() + byte), false, byte & 3, sizes.signs);
+            let y = [
+                times(x[0], g[0], g[1]),
+                times(x[1], g[2], g[3]),
+                times(x[2], h[0], h[1]),
+                times(x[3], h[2], h[3]),
+            ];
+            let (tile, place) = (step % places.tiles, step / places.tiles);
+            let word = places.samples
+                + tile * sizes.sample_words()
+                + (line / SIDE * feed_tiles + of_line / 2) * TILE_WORDS
+                + (line % SIDE + place * sizes.columns) * SIDE
+                + of_line % 2 * 4;
+            shared.store((word / 4) as usize, y);
         }
-        number += warps;
+        number += ntid_x();
     }
 }
 

@@ -34,8 +34,6 @@ pub struct Sizes {
     pub group: u32,
     /// What numbers of fine channels of the results are changed by, to have 0 Hz in the middle: half of them, or 0.
     pub centre: u32,
-    /// Format of the voltages: [`FOUR`](crate::FOUR), [`EIGHT`](crate::EIGHT) or [`HALF`](crate::HALF).
-    pub format: u32,
     /// Of 4+4 bits, whether nibbles are offset or signed.
     pub signs: u32,
     /// Lines of a tile: 8, or 4, 2, 1 where there are no more.
@@ -187,7 +185,6 @@ impl Sizes {
             && blocks > 0
             && group > 0
             && self.centre < fine
-            && self.format <= crate::HALF
             && (few || self.columns == SIDE)
             && self.splits > 0
             && (1..=2).contains(&self.buffers)
@@ -197,7 +194,7 @@ impl Sizes {
             && of(&[results, pols, blocks, group]) <= (u32::MAX - steps::MOST).into()
             // Within the samples of a step, offsets in bytes are of 32 bits.
             && self.strides[4].saturating_mul(lines.into()) < 1 << 31
-            && samples.saturating_add(steps::bytes(tiles * self.steps_of_tile())) <= shared
+            && samples <= shared
     }
 }
 

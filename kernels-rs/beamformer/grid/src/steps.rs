@@ -25,13 +25,8 @@ pub(crate) const LAST: u32 = 8;
 /// Where the number of the polarisation begins.
 pub(crate) const POL: u32 = 4;
 
-/// Lists: one that is multiplied, one that is loaded, and one that is written.
-pub(crate) const LISTS: u32 = 3;
-
-/// Bytes of all lists of so many steps.
-pub(crate) const fn bytes(steps: u32) -> u64 {
-    LISTS as u64 * 16 * steps as u64
-}
+/// Lists: of steps that are multiplied, loaded, copied, and listed.
+pub(crate) const LISTS: u32 = 4;
 
 /// A step.
 #[derive(Clone, Copy)]

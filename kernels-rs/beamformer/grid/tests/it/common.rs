@@ -7,7 +7,7 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_fft::Sign;
 use fringes_kernels_beamformer_frb::{OFFSET, SIGNED};
-use fringes_kernels_beamformer_grid::{CONJUGATED, EIGHT, FOUR, Given, HALF, KERNELS, NARROW, NOWHERE, Run, Sizes};
+use fringes_kernels_beamformer_grid::{CONJUGATED, EIGHT, FOUR, Given, KERNELS, NARROW, NOWHERE, Run, Sizes};
 use half::f16;
 use ndarray::{Array2, Array3, Array4, Array5, Array6, s};
 use num_complex::Complex;
@@ -15,6 +15,9 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(crate) type C64 = Complex<f64>;
+
+/// Number of f16 among formats.
+pub(crate) const HALF: u32 = 2;
 
 /// What a kernel is given.
 #[derive(Debug, Clone)]
@@ -171,7 +174,7 @@ impl Case {
                 }
             }
         }
-        let shape = kind.shape([lines, feeds, outs, beams], self.shared).unwrap();
+        let shape = kind.shape([lines, feeds, outs, beams], bytes, self.shared).unwrap();
         let tables = self.tables(&shape);
         let factors: Vec<f32> = (self.factors().iter().enumerate())
             .map(|(at, factor)| {
@@ -222,7 +225,6 @@ impl Case {
             blocks: u32s(self.blocks),
             group: u32s(self.group),
             centre: if self.centre { u32s(self.fine() / 2) } else { 0 },
-            format: self.format,
             signs: if self.format == FOUR { self.signs } else { SIGNED },
             columns: u32s(shape.columns),
             buffers: u32s(shape.buffers),
@@ -235,7 +237,7 @@ impl Case {
             kind: if narrow { NARROW } else { 0 } | if self.conjugate { CONJUGATED } else { 0 },
         };
         assert_eq!(blocks, self.results * self.blocks);
-        let kernel = KERNELS.iter().find(|kernel| kernel.name() == shape.kind.name).unwrap();
+        let kernel = KERNELS.iter().find(|kernel| kernel.name() == format!("{}_{}", shape.kind.name, ["i4", "i8", "f16"][self.format as usize])).unwrap();
         let launch = Launch::new(kernel.declaration, [self.grid, 1, 1], [32 * u32s(shape.warps), 1, 1])
             .shared_bytes(u32s(shape.shared_bytes));
         match kernel.run {

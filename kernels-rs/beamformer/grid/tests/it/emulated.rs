@@ -1,10 +1,10 @@
 //! Powers and voltages of kernels in the emulator.
 
 use fringes_kernels_beamformer_frb::SIGNED;
-use fringes_kernels_beamformer_grid::{EIGHT, FOUR, HALF};
+use fringes_kernels_beamformer_grid::{EIGHT, FOUR};
 use ndarray::Array2;
 
-use crate::common::Case;
+use crate::common::{Case, HALF};
 
 /// Error of a voltage, relative to its rms: gains, their products (twice), phases, what the first product leaves and the
 /// matrix of lines are rounded to f16, each by `2^-11 / sqrt(3)` rms at most.

@@ -2,6 +2,7 @@
 
 use fringes_backend::{DeviceError, Workspace};
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_types::{Complex, f16};
 
 use super::super::launch::{Counts, Layout, check_u32, product};
 use super::channels::{Channels, columns};
@@ -78,7 +79,8 @@ impl Grid {
     ) -> Result<Self, DeviceError> {
         let most = device.info().limits.shared_bytes_per_block.min(shared_bytes);
         let sizes = [beams.lines(), beams.feeds(), prepared.outs, prepared.north_beams];
-        let shape = prepared.kind.shape(sizes, most as usize).ok_or_else(|| DeviceError::NoKernel {
+        let voltage = if prepared.time.is_some() { size_of::<Complex<f16>>() } else { prepared.voltage };
+        let shape = prepared.kind.shape(sizes, voltage, most as usize).ok_or_else(|| DeviceError::NoKernel {
             expected: "lines and feeds whose samples fit into shared memory",
             actual: format!("{} lines of {} feeds and {most} bytes", beams.lines(), beams.feeds()),
         })?;

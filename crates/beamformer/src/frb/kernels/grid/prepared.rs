@@ -32,6 +32,8 @@ pub(in crate::frb) struct GridPrepared {
     pub(super) outs: usize,
     pub(super) north_beams: usize,
     pub(super) time: Option<TimeTransform>,
+    /// Bytes of a voltage of a feed.
+    pub(super) voltage: usize,
 }
 
 /// The transform of feeds over time.
@@ -99,7 +101,8 @@ impl GridPrepared {
             }
         }
         let (outs, north_beams) = (beams.outs(), beams.north_beams());
-        Ok(Self { kind, tables, factors, places: Vec::new(), outs, north_beams, time })
+        let voltage = bytes_of(format);
+        Ok(Self { kind, tables, factors, places: Vec::new(), outs, north_beams, time, voltage })
     }
 
     /// Tables of voltages of some beams, which all are there.
@@ -121,8 +124,14 @@ impl GridPrepared {
         });
         let tables = tables(beams, matrix.view(), map.view(), most_of(format)?)?;
         let factors = tables.exponents.iter().map(|&exponent| normal(2f64.powi(exponent))).collect::<Result<_, _>>()?;
-        Ok(Self { kind: VOLTAGES, tables, factors, places, outs: outs.len(), north_beams: columns.len(), time: None })
+        let (outs, north_beams, voltage) = (outs.len(), columns.len(), bytes_of(format));
+        Ok(Self { kind: VOLTAGES, tables, factors, places, outs, north_beams, time: None, voltage })
     }
+}
+
+/// Bytes of a voltage of a format of which there are kernels.
+fn bytes_of(format: SampleFormat) -> usize {
+    if format == SampleFormat::Int4 { 1 } else { 2 }
 }
 
 /// Tables of some outs and beams.

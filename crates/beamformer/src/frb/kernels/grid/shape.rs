@@ -4,7 +4,11 @@
 const SIDE: usize = 8;
 const TILE_WORDS: usize = 72;
 
-/// Warps of a block at most, and at least.
+/// Bytes that voltages are copied in, and lists of steps: those of the kernels.
+const PIECE: usize = 16;
+const LISTS: usize = 4;
+
+/// Warps of a block at least, and at most.
 const WARPS: [usize; 2] = [2, 8];
 
 /// A kernel of powers: its name, lines and feeds it takes in tiles of 8 (`None` for any), tiles of beams of a warp,
@@ -57,16 +61,20 @@ impl GridKind {
         POWERS.iter().find(takes).copied().unwrap_or(POWERS[2])
     }
 
-    /// How it makes so many beams, in blocks of at most so many bytes of shared memory; `None` if samples do not fit
-    /// there.
-    pub fn shape(self, [lines, feeds, outs, beams]: [usize; 4], most: usize) -> Option<GridShape> {
+    /// How it makes so many beams of voltages of so many bytes, in blocks of at most so many bytes of shared memory;
+    /// `None` if samples do not fit there.
+    pub fn shape(self, [lines, feeds, outs, beams]: [usize; 4], voltage: usize, most: usize) -> Option<GridShape> {
         let columns = columns(lines);
         let warps = beams.div_ceil(SIDE * self.beams);
         let beam_parts = warps.div_ceil(WARPS[1]).max(1);
         let steps = self.tiles.saturating_mul(SIDE / columns.max(1));
         let tile_bytes = 4 * TILE_WORDS * self.tiles;
         let samples = lines.div_ceil(SIDE).saturating_mul(feeds.div_ceil(SIDE)).saturating_mul(tile_bytes);
-        let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(48 * steps);
+        // Lines as they lie begin and end within pieces, and some bytes behind them are read.
+        let line_bytes = feeds.saturating_mul(voltage).saturating_add(PIECE - 1 + 3 * 8).next_multiple_of(PIECE);
+        let raw = lines.saturating_mul(line_bytes).saturating_add(2 * PIECE).saturating_mul(2 * steps);
+        let fixed = raw.saturating_add(LISTS * 16 * steps);
+        let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(fixed);
         let buffers = [2, 1].into_iter().find(|&buffers| bytes(buffers) <= most)?;
         Some(GridShape {
             kind: self,
