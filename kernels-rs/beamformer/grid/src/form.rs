@@ -108,10 +108,11 @@ pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
     let warps = ntid_x() / 32;
     let fits = P::fits(sizes)
         && quads.fits(count)
+        && rows.fits(count)
         && addresses == 0
         && all_strides & (bytes.min(2) - 1) == 0
         && (!F::WHOLE || halves & 15 == 0 && sizes.feeds.is_multiple_of(4))
-        && u64::from(16 * steps::LISTS * count + 2 * count * rows.step_bytes())
+        && u64::from(16 * steps::LISTS * count + quads.bytes() + 2 * count * rows.step_bytes())
             + u64::from(4 * sizes.buffers * P::TILES * sizes.sample_words())
             <= shared
         && ntid_x() >= 64
@@ -144,11 +145,13 @@ unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, siz
     let items = sizes.items() as u32;
     let tiles = P::TILES * sizes.sample_words();
     let count = P::TILES * sizes.steps_of_tile();
-    // Bytes of all lists of steps, after which two groups of voltages lie, and words of both, after which tiles do.
-    let lists = 16 * steps::LISTS * count;
+    // Bytes of all lists of steps, after which the table of quads lies, then two groups of voltages, then tiles.
+    let table = 16 * steps::LISTS * count;
+    let raw = table + quads.bytes();
     let voltages = count * rows.step_bytes();
-    let samples = lists / 4 + 2 * voltages / 4;
-    load::clear(lists / 4, 2 * voltages / 4 + sizes.buffers * tiles);
+    let samples = (raw + 2 * voltages) / 4;
+    quads.write::<F>(sizes, rows, table);
+    load::clear(raw / 4, 2 * voltages / 4 + sizes.buffers * tiles);
     let mut number = ctaid_x();
     while number < items {
         bar_sync_0();
@@ -172,7 +175,8 @@ unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, siz
             list,
             tiles: P::TILES,
             steps: count,
-            raw: lists + half * voltages,
+            table,
+            raw: raw + half * voltages,
             samples: samples + if sizes.buffers > 1 { half * tiles } else { 0 },
         };
         // Of four groups of steps one is listed, one copied, one loaded and one multiplied.

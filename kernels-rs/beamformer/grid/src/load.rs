@@ -4,7 +4,7 @@ use fringes_device::arithmetic::{lop3_b32, mul_hi_u32, prmt_b32, shf_r_wrap_b32}
 use fringes_device::half2::{add_rn_f16x2, fma_rn_f16x2, mul_rn_f16x2};
 use fringes_device::index::{ntid_x, tid_x};
 use fringes_device::{Global, Shared};
-use fringes_kernels_beamformer_frb::Registers;
+use fringes_kernels_beamformer_frb::{Registers, divided};
 
 use crate::Sizes;
 use crate::form::{Given, Item};
@@ -17,15 +17,15 @@ pub const FOUR: u32 = 0;
 /// Number of two signed bytes among formats.
 pub const EIGHT: u32 = 1;
 
-/// How a thread finds four neighbouring feeds of a step.
+/// Four neighbouring feeds at once, for all lines of a step: a table in shared memory says for each of them at which byte
+/// after the first voltage of their row they are, that of the row's first, the row's number, and their word in a tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Quads {
     /// Of a line.
     of_line: u32,
     /// Of all lines.
     count: u32,
-    /// `2^32` over both, rounded up; 0 for 1.
-    inverse_of_line: u32,
+    /// `2^32 / count`, rounded up; 0 for 1.
     inverse: u32,
 }
 
@@ -37,13 +37,13 @@ pub(crate) fn bytes(format: u32) -> u32 {
 
 /// `2^32 / n`, rounded up; 0 for 1.
 #[inline(always)]
-fn inverse(n: u32) -> u32 {
+pub(crate) fn inverse(n: u32) -> u32 {
     if n > 1 { u32::MAX / n + 1 } else { 0 }
 }
 
 /// `number / n` by its inverse, exact for products of both below 2^32.
 #[inline(always)]
-fn over(number: u32, inverse: u32) -> u32 {
+pub(crate) fn over(number: u32, inverse: u32) -> u32 {
     if inverse == 0 { number } else { mul_hi_u32(number, inverse) }
 }
 
@@ -53,16 +53,31 @@ impl Quads {
     pub(crate) fn new(sizes: Sizes) -> Self {
         let of_line = sizes.quads();
         let count = of_line * sizes.lines;
-        Self { of_line, count, inverse_of_line: inverse(of_line), inverse: inverse(count) }
+        Self { of_line, count, inverse: inverse(count) }
     }
 
-    /// Step, number within the step, line and number within the line of four feeds.
+    /// Bytes of the table.
     #[inline(always)]
-    fn place(self, number: u32) -> [u32; 4] {
-        let step = over(number, self.inverse);
-        let quad = number - step * self.count;
-        let line = over(quad, self.inverse_of_line);
-        [step, quad, line, quad - line * self.of_line]
+    pub(crate) fn bytes(self) -> u32 {
+        16 * self.count
+    }
+
+    /// Writes the table to byte `at` of shared memory.
+    ///
+    /// # Safety
+    /// Shared memory has it, and nobody else uses it.
+    #[inline(always)]
+    pub(crate) unsafe fn write<F: Format>(self, sizes: Sizes, rows: Rows, at: u32) {
+        let table = Shared::<u32>::dynamic().cast::<[u32; 4]>();
+        let (line_stride, feed_tiles) = (sizes.strides[4] as u32, sizes.feed_tiles());
+        let mut quad = tid_x();
+        while quad < self.count {
+            let (line, of_line) = divided(quad, self.of_line);
+            let [row, first, byte] = rows.place(line, line_stride, 4 * of_line * F::BYTES);
+            let word = (line / SIDE * feed_tiles + of_line / 2) * TILE_WORDS + line % SIDE * SIDE + of_line % 2 * 4;
+            table.store((at / 16 + quad) as usize, [row, first, byte, word]);
+            quad += ntid_x();
+        }
     }
 
     /// Whether places are found so for all of so many steps.
@@ -262,7 +277,8 @@ pub(crate) struct Places {
     pub(crate) list: u32,
     pub(crate) tiles: u32,
     pub(crate) steps: u32,
-    /// Byte of shared memory that the voltages begin with.
+    /// Bytes of shared memory that the table of quads and the voltages begin with.
+    pub(crate) table: u32,
     pub(crate) raw: u32,
     /// Word that the tiles begin with.
     pub(crate) samples: u32,
@@ -282,22 +298,23 @@ pub(crate) unsafe fn load<F: Format>(
     places: Places,
 ) {
     let shared = Shared::<u32>::dynamic().cast::<[u32; 4]>();
-    let (line_stride, feed_tiles, size) = (sizes.strides[4] as u32, sizes.feed_tiles(), F::BYTES);
     let low = given.voltages.address(0) as u32;
     let gains = given.gains.part(
         (item.frequency * sizes.pols) as usize * 2 * quads.count as usize,
         (sizes.pols * 2 * quads.count) as usize,
     );
-    let all = places.steps * quads.count;
+    let (all, step_bytes, sample_words) = (places.steps * quads.count, rows.step_bytes(), sizes.sample_words());
     let mut number = tid_x();
     while number < all {
-        let [step, quad, line, of_line] = quads.place(number);
+        let step = over(number, quads.inverse);
+        let quad = number - step * quads.count;
+        let [row, first, byte, word] = shared.load((places.table / 16 + quad) as usize);
         let Step { at, flags, .. } = steps::step(places.list, places.steps, step);
         if flags & GOOD != 0 {
-            let gain = (2 * (flags >> POL) * quads.count + 2 * quad) as usize;
+            let gain = (2 * ((flags >> POL) * quads.count + quad)) as usize;
             let [g, h] = [gains.load(gain), gains.load(gain + 1)];
-            let byte = rows.place(low.wrapping_add(at as u32), line_stride, line, 4 * of_line * size);
-            let x = F::decode(F::shared(places.raw + step * rows.step_bytes() + byte), false, byte & 3, sizes.signs);
+            let from = places.raw + step * step_bytes + row + (low.wrapping_add(at as u32 + first) & 15) + byte;
+            let x = F::decode(F::shared(from), false, from & 3, sizes.signs);
             let y = [
                 times(x[0], g[0], g[1]),
                 times(x[1], g[2], g[3]),
@@ -305,12 +322,8 @@ pub(crate) unsafe fn load<F: Format>(
                 times(x[3], h[2], h[3]),
             ];
             let (tile, place) = (step % places.tiles, step / places.tiles);
-            let word = places.samples
-                + tile * sizes.sample_words()
-                + (line / SIDE * feed_tiles + of_line / 2) * TILE_WORDS
-                + (line % SIDE + place * sizes.columns) * SIDE
-                + of_line % 2 * 4;
-            shared.store((word / 4) as usize, y);
+            let to = places.samples + tile * sample_words + place * sizes.columns * SIDE + word;
+            shared.store((to / 4) as usize, y);
         }
         number += ntid_x();
     }

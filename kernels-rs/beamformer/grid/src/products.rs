@@ -67,13 +67,14 @@ unsafe fn of_lines<R>(work: Work<'_, R>, time: u32, outs: u32, lines: u32) -> [u
     work.given.matrix.load((row * line_tiles + lines) as usize * 32 + laneid() as usize)
 }
 
-/// The lane's samples of 8 feeds of 8 lines.
+/// The lane's samples of 8 feeds of 8 lines, `tiles` tiles after that whose samples of the lane are pair `first` of words
+/// of shared memory.
 ///
 /// # Safety
-/// They are in shared memory from word `tile` on.
+/// They are there.
 #[inline(always)]
-unsafe fn samples(tile: u32) -> [u32; 2] {
-    Shared::<u32>::dynamic().cast::<[u32; 2]>().load((tile / 2 + laneid()) as usize)
+unsafe fn samples(first: u32, tiles: u32) -> [u32; 2] {
+    Shared::<u32>::dynamic().cast::<[u32; 2]>().load((first + tiles * (TILE_WORDS / 2)) as usize)
 }
 
 /// What the first product leaves as what the second takes.
@@ -142,10 +143,10 @@ where
             let step = steps::step(list, Self::TILES, number);
             self.results.begin(step);
             if step.flags & GOOD != 0 {
-                let tiles = first + number * (L * F) as u32 * TILE_WORDS;
+                let pair = first / 2 + laneid() + number * (L * F) as u32 * (TILE_WORDS / 2);
                 let mut j = <[[[f32; 4]; L]; B]>::each(|_| <[[f32; 4]; L]>::each(|_| [0.0; 4]));
                 let _ = <[(); F]>::each(|feeds| {
-                    let x = <[[u32; 2]; L]>::each(|lines| samples(tiles + (lines * F + feeds) as u32 * TILE_WORDS));
+                    let x = <[[u32; 2]; L]>::each(|lines| samples(pair, (lines * F + feeds) as u32));
                     let _ = <[(); B]>::each(|beams| {
                         let _ = <[(); L]>::each(|lines| {
                             j[beams][lines] =
@@ -212,7 +213,7 @@ where
         let first_out = work.item.out_part * O as u32;
         // Tiles beyond the last are not multiplied.
         let outs = sizes.out_tiles() - first_out;
-        let words = sizes.sample_words();
+        let (pair, tiles) = (first / 2 + laneid(), line_tiles * feed_tiles);
         let mut narrowed = [[0; 2]; TOGETHER];
         let mut k = <[[[f32; 4]; O]; TOGETHER]>::each(|_| <[[f32; 4]; O]>::each(|_| [0.0; 4]));
         let mut lines = 0;
@@ -223,9 +224,9 @@ where
             while feeds < feed_tiles {
                 let phases = ahead;
                 ahead = fragments.load((32 * (feeds + 1).min(feed_tiles - 1) + laneid()) as usize);
-                let tile = first + (lines * feed_tiles + feeds) * TILE_WORDS;
+                let tile = lines * feed_tiles + feeds;
                 let _ = <[(); TOGETHER]>::each(|at| {
-                    j[at] = mma_m16n8k16_f32_f16(phases, samples(tile + at as u32 * words), j[at]);
+                    j[at] = mma_m16n8k16_f32_f16(phases, samples(pair, tile + at as u32 * tiles), j[at]);
                 });
                 feeds += 1;
             }

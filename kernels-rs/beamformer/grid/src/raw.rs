@@ -11,7 +11,7 @@ use fringes_kernels_beamformer_frb::divided;
 
 use crate::Sizes;
 use crate::form::Given;
-use crate::load::Format;
+use crate::load::{self, Format};
 use crate::steps::{self, GOOD, Step};
 
 /// Bytes of a piece.
@@ -42,20 +42,27 @@ impl Rows {
         Self { count, bytes, pieces: (bytes + 2 * PIECE - 1 + 8).div_ceil(PIECE) }
     }
 
+    /// Whether pieces of so many steps are found by an inverse.
+    #[inline(always)]
+    pub(crate) fn fits(self, steps: u32) -> bool {
+        let pieces = u64::from(self.count) * u64::from(self.pieces);
+        pieces * pieces * u64::from(steps) <= u64::from(u32::MAX)
+    }
+
     /// Bytes of the rows of a step in shared memory.
     #[inline(always)]
     pub(crate) fn step_bytes(self) -> u32 {
         self.count * self.pieces * PIECE
     }
 
-    /// Byte of four neighbours of a line in the rows of a step, if its first voltage is at an address with these low
-    /// bits.
+    /// Of four neighbours of a line that begin with byte `byte`: bytes from the first row to theirs in shared memory, from
+    /// the step's first voltage to the row's, and from that to theirs.
     #[inline(always)]
-    pub(crate) fn place(self, low: u32, line_stride: u32, line: u32, byte: u32) -> u32 {
+    pub(crate) fn place(self, line: u32, line_stride: u32, byte: u32) -> [u32; 3] {
         let first = line * line_stride;
         match self.count {
-            1 => (low & (PIECE - 1)) + first + byte,
-            _ => line * self.pieces * PIECE + ((low + first) & (PIECE - 1)) + byte,
+            1 => [0, 0, first + byte],
+            _ => [line * self.pieces * PIECE, first, byte],
         }
     }
 }
@@ -70,9 +77,11 @@ pub(crate) unsafe fn copy(given: Given, sizes: Sizes, rows: Rows, list: u32, cou
     let pieces = rows.count * rows.pieces;
     let all = pieces * count;
     let voltages = given.voltages;
+    let inverse = load::inverse(pieces);
     let mut number = tid_x();
     while number < all {
-        let (step, of_step) = divided(number, pieces);
+        let step = load::over(number, inverse);
+        let of_step = number - step * pieces;
         let (row, piece) = if rows.count == 1 { (0, of_step) } else { divided(of_step, rows.pieces) };
         let Step { at, flags, .. } = steps::step(list, count, step);
         if flags & GOOD != 0 {

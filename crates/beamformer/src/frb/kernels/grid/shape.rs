@@ -73,7 +73,8 @@ impl GridKind {
         // Lines as they lie begin and end within pieces, and some bytes behind them are read.
         let line_bytes = feeds.saturating_mul(voltage).saturating_add(PIECE - 1 + 3 * 8).next_multiple_of(PIECE);
         let raw = lines.saturating_mul(line_bytes).saturating_add(2 * PIECE).saturating_mul(2 * steps);
-        let fixed = raw.saturating_add(LISTS * 16 * steps);
+        let quads = lines.saturating_mul(feeds.div_ceil(4)).saturating_mul(16);
+        let fixed = raw.saturating_add(quads).saturating_add(LISTS * 16 * steps);
         let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(fixed);
         let buffers = [2, 1].into_iter().find(|&buffers| bytes(buffers) <= most)?;
         Some(GridShape {
