@@ -89,12 +89,12 @@ pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
     elements: impl FnOnce(Sizes) -> Option<u64>,
 ) {
     let shared = Shared::<u8>::dynamic().len() as u64;
-    if !sizes.agree(P::TILES, shared) {
+    if !(1..=P::GROUPS).contains(&sizes.groups) || !sizes.agree(P::TOGETHER * sizes.groups, shared) {
         return trap();
     }
     let Sizes { frequencies, fine, times, outs, pols, lines, blocks, out_parts, beam_parts, .. } = sizes;
     let (quads, rows) = (Quads::new(sizes), Rows::new::<F>(sizes));
-    let count = P::TILES * sizes.steps_of_tile();
+    let count = P::TOGETHER * sizes.groups * sizes.steps_of_tile();
     let bytes = u64::from(F::BYTES);
     // SAFETY: addresses, which are not used.
     let addresses = unsafe {
@@ -112,10 +112,10 @@ pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
         && addresses == 0
         && all_strides & (bytes.min(2) - 1) == 0
         && (!F::WHOLE || halves & 15 == 0 && sizes.feeds.is_multiple_of(4))
-        && u64::from(16 * steps::LISTS * count + quads.bytes() + 2 * count * rows.step_bytes())
-            + u64::from(4 * sizes.buffers * P::TILES * sizes.sample_words())
+        && u64::from(steps::BYTES * steps::LISTS * count + quads.bytes() + 2 * count * rows.step_bytes())
+            + u64::from(4 * sizes.buffers * P::TOGETHER * sizes.groups * sizes.sample_words())
             <= shared
-        && ntid_x() >= 64
+        && ntid_x() >= count
         && out_parts.saturating_mul(P::OUTS) >= sizes.out_tiles()
         && (out_parts - 1).saturating_mul(P::OUTS) < sizes.out_tiles()
         && beam_parts.saturating_mul(P::BEAMS * warps) >= sizes.beam_tiles()
@@ -143,14 +143,21 @@ pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
 #[inline(always)]
 unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, sizes: Sizes, rows: Rows, quads: Quads) {
     let items = sizes.items() as u32;
-    let tiles = P::TILES * sizes.sample_words();
-    let count = P::TILES * sizes.steps_of_tile();
+    let tiles = P::TOGETHER * sizes.groups * sizes.sample_words();
+    let count = P::TOGETHER * sizes.groups * sizes.steps_of_tile();
     // Bytes of all lists of steps, after which the table of quads lies, then two groups of voltages, then tiles.
-    let table = 16 * steps::LISTS * count;
+    let table = steps::BYTES * steps::LISTS * count;
     let raw = table + quads.bytes();
     let voltages = count * rows.step_bytes();
     let samples = (raw + 2 * voltages) / 4;
     quads.write::<F>(sizes, rows, table);
+    let ways = steps::Ways {
+        count,
+        together: P::TOGETHER,
+        step_bytes: rows.step_bytes(),
+        tile_words: sizes.sample_words(),
+        quads: quads.count(),
+    };
     load::clear(raw / 4, 2 * voltages / 4 + sizes.buffers * tiles);
     let mut number = ctaid_x();
     while number < items {
@@ -173,7 +180,6 @@ unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, siz
 
         let places = |list: u32, half: u32| Places {
             list,
-            tiles: P::TILES,
             steps: count,
             table,
             raw: raw + half * voltages,
@@ -182,7 +188,7 @@ unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, siz
         // Of four groups of steps one is listed, one copied, one loaded and one multiplied.
         let mut list = 0;
         while list < 3 {
-            steps::list(given, sizes, item, list, count, list * count);
+            steps::list(given, sizes, item, ways, list, list * count);
             list += 1;
         }
         bar_sync_0();
@@ -196,15 +202,23 @@ unsafe fn form<P: Products, F: Format>(given: Given, out: GlobalMut<P::Out>, siz
         while first < steps {
             let other = 1 - half;
             let at = |ahead: u32| (list + 1 + ahead) & 3;
-            steps::list(given, sizes, item, at(3), count, first + 3 * count);
+            steps::list(given, sizes, item, ways, at(3), first + 3 * count);
             raw::copy(given, sizes, rows, at(2), count, places(0, half).raw);
-            if sizes.buffers > 1 {
-                load::load::<F>(given, sizes, rows, quads, item, places(at(1), other));
+            let mut waits = false;
+            loop {
+                // With one set of tiles the next samples wait for the products.
+                if waits || sizes.buffers > 1 {
+                    load::load::<F>(given, sizes, rows, quads, item, places(at(1), other));
+                }
+                if waits {
+                    break;
+                }
                 products.add(work, at(0), places(0, half).samples);
-            } else {
-                products.add(work, at(0), samples);
+                if sizes.buffers > 1 {
+                    break;
+                }
                 bar_sync_0();
-                load::load::<F>(given, sizes, rows, quads, item, places(at(1), other));
+                waits = true;
             }
             cp_async_wait_all();
             bar_sync_0();

@@ -28,9 +28,9 @@ macro_rules! kernels {
             fringes_device::kernel! {
                 #[doc = $what]
                 #[launch($($bound($value)),*)]
-                pub fn $name(voltages: Global<u8>, good: Global<u8>, gains: Global<[u32; 4]>, phases: Global<[u32; 4]>, matrix: Global<[u32; 4]>, factors: Global<f32>, places: Global<u32>, $out: GlobalMut<$type>, frequencies: u32, fine: u32, times: u32, first: u32, results: u32, outs: u32, beams: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group: u32, centre: u32, signs: u32, columns: u32, buffers: u32, out_parts: u32, beam_parts: u32, splits: u32, block_stride: u64, frequency_stride: u64, fine_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64, out_pol_stride: u64, out_beam_stride: u64, places_out: u32, kind: u32) {
+                pub fn $name(voltages: Global<u8>, good: Global<u8>, gains: Global<[u32; 4]>, phases: Global<[u32; 4]>, matrix: Global<[u32; 4]>, factors: Global<f32>, places: Global<u32>, $out: GlobalMut<$type>, frequencies: u32, fine: u32, times: u32, first: u32, results: u32, outs: u32, beams: u32, lines: u32, feeds: u32, pols: u32, summed: u32, blocks: u32, group: u32, centre: u32, signs: u32, columns: u32, groups: u32, buffers: u32, out_parts: u32, beam_parts: u32, splits: u32, block_stride: u64, frequency_stride: u64, fine_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64, out_pol_stride: u64, out_beam_stride: u64, places_out: u32, kind: u32) {
                     let given = Given { voltages, good, gains, phases, matrix, factors, places };
-                    let sizes = Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block_stride, frequency_stride, fine_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride, out_pol_stride, out_beam_stride], places_out, kind };
+                    let sizes = Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, groups, buffers, out_parts, beam_parts, splits, strides: [block_stride, frequency_stride, fine_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride, out_pol_stride, out_beam_stride], places_out, kind };
                     checked::<$products, $format>(given, $out, sizes, $elements);
                 }
             }
@@ -43,8 +43,8 @@ macro_rules! kernels {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: Run::$kind(|given, out, sizes| {
                     let Given { voltages, good, gains, phases, matrix, factors, places } = given;
-                    let Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, buffers, out_parts, beam_parts, splits, strides: [block, frequency, channel, pol, line], out_strides: [out_frequency, out_time, out_pol, out_beam], places_out, kind } = sizes;
-                    $name(voltages, good, gains, phases, matrix, factors, places, out, frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, buffers, out_parts, beam_parts, splits, block, frequency, channel, pol, line, out_frequency, out_time, out_pol, out_beam, places_out, kind);
+                    let Sizes { frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, groups, buffers, out_parts, beam_parts, splits, strides: [block, frequency, channel, pol, line], out_strides: [out_frequency, out_time, out_pol, out_beam], places_out, kind } = sizes;
+                    $name(voltages, good, gains, phases, matrix, factors, places, out, frequencies, fine, times, first, results, outs, beams, lines, feeds, pols, summed, blocks, group, centre, signs, columns, groups, buffers, out_parts, beam_parts, splits, block, frequency, channel, pol, line, out_frequency, out_time, out_pol, out_beam, places_out, kind);
                 }),
             },
         )*];
@@ -58,21 +58,21 @@ kernels! {
         Kept<Powers<2, 3>, 1, 6, 2, 3>, Eight;
     grid_powers_1_6_f16, "Powers of up to 8 lines of 41 to 48 feeds, f16.", [max_registers(128)], powers_out: f32, Powers, powers,
         Kept<Powers<2, 3>, 1, 6, 2, 3>, Halves;
-    grid_powers_3_3_i4, "Powers of 17 to 24 lines of 17 to 24 feeds, 4+4 bits.", [max_registers(184)], powers_out: f32, Powers, powers,
-        Kept<Powers<2, 3>, 3, 3, 2, 3>, Four;
-    grid_powers_3_3_i8, "Powers of 17 to 24 lines of 17 to 24 feeds, 8 bits.", [max_registers(184)], powers_out: f32, Powers, powers,
-        Kept<Powers<2, 3>, 3, 3, 2, 3>, Eight;
-    grid_powers_3_3_f16, "Powers of 17 to 24 lines of 17 to 24 feeds, f16.", [max_registers(184)], powers_out: f32, Powers, powers,
-        Kept<Powers<2, 3>, 3, 3, 2, 3>, Halves;
-    grid_powers_any_i4, "Powers of any lines, 4+4 bits.", [max_registers(168)], powers_out: f32, Powers, powers,
+    grid_powers_3_3_i4, "Powers of 17 to 24 lines of 17 to 24 feeds, 4+4 bits.", [max_registers(144)], powers_out: f32, Powers, powers,
+        Kept<Powers<1, 3>, 3, 3, 1, 3>, Four;
+    grid_powers_3_3_i8, "Powers of 17 to 24 lines of 17 to 24 feeds, 8 bits.", [max_registers(144)], powers_out: f32, Powers, powers,
+        Kept<Powers<1, 3>, 3, 3, 1, 3>, Eight;
+    grid_powers_3_3_f16, "Powers of 17 to 24 lines of 17 to 24 feeds, f16.", [max_registers(144)], powers_out: f32, Powers, powers,
+        Kept<Powers<1, 3>, 3, 3, 1, 3>, Halves;
+    grid_powers_any_i4, "Powers of any lines, 4+4 bits.", [max_registers(240)], powers_out: f32, Powers, powers,
         Any<Powers<1, 2>, 2>, Four;
-    grid_powers_any_i8, "Powers of any lines, 8 bits.", [max_registers(168)], powers_out: f32, Powers, powers,
+    grid_powers_any_i8, "Powers of any lines, 8 bits.", [max_registers(240)], powers_out: f32, Powers, powers,
         Any<Powers<1, 2>, 2>, Eight;
-    grid_powers_any_f16, "Powers of any lines, f16.", [max_registers(168)], powers_out: f32, Powers, powers,
+    grid_powers_any_f16, "Powers of any lines, f16.", [max_registers(240)], powers_out: f32, Powers, powers,
         Any<Powers<1, 2>, 2>, Halves;
-    grid_voltages_any_i4, "Voltages of any lines, 4+4 bits.", [max_registers(168)], voltages_out: u32, Voltages, voltages,
+    grid_voltages_any_i4, "Voltages of any lines, 4+4 bits.", [max_registers(240)], voltages_out: u32, Voltages, voltages,
         Any<Voltages, 2>, Four;
-    grid_voltages_any_i8, "Voltages of any lines, 8 bits.", [max_registers(168)], voltages_out: u32, Voltages, voltages,
+    grid_voltages_any_i8, "Voltages of any lines, 8 bits.", [max_registers(240)], voltages_out: u32, Voltages, voltages,
         Any<Voltages, 2>, Eight;
 }
 

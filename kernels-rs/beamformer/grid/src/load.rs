@@ -10,7 +10,7 @@ use crate::Sizes;
 use crate::form::{Given, Item};
 use crate::fragments::{SIDE, TILE_WORDS};
 use crate::raw::Rows;
-use crate::steps::{self, GOOD, POL, Step};
+use crate::steps::{self, GOOD};
 
 /// Number of 4+4 bits among formats.
 pub const FOUR: u32 = 0;
@@ -18,7 +18,7 @@ pub const FOUR: u32 = 0;
 pub const EIGHT: u32 = 1;
 
 /// Four neighbouring feeds at once, for all lines of a step: a table in shared memory says for each of them at which byte
-/// after the first voltage of their row they are, that of the row's first, the row's number, and their word in a tile.
+/// after the step's first voltage they are, and their word in a tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Quads {
     /// Of a line.
@@ -56,10 +56,16 @@ impl Quads {
         Self { of_line, count, inverse: inverse(count) }
     }
 
+    /// Quads of a step.
+    #[inline(always)]
+    pub(crate) fn count(self) -> u32 {
+        self.count
+    }
+
     /// Bytes of the table.
     #[inline(always)]
     pub(crate) fn bytes(self) -> u32 {
-        16 * self.count
+        8 * self.count.next_multiple_of(2)
     }
 
     /// Writes the table to byte `at` of shared memory.
@@ -68,14 +74,14 @@ impl Quads {
     /// Shared memory has it, and nobody else uses it.
     #[inline(always)]
     pub(crate) unsafe fn write<F: Format>(self, sizes: Sizes, rows: Rows, at: u32) {
-        let table = Shared::<u32>::dynamic().cast::<[u32; 4]>();
+        let table = Shared::<u32>::dynamic().cast::<[u32; 2]>();
         let (line_stride, feed_tiles) = (sizes.strides[4] as u32, sizes.feed_tiles());
         let mut quad = tid_x();
         while quad < self.count {
             let (line, of_line) = divided(quad, self.of_line);
-            let [row, first, byte] = rows.place(line, line_stride, 4 * of_line * F::BYTES);
+            let byte = rows.place(line, line_stride, 4 * of_line * F::BYTES);
             let word = (line / SIDE * feed_tiles + of_line / 2) * TILE_WORDS + line % SIDE * SIDE + of_line % 2 * 4;
-            table.store((at / 16 + quad) as usize, [row, first, byte, word]);
+            table.store((at / 8 + quad) as usize, [byte, word]);
             quad += ntid_x();
         }
     }
@@ -273,9 +279,8 @@ fn times(x: u32, re: u32, im: u32) -> u32 {
 /// Where samples come from and go to.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
-    /// List of the steps, tiles, and steps of the list.
+    /// List of the steps, and how many it has.
     pub(crate) list: u32,
-    pub(crate) tiles: u32,
     pub(crate) steps: u32,
     /// Bytes of shared memory that the table of quads and the voltages begin with.
     pub(crate) table: u32,
@@ -284,7 +289,7 @@ pub(crate) struct Places {
     pub(crate) samples: u32,
 }
 
-/// Makes samples of the voltages of a list's good steps. Step `tile + tiles j` goes to place `j` of tile `tile`.
+/// Makes samples of the voltages of a list's good steps.
 ///
 /// # Safety
 /// The views hold what the sizes say; the list has been written, the voltages are copied; nobody else uses the tiles.
@@ -298,22 +303,25 @@ pub(crate) unsafe fn load<F: Format>(
     places: Places,
 ) {
     let shared = Shared::<u32>::dynamic().cast::<[u32; 4]>();
-    let low = given.voltages.address(0) as u32;
+    let table = Shared::<u32>::dynamic().cast::<[u32; 2]>();
     let gains = given.gains.part(
         (item.frequency * sizes.pols) as usize * 2 * quads.count as usize,
         (sizes.pols * 2 * quads.count) as usize,
     );
-    let (all, step_bytes, sample_words) = (places.steps * quads.count, rows.step_bytes(), sizes.sample_words());
+    let all = places.steps * quads.count;
     let mut number = tid_x();
     while number < all {
         let step = over(number, quads.inverse);
         let quad = number - step * quads.count;
-        let [row, first, byte, word] = shared.load((places.table / 16 + quad) as usize);
-        let Step { at, flags, .. } = steps::step(places.list, places.steps, step);
-        if flags & GOOD != 0 {
-            let gain = (2 * ((flags >> POL) * quads.count + quad)) as usize;
+        let loading = steps::loading(places.list, places.steps, step);
+        if loading.flags & GOOD != 0 {
+            let gain = (loading.gains + 2 * quad) as usize;
             let [g, h] = [gains.load(gain), gains.load(gain + 1)];
-            let from = places.raw + step * step_bytes + row + (low.wrapping_add(at as u32 + first) & 15) + byte;
+            let [byte, word] = table.load((places.table / 8 + quad) as usize);
+            let mut from = places.raw + loading.raw + byte;
+            if rows.apart() {
+                from = from.wrapping_add(rows.more(loading.raw, byte, sizes.strides[4] as u32));
+            }
             let x = F::decode(F::shared(from), false, from & 3, sizes.signs);
             let y = [
                 times(x[0], g[0], g[1]),
@@ -321,8 +329,7 @@ pub(crate) unsafe fn load<F: Format>(
                 times(x[2], h[0], h[1]),
                 times(x[3], h[2], h[3]),
             ];
-            let (tile, place) = (step % places.tiles, step / places.tiles);
-            let to = places.samples + tile * sample_words + place * sizes.columns * SIDE + word;
+            let to = places.samples + loading.samples + word;
             shared.store((to / 4) as usize, y);
         }
         number += ntid_x();

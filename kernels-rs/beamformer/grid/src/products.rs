@@ -20,8 +20,11 @@ pub(crate) trait Products: Sized {
     type Out: Copy;
     /// Whether beams have places.
     const PLACES: bool;
-    /// Tiles of samples that are loaded at once.
-    const TILES: u32;
+    /// Tiles of samples that have consecutive steps: step `s` of so many times the steps of a tile is in tile
+    /// `s % TOGETHER`.
+    const TOGETHER: u32;
+    /// How many times as many tiles are loaded at once at most.
+    const GROUPS: u32;
     /// Tiles of 8 beams along a line of a warp.
     const BEAMS: u32;
     /// Tiles of 8 outs of a block.
@@ -111,7 +114,8 @@ where
 {
     type Out = R::Out;
     const PLACES: bool = R::PLACES;
-    const TILES: u32 = 8;
+    const TOGETHER: u32 = 8;
+    const GROUPS: u32 = 1;
     const BEAMS: u32 = B as u32;
     const OUTS: u32 = O as u32;
 
@@ -139,8 +143,8 @@ where
     #[inline(always)]
     unsafe fn add(&mut self, work: Work<'_, R::Out>, list: u32, first: u32) {
         let mut number = 0;
-        while number < Self::TILES {
-            let step = steps::step(list, Self::TILES, number);
+        while number < Self::TOGETHER {
+            let step = steps::step(list, Self::TOGETHER, number);
             self.results.begin(step);
             if step.flags & GOOD != 0 {
                 let pair = first / 2 + laneid() + number * (L * F) as u32 * (TILE_WORDS / 2);
@@ -149,8 +153,8 @@ where
                     let x = <[[u32; 2]; L]>::each(|lines| samples(pair, (lines * F + feeds) as u32));
                     let _ = <[(); B]>::each(|beams| {
                         let _ = <[(); L]>::each(|lines| {
-                            j[beams][lines] =
-                                mma_m16n8k16_f32_f16(self.phases[beams][feeds], x[lines], j[beams][lines]);
+                            let sum = &mut j[beams][lines];
+                            *sum = mma_m16n8k16_f32_f16(self.phases[beams][feeds], x[lines], *sum);
                         });
                     });
                 });
@@ -178,8 +182,9 @@ pub(crate) struct Any<R, const O: usize> {
     results: R,
 }
 
-/// Tiles of samples that [`Any`] takes at once.
+/// Tiles of samples that [`Any`] takes at once, and how many times as many are loaded at once at most.
 const TOGETHER: usize = 3;
+const GROUPS: u32 = 3;
 
 impl<R, const O: usize> Products for Any<R, O>
 where
@@ -189,7 +194,8 @@ where
 {
     type Out = R::Out;
     const PLACES: bool = R::PLACES;
-    const TILES: u32 = TOGETHER as u32;
+    const TOGETHER: u32 = TOGETHER as u32;
+    const GROUPS: u32 = GROUPS;
     const BEAMS: u32 = 1;
     const OUTS: u32 = O as u32;
 
@@ -208,62 +214,77 @@ where
         let sizes = work.sizes;
         let (line_tiles, feed_tiles) = (sizes.line_tiles(), sizes.feed_tiles());
         let places = sizes.steps_of_tile();
-        let steps = Self::TILES * places;
+        let steps = Self::TOGETHER * sizes.groups * places;
         let fragments = along_a_line(work, self.beams);
         let first_out = work.item.out_part * O as u32;
         // Tiles beyond the last are not multiplied.
         let outs = sizes.out_tiles() - first_out;
-        let (pair, tiles) = (first / 2 + laneid(), line_tiles * feed_tiles);
-        let mut narrowed = [[0; 2]; TOGETHER];
-        let mut k = <[[[f32; 4]; O]; TOGETHER]>::each(|_| <[[f32; 4]; O]>::each(|_| [0.0; 4]));
-        let mut lines = 0;
-        while lines < line_tiles {
-            let mut j = [[0.0; 4]; TOGETHER];
-            let mut feeds = 0;
-            let mut ahead = fragments.load(laneid() as usize);
-            while feeds < feed_tiles {
-                let phases = ahead;
-                ahead = fragments.load((32 * (feeds + 1).min(feed_tiles - 1) + laneid()) as usize);
-                let tile = lines * feed_tiles + feeds;
-                let _ = <[(); TOGETHER]>::each(|at| {
-                    j[at] = mma_m16n8k16_f32_f16(phases, samples(pair, tile + at as u32 * tiles), j[at]);
+        let tiles = line_tiles * feed_tiles;
+        let last = feed_tiles - 1;
+        let mut group = 0;
+        while group < sizes.groups {
+            let first_tile = group * TOGETHER as u32;
+            let pair = first / 2 + laneid() + first_tile * tiles * (TILE_WORDS / 2);
+            let mut narrowed = [[0; 2]; TOGETHER];
+            let mut k = <[[[f32; 4]; O]; TOGETHER]>::each(|_| <[[f32; 4]; O]>::each(|_| [0.0; 4]));
+            let mut lines = 0;
+            while lines < line_tiles {
+                let mut j = [[0.0; 4]; TOGETHER];
+                // The fragments of two tiles of feeds are loaded ahead.
+                let load = |feeds: u32| fragments.load((32 * feeds.min(last) + laneid()) as usize);
+                let mut ahead = [load(0), load(1)];
+                let mut feeds = 0;
+                while feeds < feed_tiles {
+                    let phases = ahead;
+                    ahead = [load(feeds + 2), load(feeds + 3)];
+                    let tile = lines * feed_tiles + feeds;
+                    let _ = <[(); TOGETHER]>::each(|at| {
+                        j[at] = mma_m16n8k16_f32_f16(phases[0], samples(pair, tile + at as u32 * tiles), j[at]);
+                    });
+                    if feeds < last {
+                        let _ = <[(); TOGETHER]>::each(|at| {
+                            j[at] = mma_m16n8k16_f32_f16(phases[1], samples(pair, tile + 1 + at as u32 * tiles), j[at]);
+                        });
+                    }
+                    feeds += 2;
+                }
+                narrowed = <[[u32; 2]; TOGETHER]>::each(|at| narrow(j[at]));
+                let _ = <[(); O]>::each(|out| {
+                    if (out as u32) < outs {
+                        let matrix = of_lines(work, 0, first_out + out as u32, lines);
+                        let _ = <[(); TOGETHER]>::each(|at| {
+                            k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], k[at][out]);
+                        });
+                    }
                 });
-                feeds += 1;
+                lines += 1;
             }
-            narrowed = <[[u32; 2]; TOGETHER]>::each(|at| narrow(j[at]));
-            let _ = <[(); O]>::each(|out| {
-                if (out as u32) < outs {
-                    let matrix = of_lines(work, 0, first_out + out as u32, lines);
-                    let _ = <[(); TOGETHER]>::each(|at| {
-                        k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], k[at][out]);
-                    });
+            let mut place = 0;
+            loop {
+                let _ = <[(); TOGETHER]>::each(|at| {
+                    let number = (group * places + place) * TOGETHER as u32 + at as u32;
+                    let step = steps::step(list, steps, number);
+                    self.results.begin(step);
+                    if step.flags & GOOD != 0 {
+                        self.results.take(work, step, 0, k[at]);
+                    }
+                    self.results.end(work, step);
+                });
+                place += 1;
+                if place >= places {
+                    break;
                 }
-            });
-            lines += 1;
-        }
-        let mut place = 0;
-        loop {
-            let _ = <[(); TOGETHER]>::each(|at| {
-                let step = steps::step(list, steps, place * TOGETHER as u32 + at as u32);
-                self.results.begin(step);
-                if step.flags & GOOD != 0 {
-                    self.results.take(work, step, 0, k[at]);
-                }
-                self.results.end(work, step);
-            });
-            place += 1;
-            if place >= places {
-                return;
+                // The other times of the tiles: there is one tile of lines.
+                let _ = <[(); O]>::each(|out| {
+                    if (out as u32) < outs {
+                        let matrix = of_lines(work, place, first_out + out as u32, 0);
+                        let _ = <[(); TOGETHER]>::each(|at| {
+                            k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], [0.0; 4]);
+                        });
+                    }
+                });
             }
-            // The other times of the tiles: there is one tile of lines.
-            let _ = <[(); O]>::each(|out| {
-                if (out as u32) < outs {
-                    let matrix = of_lines(work, place, first_out + out as u32, 0);
-                    let _ = <[(); TOGETHER]>::each(|at| {
-                        k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], [0.0; 4]);
-                    });
-                }
-            });
+            group += 1;
         }
     }
 }

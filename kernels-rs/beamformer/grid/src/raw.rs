@@ -55,15 +55,26 @@ impl Rows {
         self.count * self.pieces * PIECE
     }
 
-    /// Of four neighbours of a line that begin with byte `byte`: bytes from the first row to theirs in shared memory, from
-    /// the step's first voltage to the row's, and from that to theirs.
+    /// Bytes from a step's first voltage to byte `byte` of a line: in shared memory where all lines are a row, else what
+    /// [`more`](Self::more) takes.
     #[inline(always)]
-    pub(crate) fn place(self, line: u32, line_stride: u32, byte: u32) -> [u32; 3] {
-        let first = line * line_stride;
-        match self.count {
-            1 => [0, 0, first + byte],
-            _ => [line * self.pieces * PIECE, first, byte],
-        }
+    pub(crate) fn place(self, line: u32, line_stride: u32, byte: u32) -> u32 {
+        if self.apart() { line << 16 | byte } else { line * line_stride + byte }
+    }
+
+    /// Whether lines are rows of their own.
+    #[inline(always)]
+    pub(crate) fn apart(self) -> bool {
+        self.count > 1
+    }
+
+    /// What is to be added to the byte of a [`place`](Self::place) where lines are rows of their own and lie
+    /// `line_stride` apart; `raw` has the lowest bits of the address of the step's first voltage.
+    #[inline(always)]
+    pub(crate) fn more(self, raw: u32, place: u32, line_stride: u32) -> u32 {
+        let line = place >> 16;
+        let (of_step, of_row) = (raw & (PIECE - 1), raw.wrapping_add(line * line_stride) & (PIECE - 1));
+        (line * self.pieces * PIECE + of_row).wrapping_sub(of_step).wrapping_sub(line << 16)
     }
 }
 

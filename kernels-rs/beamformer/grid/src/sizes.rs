@@ -38,7 +38,9 @@ pub struct Sizes {
     pub signs: u32,
     /// Lines of a tile: 8, or 4, 2, 1 where there are no more.
     pub columns: u32,
-    /// Groups of tiles in shared memory, 1 or 2: with two, one is loaded while the other is multiplied.
+    /// How many times as many tiles are loaded at once as are multiplied at once.
+    pub groups: u32,
+    /// Sets of tiles in shared memory, 1 or 2: with two, one is loaded while the other is multiplied.
     pub buffers: u32,
     /// Parts that the outs are divided into.
     pub out_parts: u32,
@@ -126,28 +128,25 @@ impl Sizes {
     #[inline(always)]
     pub(crate) fn voltage_bytes(&self, bytes: u64) -> u64 {
         let blocks = of(&[self.results, self.blocks]);
-        let counts =
-            [blocks, self.frequencies.into(), of(&[self.fine, self.group]), self.pols.into(), self.lines.into()];
-        let mut end = bytes.saturating_mul(self.feeds.into());
-        let mut at = 0;
-        while at < 5 {
-            end = end.saturating_add(counts[at].saturating_sub(1).saturating_mul(self.strides[at]));
-            at += 1;
-        }
-        end
+        let [block, frequency, channel, pol, line] = self.strides;
+        bytes
+            .saturating_mul(self.feeds.into())
+            .saturating_add(last(blocks, block))
+            .saturating_add(last(self.frequencies.into(), frequency))
+            .saturating_add(last(of(&[self.fine, self.group]), channel))
+            .saturating_add(last(self.pols.into(), pol))
+            .saturating_add(last(self.lines.into(), line))
     }
 
     /// Element after the last voltage that comes out, the largest number where it does not fit.
     #[inline(always)]
     pub(crate) fn out_elements(&self) -> u64 {
-        let counts = [self.frequencies, self.times, self.pols, self.places_out];
-        let mut end = 1u64;
-        let mut at = 0;
-        while at < 4 {
-            end = end.saturating_add(u64::from(counts[at].saturating_sub(1)).saturating_mul(self.out_strides[at]));
-            at += 1;
-        }
-        end
+        let [frequency, time, pol, place] = self.out_strides;
+        last(self.frequencies.into(), frequency)
+            .saturating_add(last(self.times.into(), time))
+            .saturating_add(last(self.pols.into(), pol))
+            .saturating_add(last(self.places_out.into(), place))
+            .saturating_add(1)
     }
 
     /// Whether the sizes agree with one another, and groups of `tiles` tiles fit into `shared` bytes.
@@ -178,8 +177,8 @@ impl Sizes {
             && results <= times - first
             && (1..=1 << 24).contains(&outs)
             && (1..=1 << 24).contains(&beams)
-            && (1..=1 << 16).contains(&lines)
-            && (1..=1 << 16).contains(&feeds)
+            && (1..1 << 16).contains(&lines)
+            && (1..=1 << 14).contains(&feeds)
             && (1..=2).contains(&pols)
             && (summed == 1 || summed == pols)
             && blocks > 0
@@ -196,6 +195,12 @@ impl Sizes {
             && self.strides[4].saturating_mul(lines.into()) < 1 << 31
             && samples <= shared
     }
+}
+
+/// From the first to the last of so many, the largest number where it does not fit.
+#[inline(always)]
+pub(crate) fn last(count: u64, stride: u64) -> u64 {
+    count.saturating_sub(1).saturating_mul(stride)
 }
 
 /// A product, the largest number where it does not fit.

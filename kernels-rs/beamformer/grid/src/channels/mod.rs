@@ -29,7 +29,7 @@ use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_beamformer_frb::divided;
 
 use crate::load::{self, EIGHT};
-use crate::sizes::of;
+use crate::sizes::{last, of};
 
 /// Sizes of a launch.
 #[derive(Clone, Copy)]
@@ -84,15 +84,13 @@ impl ChannelSizes {
             return false;
         }
         let bytes = u64::from(load::bytes(format));
-        let counts = [of(&[blocks, times]), frequencies.into(), pols.into(), lines.into()];
-        let mut end = bytes * u64::from(feeds);
-        let mut all = 0;
-        let mut at = 0;
-        while at < 4 {
-            end = end.saturating_add((counts[at] - 1).saturating_mul(strides[at]));
-            all |= strides[at];
-            at += 1;
-        }
+        let [time, frequency, pol, line] = strides;
+        let all = time | frequency | pol | line;
+        let end = (bytes * u64::from(feeds))
+            .saturating_add(last(of(&[blocks, times]), time))
+            .saturating_add(last(frequencies.into(), frequency))
+            .saturating_add(last(pols.into(), pol))
+            .saturating_add(last(lines.into(), line));
         // SAFETY: addresses, which are not used.
         let addresses = unsafe { (voltages.address(0) | all) & (bytes - 1) | channels.address(0) & 15 };
         format <= EIGHT

@@ -227,6 +227,7 @@ impl Case {
             centre: if self.centre { u32s(self.fine() / 2) } else { 0 },
             signs: if self.format == FOUR { self.signs } else { SIGNED },
             columns: u32s(shape.columns),
+            groups: u32s(shape.groups),
             buffers: u32s(shape.buffers),
             out_parts: u32s(shape.out_parts),
             beam_parts: u32s(shape.beam_parts),

@@ -15,9 +15,6 @@ const CHANNEL_BYTES: usize = 24 << 20;
 /// Blocks of a launch for each that is resident: their ends are then not all at once.
 const WAVES: u32 = 4;
 
-/// Format of finer channels as the kernels name it.
-const HALF: u32 = 2;
-
 /// A kernel of a grid, and its tables on a device.
 #[derive(Debug)]
 pub(in crate::frb::kernels) struct Grid {
@@ -62,7 +59,6 @@ struct Read {
     /// First sum, and how many.
     first: usize,
     sums: usize,
-    format: u32,
     signs: u32,
     feeds: usize,
     group: usize,
@@ -85,7 +81,7 @@ impl Grid {
             actual: format!("{} lines of {} feeds and {most} bytes", beams.lines(), beams.feeds()),
         })?;
         let module = device.load(&texts::FRB_GRID)?;
-        let kernel = module.kernel(shape.kind.name)?;
+        let kernel = module.kernel(&format!("{}_{}", shape.kind.name, prepared.format_name()))?;
         let resident = kernel.blocks_per_multiprocessor(32 * shape.warps as u32, shape.shared_bytes as u32)?.max(1);
         let stream = device.new_stream()?;
         let fragments = |words: &[u32]| -> Result<Buffer<[u32; 4]>, DeviceError> {
@@ -139,7 +135,6 @@ impl Grid {
             let read = Read {
                 first: 0,
                 sums,
-                format: layout.format(),
                 signs: layout.signs,
                 feeds: counts.feeds,
                 group: 1,
@@ -162,7 +157,6 @@ impl Grid {
             let read = Read {
                 first,
                 sums: its_sums,
-                format: HALF,
                 signs: 0,
                 feeds: counts.feeds.next_multiple_of(4),
                 group: self.group,
@@ -198,8 +192,8 @@ impl Grid {
                 .map(|count| count as u32);
         let [lines, feeds, pols, summed, blocks, group] =
             [counts.lines, read.feeds, counts.pols, summed, counts.blocks, read.group].map(|count| count as u32);
-        let [columns, buffers, out_parts, beam_parts, splits] =
-            [shape.columns, shape.buffers, shape.out_parts, shape.beam_parts, splits].map(|count| count as u32);
+        let [columns, groups, buffers, out_parts, beam_parts, splits] =
+            [shape.columns, shape.groups, shape.buffers, shape.out_parts, shape.beam_parts, splits].map(|count| count as u32);
         let [block, frequency, channel, pol, line] = read.strides;
         let (strides, places, kind) = match out {
             Out::Powers(_) => ([0; 4], 0, 0),
@@ -236,9 +230,9 @@ impl Grid {
                         blocks,
                         group,
                         self.centre,
-                        read.format,
                         read.signs,
                         columns,
+                        groups,
                         buffers,
                         out_parts,
                         beam_parts,
@@ -281,9 +275,11 @@ mod tests {
         let declared = KernelDeclaration::all(&texts.read().unwrap()).unwrap();
         let mut names: Vec<String> = (1..=10).map(|bits| format!("channels_{}", 1 << bits)).collect();
         for (lines, feeds, any) in [(6, 43, false), (24, 24, false), (24, 24, true)] {
-            names.push(super::super::GridKind::powers(lines, feeds, any).name.into());
+            let kind = super::super::GridKind::powers(lines, feeds, any).name;
+            names.extend(["i4", "i8", "f16"].map(|format| format!("{kind}_{format}")));
         }
-        names.push(super::super::VOLTAGES.name.into());
+        names.extend(["i4", "i8"].map(|format| format!("{}_{format}", super::super::VOLTAGES.name)));
+        names.push("interpolate_powers".into());
         assert_eq!(names.len(), declared.len());
         for name in names {
             let kernel = declared.iter().find(|declared| declared.name == name).unwrap();

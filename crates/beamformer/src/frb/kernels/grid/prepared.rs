@@ -105,6 +105,15 @@ impl GridPrepared {
         Ok(Self { kind, tables, factors, places: Vec::new(), outs, north_beams, time, voltage })
     }
 
+    /// The kernels' name of the format that products are of.
+    pub(super) fn format_name(&self) -> &'static str {
+        match (&self.time, self.voltage) {
+            (Some(_), _) => "f16",
+            (None, 1) => "i4",
+            _ => "i8",
+        }
+    }
+
     /// Tables of voltages of some beams, which all are there.
     ///
     /// # Errors

@@ -7,12 +7,13 @@ const TILE_WORDS: usize = 72;
 /// Bytes that voltages are copied in, and lists of steps: those of the kernels.
 const PIECE: usize = 16;
 const LISTS: usize = 4;
+const STEP_BYTES: usize = 32;
 
-/// Warps of a block at least, and at most.
-const WARPS: [usize; 2] = [2, 8];
+/// Warps of a block at most.
+const WARPS: usize = 8;
 
 /// A kernel of powers: its name, lines and feeds it takes in tiles of 8 (`None` for any), tiles of beams of a warp,
-/// tiles of outs of a block, and tiles of samples that are loaded at once.
+/// tiles of outs of a block, tiles of samples that are multiplied at once, and how many times as many are loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridKind {
     /// The name.
@@ -21,17 +22,18 @@ pub struct GridKind {
     beams: usize,
     outs: usize,
     tiles: usize,
+    groups: usize,
 }
 
 /// Kernels of powers, the last one of any lines.
 const POWERS: [GridKind; 3] = [
-    GridKind { name: "grid_powers_1_6", sizes: Some([1, 6]), beams: 2, outs: 3, tiles: 8 },
-    GridKind { name: "grid_powers_3_3", sizes: Some([3, 3]), beams: 2, outs: 3, tiles: 8 },
-    GridKind { name: "grid_powers_any", sizes: None, beams: 1, outs: 2, tiles: 3 },
+    GridKind { name: "grid_powers_1_6", sizes: Some([1, 6]), beams: 2, outs: 3, tiles: 8, groups: 1 },
+    GridKind { name: "grid_powers_3_3", sizes: Some([3, 3]), beams: 1, outs: 3, tiles: 8, groups: 1 },
+    GridKind { name: "grid_powers_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 },
 ];
 
 /// The kernel of voltages.
-pub const VOLTAGES: GridKind = GridKind { name: "grid_voltages_any", sizes: None, beams: 1, outs: 2, tiles: 3 };
+pub const VOLTAGES: GridKind = GridKind { name: "grid_voltages_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 };
 
 /// A kernel, and how a launch of it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +48,9 @@ pub struct GridShape {
     pub out_parts: usize,
     /// Parts that the beams along a line are divided into.
     pub beam_parts: usize,
-    /// Groups of tiles in shared memory.
+    /// How many times as many tiles are loaded at once as are multiplied at once.
+    pub groups: usize,
+    /// Sets of tiles in shared memory.
     pub buffers: usize,
     /// Bytes of shared memory of a block.
     pub shared_bytes: usize,
@@ -66,25 +70,31 @@ impl GridKind {
     pub fn shape(self, [lines, feeds, outs, beams]: [usize; 4], voltage: usize, most: usize) -> Option<GridShape> {
         let columns = columns(lines);
         let warps = beams.div_ceil(SIDE * self.beams);
-        let beam_parts = warps.div_ceil(WARPS[1]).max(1);
-        let steps = self.tiles.saturating_mul(SIDE / columns.max(1));
-        let tile_bytes = 4 * TILE_WORDS * self.tiles;
-        let samples = lines.div_ceil(SIDE).saturating_mul(feeds.div_ceil(SIDE)).saturating_mul(tile_bytes);
+        let beam_parts = warps.div_ceil(WARPS).max(1);
         // Lines as they lie begin and end within pieces, and some bytes behind them are read.
         let line_bytes = feeds.saturating_mul(voltage).saturating_add(PIECE - 1 + 3 * 8).next_multiple_of(PIECE);
-        let raw = lines.saturating_mul(line_bytes).saturating_add(2 * PIECE).saturating_mul(2 * steps);
-        let quads = lines.saturating_mul(feeds.div_ceil(4)).saturating_mul(16);
-        let fixed = raw.saturating_add(quads).saturating_add(LISTS * 16 * steps);
-        let bytes = |buffers: usize| samples.saturating_mul(buffers).saturating_add(fixed);
-        let buffers = [2, 1].into_iter().find(|&buffers| bytes(buffers) <= most)?;
+        let raw = lines.saturating_mul(line_bytes).saturating_add(2 * PIECE).saturating_mul(2);
+        let quads = lines.saturating_mul(feeds.div_ceil(4)).saturating_mul(8).saturating_add(8);
+        let samples = lines.div_ceil(SIDE).saturating_mul(feeds.div_ceil(SIDE)).saturating_mul(4 * TILE_WORDS);
+        let steps = |groups: usize| self.tiles * groups * (SIDE / columns.max(1));
+        let bytes = |groups: usize, buffers: usize| {
+            let of_steps = steps(groups).saturating_mul(raw.saturating_add(LISTS * STEP_BYTES));
+            let of_tiles = samples.saturating_mul(self.tiles * groups * buffers);
+            of_tiles.saturating_add(of_steps).saturating_add(quads)
+        };
+        let fits = |(groups, buffers): &(usize, usize)| bytes(*groups, *buffers) <= most;
+        let sets = (1..=self.groups).rev().map(|groups| (groups, 2)).chain([(1, 1)]);
+        let (groups, buffers) = sets.into_iter().find(fits)?;
         Some(GridShape {
             kind: self,
             columns,
-            warps: warps.div_ceil(beam_parts).clamp(WARPS[0], WARPS[1]),
+            // As many threads at least as there are steps.
+            warps: warps.div_ceil(beam_parts).clamp(steps(groups).div_ceil(32), WARPS),
             out_parts: outs.div_ceil(SIDE * self.outs),
             beam_parts,
+            groups,
             buffers,
-            shared_bytes: bytes(buffers),
+            shared_bytes: bytes(groups, buffers),
         })
     }
 }
