@@ -64,9 +64,10 @@ pub use detect::{
 pub use error::BeamformerError;
 pub use fft::{FftBeamKernels, FftBeams, SCALE_EXPONENTS};
 pub use frb::{
-    CASM_SPACINGS_M, CHIME_BANDPASS, ChordGrid, FrbBeams, FrbBeamsBuilder, FrbInterpolation, FrbKernels, FrbLayout,
-    FrbPowers, FrbProducts, FrbStream, FrbVoltageKernels, FrbVoltageOutput, FrbVoltages, NibbleOrder, Offset,
-    centred_positions, frb_beams, frb_voltages, line_phases, north_map, reference_frequency, spread_beams,
+    CASM_SPACINGS_M, CHIME_BANDPASS, ChordGrid, FrbBeams, FrbBeamsBuilder, FrbInterpolation, FrbInterpolationKernels,
+    FrbKernels, FrbLayout, FrbPowers, FrbProducts, FrbStream, FrbVoltageKernels, FrbVoltageOutput, FrbVoltages,
+    NibbleOrder, Offset, centred_positions, frb_beams, frb_voltages, line_phases, north_map, reference_frequency,
+    spread_beams,
 };
 pub use incoherent::{IncoherentBeams, IncoherentKernels};
 pub use nulls::with_nulls;

@@ -273,7 +273,8 @@ fn one_call<V: Sample>(session: &mut Session) -> Result<(), End> {
             }
         }
         let short = frb_beams(&backend.clone().with_memory_limit(step - 1), &case.beams, &voltages, mask);
-        let other = case.beams.clone().into_builder().normalisation(1e-36).build()?;
+        let small = case.beams.gains().mapv(|gain| gain * 1e-30);
+        let other = case.beams.clone().into_builder().gains(small).build()?;
         let other = frb_beams(&backend, &other, &voltages, None);
         let refused = matches!(short, Err(BeamformerError::Device(DeviceError::MemoryLimit { .. })))
             && matches!(other, Err(BeamformerError::Device(DeviceError::NotOnGpu { .. })));
@@ -356,7 +357,7 @@ fn refusals(session: &mut Session) -> Result<(), End> {
             Ok(matches!(error, Some(BeamformerError::Device(DeviceError::NoKernel { .. }))))
         };
         let without = [
-            no_kernel(builder([1, 1, 1, 257]).normalisation(1e-36))?,
+            no_kernel(builder([1, 1, 1, 257]).matrix(Array3::from_elem((2, 1, 1), C32::new(1e-30, 0.0))))?,
             no_kernel(builder([1, 1, 1, 256]).gains(Array4::from_elem((2, 1, 1, 256), C32::new(1e-30, 0.0))))?,
             no_kernel(builder([1, 1, 64, 512]))?,
         ];

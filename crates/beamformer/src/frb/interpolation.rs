@@ -1,7 +1,7 @@
 //! Intensities at directions between the beams.
 
 use fringes_types::TypesError;
-use ndarray::{Array3, Array5, ArrayView3, Axis, s};
+use ndarray::{Array3, Array5, ArrayView3, ArrayView5, Axis, s};
 use rayon::prelude::*;
 
 use super::builder::check_shape;
@@ -116,10 +116,18 @@ impl FrbInterpolation {
     /// # Errors
     /// [`BeamformerError::Shape`] for powers of other frequencies or beams.
     pub fn interpolate(&self, powers: &FrbPowers) -> Result<FrbPowers, BeamformerError> {
+        Ok(FrbPowers { data: self.interpolate_powers(powers.data.view())?, good_blocks: powers.good_blocks.clone() })
+    }
+
+    /// As [`interpolate`](Self::interpolate), of the powers alone.
+    ///
+    /// # Errors
+    /// As [`interpolate`](Self::interpolate).
+    pub fn interpolate_powers(&self, powers: ArrayView5<'_, f32>) -> Result<Array5<f32>, BeamformerError> {
         let (frequencies, count, _) = self.positions.dim();
-        let (_, fine, times, beams, products) = powers.data.dim();
+        let (_, fine, times, beams, products) = powers.dim();
         let expected = [frequencies, fine, times, self.outs.saturating_mul(self.north_beams), products];
-        check_shape("powers [frequency][fine][time][beam][product]", &expected, powers.data.shape())?;
+        check_shape("powers [frequency][fine][time][beam][product]", &expected, powers.shape())?;
         let shape = [frequencies, fine, times, count, products];
         let elements = shape.iter().try_fold(1usize, |all, &length| all.checked_mul(length.max(1)));
         if elements.is_none_or(|elements| elements > isize::MAX as usize / size_of::<f32>()) {
@@ -134,7 +142,7 @@ impl FrbInterpolation {
                 for fine in 0..fine {
                     for time in 0..times {
                         for product in 0..products {
-                            let beams = powers.data.slice(s![frequency, fine, time, .., product]);
+                            let beams = powers.slice(s![frequency, fine, time, .., product]);
                             of_frequency[(fine, time, position, product)] =
                                 around.sum(|out, q| beams[out * self.north_beams + q]);
                         }
@@ -142,7 +150,25 @@ impl FrbInterpolation {
                 }
             }
         });
-        Ok(FrbPowers { data, good_blocks: powers.good_blocks.clone() })
+        Ok(data)
+    }
+
+    /// Beams toward east and north.
+    pub(super) fn grid(&self) -> (usize, usize) {
+        (self.outs, self.north_beams)
+    }
+
+    /// Positions as the kernel takes them: the first of four outs, the beam along a line before the position, and how far
+    /// the position is from the second of four beams, along a line and over outs, as f32.
+    pub(super) fn places(&self) -> Vec<[u32; 4]> {
+        let of = |position: ndarray::ArrayView1<'_, f64>| {
+            let (north, east) = (position[0], position[1]);
+            let around = self.around(north, east);
+            let part = |value: f64| (value as f32).to_bits();
+            let [first, ..] = around.north;
+            [around.out as u32, first as u32, part(north - north.floor()), part(east - (around.out + 1) as f64)]
+        };
+        self.positions.rows().into_iter().map(of).collect()
     }
 
     fn around(&self, north: f64, east: f64) -> Around {

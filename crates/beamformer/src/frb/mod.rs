@@ -31,7 +31,7 @@ pub use grid::{
     CASM_SPACINGS_M, CHIME_BANDPASS, centred_positions, line_phases, north_map, reference_frequency, spread_beams,
 };
 pub use interpolation::FrbInterpolation;
-pub use kernels::{FrbKernels, FrbLayout, FrbVoltageKernels, FrbVoltageOutput};
+pub use kernels::{FrbInterpolationKernels, FrbKernels, FrbLayout, FrbVoltageKernels, FrbVoltageOutput};
 pub use powers::FrbPowers;
 pub use preset::ChordGrid;
 pub use run::{frb_beams, frb_voltages};

@@ -38,9 +38,9 @@ use fringes_kernels_beamformer_frb::divided;
 
 use crate::load::{self, Format, Places, Quads};
 use crate::products::Products;
+use crate::raw::{self, Rows};
 use crate::results::Work;
 use crate::sizes::of;
-use crate::raw::{self, Rows};
 use crate::{Sizes, steps};
 
 /// What a kernel reads.
@@ -131,7 +131,9 @@ pub(crate) fn checked<P: Products<Out: Value>, F: Format>(
         && (!P::PLACES || of(&[outs, sizes.beams]) <= given.places.len() as u64);
     match elements(sizes) {
         // SAFETY: the views hold what the sizes say.
-        Some(elements) if fits && elements <= out.len() as u64 => unsafe { form::<P, F>(given, out, sizes, rows, quads) },
+        Some(elements) if fits && elements <= out.len() as u64 => unsafe {
+            form::<P, F>(given, out, sizes, rows, quads)
+        },
         _ => trap(),
     }
 }

@@ -6,9 +6,9 @@ use fringes_kernels_fft_microkernel::generated;
 use crate::Sizes;
 use crate::channels::{ChannelSizes, few, many};
 use crate::form::{Given, checked};
-use crate::products::{Any, Kept};
 use crate::interpolate::{self, PositionSizes};
 use crate::load::{Eight, Four, Halves};
+use crate::products::{Any, Kept};
 use crate::results::{NARROW, Powers, Voltages};
 use crate::sizes::of;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -294,14 +294,7 @@ pub(crate) struct Places {
 /// # Safety
 /// The views hold what the sizes say; the list has been written, the voltages are copied; nobody else uses the tiles.
 #[inline(always)]
-pub(crate) unsafe fn load<F: Format>(
-    given: Given,
-    sizes: Sizes,
-    rows: Rows,
-    quads: Quads,
-    item: Item,
-    places: Places,
-) {
+pub(crate) unsafe fn load<F: Format>(given: Given, sizes: Sizes, rows: Rows, quads: Quads, item: Item, places: Places) {
     let shared = Shared::<u32>::dynamic().cast::<[u32; 4]>();
     let table = Shared::<u32>::dynamic().cast::<[u32; 2]>();
     let gains = given.gains.part(
@@ -323,12 +316,8 @@ pub(crate) unsafe fn load<F: Format>(
                 from = from.wrapping_add(rows.more(loading.raw, byte, sizes.strides[4] as u32));
             }
             let x = F::decode(F::shared(from), false, from & 3, sizes.signs);
-            let y = [
-                times(x[0], g[0], g[1]),
-                times(x[1], g[2], g[3]),
-                times(x[2], h[0], h[1]),
-                times(x[3], h[2], h[3]),
-            ];
+            let y =
+                [times(x[0], g[0], g[1]), times(x[1], g[2], g[3]), times(x[2], h[0], h[1]), times(x[3], h[2], h[3])];
             let to = places.samples + loading.samples + word;
             shared.store((to / 4) as usize, y);
         }

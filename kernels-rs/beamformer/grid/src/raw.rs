@@ -4,9 +4,9 @@
 //! lines, else line by line. A row is what is copied at once; it has as many bytes in front as there are from the last
 //! multiple of 16 to its first voltage.
 
+use fringes_device::Shared;
 use fringes_device::copy_async::cp_async_cg_shared_global_16;
 use fringes_device::index::{ntid_x, tid_x};
-use fringes_device::Shared;
 use fringes_kernels_beamformer_frb::divided;
 
 use crate::Sizes;

@@ -5,7 +5,7 @@ use fringes_gpu::{Buffer, Device, LaunchConfig, Stream, args};
 
 use super::choice::Choice;
 use super::grid::{Launch, Out};
-use super::launch::check_u32;
+use super::launch::{Counts, Layout, check_u32};
 use super::parts::Parts;
 use super::prepared::FusedPrepared;
 use crate::FrbBeams;
@@ -83,9 +83,9 @@ impl Fused {
     }
 
     /// Checks the sizes of a launch.
-    pub(super) fn check(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        launch.layout.expect_block(&launch.counts)?;
-        launch.counts.units(launch.sums, self.parts).map(|_| ())
+    pub(super) fn check(&self, layout: &Layout, counts: &Counts, sums: usize) -> Result<(), DeviceError> {
+        layout.expect_block(counts)?;
+        counts.units(sums, self.parts).map(|_| ())
     }
 
     /// Queues the kernel.

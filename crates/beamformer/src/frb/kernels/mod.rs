@@ -24,7 +24,9 @@ use grid::{Grid, Launch, Out};
 use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
-pub use grid::{FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES};
+pub use grid::{
+    FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,
+};
 pub use launch::FrbLayout;
 pub use parts::Parts;
 pub use tables::{Weights, time_phases, time_powers, time_transform};
@@ -245,6 +247,10 @@ impl<V: VoltageSample> FrbKernels<V> {
         }
         let voltage = size_of::<V>();
         let read = Layout::new(&layout, counts, voltage, bytes.address())?;
+        match &self.way {
+            Way::Fused(fused) => fused.check(&read, counts, sums)?,
+            Way::Grid(_) => read.expect_lines(counts)?,
+        }
         bytes.expect("voltages", counts.voltage_bytes(sums, voltage, &layout), voltage as u64)?;
         powers.expect("powers", counts.powers(sums), size_of::<f32>() as u64)?;
         let good = match good {
@@ -257,14 +263,8 @@ impl<V: VoltageSample> FrbKernels<V> {
         let launch = Launch { voltages: bytes, layout: read, good, counts: *counts, sums };
         let mut out = Out::Powers(powers.reborrow().slice(..counts.powers(sums))?);
         match &self.way {
-            Way::Fused(fused) => {
-                fused.check(&launch)?;
-                fused.queue(stream, &launch, &mut out)?;
-            }
-            Way::Grid(grid) => {
-                read.expect_lines(counts)?;
-                grid.queue(stream, &launch, &mut out)?;
-            }
+            Way::Fused(fused) => fused.queue(stream, &launch, &mut out)?,
+            Way::Grid(grid) => grid.queue(stream, &launch, &mut out)?,
         }
         Ok(())
     }

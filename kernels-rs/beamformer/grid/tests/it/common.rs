@@ -238,7 +238,12 @@ impl Case {
             kind: if narrow { NARROW } else { 0 } | if self.conjugate { CONJUGATED } else { 0 },
         };
         assert_eq!(blocks, self.results * self.blocks);
-        let kernel = KERNELS.iter().find(|kernel| kernel.name() == format!("{}_{}", shape.kind.name, ["i4", "i8", "f16"][self.format as usize])).unwrap();
+        let kernel = KERNELS
+            .iter()
+            .find(|kernel| {
+                kernel.name() == format!("{}_{}", shape.kind.name, ["i4", "i8", "f16"][self.format as usize])
+            })
+            .unwrap();
         let launch = Launch::new(kernel.declaration, [self.grid, 1, 1], [32 * u32s(shape.warps), 1, 1])
             .shared_bytes(u32s(shape.shared_bytes));
         match kernel.run {

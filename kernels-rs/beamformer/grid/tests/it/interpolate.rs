@@ -22,8 +22,9 @@ fn positions_are_within_their_bound() {
         [[2, 1, 5, 24, 128, 1, 700], [1, 3, 4, 4, 3, 2, 5], [2, 2, 1, 7, 64, 2, 40]]
     {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(positions as u64);
-        let powers: Vec<f32> =
-            (0..frequencies * fine * times * outs * beams * products).map(|_| random.random_range(0.0..100.0)).collect();
+        let powers: Vec<f32> = (0..frequencies * fine * times * outs * beams * products)
+            .map(|_| random.random_range(0.0..100.0))
+            .collect();
         let places: Vec<[u32; 4]> = (0..frequencies * positions)
             .map(|_| {
                 let (out, below) = (random.random_range(0..=outs - 4) as u32, random.random_range(0..beams) as u32);
@@ -34,7 +35,8 @@ fn positions_are_within_their_bound() {
         let mut memory = GlobalMemory::new();
         let views = (Global::from(memory.upload(&powers)), Global::from(memory.upload(&places)));
         let out = memory.allocate::<f32>(frequencies * fine * times * positions * products);
-        let [f, c, t, o, b, p, n] = [frequencies, fine, times, outs, beams, products, positions].map(|size| size as u32);
+        let [f, c, t, o, b, p, n] =
+            [frequencies, fine, times, outs, beams, products, positions].map(|size| size as u32);
         Launch::new(<interpolate_powers as Kernel>::DECLARATION, [2, 1, 1], [512, 1, 1])
             .shared_bytes(16 * o * b * p)
             .run(&mut memory, || interpolate_powers(views.0, views.1, GlobalMut::from(out), f, c, t, o, b, p, n))
@@ -49,7 +51,8 @@ fn positions_are_within_their_bound() {
             for j in 0..4 {
                 for i in 0..4 {
                     let beam = (out as usize + j) * beams + (below as usize + i) % beams;
-                    let term = of_east[j] * of_north[i] * f64::from(powers[(row * outs * beams + beam) * products + product]);
+                    let term =
+                        of_east[j] * of_north[i] * f64::from(powers[(row * outs * beams + beam) * products + product]);
                     expected += term;
                     sizes += term.abs();
                 }

@@ -193,7 +193,8 @@ impl Grid {
         let [lines, feeds, pols, summed, blocks, group] =
             [counts.lines, read.feeds, counts.pols, summed, counts.blocks, read.group].map(|count| count as u32);
         let [columns, groups, buffers, out_parts, beam_parts, splits] =
-            [shape.columns, shape.groups, shape.buffers, shape.out_parts, shape.beam_parts, splits].map(|count| count as u32);
+            [shape.columns, shape.groups, shape.buffers, shape.out_parts, shape.beam_parts, splits]
+                .map(|count| count as u32);
         let [block, frequency, channel, pol, line] = read.strides;
         let (strides, places, kind) = match out {
             Out::Powers(_) => ([0; 4], 0, 0),

@@ -3,6 +3,7 @@
 
 mod channels;
 mod launch;
+mod positions;
 mod prepared;
 mod shape;
 mod tables;
@@ -10,6 +11,7 @@ mod texts;
 mod voltages;
 
 pub(super) use launch::{Grid, Launch, Out};
+pub use positions::FrbInterpolationKernels;
 pub(in crate::frb) use prepared::GridPrepared;
 pub use shape::{GridKind, GridShape, VOLTAGES};
 pub use tables::{GridParts, GridTables};

@@ -33,7 +33,8 @@ const POWERS: [GridKind; 3] = [
 ];
 
 /// The kernel of voltages.
-pub const VOLTAGES: GridKind = GridKind { name: "grid_voltages_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 };
+pub const VOLTAGES: GridKind =
+    GridKind { name: "grid_voltages_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 };
 
 /// A kernel, and how a launch of it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
