@@ -20,6 +20,7 @@ mod end;
 mod fft_data;
 mod fft_model;
 mod frb_data;
+mod frb_load;
 mod gpu_report;
 #[path = "../../examples/fx/plots/indexed.rs"]
 mod indexed;
@@ -89,6 +90,9 @@ enum Tool {
   fringes-tools instrument --json record.json
   fringes-tools instrument --check-only")]
     Instrument(instrument::Arguments),
+    /// Time the chains of searches for fast radio bursts, in percent of real time.
+    #[command(after_help = "Example: fringes-tools frb-load --json record.json")]
+    FrbLoad(frb_load::Arguments),
     /// Compare dumps of random streams with exact sums, for as long as asked.
     #[command(after_help = "Examples:
   fringes-tools soak --dumps 1000
@@ -160,6 +164,7 @@ fn run(tool: &Tool) -> Result<(), End> {
         Tool::Xengine(arguments) => xengine::run(arguments),
         Tool::Scale(arguments) => scale::run(arguments),
         Tool::Instrument(arguments) => instrument::run(arguments),
+        Tool::FrbLoad(arguments) => frb_load::run(arguments),
         Tool::Soak(arguments) => soak::run(arguments),
         Tool::Tune(arguments) => tune::run(arguments),
         Tool::Conformance(arguments) => conformance::run(arguments),

@@ -89,7 +89,8 @@ pub mod internals {
 
     pub use crate::fft::kernels::{BLOCK_WARPS, BeamLaunch, BeamShape, has_kernel, transform_size};
     pub use crate::frb::kernels::{
-        GridKind, GridParts, GridShape, GridTables, Parts, VOLTAGES, Weights, time_phases, time_powers, time_transform,
+        GridKind, GridParts, GridShape, GridTables, Parts, VOLTAGES, Weights, first_slots, time_phases, time_powers,
+        time_transform,
     };
     use crate::{BeamSet, steps::Sizes};
     pub use fringes_cpu::beamformer::FeedLines;

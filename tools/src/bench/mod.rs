@@ -23,7 +23,7 @@
 //!
 //! Exit status: 0, 1 if a check fails or the GPU does, 2 for bad arguments, 3 if there is no GPU.
 
-mod ceilings;
+pub(crate) mod ceilings;
 mod channelizer;
 mod complex;
 mod correlator;
@@ -41,7 +41,7 @@ mod fft;
 mod fft_beams;
 mod fft_cycles;
 mod filter;
-mod frb;
+pub(crate) mod frb;
 mod general;
 mod instrument;
 mod instrument_link;
@@ -58,7 +58,7 @@ mod timing;
 use crate::end::End;
 use crate::gpu_report::{self, GpuArguments};
 use clap::builder::PossibleValuesParser;
-use timing::Bench;
+pub(crate) use timing::Bench;
 
 /// Kernels that can be named.
 const KERNELS: [&str; 61] = [

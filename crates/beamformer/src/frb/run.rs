@@ -243,7 +243,7 @@ pub fn frb_voltages<V: VoltageSample>(
     let shape = [beams.frequencies(), voltages.times(), chosen.len(), beams.pols()];
     match (backend.gpu_for(OPERATION, prepared.is_some() || chosen.is_empty())?, prepared) {
         (Some(device), Some(prepared)) => {
-            let kernels = FrbVoltageKernels::<V>::from_prepared(device, beams, &prepared, chosen.len())?;
+            let kernels = FrbVoltageKernels::<V>::from_prepared(device, beams, &prepared, chosen)?;
             let time_bytes = kernels.bytes::<Complex<f32>>(1);
             backend.check_memory(OPERATION, time_bytes)?;
             let limit = backend.memory_limit().unwrap_or(WORKSPACE_BYTES);

@@ -215,11 +215,11 @@ pub(crate) fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
 }
 
 /// Feeds of a transform.
-struct Places<T>(PhantomData<T>);
+pub(crate) struct Places<T>(PhantomData<T>);
 
 impl<T: Transform> Places<T> {
     /// Feeds of the registers `2 k`, without the lane's.
-    const FEEDS: [u32; 16] = {
+    pub(crate) const FEEDS: [u32; 16] = {
         let mut feeds = [0; 16];
         let mut at = 0;
         while at < 1 << (T::INPUT_BITS - 6) {

@@ -10,6 +10,8 @@
 //! | `i4`, `i8` | voltages: a byte of 4+4 bits, the real part high; two signed bytes, the real part first |
 //! | `4`, `any` | lines: exactly so many, with weights in registers; any number |
 //!
+//! `formed_256_512_i4` is the first half alone: voltages of the beams of four full lines, as f16.
+//!
 //! | argument | holds |
 //! |---|---|
 //! | `voltages` | `[time][frequency][pol][line][feed]`, with strides of the first four; feeds lie side by side |
@@ -27,6 +29,7 @@
 mod alone;
 pub mod detect;
 pub mod form;
+mod formed;
 mod kernels;
 pub mod lines;
 pub mod registers;
@@ -37,9 +40,10 @@ pub mod upchannelise;
 mod voltages;
 
 pub use form::divided;
+pub use formed::{FormedGiven, FormedSizes};
 pub use kernels::*;
 pub use registers::Registers;
 pub use sizes::Sizes;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use table::FrbKernel;
+pub use table::{FormedKernel, FrbKernel};
 pub use voltages::{Eight, Four, OFFSET, SIGNED, Voltages};

@@ -15,6 +15,9 @@ use crate::fft::kernels::transform_size;
 /// Formats of which there are kernels.
 const FORMATS: &str = "8-bit or 4+4-bit voltages";
 
+/// Times of the transform over time.
+const TIMES: usize = 128;
+
 /// Lines whose weights a kernel keeps in registers.
 const LINES: usize = 4;
 
@@ -70,6 +73,18 @@ impl Family {
         }
     }
 
+    /// The kernels of lines such as these of voltages of this format, whatever becomes of their transforms.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(super) fn of_lines(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
+        let missing =
+            || DeviceError::NoKernel { expected: "lines with a kernel", actual: format!("{}", beams.feeds()) };
+        let most = most_of(format)?;
+        let size = transform_size(beams.feeds(), beams.padded()).ok_or_else(missing)?;
+        Ok(Self { size, times: TIMES, format, most })
+    }
+
     /// The kernels' PTX.
     pub(super) fn texts(&self) -> Option<&'static PtxSet> {
         texts::frb_beams(&self.part()).filter(|_| time_transform(self.times))
@@ -91,7 +106,7 @@ impl Family {
     }
 
     /// Whether there may be four full lines of 4+4 bits.
-    fn four(&self, beams: &FrbBeams) -> bool {
+    pub(super) fn four(&self, beams: &FrbBeams) -> bool {
         let full = (self.size.inputs(), self.size.outputs()) == (beams.feeds(), 512);
         self.format == SampleFormat::Int4 && beams.lines() == LINES && full
     }

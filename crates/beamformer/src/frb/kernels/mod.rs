@@ -1,6 +1,7 @@
 //! The kernels of FRB beams: beamforming, upchannelisation and detection, in one launch or by products of matrices.
 
 mod choice;
+mod formed;
 mod fused;
 mod grid;
 mod launch;
@@ -28,7 +29,7 @@ pub use grid::{
     FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,
 };
 pub use launch::FrbLayout;
-pub use parts::Parts;
+pub use parts::{Parts, first_slots};
 pub use tables::{Weights, time_phases, time_powers, time_transform};
 
 /// The kernels of FRB beams of voltages `V` on one device, with all tables there.

@@ -54,6 +54,24 @@ impl Parts {
     }
 }
 
+/// The beam of each output, `[frequency][register][lane]`, or [`UNUSED`]; `None` if two beams of a frequency are the same
+/// output, or there is no kernel of the size.
+pub fn first_slots(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
+    let places = output_places(size);
+    if places.is_empty() || map.ncols() >= UNUSED as usize {
+        return None;
+    }
+    let mut slots = Vec::with_capacity(map.nrows() * places.len());
+    for row in map.outer_iter() {
+        let beams: BTreeMap<u32, u32> = row.iter().enumerate().map(|(beam, &output)| (output, beam as u32)).collect();
+        if beams.len() < row.len() {
+            return None;
+        }
+        slots.extend(places.iter().map(|output| beams.get(output).copied().unwrap_or(UNUSED)));
+    }
+    Some(slots)
+}
+
 /// The most outputs that the beams of a part take.
 fn most_distinct(map: ArrayView2<'_, u32>, part_beams: usize) -> usize {
     let distinct = |beams: &[u32]| beams.iter().collect::<std::collections::BTreeSet<_>>().len();

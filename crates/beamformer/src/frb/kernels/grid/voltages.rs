@@ -10,6 +10,7 @@ use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, Stream};
 use fringes_types::{VoltageSample, f16};
 use num_complex::Complex;
 
+use super::super::formed::Formed;
 use super::super::launch::{Counts, FrbLayout, Layout, check_u32, product};
 use super::{Grid, GridPrepared, Launch, Out};
 use crate::frb::run::check_chosen;
@@ -68,15 +69,21 @@ impl FrbVoltageOutput for Complex<f16> {
 /// of three or four) fit into a block's shared memory, of gains and matrix each frequency's largest is 0 or from 2^-60 to
 /// below 2^60.
 ///
+/// All beams in their order of four full lines of 256 feeds that are padded to 512, of 4+4 bits at even addresses, as
+/// f16, have a kernel of their own, with the transform of [`FrbKernels`](crate::FrbKernels): for it no two beams along a
+/// line are the same output, and the largest weights are from 2^-16 to 2^7 or so.
+///
 /// # Precision
 /// Gains, phases and the matrix are f16, and rounded so is the sum along a line; sums are f32. A voltage is off by at
 /// most 6.9e-4 of the rms voltage of its beam, rms: six roundings of `2^-11 / sqrt(3)` at most. As f16 by one more, and
-/// what exceeds 65504 is infinite.
+/// what exceeds 65504 is infinite. By the transform 9e-4.
 #[derive(Debug)]
 pub struct FrbVoltageKernels<V> {
     beams: FrbBeams,
     counts: Counts,
     grid: Grid,
+    /// Of all beams in their order, as f16.
+    all: Option<Formed>,
     chosen: usize,
     voltages: PhantomData<fn(V)>,
 }
@@ -93,7 +100,7 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
         if chosen.is_empty() {
             return Err(BeamformerError::Zero { quantity: "chosen beams" });
         }
-        Self::from_prepared(device, beams, &GridPrepared::voltages(V::FORMAT, beams, chosen)?, chosen.len())
+        Self::from_prepared(device, beams, &GridPrepared::voltages(V::FORMAT, beams, chosen)?, chosen)
     }
 
     /// Loads the kernel and sends tables that have been made of these beams.
@@ -101,12 +108,14 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
         device: &Device,
         beams: &FrbBeams,
         prepared: &GridPrepared,
-        chosen: usize,
+        chosen: &[usize],
     ) -> Result<Self, BeamformerError> {
-        check_u32("chosen beams", chosen)?;
+        check_u32("chosen beams", chosen.len())?;
+        let in_order = chosen.len() == beams.beams() && chosen.iter().enumerate().all(|(at, &beam)| at == beam);
+        let all = if in_order { Formed::load(device, V::FORMAT, beams)? } else { None };
         let grid = Grid::load(device, beams, prepared, u32::MAX)?;
         let counts = Counts { fine: 1, blocks: 1, sum_times: 1, products: beams.pols(), ..Counts::of(beams) };
-        Ok(Self { beams: beams.clone(), counts, grid, chosen, voltages: PhantomData })
+        Ok(Self { beams: beams.clone(), counts, grid, all, chosen: chosen.len(), voltages: PhantomData })
     }
 
     /// The device.
@@ -119,9 +128,9 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
         &self.beams
     }
 
-    /// The kernel, for its attributes.
-    pub fn kernel(&self) -> &Kernel {
-        &self.grid.kernel
+    /// The kernel of voltages of f32 or f16, for its attributes.
+    pub fn kernel<O: FrbVoltageOutput>(&self) -> &Kernel {
+        self.all.as_ref().filter(|_| O::NARROW).map_or(&self.grid.kernel, |all| &all.kernel)
     }
 
     /// Number of voltages that come out of so many times; the largest number where it does not fit.
@@ -169,6 +178,10 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
         layout_read.expect_lines(&counts)?;
         bytes.expect("voltages", counts.voltage_bytes(times, voltage, &layout), voltage as u64)?;
         out.expect("voltages of beams", self.voltages(times), size_of::<O>() as u64)?;
+        if let Some(all) = self.all.as_ref().filter(|_| O::NARROW && layout_read.in_pairs()) {
+            let out = out.reborrow().slice(..self.voltages(times))?.cast::<u32>()?;
+            return Ok(all.queue(stream, bytes, &layout_read, &counts, times, out)?);
+        }
         let good = bytes.slice(0..0)?;
         let time = (self.chosen * counts.pols) as u64;
         let mut out = Out::Voltages {

@@ -1,0 +1,125 @@
+//! The kernel of voltages of all beams of four full lines, and its tables on a device.
+
+use fringes_backend::DeviceError;
+use fringes_fft::Sign;
+use fringes_fft::internals::split_phase_table;
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_types::{SampleFormat, f16};
+
+use super::choice::Family;
+use super::launch::{Counts, Layout, check_u32, product};
+use super::{Weights, first_slots};
+use crate::FrbBeams;
+
+/// Lines that the kernel takes, and warps of a block.
+const LINES: usize = 4;
+const WARPS: usize = 8;
+
+/// Words of the weights of a sum over lines of a polarisation.
+const WEIGHT_WORDS: usize = LINES * 8 * 32;
+
+/// Launches have so many blocks for each that is resident.
+const WAVES: u32 = 4;
+
+/// The kernel of all beams.
+#[derive(Debug)]
+pub(super) struct Formed {
+    pub(super) kernel: Kernel,
+    weights: Buffer<u32>,
+    phases: Buffer<u32>,
+    slots: Buffer<u32>,
+    scales: Buffer<u32>,
+    shared_bytes: u32,
+    blocks: u32,
+}
+
+impl Formed {
+    /// The kernel of all beams of voltages of a format, if there is one and it has room in a block.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`] with what the driver says.
+    pub(super) fn load(device: &Device, format: SampleFormat, beams: &FrbBeams) -> Result<Option<Self>, DeviceError> {
+        let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
+        let row = beams.beams().saturating_mul(beams.pols());
+        let weights = product(&[beams.pols(), beams.outs(), WEIGHT_WORDS]);
+        let bytes = weights.saturating_add(row.saturating_mul(WARPS)).saturating_mul(4);
+        let slots = first_slots(beams.map(), family.size).filter(|_| family.four(beams));
+        let (Some(slots), Some(texts)) = (slots, family.texts()) else { return Ok(None) };
+        if bytes > device.info().limits.shared_bytes_per_block as usize {
+            return Ok(None);
+        }
+        let conjugate = beams.conjugate();
+        let weights = match conjugate {
+            true => Weights::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most),
+            false => Weights::new(beams.weights(), family.size, family.most),
+        };
+        // What weights were divided by, as f16.
+        let scale = |&exponent: &i32| {
+            let half = |value: f64| u32::from(f16::from_f64(value).to_bits());
+            let value = 2f64.powi(exponent);
+            (-14..=15).contains(&exponent).then(|| half(value) | half(if conjugate { -value } else { value }) << 16)
+        };
+        let Some(weights) = weights else { return Ok(None) };
+        let Some(scales) = weights.exponents.iter().map(scale).collect::<Option<Vec<u32>>>() else { return Ok(None) };
+        let sign = if (beams.line_sign() == Sign::Positive) == conjugate { Sign::Negative } else { Sign::Positive };
+        let kernel = device.load(texts)?.kernel("formed_256_512_i4")?;
+        let resident = kernel.blocks_per_multiprocessor(32 * WARPS as u32, bytes as u32)?;
+        if resident == 0 {
+            return Ok(None);
+        }
+        let stream = device.new_stream()?;
+        Ok(Some(Self {
+            blocks: resident.saturating_mul(device.info().multiprocessors),
+            kernel,
+            weights: Buffer::from_slice(&stream, &weights.words)?,
+            phases: Buffer::from_slice(&stream, &split_phase_table(family.size, sign, 0))?,
+            slots: Buffer::from_slice(&stream, &slots)?,
+            scales: Buffer::from_slice(&stream, &scales)?,
+            shared_bytes: bytes as u32,
+        }))
+    }
+
+    /// Queues the kernel; all sizes have been checked.
+    pub(super) fn queue(
+        &self,
+        stream: &Stream,
+        voltages: BufferView<'_, u8>,
+        layout: &Layout,
+        counts: &Counts,
+        times: usize,
+        out: BufferViewMut<'_, u32>,
+    ) -> Result<(), DeviceError> {
+        let wanted = (self.blocks.saturating_mul(WAVES) as usize).div_ceil(counts.frequencies.max(1));
+        let splits = wanted.clamp(1, times.max(1));
+        let units = check_u32("frequencies x parts of a launch", counts.frequencies.saturating_mul(splits))?;
+        let config =
+            LaunchConfig::new([units.max(1), 1, 1], [32 * WARPS as u32, 1, 1]).with_shared_bytes(self.shared_bytes);
+        let row = (counts.outs * counts.north_beams * counts.pols) as u64;
+        let times = check_u32("times of a launch", times)?;
+        let [frequencies, splits, outs, beams, pols] =
+            [counts.frequencies, splits, counts.outs, counts.north_beams, counts.pols].map(|count| count as u32);
+        let [time, frequency, pol, line] = layout.strides;
+        let arguments = args![
+            voltages,
+            &self.weights,
+            &self.phases,
+            &self.slots,
+            &self.scales,
+            out,
+            frequencies,
+            times,
+            splits,
+            outs,
+            beams,
+            pols,
+            layout.signs,
+            time,
+            frequency,
+            pol,
+            line,
+            u64::from(times) * row,
+            row
+        ];
+        Ok(self.kernel.launch_safe(stream, &config, arguments)?)
+    }
+}
