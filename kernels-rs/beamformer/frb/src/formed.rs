@@ -2,8 +2,8 @@
 //! lines of a time, so voltages are decoded once.
 //!
 //! # Layout
-//! Weights of a frequency lie in shared memory as in their table. Behind them each warp has room for the voltages of a
-//! time, `[out][beam][pol]` as they are stored, so that lanes store neighbours.
+//! Weights of a frequency lie in shared memory as in their table, and behind them the place of each beam's output. Then
+//! each warp has room for the outputs of a time, `[out][place][pol]`; from there lanes store neighbouring beams.
 //!
 //! # Floor
 //! CHIME: a time of a frequency is 2048 bytes in and 8192 out, which an H100 copies in 890 SM-cycles; its eight
@@ -45,8 +45,10 @@ pub struct FormedGiven {
     pub weights: Global<u32>,
     /// The phases of the transform along a line.
     pub phases: Global<u32>,
-    /// Beam of an output `[frequency][register][lane]`, or [`frb::UNUSED`].
+    /// Place of an output `[frequency][register][lane]`, or [`frb::UNUSED`].
     pub slots: Global<u32>,
+    /// Place of a beam's output `[frequency][beam]`.
+    pub rows: Global<u32>,
     /// Two f16 `[frequency]`: what real and imaginary parts are multiplied by.
     pub scales: Global<u32>,
 }
@@ -64,6 +66,8 @@ pub struct FormedSizes {
     pub outs: u32,
     /// Beams along a line.
     pub beams: u32,
+    /// Places of their outputs: one for all beams that are the same output.
+    pub places: u32,
     /// Polarisations.
     pub pols: u32,
     /// Whether nibbles are offset or signed.
@@ -93,7 +97,7 @@ pub(crate) fn formed<T, V, const X: usize, const P: usize, const Q: usize>(
     [(); LINES]: Registers<()>,
 {
     const { assert!(2 * P == X && X == 1 << (T::INPUT_BITS - 5) && Q == 1 << (T::OUTPUT_BITS - 5)) };
-    let FormedSizes { frequencies, times, splits, outs, beams, pols, strides, out_strides, .. } = sizes;
+    let FormedSizes { frequencies, times, splits, outs, beams, places, pols, strides, out_strides, .. } = sizes;
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
     let last = |count: u32, stride: u64| u64::from(count.saturating_sub(1)).saturating_mul(stride);
     let [time, frequency, pol, line] = strides;
@@ -113,6 +117,8 @@ pub(crate) fn formed<T, V, const X: usize, const P: usize, const Q: usize>(
         && splits > 0
         && outs > 0
         && beams > 0
+        && (1..frb::UNUSED).contains(&places)
+        && of(&[frequencies, beams]) <= given.rows.len() as u64
         && (1..=2).contains(&pols)
         && warps > 0
         && (address | time | frequency | pol | line) & (2 * bytes - 1) == 0
@@ -125,7 +131,7 @@ pub(crate) fn formed<T, V, const X: usize, const P: usize, const Q: usize>(
         && of(&[frequencies, 32 * Q as u32]) <= given.slots.len() as u64
         && frequencies as usize <= given.scales.len()
         && out_end <= out.len() as u64
-        && 4 * (weights + u64::from(warps) * row) <= Shared::<u8>::dynamic().len() as u64;
+        && 4 * (weights + u64::from(beams) + of(&[warps, outs, places, pols])) <= Shared::<u8>::dynamic().len() as u64;
     if fits {
         // SAFETY: the views hold what the sizes say.
         unsafe { form::<T, V, X, P, Q>(given, out, sizes) }
@@ -159,12 +165,12 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
     let phases = T::phases(given.phases, lane);
     let shared = Shared::<u32>::dynamic();
     let [time_stride, frequency_stride, pol_stride, line_stride] = sizes.strides;
-    let row = sizes.outs * sizes.beams * sizes.pols;
     let out_words = (LINES * X * 32) as u32;
     let weights = sizes.pols * sizes.outs * out_words;
     let first_feed = 2 * T::input_pair(lane) as usize * V::BYTES;
     // The warp's room, and where the lane's outputs go there.
-    let room = weights + warp * row;
+    let of_out = sizes.places * sizes.pols;
+    let room = weights + sizes.beams + warp * sizes.outs * of_out;
     let mut number = ctaid_x();
     while number < sizes.frequencies * sizes.splits {
         let (frequency, split) = divided(number, sizes.splits);
@@ -175,11 +181,17 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
             shared.store(at as usize, given.weights.load(frequency as usize * weights as usize + at as usize));
             at += ntid_x();
         }
+        let mut beam = tid_x();
+        while beam < sizes.beams {
+            let place = given.rows.load(frequency as usize * sizes.beams as usize + beam as usize);
+            shared.store((weights + beam) as usize, place.min(sizes.places - 1) * sizes.pols);
+            beam += ntid_x();
+        }
         bar_sync_0();
         let scale = given.scales.load(frequency as usize);
         let slots = <[u32; Q]>::each(|register| {
-            let beam = given.slots.load((frequency as usize * Q + register) * 32 + lane as usize);
-            if beam < sizes.beams { room + beam * sizes.pols } else { frb::UNUSED }
+            let place = given.slots.load((frequency as usize * Q + register) * 32 + lane as usize);
+            if place < sizes.places { room + place * sizes.pols } else { frb::UNUSED }
         });
         let end = of_split(split + 1);
         let mut time = of_split(split) + warp;
@@ -211,7 +223,7 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
                     });
                     let x = <[u32; X]>::each(|register| sums[register % P][register / P]);
                     let y = T::transform::<Half, Half>(x, &phases);
-                    let add = o * sizes.beams * sizes.pols + pol;
+                    let add = o * of_out + pol;
                     let _ = <[(); Q]>::each(|register| {
                         if slots[register] != frb::UNUSED {
                             shared.store((slots[register] + add) as usize, mul_rn_f16x2(y[register], scale));
@@ -223,10 +235,20 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
             }
             bar_warp_sync(u32::MAX);
             let to = u64::from(frequency) * sizes.out_strides[0] + u64::from(time) * sizes.out_strides[1];
-            let mut at = lane;
-            while at < row {
-                out.store((to + u64::from(at)) as usize, shared.load((room + at) as usize));
-                at += 32;
+            let (mut o, mut of_row) = (0, 0);
+            while o < sizes.outs {
+                let mut at = lane;
+                while at < sizes.beams * sizes.pols {
+                    let (beam, pol) = if sizes.pols == 2 { (at >> 1, at & 1) } else { (at, 0) };
+                    let place = shared.load((weights + beam) as usize) + pol;
+                    out.store(
+                        (to + u64::from(of_row + at)) as usize,
+                        shared.load((room + o * of_out + place) as usize),
+                    );
+                    at += 32;
+                }
+                o += 1;
+                of_row += sizes.beams * sizes.pols;
             }
             bar_warp_sync(u32::MAX);
             time += warps;

@@ -28,6 +28,8 @@ pub(super) struct Formed {
     weights: Buffer<u32>,
     phases: Buffer<u32>,
     slots: Buffer<u32>,
+    rows: Buffer<u32>,
+    places: u32,
     scales: Buffer<u32>,
     shared_bytes: u32,
     blocks: u32,
@@ -40,11 +42,11 @@ impl Formed {
     /// [`DeviceError::Gpu`] with what the driver says.
     pub(super) fn load(device: &Device, format: SampleFormat, beams: &FrbBeams) -> Result<Option<Self>, DeviceError> {
         let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
-        let row = beams.beams().saturating_mul(beams.pols());
-        let weights = product(&[beams.pols(), beams.outs(), WEIGHT_WORDS]);
-        let bytes = weights.saturating_add(row.saturating_mul(WARPS)).saturating_mul(4);
         let slots = first_slots(beams.map(), family.size).filter(|_| family.four(beams));
-        let (Some(slots), Some(texts)) = (slots, family.texts()) else { return Ok(None) };
+        let (Some((slots, rows, places)), Some(texts)) = (slots, family.texts()) else { return Ok(None) };
+        let room = product(&[WARPS, beams.outs(), places, beams.pols()]);
+        let weights = product(&[beams.pols(), beams.outs(), WEIGHT_WORDS]);
+        let bytes = weights.saturating_add(beams.north_beams()).saturating_add(room).saturating_mul(4);
         if bytes > device.info().limits.shared_bytes_per_block as usize {
             return Ok(None);
         }
@@ -74,6 +76,8 @@ impl Formed {
             weights: Buffer::from_slice(&stream, &weights.words)?,
             phases: Buffer::from_slice(&stream, &split_phase_table(family.size, sign, 0))?,
             slots: Buffer::from_slice(&stream, &slots)?,
+            rows: Buffer::from_slice(&stream, &rows)?,
+            places: check_u32("outputs of beams", places)?,
             scales: Buffer::from_slice(&stream, &scales)?,
             shared_bytes: bytes as u32,
         }))
@@ -104,6 +108,7 @@ impl Formed {
             &self.weights,
             &self.phases,
             &self.slots,
+            &self.rows,
             &self.scales,
             out,
             frequencies,
@@ -111,6 +116,7 @@ impl Formed {
             splits,
             outs,
             beams,
+            self.places,
             pols,
             layout.signs,
             time,

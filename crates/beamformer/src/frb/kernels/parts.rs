@@ -54,22 +54,17 @@ impl Parts {
     }
 }
 
-/// The beam of each output, `[frequency][register][lane]`, or [`UNUSED`]; `None` if two beams of a frequency are the same
-/// output, or there is no kernel of the size.
-pub fn first_slots(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
-    let places = output_places(size);
-    if places.is_empty() || map.ncols() >= UNUSED as usize {
+/// The place of each output, `[frequency][register][lane]` or [`UNUSED`], the place of each beam's output,
+/// `[frequency][beam]`, and how many places there are; `None` if there is no kernel of the size.
+pub fn first_slots(map: ArrayView2<'_, u32>, size: Size) -> Option<(Vec<u32>, Vec<u32>, usize)> {
+    let (places, (_, beams)) = (output_places(size), map.dim());
+    if places.is_empty() {
         return None;
     }
-    let mut slots = Vec::with_capacity(map.nrows() * places.len());
-    for row in map.outer_iter() {
-        let beams: BTreeMap<u32, u32> = row.iter().enumerate().map(|(beam, &output)| (output, beam as u32)).collect();
-        if beams.len() < row.len() {
-            return None;
-        }
-        slots.extend(places.iter().map(|output| beams.get(output).copied().unwrap_or(UNUSED)));
-    }
-    Some(slots)
+    let (slots, rows) = tables(map, beams, &places, 1);
+    // Rows of the table are of a multiple of beams.
+    let rows = rows.chunks(beams.next_multiple_of(BEAMS as usize)).flat_map(|row| row[..beams].to_vec()).collect();
+    Some((slots, rows, most_distinct(map, beams)))
 }
 
 /// The most outputs that the beams of a part take.

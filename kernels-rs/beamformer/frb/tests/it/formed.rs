@@ -30,11 +30,11 @@ fn error([frequencies, pols, outs, beams]: [usize; 4], times: usize, signs: u32,
         Complex::from_polar(size, random.random_range(0.0..std::f32::consts::TAU))
     });
     let map = Array2::from_shape_fn((frequencies, beams), |(frequency, beam)| {
-        ((beam * (17 + 3 * frequency) / 10 + 400) % padded) as u32
+        ((beam * (17 + 13 * frequency) / 10 + 400) % padded) as u32
     });
     let size = Size::new(feeds, padded).unwrap();
     let table = Weights::new(weights.view(), size, 8.0 * 2f64.sqrt()).unwrap();
-    let slots = first_slots(map.view(), size).unwrap();
+    let (slots, rows, places) = first_slots(map.view(), size).unwrap();
     let data: Vec<u8> = voltages
         .iter()
         .map(|x| ((x.re as u8) << 4 | (x.im as u8 & 15)) ^ if signs == OFFSET { 0x88 } else { 0 })
@@ -47,6 +47,7 @@ fn error([frequencies, pols, outs, beams]: [usize; 4], times: usize, signs: u32,
         weights: Global::from(memory.upload(&table.words)),
         phases: Global::from(memory.upload(&split_phase_table(size, Sign::Positive, 0))),
         slots: Global::from(memory.upload(&slots)),
+        rows: Global::from(memory.upload(&rows)),
         scales: Global::from(memory.upload(&scales)),
     };
     let row = outs * beams * pols;
@@ -58,6 +59,7 @@ fn error([frequencies, pols, outs, beams]: [usize; 4], times: usize, signs: u32,
         splits: 2,
         outs: outs as u32,
         beams: beams as u32,
+        places: places as u32,
         pols: pols as u32,
         signs,
         strides: [line * (4 * pols * frequencies) as u64, line * (4 * pols) as u64, 4 * line, line],
@@ -65,7 +67,7 @@ fn error([frequencies, pols, outs, beams]: [usize; 4], times: usize, signs: u32,
     };
     let warps = 8;
     Launch::new(kernel.declaration, [3, 1, 1], [32 * warps, 1, 1])
-        .shared_bytes((4 * (pols * outs * 1024 + warps as usize * row)) as u32)
+        .shared_bytes((4 * (pols * outs * 1024 + beams + warps as usize * outs * places * pols)) as u32)
         .run(&mut memory, || (kernel.run)(given, GlobalMut::from(out), sizes))
         .assert_clean();
     let words = memory.values(out);

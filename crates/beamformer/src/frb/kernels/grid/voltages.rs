@@ -70,8 +70,8 @@ impl FrbVoltageOutput for Complex<f16> {
 /// below 2^60.
 ///
 /// All beams in their order of four full lines of 256 feeds that are padded to 512, of 4+4 bits at even addresses, as
-/// f16, have a kernel of their own, with the transform of [`FrbKernels`](crate::FrbKernels): for it no two beams along a
-/// line are the same output, and the largest weights are from 2^-16 to 2^7 or so.
+/// f16, have a kernel of their own, with the transform of [`FrbKernels`](crate::FrbKernels), for weights of which the
+/// largest are from 2^-13 to 2^7 or so.
 ///
 /// # Precision
 /// Gains, phases and the matrix are f16, and rounded so is the sum along a line; sums are f32. A voltage is off by at
