@@ -65,15 +65,15 @@ kernels! {
     grid_powers_3_3_f16, "Powers of 17 to 24 lines of 17 to 24 feeds, f16.", [max_registers(144)], powers_out: f32, Powers, powers,
         Kept<Powers<1, 3>, 3, 3, 1, 3>, Halves;
     grid_powers_any_i4, "Powers of any lines, 4+4 bits.", [max_registers(240)], powers_out: f32, Powers, powers,
-        Any<Powers<1, 2>, 2>, Four;
+        Any<Powers<2, 3>, 2, 3>, Four;
     grid_powers_any_i8, "Powers of any lines, 8 bits.", [max_registers(240)], powers_out: f32, Powers, powers,
-        Any<Powers<1, 2>, 2>, Eight;
+        Any<Powers<2, 3>, 2, 3>, Eight;
     grid_powers_any_f16, "Powers of any lines, f16.", [max_registers(240)], powers_out: f32, Powers, powers,
-        Any<Powers<1, 2>, 2>, Halves;
+        Any<Powers<2, 3>, 2, 3>, Halves;
     grid_voltages_any_i4, "Voltages of any lines, 4+4 bits.", [max_registers(240)], voltages_out: u32, Voltages, voltages,
-        Any<Voltages, 2>, Four;
+        Any<Voltages, 2, 3>, Four;
     grid_voltages_any_i8, "Voltages of any lines, 8 bits.", [max_registers(240)], voltages_out: u32, Voltages, voltages,
-        Any<Voltages, 2>, Eight;
+        Any<Voltages, 2, 3>, Eight;
 }
 
 /// Words of voltages that come out, in elements of a word or two.

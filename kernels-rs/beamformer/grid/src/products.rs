@@ -176,27 +176,37 @@ where
     }
 }
 
-/// Products of any number of lines and feeds: fragments are loaded for three tiles of samples at once.
-pub(crate) struct Any<R, const O: usize> {
+/// Products of any number of lines and feeds: fragments of `B` tiles of beams are loaded for some tiles of samples at
+/// once.
+pub(crate) struct Any<R, const B: usize, const O: usize> {
     beams: u32,
     results: R,
 }
 
 /// Tiles of samples that [`Any`] takes at once, and how many times as many are loaded at once at most.
-const TOGETHER: usize = 3;
-const GROUPS: u32 = 3;
+const TOGETHER: usize = 2;
+const GROUPS: u32 = 4;
 
-impl<R, const O: usize> Products for Any<R, O>
+impl<R, const B: usize, const O: usize> Products for Any<R, B, O>
 where
-    R: Results<1, O>,
+    R: Results<B, O>,
     [[f32; 4]; O]: Registers<[f32; 4]>,
+    [[[f32; 4]; O]; TOGETHER]: Registers<[[f32; 4]; O]>,
+    [[[[f32; 4]; O]; TOGETHER]; B]: Registers<[[[f32; 4]; O]; TOGETHER]>,
+    [[f32; 4]; TOGETHER]: Registers<[f32; 4]>,
+    [[[f32; 4]; TOGETHER]; B]: Registers<[[f32; 4]; TOGETHER]>,
+    [[u32; 2]; TOGETHER]: Registers<[u32; 2]>,
+    [[[u32; 2]; TOGETHER]; B]: Registers<[[u32; 2]; TOGETHER]>,
+    [[u32; 4]; B]: Registers<[u32; 4]>,
+    [Fragments; B]: Registers<Fragments>,
+    [(); B]: Registers<()>,
     [(); O]: Registers<()>,
 {
     type Out = R::Out;
     const PLACES: bool = R::PLACES;
     const TOGETHER: u32 = TOGETHER as u32;
     const GROUPS: u32 = GROUPS;
-    const BEAMS: u32 = 1;
+    const BEAMS: u32 = B as u32;
     const OUTS: u32 = O as u32;
 
     #[inline(always)]
@@ -215,7 +225,7 @@ where
         let (line_tiles, feed_tiles) = (sizes.line_tiles(), sizes.feed_tiles());
         let places = sizes.steps_of_tile();
         let steps = Self::TOGETHER * sizes.groups * places;
-        let fragments = along_a_line(work, self.beams);
+        let fragments = <[Fragments; B]>::each(|beams| along_a_line(work, self.beams + beams as u32));
         let first_out = work.item.out_part * O as u32;
         // Tiles beyond the last are not multiplied.
         let outs = sizes.out_tiles() - first_out;
@@ -225,35 +235,42 @@ where
         while group < sizes.groups {
             let first_tile = group * TOGETHER as u32;
             let pair = first / 2 + laneid() + first_tile * tiles * (TILE_WORDS / 2);
-            let mut narrowed = [[0; 2]; TOGETHER];
-            let mut k = <[[[f32; 4]; O]; TOGETHER]>::each(|_| <[[f32; 4]; O]>::each(|_| [0.0; 4]));
+            let mut narrowed = <[[[u32; 2]; TOGETHER]; B]>::each(|_| <[[u32; 2]; TOGETHER]>::each(|_| [0; 2]));
+            let mut k = <[[[[f32; 4]; O]; TOGETHER]; B]>::each(|_| {
+                <[[[f32; 4]; O]; TOGETHER]>::each(|_| <[[f32; 4]; O]>::each(|_| [0.0; 4]))
+            });
             let mut lines = 0;
             while lines < line_tiles {
-                let mut j = [[0.0; 4]; TOGETHER];
-                // The fragments of two tiles of feeds are loaded ahead.
-                let load = |feeds: u32| fragments.load((32 * feeds.min(last) + laneid()) as usize);
-                let mut ahead = [load(0), load(1)];
+                let mut j = <[[[f32; 4]; TOGETHER]; B]>::each(|_| <[[f32; 4]; TOGETHER]>::each(|_| [0.0; 4]));
+                // The fragments of the next tile of feeds are loaded ahead.
+                let load = |feeds: u32| {
+                    <[[u32; 4]; B]>::each(|beams| fragments[beams].load((32 * feeds.min(last) + laneid()) as usize))
+                };
+                let mut ahead = load(0);
                 let mut feeds = 0;
                 while feeds < feed_tiles {
                     let phases = ahead;
-                    ahead = [load(feeds + 2), load(feeds + 3)];
+                    ahead = load(feeds + 1);
                     let tile = lines * feed_tiles + feeds;
-                    let _ = <[(); TOGETHER]>::each(|at| {
-                        j[at] = mma_m16n8k16_f32_f16(phases[0], samples(pair, tile + at as u32 * tiles), j[at]);
-                    });
-                    if feeds < last {
+                    let x = <[[u32; 2]; TOGETHER]>::each(|at| samples(pair, tile + at as u32 * tiles));
+                    let _ = <[(); B]>::each(|beams| {
                         let _ = <[(); TOGETHER]>::each(|at| {
-                            j[at] = mma_m16n8k16_f32_f16(phases[1], samples(pair, tile + 1 + at as u32 * tiles), j[at]);
+                            let sum = &mut j[beams][at];
+                            *sum = mma_m16n8k16_f32_f16(phases[beams], x[at], *sum);
                         });
-                    }
-                    feeds += 2;
+                    });
+                    feeds += 1;
                 }
-                narrowed = <[[u32; 2]; TOGETHER]>::each(|at| narrow(j[at]));
+                narrowed =
+                    <[[[u32; 2]; TOGETHER]; B]>::each(|beams| <[[u32; 2]; TOGETHER]>::each(|at| narrow(j[beams][at])));
                 let _ = <[(); O]>::each(|out| {
                     if (out as u32) < outs {
                         let matrix = of_lines(work, 0, first_out + out as u32, lines);
-                        let _ = <[(); TOGETHER]>::each(|at| {
-                            k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], k[at][out]);
+                        let _ = <[(); B]>::each(|beams| {
+                            let _ = <[(); TOGETHER]>::each(|at| {
+                                let sum = &mut k[beams][at][out];
+                                *sum = mma_m16n8k16_f32_f16(matrix, narrowed[beams][at], *sum);
+                            });
                         });
                     }
                 });
@@ -266,7 +283,7 @@ where
                     let step = steps::step(list, steps, number);
                     self.results.begin(step);
                     if step.flags & GOOD != 0 {
-                        self.results.take(work, step, 0, k[at]);
+                        let _ = <[(); B]>::each(|beams| self.results.take(work, step, beams, k[beams][at]));
                     }
                     self.results.end(work, step);
                 });
@@ -278,8 +295,10 @@ where
                 let _ = <[(); O]>::each(|out| {
                     if (out as u32) < outs {
                         let matrix = of_lines(work, place, first_out + out as u32, 0);
-                        let _ = <[(); TOGETHER]>::each(|at| {
-                            k[at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[at], [0.0; 4]);
+                        let _ = <[(); B]>::each(|beams| {
+                            let _ = <[(); TOGETHER]>::each(|at| {
+                                k[beams][at][out] = mma_m16n8k16_f32_f16(matrix, narrowed[beams][at], [0.0; 4]);
+                            });
                         });
                     }
                 });

@@ -29,12 +29,12 @@ pub struct GridKind {
 const POWERS: [GridKind; 3] = [
     GridKind { name: "grid_powers_1_6", sizes: Some([1, 6]), beams: 2, outs: 3, tiles: 8, groups: 1 },
     GridKind { name: "grid_powers_3_3", sizes: Some([3, 3]), beams: 1, outs: 3, tiles: 8, groups: 1 },
-    GridKind { name: "grid_powers_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 },
+    GridKind { name: "grid_powers_any", sizes: None, beams: 2, outs: 3, tiles: 2, groups: 4 },
 ];
 
 /// The kernel of voltages.
 pub const VOLTAGES: GridKind =
-    GridKind { name: "grid_voltages_any", sizes: None, beams: 1, outs: 2, tiles: 3, groups: 3 };
+    GridKind { name: "grid_voltages_any", sizes: None, beams: 2, outs: 3, tiles: 2, groups: 4 };
 
 /// A kernel, and how a launch of it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
