@@ -38,9 +38,9 @@ pub(crate) fn expected(
 /// # Bounds
 /// A voltage has an error of 9e-4 of its rms at most, as FFT beams have, and that of the transform over time, 6e-4: its
 /// power is off by twice that times a number of variance 1/2, and a mean of `terms` by that over their root. Beside it
-/// every beam has a gain of its own, where phases of 45 degrees are rounded: 2.1e-4. By products of matrices the numbers
-/// of the matrix are rounded by themselves, which are as many as lines. All of it is relative to the mean over beams, as
-/// a power of few terms may be small. The mean of all errors is below 1e-4.
+/// every beam has a gain of its own, where phases of 45 degrees are rounded: 2.1e-4. By products of matrices the
+/// numbers of the matrix are rounded by themselves, which are as many as lines. All of it is relative to the mean over
+/// beams, as a power of few terms may be small. The mean of all errors is below 1e-4.
 pub(crate) fn judge(
     beams: &FrbBeams,
     by_products: bool,

@@ -6,8 +6,8 @@ use crate::bench::frb::loads;
 use crate::end::End;
 use crate::gpu_report::{self, GpuArguments};
 
-/// Time the chains of CHIME, CASM and CHORD on a GPU, and print what part of real time they take. Exit status 3 if there
-/// is no GPU.
+/// Time the chains of CHIME, CASM and CHORD on a GPU, and print what part of real time they take. Exit status 3 if
+/// there is no GPU.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

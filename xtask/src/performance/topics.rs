@@ -142,7 +142,8 @@ pub(super) const TOPICS: &[Topic] = &[
         about: "`tied_array` is `BeamformerStream::push` and `TiedArrayDetector::push` of rows in device memory: useful \
                 operations, eight a complex multiply-add; its bound is that of the bytes of samples and beams. \
                 `fft_beams` are beams with gains on the way in, of voltages `[channel][time][input]`. `frb` is \
-                `FrbKernels::detect_bytes`: CHIME's chain from bytes to powers. The CPU's are [there](cpu.md).",
+                `FrbKernels::detect_bytes`, the chains of CHIME, CASM and CHORD from bytes to powers, with \
+                `FrbVoltageKernels` and `FrbInterpolationKernels`. The CPU's are [there](cpu.md).",
         kernels: &[
             kernel("tied_array", "tied-array beams by weights"),
             kernel("cuBLAS", "the peer, batched f16 products of a library, with and without conversion from 8 bits"),

@@ -158,8 +158,8 @@ impl FrbInterpolation {
         (self.outs, self.north_beams)
     }
 
-    /// Positions as the kernel takes them: the first of four outs, the beam along a line before the position, and how far
-    /// the position is from the second of four beams, along a line and over outs, as f32.
+    /// Positions as the kernel takes them: the first of four outs, the beam along a line before the position, and how
+    /// far the position is from the second of four beams, along a line and over outs, as f32.
     pub(super) fn places(&self) -> Vec<[u32; 4]> {
         let of = |position: ndarray::ArrayView1<'_, f64>| {
             let (north, east) = (position[0], position[1]);

@@ -221,13 +221,13 @@ fn powers_of(beams: &FrbBeams, times: usize, data: Vec<f32>, good: Vec<u32>) -> 
 /// within the backend's memory limit, or 1 GiB; else the CPU.
 ///
 /// # Precision
-/// On a GPU as [`FrbVoltageKernels`] says. On the CPU f32: with the names of [`frb_beams`], each is off by at most `(lines + 5 + 7 log2(padded)) u sqrt(padded)` times the
-/// root of the sum of `a^2` over the feeds.
+/// On a GPU as [`FrbVoltageKernels`] says. On the CPU f32: with the names of [`frb_beams`], each is off by at most
+/// `(lines + 5 + 7 log2(padded)) u sqrt(padded)` times the root of the sum of `a^2` over the feeds.
 ///
 /// # Errors
 /// [`BeamformerError::Shape`] for voltages that do not fit, [`BeamformerError::OutOfRange`] for a beam that is not
-/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`], with a time of
-/// all frequencies for a unit of work.
+/// there; [`TypesError::TooLarge`] if there is no memory for the output; for the backend as [`frb_beams`], with a time
+/// of all frequencies for a unit of work.
 pub fn frb_voltages<V: VoltageSample>(
     backend: &Backend,
     beams: &FrbBeams,

@@ -21,7 +21,8 @@ fn powers(sizes: Sizes) -> Option<u64> {
     Some(of(&[frequencies, fine, times, outs, beams, sizes.products()]))
 }
 
-/// The kernels: name, what it is for, type and kind of its results, how many there are, its products, and the format of voltages.
+/// The kernels: name, what it is for, type and kind of its results, how many there are, its products, and the format of
+/// voltages.
 macro_rules! kernels {
     ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], $out:ident: $type:ty, $kind:ident, $elements:expr, $products:ty, $format:ty;)*) => {
         $(

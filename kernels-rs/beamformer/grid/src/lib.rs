@@ -24,7 +24,8 @@
 //! `channels_16` and the like upchannelise the voltages before: they transform the voltages of each feed over time, 16
 //! times or so many, to f16. That commutes with both products, and there are fewer feeds than beams. See [`channels`].
 //!
-//! `interpolate` makes powers at positions between beams of powers of all of them, see [`interpolate`](mod@interpolate).
+//! `interpolate` makes powers at positions between beams of powers of all of them, see
+//! [`interpolate`](mod@interpolate).
 //!
 //! A result is a sum over `blocks` blocks and `group` neighbouring fine channels. Voltages that are not upchannelised
 //! have blocks of one time and one fine channel.

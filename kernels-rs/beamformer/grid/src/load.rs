@@ -17,8 +17,8 @@ pub const FOUR: u32 = 0;
 /// Number of two signed bytes among formats.
 pub const EIGHT: u32 = 1;
 
-/// Four neighbouring feeds at once, for all lines of a step: a table in shared memory says for each of them at which byte
-/// after the step's first voltage they are, and their word in a tile.
+/// Four neighbouring feeds at once, for all lines of a step: a table in shared memory says for each of them at which
+/// byte after the step's first voltage they are, and their word in a tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Quads {
     /// Of a line.

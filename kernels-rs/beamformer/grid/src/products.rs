@@ -70,8 +70,8 @@ unsafe fn of_lines<R>(work: Work<'_, R>, time: u32, outs: u32, lines: u32) -> [u
     work.given.matrix.load((row * line_tiles + lines) as usize * 32 + laneid() as usize)
 }
 
-/// The lane's samples of 8 feeds of 8 lines, `tiles` tiles after that whose samples of the lane are pair `first` of words
-/// of shared memory.
+/// The lane's samples of 8 feeds of 8 lines, `tiles` tiles after that whose samples of the lane are pair `first` of
+/// words of shared memory.
 ///
 /// # Safety
 /// They are there.

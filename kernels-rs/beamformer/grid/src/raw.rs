@@ -55,8 +55,8 @@ impl Rows {
         self.count * self.pieces * PIECE
     }
 
-    /// Bytes from a step's first voltage to byte `byte` of a line: in shared memory where all lines are a row, else what
-    /// [`more`](Self::more) takes.
+    /// Bytes from a step's first voltage to byte `byte` of a line: in shared memory where all lines are a row, else
+    /// what [`more`](Self::more) takes.
     #[inline(always)]
     pub(crate) fn place(self, line: u32, line_stride: u32, byte: u32) -> u32 {
         if self.apart() { line << 16 | byte } else { line * line_stride + byte }

@@ -1,8 +1,8 @@
 //! Transforms of 64 to 1024 times, by the microkernels: a block stages all times of 32 feeds in shared memory, each
 //! warp transforms the times of one after the other, and puts channels in their place.
 //!
-//! In shared memory the numbers of a time are 33 words from those of the next: lanes that store four feeds of four times
-//! have all banks, and those that load one feed at neighbouring times half of them.
+//! In shared memory the numbers of a time are 33 words from those of the next: lanes that store four feeds of four
+//! times have all banks, and those that load one feed at neighbouring times half of them.
 
 use core::marker::PhantomData;
 

@@ -108,7 +108,8 @@ impl ChannelSizes {
         [block, frequency, tile]
     }
 
-    /// Byte of the first voltage of four neighbours at a block's first time, and how many of its line are from there on.
+    /// Byte of the first voltage of four neighbours at a block's first time, and how many of its line are from there
+    /// on.
     #[inline(always)]
     fn quad(&self, [block, frequency]: [u32; 2], quad: u32, times: u32) -> (u64, u32) {
         let (rest, of_line) = divided(quad, self.quads());

@@ -72,6 +72,7 @@ fn error(
         .run(&mut memory, || (kernel.run)(voltage_view, phase_view, GlobalMut::from(out), sizes))
         .assert_clean();
     let words = memory.values(out);
+    let roots: Vec<C64> = (0..times).map(|k| C64::cis(sign.value() * TAU * k as f64 / times as f64)).collect();
     let (mut errors, mut squares) = (0.0, 0.0);
     let mut at = 0;
     for block in 0..blocks {
@@ -86,8 +87,7 @@ fn error(
                         let expected: C64 = (0..times)
                             .map(|t| {
                                 let x = voltages[(block * times + t, frequency, pol, line, feed)];
-                                let turns = (f * t % times) as f64 / times as f64;
-                                C64::new(x.re.into(), x.im.into()) * C64::cis(sign.value() * TAU * turns)
+                                C64::new(x.re.into(), x.im.into()) * roots[f * t % times]
                             })
                             .sum();
                         errors += (C64::new(parts[0], parts[1]) * 2f64.powi(-exponent) - expected).norm_sqr();

@@ -114,7 +114,8 @@ impl Case {
         let conj = |value: Complex<f32>| {
             C64::new(value.re.into(), f64::from(value.im) * if self.conjugate { -1.0 } else { 1.0 })
         };
-        let root = |q: usize, n: usize| C64::cis(TAU * (q * n % self.padded) as f64 / self.padded as f64);
+        let roots: Vec<C64> = (0..self.padded).map(|k| C64::cis(TAU * k as f64 / self.padded as f64)).collect();
+        let root = |q: usize, n: usize| roots[q * n % self.padded];
         let mut all = Array5::zeros((blocks, frequencies, channels, pols, outs * beams));
         for ((block, frequency, channel, pol, beam), k) in all.indexed_iter_mut() {
             let (out, b) = (beam / beams, beam % beams);

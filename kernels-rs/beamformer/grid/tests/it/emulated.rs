@@ -6,8 +6,8 @@ use ndarray::Array2;
 
 use crate::common::{Case, HALF};
 
-/// Error of a voltage, relative to its rms: gains, their products (twice), phases, what the first product leaves and the
-/// matrix of lines are rounded to f16, each by `2^-11 / sqrt(3)` rms at most.
+/// Error of a voltage, relative to its rms: gains, their products (twice), phases, what the first product leaves and
+/// the matrix of lines are rounded to f16, each by `2^-11 / sqrt(3)` rms at most.
 const VOLTAGE: f64 = 6.91e-4;
 
 /// Compares a case with sums in f64: `terms` powers are in each sum.

@@ -13,8 +13,8 @@ const TIMES: usize = 4;
 
 /// The kernel of [`FrbInterpolation`] on one device, with its positions there.
 ///
-/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
-/// queued.
+/// Every operation is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything
+/// is queued.
 ///
 /// ```no_run
 /// use fringes_beamformer::{FrbBeams, FrbInterpolation, FrbInterpolationKernels, FrbKernels, FrbLayout, Offset};
@@ -22,19 +22,15 @@ const TIMES: usize = 4;
 /// use fringes_types::{Complex, Complex4};
 /// use ndarray::Array4;
 ///
-/// let device = Device::best()?;
-/// let stream = device.new_stream()?;
-/// let beams = FrbBeams::casm(&[450e6], Array4::from_elem((1, 2, 6, 43), Complex::new(1f32, 0.0)))?;
-/// let kernels = FrbKernels::<Complex4>::load(&device, &beams)?;
-/// let between = FrbInterpolation::casm(&[450e6], &[[0.0, 0.0], [0.3, 0.1]])?;
-/// let between = FrbInterpolationKernels::load(&device, &between)?;
-/// let times = 100 * beams.sum_times();
-/// let voltages = Buffer::<Complex4>::zeroed(&stream, times * 2 * 6 * 43)?;
-/// let mut powers = Buffer::<f32>::alloc(&device, kernels.powers(times)?)?;
-/// kernels.detect(&stream, voltages.view(), times, None, &mut powers.view_mut())?;
-/// let sizes = [1, 100, 1]; // fine channels, sums over time, products
-/// let mut out = Buffer::<f32>::alloc(&device, between.powers(sizes))?;
-/// between.interpolate(&stream, powers.view(), sizes, &mut out.view_mut())?; // [frequency][fine][time][position][product]
+/// let device = Device::best()?; let stream = device.new_stream()?; let beams = FrbBeams::casm(&[450e6],
+/// Array4::from_elem((1, 2, 6, 43), Complex::new(1f32, 0.0)))?; let kernels = FrbKernels::<Complex4>::load(&device,
+/// &beams)?; let between = FrbInterpolation::casm(&[450e6], &[[0.0, 0.0], [0.3, 0.1]])?; let between =
+/// FrbInterpolationKernels::load(&device, &between)?; let times = 100 * beams.sum_times(); let voltages =
+/// Buffer::<Complex4>::zeroed(&stream, times * 2 * 6 * 43)?; let mut powers = Buffer::<f32>::alloc(&device,
+/// kernels.powers(times)?)?; kernels.detect(&stream, voltages.view(), times, None, &mut powers.view_mut())?; let sizes
+/// = [1, 100, 1]; // fine channels, sums over time, products let mut out = Buffer::<f32>::alloc(&device,
+/// between.powers(sizes))?; between.interpolate(&stream, powers.view(), sizes, &mut out.view_mut())?; //
+/// [frequency][fine][time][position][product]
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -94,15 +90,15 @@ impl FrbInterpolationKernels {
         Ok(bytes as u32)
     }
 
-    /// Number of powers at the positions, for so many fine channels, times and products; the largest number where it does
-    /// not fit.
+    /// Number of powers at the positions, for so many fine channels, times and products; the largest number where it
+    /// does not fit.
     pub fn powers(&self, [fine, times, products]: [usize; 3]) -> usize {
         product(&[self.frequencies, fine, times, self.count, products])
     }
 
-    /// Powers `[frequency][fine][time][position][product]` of powers `[frequency][fine][time][beam][product]`, for so many
-    /// fine channels, times and products. Elements of the buffers past the last ones are neither read nor written; for no
-    /// powers nothing is queued.
+    /// Powers `[frequency][fine][time][position][product]` of powers `[frequency][fine][time][beam][product]`, for so
+    /// many fine channels, times and products. Elements of the buffers past the last ones are neither read nor written;
+    /// for no powers nothing is queued.
     ///
     /// # Errors
     /// [`DeviceError::Length`] if a buffer is too short; [`DeviceError::TooLarge`] for sizes beyond what a launch can

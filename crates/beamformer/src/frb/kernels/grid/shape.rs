@@ -13,7 +13,8 @@ const STEP_BYTES: usize = 32;
 const WARPS: usize = 8;
 
 /// A kernel of powers: its name, lines and feeds it takes in tiles of 8 (`None` for any), tiles of beams of a warp,
-/// tiles of outs of a block, tiles of samples that are multiplied at once, and how many times as many are loaded at once.
+/// tiles of outs of a block, tiles of samples that are multiplied at once, and how many times as many are loaded at
+/// once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridKind {
     /// The name.

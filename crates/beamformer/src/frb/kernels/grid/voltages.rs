@@ -65,9 +65,9 @@ impl FrbVoltageOutput for Complex<f16> {
 /// ```
 ///
 /// # Kernels
-/// Voltages are of 4+4 or 8 bits. Lines and feeds are such that the samples of three times (24 of one line, 12 of two, 6
-/// of three or four) fit into a block's shared memory, of gains and matrix each frequency's largest is 0 or from 2^-60 to
-/// below 2^60.
+/// Voltages are of 4+4 or 8 bits. Lines and feeds are such that the samples of three times (24 of one line, 12 of two,
+/// 6 of three or four) fit into a block's shared memory, of gains and matrix each frequency's largest is 0 or from
+/// 2^-60 to below 2^60.
 ///
 /// All beams in their order of four full lines of 256 feeds that are padded to 512, of 4+4 bits at even addresses, as
 /// f16, have a kernel of their own, with the transform of [`FrbKernels`](crate::FrbKernels), for weights of which the
@@ -89,7 +89,8 @@ pub struct FrbVoltageKernels<V> {
 }
 
 impl<V: VoltageSample> FrbVoltageKernels<V> {
-    /// Loads the kernel for beams that are `chosen`, each any number of times, and sends all tables, and waits for that.
+    /// Loads the kernel for beams that are `chosen`, each any number of times, and sends all tables, and waits for
+    /// that.
     ///
     /// # Errors
     /// [`BeamformerError::OutOfRange`] for a beam that is not there, [`BeamformerError::Zero`] for none;
@@ -143,8 +144,8 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
     ///
     /// # Errors
     /// [`DeviceError::TooLarge`] for sizes beyond what a launch can count; [`DeviceError::Length`] if a buffer is too
-    /// short, [`DeviceError::Alignment`] if it does not begin at a multiple of an element; [`DeviceError::Gpu`] with what
-    /// the driver says.
+    /// short, [`DeviceError::Alignment`] if it does not begin at a multiple of an element; [`DeviceError::Gpu`] with
+    /// what the driver says.
     pub fn form<O: FrbVoltageOutput>(
         &self,
         stream: &Stream,
@@ -156,12 +157,12 @@ impl<V: VoltageSample> FrbVoltageKernels<V> {
         self.form_bytes(stream, voltages.cast::<u8>()?, layout, times, out)
     }
 
-    /// As [`form`](Self::form), of the bytes of voltages in any layout. 4+4-bit voltages may be offset by 8, and parts of
-    /// -8 count as such.
+    /// As [`form`](Self::form), of the bytes of voltages in any layout. 4+4-bit voltages may be offset by 8, and parts
+    /// of -8 count as such.
     ///
     /// # Errors
-    /// As [`form`](Self::form); [`DeviceError::Alignment`] as well, with the distance for the address, where a distance is
-    /// no multiple of a voltage.
+    /// As [`form`](Self::form); [`DeviceError::Alignment`] as well, with the distance for the address, where a distance
+    /// is no multiple of a voltage.
     pub fn form_bytes<O: FrbVoltageOutput>(
         &self,
         stream: &Stream,
