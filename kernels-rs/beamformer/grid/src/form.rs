@@ -2,9 +2,9 @@
 //! line.
 //!
 //! For some steps (the samples of all feeds at a time and polarisation) at once, the block decodes voltages, multiplies
-//! them by their gains and stores them in shared memory as fragments ([`load`](mod@crate::load)); meanwhile the steps
+//! them by their gains and stores them in shared memory as fragments (`load`); meanwhile the steps
 //! before them are multiplied by both matrices in registers, and powers summed there
-//! ([`products`](mod@crate::products), [`results`](mod@crate::results)). Each warp has some tiles of 8 beams along a
+//! (`products`, `results`). Each warp has some tiles of 8 beams along a
 //! line.
 //!
 //! # Why no FFT

@@ -67,7 +67,7 @@ pub use tables::{Weights, time_phases, time_powers, time_transform};
 /// an upchannelisation of 128. All else is made by products of matrices: the voltages of feeds are upchannelised where
 /// they are to be, some sums at a time that stay in the device's L2 (their memory is of the pool that operations share,
 /// and allocated once: [`workspace_bytes`](Self::workspace_bytes)), then beams are formed and powers summed in one
-/// launch. Lines and feeds are such that the samples of three times (24 of one line, 12 of two, 6 of three or four) fit
+/// launch. Lines and feeds are such that the samples of two times (16 of one line, 8 of two, 4 of three or four) fit
 /// into a block's shared memory. Of weights, and of gains and matrix, each frequency's largest is 0 or from 2^-60 to
 /// below 2^60. Anything else of [`FrbBeams`] may be as it likes.
 ///

@@ -10,7 +10,7 @@
 //! Numbers of feeds that there are not are finite.
 //!
 //! # Precision
-//! [`few`]: f32, rounded to f16 once. [`many`]: that of the microkernels.
+//! Of fewer than 64 times f32, rounded to f16 once; of more that of the microkernels.
 //!
 //! # Floor
 //! Bytes: a byte of 4+4 bits becomes four. Where the blocks of some sums stay in the L2 these are no bytes of the
@@ -44,7 +44,7 @@ pub struct ChannelSizes {
     pub lines: u32,
     /// Feeds of a line.
     pub feeds: u32,
-    /// Format of the voltages: [`FOUR`](crate::FOUR) or [`EIGHT`](crate::EIGHT).
+    /// Format of the voltages: [`FOUR`](crate::FOUR) or [`EIGHT`].
     pub format: u32,
     /// Of 4+4 bits, whether nibbles are offset or signed.
     pub signs: u32,

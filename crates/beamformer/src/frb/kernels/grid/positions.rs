@@ -22,15 +22,20 @@ const TIMES: usize = 4;
 /// use fringes_types::{Complex, Complex4};
 /// use ndarray::Array4;
 ///
-/// let device = Device::best()?; let stream = device.new_stream()?; let beams = FrbBeams::casm(&[450e6],
-/// Array4::from_elem((1, 2, 6, 43), Complex::new(1f32, 0.0)))?; let kernels = FrbKernels::<Complex4>::load(&device,
-/// &beams)?; let between = FrbInterpolation::casm(&[450e6], &[[0.0, 0.0], [0.3, 0.1]])?; let between =
-/// FrbInterpolationKernels::load(&device, &between)?; let times = 100 * beams.sum_times(); let voltages =
-/// Buffer::<Complex4>::zeroed(&stream, times * 2 * 6 * 43)?; let mut powers = Buffer::<f32>::alloc(&device,
-/// kernels.powers(times)?)?; kernels.detect(&stream, voltages.view(), times, None, &mut powers.view_mut())?; let sizes
-/// = [1, 100, 1]; // fine channels, sums over time, products let mut out = Buffer::<f32>::alloc(&device,
-/// between.powers(sizes))?; between.interpolate(&stream, powers.view(), sizes, &mut out.view_mut())?; //
-/// [frequency][fine][time][position][product]
+/// let device = Device::best()?;
+/// let stream = device.new_stream()?;
+/// let beams = FrbBeams::casm(&[450e6], Array4::from_elem((1, 2, 6, 43), Complex::new(1f32, 0.0)))?;
+/// let kernels = FrbKernels::<Complex4>::load(&device, &beams)?;
+/// let between = FrbInterpolation::casm(&[450e6], &[[0.0, 0.0], [0.3, 0.1]])?;
+/// let between = FrbInterpolationKernels::load(&device, &between)?;
+/// let times = 100 * beams.sum_times();
+/// let voltages = Buffer::<Complex4>::zeroed(&stream, times * 2 * 6 * 43)?;
+/// let mut powers = Buffer::<f32>::alloc(&device, kernels.powers(times)?)?;
+/// kernels.detect(&stream, voltages.view(), times, None, &mut powers.view_mut())?;
+/// let sizes = [1, 100, 1]; // fine channels, sums over time, products
+/// let mut out = Buffer::<f32>::alloc(&device, between.powers(sizes))?;
+/// // [frequency][fine][time][position][product]
+/// between.interpolate(&stream, powers.view(), sizes, &mut out.view_mut())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

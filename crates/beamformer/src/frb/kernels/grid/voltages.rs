@@ -65,8 +65,8 @@ impl FrbVoltageOutput for Complex<f16> {
 /// ```
 ///
 /// # Kernels
-/// Voltages are of 4+4 or 8 bits. Lines and feeds are such that the samples of three times (24 of one line, 12 of two,
-/// 6 of three or four) fit into a block's shared memory, of gains and matrix each frequency's largest is 0 or from
+/// Voltages are of 4+4 or 8 bits. Lines and feeds are such that the samples of two times (16 of one line, 8 of two,
+/// 4 of three or four) fit into a block's shared memory, of gains and matrix each frequency's largest is 0 or from
 /// 2^-60 to below 2^60.
 ///
 /// All beams in their order of four full lines of 256 feeds that are padded to 512, of 4+4 bits at even addresses, as
