@@ -143,7 +143,7 @@ impl Case {
                 continue;
             }
             let count = (result * self.blocks..(result + 1) * self.blocks).filter(|&block| good(block)).count();
-            let u = channel / self.group ^ if self.centre { fine / 2 } else { 0 };
+            let u = (channel / self.group) ^ if self.centre { fine / 2 } else { 0 };
             let factor = self.factors()[frequency * fine + u] * self.blocks as f64 / count as f64;
             powers[(frequency, u, result, beam, if self.summed { 0 } else { pol })] += k.norm_sqr() * factor;
         }

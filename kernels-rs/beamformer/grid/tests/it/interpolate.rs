@@ -48,11 +48,11 @@ fn positions_are_within_their_bound() {
             let [out, below, north, east] = places[row / times / fine * positions + position];
             let (of_north, of_east) = (weights(f32::from_bits(north).into()), weights(f32::from_bits(east).into()));
             let (mut expected, mut sizes) = (0.0, 0.0);
-            for j in 0..4 {
-                for i in 0..4 {
+            for (j, of_east) in of_east.into_iter().enumerate() {
+                for (i, of_north) in of_north.into_iter().enumerate() {
                     let beam = (out as usize + j) * beams + (below as usize + i) % beams;
-                    let term =
-                        of_east[j] * of_north[i] * f64::from(powers[(row * outs * beams + beam) * products + product]);
+                    let power = powers[(row * outs * beams + beam) * products + product];
+                    let term = of_east * of_north * f64::from(power);
                     expected += term;
                     sizes += term.abs();
                 }
