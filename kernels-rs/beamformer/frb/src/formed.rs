@@ -114,6 +114,7 @@ pub(crate) fn formed<T, V, const X: usize, const P: usize, const Q: usize>(
     let address = unsafe { given.voltages.address(0) };
     let warps = ntid_x() / 32;
     let fits = frequencies > 0
+        && times > 0
         && splits > 0
         && outs > 0
         && beams > 0
@@ -131,7 +132,8 @@ pub(crate) fn formed<T, V, const X: usize, const P: usize, const Q: usize>(
         && of(&[frequencies, 32 * Q as u32]) <= given.slots.len() as u64
         && frequencies as usize <= given.scales.len()
         && out_end <= out.len() as u64
-        && 4 * (weights + u64::from(beams) + of(&[warps, outs, places, pols])) <= Shared::<u8>::dynamic().len() as u64;
+        && 4 * (weights + u64::from(beams.next_multiple_of(2)) + of(&[warps, outs, places, pols]))
+            <= Shared::<u8>::dynamic().len() as u64;
     if fits {
         // SAFETY: the views hold what the sizes say.
         unsafe { form::<T, V, X, P, Q>(given, out, sizes) }
@@ -170,7 +172,10 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
     let first_feed = 2 * T::input_pair(lane) as usize * V::BYTES;
     // The warp's room, and where the lane's outputs go there.
     let of_out = sizes.places * sizes.pols;
-    let room = weights + sizes.beams + warp * sizes.outs * of_out;
+    let room = weights + sizes.beams.next_multiple_of(2) + warp * sizes.outs * of_out;
+    // Whether both polarisations of a beam are stored at once.
+    let [frequency_step, time_step] = sizes.out_strides;
+    let in_pairs = sizes.pols == 2 && out.address(0) & 7 == 0 && (frequency_step | time_step) & 1 == 0;
     let mut number = ctaid_x();
     while number < sizes.frequencies * sizes.splits {
         let (frequency, split) = divided(number, sizes.splits);
@@ -195,18 +200,28 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
         });
         let end = of_split(split + 1);
         let mut time = of_split(split) + warp;
+        let load = |time: u32, pol: u32| {
+            let from = u64::from(time) * time_stride
+                + u64::from(frequency) * frequency_stride
+                + u64::from(pol) * pol_stride
+                + first_feed as u64;
+            <[[u32; P]; LINES]>::each(|line| {
+                let at = given.voltages.address((from + line as u64 * line_stride) as usize);
+                <[u32; P]>::each(|pair| V::two(at + (Places::<T>::FEEDS[pair] as usize * V::BYTES) as u64))
+            })
+        };
+        let mut ahead = load(time.min(sizes.times - 1), 0);
         while time < end {
-            let base = u64::from(time) * time_stride + u64::from(frequency) * frequency_stride;
             let mut pol = 0;
             while pol < sizes.pols {
-                let from = (base + u64::from(pol) * pol_stride) as usize + first_feed;
-                let words = <[[u32; P]; LINES]>::each(|line| {
-                    let at = given.voltages.address(from + line * line_stride as usize);
-                    <[u32; P]>::each(|pair| V::two(at + (Places::<T>::FEEDS[pair] as usize * V::BYTES) as u64))
-                });
+                let words = ahead;
                 let parts = <[[[u32; 2]; P]; LINES]>::each(|line| {
                     <[[u32; 2]; P]>::each(|pair| lines::parts::<V, P>(&words[line], pair, sizes.signs))
                 });
+                // The next voltages come while these are summed and transformed.
+                let same = pol + 1 < sizes.pols;
+                let next = if same { time } else { time + warps };
+                ahead = load(next.min(sizes.times - 1), if same { pol + 1 } else { 0 });
                 let mut o = 0;
                 while o < sizes.outs {
                     let first = (pol * sizes.outs + o) * out_words + lane;
@@ -237,15 +252,24 @@ unsafe fn form<T, V, const X: usize, const P: usize, const Q: usize>(
             let to = u64::from(frequency) * sizes.out_strides[0] + u64::from(time) * sizes.out_strides[1];
             let (mut o, mut of_row) = (0, 0);
             while o < sizes.outs {
-                let mut at = lane;
-                while at < sizes.beams * sizes.pols {
-                    let (beam, pol) = if sizes.pols == 2 { (at >> 1, at & 1) } else { (at, 0) };
-                    let place = shared.load((weights + beam) as usize) + pol;
-                    out.store(
-                        (to + u64::from(of_row + at)) as usize,
-                        shared.load((room + o * of_out + place) as usize),
-                    );
-                    at += 32;
+                let from = room + o * of_out;
+                if in_pairs {
+                    let (from_pairs, to_pairs) = (shared.cast::<[u32; 2]>(), out.cast::<[u32; 2]>());
+                    let mut beam = lane;
+                    while beam < sizes.beams {
+                        let place = shared.load((weights + beam) as usize);
+                        let both = from_pairs.load(((from + place) / 2) as usize);
+                        to_pairs.store(((to + u64::from(of_row)) / 2 + u64::from(beam)) as usize, both);
+                        beam += 32;
+                    }
+                } else {
+                    let mut at = lane;
+                    while at < sizes.beams * sizes.pols {
+                        let (beam, pol) = if sizes.pols == 2 { (at >> 1, at & 1) } else { (at, 0) };
+                        let place = shared.load((weights + beam) as usize) + pol;
+                        out.store((to + u64::from(of_row + at)) as usize, shared.load((from + place) as usize));
+                        at += 32;
+                    }
                 }
                 o += 1;
                 of_row += sizes.beams * sizes.pols;

@@ -46,7 +46,8 @@ impl Formed {
         let (Some((slots, rows, places)), Some(texts)) = (slots, family.texts()) else { return Ok(None) };
         let room = product(&[WARPS, beams.outs(), places, beams.pols()]);
         let weights = product(&[beams.pols(), beams.outs(), WEIGHT_WORDS]);
-        let bytes = weights.saturating_add(beams.north_beams()).saturating_add(room).saturating_mul(4);
+        let bytes =
+            weights.saturating_add(beams.north_beams().next_multiple_of(2)).saturating_add(room).saturating_mul(4);
         if bytes > device.info().limits.shared_bytes_per_block as usize {
             return Ok(None);
         }

@@ -67,7 +67,9 @@ fn error([frequencies, pols, outs, beams]: [usize; 4], times: usize, signs: u32,
     };
     let warps = 8;
     Launch::new(kernel.declaration, [3, 1, 1], [32 * warps, 1, 1])
-        .shared_bytes((4 * (pols * outs * 1024 + beams + warps as usize * outs * places * pols)) as u32)
+        .shared_bytes(
+            (4 * (pols * outs * 1024 + beams.next_multiple_of(2) + warps as usize * outs * places * pols)) as u32,
+        )
         .run(&mut memory, || (kernel.run)(given, GlobalMut::from(out), sizes))
         .assert_clean();
     let words = memory.values(out);
