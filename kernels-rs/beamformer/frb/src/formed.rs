@@ -17,8 +17,8 @@
 //! | scale and keep | 16 half2, 16 stores | 32 |
 //! | store | 2 loads, 2 stores | 8 |
 //!
-//! about 200 instructions, 50 issue cycles and 72 of shared memory: bytes bind, with 111. Measured are 160 (docs/frb.md):
-//! addresses and predicates are not in the table.
+//! about 200 instructions, 50 issue cycles and 72 of shared memory: bytes bind, with 111. Measured are 160
+//! (docs/frb.md): addresses and predicates are not in the table.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
