@@ -102,12 +102,6 @@ pub(crate) trait Format {
     /// What is loaded.
     type Raw: Copy;
 
-    /// Loads four neighbours from byte `first` on, of which `left` are of their line; all of them at once if `whole`.
-    ///
-    /// # Safety
-    /// Those of the line are in the view.
-    unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> Self::Raw;
-
     /// Loads what is around byte `byte` of shared memory.
     ///
     /// # Safety
@@ -125,11 +119,11 @@ pub(crate) enum Eight {}
 /// Two f16, the real part first: every line begins at a multiple of 16 bytes and has a multiple of four feeds.
 pub(crate) enum Halves {}
 
-impl Format for Four {
-    const BYTES: u32 = 1;
-    const WHOLE: bool = false;
-    type Raw = [u32; 2];
-
+impl Four {
+    /// Loads four neighbours from byte `first` on, of which `left` are of their line; all of them at once if `whole`.
+    ///
+    /// # Safety
+    /// Those of the line are in the view.
     #[inline(always)]
     unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> [u32; 2] {
         if whole {
@@ -144,6 +138,12 @@ impl Format for Four {
         };
         words
     }
+}
+
+impl Format for Four {
+    const BYTES: u32 = 1;
+    const WHOLE: bool = false;
+    type Raw = [u32; 2];
 
     #[inline(always)]
     unsafe fn shared(byte: u32) -> [u32; 2] {
@@ -165,11 +165,11 @@ impl Format for Four {
     }
 }
 
-impl Format for Eight {
-    const BYTES: u32 = 2;
-    const WHOLE: bool = false;
-    type Raw = [u32; 3];
-
+impl Eight {
+    /// Loads four neighbours from byte `first` on, of which `left` are of their line; all of them at once if `whole`.
+    ///
+    /// # Safety
+    /// Those of the line are in the view.
     #[inline(always)]
     unsafe fn load(voltages: Global<u8>, whole: bool, first: usize, left: u32) -> [u32; 3] {
         if whole {
@@ -189,6 +189,12 @@ impl Format for Eight {
         };
         words
     }
+}
+
+impl Format for Eight {
+    const BYTES: u32 = 2;
+    const WHOLE: bool = false;
+    type Raw = [u32; 3];
 
     #[inline(always)]
     unsafe fn shared(byte: u32) -> [u32; 3] {
@@ -213,11 +219,6 @@ impl Format for Halves {
     const BYTES: u32 = 4;
     const WHOLE: bool = true;
     type Raw = [u32; 4];
-
-    #[inline(always)]
-    unsafe fn load(voltages: Global<u8>, _: bool, first: usize, _: u32) -> [u32; 4] {
-        voltages.part(first, 16).cast::<[u32; 4]>().load(0)
-    }
 
     #[inline(always)]
     unsafe fn shared(byte: u32) -> [u32; 4] {

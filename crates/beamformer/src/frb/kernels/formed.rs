@@ -1,13 +1,13 @@
 //! The kernel of voltages of all beams of four full lines, and its tables on a device.
 
 use fringes_backend::DeviceError;
-use fringes_fft::Sign;
 use fringes_fft::internals::split_phase_table;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_types::{SampleFormat, f16};
 
 use super::choice::Family;
 use super::launch::{Counts, Layout, check_u32, product};
+use super::tables::turned;
 use super::{Weights, first_slots};
 use crate::FrbBeams;
 
@@ -52,19 +52,15 @@ impl Formed {
             return Ok(None);
         }
         let conjugate = beams.conjugate();
-        let weights = match conjugate {
-            true => Weights::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most),
-            false => Weights::new(beams.weights(), family.size, family.most),
-        };
         // What weights were divided by, as f16.
         let scale = |&exponent: &i32| {
             let half = |value: f64| u32::from(f16::from_f64(value).to_bits());
             let value = 2f64.powi(exponent);
             (-14..=15).contains(&exponent).then(|| half(value) | half(if conjugate { -value } else { value }) << 16)
         };
-        let Some(weights) = weights else { return Ok(None) };
+        let Some(weights) = Weights::of(beams, &family) else { return Ok(None) };
         let Some(scales) = weights.exponents.iter().map(scale).collect::<Option<Vec<u32>>>() else { return Ok(None) };
-        let sign = if (beams.line_sign() == Sign::Positive) == conjugate { Sign::Negative } else { Sign::Positive };
+        let sign = turned(beams.line_sign(), conjugate);
         let kernel = device.load(texts)?.kernel("formed_256_512_i4")?;
         let resident = kernel.blocks_per_multiprocessor(32 * WARPS as u32, bytes as u32)?;
         if resident == 0 {

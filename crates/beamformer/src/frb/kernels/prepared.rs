@@ -1,12 +1,12 @@
 //! The tables of some beams that need no device, and whether there is a kernel for them.
 
 use fringes_backend::DeviceError;
-use fringes_fft::Sign;
 use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_types::{Complex, SampleFormat};
 
 use super::choice::Family;
 use super::grid::GridPrepared;
+use super::tables::turned;
 use super::{Weights, time_phases, time_powers};
 use crate::FrbBeams;
 
@@ -54,10 +54,7 @@ impl FusedPrepared {
     pub(super) fn new(format: SampleFormat, beams: &FrbBeams) -> Result<Self, DeviceError> {
         let missing = |expected, actual| DeviceError::NoKernel { expected, actual };
         let family = Family::of(format, beams)?;
-        let weights = match beams.conjugate() {
-            true => Weights::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most),
-            false => Weights::new(beams.weights(), family.size, family.most),
-        };
+        let weights = Weights::of(beams, &family);
         let weights = weights.ok_or_else(|| {
             let largest = |weights: ndarray::ArrayView4<'_, Complex<f32>>| {
                 weights.iter().map(|weight| weight.norm()).fold(0f32, f32::max)
@@ -68,8 +65,7 @@ impl FusedPrepared {
             let actual = first.map_or(String::new(), |(at, largest)| format!("{largest:e} at frequency {at}"));
             missing("weights of which the largest of a frequency is 0 or 2^-60 to 2^60", actual)
         })?;
-        let sign =
-            |sign: Sign| if (sign == Sign::Positive) == beams.conjugate() { Sign::Negative } else { Sign::Positive };
+        let sign = |sign| turned(sign, beams.conjugate());
         Ok(Self {
             family,
             phases: split_phase_table(family.size, sign(beams.line_sign()), 0),
@@ -107,6 +103,8 @@ fn factors(family: &Family, beams: &FrbBeams, exponents: &[i32]) -> Result<Vec<f
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use ndarray::{Array3, Array4};
+
+    use fringes_fft::Sign;
 
     use super::*;
     use crate::FrbBeamsBuilder;

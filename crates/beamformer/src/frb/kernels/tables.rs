@@ -2,11 +2,14 @@
 
 use std::f64::consts::TAU;
 
-use fringes_fft::Size;
 use fringes_fft::internals::input_places;
+use fringes_fft::{Sign, Size};
 use half::f16;
 use ndarray::ArrayView5;
 use num_complex::Complex;
+
+use super::choice::Family;
+use crate::FrbBeams;
 
 /// Largest finite f16, what the first contraction of a transform over time may add to, and the largest power of two
 /// that weights are scaled to.
@@ -34,7 +37,20 @@ pub struct Weights {
     pub exponents: Vec<i32>,
 }
 
+/// A sign as the kernels have it: voltages are never conjugated, but everything else where they should be.
+pub(super) fn turned(sign: Sign, conjugate: bool) -> Sign {
+    if (sign == Sign::Positive) == conjugate { Sign::Negative } else { Sign::Positive }
+}
+
 impl Weights {
+    /// Weights of beams as the kernels take them, conjugated where voltages should be; as [`new`](Self::new).
+    pub(super) fn of(beams: &FrbBeams, family: &Family) -> Option<Self> {
+        match beams.conjugate() {
+            true => Self::new(beams.weights().mapv(|weight| weight.conj()).view(), family.size, family.most),
+            false => Self::new(beams.weights(), family.size, family.most),
+        }
+    }
+
     /// Weights `[frequency][pol][out][line][feed]` of lines that a transform of `size` takes, for voltages of absolute
     /// value `most` or less; `None` if there is no kernel of the size or a frequency's largest weight is not 0 or from
     /// 2^-60 to below 2^60.

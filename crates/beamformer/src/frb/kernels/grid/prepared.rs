@@ -7,6 +7,7 @@ use fringes_types::{Complex, SampleFormat};
 use ndarray::{Array2, Array3, ArrayView2, ArrayView3};
 
 use super::super::choice::most_of;
+use super::super::tables::turned;
 use super::{GridKind, GridParts, GridTables, VOLTAGES};
 use crate::FrbBeams;
 
@@ -65,11 +66,6 @@ impl TimeTransform {
             power: size.map_or(1.0, phase_power),
         })
     }
-}
-
-/// A sign as the kernels have it: voltages are not conjugated, but everything else where they should be.
-fn turned(sign: Sign, conjugate: bool) -> Sign {
-    if (sign == Sign::Positive) == conjugate { Sign::Negative } else { Sign::Positive }
 }
 
 impl GridPrepared {
