@@ -36,9 +36,10 @@ pub struct BinnedDump<D> {
 /// On the CPU every spectrum is correlated once, in the bin that it has, wherever it lies. Bins cost memory for their
 /// sums, and little time: two bins take 0 to 7 % more than one where runs of one bin have 100 spectra or more, up to a
 /// quarter where bins change with every spectrum, since each goes through the voltages by itself. On a GPU, chunks on
-/// the device are read where they lie, a launch for each run of spectra of one bin: runs of a few hundred spectra are
-/// as fast as no bins, shorter ones are not. Chunks on the host are sent run by run, or as copies of each bin's spectra
-/// where runs are short.
+/// the device are read where they lie, heaps whatever runs they have, if a bin has at least 4 times as many of a chunk's
+/// spectra as there are inputs. Of heaps with fewer, copies wait on the device until there are 8 times as many spectra
+/// as inputs, or a dump ends: they take at most twice the memory of the bin's sums, and 1 GiB. Voltages and rows are
+/// added run by run. Chunks on the host are sent run by run, or as copies of each bin's spectra where runs are short.
 ///
 /// Heaps on a device are added by whole batches, so there a bin cannot begin inside one.
 ///
@@ -222,7 +223,10 @@ struct BinSums<V: VoltageSample> {
 impl<V: VoltageSample> BinSums<V> {
     fn new(backend: &Backend, bins: Bins, inputs: Inputs, channels: usize) -> Result<Self, CorrelatorError> {
         let correlators = (0..bins.count()).map(|_| Correlator::new(backend, inputs, channels));
-        let (correlators, times) = (correlators.collect::<Result<Vec<_>, _>>()?, vec![Vec::new(); bins.count()]);
+        let (mut correlators, times) = (correlators.collect::<Result<Vec<_>, _>>()?, vec![Vec::new(); bins.count()]);
+        if bins.count() > 1 {
+            correlators.iter_mut().for_each(Correlator::hold_short_runs);
+        }
         if correlators.is_empty() {
             return Err(TypesError::NotPositive { quantity: "number of bins", actual: 0.0 }.into());
         }

@@ -163,6 +163,13 @@ impl<V: VoltageSample> Correlator<V> {
         }
     }
 
+    /// Heaps of short runs on the device wait for others, for sums of which each has a part of the spectra.
+    pub(crate) fn hold_short_runs(&mut self) {
+        if let Sums::Device(sums) = &mut self.sums {
+            sums.hold_short_runs();
+        }
+    }
+
     /// The GPU that does the work, `None` for the CPU.
     pub fn device(&self) -> Option<&Device> {
         match &self.sums {

@@ -184,7 +184,8 @@ impl Sources {
     }
 
     /// Files that the PTX is made from, with the names that the hash knows them by: `Cargo.toml`, `build.rs` and
-    /// everything under `src` of each package.
+    /// everything under `src` of each package, but for modules that are declared under
+    /// `#[cfg(not(target_arch = "nvptx64"))]` or `#[cfg(test)]`.
     ///
     /// # Errors
     /// [`BuildError::File`] for what cannot be read.
@@ -198,6 +199,11 @@ impl Sources {
             }
             collect(&folder.join("src"), &format!("{name}/src"), &mut files)?;
         }
+        let mut elsewhere = Vec::new();
+        for path in files.values() {
+            elsewhere.extend(modules_elsewhere(path)?);
+        }
+        files.retain(|_, path| !elsewhere.iter().any(|module| path.starts_with(module)));
         Ok(files)
     }
 
@@ -227,6 +233,23 @@ impl Sources {
         }
         Ok(hexadecimal(&hash.finalize()))
     }
+}
+
+/// Files and folders of the modules that a source declares, and that are not compiled for the device.
+fn modules_elsewhere(path: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    const ELSEWHERE: [&str; 2] = ["#[cfg(not(target_arch = \"nvptx64\"))]", "#[cfg(test)]"];
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    let (Some(folder), Some(stem), true) = (path.parent(), path.file_stem(), is_rust) else { return Ok(Vec::new()) };
+    let contents = std::fs::read(path).map_err(BuildError::file(path))?;
+    let Ok(text) = std::str::from_utf8(&contents) else { return Ok(Vec::new()) };
+    let below = if ["lib", "mod", "main"].map(AsRef::as_ref).contains(&stem) { folder.into() } else { folder.join(stem) };
+    let lines = text.lines().map(str::trim);
+    let pairs = lines.clone().zip(lines.skip(1));
+    let declared = pairs.filter(|(attribute, _)| ELSEWHERE.contains(attribute)).filter_map(|(_, line)| {
+        let name = line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')?;
+        Some([below.join(name), below.join(format!("{name}.rs"))])
+    });
+    Ok(declared.flatten().collect())
 }
 
 /// The lines of a source that are no comments, documentation among them. What is no text stays as it is.
@@ -325,6 +348,34 @@ mod tests {
         std::fs::write(root.path().join("device/src/lib.rs"), "").unwrap();
         std::fs::write(root.path().join("kernels/src/inner/mod.rs"), "").unwrap();
         assert_eq!(hash(), first);
+    }
+
+    #[test]
+    fn modules_of_hosts_and_tests_are_no_sources() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = packages(root.path());
+        let hash = || Sources::of(&folder).unwrap().hash().unwrap();
+        let lines = [
+            "pub mod inner;",
+            "#[cfg(not(target_arch = \"nvptx64\"))]",
+            "pub mod twin;",
+            "#[cfg(test)]",
+            "mod tests;",
+            "#[cfg(target_arch = \"nvptx64\")]",
+            "mod asm;",
+        ];
+        std::fs::write(folder.join("src/lib.rs"), lines.join("\n")).unwrap();
+        std::fs::create_dir(folder.join("src/twin")).unwrap();
+        for file in ["twin/mod.rs", "twin/part.rs", "tests.rs", "asm.rs", "twins.rs"] {
+            std::fs::write(folder.join("src").join(file), "").unwrap();
+        }
+        for (file, counts) in
+            [("twin/mod.rs", false), ("twin/part.rs", false), ("tests.rs", false), ("asm.rs", true), ("twins.rs", true)]
+        {
+            let before = hash();
+            std::fs::write(folder.join("src").join(file), "fn changed() {}").unwrap();
+            assert_eq!(hash() != before, counts, "{file}");
+        }
     }
 
     #[test]

@@ -30,19 +30,23 @@ pub(crate) const TF32: Format = Format { exponent: 8, significand: 10 };
 pub(crate) const F32: Format = Format { exponent: 8, significand: 23 };
 
 impl Format {
+    #[inline]
     fn bias(self) -> i32 {
         (1 << (self.exponent - 1)) - 1
     }
 
     /// Exponent of the least normal number.
+    #[inline]
     pub(crate) fn least_exponent(self) -> i32 {
         1 - self.bias()
     }
 
+    #[inline]
     fn infinity(self) -> u32 {
         ((1 << self.exponent) - 1) << self.significand
     }
 
+    #[inline]
     fn sign(self) -> u32 {
         1 << (self.exponent + self.significand)
     }
@@ -60,11 +64,18 @@ impl Format {
         bits & (self.sign() - 1) == self.infinity()
     }
 
+    /// Whether it is neither an infinity nor a NaN.
+    #[inline]
+    pub(crate) fn is_finite(self, bits: u32) -> bool {
+        bits & self.infinity() != self.infinity()
+    }
+
     pub(crate) fn is_subnormal(self, bits: u32) -> bool {
         let magnitude = bits & (self.sign() - 1);
         magnitude != 0 && magnitude >> self.significand == 0
     }
 
+    #[inline]
     pub(crate) fn is_negative(self, bits: u32) -> bool {
         bits & self.sign() != 0
     }
@@ -76,6 +87,7 @@ impl Format {
 
     /// Exponent `e` and integer significand `m` of a finite number, `m 2^(e - significand)`; subnormals have the least
     /// exponent.
+    #[inline]
     pub(crate) fn parts(self, bits: u32) -> (i32, u32) {
         let fraction = bits & ((1 << self.significand) - 1);
         match (bits & (self.sign() - 1)) >> self.significand {
@@ -97,7 +109,7 @@ impl Format {
             f64::INFINITY
         } else {
             let (exponent, significand) = self.parts(bits);
-            f64::from(significand) * 2f64.powi(exponent - self.significand as i32)
+            f64::from(significand) * power_of_two(exponent - self.significand as i32)
         };
         if self.is_negative(bits) { -magnitude } else { magnitude }
     }
@@ -141,6 +153,12 @@ impl Format {
             sign | self.infinity()
         }
     }
+}
+
+/// `2^exponent`, of the exponents of normal numbers.
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
+    debug_assert!((-1022..=1023).contains(&exponent));
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// `x + y` rounded to odd: where the sum is no `f64`, the neighbour with an odd significand. Rounding that to a format

@@ -15,7 +15,7 @@
 //! each of n + 1 terms loses less than `2^-23` of the greatest power of two among them (at most `S`), and the result
 //! less than `2^-23` of itself.
 
-use crate::float::{BF16, F16, F32, Format, Rounding, TF32};
+use crate::float::{BF16, F16, F32, Format, Rounding, TF32, power_of_two};
 
 /// Numbers of an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,7 @@ impl Factor {
         }
     }
 
+    #[inline]
     fn bits(self, bits: u32) -> u32 {
         if self == Self::TF32 { bits >> 13 } else { bits }
     }
@@ -104,6 +105,7 @@ impl Accumulator {
 }
 
 /// A finite term: `significand 2^(exponent - fraction)`.
+#[derive(Clone, Copy)]
 struct Term {
     negative: bool,
     exponent: i32,
@@ -111,7 +113,43 @@ struct Term {
     fraction: u32,
 }
 
+impl Term {
+    #[inline]
+    fn of(format: Format, bits: u32) -> Self {
+        let (exponent, significand) = format.parts(bits);
+        Self {
+            negative: format.is_negative(bits),
+            exponent,
+            significand: significand.into(),
+            fraction: format.significand,
+        }
+    }
+
+    #[inline]
+    fn times(self, other: Self) -> Self {
+        Self {
+            negative: self.negative != other.negative,
+            exponent: self.exponent + other.exponent,
+            significand: self.significand * other.significand,
+            fraction: self.fraction + other.fraction,
+        }
+    }
+
+    /// In units of the last place that is kept of terms whose greatest exponent is `greatest`, cut.
+    #[inline]
+    fn aligned(self, greatest: i32, kept: u32) -> i64 {
+        let right = self.fraction as i32 + (greatest - self.exponent) - kept as i32;
+        let aligned = match right {
+            64.. => 0,
+            0.. => self.significand >> right,
+            _ => self.significand << -right,
+        } as i64;
+        if self.negative { -aligned } else { aligned }
+    }
+}
+
 /// `c + sum a b` as the architecture computes it; operands and result as bits.
+#[inline]
 pub fn dot(architecture: Architecture, factor: Factor, accumulator: Accumulator, a: &[u32], b: &[u32], c: u32) -> u32 {
     let terms = if factor == Factor::TF32 { architecture.tf32_terms } else { architecture.half_terms };
     a.chunks(terms)
@@ -120,48 +158,28 @@ pub fn dot(architecture: Architecture, factor: Factor, accumulator: Accumulator,
 }
 
 /// The sum of one step.
+#[inline]
 fn step(extra_bits: u32, factor: Factor, accumulator: Accumulator, a: &[u32], b: &[u32], c: u32) -> f64 {
-    let values = || a.iter().zip(b).map(|(&a, &b)| factor.value(a) * factor.value(b)).chain([accumulator.value(c)]);
-    if values().any(|x| !x.is_finite()) {
-        return values().sum();
+    let (format, of_sum) = (factor.format(), accumulator.format());
+    let is_finite = |bits: &u32| format.is_finite(factor.bits(*bits));
+    if !(a.iter().all(is_finite) && b.iter().all(is_finite) && of_sum.is_finite(c)) {
+        let products = a.iter().zip(b).map(|(&a, &b)| factor.value(a) * factor.value(b));
+        return products.chain([accumulator.value(c)]).sum();
     }
-    let format = factor.format();
-    let products = a.iter().zip(b).map(|(&a, &b)| {
-        let (a, b) = (factor.bits(a), factor.bits(b));
-        let ((ea, ma), (eb, mb)) = (format.parts(a), format.parts(b));
-        Term {
-            negative: format.is_negative(a) != format.is_negative(b),
-            exponent: ea + eb,
-            significand: u64::from(ma) * u64::from(mb),
-            fraction: 2 * format.significand,
-        }
-    });
-    let format = accumulator.format();
-    let (exponent, significand) = format.parts(c);
-    let c = Term {
-        negative: format.is_negative(c),
-        exponent,
-        significand: significand.into(),
-        fraction: format.significand,
-    };
-    let terms: Vec<_> = products.chain([c]).filter(|term| term.significand != 0).collect();
-    let Some(greatest) = terms.iter().map(|term| term.exponent).max() else {
+    let product = |(&a, &b): (&u32, &u32)| Term::of(format, factor.bits(a)).times(Term::of(format, factor.bits(b)));
+    let c = Term::of(of_sum, c);
+    // The exponent of a term that is zero counts for nothing.
+    const NONE: i32 = i32::MIN;
+    let exponent = |term: Term| if term.significand == 0 { NONE } else { term.exponent };
+    let greatest = a.iter().zip(b).map(product).map(exponent).fold(exponent(c), i32::max);
+    if greatest == NONE {
         return 0.0;
-    };
+    }
     let kept = 23 + extra_bits;
-    let sum: i64 = terms
-        .iter()
-        .map(|term| {
-            let right = term.fraction as i32 + (greatest - term.exponent) - kept as i32;
-            let aligned = match right {
-                64.. => 0,
-                0.. => term.significand >> right,
-                _ => term.significand << -right,
-            } as i64;
-            if term.negative { -aligned } else { aligned }
-        })
-        .sum();
-    sum as f64 * 2f64.powi(greatest - kept as i32)
+    // A zero of a greater exponent stays zero.
+    let aligned = |term: Term| if term.significand == 0 { 0 } else { term.aligned(greatest, kept) };
+    let sum: i64 = a.iter().zip(b).map(product).map(aligned).sum::<i64>() + aligned(c);
+    sum as f64 * power_of_two(greatest - kept as i32)
 }
 
 /// Greatest difference from the exact sum of `k` products and an accumulator, `magnitude` the sum of their absolute

@@ -24,6 +24,7 @@ mod on_device;
 mod process;
 mod stamps;
 
+use fringes::Backend;
 use fringes_gpu::Device;
 
 use crate::end::End;
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Time nothing.
     #[arg(long)]
     check_only: bool,
+    /// Check nothing, and time sums by bins alone.
+    #[arg(long, conflicts_with = "check_only")]
+    bins_only: bool,
     /// Gigabytes that each instrument gets.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     gigabytes: u64,
@@ -46,6 +50,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     let device: Device = arguments.gpu.open()?;
     println!("{}", device.info());
+    let mut record = Record::new(&device);
+    if arguments.bins_only {
+        on_device::bins(&device, &Backend::on(device.clone()), &mut record)?;
+        return record.write(arguments.gpu.json.as_deref());
+    }
     let mut failures = Vec::new();
     for (what, ended) in check::run(&device) {
         match ended {
@@ -56,7 +65,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
             }
         }
     }
-    let mut record = Record::new(&device);
     if !arguments.check_only {
         for (what, error) in load::run(&device, arguments.gigabytes << 30, &mut record)? {
             println!("FAILED  {what}: {error}");

@@ -20,8 +20,18 @@ const DUMPS: usize = 5;
 
 /// The case of sums by bins.
 const BINS: Case = Case { antennas: 64, channels: 4096, spectra: 256, frame: 256, dump: 32 };
-/// Spectra of a heap, and from change to change of the bin, which is where heaps end.
-const RUNS: [(usize, u64); 5] = [(256, 4096), (256, 1024), (256, 256), (64, 64), (16, 16)];
+/// Spectra of a chunk, of a heap, and from change to change of the bin, which is where heaps end.
+const RUNS: [(usize, usize, u64); 9] = [
+    (256, 256, 4096),
+    (256, 256, 1024),
+    (256, 256, 256),
+    (256, 64, 64),
+    (256, 16, 16),
+    (1024, 256, 256),
+    (1024, 64, 64),
+    (4096, 256, 256),
+    (4096, 64, 64),
+];
 
 /// Voltages on the device, which stand for those of all times.
 pub(super) struct Repeated<T, V> {
@@ -102,9 +112,9 @@ pub(crate) fn floats(device: &Device, backend: &Backend, case: Case, record: &mu
 /// Sums by two bins beside those of one.
 pub(crate) fn bins(device: &Device, backend: &Backend, record: &mut Record) -> Result<(), End> {
     let stream = device.new_stream()?;
-    let mut values = Some(random::Source::bytes(&stream)?.buffer(device, &stream, 2 * BINS.values())?);
-    for (frame, run) in RUNS {
-        let case = Case { frame, ..BINS };
+    for (spectra, frame, run) in RUNS {
+        let case = Case { spectra, frame, dump: BINS.dump * BINS.spectra / spectra, ..BINS };
+        let mut values = Some(random::Source::bytes(&stream)?.buffer(device, &stream, 2 * case.values())?);
         let (schedule, inputs) = (case.schedule()?, case.inputs()?);
         let mut of = |bins: &[usize]| -> Result<Timing, End> {
             let table = Bins::table(bins.len(), run, bins.iter().map(|&bin| Some(bin)).collect());
@@ -120,7 +130,10 @@ pub(crate) fn bins(device: &Device, backend: &Backend, record: &mut Record) -> R
         };
         let (one, two) = (of(&[0])?, of(&[0, 1])?);
         let share = two.median_ms / one.median_ms;
-        println!("X by two bins that change every {run} spectra, heaps of {frame}: {share:.3} of the time of one bin");
+        println!(
+            "X by two bins that change every {run} spectra, chunks of {spectra}, heaps of {frame}: {share:.3} of the \
+             time of one bin"
+        );
         record.rows.push(Row {
             kernel: "instrument_bins",
             variant: format!("X of 8 bits by two bins that change every {run} spectra, heaps on the device"),

@@ -46,7 +46,7 @@ const MORE: [(Shape, u64, usize); 4] = [
 ];
 
 /// Samples between spectra of [`heaps`].
-const SPACING: u64 = 16;
+pub(super) const SPACING: u64 = 16;
 
 pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     let cases: Vec<_> = QUICK.into_iter().chain(MORE.into_iter().filter(|_| !session.quick)).collect();
@@ -264,7 +264,7 @@ enum Chunk<'a, V: Power> {
 }
 
 /// Sums, counts and axes.
-fn same<A: fringes::Accumulator>(expected: &Visibilities<A>, found: &Visibilities<A>) -> Result<(), String> {
+pub(super) fn same<A: fringes::Accumulator>(expected: &Visibilities<A>, found: &Visibilities<A>) -> Result<(), String> {
     let flat = |sums: &Visibilities<A>| sums.data().iter().copied().collect::<Vec<_>>();
     compare(&flat(expected), &flat(found))?;
     if expected == found { Ok(()) } else { Err("other counts or axes".into()) }

@@ -9,6 +9,7 @@
 //! Exit status: 0 if everything is as it must be, 1 if not, 2 for bad arguments, 3 if there is no GPU.
 
 mod beam_streams;
+mod bins;
 mod ceilings;
 mod channelizer;
 mod chunks;
@@ -46,7 +47,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 68] = [
+const KERNELS: [&str; 69] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -93,6 +94,7 @@ const KERNELS: [&str; 68] = [
     "channelizer_stream",
     "quantise",
     "power_sums",
+    "bins",
     "masked",
     "masked_instrument",
     "down_convert",
@@ -163,6 +165,7 @@ fn cases(session: &mut Session) -> Result<(), End> {
     streams::validate(session)?;
     chunks::validate(session)?;
     foreign::validate(session)?;
+    bins::validate(session)?;
     interference::validate(session)?;
     masked_instrument::validate(session)?;
     fft::validate(session)?;

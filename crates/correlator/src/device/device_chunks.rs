@@ -119,7 +119,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         let channels = self.channels;
         let absent = presence.filter(|flags| flags.slice(s![range.clone(), ..]).iter().any(|&present| !present));
         let most = step_times(V::FORMAT).min(CorrelatorKernels::<V>::most_times()) / spectra.max(1);
-        let readable = self.kernels.takes_heaps() && heaps.address().is_multiple_of(ALIGNMENT);
+        let readable = self.kernels.takes_heaps() && self.is_aligned(heaps);
         if absent.is_none() && most > 0 && readable {
             let work = Work::heaps(channels, batches, spectra);
             for part in spans(range, most) {
@@ -142,6 +142,11 @@ impl<V: VoltageSample> DeviceSums<V> {
             self.add(&(0..channels), &Work::rows(channels, span.len()), rows.view().cast()?)?;
         }
         Ok(())
+    }
+
+    /// Whether kernels can read heaps as they are.
+    pub(super) fn is_aligned(&self, heaps: BufferView<'_, V>) -> bool {
+        heaps.address().is_multiple_of(ALIGNMENT)
     }
 
     /// Bytes of the rows of all channels that are made at once at least.

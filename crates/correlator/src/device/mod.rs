@@ -13,10 +13,10 @@
 mod added;
 mod arriving;
 mod device_chunks;
-mod gathered_chunks;
 mod host_chunks;
 mod masked_chunks;
 mod pieces;
+mod runs;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -75,6 +75,11 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     /// Whether nothing was added since the sums were zero.
     is_zero: bool,
     flags: Staging,
+    /// Lists of batches, as flags.
+    lists: Staging,
+    /// Whether heaps of short runs wait for others.
+    holds: bool,
+    held: Option<runs::Held<V>>,
     masks: OnceLock<MaskKernels<V>>,
     /// Memory of pieces from the host, the one that was used longest ago first.
     slots: Vec<host_chunks::Slot<V>>,
@@ -117,6 +122,9 @@ impl<V: VoltageSample> DeviceSums<V> {
             limit,
             is_zero: true,
             flags: Staging::new(FLAG_PIECES),
+            lists: Staging::new(FLAG_PIECES),
+            holds: false,
+            held: None,
             masks: OnceLock::new(),
             slots: Vec::new(),
         })
@@ -127,6 +135,8 @@ impl<V: VoltageSample> DeviceSums<V> {
         if !self.device().is_same(stream.device()) {
             return Err(DeviceError::wrong_device(self.device(), stream.device()).into());
         }
+        self.add_held()?;
+        self.held = None;
         stream.wait_for(&self.stream)?;
         // Memory goes back to the pool in the order of the stream that it was taken for: so it is taken again.
         let length = self.sums.len();
@@ -218,6 +228,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         order: BaselineOrder,
         mut all: Array2<V::Accumulator>,
     ) -> Result<Array2<V::Accumulator>, CorrelatorError> {
+        self.add_held()?;
         if self.is_zero {
             return Ok(all);
         }
@@ -243,6 +254,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         &mut self,
         order: BaselineOrder,
     ) -> Result<DeviceArray<'static, V::Accumulator>, CorrelatorError> {
+        self.add_held()?;
         if self.is_dump(order) {
             let new = self.pool.take_zeroed(&self.stream, self.sums.len())?;
             let sums = std::mem::replace(&mut self.sums, new);
@@ -289,6 +301,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         missing: MissingData,
         affected: &[bool],
     ) -> Result<Clamped, CorrelatorError> {
+        self.add_held()?;
         let baselines = order.len(self.inputs);
         let mut all = zeroed(self.channels, baselines)?;
         let marks = self.marks(missing, affected)?;
@@ -313,6 +326,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         missing: MissingData,
         affected: &[bool],
     ) -> Result<DeviceClamped, CorrelatorError> {
+        self.add_held()?;
         let marks = self.marks(missing, affected)?;
         let mut saturated = self.pool.take_zeroed(&self.stream, 1)?;
         let reduction = self.reduction(self.channels, order);

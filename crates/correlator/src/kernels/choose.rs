@@ -184,6 +184,20 @@ impl Kernels {
         self.of(work).iter().position(is_preferred).unwrap_or(0)
     }
 
+    /// The kernel for listed batches of heaps, if there is one that reads them.
+    pub(super) fn choose_listed(&self, work: &Work, most_parts: usize) -> Option<Chosen> {
+        if self.of(work).is_empty() {
+            return None;
+        }
+        let lists = |kernel: usize| {
+            let loaded = self.of(work).get(kernel);
+            loaded.is_some_and(|loaded| matches!(loaded, Loaded::Wgmma(..)) && self.usable(work, loaded))
+        };
+        let chosen = self.choose(work, most_parts);
+        let preferred = Chosen { kernel: self.preferred(work), ..chosen };
+        [chosen, preferred].into_iter().find(|chosen| lists(chosen.kernel))
+    }
+
     /// Whether a kernel can read samples of these sizes.
     fn usable(&self, work: &Work, loaded: &Loaded) -> bool {
         match loaded {

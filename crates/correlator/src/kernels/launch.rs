@@ -9,6 +9,20 @@ use super::choose::{Chosen, Kernels, Loaded};
 use super::float::FloatJob;
 use crate::CorrelatorError;
 
+/// Samples of a launch.
+#[derive(Clone, Copy)]
+pub(super) struct Samples<'a> {
+    pub(super) values: BufferView<'a, u8>,
+    /// Which batches of heaps are the first, the second and so on; if `None`, they follow each other.
+    pub(super) list: Option<BufferView<'a, u32>>,
+}
+
+impl<'a> From<BufferView<'a, u8>> for Samples<'a> {
+    fn from(values: BufferView<'a, u8>) -> Self {
+        Self { values, list: None }
+    }
+}
+
 impl Kernels {
     /// Adds products to sums of 64 bits.
     pub(super) fn add<V: VoltageSample>(
@@ -16,7 +30,7 @@ impl Kernels {
         stream: &Stream,
         work: &Work,
         chosen: Chosen,
-        samples: BufferView<'_, u8>,
+        samples: Samples<'_>,
         sums: BufferViewMut<'_, V::Accumulator>,
     ) -> Result<(), CorrelatorError> {
         match self.format {
@@ -26,7 +40,7 @@ impl Kernels {
             SampleFormat::Float16 => self.launch(stream, work, chosen, true, samples, sums.cast::<[f64; 2]>()?),
             SampleFormat::Float32 => {
                 let (kernels, variant, job) = self.float_job(work, chosen)?;
-                kernels.accumulate(stream, variant, &job, samples, &mut sums.cast::<Complex<f64>>()?)
+                kernels.accumulate(stream, variant, &job, samples.values, &mut sums.cast::<Complex<f64>>()?)
             }
         }
     }
@@ -42,9 +56,9 @@ impl Kernels {
     ) -> Result<(), CorrelatorError> {
         match self.format {
             SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => {
-                self.launch(stream, work, chosen, false, samples, sums.cast::<[i32; 2]>()?)
+                self.launch(stream, work, chosen, false, samples.into(), sums.cast::<[i32; 2]>()?)
             }
-            SampleFormat::Float16 => self.launch(stream, work, chosen, false, samples, sums.cast::<[f32; 2]>()?),
+            SampleFormat::Float16 => self.launch(stream, work, chosen, false, samples.into(), sums.cast::<[f32; 2]>()?),
             SampleFormat::Float32 => {
                 let (kernels, variant, job) = self.float_job(work, chosen)?;
                 kernels.correlate(stream, variant, &job, samples, &mut sums.cast::<Complex<f32>>()?)
@@ -104,16 +118,20 @@ impl Kernels {
         work: &Work,
         chosen: Chosen,
         adds: bool,
-        samples: BufferView<'_, u8>,
+        Samples { values: samples, list }: Samples<'_>,
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
         let (kernel, entries) = match self.loaded(work, chosen)? {
-            Loaded::Mma(kernel, entries) => (kernel, entries),
+            // These read batches that follow each other.
+            Loaded::Mma(kernel, entries) if list.is_none() => (kernel, entries),
             Loaded::Wgmma(kernel, entries) => {
-                let job = self.job(work, chosen.parts);
-                return job.launch(stream, *kernel, &entries[usize::from(adds)], samples, sums);
+                let (job, entry) = (self.job(work, chosen.parts), &entries[usize::from(adds)]);
+                return match list {
+                    None => job.launch(stream, *kernel, entry, samples, sums),
+                    Some(list) => job.launch_listed(stream, *kernel, entry, (samples, list), sums),
+                };
             }
-            Loaded::Float(_) => {
+            Loaded::Mma(..) | Loaded::Float(_) => {
                 return Err(GpuError::NoKernel { name: self.operation(work), declared: Vec::new() }.into());
             }
         };

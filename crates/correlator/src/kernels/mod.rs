@@ -67,6 +67,7 @@ use fringes_gpu::{BufferView, BufferViewMut, Device, PtxTarget, Stream};
 use fringes_types::{Complex, Inputs, SampleFormat, VoltageSample};
 
 use self::choose::{Chosen, Kernels};
+use self::launch::Samples;
 use self::loaded::Key;
 pub use self::pack::PackKernels;
 pub use self::reduce::{Clamp, DeviceSum, NarrowSum, ReduceKernels, Reduction};
@@ -176,7 +177,38 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
             return Ok(());
         }
         let chosen = self.kernels.choose(work, parts);
-        self.kernels.add::<V>(stream, work, chosen, samples.cast()?, sums.reborrow())
+        self.kernels.add::<V>(stream, work, chosen, samples.cast::<u8>()?.into(), sums.reborrow())
+    }
+
+    /// Whether [`CorrelatorKernels::accumulate_listed`] takes this work: heaps that kernels of [`PtxTarget::Sm90a`]
+    /// read.
+    pub fn takes_lists(&self, work: &Work) -> bool {
+        work.is_heaps() && self.kernels.choose_listed(work, 1).is_some()
+    }
+
+    /// As [`CorrelatorKernels::accumulate`], of batches of heaps that lie anywhere among them: the work's range is of
+    /// places of `list`, which has the numbers of batches. Batches that there are not count as zeros.
+    ///
+    /// # Errors
+    /// As there; [`DeviceError::NoKernel`] where [`CorrelatorKernels::takes_lists`] says no; [`DeviceError::Length`]
+    /// for a list that is shorter than the range.
+    pub fn accumulate_listed(
+        &self,
+        stream: &Stream,
+        work: &Work,
+        (samples, list): (BufferView<'_, V>, BufferView<'_, u32>),
+        sums: &mut BufferViewMut<'_, V::Accumulator>,
+        parts: usize,
+    ) -> Result<(), CorrelatorError> {
+        if !self.check(work, samples, sums, parts)? {
+            return Ok(());
+        }
+        let chosen = self.kernels.choose_listed(work, parts).filter(|_| work.is_heaps()).ok_or_else(|| {
+            let actual = format!("{} of {}", work.array(), V::FORMAT);
+            DeviceError::NoKernel { expected: "heaps that the copy engine reads", actual }
+        })?;
+        let samples = Samples { values: samples.cast()?, list: Some(list) };
+        self.kernels.add::<V>(stream, work, chosen, samples, sums.reborrow())
     }
 
     /// Correlates samples into 32-bit sums `[channel][baseline]`, packed lower triangle, overwriting them: `i32` of

@@ -50,7 +50,7 @@ impl Kernels {
         let of = |&chosen: &Chosen| {
             let scratch = &scratch;
             Candidate::<CorrelatorError>::new(self.choice(work, chosen), move || {
-                self.add::<V>(stream, work, chosen, samples, scratch.borrow_mut().view_mut())
+                self.add::<V>(stream, work, chosen, samples.into(), scratch.borrow_mut().view_mut())
             })
         };
         let timed = candidates.iter().map(of).collect();
@@ -109,7 +109,7 @@ pub fn sweep<V: VoltageSample>(
     let mut sums = Buffer::<V::Accumulator>::zeroed(&stream, most_parts * channels * inputs.triangle_len())?;
     let mut measured = Vec::new();
     for chosen in kernels.candidates(&work, most_parts) {
-        let mut add = |_| kernels.add::<V>(&stream, &work, chosen, samples, sums.view_mut());
+        let mut add = |_| kernels.add::<V>(&stream, &work, chosen, samples.into(), sums.view_mut());
         // As streams run: cold, kernels that take more power seem faster than they stay.
         let timing = fringes_gpu::time(&stream, 1, 1, &mut add).and_then(|once| {
             let warmup = (WARM_UP_MS / once.median_ms.max(0.001)).clamp(2.0, 100.0) as usize;

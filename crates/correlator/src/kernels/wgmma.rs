@@ -376,7 +376,25 @@ impl WgmmaJob {
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
         let length = sums.len();
-        self.queue(stream, kernel, entry, samples, sums, length)
+        self.queue(stream, kernel, entry, (samples, None), sums, length)
+    }
+
+    /// As [`WgmmaJob::launch`], of the batches of heaps that a list on the device has at the places of the job's range.
+    /// A batch that the heaps do not have counts as zeros.
+    ///
+    /// # Errors
+    /// As there; [`DeviceError::Length`](fringes_backend::DeviceError::Length) for a list that is shorter than the
+    /// range.
+    pub fn launch_listed<T: fringes_gpu::KernelElement>(
+        &self,
+        stream: &Stream,
+        kernel: WgmmaKernel,
+        entry: &Kernel,
+        (samples, list): (BufferView<'_, u8>, BufferView<'_, u32>),
+        sums: BufferViewMut<'_, T>,
+    ) -> Result<(), CorrelatorError> {
+        let length = sums.len();
+        self.queue(stream, kernel, entry, (samples, Some(list)), sums, length)
     }
 
     /// Multiplies as [`WgmmaJob::launch`] does and writes nothing: what the products alone take. `sums` are not
@@ -393,7 +411,7 @@ impl WgmmaJob {
         sums: BufferViewMut<'_, T>,
     ) -> Result<(), CorrelatorError> {
         overwrites(&entry.declaration().name)?;
-        self.queue(stream, kernel, entry, samples, sums.slice(..0)?, usize::MAX)
+        self.queue(stream, kernel, entry, (samples, None), sums.slice(..0)?, usize::MAX)
     }
 
     /// Queues the kernel; `length` is what counts as the number of sums.
@@ -402,7 +420,7 @@ impl WgmmaJob {
         stream: &Stream,
         kernel: WgmmaKernel,
         entry: &Kernel,
-        samples: BufferView<'_, u8>,
+        (samples, list): (BufferView<'_, u8>, Option<BufferView<'_, u32>>),
         sums: BufferViewMut<'_, T>,
         length: usize,
     ) -> Result<(), CorrelatorError> {
@@ -439,6 +457,9 @@ impl WgmmaJob {
                 if range.end > *batches {
                     return Err(CorrelatorError::BatchRange { start: range.start, end: range.end, batches: *batches });
                 }
+                if let Some(list) = list {
+                    list.expect("list of batches", range.end, size_of::<u32>() as u64)?;
+                }
                 product(&[*batches, self.inputs, self.channels, *spectra, kernel.format.bytes()])?
             }
         };
@@ -467,7 +488,9 @@ impl WgmmaJob {
         for (number, given) in numbers.iter_mut().zip(given) {
             *number = u32::try_from(given).map_err(|_| shape())?;
         }
-        let mut arguments = args![&map, &last, sums].to_vec();
+        // None: batches follow each other.
+        let list = list.map_or_else(|| samples.slice(..0)?.cast(), Ok)?;
+        let mut arguments = args![&map, &last, list, sums].to_vec();
         arguments.extend(numbers.map(Argument::from));
         Ok(entry.launch_safe(stream, &config, &arguments)?)
     }

@@ -6,7 +6,7 @@ use fringes_device::fence::fence_mbarrier_init_release_cluster;
 use fringes_device::index::tid_x;
 use fringes_device::tensor::prefetch_tensormap;
 use fringes_device::wgmma::{setmaxnreg_dec, setmaxnreg_inc};
-use fringes_device::{GlobalMut, Shared, TensorMap, opaque};
+use fringes_device::{Global, GlobalMut, Shared, TensorMap, opaque};
 
 use crate::expand::expand;
 use crate::load::load;
@@ -20,11 +20,12 @@ use crate::work::Work;
 #[inline(always)]
 pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     maps: [TensorMap; 2],
+    list: Global<u32>,
     sums: GlobalMut<V>,
     work: Work,
 ) {
     let (inputs, groups) = (Plan::<S, SHAPE>::INPUTS, Plan::<S, SHAPE>::GROUPS);
-    if !work.fits(inputs, sums.len(), !V::ADDS) || (SHAPE != SQUARE && work.inputs > inputs) {
+    if !work.fits(inputs, sums.len(), !V::ADDS, list.len()) || (SHAPE != SQUARE && work.inputs > inputs) {
         trap();
         return;
     }
@@ -50,7 +51,7 @@ pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
             if thread == 0 {
                 prefetch_tensormap(maps[0]);
                 prefetch_tensormap(maps[1]);
-                load::<S, SHAPE>(shared, &work, maps);
+                load::<S, SHAPE>(shared, &work, maps, list);
             } else if S::EXPANDS && thread >= 32 {
                 expand::<S, SHAPE>(shared, &work, thread - 32);
             }

@@ -15,6 +15,9 @@
 //! once: they are persistent, and share out the jobs (tile, channel, part: module `work`). Kernels that overwrite write
 //! nothing where there are no sums at all (a view of length zero): what the products alone take.
 //!
+//! Heaps may be a part of those that there are: `list` says which batch is the first, the second and so on; without it
+//! (a view of length zero) they follow each other.
+//!
 //! # Arithmetic
 //! Along a row lie `re im re im ...`, and so they are `k` of the matrix product. `A`, 64 columns `b` of the tile, comes
 //! from registers; `B`, rows `a`, from shared memory:
@@ -58,7 +61,7 @@ mod source;
 mod store;
 mod work;
 
-use fringes_device::{GlobalMut, TensorMap};
+use fringes_device::{Global, GlobalMut, TensorMap};
 
 use work::Work;
 
@@ -69,11 +72,11 @@ macro_rules! correlate {
             #[doc = $what]
             #[launch(threads($threads), min_blocks($blocks), shared_bytes($shared))]
             pub fn $name(
-                samples: TensorMap, last: TensorMap, sums: GlobalMut<$sum>, channels: u32, inputs: u32, first_row: u32, head: u32,
-                head_chunks: u32, chunks: u32, last_row: u32, steps: u32, parts: u32, rotate: u32,
+                samples: TensorMap, last: TensorMap, list: Global<u32>, sums: GlobalMut<$sum>, channels: u32, inputs: u32,
+                first_row: u32, head: u32, head_chunks: u32, chunks: u32, last_row: u32, steps: u32, parts: u32, rotate: u32,
             ) {
                 let work = Work { channels, inputs, first_row, head, head_chunks, chunks, last_row, steps, parts, rotate };
-                correlate::correlate::<source::$source, $sum, { ring::$shape }>([samples, last], sums, work)
+                correlate::correlate::<source::$source, $sum, { ring::$shape }>([samples, last], list, sums, work)
             }
         }
     )* };

@@ -1,5 +1,6 @@
 //! What there is to do, and which part of it a block does.
 
+use fringes_device::Global;
 use fringes_device::index::{ctaid_x, nctaid_x};
 
 /// What a launch correlates.
@@ -61,10 +62,10 @@ impl Work {
         rows * (rows + 1) / 2
     }
 
-    /// Whether the numbers make sense: jobs can be counted, no part is empty, and the sums are there (or, if `none`,
-    /// none at all).
+    /// Whether the numbers make sense: jobs can be counted, no part is empty, the sums are there (or, if `none`, none
+    /// at all), and a list of rows has all of them (or is empty).
     #[inline(always)]
-    pub(crate) fn fits(&self, inputs: u32, sums: usize, none: bool) -> bool {
+    pub(crate) fn fits(&self, inputs: u32, sums: usize, none: bool, list: usize) -> bool {
         let baselines = u64::from(self.inputs) * (u64::from(self.inputs) + 1) / 2;
         let matrices = u64::from(self.channels) * u64::from(self.parts);
         self.inputs >= 1
@@ -77,6 +78,7 @@ impl Work {
             && ((none && sums == 0) || matrices * baselines <= sums as u64)
             && self.chunks >= 1
             && self.head_chunks >= 1
+            && (list == 0 || (self.start(self.steps - 1, 1).0 as usize) < list)
     }
 
     /// This block's jobs.
@@ -109,6 +111,15 @@ impl Work {
         let (start, chunks) = if row == self.first_row { (self.head, self.head_chunks) } else { (0, self.chunks) };
         byte == start + chunks * bytes
     }
+}
+
+/// Where a row lies: in a list, or where its number says.
+///
+/// # Safety
+/// The list is empty, or has an element `row`.
+#[inline(always)]
+pub(crate) unsafe fn place(list: Global<u32>, row: u32) -> u32 {
+    if list.is_empty() { row } else { list.load(row as usize) }
 }
 
 impl Jobs {

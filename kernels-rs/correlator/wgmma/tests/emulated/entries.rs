@@ -1,6 +1,6 @@
 //! The entries of the crate, by what they are made for.
 
-use fringes_device::{GlobalMut, Kernel, TensorMap};
+use fringes_device::{Global, GlobalMut, Kernel, TensorMap};
 use fringes_kernels_correlator_wgmma as kernels;
 
 /// Samples.
@@ -19,15 +19,16 @@ pub(crate) enum Tiles {
     Whole,
 }
 
-type Kernel12<S> = fn(TensorMap, TensorMap, GlobalMut<[S; 2]>, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
+type Correlate<S> =
+    fn(TensorMap, TensorMap, Global<u32>, GlobalMut<[S; 2]>, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
 
 /// The function, by the type of its sums.
 #[derive(Clone, Copy)]
 pub(crate) enum Function {
-    I32(Kernel12<i32>),
-    I64(Kernel12<i64>),
-    F32(Kernel12<f32>),
-    F64(Kernel12<f64>),
+    I32(Correlate<i32>),
+    I64(Correlate<i64>),
+    F32(Correlate<f32>),
+    F64(Correlate<f64>),
 }
 
 /// An entry.

@@ -27,6 +27,8 @@ pub(crate) enum Order {
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) order: Order,
+    /// Where the batches of heaps lie, one after the other if it is empty.
+    pub(crate) list: Vec<u32>,
     pub(crate) parts: usize,
     pub(crate) grid: u32,
     pub(crate) rotate: u32,
@@ -62,11 +64,21 @@ fn encode(format: Format, Complex { re, im }: Complex<i64>, to: &mut [u8]) {
 
 impl Job {
     pub(crate) fn rows(times: Range<usize>) -> Self {
-        Self { order: Order::Rows { times }, parts: 1, grid: 1, rotate: 0 }
+        Self { order: Order::Rows { times }, list: Vec::new(), parts: 1, grid: 1, rotate: 0 }
     }
 
     pub(crate) fn heaps(spectra: usize, batches: Range<usize>) -> Self {
-        Self { order: Order::Heaps { spectra, batches }, parts: 1, grid: 1, rotate: 0 }
+        Self { order: Order::Heaps { spectra, batches }, list: Vec::new(), parts: 1, grid: 1, rotate: 0 }
+    }
+
+    /// Batches that lie where the list says.
+    pub(crate) fn listed(self, list: &[u32]) -> Self {
+        Self { list: list.to_vec(), ..self }
+    }
+
+    /// Batches of the buffer: those of so many times, or those of the list and one more.
+    fn batches(&self, times: usize, spectra: usize) -> usize {
+        self.list.iter().max().map_or(times / spectra, |&last| last as usize + 2)
     }
 
     pub(crate) fn parts(self, parts: usize) -> Self {
@@ -89,8 +101,11 @@ impl Job {
     pub(crate) fn buffer(&self, entry: &Entry, samples: &Samples) -> Vec<u8> {
         let (channels, times, inputs) = samples.dim();
         let (format, bytes) = (entry.format, entry.format.bytes());
-        let (row, heap) = (128 / bytes, matches!(self.order, Order::Heaps { .. }));
-        let padded = if heap { times } else { times.next_multiple_of(row) };
+        let row = 128 / bytes;
+        let padded = match self.order {
+            Order::Heaps { spectra, .. } => self.batches(times, spectra) * spectra,
+            Order::Rows { .. } => times.next_multiple_of(row),
+        };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut buffer: Vec<u8> = if format == Format::F16 {
             (0..channels * padded * inputs * 2).flat_map(|_| f16::NAN.to_le_bytes()).collect()
@@ -103,7 +118,8 @@ impl Job {
             let place = match self.order {
                 Order::Rows { .. } => ((channel * padded / row + time / row) * inputs + input) * row + time % row,
                 Order::Heaps { spectra, .. } => {
-                    let antenna = time / spectra * (inputs / pols) + input / pols;
+                    let batch = self.list.get(time / spectra).map_or(time / spectra, |&batch| batch as usize);
+                    let antenna = batch * (inputs / pols) + input / pols;
                     ((antenna * channels + channel) * spectra + time % spectra) * pols + input % pols
                 }
             };
@@ -132,7 +148,7 @@ impl Job {
             Order::Heaps { spectra, .. } => {
                 let (inner, antennas) = (spectra * pols * bytes, inputs / pols);
                 let strides = [inner * channels, inner, inner * channels * antennas];
-                [(); 2].map(|()| layout([inner, antennas, channels, times / spectra], strides))
+                [(); 2].map(|()| layout([inner, antennas, channels, self.batches(times, *spectra)], strides))
             }
         }
     }

@@ -69,6 +69,7 @@ impl Run {
             [numbers.first_row, numbers.head, numbers.head_chunks, numbers.chunks, numbers.last_row, numbers.steps];
         let setup = Setup {
             maps,
+            list: memory.upload(&job.list),
             channels: channels as u32,
             inputs: inputs as u32,
             rows: rows.map(|number| number as u32),
@@ -96,6 +97,7 @@ impl Run {
 /// Parameters.
 struct Setup {
     maps: [fringes_emulator::TensorMap; 2],
+    list: Buffer<u32>,
     channels: u32,
     inputs: u32,
     rows: [u32; 6],
@@ -109,6 +111,7 @@ macro_rules! call {
         |setup: &Setup, sums| {
             let &Setup {
                 maps: [all, last],
+                list,
                 channels,
                 inputs,
                 rows: [first, head, head_chunks, chunks, last_row, steps],
@@ -118,6 +121,7 @@ macro_rules! call {
             $kernel(
                 all.into(),
                 last.into(),
+                list.into(),
                 sums.into(),
                 channels,
                 inputs,
@@ -226,6 +230,29 @@ fn heaps(tiles: Tiles, antennas: &[usize]) {
             let job = Job::heaps(spectra, 1..2 + i % 2).blocks(1 + i as u32 % 3, i as u32);
             check(&entry, [1 + (i + 1) % 2, 3 * spectra, 2 * antennas], &job);
         }
+    }
+}
+
+/// Heaps of one and two polarisations that lie where a list says, in several parts and blocks, from a batch behind the
+/// first one on.
+#[test]
+fn listed_heaps_are_exact() {
+    for tiles in [Tiles::Small, Tiles::Square, Tiles::Whole] {
+        for entry in of(2, tiles).chain(of(1, tiles)) {
+            let spectra = 16 / entry.format.bytes() * 5 / entry.pols;
+            let job = Job::heaps(spectra, 1..5).listed(&[0, 4, 1, 2, 7]).parts(2).blocks(2, 1);
+            check(&entry, [2, 5 * spectra, if tiles == Tiles::Small { 62 } else { 66 }], &job);
+        }
+    }
+}
+
+#[test]
+fn lists_with_fewer_batches_than_the_work_are_refused() {
+    for entry in of(2, Tiles::Small).filter(|entry| !entry.adds()) {
+        let spectra = quantum(&entry) * 3;
+        let samples = samples([1, 4 * spectra, 2], 1, 1);
+        let short = Job::heaps(spectra, 0..4);
+        refused(&entry, &short.listed(&[1, 0, 3]), &samples);
     }
 }
 
@@ -345,25 +372,31 @@ fn without_a_place_for_sums_kernels_that_overwrite_multiply_alone_and_others_ref
     }
 }
 
+/// A launch ends in a trap before anything is written.
+fn refused(entry: &Entry, job: &Job, samples: &Samples) {
+    let (_, _, inputs) = samples.dim();
+    let found = |report: &Report| assert!(report.found(FaultKind::Operand) && report.faults.len() == 1, "{report}");
+    macro_rules! trapped {
+        ($kernel:ident) => {{
+            let (run, sums) = Run::new(entry, job, samples, baselines(inputs), call!($kernel));
+            found(&run.report);
+            assert!(run.memory.download(sums).iter().all(Option::is_none));
+        }};
+    }
+    match entry.function {
+        Function::I32(kernel) => trapped!(kernel),
+        Function::I64(kernel) => trapped!(kernel),
+        Function::F32(kernel) => trapped!(kernel),
+        Function::F64(kernel) => trapped!(kernel),
+    }
+}
+
 #[test]
 fn more_inputs_than_a_tile_has_are_refused_before_anything_is_written() {
     for entry in of(2, Tiles::Small).chain(of(1, Tiles::Small)).filter(|entry| !entry.adds()) {
         let samples = samples([1, 16, 66], 1, 1);
         let job = if entry.pols == 1 { Job::rows(0..16) } else { Job::heaps(16, 0..1) };
-        let found = |report: &Report| assert!(report.found(FaultKind::Operand) && report.faults.len() == 1, "{report}");
-        macro_rules! trapped {
-            ($kernel:ident) => {{
-                let (run, sums) = Run::new(&entry, &job, &samples, baselines(66), call!($kernel));
-                found(&run.report);
-                assert!(run.memory.download(sums).iter().all(Option::is_none));
-            }};
-        }
-        match entry.function {
-            Function::I32(kernel) => trapped!(kernel),
-            Function::I64(kernel) => trapped!(kernel),
-            Function::F32(kernel) => trapped!(kernel),
-            Function::F64(kernel) => trapped!(kernel),
-        }
+        refused(&entry, &job, &samples);
     }
 }
 
