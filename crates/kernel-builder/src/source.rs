@@ -242,7 +242,8 @@ fn modules_elsewhere(path: &Path) -> Result<Vec<PathBuf>, BuildError> {
     let (Some(folder), Some(stem), true) = (path.parent(), path.file_stem(), is_rust) else { return Ok(Vec::new()) };
     let contents = std::fs::read(path).map_err(BuildError::file(path))?;
     let Ok(text) = std::str::from_utf8(&contents) else { return Ok(Vec::new()) };
-    let below = if ["lib", "mod", "main"].map(AsRef::as_ref).contains(&stem) { folder.into() } else { folder.join(stem) };
+    let below =
+        if ["lib", "mod", "main"].map(AsRef::as_ref).contains(&stem) { folder.into() } else { folder.join(stem) };
     let lines = text.lines().map(str::trim);
     let pairs = lines.clone().zip(lines.skip(1));
     let declared = pairs.filter(|(attribute, _)| ELSEWHERE.contains(attribute)).filter_map(|(_, line)| {

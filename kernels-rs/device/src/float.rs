@@ -30,23 +30,23 @@ pub(crate) const TF32: Format = Format { exponent: 8, significand: 10 };
 pub(crate) const F32: Format = Format { exponent: 8, significand: 23 };
 
 impl Format {
-    #[inline]
+    #[inline(always)]
     fn bias(self) -> i32 {
         (1 << (self.exponent - 1)) - 1
     }
 
     /// Exponent of the least normal number.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn least_exponent(self) -> i32 {
         1 - self.bias()
     }
 
-    #[inline]
+    #[inline(always)]
     fn infinity(self) -> u32 {
         ((1 << self.exponent) - 1) << self.significand
     }
 
-    #[inline]
+    #[inline(always)]
     fn sign(self) -> u32 {
         1 << (self.exponent + self.significand)
     }
@@ -65,7 +65,7 @@ impl Format {
     }
 
     /// Whether it is neither an infinity nor a NaN.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_finite(self, bits: u32) -> bool {
         bits & self.infinity() != self.infinity()
     }
@@ -75,7 +75,7 @@ impl Format {
         magnitude != 0 && magnitude >> self.significand == 0
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_negative(self, bits: u32) -> bool {
         bits & self.sign() != 0
     }
@@ -87,7 +87,7 @@ impl Format {
 
     /// Exponent `e` and integer significand `m` of a finite number, `m 2^(e - significand)`; subnormals have the least
     /// exponent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parts(self, bits: u32) -> (i32, u32) {
         let fraction = bits & ((1 << self.significand) - 1);
         match (bits & (self.sign() - 1)) >> self.significand {

@@ -104,51 +104,60 @@ impl Accumulator {
     }
 }
 
+/// Most products of a step.
+const MOST: usize = 16;
+
 /// A finite term: `significand 2^(exponent - fraction)`.
 #[derive(Clone, Copy)]
 struct Term {
     negative: bool,
+    /// [`NONE`] of zero, which counts for nothing.
     exponent: i32,
     significand: u64,
     fraction: u32,
 }
 
+/// Exponent of zero.
+const NONE: i32 = i32::MIN / 4;
+
+const ZERO: Term = Term { negative: false, exponent: NONE, significand: 0, fraction: 0 };
+
 impl Term {
-    #[inline]
+    #[inline(always)]
     fn of(format: Format, bits: u32) -> Self {
         let (exponent, significand) = format.parts(bits);
         Self {
             negative: format.is_negative(bits),
-            exponent,
+            exponent: if significand == 0 { NONE } else { exponent },
             significand: significand.into(),
             fraction: format.significand,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn times(self, other: Self) -> Self {
+        let significand = self.significand * other.significand;
         Self {
             negative: self.negative != other.negative,
-            exponent: self.exponent + other.exponent,
-            significand: self.significand * other.significand,
+            exponent: if significand == 0 { NONE } else { self.exponent + other.exponent },
+            significand,
             fraction: self.fraction + other.fraction,
         }
     }
 
     /// In units of the last place that is kept of terms whose greatest exponent is `greatest`, cut.
-    #[inline]
+    #[inline(always)]
     fn aligned(self, greatest: i32, kept: u32) -> i64 {
         let right = self.fraction as i32 + (greatest - self.exponent) - kept as i32;
-        let aligned = match right {
-            64.. => 0,
-            0.. => self.significand >> right,
-            _ => self.significand << -right,
-        } as i64;
+        let aligned = (if right < 0 { self.significand << -right } else { self.significand >> right.min(63) }) as i64;
         if self.negative { -aligned } else { aligned }
     }
 }
 
 /// `c + sum a b` as the architecture computes it; operands and result as bits.
+///
+/// # Panics
+/// If a step of the architecture has more than 16 products.
 #[inline]
 pub fn dot(architecture: Architecture, factor: Factor, accumulator: Accumulator, a: &[u32], b: &[u32], c: u32) -> u32 {
     let terms = if factor == Factor::TF32 { architecture.tf32_terms } else { architecture.half_terms };
@@ -158,7 +167,7 @@ pub fn dot(architecture: Architecture, factor: Factor, accumulator: Accumulator,
 }
 
 /// The sum of one step.
-#[inline]
+#[inline(always)]
 fn step(extra_bits: u32, factor: Factor, accumulator: Accumulator, a: &[u32], b: &[u32], c: u32) -> f64 {
     let (format, of_sum) = (factor.format(), accumulator.format());
     let is_finite = |bits: &u32| format.is_finite(factor.bits(*bits));
@@ -166,19 +175,18 @@ fn step(extra_bits: u32, factor: Factor, accumulator: Accumulator, a: &[u32], b:
         let products = a.iter().zip(b).map(|(&a, &b)| factor.value(a) * factor.value(b));
         return products.chain([accumulator.value(c)]).sum();
     }
-    let product = |(&a, &b): (&u32, &u32)| Term::of(format, factor.bits(a)).times(Term::of(format, factor.bits(b)));
     let c = Term::of(of_sum, c);
-    // The exponent of a term that is zero counts for nothing.
-    const NONE: i32 = i32::MIN;
-    let exponent = |term: Term| if term.significand == 0 { NONE } else { term.exponent };
-    let greatest = a.iter().zip(b).map(product).map(exponent).fold(exponent(c), i32::max);
+    let (mut products, mut greatest) = ([ZERO; MOST], c.exponent);
+    let products = &mut products[..a.len()];
+    for ((product, &a), &b) in products.iter_mut().zip(a).zip(b) {
+        *product = Term::of(format, factor.bits(a)).times(Term::of(format, factor.bits(b)));
+        greatest = greatest.max(product.exponent);
+    }
     if greatest == NONE {
         return 0.0;
     }
     let kept = 23 + extra_bits;
-    // A zero of a greater exponent stays zero.
-    let aligned = |term: Term| if term.significand == 0 { 0 } else { term.aligned(greatest, kept) };
-    let sum: i64 = a.iter().zip(b).map(product).map(aligned).sum::<i64>() + aligned(c);
+    let sum = products.iter().fold(c.aligned(greatest, kept), |sum, term| sum + term.aligned(greatest, kept));
     sum as f64 * power_of_two(greatest - kept as i32)
 }
 

@@ -91,6 +91,8 @@ pub(crate) struct Machine {
     pub(crate) current: usize,
     /// Threads of the running block, or of all blocks of the cluster.
     pub(crate) threads: Vec<Thread>,
+    /// Their warps.
+    pub(crate) warps: Vec<Warp>,
     /// How many have not returned from the kernel; the same by block.
     pub(crate) running: usize,
     pub(crate) running_of: Vec<usize>,
@@ -132,6 +134,15 @@ pub(crate) struct Machine {
     pub(crate) stop: bool,
     /// The stacks of threads that cannot go on are being unwound.
     pub(crate) unwinding: bool,
+}
+
+/// Lanes of a warp, as masks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Warp {
+    /// Those that have not returned from the kernel.
+    pub(crate) running: u32,
+    /// Those that wait in a collective, and maybe others.
+    pub(crate) waiting: u32,
 }
 
 /// Runs `f` on the machine of the calling thread. `f` must not call code that is not this crate's.
@@ -216,6 +227,7 @@ impl Machine {
             block: [0; 3],
             current: 0,
             threads: Vec::new(),
+            warps: Vec::new(),
             running: 0,
             running_of: Vec::new(),
             ready: VecDeque::new(),
@@ -270,6 +282,11 @@ impl Machine {
     /// Index of the first thread of the running thread's warp.
     pub(crate) fn warp_start(&self) -> usize {
         self.current / 32 * 32
+    }
+
+    /// Lanes of the warp whose first thread is `start` that have not returned from the kernel, as a mask.
+    pub(crate) fn running_lanes(&self, start: usize) -> u32 {
+        self.warps[start / 32].running
     }
 
     /// Lanes of the warp whose first thread is `start` that exist and fulfil a condition, as a mask.

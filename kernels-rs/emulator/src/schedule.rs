@@ -13,7 +13,7 @@ use crate::bulk::Stores;
 use crate::cluster::{AtCluster, ClusterBarrier};
 use crate::engine::ProxyFences;
 use crate::launch::Shape;
-use crate::machine::{Machine, State, Thread, with};
+use crate::machine::{Machine, State, Thread, Warp, with};
 use crate::memory::Space;
 use crate::registers::Registers;
 use crate::warpgroup::Products;
@@ -130,6 +130,9 @@ impl Machine {
             last_load: (0, at),
             polled: 0,
         }));
+        self.warps.clear();
+        let lanes = (0..threads).step_by(32).map(|start| u32::MAX >> (32 - (threads - start).min(32)));
+        self.warps.extend(lanes.map(|running| Warp { running, waiting: 0 }));
         self.running = threads;
         self.running_of = vec![size as usize; blocks];
         self.counts = vec![Vec::new(); threads];
@@ -220,6 +223,7 @@ impl Machine {
     /// A thread has returned.
     fn leave(&mut self, thread: usize) {
         self.threads[thread].state = State::Done;
+        self.warps[thread / 32].running &= !(1 << (thread % 32));
         self.running -= 1;
         let rank = self.rank_of(thread) as usize;
         self.running_of[rank] -= 1;

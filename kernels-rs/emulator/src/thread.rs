@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::machine::{State, with};
+use crate::machine::with;
 
 /// `%tid`.
 pub fn thread_index() -> [u32; 3] {
@@ -38,7 +38,7 @@ pub fn lanes_present() -> u32 {
 }
 /// Lanes of this warp that have not returned from the kernel yet, as a mask.
 pub fn lanes_running() -> u32 {
-    with(|m| m.lanes(m.warp_start(), |thread| thread.state != State::Done))
+    with(|m| m.running_lanes(m.warp_start()))
 }
 /// Dynamic shared memory of the launch, in bytes. Dynamic shared memory starts at shared address 0.
 pub fn dynamic_shared_bytes() -> u32 {

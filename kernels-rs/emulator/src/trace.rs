@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::machine::{Machine, State};
+use crate::machine::Machine;
 use crate::memory::Space;
 use crate::report::{AccessKind, LineAccesses};
 
@@ -222,7 +222,7 @@ impl Machine {
     /// These threads have met: counts the requests of each warp all of whose running lanes are among them.
     pub(crate) fn trace_meeting(&mut self, threads: impl Iterator<Item = usize> + Clone) {
         for start in (0..self.threads.len()).step_by(32) {
-            let running = self.lanes(start, |thread| thread.state != State::Done);
+            let running = self.running_lanes(start);
             let met = threads
                 .clone()
                 .filter(|thread| thread / 32 == start / 32)

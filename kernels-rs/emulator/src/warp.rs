@@ -118,14 +118,17 @@ impl Machine {
             self.fault(FaultKind::Divergence, at, format!("{name}: lane {lane} is no member of its mask {mask:#010x}"));
             return Arrived::Refused;
         }
-        let running = self.lanes(start, |thread| thread.state != State::Done);
+        let running = self.running_lanes(start);
         if mask & !running != 0 {
             self.fault_missing(current, at, name, mask, mask & !running);
         }
         let thread = self.thread();
         thread.meeting = Some(Meeting { key, input, output, resolves: false });
         (thread.state, thread.at, thread.name) = (State::Collective, at, name);
-        if self.met(start, key) == mask & running {
+        let waiting = &mut self.warps[start / 32].waiting;
+        *waiting |= 1 << lane;
+        let expected = mask & running;
+        if *waiting & expected == expected && self.met(start, key) == expected {
             self.thread().state = State::Ready;
             Arrived::Last
         } else {
@@ -169,8 +172,9 @@ impl Machine {
             self.threads[start + lane].meeting = None;
             self.wake(start + lane);
         }
+        self.warps[start / 32].waiting &= !all;
         self.collected(start, all);
-        if all == self.lanes(start, |thread| thread.state != State::Done) {
+        if all == self.running_lanes(start) {
             self.trace.meet(start);
         }
         if key.types == TypeId::of::<(Ordered, Ordered)>() {
@@ -197,7 +201,7 @@ impl Machine {
     pub(crate) fn leave_collectives(&mut self, gone: usize) {
         let start = gone / 32 * 32;
         let end = self.threads.len().min(start + 32);
-        let running = self.lanes(start, |thread| thread.state != State::Done);
+        let running = self.running_lanes(start);
         for t in start..end {
             let Some(Meeting { key, resolves: false, .. }) = self.threads[t].meeting else { continue };
             if self.threads[t].state != State::Collective || key.mask >> (gone - start) & 1 == 0 {

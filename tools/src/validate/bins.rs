@@ -77,14 +77,10 @@ fn case<V: Whole>(session: &mut Session, shape: [usize; 5], chunks: usize, flags
     })
 }
 
-/// Chunks that follow each other, every second one in heaps of half as many spectra.
+/// Chunks that follow each other.
 fn chunks_of<V: Whole>(shape: [usize; 5], chunks: usize, flags: bool) -> Result<Vec<Heaps<V>>, Failure> {
-    let [batches, antennas, channels, spectra, pols] = shape;
+    let [batches, _, _, spectra, _] = shape;
     let of = |chunk: usize| {
-        let shape = match chunk % 2 {
-            1 if spectra.is_multiple_of(2) => [2 * batches, antennas, channels, spectra / 2, pols],
-            _ => shape,
-        };
         let first = (chunk * batches * spectra) as u64 * SPACING;
         let heaps = heaps::<V>(shape, first, 31 + chunk as u64)?;
         let clock = heaps.clock();
