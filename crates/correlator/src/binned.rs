@@ -35,11 +35,14 @@ pub struct BinnedDump<D> {
 /// # Cost
 /// On the CPU every spectrum is correlated once, in the bin that it has, wherever it lies. Bins cost memory for their
 /// sums, and little time: two bins take 0 to 7 % more than one where runs of one bin have 100 spectra or more, up to a
-/// quarter where bins change with every spectrum, since each goes through the voltages by itself. On a GPU, chunks on
-/// the device are read where they lie, heaps whatever runs they have, if a bin has at least 4 times as many of a chunk's
-/// spectra as there are inputs. Of heaps with fewer, copies wait on the device until there are 8 times as many spectra
-/// as inputs, or a dump ends: they take at most twice the memory of the bin's sums, and 1 GiB. Voltages and rows are
-/// added run by run. Chunks on the host are sent run by run, or as copies of each bin's spectra where runs are short.
+/// quarter where bins change with every spectrum, since each goes through the voltages by itself.
+///
+/// On a GPU every addition reads and writes all sums of a bin. Heaps on the device are read where they lie, whatever
+/// runs they have, if a bin has at least 4 times as many of a chunk's spectra as there are inputs. Of heaps with fewer,
+/// copies wait on the device until there are 8 times as many spectra as inputs, or a dump ends: they take at most twice
+/// the memory of the bin's sums, and 1 GiB. With 128 inputs two bins take 0.61 to 0.78 of the time of one in chunks of
+/// 256 spectra, and in longer chunks with both bins 1.6 (1024 spectra) and 1.3 (4096). Voltages and rows are added run
+/// by run. Chunks on the host are sent run by run, or as copies of each bin's spectra where runs are short.
 ///
 /// Heaps on a device are added by whole batches, so there a bin cannot begin inside one.
 ///

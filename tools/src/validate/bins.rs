@@ -59,7 +59,7 @@ fn case<V: Whole>(session: &mut Session, shape: [usize; 5], chunks: usize, flags
         let found = dumps(&Backend::on(session.device.clone()), shape, &chunks, |integrator, chunk| {
             Ok(integrator.push(&upload.heaps(chunk)?)?)
         })?;
-        let mut verdict = if expected.len() == found.len() && expected.len() > chunks.len() {
+        let mut verdict = if expected.len() == found.len() && expected.len() > 2 {
             Ok(())
         } else {
             Err(format!("{} dumps for {}", found.len(), expected.len()))
