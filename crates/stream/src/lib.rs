@@ -23,10 +23,12 @@ mod ring;
 pub mod sink;
 pub mod source;
 pub mod telemetry;
+pub mod time_shares;
 pub mod turn;
 
 pub use chunk::{HeapBlock, SampleBlock};
 pub use error::{BoxError, Stage, StreamError};
 pub use fx::{Control, Ended, Fx, Report, Running, SinkReport, StreamSample};
 pub use ring::{RingFormat, RingWritten};
+pub use time_shares::TimeShares;
 pub use turn::{CornerTurn, TurnPlan};

@@ -15,3 +15,4 @@ mod sources;
 #[path = "../suite/mod.rs"]
 mod suite;
 mod support;
+mod time_shares;
