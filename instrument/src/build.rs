@@ -9,9 +9,8 @@ use fringes::gpu::{Device, PinnedPool};
 use fringes::io::read::{OpenOptions, open};
 use fringes::io::spead::{ChunkOptions, PackedSampleHeaps, ReceiverOptions, SenderOptions, VisibilityHeaps};
 use fringes::io::write::{BeamObservation, UvfitsHeader};
-use fringes::stream::Fx;
-use fringes::stream::fx::StreamSample;
-use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, SpeadSink, UvfitsSink, Uvh5Sink};
+use fringes::stream::TimeShares;
+use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, Sink, SpeadSink, UvfitsSink, Uvh5Sink};
 use fringes::stream::source::{Antennas, Recording, Simulated, Source, SourceInfo, Spead};
 use fringes::{
     Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine,
@@ -29,6 +28,8 @@ const INTERVAL_SECONDS: f64 = 10.0;
 const DEGREE: usize = 3;
 /// Seconds for which delays are made if nobody says how long the run is.
 const A_DAY: f64 = 86_400.0;
+/// Times at which delays are looked at to know how long they are.
+const STEPS: u64 = 1000;
 
 /// What an instrument is made of.
 pub(crate) struct Parts {
@@ -48,6 +49,8 @@ pub(crate) struct Parts {
     first_channel: usize,
     stride: u64,
     frame: u64,
+    /// Samples that a frame reaches beyond its own: a window and delays.
+    reach: u64,
     /// Of the rank's channels.
     pub(crate) frequencies: Frequencies,
     /// Of all channels.
@@ -108,7 +111,7 @@ impl Parts {
         }
         let middle = centre_hz.hz.unwrap_or(rate / 4.0);
         let tracking = Tracking::new(config, info.sample_zero)?;
-        let mut delays_end = None;
+        let (mut delays_end, mut reach) = (None, plan.window_samples() as u64);
         if let Some(tracking) = &tracking {
             let count = tracking.array.len();
             if count != inputs.antennas() {
@@ -123,6 +126,10 @@ impl Parts {
             let interval = (INTERVAL_SECONDS * rate).ceil() as u64;
             let track = tracking.geometry.track(clock, 0..samples, interval, DEGREE).at("array")?;
             let models = track.with_fringe_stopping(middle)?.models(inputs.pols())?;
+            let times = (0..=STEPS).map(|step| samples / STEPS * step);
+            let delays = models.iter().flat_map(|model| times.clone().map(|time| model.delay_samples(time).abs()));
+            // Between two of these times a delay is not much longer.
+            reach += (1.01 * delays.fold(0.0, f64::max)).ceil() as u64 + 1;
             let models = models.into_iter().skip(if antennas.is_empty() { 0 } else { rows.start });
             engine = engine.delays(models.take(own.len()).collect());
         }
@@ -149,6 +156,7 @@ impl Parts {
             first_channel: share.start,
             stride,
             frame,
+            reach,
             frequencies,
             all_frequencies,
             sample_rate_hz: rate,
@@ -160,6 +168,28 @@ impl Parts {
     /// Samples between spectra, and spectra of a frame.
     pub(crate) fn frame(&self) -> [u64; 2] {
         [self.stride, self.frame]
+    }
+
+    /// How ranks take turns in time.
+    pub(crate) fn time_shares(&self, config: &Config, ranks: usize) -> Result<TimeShares> {
+        let of = |schedule: &DumpSchedule| schedule.timestamp_difference();
+        let mut lengths: Vec<u64> = self.schedules.iter().map(of).collect();
+        if let Some(bins) = &config.bins {
+            lengths.push(of(&self.bins(bins)?.0));
+        }
+        let longest = lengths.iter().copied().max().unwrap_or(self.stride * self.frame);
+        let span = longest.saturating_mul(config.ranks.dumps_per_span);
+        if let Some(other) = lengths.iter().find(|&&length| span % length != 0) {
+            let what =
+                format!("expected spans of whole dumps of every cadence, found {span} samples and dumps of {other}");
+            return Err(Failure::at("ranks: dumps_per_span", what));
+        }
+        if config.beams.is_some() {
+            return Err(Failure::at("ranks: by", "expected channels for [beams], found time"));
+        }
+        let masked = config.mask.as_ref().map_or(1, |mask| mask.frames_per_block as u64 + 1);
+        let margin = self.reach.saturating_add((self.stride * self.frame).saturating_mul(masked.saturating_add(1)));
+        Ok(TimeShares::new(ranks, span, margin)?)
     }
 
     /// The bins of a configuration.
@@ -209,13 +239,13 @@ impl Parts {
     }
 
     /// Adds the sinks; gives the dump behind which they go on, if there are files that could say it.
-    pub(crate) fn sinks<V: StreamSample>(
+    pub(crate) fn sinks(
         &self,
         config: &Config,
         folder: &Path,
         resume: bool,
-        mut fx: Fx<V>,
-    ) -> Result<(Fx<V>, Option<Option<u64>>)> {
+        add: &mut dyn FnMut(Box<dyn Sink>, Overflow) -> Result<()>,
+    ) -> Result<Option<Option<u64>>> {
         let mut last: Option<Option<u64>> = None;
         let mut note = |dump: Option<u64>| last = Some(last.map_or(dump, |before| before.min(dump)));
         let of = |overflow: OverflowConfig| match overflow {
@@ -236,7 +266,7 @@ impl Parts {
                     if *cadence == 0 {
                         note(dump);
                     }
-                    fx = fx.sink(sink, of(*overflow));
+                    add(Box::new(sink), of(*overflow))?;
                 }
                 SinkConfig::Uvfits { path, cadence, overflow } => {
                     if resume {
@@ -245,7 +275,7 @@ impl Parts {
                     }
                     let (header, geometry, _) = self.header("uvfits", config, *cadence)?;
                     let sink = UvfitsSink::create(&folder.join(path), &header, geometry, 0, *cadence)?;
-                    fx = fx.sink(sink, of(*overflow));
+                    add(Box::new(sink), of(*overflow))?;
                 }
                 SinkConfig::Npz { folder: to, cadence, overflow } => {
                     let to = folder.join(to);
@@ -253,7 +283,7 @@ impl Parts {
                     if resume && *cadence == 0 {
                         note(NpzSink::last_dump(&to).at(to.display())?);
                     }
-                    fx = fx.sink(sink, of(*overflow));
+                    add(Box::new(sink), of(*overflow))?;
                 }
                 SinkConfig::Spead { destinations, channels_per_heap, bytes_per_second, cadence, overflow } => {
                     let count = self.schedules.len();
@@ -274,16 +304,17 @@ impl Parts {
                         bytes_per_second: *bytes_per_second,
                         ..SenderOptions::new(first)
                     };
-                    fx = fx.sink(SpeadSink::new(format, &options, *cadence).at("sink spead")?, of(*overflow));
+                    let sink = SpeadSink::new(format, &options, *cadence).at("sink spead")?;
+                    add(Box::new(sink), of(*overflow))?;
                 }
                 SinkConfig::Filterbank { folder: to, overflow } => {
                     let to = folder.join(to);
                     let sink = FilterbankSink::new(&to, self.observation(config)?).at(to.display())?;
-                    fx = fx.sink(sink, of(*overflow));
+                    add(Box::new(sink), of(*overflow))?;
                 }
             }
         }
-        Ok((fx, if resume { last } else { None }))
+        Ok(if resume { last } else { None })
     }
 
     fn header(&self, sink: &str, config: &Config, cadence: usize) -> Result<(UvfitsHeader, Geometry, DumpSchedule)> {

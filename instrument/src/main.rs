@@ -39,7 +39,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use config::{Config, DEMO};
+use config::{By, Config, DEMO};
 use failure::{Failure, Result};
 use fringes::stream::exchange::LocalRanks;
 #[cfg(feature = "mpi")]
@@ -120,6 +120,9 @@ fn of_threads(arguments: &Arguments, config: &Config, folder: PathBuf) -> Result
     if count == 1 {
         return run::run(config, &Rank::alone(), Connection::Alone, &asked);
     }
+    if config.ranks.by == By::Time {
+        return run::in_turns(config, count, &asked);
+    }
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
         let start = |(number, local)| {
             let asked = &asked;
@@ -146,6 +149,11 @@ fn of_processes(arguments: &Arguments, config: &Config, folder: PathBuf, _: usiz
     let all = mpi.ranks();
     let (number, count) = (all.rank(), all.ranks());
     let asked = asked(arguments, folder)?;
+    if count > 1 && config.ranks.by == By::Time {
+        let what =
+            format!("expected channels with {count} processes, found time, which the ranks of one process divide");
+        return Err(Failure::at("ranks: by", what));
+    }
     let connection = if count == 1 { Connection::Alone } else { Connection::Mpi(all) };
     let ended = if let Some(expected) = config.ranks.count.or(arguments.ranks).filter(|&expected| expected != count) {
         Err(Failure::at("ranks", format!("expected {expected} processes, found {count}")))

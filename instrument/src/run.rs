@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use fringes::interference::Masker;
 use fringes::stream::fx::StreamSample;
-use fringes::stream::sink::Overflow;
-use fringes::stream::{Control, CornerTurn, Fx, Report, telemetry};
+use fringes::stream::sink::{Overflow, Sink};
+use fringes::stream::source::Source;
+use fringes::stream::{Control, CornerTurn, Fx, Report, Running, TimeShares, telemetry};
 use fringes::types::{Complex4, f16};
 use fringes::{Backend, Complex};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -85,11 +86,73 @@ pub(crate) fn telemetry(config: &Config) -> Result<()> {
 pub(crate) fn run(config: &Config, rank: &Rank, connection: Connection, asked: &Asked) -> Result<()> {
     let backend = backend(rank.backend(config))?;
     let parts = Parts::new(config, rank, backend.device())?;
+    of_format(config, rank, (parts, vec![backend]), connection, asked)
+}
+
+/// Runs ranks that take turns in time to their end.
+pub(crate) fn in_turns(config: &Config, count: usize, asked: &Asked) -> Result<()> {
+    let list = &config.ranks.backends;
+    let name = |rank: usize| list.get(rank % list.len().max(1)).unwrap_or(&config.backend);
+    let backends = (0..count).map(|rank| backend(name(rank))).collect::<Result<_>>()?;
+    // Packets in pinned memory would be one device's.
+    let parts = Parts::new(config, &Rank::alone(), None)?;
+    of_format(config, &Rank::alone(), (parts, backends), Connection::Alone, asked)
+}
+
+fn of_format(
+    config: &Config,
+    rank: &Rank,
+    parts: (Parts, Vec<Backend>),
+    connection: Connection,
+    asked: &Asked,
+) -> Result<()> {
     match config.f_engine.format {
-        Format::Int4 => of::<Complex4>(config, rank, (parts, backend), connection, asked),
-        Format::Int8 => of::<Complex<i8>>(config, rank, (parts, backend), connection, asked),
-        Format::Float16 => of::<Complex<f16>>(config, rank, (parts, backend), connection, asked),
-        Format::Float32 => of::<Complex<f32>>(config, rank, (parts, backend), connection, asked),
+        Format::Int4 => of::<Complex4>(config, rank, parts, connection, asked),
+        Format::Int8 => of::<Complex<i8>>(config, rank, parts, connection, asked),
+        Format::Float16 => of::<Complex<f16>>(config, rank, parts, connection, asked),
+        Format::Float32 => of::<Complex<f32>>(config, rank, parts, connection, asked),
+    }
+}
+
+/// Instruments with one source and the same sinks: one, or several that take turns in time.
+struct Instruments<V: StreamSample> {
+    all: Vec<Fx<V>>,
+    shares: Option<TimeShares>,
+}
+
+impl<V: StreamSample> Instruments<V> {
+    fn map(&mut self, change: impl FnMut(Fx<V>) -> Fx<V>) {
+        self.all = std::mem::take(&mut self.all).into_iter().map(change).collect();
+    }
+
+    /// Adds a sink, whose end is theirs unless it `may_fail`.
+    fn sink(&mut self, sink: Box<dyn Sink>, overflow: Overflow, may_fail: bool) -> Result<()> {
+        let boxed = |sink| Box::new(sink) as Box<dyn Sink>;
+        let mut sinks = match &self.shares {
+            None => vec![sink],
+            Some(shares) => shares.sinks(sink)?.into_iter().map(boxed).collect(),
+        }
+        .into_iter();
+        self.map(|fx| match sinks.next() {
+            Some(sink) if may_fail => fx.sink_that_may_fail(sink, overflow),
+            Some(sink) => fx.sink(sink, overflow),
+            None => fx,
+        });
+        Ok(())
+    }
+
+    /// Starts all, or a rank that has no source.
+    fn start(self, source: Option<Box<dyn Source>>) -> Result<Vec<Running<V>>> {
+        match (source, &self.shares) {
+            (None, _) => self.all.into_iter().map(|fx| Ok(fx.start_without_source()?)).collect(),
+            (Some(source), None) => {
+                self.all.into_iter().zip([source]).map(|(fx, source)| Ok(fx.start(source)?)).collect()
+            }
+            (Some(source), Some(shares)) => {
+                let sources = shares.sources(source);
+                self.all.into_iter().zip(sources).map(|(fx, source)| Ok(fx.start(source)?)).collect()
+            }
+        }
     }
 }
 
@@ -133,7 +196,7 @@ fn instrument<V: StreamSample>(
 fn of<V: StreamSample>(
     config: &Config,
     rank: &Rank,
-    (mut parts, backend): (Parts, Backend),
+    (mut parts, backends): (Parts, Vec<Backend>),
     connection: Connection,
     asked: &Asked,
 ) -> Result<()> {
@@ -141,27 +204,37 @@ fn of<V: StreamSample>(
     let turn = connection.turn(plan, timeout(&config.ranks)?)?;
     let quiet = asked.quiet || rank.number > 0;
     let folder = rank.folder(&asked.folder);
-    let mut fx = instrument::<V>(config, &parts, &backend, turn.as_ref())?;
+    let shares = (backends.len() > 1).then(|| parts.time_shares(config, backends.len())).transpose()?;
+    let all = backends.iter().map(|backend| instrument::<V>(config, &parts, backend, turn.as_ref()));
+    let mut instruments = Instruments { all: all.collect::<Result<_>>()?, shares };
+    if let Some(shares) = shares {
+        instruments.map(|fx| fx.longest_gap(shares.longest_gap()));
+    }
     let correlates = parts.channels > 0;
     let mut last = None;
     if correlates {
         if !folder.as_os_str().is_empty() {
             std::fs::create_dir_all(&folder).at(folder.display())?;
         }
-        (fx, last) = parts.sinks(config, &folder, asked.resume, fx)?;
+        let mut add = |sink, overflow| instruments.sink(sink, overflow, false);
+        last = parts.sinks(config, &folder, asked.resume, &mut add)?;
     }
     let last = match &turn {
         Some(turn) if asked.resume => turn.agree_on_last_dump(last)?,
         _ => last.flatten(),
     };
     if let Some(last) = last {
-        fx = fx.resume_after(last);
+        instruments.map(|fx| fx.resume_after(last));
     }
     let summary = config.pictures.as_ref().filter(|_| correlates).map(|_| SummarySink::new());
     if let Some((sink, _)) = &summary {
-        fx = fx.sink_that_may_fail(sink.clone(), Overflow::DropNewest);
+        instruments.sink(Box::new(sink.clone()), Overflow::DropNewest, true)?;
     }
-    let (end, source) = (parts.info.end_sample, parts.source.take());
+    let (end, mut source) = (parts.info.end_sample, parts.source.take());
+    if let (Some(shares), Some(source), Some(last)) = (shares, &mut source, last) {
+        // Instruments that take turns read on from where their source is.
+        source.seek(last.saturating_sub(shares.margin())).at("source")?;
+    }
     let about = About {
         inputs: parts.inputs.len(),
         sample_rate_hz: parts.sample_rate_hz,
@@ -182,33 +255,49 @@ fn of<V: StreamSample>(
             about.sample_rate_hz / 1e6,
             parts.all_channels,
             dumps.join(", "),
-            backend.name()
+            backends.iter().map(Backend::name).collect::<Vec<_>>().join(", ")
         );
+        if let Some(shares) = shares {
+            let seconds = shares.span() as f64 / about.sample_rate_hz;
+            say!("{} ranks take turns of {seconds:.4} s", shares.ranks());
+        }
         if rank.count > 1 {
             say!("rank 0 of {}: {own_inputs} inputs, {} channels", rank.count, parts.channels);
         }
     }
     let start = Instant::now();
-    let running = match source {
-        Some(source) => fx.start(source)?,
-        None => fx.start_without_source()?,
-    };
-    asked.interrupts.list().push(running.control());
-    let (control, mut out_of_delays) = (running.control(), false);
+    let all = instruments.start(source)?;
+    let mut controls: Vec<Control> = all.iter().map(Running::control).collect();
+    asked.interrupts.list().extend(controls.iter().cloned());
+    let mut out_of_delays = false;
     let mut live = Live::new(quiet, end.map(|end| end.saturating_mul(own_inputs as u64)));
-    while !running.is_finished() {
+    while !all.iter().all(Running::is_finished) {
         std::thread::sleep(Duration::from_millis(50));
-        let report = running.report();
-        if !out_of_delays && parts.delays_end.is_some_and(|end| report.next_sample >= end) {
-            out_of_delays = true;
-            control.stop_now();
+        for (running, control) in all.iter().zip(&mut controls) {
+            if parts.delays_end.is_some_and(|end| running.report().next_sample >= end) {
+                out_of_delays = true;
+                control.stop_now();
+            }
         }
-        live.show(&report, start.elapsed());
+        // Of several the first: each has seen all but the last spans.
+        if let Some(first) = all.first() {
+            live.show(&first.report(), start.elapsed());
+        }
     }
     live.end();
-    let ended = running.join();
-    if !quiet {
-        print_report(&ended.report, start.elapsed(), about.sample_rate_hz, own_inputs);
+    let several = all.len() > 1;
+    let mut last_dump = None;
+    let mut error = None;
+    for (number, running) in all.into_iter().enumerate() {
+        let ended = running.join();
+        if !quiet {
+            if several {
+                say!("rank {number}:");
+            }
+            print_report(&ended.report, start.elapsed(), about.sample_rate_hz, own_inputs);
+        }
+        last_dump = last_dump.max(ended.report.last_dump);
+        error = error.or(ended.error);
     }
     if let (Some(to), Some((_, summary))) = (&config.pictures, summary) {
         let to = folder.join(to);
@@ -219,12 +308,12 @@ fn of<V: StreamSample>(
             }
         }
     }
-    match ended.error {
+    match error {
         None if out_of_delays && end.is_none() => {
             Err(Failure::at("array: seconds", "delays were made for a shorter run; the last dump is to be left out"))
         }
         None => Ok(()),
-        Some(error) => Err(build_failure(&error, ended.report.last_dump)),
+        Some(error) => Err(build_failure(&error, last_dump)),
     }
 }
 

@@ -186,6 +186,39 @@ fn ranks_give_the_dumps_of_one_and_are_resumed_together() {
 }
 
 #[test]
+fn ranks_that_take_turns_give_the_files_of_one_and_are_resumed() {
+    let whole = tempfile::tempdir().unwrap();
+    let losses = "[source.simulation.loss]\npacket_samples = 512\nprobability = 0.02\n";
+    let with = |seconds: &str, more: &str| {
+        let second = "[[cadence]]\nseconds = 0.098304\n"; // twice the first, which is 48 frames of 1024 samples
+        let text = config(seconds, &format!("{second}{NPZ}{more}"));
+        text.replace("[[source.simulation.sources]]", &format!("{losses}[[source.simulation.sources]]"))
+            .replace("taps = 4", "taps = 4\ndither = 3")
+    };
+    assert!(run(whole.path(), &with("seconds = 0.6", ""), &["--quiet"]).status.success());
+    let all = |folder: &Path| -> Vec<_> {
+        let of = |name: String| (name.clone(), visibilities(&folder.join("dumps").join(name)));
+        dumps(folder).into_iter().map(of).collect()
+    };
+    let expected = all(whole.path());
+    assert!(expected.len() > 10);
+    for (count, spans) in [("2", 1), ("3", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let more = format!("[ranks]\nby = \"time\"\ndumps_per_span = {spans}\n");
+        let output = run(folder.path(), &with("seconds = 0.3", &more), &["--ranks", count]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(&format!("{count} ranks take turns of")) && text.contains("rank 1:"), "{text}");
+        // The last dump is not whole.
+        let last = dumps(folder.path()).pop().unwrap();
+        std::fs::remove_file(folder.path().join("dumps").join(last)).unwrap();
+        let output = run(folder.path(), &with("seconds = 0.6", &more), &["--ranks", count, "--resume"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(all(folder.path()) == expected, "{count} ranks, {spans}");
+    }
+}
+
+#[test]
 fn ranks_that_cannot_be_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let of = |more: &str, arguments: &[&str]| {
@@ -202,6 +235,10 @@ fn ranks_that_cannot_be_are_errors() {
     );
     assert!(of("[ranks]\nbackends = [\"cpu\", \"gpu 99\"]\n", &[]).contains("99"));
     assert!(of("[ranks]\nlanes = 2\n", &[]).contains("unknown field"));
+    let time = "[ranks]\nby = \"time\"\n";
+    let third = format!("[[cadence]]\nseconds = 0.033\n{time}");
+    assert!(of(&third, &["--ranks", "2"]).contains("ranks: dumps_per_span: expected spans of whole dumps"));
+    assert!(of("[ranks]\nby = \"time\"\ndumps_per_span = 0\n", &["--ranks", "2"]).contains("samples of a span"));
 }
 
 #[cfg(unix)]

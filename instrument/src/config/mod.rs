@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-pub(crate) use ranks::RanksConfig;
+pub(crate) use ranks::{By, RanksConfig};
 pub(crate) use sinks::SinkConfig;
 pub(crate) use source::SourceConfig;
 

@@ -2,11 +2,28 @@
 
 use serde::Deserialize;
 
+/// What ranks divide among themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By {
+    /// F-engines the antennas, correlators the channels.
+    Channels,
+    /// Time: each has all antennas and channels of some spans. Ranks are threads of one process, and have one source
+    /// and the sinks of one instrument.
+    Time,
+}
+
 /// Ranks: threads of this process, or the processes that `mpirun` started. F-engines divide the antennas among
-/// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...
+/// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...; those that take
+/// turns in time have the files of one instrument.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RanksConfig {
+    /// What is divided. Default `channels`.
+    pub(crate) by: By,
+    /// Dumps of a span, where ranks take turns: of the longest cadence, whose length is to be a multiple of the
+    /// others'. A span of samples waits in memory for each rank. Default 1.
+    pub(crate) dumps_per_span: u64,
     /// How many; under `mpirun` as many as it started. Default: as many as `backends`, else 1.
     pub(crate) count: Option<usize>,
     /// Ranks with F-engines. Default: all.
@@ -27,6 +44,8 @@ pub(crate) struct RanksConfig {
 impl Default for RanksConfig {
     fn default() -> Self {
         Self {
+            by: By::Channels,
+            dumps_per_span: 1,
             count: None,
             f_engines: None,
             correlators: None,

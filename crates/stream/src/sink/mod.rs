@@ -130,6 +130,24 @@ pub trait Sink: Send {
     fn finish(&mut self) -> Result<(), BoxError>;
 }
 
+impl Sink for Box<dyn Sink> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn takes(&self) -> Takes {
+        (**self).takes()
+    }
+
+    fn write(&mut self, product: &Product) -> Result<(), BoxError> {
+        (**self).write(product)
+    }
+
+    fn finish(&mut self) -> Result<(), BoxError> {
+        (**self).finish()
+    }
+}
+
 /// Products that a sink takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
