@@ -14,8 +14,8 @@ pub(crate) enum By {
 }
 
 /// Ranks: threads of this process, or the processes that `mpirun` started. F-engines divide the antennas among
-/// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...; those that take
-/// turns in time have the files of one instrument.
+/// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...; those
+/// that take turns in time have the files of one instrument.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RanksConfig {

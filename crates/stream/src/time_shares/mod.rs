@@ -23,8 +23,8 @@ use crate::source::Source;
 ///
 /// Nothing goes from device to device, so this is for arrays whose every antenna and channel fits into one, and whose
 /// dumps are short enough that a span, which waits on the host, is too. An instrument gets samples from `margin` before
-/// its spans to `margin` behind them, and computes them; what it makes outside of its spans is left out. Dumps are those
-/// of one instrument bit for bit, if a span is whole dumps of every cadence and the margin is as long as all that
+/// its spans to `margin` behind them, and computes them; what it makes outside of its spans is left out. Dumps are
+/// those of one instrument bit for bit, if a span is whole dumps of every cadence and the margin is as long as all that
 /// reaches over a span's ends: the filter's window, delays, a frame, and a masker's block.
 ///
 /// ```
@@ -122,8 +122,8 @@ impl TimeShares {
 
     /// A sink for each instrument, which together give one sink the dumps of all: those of a cadence and bin in order
     /// of time. A dump waits, in memory, for the dumps of the spans before it: the source hands out a round of spans at
-    /// most before another's are done. Those of an instrument that has none in a span are waited for until its next one,
-    /// or its end. Detected beams are left out.
+    /// most before another's are done. Those of an instrument that has none in a span are waited for until its next
+    /// one, or its end. Detected beams are left out.
     ///
     /// # Errors
     /// [`StreamError::Plan`] for a sink of detected beams: their sums are of chunks, which do not end with spans.

@@ -113,7 +113,6 @@ fn an_error_of_the_source_ends_all_behind_what_was_complete() {
     }
     let whole = found.iter().filter(|(key, _)| *key == (0, None)).count();
     assert!(whole >= 7, "{whole}");
-    assert!(found.len() > 0);
 }
 
 #[test]
