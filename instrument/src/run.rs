@@ -208,7 +208,8 @@ fn of<V: StreamSample>(
     let all = backends.iter().map(|backend| instrument::<V>(config, &parts, backend, turn.as_ref()));
     let mut instruments = Instruments { all: all.collect::<Result<_>>()?, shares };
     if let Some(shares) = shares {
-        instruments.map(|fx| fx.longest_gap(shares.longest_gap()));
+        let mut rank = 0..;
+        instruments.map(|fx| fx.in_turns(shares, rank.next().unwrap_or(0)));
     }
     let correlates = parts.channels > 0;
     let mut last = None;

@@ -195,9 +195,7 @@ impl<V: StreamSample> FStage<V> {
                 }
             }
             if block.first_sample() - expected > self.longest_gap {
-                tracing::warn!(expected, found = block.first_sample(), "the clock jumped; the stream begins anew");
-                counters.clock_jumps.add(1);
-                metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
+                self.shared.jumped(expected, block.first_sample());
                 if let Err(closed) = self.flush(arrived)? {
                     return Ok(Err(closed));
                 }

@@ -31,6 +31,7 @@ pub use running::{Control, Running};
 pub(crate) use stages::{FromFEngine, Shared};
 
 use crate::StreamError;
+use crate::TimeShares;
 use crate::sink::{Overflow, Sink};
 use crate::source::Source;
 use crate::turn::CornerTurn;
@@ -108,6 +109,7 @@ pub struct Fx<V: StreamSample> {
     sinks: Vec<PlannedSink>,
     depth: usize,
     longest_gap: Option<u64>,
+    turns: Option<(TimeShares, usize)>,
     resume_after: Option<u64>,
     ring_spectra: usize,
     format: std::marker::PhantomData<fn() -> V>,
@@ -175,6 +177,7 @@ impl<V: StreamSample> Fx<V> {
             sinks: Vec::new(),
             depth: 4,
             longest_gap: None,
+            turns: None,
             resume_after: None,
             ring_spectra: 0,
             format: std::marker::PhantomData,
@@ -247,6 +250,15 @@ impl<V: StreamSample> Fx<V> {
     pub fn longest_gap(mut self, samples: u64) -> Self {
         self.longest_gap = Some(samples);
         self
+    }
+
+    /// Is the instrument `rank` of those that take turns in time, with a source and sinks of [`TimeShares`]. Sets
+    /// [`Fx::longest_gap`] to half of what lies between two of its spans, so that the time of the others begins the
+    /// stream anew, and no dumps with nothing in them are made of it.
+    #[must_use]
+    pub fn in_turns(mut self, shares: TimeShares, rank: usize) -> Self {
+        self.turns = Some((shares, rank));
+        self.longest_gap(shares.longest_gap())
     }
 
     /// Goes on behind a dump of an earlier run, of cadence 0, by its first sample: earlier dumps are not given again,

@@ -10,7 +10,7 @@ use super::report::Counters;
 use crate::queue::{QueueIn, Sent};
 use crate::sink::{Overflow, Product, Takes};
 use crate::source::Received;
-use crate::{SampleBlock, StreamError, telemetry};
+use crate::{SampleBlock, StreamError, TimeShares, telemetry};
 use fringes_types::VoltageSample;
 
 /// From the source.
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     /// Samples behind the start of a spectrum that it needs.
     pub(super) lead: AtomicU64,
     pub(super) error: Mutex<Option<StreamError>>,
+    /// How the instrument takes turns with others, and its number among them.
+    pub(super) turns: Option<(TimeShares, usize)>,
 }
 
 impl Shared {
@@ -66,6 +68,18 @@ impl Shared {
         }
         drop(first);
         self.stop_now.store(true, Ordering::Relaxed);
+    }
+
+    /// A stream begins anew at a sample that is far behind the expected one: the clock jumped, unless that is the time
+    /// of other instruments.
+    pub(super) fn jumped(&self, expected: u64, found: u64) {
+        if self.turns.is_some_and(|(shares, rank)| shares.is_of_others(rank, expected..found)) {
+            tracing::debug!(expected, found, "the next span begins");
+            return;
+        }
+        tracing::warn!(expected, found, "the clock jumped; the stream begins anew");
+        self.counters.clock_jumps.add(1);
+        metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
     }
 }
 

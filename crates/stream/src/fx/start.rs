@@ -94,6 +94,12 @@ impl<V: StreamSample> Fx<V> {
         let schedules: Vec<_> = self.cadences.iter().map(|(schedule, _)| *schedule).collect();
         let lengths: Vec<u64> = planned.iter().map(|(schedule, _)| schedule.timestamp_difference()).collect();
         let shortest = lengths.iter().copied().min();
+        if let Some((shares, _)) = &self.turns
+            && let Some(length) = lengths.iter().find(|&&length| shares.span() % length != 0)
+        {
+            let (what, expected) = ("samples of a span", format!("a multiple of dumps of {length}"));
+            return Err(StreamError::Plan { what, expected, actual: shares.span().to_string() });
+        }
         let longest_gap = self.longest_gap.or(shortest.map(|dump| dump.saturating_mul(16))).unwrap_or(1 << 32);
         // Ours is in samples and is looked at before; sums' own limit, in dumps, is never reached. A gap between frames
         // may be longer than that between samples by a window and two frames.
@@ -166,6 +172,7 @@ impl<V: StreamSample> Fx<V> {
             stop_now: AtomicBool::new(false),
             lead: AtomicU64::new(lead),
             error: Mutex::new(None),
+            turns: self.turns,
         });
         let sinks = SinkQueues { queues: sink_queues, shared: shared.clone() };
 

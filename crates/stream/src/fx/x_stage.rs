@@ -141,11 +141,9 @@ where
             metrics::counter!(telemetry::CHUNKS, "fate" => "late").increment(1);
             return Ok(());
         }
-        if next.is_some_and(|next| clock.first_sample.saturating_sub(next) > self.longest_gap) {
+        if let Some(next) = next.filter(|&next| clock.first_sample.saturating_sub(next) > self.longest_gap) {
             // Heaps of a source; an F-engine's stream has begun anew already. Both sums do, before they take frames.
-            tracing::warn!(expected = next, found = clock.first_sample, "the clock jumped; sums begin anew");
-            self.shared.counters.clock_jumps.add(1);
-            metrics::counter!(telemetry::CLOCK_JUMPS).increment(1);
+            self.shared.jumped(next, clock.first_sample);
             self.finish_sums(None, arrived)?;
         }
         let _span = tracing::trace_span!("correlator", first = clock.first_sample, times = frames.times()).entered();

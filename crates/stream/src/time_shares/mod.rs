@@ -58,7 +58,7 @@ use crate::source::Source;
 ///     let engine = FEngine::builder(plan, inputs).spectra_per_frame(8).gains(Gains::uniform(0.1)?);
 ///     let fx = Fx::<Complex<i8>>::new(&Backend::cpu(), engine) // on several GPUs: each on its own
 ///         .cadence(DumpSchedule::new(128, 8, 4)?)
-///         .longest_gap(shares.longest_gap())
+///         .in_turns(shares, running.len())
 ///         .sink(sink, Overflow::Block);
 ///     running.push(fx.start(source)?);
 /// }
@@ -104,10 +104,8 @@ impl TimeShares {
         self.margin
     }
 
-    /// What [`Fx::longest_gap`](crate::Fx::longest_gap) is to be: half of what lies between two spans of an instrument,
-    /// so that the time of the others is a jump of the clock and not dumps with nothing in them. A span with more than
-    /// that missing within it has its dumps cut off, as a jump of the clock has.
-    pub fn longest_gap(&self) -> u64 {
+    /// Half of what lies between two spans of an instrument with their margins.
+    pub(crate) fn longest_gap(&self) -> u64 {
         let others = (self.ranks as u64 - 1).saturating_mul(self.span);
         (others.saturating_sub(self.margin.saturating_mul(2)) / 2).max(1)
     }
@@ -133,6 +131,14 @@ impl TimeShares {
             return Err(StreamError::Plan { what, expected, actual: format!("{}, of beams", sink.name()) });
         }
         Ok(sink::divide(*self, Box::new(sink)))
+    }
+
+    /// Whether no sample of this range is in a span of an instrument.
+    pub(crate) fn is_of_others(&self, rank: usize, samples: Range<u64>) -> bool {
+        let (ranks, first) = (self.ranks as u64, self.span_of(samples.start));
+        let to_own = (ranks + rank as u64 - first % ranks) % ranks;
+        to_own > 0 && samples.end <= first.saturating_add(to_own).saturating_mul(self.span)
+            || to_own == 0 && samples.is_empty()
     }
 
     /// The span that a sample is in.
@@ -170,6 +176,25 @@ mod tests {
         assert_eq!(shares.wanted(0..1000), [0, 1, 2]);
         assert_eq!(shares.wanted(u64::MAX - 1..u64::MAX).len(), 1);
         assert_eq!((shares.longest_gap(), TimeShares::new(1, 5, 9).unwrap().longest_gap()), (90, 1));
+    }
+
+    #[test]
+    fn the_time_of_others_has_no_sample_of_ones_own() {
+        let shares = TimeShares::new(3, 100, 10).unwrap();
+        for (rank, samples, expected) in [
+            (0, 100..300, true),
+            (0, 100..301, false),
+            (0, 110..290, true),
+            (0, 99..290, false),
+            (1, 0..100, true),
+            (1, 200..400, true),
+            (2, 0..200, true),
+            (2, 150..201, false),
+            (2, 300..500, true),
+        ] {
+            let found = (samples.start..samples.end).all(|sample| shares.rank_of(shares.span_of(sample)) != rank);
+            assert_eq!((shares.is_of_others(rank, samples.clone()), found), (expected, expected), "{rank} {samples:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,8 @@ fn in_turns(shares: TimeShares, source: impl Source + 'static) -> (All, Vec<Ende
         .sources(source)
         .into_iter()
         .zip(sinks)
-        .map(|(source, sink)| fx(sink).longest_gap(shares.longest_gap()).start(source).unwrap())
+        .enumerate()
+        .map(|(rank, (source, sink))| fx(sink).in_turns(shares, rank).start(source).unwrap())
         .collect();
     let ended = running.into_iter().map(fringes_stream::Running::join).collect();
     (all(products.take()), ended)
@@ -67,6 +68,7 @@ fn dumps_are_those_of_one_instrument_in_order() {
         let expected = alone(noise(times, end));
         let (found, ended) = in_turns(shares, noise(times, end));
         assert!(ended.iter().all(|ended| ended.error.is_none()), "{ended:?}");
+        assert!(ended.iter().all(|ended| ended.report.clock_jumps == 0), "{shares:?}");
         assert_eq!(found.len(), expected.len(), "{shares:?}");
         assert!(found == expected, "{shares:?}");
         assert!(expected.len() > 300);
@@ -125,7 +127,8 @@ fn one_that_is_stopped_ends_all() {
         .sources(Blocks::new(info(1 << 40), endless))
         .into_iter()
         .zip(sinks)
-        .map(|(source, sink)| fx(sink).longest_gap(shares.longest_gap()).start(source).unwrap())
+        .enumerate()
+        .map(|(rank, (source, sink))| fx(sink).in_turns(shares, rank).start(source).unwrap())
         .collect();
     let mut found = Vec::new();
     while found.len() < 20 {
@@ -168,7 +171,8 @@ fn a_sink_that_fails_is_told_nothing_more_and_finished_once() {
         .sources(noise(1000, 200 * FRAME))
         .into_iter()
         .zip(sinks)
-        .map(|(source, sink)| fx(sink).longest_gap(shares.longest_gap()).start(source).unwrap())
+        .enumerate()
+        .map(|(rank, (source, sink))| fx(sink).in_turns(shares, rank).start(source).unwrap())
         .collect();
     let errors: Vec<_> = running.into_iter().filter_map(|running| running.join().error).collect();
     assert!(errors.iter().all(|error| error.to_string().contains("full")) && !errors.is_empty(), "{errors:?}");
@@ -203,4 +207,12 @@ fn chunks_are_read_once() {
     in_turns(shares, source);
     let firsts: Vec<u64> = given.lock().unwrap().iter().map(|block| block.first_sample()).collect();
     assert_eq!(firsts, (0..50).map(|chunk| chunk * 1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn spans_are_whole_dumps() {
+    let shares = TimeShares::new(2, 7 * FRAME, MARGIN).unwrap();
+    let (sink, _) = MemorySink::new();
+    let refused = fx(sink).in_turns(shares, 0).start(noise(1000, 5000)).map(drop);
+    assert!(matches!(refused, Err(StreamError::Plan { what: "samples of a span", .. })));
 }
