@@ -40,9 +40,10 @@ pub struct BinnedDump<D> {
 /// On a GPU every addition reads and writes all sums of a bin. Heaps on the device are read where they lie, whatever
 /// runs they have, if a bin has at least 4 times as many of a chunk's spectra as there are inputs. Of heaps with fewer,
 /// copies wait on the device until there are 8 times as many spectra as inputs, or a dump ends: they take at most twice
-/// the memory of the bin's sums, and 1 GiB. With 128 inputs two bins take 0.61 to 0.78 of the time of one in chunks of
-/// 256 spectra, and in longer chunks with both bins 1.6 (1024 spectra) and 1.3 (4096). Voltages and rows are added run
-/// by run. Chunks on the host are sent run by run, or as copies of each bin's spectra where runs are short.
+/// the memory of the bin's sums, and 2 GiB for all bins. With 128 inputs two bins take 0.61 to 0.78 of the time of one
+/// in chunks of 256 spectra, and in longer chunks with both bins 1.6 (1024 spectra) and 1.3 (4096). Voltages and rows
+/// are added run by run. Chunks on the host are sent run by run, or as copies of each bin's spectra where runs are
+/// short.
 ///
 /// Heaps on a device are added by whole batches, so there a bin cannot begin inside one.
 ///
@@ -228,7 +229,8 @@ impl<V: VoltageSample> BinSums<V> {
         let correlators = (0..bins.count()).map(|_| Correlator::new(backend, inputs, channels));
         let (mut correlators, times) = (correlators.collect::<Result<Vec<_>, _>>()?, vec![Vec::new(); bins.count()]);
         if bins.count() > 1 {
-            correlators.iter_mut().for_each(Correlator::hold_short_runs);
+            let count = bins.count();
+            correlators.iter_mut().for_each(|correlator| correlator.hold_short_runs(count));
         }
         if correlators.is_empty() {
             return Err(TypesError::NotPositive { quantity: "number of bins", actual: 0.0 }.into());

@@ -163,10 +163,10 @@ impl<V: VoltageSample> Correlator<V> {
         }
     }
 
-    /// Heaps of short runs on the device wait for others, for sums of which each has a part of the spectra.
-    pub(crate) fn hold_short_runs(&mut self) {
-        if let Sums::Device(sums) = &mut self.sums {
-            sums.hold_short_runs();
+    /// Heaps of short runs on the device wait for others, for so many sums of which each has a part of the spectra.
+    pub(crate) fn hold_short_runs(&mut self, sums: usize) {
+        if let Sums::Device(on_device) = &mut self.sums {
+            on_device.hold_short_runs(sums);
         }
     }
 

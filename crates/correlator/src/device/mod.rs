@@ -77,8 +77,8 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     flags: Staging,
     /// Lists of batches, as flags.
     lists: Staging,
-    /// Whether heaps of short runs wait for others.
-    holds: bool,
+    /// Bytes of heaps of short runs that may wait for others, where they do.
+    holds: Option<u64>,
     held: Option<runs::Held<V>>,
     masks: OnceLock<MaskKernels<V>>,
     /// Memory of pieces from the host, the one that was used longest ago first.
@@ -123,7 +123,7 @@ impl<V: VoltageSample> DeviceSums<V> {
             is_zero: true,
             flags: Staging::new(FLAG_PIECES),
             lists: Staging::new(FLAG_PIECES),
-            holds: false,
+            holds: None,
             held: None,
             masks: OnceLock::new(),
             slots: Vec::new(),

@@ -23,6 +23,9 @@ use crate::selection::Times;
 /// Spectra of a run, on the average, from which on runs are added one by one where no kernel reads a list.
 const LONG: usize = 256;
 
+/// Bytes of heaps that wait, of all sums together.
+const HELD_BYTES: u64 = 2 << 30;
+
 /// Heaps that wait, copied to follow each other.
 #[derive(Debug)]
 pub(super) struct Held<V> {
@@ -36,10 +39,10 @@ pub(super) struct Held<V> {
 }
 
 impl<V: VoltageSample> DeviceSums<V> {
-    /// From here on heaps of short runs wait for others: for several sums, each of a part of the spectra.
-    pub(crate) fn hold_short_runs(&mut self) {
+    /// From here on heaps of short runs wait for others: for so many sums, each of a part of the spectra.
+    pub(crate) fn hold_short_runs(&mut self, sums: usize) {
         // Memory that is limited is for the work at hand.
-        self.holds = self.limit.is_none();
+        self.holds = self.limit.is_none().then(|| HELD_BYTES / sums.max(1) as u64);
     }
 
     /// Adds the products of times of a chunk.
@@ -55,9 +58,9 @@ impl<V: VoltageSample> DeviceSums<V> {
         };
         let step = self.batches_of_step(spectra);
         if let Ok(step) = step
-            && self.holds
+            && let Some(bytes) = self.holds
         {
-            let most = self.most_held(spectra, step);
+            let most = self.most_held(spectra, step, bytes);
             if self.is_worth_holding(times.len(), most * spectra) {
                 return self.hold(about, array, &runs, most);
             }
@@ -69,8 +72,13 @@ impl<V: VoltageSample> DeviceSums<V> {
             if let Ok(step) = step
                 && times.len() / runs.len() < LONG
             {
+                // In memory of its own: what waits has less.
+                self.add_held()?;
+                self.held = None;
                 self.hold(about, array, &runs, step.min(times.len() / spectra))?;
-                return self.add_held();
+                let added = self.add_held();
+                self.held = None;
+                return added;
             }
         }
         runs.into_iter().try_for_each(|run| self.add_device_chunk(about, array, run))
@@ -81,9 +89,12 @@ impl<V: VoltageSample> DeviceSums<V> {
         times < 4 * self.inputs.len() && 2 * times <= most
     }
 
-    /// Batches that wait at most: of twice the bytes of the sums, which 8 times as many spectra as inputs have.
-    fn most_held(&self, spectra: usize, step: usize) -> usize {
-        (8 * self.inputs.len() / spectra.max(1)).clamp(1, step)
+    /// Batches that wait at most: of so many bytes, and of twice the bytes of the sums, which 8 times as many spectra
+    /// as inputs have.
+    fn most_held(&self, spectra: usize, step: usize, bytes: u64) -> usize {
+        let batch = (self.inputs.len() * self.channels * spectra * size_of::<V>()).max(1) as u64;
+        let held = usize::try_from(bytes / batch).unwrap_or(usize::MAX);
+        (8 * self.inputs.len() / spectra.max(1)).min(held).clamp(1, step)
     }
 
     /// Whether a kernel reads the heaps of these runs where they are.
@@ -196,7 +207,7 @@ impl<V: VoltageSample> DeviceSums<V> {
             .map_err(CorrelatorError::from)
             .and_then(|heaps| self.add_device_heaps(heaps, [batches, *spectra], 0..batches, present));
         self.limit = limit;
-        if self.holds && added.is_ok() {
+        if self.holds.is_some() && added.is_ok() {
             // The memory is used again: what was queued reads it before the next copy writes it.
             self.held = Some(Held { batches: 0, present: Vec::new(), ..held });
         }
