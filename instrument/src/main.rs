@@ -12,6 +12,14 @@
 //! under way, a second one at once.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+/// Prints a line to stderr; a reader that has gone away ends nothing.
+macro_rules! complain {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod build;
 mod config;
 #[path = "../../examples/fx/failure.rs"]
@@ -78,12 +86,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        // A reader of warnings that has gone away ends nothing.
+        .log_internal_errors(false)
         .with_max_level(if arguments.quiet { tracing::Level::ERROR } else { tracing::Level::WARN })
         .init();
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", failure.line());
+            complain!("error: {}", failure.line());
             ExitCode::FAILURE
         }
     }
@@ -166,7 +176,7 @@ fn of_processes(arguments: &Arguments, config: &Config, folder: PathBuf, _: usiz
     let failure = Failure::at(format!("rank {number}"), failure.line());
     if !asked.interrupts.any() || failure.line().contains("corner turn: ") {
         // Others wait for this one, or this one for others that do not answer.
-        eprintln!("error: {}", failure.line());
+        complain!("error: {}", failure.line());
         mpi.abort(1);
     }
     Err(failure)

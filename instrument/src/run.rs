@@ -43,7 +43,7 @@ impl Interrupts {
         ctrlc::set_handler(move || {
             let first = count.fetch_add(1, Ordering::Relaxed) == 0;
             if first {
-                eprintln!("interrupt: ending with the dump under way; a second one ends at once");
+                complain!("interrupt: ending with the dump under way; a second one ends at once");
             }
             for control in ours.list().iter() {
                 if first { control.stop() } else { control.stop_now() }

@@ -219,6 +219,30 @@ fn ranks_that_take_turns_give_the_files_of_one_and_are_resumed() {
 }
 
 #[test]
+fn warnings_that_nobody_reads_end_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let losses = "[source.simulation.loss]\npacket_samples = 512\nprobability = 0.05\n";
+    let text = config("seconds = 0.3", NPZ)
+        .replace("[[source.simulation.sources]]", &format!("{losses}[[source.simulation.sources]]"));
+    // A packet that is lost is a jump of the clock, which is warned of.
+    let path = folder.path().join("instrument.toml");
+    std::fs::write(&path, format!("longest_gap_s = 1e-4\n{text}")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fringes-instrument"))
+        .arg("--config")
+        .arg(&path)
+        .arg("--output")
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    let ended = child.wait().unwrap();
+    assert!(ended.success(), "{ended}");
+    assert!(!dumps(folder.path()).is_empty());
+}
+
+#[test]
 fn ranks_that_cannot_be_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let of = |more: &str, arguments: &[&str]| {
