@@ -141,7 +141,8 @@ impl Shared {
                 state = self.wait(state);
             }
             let part = if number == others { left.take() } else { left.clone() };
-            if number > 0 {
+            // Heaps are not given back.
+            if number > 0 && matches!(part, Some(Received::Samples(_))) {
                 state.copied.push(range.start);
             }
             state.queues[rank].samples += samples;
