@@ -22,8 +22,15 @@ pub trait Powers {
 
 /// `|x|^2` of two samples of 8 bits; -128 is what it is.
 #[inline(always)]
-fn powers_i8(word: u32) -> [f32; 2] {
+pub(crate) fn powers_i8(word: u32) -> [f32; 2] {
     [word & 0xffff, word & 0xffff_0000].map(|one| dp4a_s32_s32(one, word, 0) as f32)
+}
+
+/// `|x|^2` of a sample of f16, with one rounding: the square of an f16 is exact.
+#[inline(always)]
+pub(crate) fn power_f16(word: u32) -> f32 {
+    let [re, im] = [word as u16, (word >> 16) as u16].map(|part| cvt_f32_f16(part));
+    fma(re, re, im * im)
 }
 
 impl Powers for RowsI8 {
@@ -61,8 +68,6 @@ impl Powers for RowsF16 {
 
     #[inline(always)]
     fn powers(word: u32) -> [f32; MOST_WORD_TIMES] {
-        let [re, im] = [word as u16, (word >> 16) as u16].map(|part| cvt_f32_f16(part));
-        // The square of an f16 is exact.
-        [fma(re, re, im * im), 0.0, 0.0, 0.0]
+        [power_f16(word), 0.0, 0.0, 0.0]
     }
 }

@@ -10,6 +10,7 @@ use fringes_device::half2::add_rn_f16x2;
 use fringes_device::matrix::ldmatrix_x4_trans_shared_b16;
 use fringes_device::{Shared, unroll};
 
+use crate::powers::{power_f16, powers_i8};
 use crate::sums::Part;
 
 /// A format of rows and of weights.
@@ -43,6 +44,15 @@ pub trait Source {
 
     /// Samples `(re, im)` as `(im, -re)`.
     fn turned(samples: u32) -> u32;
+
+    /// What powers of operands are multiples of.
+    const POWER_UNIT: f32 = 1.0;
+
+    /// Pairs of neighbouring inputs of a k-step that a lane has, from input `2 (lane % 4)` on and eight further on.
+    const PAIRS: usize;
+
+    /// `|x|^2` of the samples of a k-step at the lane's two rows: of the inputs of its pairs, one after another.
+    fn operand_powers(operands: [u32; 4]) -> [[f32; 4]; 2];
 }
 
 /// 8-bit samples and weights.
@@ -94,6 +104,23 @@ fn halves(samples: u32) -> [u32; 2] {
     [0x4140, 0x4342].map(|selector| add_rn_f16x2(prmt_b32(biased, 0x6464_6464, selector), 0xe480_e480))
 }
 
+/// [`Source::operand_powers`] of 8-bit operands, two samples each.
+#[inline(always)]
+fn powers_of_pairs([a, b, c, d]: [u32; 4]) -> [[f32; 4]; 2] {
+    let row = |first: u32, second: u32| {
+        let ([a, b], [c, d]) = (powers_i8(first), powers_i8(second));
+        [a, b, c, d]
+    };
+    [row(a, c), row(b, d)]
+}
+
+/// [`Source::operand_powers`] of f16 operands, a sample each.
+#[inline(always)]
+fn powers_of_halves([a, b, c, d]: [u32; 4]) -> [[f32; 4]; 2] {
+    let row = |first: u32, second: u32| [power_f16(first), power_f16(second), 0.0, 0.0];
+    [row(a, c), row(b, d)]
+}
+
 impl Source for RowsI8 {
     type Part = i32;
     const ROW_TIMES: u32 = 64;
@@ -114,6 +141,13 @@ impl Source for RowsI8 {
     fn turned(samples: u32) -> u32 {
         turned_i8(samples)
     }
+
+    const PAIRS: usize = 2;
+
+    #[inline(always)]
+    fn operand_powers(operands: [u32; 4]) -> [[f32; 4]; 2] {
+        powers_of_pairs(operands)
+    }
 }
 
 impl Source for RowsI4 {
@@ -121,6 +155,7 @@ impl Source for RowsI4 {
     const ROW_TIMES: u32 = 128;
     const INPUTS: u32 = 64;
     const NEIGHBOURS: bool = true;
+    const POWER_UNIT: f32 = 256.0;
 
     #[inline(always)]
     fn place(group: u32, warp: u32, lane: u32) -> u32 {
@@ -136,6 +171,13 @@ impl Source for RowsI4 {
     #[inline(always)]
     fn turned(samples: u32) -> u32 {
         turned_i8(samples)
+    }
+
+    const PAIRS: usize = 2;
+
+    #[inline(always)]
+    fn operand_powers(operands: [u32; 4]) -> [[f32; 4]; 2] {
+        powers_of_pairs(operands)
     }
 }
 
@@ -159,6 +201,13 @@ impl Source for RowsI8ByF16 {
     #[inline(always)]
     fn turned(samples: u32) -> u32 {
         turned_f16(samples)
+    }
+
+    const PAIRS: usize = 1;
+
+    #[inline(always)]
+    fn operand_powers(operands: [u32; 4]) -> [[f32; 4]; 2] {
+        powers_of_halves(operands)
     }
 }
 
@@ -193,5 +242,12 @@ impl Source for RowsF16 {
     #[inline(always)]
     fn turned(samples: u32) -> u32 {
         turned_f16(samples)
+    }
+
+    const PAIRS: usize = 1;
+
+    #[inline(always)]
+    fn operand_powers(operands: [u32; 4]) -> [[f32; 4]; 2] {
+        powers_of_halves(operands)
     }
 }

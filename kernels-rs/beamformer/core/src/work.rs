@@ -1,6 +1,5 @@
 //! What there is to do, and which part of it a block does.
 
-use fringes_device::index::{ctaid_x, nctaid_x};
 use fringes_device::{Global, GlobalMut};
 
 use crate::source::Source;
@@ -54,15 +53,6 @@ pub struct Job {
     pub column: u32,
 }
 
-/// A block's jobs, one after another: those of the same times follow each other, then those of the same channel.
-#[derive(Clone, Copy)]
-pub struct Jobs {
-    /// The next job, its tile of times counted from the first one.
-    job: Job,
-    /// From a job of the block to its next one.
-    step: Job,
-}
-
 impl Work {
     /// Tiles of columns.
     #[inline(always)]
@@ -72,13 +62,13 @@ impl Work {
 
     /// The first tile of times.
     #[inline(always)]
-    fn first_tile(&self) -> u32 {
+    pub fn first_tile(&self) -> u32 {
         self.first / TIMES
     }
 
     /// Tiles of times.
     #[inline(always)]
-    fn time_tiles(&self) -> u32 {
+    pub fn time_tiles(&self) -> u32 {
         self.end.div_ceil(TIMES) - self.first_tile()
     }
 
@@ -134,49 +124,15 @@ impl Work {
         unsafe { self.scales.address(0) % 16 == 0 }
     }
 
-    /// Job `number` in tiles of `columns` columns, its tile of times counted from the first one.
-    #[inline(always)]
-    fn job(&self, number: u32, columns: u32) -> Job {
-        let (tiles, times) = (self.tiles(columns), self.time_tiles());
-        let rest = number.checked_div(tiles).unwrap_or_default();
-        let channel = rest.checked_div(times).unwrap_or_default();
-        Job { channel, time: rest - channel * times, column: number - rest * tiles }
-    }
-
-    /// Job `number`, if there is one: for blocks that have no registers for [`Jobs`].
+    /// Job `number`, if there is one: those of the same times follow each other, then those of the same channel.
     #[inline(always)]
     pub fn get(&self, number: u32, columns: u32) -> Option<Job> {
-        if number >= self.tiles(columns) * self.time_tiles() * self.channels {
+        let (tiles, times) = (self.tiles(columns), self.time_tiles());
+        if number >= tiles * times * self.channels {
             return None;
         }
-        let Job { channel, time, column } = self.job(number, columns);
-        Some(Job { channel, time: self.first_tile() + time, column })
-    }
-
-    /// This block's jobs, in tiles of `columns` columns.
-    #[inline(always)]
-    pub fn jobs(&self, columns: u32) -> Jobs {
-        Jobs { job: self.job(ctaid_x(), columns), step: self.job(nctaid_x(), columns) }
-    }
-}
-
-impl Jobs {
-    /// The next job.
-    #[inline(always)]
-    pub fn next(&mut self, work: &Work, columns: u32) -> Option<Job> {
-        let (tiles, times) = (work.tiles(columns), work.time_tiles());
-        let Job { channel, time, column } = self.job;
-        if channel >= work.channels {
-            return None;
-        }
-        // The sums of two jobs, digit by digit.
-        let next = column + self.step.column;
-        let carry = next >= tiles;
-        self.job.column = if carry { next - tiles } else { next };
-        let next = time + self.step.time + u32::from(carry);
-        let carry = next >= times;
-        self.job.time = if carry { next - times } else { next };
-        self.job.channel = channel + self.step.channel + u32::from(carry);
-        Some(Job { channel, time: work.first_tile() + time, column })
+        let rest = number.checked_div(tiles).unwrap_or_default();
+        let channel = rest.checked_div(times).unwrap_or_default();
+        Some(Job { channel, time: self.first_tile() + rest - channel * times, column: number - rest * tiles })
     }
 }

@@ -4,19 +4,22 @@ use fringes_device::barrier::{bar_arrive, bar_sync, bar_sync_0};
 use fringes_device::control::trap;
 use fringes_device::fence::fence_mbarrier_init_release_cluster;
 use fringes_device::index::tid_x;
+use fringes_device::opaque;
 use fringes_device::tensor::prefetch_tensormap;
 use fringes_device::wgmma::{setmaxnreg_dec, setmaxnreg_inc};
 use fringes_device::{Shared, TensorMap};
 
+use fringes_kernels_beamformer_core::incoherent::{Incoherent, Powers};
 use fringes_kernels_beamformer_core::output::{Lane, Put, SCALE_BYTES};
 use fringes_kernels_beamformer_core::source::Source;
 use fringes_kernels_beamformer_core::work::Work;
 
 use crate::format::Product;
-use crate::load::load;
+use crate::load::{load, load_weights};
 use crate::multiply::Tile;
-use crate::ring::{Ring, ring_bytes};
+use crate::ring::{Places, Ring, ring_bytes};
 use crate::scales::Scales;
+use crate::strips::{self, Strips};
 use crate::tied_array::Output;
 
 /// Blocks of a multiprocessor: with few columns two, so that one loads and multiplies while the other stores, but of
@@ -25,13 +28,25 @@ pub(crate) const fn blocks(columns: u32, output: Output) -> u32 {
     if columns == 16 && !matches!(output, Output::Coherency) { 2 } else { 1 }
 }
 
-/// Forms beams in tiles of `N = 2 H` columns, after checking the numbers.
+/// Most tiles of a strip.
+const MOST_STRIP: u32 = 1 << 24;
+
+/// Forms beams in tiles of `N = 2 H` columns, `strip` of them with the same weights, and incoherent ones if the output
+/// may have some, after checking the numbers.
 #[inline(always)]
-pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(map: TensorMap, work: Work)
-where
+pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
+    map: TensorMap,
+    work: Work,
+    strip: u32,
+    incoherent: Option<Incoherent>,
+) where
     S::Part: Product<H>,
 {
-    if !work.fits::<S>(N, O::OUTPUT) {
+    let fits = match &incoherent {
+        Some(incoherent) => O::INCOHERENT && incoherent.fits(&work),
+        None => true,
+    };
+    if !(work.fits::<S>(N, O::OUTPUT) && fits && strip >= 1 && strip <= MOST_STRIP) {
         trap();
         return;
     }
@@ -39,8 +54,9 @@ where
     unsafe {
         let shared = Shared::<u8>::dynamic().address(0);
         let thread = tid_x();
+        let strips = Strips::new(strip);
         if thread == 0 {
-            Ring::<S, N>::new(shared, false).init();
+            Places::<S, N>::new(shared, 1).init();
             fence_mbarrier_init_release_cluster();
         }
         bar_sync_0();
@@ -51,7 +67,9 @@ where
             setmaxnreg_dec::<40>();
             if thread == 256 {
                 prefetch_tensormap(map);
-                load::<S, N>(shared, &work, map);
+                load::<S, N>(shared, &work, strips, map);
+            } else if thread == 288 {
+                load_weights::<S, N>(shared, &work, strips);
             }
         } else {
             if alone {
@@ -59,7 +77,7 @@ where
             } else {
                 setmaxnreg_inc::<96>()
             }
-            multiply::<S, O, N, H>(shared, &work, thread);
+            multiply::<S, O, N, H>(shared, &work, strips, incoherent, thread);
         }
     }
 }
@@ -67,43 +85,62 @@ where
 /// What the groups do that multiply.
 ///
 /// # Safety
-/// - `shared` is the address of the ring, whose barriers are made ([`Ring::init`]) and seen by all threads.
+/// - `shared` is the address of the ring, whose barriers are made ([`Places::init`]) and seen by all threads.
 /// - All threads of both groups call it, with their number `thread < 256` in the block.
-/// - `work` is what fits ([`Work::fits`]), and a thread of another warp runs [`load`] for it.
+/// - `work` and `incoherent` are what fits ([`Work::fits`], [`Incoherent::fits`]), and threads of other warps run [`load`] and [`load_weights`] for it.
 #[inline(always)]
-unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(shared: u32, work: &Work, thread: u32)
-where
+unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
+    shared: u32,
+    work: &Work,
+    mut strips: Strips,
+    incoherent: Option<Incoherent>,
+    thread: u32,
+) where
     S::Part: Product<H>,
 {
     let (group, warp, lane) = (thread / 128, thread / 32 % 4, thread % 32);
     let place = S::place(group, warp, lane);
-    let scales_at = shared + ring_bytes(S::BYTES, N) + SCALE_BYTES * (4 * group + warp);
-    let mut ring = Ring::<S, N>::new(shared, false);
-    let mut jobs = work.jobs(N);
+    let scales_at = shared + ring_bytes(N) + SCALE_BYTES * (4 * group + warp);
     let chunks = work.chunks::<S>();
-    // The groups take turns: the one multiplies while the other stores. That takes stages for all chunks of a job, and
+    let mut ring = Ring::new(false);
+    // The groups take turns: the one multiplies while the other stores. That takes stages for all chunks of a tile, and
     // was measured not to pay with one or two.
-    let turns = blocks(N, O::OUTPUT) == 1 && chunks > 2 && chunks <= Ring::<S, N>::STAGES;
+    let turns = blocks(N, O::OUTPUT) == 1 && chunks > 2 && chunks <= Places::<S, N>::new(shared, chunks).stages();
     if turns && group == 1 {
         pass(0);
     }
-    while let Some(job) = jobs.next(work, N) {
-        let scales = Scales::start(work, job, N, scales_at, lane);
-        let mut tile = Tile::<S::Part, H>::new();
-        if turns {
-            wait(group);
-        }
-        tile.sum(&mut ring, place, chunks, lane == 0, || {
+    while let Some(mut tiles) = strips.next(work, N) {
+        while let Some(strips::Tile { job, first, last }) = tiles.next() {
+            let scales = Scales::start(work, job, N, scales_at, lane);
+            let mut tile = Tile::<S::Part, H>::new();
             if turns {
-                pass(1 - group)
+                wait(group);
             }
-        });
-        let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.wait());
-        if work.digits == 1 || S::FLOATS {
-            O::put::<S, H, 1>(&tile.sums, work, &lane);
-        } else {
-            O::put::<S, H, 2>(&tile.sums, work, &lane);
+            // Computed anew: kept for all tiles it takes registers that there are not.
+            let places = Places::<S, N>::new(shared, opaque(chunks as i32) as u32);
+            // Of one tile of columns.
+            let incoherent = incoherent.filter(|of| of.count > 0 && job.column == 0);
+            let beside = |powers: &mut Powers, operands, [chunk, half]: [u32; 2]| {
+                if let Some(of) = &incoherent {
+                    powers.add::<S>(of, work, operands, [chunk, half, lane % 4]);
+                }
+            };
+            tile.sum(&mut ring, places, place, chunks, [first, last], lane == 0, beside, || {
+                if turns {
+                    pass(1 - group)
+                }
+            });
+            let lane = Lane::new::<S>(work, job, N, [group, warp, lane], scales.wait());
+            if let Some(of) = &incoherent {
+                tile.powers.put::<S>(of, work, &lane);
+            }
+            if work.digits == 1 || S::FLOATS {
+                O::put::<S, H, 1>(&tile.sums, work, &lane);
+            } else {
+                O::put::<S, H, 2>(&tile.sums, work, &lane);
+            }
         }
+        ring.advance_strip();
     }
     // The last turn that was passed.
     if turns && group == 0 {

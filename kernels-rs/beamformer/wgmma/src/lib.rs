@@ -45,19 +45,44 @@ mod load;
 mod multiply;
 mod ring;
 mod scales;
+mod strips;
 
 pub use fringes_kernel_abi::tied_array;
 
 use fringes_device::{Global, GlobalMut, TensorMap};
 
-use fringes_kernels_beamformer_core::{output, source, work::Work};
+use fringes_kernels_beamformer_core::{incoherent::Incoherent, output, source, work::Work};
 
 macro_rules! kernels {
     ($($part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $samples:literal $shared:literal $blocks:literal;)*) => { $(
-        const _: () = assert!(ring::shared_bytes($samples, $columns) == $shared);
+        const _: () = assert!(ring::shared_bytes($columns) == $shared);
         const _: () = assert!(form::blocks($columns, <output::$output as output::Put>::OUTPUT) == $blocks);
         const _: () = assert!(<source::$source as source::Source>::BYTES == $samples);
 
+        kernels!(@one $output $part $name $source $output $columns $half $shared $blocks);
+    )* };
+    (@one Power $part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $shared:literal $blocks:literal) => {
+        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
+        fringes_device::kernel! {
+            #[doc = concat!("Powers of beams of `", stringify!($source), "` in tiles of ", $columns, " columns, and of incoherent ones.")]
+            /// See the crate.
+            #[launch(threads(384), min_blocks($blocks), shared_bytes($shared))]
+            pub fn $name(
+                samples: TensorMap, table: Global<[u32; 4]>, scales: Global<f32>, beams: GlobalMut<u16>,
+                saturated: GlobalMut<u64>, seed: u64, spectrum: u64, channels: u32, inputs: u32, count: u32, times: u32,
+                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32, strip: u32,
+                gains: Global<[f32; 2]>, incoherent: GlobalMut<f32>, incoherent_count: u32,
+            ) {
+                let work = Work {
+                    table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
+                    spectrum, channel, dither,
+                };
+                let incoherent = Incoherent { gains, out: incoherent, count: incoherent_count };
+                form::form::<source::$source, output::$output, $columns, $half>(samples, work, strip, Some(incoherent))
+            }
+        }
+    };
+    (@one $any:ident $part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $shared:literal $blocks:literal) => {
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
             #[doc = concat!("Beams of `", stringify!($source), "` in tiles of ", $columns, " columns as `", stringify!($output), "`.")]
@@ -66,77 +91,77 @@ macro_rules! kernels {
             pub fn $name(
                 samples: TensorMap, table: Global<[u32; 4]>, scales: Global<f32>, beams: GlobalMut<u16>,
                 saturated: GlobalMut<u64>, seed: u64, spectrum: u64, channels: u32, inputs: u32, count: u32, times: u32,
-                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32,
+                first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32, strip: u32,
             ) {
                 let work = Work {
                     table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
                     spectrum, channel, dither,
                 };
-                form::form::<source::$source, output::$output, $columns, $half>(samples, work)
+                form::form::<source::$source, output::$output, $columns, $half>(samples, work, strip, None)
             }
         }
-    )* };
+    };
 }
 
 kernels! {
-    "i4_to_f32" tied_array_i4_16_f32 RowsI4 F32 16 8 8192 106656 2;
-    "i4_to_f32" tied_array_i4_64_f32 RowsI4 F32 64 32 8192 200896 1;
-    "i4_to_f32" tied_array_i4_128_f32 RowsI4 F32 128 64 8192 200832 1;
-    "i4_to_f16" tied_array_i4_16_f16 RowsI4 F16 16 8 8192 106656 2;
-    "i4_to_f16" tied_array_i4_64_f16 RowsI4 F16 64 32 8192 200896 1;
-    "i4_to_f16" tied_array_i4_128_f16 RowsI4 F16 128 64 8192 200832 1;
-    "i4_to_i8" tied_array_i4_16_i8 RowsI4 I8 16 8 8192 106656 2;
-    "i4_to_i8" tied_array_i4_64_i8 RowsI4 I8 64 32 8192 200896 1;
-    "i4_to_i8" tied_array_i4_128_i8 RowsI4 I8 128 64 8192 200832 1;
-    "i4_to_power" tied_array_i4_16_power RowsI4 Power 16 8 8192 106656 2;
-    "i4_to_power" tied_array_i4_64_power RowsI4 Power 64 32 8192 200896 1;
-    "i4_to_power" tied_array_i4_128_power RowsI4 Power 128 64 8192 200832 1;
-    "i4_to_coherency" tied_array_i4_16_coherency RowsI4 Coherency 16 8 8192 106656 1;
-    "i4_to_coherency" tied_array_i4_64_coherency RowsI4 Coherency 64 32 8192 200896 1;
-    "i4_to_coherency" tied_array_i4_128_coherency RowsI4 Coherency 128 64 8192 200832 1;
-    "i8_to_f32" tied_array_i8_16_f32 RowsI8 F32 16 8 16384 114784 2;
-    "i8_to_f32" tied_array_i8_64_f32 RowsI8 F32 64 32 16384 200832 1;
-    "i8_to_f32" tied_array_i8_128_f32 RowsI8 F32 128 64 16384 200800 1;
-    "i8_to_f16" tied_array_i8_16_f16 RowsI8 F16 16 8 16384 114784 2;
-    "i8_to_f16" tied_array_i8_64_f16 RowsI8 F16 64 32 16384 200832 1;
-    "i8_to_f16" tied_array_i8_128_f16 RowsI8 F16 128 64 16384 200800 1;
-    "i8_to_i8" tied_array_i8_16_i8 RowsI8 I8 16 8 16384 114784 2;
-    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 200832 1;
-    "i8_to_i8" tied_array_i8_128_i8 RowsI8 I8 128 64 16384 200800 1;
-    "i8_to_power" tied_array_i8_16_power RowsI8 Power 16 8 16384 114784 2;
-    "i8_to_power" tied_array_i8_64_power RowsI8 Power 64 32 16384 200832 1;
-    "i8_to_power" tied_array_i8_128_power RowsI8 Power 128 64 16384 200800 1;
-    "i8_to_coherency" tied_array_i8_16_coherency RowsI8 Coherency 16 8 16384 114784 1;
-    "i8_to_coherency" tied_array_i8_64_coherency RowsI8 Coherency 64 32 16384 200832 1;
-    "i8_to_coherency" tied_array_i8_128_coherency RowsI8 Coherency 128 64 16384 200800 1;
-    "i8_f16_to_f32" tied_array_i8_f16_16_f32 RowsI8ByF16 F32 16 8 8192 106656 2;
-    "i8_f16_to_f32" tied_array_i8_f16_64_f32 RowsI8ByF16 F32 64 32 8192 200896 1;
-    "i8_f16_to_f32" tied_array_i8_f16_128_f32 RowsI8ByF16 F32 128 64 8192 200832 1;
-    "i8_f16_to_f16" tied_array_i8_f16_16_f16 RowsI8ByF16 F16 16 8 8192 106656 2;
-    "i8_f16_to_f16" tied_array_i8_f16_64_f16 RowsI8ByF16 F16 64 32 8192 200896 1;
-    "i8_f16_to_f16" tied_array_i8_f16_128_f16 RowsI8ByF16 F16 128 64 8192 200832 1;
-    "i8_f16_to_i8" tied_array_i8_f16_16_i8 RowsI8ByF16 I8 16 8 8192 106656 2;
-    "i8_f16_to_i8" tied_array_i8_f16_64_i8 RowsI8ByF16 I8 64 32 8192 200896 1;
-    "i8_f16_to_i8" tied_array_i8_f16_128_i8 RowsI8ByF16 I8 128 64 8192 200832 1;
-    "i8_f16_to_power" tied_array_i8_f16_16_power RowsI8ByF16 Power 16 8 8192 106656 2;
-    "i8_f16_to_power" tied_array_i8_f16_64_power RowsI8ByF16 Power 64 32 8192 200896 1;
-    "i8_f16_to_power" tied_array_i8_f16_128_power RowsI8ByF16 Power 128 64 8192 200832 1;
-    "i8_f16_to_coherency" tied_array_i8_f16_16_coherency RowsI8ByF16 Coherency 16 8 8192 106656 1;
-    "i8_f16_to_coherency" tied_array_i8_f16_64_coherency RowsI8ByF16 Coherency 64 32 8192 200896 1;
-    "i8_f16_to_coherency" tied_array_i8_f16_128_coherency RowsI8ByF16 Coherency 128 64 8192 200832 1;
-    "f16_to_f32" tied_array_f16_16_f32 RowsF16 F32 16 8 16384 114784 2;
-    "f16_to_f32" tied_array_f16_64_f32 RowsF16 F32 64 32 16384 200832 1;
-    "f16_to_f32" tied_array_f16_128_f32 RowsF16 F32 128 64 16384 200800 1;
-    "f16_to_f16" tied_array_f16_16_f16 RowsF16 F16 16 8 16384 114784 2;
-    "f16_to_f16" tied_array_f16_64_f16 RowsF16 F16 64 32 16384 200832 1;
-    "f16_to_f16" tied_array_f16_128_f16 RowsF16 F16 128 64 16384 200800 1;
-    "f16_to_i8" tied_array_f16_16_i8 RowsF16 I8 16 8 16384 114784 2;
-    "f16_to_i8" tied_array_f16_64_i8 RowsF16 I8 64 32 16384 200832 1;
-    "f16_to_i8" tied_array_f16_128_i8 RowsF16 I8 128 64 16384 200800 1;
-    "f16_to_power" tied_array_f16_16_power RowsF16 Power 16 8 16384 114784 2;
-    "f16_to_power" tied_array_f16_64_power RowsF16 Power 64 32 16384 200832 1;
-    "f16_to_power" tied_array_f16_128_power RowsF16 Power 128 64 16384 200800 1;
-    "f16_to_coherency" tied_array_f16_16_coherency RowsF16 Coherency 16 8 16384 114784 1;
-    "f16_to_coherency" tied_array_f16_64_coherency RowsF16 Coherency 64 32 16384 200832 1;
-    "f16_to_coherency" tied_array_f16_128_coherency RowsF16 Coherency 128 64 16384 200800 1;
+    "i4_to_f32" tied_array_i4_16_f32 RowsI4 F32 16 8 8192 115232 2;
+    "i4_to_f32" tied_array_i4_64_f32 RowsI4 F32 64 32 8192 217568 1;
+    "i4_to_f32" tied_array_i4_128_f32 RowsI4 F32 128 64 8192 217440 1;
+    "i4_to_f16" tied_array_i4_16_f16 RowsI4 F16 16 8 8192 115232 2;
+    "i4_to_f16" tied_array_i4_64_f16 RowsI4 F16 64 32 8192 217568 1;
+    "i4_to_f16" tied_array_i4_128_f16 RowsI4 F16 128 64 8192 217440 1;
+    "i4_to_i8" tied_array_i4_16_i8 RowsI4 I8 16 8 8192 115232 2;
+    "i4_to_i8" tied_array_i4_64_i8 RowsI4 I8 64 32 8192 217568 1;
+    "i4_to_i8" tied_array_i4_128_i8 RowsI4 I8 128 64 8192 217440 1;
+    "i4_to_power" tied_array_i4_16_power RowsI4 Power 16 8 8192 115232 2;
+    "i4_to_power" tied_array_i4_64_power RowsI4 Power 64 32 8192 217568 1;
+    "i4_to_power" tied_array_i4_128_power RowsI4 Power 128 64 8192 217440 1;
+    "i4_to_coherency" tied_array_i4_16_coherency RowsI4 Coherency 16 8 8192 115232 1;
+    "i4_to_coherency" tied_array_i4_64_coherency RowsI4 Coherency 64 32 8192 217568 1;
+    "i4_to_coherency" tied_array_i4_128_coherency RowsI4 Coherency 128 64 8192 217440 1;
+    "i8_to_f32" tied_array_i8_16_f32 RowsI8 F32 16 8 16384 115232 2;
+    "i8_to_f32" tied_array_i8_64_f32 RowsI8 F32 64 32 16384 217568 1;
+    "i8_to_f32" tied_array_i8_128_f32 RowsI8 F32 128 64 16384 217440 1;
+    "i8_to_f16" tied_array_i8_16_f16 RowsI8 F16 16 8 16384 115232 2;
+    "i8_to_f16" tied_array_i8_64_f16 RowsI8 F16 64 32 16384 217568 1;
+    "i8_to_f16" tied_array_i8_128_f16 RowsI8 F16 128 64 16384 217440 1;
+    "i8_to_i8" tied_array_i8_16_i8 RowsI8 I8 16 8 16384 115232 2;
+    "i8_to_i8" tied_array_i8_64_i8 RowsI8 I8 64 32 16384 217568 1;
+    "i8_to_i8" tied_array_i8_128_i8 RowsI8 I8 128 64 16384 217440 1;
+    "i8_to_power" tied_array_i8_16_power RowsI8 Power 16 8 16384 115232 2;
+    "i8_to_power" tied_array_i8_64_power RowsI8 Power 64 32 16384 217568 1;
+    "i8_to_power" tied_array_i8_128_power RowsI8 Power 128 64 16384 217440 1;
+    "i8_to_coherency" tied_array_i8_16_coherency RowsI8 Coherency 16 8 16384 115232 1;
+    "i8_to_coherency" tied_array_i8_64_coherency RowsI8 Coherency 64 32 16384 217568 1;
+    "i8_to_coherency" tied_array_i8_128_coherency RowsI8 Coherency 128 64 16384 217440 1;
+    "i8_f16_to_f32" tied_array_i8_f16_16_f32 RowsI8ByF16 F32 16 8 8192 115232 2;
+    "i8_f16_to_f32" tied_array_i8_f16_64_f32 RowsI8ByF16 F32 64 32 8192 217568 1;
+    "i8_f16_to_f32" tied_array_i8_f16_128_f32 RowsI8ByF16 F32 128 64 8192 217440 1;
+    "i8_f16_to_f16" tied_array_i8_f16_16_f16 RowsI8ByF16 F16 16 8 8192 115232 2;
+    "i8_f16_to_f16" tied_array_i8_f16_64_f16 RowsI8ByF16 F16 64 32 8192 217568 1;
+    "i8_f16_to_f16" tied_array_i8_f16_128_f16 RowsI8ByF16 F16 128 64 8192 217440 1;
+    "i8_f16_to_i8" tied_array_i8_f16_16_i8 RowsI8ByF16 I8 16 8 8192 115232 2;
+    "i8_f16_to_i8" tied_array_i8_f16_64_i8 RowsI8ByF16 I8 64 32 8192 217568 1;
+    "i8_f16_to_i8" tied_array_i8_f16_128_i8 RowsI8ByF16 I8 128 64 8192 217440 1;
+    "i8_f16_to_power" tied_array_i8_f16_16_power RowsI8ByF16 Power 16 8 8192 115232 2;
+    "i8_f16_to_power" tied_array_i8_f16_64_power RowsI8ByF16 Power 64 32 8192 217568 1;
+    "i8_f16_to_power" tied_array_i8_f16_128_power RowsI8ByF16 Power 128 64 8192 217440 1;
+    "i8_f16_to_coherency" tied_array_i8_f16_16_coherency RowsI8ByF16 Coherency 16 8 8192 115232 1;
+    "i8_f16_to_coherency" tied_array_i8_f16_64_coherency RowsI8ByF16 Coherency 64 32 8192 217568 1;
+    "i8_f16_to_coherency" tied_array_i8_f16_128_coherency RowsI8ByF16 Coherency 128 64 8192 217440 1;
+    "f16_to_f32" tied_array_f16_16_f32 RowsF16 F32 16 8 16384 115232 2;
+    "f16_to_f32" tied_array_f16_64_f32 RowsF16 F32 64 32 16384 217568 1;
+    "f16_to_f32" tied_array_f16_128_f32 RowsF16 F32 128 64 16384 217440 1;
+    "f16_to_f16" tied_array_f16_16_f16 RowsF16 F16 16 8 16384 115232 2;
+    "f16_to_f16" tied_array_f16_64_f16 RowsF16 F16 64 32 16384 217568 1;
+    "f16_to_f16" tied_array_f16_128_f16 RowsF16 F16 128 64 16384 217440 1;
+    "f16_to_i8" tied_array_f16_16_i8 RowsF16 I8 16 8 16384 115232 2;
+    "f16_to_i8" tied_array_f16_64_i8 RowsF16 I8 64 32 16384 217568 1;
+    "f16_to_i8" tied_array_f16_128_i8 RowsF16 I8 128 64 16384 217440 1;
+    "f16_to_power" tied_array_f16_16_power RowsF16 Power 16 8 16384 115232 2;
+    "f16_to_power" tied_array_f16_64_power RowsF16 Power 64 32 16384 217568 1;
+    "f16_to_power" tied_array_f16_128_power RowsF16 Power 128 64 16384 217440 1;
+    "f16_to_coherency" tied_array_f16_16_coherency RowsF16 Coherency 16 8 16384 115232 1;
+    "f16_to_coherency" tied_array_f16_64_coherency RowsF16 Coherency 64 32 16384 217568 1;
+    "f16_to_coherency" tied_array_f16_128_coherency RowsF16 Coherency 128 64 16384 217440 1;
 }

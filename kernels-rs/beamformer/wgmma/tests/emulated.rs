@@ -16,18 +16,21 @@ macro_rules! entries {
             columns: $columns,
             output: Output::$output,
             declaration: <kernels::$name as Kernel>::DECLARATION,
-            call: |a| {
-                let Case { channels, inputs, beams, times, first, end, fold, dither, .. } = a.case;
-                let [channels, inputs, beams, times, first, end, fold] =
-                    [channels, inputs, beams, times, first, end, fold].map(|size| size as u32);
-                kernels::$name(
-                    a.map.into(), a.table.into(), a.scales.into(), a.beams.into(), a.saturated.into(),
-                    SEED ^ OF_BEAMS, SPECTRUM, channels, inputs, beams, times, first, end, a.digits, fold, CHANNEL,
-                    u32::from(dither),
-                );
-            },
+            call: |a| entries!(@call $output kernels::$name, a),
         }, )*]
     };
+    (@call Power $kernel:path, $a:ident) => { entries!(@with $kernel, $a, $a.gains.into(), $a.incoherent.into(), $a.case.incoherent as u32) };
+    (@call $any:ident $kernel:path, $a:ident) => { entries!(@with $kernel, $a,) };
+    (@with $kernel:path, $a:ident, $($more:expr),*) => {{
+        let Case { channels, inputs, beams, times, first, end, fold, dither, strip, .. } = $a.case;
+        let [channels, inputs, beams, times, first, end, fold] =
+            [channels, inputs, beams, times, first, end, fold].map(|size| size as u32);
+        $kernel(
+            $a.map.into(), $a.table.into(), $a.scales.into(), $a.beams.into(), $a.saturated.into(),
+            SEED ^ OF_BEAMS, SPECTRUM, channels, inputs, beams, times, first, end, $a.digits, fold, CHANNEL,
+            u32::from(dither), strip, $($more),*
+        );
+    }};
 }
 
 fn entries() -> Vec<Entry> {
@@ -96,3 +99,51 @@ fn entries() -> Vec<Entry> {
 }
 
 tests!();
+
+#[test]
+fn weights_stay_for_a_strip_of_any_length_or_come_with_samples() {
+    for entry in of(&[Output::Int8]).filter(|entry| matches!(entry.format, Format::I8 | Format::I8ByF16)) {
+        // Chunks that stay, in turns and not, and as many as do not.
+        let chunk = if entry.format == Format::I8 { 64 } else { 32 };
+        let chunks: &[usize] = if entry.columns == 128 { &[2, 4, 9, 10] } else { &[1, 3] };
+        for &chunks in chunks {
+            for (strip, grid) in [(1, 2), (2, 2), (5, 1)] {
+                if (chunks <= 4 && entry.format == Format::I8) || strip == 2 {
+                    let inputs = chunk * chunks - 5;
+                    let beams = entry.columns as usize + 3;
+                    check(&entry, Case { inputs, beams, times: 300, end: 300, channels: 1, grid, strip, ..CASE });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn strips_of_no_tiles_trap() {
+    let case = Case { grid: 1, times: 65, end: 65, inputs: 5, ..CASE };
+    for entry in of(&[Output::Float32]).filter(|entry| entry.columns == 16) {
+        for strip in [0, (1 << 24) + 1] {
+            check_traps(&entry, case, Case { strip, ..case });
+        }
+    }
+}
+
+#[test]
+fn incoherent_beams_are_made_beside_powers() {
+    for entry in of(&[Output::Power]) {
+        for (incoherent, fold) in [(1, 16), (2, 4), (1, 1)] {
+            if fold == 16 || entry.columns == 64 {
+                let beams = if fold == 16 { entry.columns as usize + 2 } else { 7 };
+                check(&entry, Case { incoherent, fold, beams, channels: 1, ..CASE });
+            }
+        }
+        if entry.columns == 16 {
+            // Some of the times of sums, and gains or sums that are too short.
+            check(&entry, Case { incoherent: 2, fold: 2, first: 130, end: 140, ..CASE });
+            let case = Case { incoherent: 2, grid: 1, times: 65, end: 65, inputs: 5, ..CASE };
+            for told in [Case { incoherent: 3, ..case }, Case { times: 130, ..case }] {
+                check_traps(&entry, case, told);
+            }
+        }
+    }
+}

@@ -14,6 +14,9 @@ use super::table::Table;
 use crate::packing::{Packing, product, row_elements};
 use crate::{BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
+/// Most tiles of a strip that a kernel takes.
+const MOST_STRIP: usize = 1 << 24;
+
 /// What a launch forms.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
@@ -138,7 +141,7 @@ impl<V: VoltageSample> Former<V> {
             .with_shared_bytes(self.plan.shared_bytes());
         let sizes = [128, inputs, blocks, number].map(|size| size as u64);
         let digits = self.plan.weights.digits();
-        let [number, inputs, count, times, fold, first, from, end] =
+        let [channels_formed, inputs, count, times, fold, first, from, end] =
             [number, inputs, count, times, fold, channels.start, formed.start, formed.end].map(|size| size as u32);
         let (seed, spectrum) = dither.unwrap_or_default();
         let mut arguments = args![
@@ -148,7 +151,7 @@ impl<V: VoltageSample> Former<V> {
             saturated,
             seed,
             spectrum,
-            number,
+            channels_formed,
             inputs,
             count,
             times,
@@ -170,6 +173,8 @@ impl<V: VoltageSample> Former<V> {
             block: vec![128, self.plan.weights.chunk_inputs(), TIMES / row as u32, 1],
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
+        let strip = self.plan.strip(number, formed.len(), self.places).min(MOST_STRIP);
+        arguments.push((strip as u32).into());
         let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
         arguments.insert(0, (&map).into());
         Ok(self.kernel.launch_safe(stream, &config, &arguments)?)

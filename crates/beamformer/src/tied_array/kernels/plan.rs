@@ -2,7 +2,7 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{Device, Kernel, PtxSet, PtxTarget};
-use fringes_kernel_abi::tied_array::{CHUNK_BYTES, COLUMNS, Output, Weights};
+use fringes_kernel_abi::tied_array::{CHUNK_BYTES, COLUMNS, Output, TIMES, Weights};
 use fringes_types::{SampleFormat, row_times};
 
 use super::{format_name, mma_texts, wgmma_texts};
@@ -140,24 +140,78 @@ impl Plan {
 
     /// Shared memory: stages of samples and weights, barriers where there are some, scales of eight warps.
     pub(super) fn shared_bytes(&self) -> u32 {
-        let blocks = 128 / row_times(self.format) as u32;
-        let stage = 128 * self.weights.chunk_inputs() * blocks + CHUNK_BYTES * self.columns;
         let scales = 8 * 512;
         match self.generation {
             Generation::Wgmma => {
-                // With 16 columns a multiprocessor has two blocks.
-                let budget = if self.columns == 16 { 110_592 } else { 212_992 };
-                (budget / stage).min(12) * (stage + 16) + scales
+                // Two barriers of each stage and of weights that stay.
+                let barriers = 16 * (12 + self.most_slots()).next_multiple_of(2);
+                self.budget() + barriers + scales
             }
-            Generation::Mma => (77_824 / stage).min(4) * stage + scales,
+            Generation::Mma => {
+                let blocks = 128 / row_times(self.format) as u32;
+                let stage = 128 * self.weights.chunk_inputs() * blocks + CHUNK_BYTES * self.columns;
+                (77_824 / stage).min(4) * stage + scales
+            }
         }
     }
+
+    /// Shared memory for samples and weights; with 16 columns a multiprocessor has two blocks.
+    fn budget(&self) -> u32 {
+        if self.columns == 16 { 110_592 } else { 212_992 }
+    }
+
+    /// Chunks whose weights stay in shared memory for a strip, at most: there is room for 64 KiB of samples besides.
+    fn most_slots(&self) -> u32 {
+        (self.budget() - 65_536) / (CHUNK_BYTES * self.columns)
+    }
+
+    /// How many tiles of times a block of a launch forms one after another with the same weights. Where weights
+    /// stay it is as many as leave no block without work, `places` of which run at once; otherwise one, so that blocks
+    /// which run together share weights as well.
+    pub(super) fn strip(&self, channels: usize, times: usize, places: usize) -> usize {
+        if self.chunks() > self.most_slots() as usize {
+            return 1;
+        }
+        let tiles = times.div_ceil(TIMES as usize).max(1);
+        let columns = channels.saturating_mul(self.tiles());
+        // What a block does in all, in tiles; the weights of a strip count as a quarter of one.
+        let cost = |length: usize| {
+            let rounds = columns.saturating_mul(tiles.div_ceil(length)).div_ceil(places.max(1));
+            rounds.saturating_mul(4 * length + 1)
+        };
+        let lengths = (1..=tiles.min(MOST_PARTS)).map(|parts| tiles.div_ceil(parts));
+        lengths.min_by_key(|&length| cost(length)).unwrap_or(1)
+    }
 }
+
+/// Strips that the times of a channel are divided into at most.
+const MOST_PARTS: usize = 256;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strips_are_as_long_as_leave_no_block_without_work() {
+        let strip = |beams, channels, times| {
+            let (format, precision) = (SampleFormat::Int8, WeightPrecision::Int8);
+            let plan = Plan::new(Generation::Wgmma, format, precision, Output::Int8, 128, beams);
+            plan.strip(channels, times, 132)
+        };
+        // 2048 strips of all times are 15.5 a block.
+        assert_eq!(strip(1024, 256, 4096), 32);
+        // 64 are fewer than there are blocks; of 16 tiles they are 128.
+        assert_eq!(strip(64, 64, 4096), 16);
+        assert_eq!((strip(64, 1, 128), strip(64, 1, 0), strip(1, 1000, 1)), (1, 1, 1));
+        // One channel of many times: a strip a block.
+        assert_eq!(strip(8, 1, 132 * 128 * 50), 50);
+        assert!(strip(8, 1, usize::MAX / 2) > 1 << 20);
+        let plan = |inputs| {
+            Plan::new(Generation::Wgmma, SampleFormat::Int8, WeightPrecision::Int8, Output::Int8, inputs, 1024)
+        };
+        assert_eq!([576, 577].map(|inputs| plan(inputs).strip(64, 4096, 132)), [32, 1]); // weights stay, or do not
+    }
 
     #[test]
     #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]

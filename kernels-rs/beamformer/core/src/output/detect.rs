@@ -25,7 +25,7 @@ pub struct Coherency;
 /// # Safety
 /// All lanes of the warp call it.
 #[inline(always)]
-unsafe fn with(value: f32, bit: u32) -> f32 {
+pub(crate) unsafe fn with(value: f32, bit: u32) -> f32 {
     value + f32::from_bits(shfl_sync_bfly_b32(value.to_bits(), bit, 31, u32::MAX))
 }
 
@@ -34,7 +34,7 @@ unsafe fn with(value: f32, bit: u32) -> f32 {
 /// # Safety
 /// All lanes of the warp call it.
 #[inline(always)]
-unsafe fn folded<S: Source>([mut first, mut second]: [f32; 2], fold: u32) -> [f32; 2] {
+pub(crate) unsafe fn folded<S: Source>([mut first, mut second]: [f32; 2], fold: u32) -> [f32; 2] {
     if S::NEIGHBOURS {
         if fold >= 2 {
             first += second;
@@ -61,7 +61,7 @@ unsafe fn folded<S: Source>([mut first, mut second]: [f32; 2], fold: u32) -> [f3
 
 /// Whether this lane's two sums are stored, and their number among those of the channel.
 #[inline(always)]
-fn stored<S: Source>(work: &Work, lane: &Lane) -> ([bool; 2], [u32; 2]) {
+pub(crate) fn stored<S: Source>(work: &Work, lane: &Lane) -> ([bool; 2], [u32; 2]) {
     let fold = work.fold;
     let lanes = if S::NEIGHBOURS {
         (fold / 2).max(1)
@@ -189,6 +189,7 @@ fn coherency([x, y]: [[f32; 2]; 2]) -> [f32; 4] {
 
 impl Put for Power {
     const OUTPUT: Output = Output::Power;
+    const INCOHERENT: bool = true;
 
     #[inline(always)]
     unsafe fn put<S: Source, const H: usize, const DIGITS: usize>(sums: &Sums<S::Part, H>, work: &Work, lane: &Lane) {

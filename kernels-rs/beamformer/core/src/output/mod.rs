@@ -17,12 +17,15 @@ use crate::tied_array::{Output, TIMES};
 use crate::work::{Job, Work};
 
 pub use detect::{Coherency, Power};
+pub(crate) use detect::{folded, stored, with};
 pub use voltages::{F16, F32, I8};
 
 /// What becomes of a tile's sums.
 pub trait Put {
     /// Its name.
     const OUTPUT: Output;
+    /// Whether incoherent beams may be made beside it.
+    const INCOHERENT: bool = false;
 
     /// Stores the beams that there are, of `DIGITS` columns each.
     ///

@@ -3,11 +3,12 @@
 
 use fringes_device::tensor_core::{Accumulator, error_bound};
 use fringes_emulator::{FaultKind, GlobalMemory, Launch, Report, TensorLayout};
+use fringes_kernels_beamformer_core::incoherent::PADDED;
 use fringes_kernels_beamformer_core::tied_array::{CHUNK_BYTES, DITHER, Output, Weights, byte_f16, column, place, run};
-use fringes_reference::beamformer::tied_array;
+use fringes_reference::beamformer::{incoherent, tied_array};
 use fringes_reference::dither::dither;
 use half::f16;
-use ndarray::Array3;
+use ndarray::{Array2, Array3};
 use num_complex::Complex;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -42,6 +43,10 @@ pub(crate) struct Arguments {
     pub(crate) scales: fringes_emulator::Buffer<f32>,
     pub(crate) beams: fringes_emulator::Buffer<u16>,
     pub(crate) saturated: fringes_emulator::Buffer<u64>,
+    #[allow(dead_code, reason = "for one generation of kernels")]
+    pub(crate) gains: fringes_emulator::Buffer<[f32; 2]>,
+    #[allow(dead_code, reason = "for one generation of kernels")]
+    pub(crate) incoherent: fringes_emulator::Buffer<f32>,
     pub(crate) case: Case,
     pub(crate) digits: u32,
 }
@@ -59,6 +64,11 @@ pub(crate) struct Case {
     pub(crate) dither: bool,
     pub(crate) int16: bool,
     pub(crate) grid: u32,
+    /// Tiles of a strip.
+    #[allow(dead_code, reason = "for one generation of kernels")]
+    pub(crate) strip: u32,
+    /// Incoherent beams.
+    pub(crate) incoherent: usize,
 }
 
 pub(crate) const SEED: u64 = 0x1234_5678_9abc_def0;
@@ -94,6 +104,8 @@ struct Data {
     samples: Array3<C64>,
     weights: Array3<C64>,
     pub(crate) scales: Vec<f32>,
+    /// Of incoherent beams `[beam][input]`.
+    gains: Array2<f32>,
 }
 
 fn data(entry: &Entry, case: &Case) -> Data {
@@ -124,7 +136,9 @@ fn data(entry: &Entry, case: &Case) -> Data {
     let scales = (0..case.channels * case.beams)
         .map(|index| (120.0 / (rms * of_weights * of_samples) * (1.0 + index as f64 / 50.0)) as f32)
         .collect();
-    Data { samples, weights, scales }
+    let gains =
+        Array2::from_shape_fn((case.incoherent, case.inputs), |(b, i)| ((b * 37 + i * 11) % 29) as f32 / 8.0 - 1.0);
+    Data { samples, weights, scales, gains }
 }
 
 impl Data {
@@ -228,6 +242,8 @@ struct Launched {
     /// Beams; those that were not written have [`UNTOUCHED`].
     bytes: Vec<u8>,
     saturated: Vec<u64>,
+    /// Incoherent beams.
+    incoherent: Vec<f32>,
 }
 
 /// What beams are before a launch.
@@ -255,7 +271,15 @@ fn launch(entry: &Entry, data: &Data, case: &Case, told: Case) -> Launched {
     let beams = memory.upload(&vec![UNTOUCHED; length]);
     let (table, scales) = (memory.upload(&pieces(&table)), memory.upload(&scales));
     let saturated = memory.upload(&vec![0u64; case.beams]);
-    let arguments = Arguments { map, rows, table, scales, beams, saturated, case: told, digits: weights.digits() };
+    let padded = case.inputs.next_multiple_of(PADDED as usize);
+    let gain = |beam: usize, input: usize| data.gains.get((beam, input)).copied().unwrap_or_default();
+    let gains: Vec<[f32; 2]> = (0..case.incoherent)
+        .flat_map(|beam| (0..padded).step_by(2).map(move |input| [gain(beam, input), gain(beam, input + 1)]))
+        .collect();
+    let gains = memory.upload(&gains);
+    let incoherent = memory.upload(&vec![f32::NAN; case.channels * sums * case.incoherent]);
+    let digits = weights.digits();
+    let arguments = Arguments { map, rows, table, scales, beams, saturated, gains, incoherent, case: told, digits };
     let number = |key: &str| {
         let value = entry.declaration.split_once(key).unwrap().1;
         value.split(' ').next().unwrap().parse::<u32>().unwrap()
@@ -266,7 +290,7 @@ fn launch(entry: &Entry, data: &Data, case: &Case, told: Case) -> Launched {
         .stack_bytes(1 << 22)
         .run(&mut memory, || (entry.call)(&arguments));
     let bytes = memory.values(beams).into_iter().flat_map(u16::to_le_bytes).collect();
-    Launched { report, bytes, saturated: memory.values(saturated) }
+    Launched { report, bytes, saturated: memory.values(saturated), incoherent: memory.values(incoherent) }
 }
 
 /// Runs a case with numbers for which something is too short: nothing is written.
@@ -282,7 +306,7 @@ pub(crate) fn check_traps(entry: &Entry, case: Case, told: Case) {
 pub(crate) fn check(entry: &Entry, case: Case) {
     let name = entry.declaration.split('(').next().unwrap();
     let data = data(entry, &case);
-    let Launched { report, bytes, saturated: lost } = launch(entry, &data, &case, case);
+    let Launched { report, bytes, saturated: lost, incoherent } = launch(entry, &data, &case, case);
     report.assert_clean();
     let sums = case.times.div_ceil(case.fold);
     let expected = data.beams(&case);
@@ -369,6 +393,32 @@ pub(crate) fn check(entry: &Entry, case: Case) {
     if entry.output == Output::Int8 {
         assert_eq!(lost, counts, "{name} {case:?}");
     }
+    check_incoherent(entry, &data, &case, &incoherent);
+}
+
+/// Compares incoherent beams `[channel][time / fold][beam]`.
+fn check_incoherent(entry: &Entry, data: &Data, case: &Case, actual: &[f32]) {
+    let sums = case.times.div_ceil(case.fold);
+    let chunks = case.inputs.div_ceil(entry.format.weights(case.int16).chunk_inputs() as usize);
+    let [powers, sizes] = [data.gains.mapv(f64::from), data.gains.mapv(|gain| f64::from(gain.abs()))]
+        .map(|gains| incoherent(data.samples.view(), gains.view()));
+    let terms = chunks as f64 + 16.0 + 2.0 + (case.fold as f64).log2() + 2.0;
+    for ((channel, time), beam) in (0..case.channels)
+        .flat_map(|c| (0..sums).map(move |t| (c, t)))
+        .flat_map(|of| (0..case.incoherent).map(move |b| (of, b)))
+    {
+        let actual = f64::from(actual[(channel * sums + time) * case.incoherent + beam]);
+        let formed = |time: &usize| (case.first..case.end).contains(time);
+        let times: Vec<_> = (time * case.fold..((time + 1) * case.fold).min(case.times)).filter(formed).collect();
+        if times.is_empty() {
+            assert!(actual.is_nan(), "{case:?}: wrote channel {channel}, time {time}");
+            continue;
+        }
+        let of_times = |powers: &Array3<f64>| times.iter().map(|&time| powers[(channel, time, beam)]).sum::<f64>();
+        let (sum, size) = (of_times(&powers), of_times(&sizes));
+        let bound = terms * 2f64.powi(-24) * size;
+        assert!((actual - sum).abs() <= bound, "{case:?}: channel {channel}, time {time}, {beam}: {actual}, not {sum}");
+    }
 }
 
 /// Whose seed is XORed.
@@ -385,6 +435,8 @@ pub(crate) const CASE: Case = Case {
     dither: false,
     int16: false,
     grid: 3,
+    strip: 2,
+    incoherent: 0,
 };
 
 /// The tests of a generation of kernels, whose crate has the function `entries`.
