@@ -198,8 +198,7 @@ fn beyond(mut sum: f32, values: [[f32; 2]; MOST_RUN], run: usize) -> f32 {
     unroll!(j in 0 1 2 3 4 5 6 7 {
         if j < run {
             let [re, im] = values[j];
-            sum += fma_sat(re, re, LEAST);
-            sum += fma_sat(im, im, LEAST);
+            sum += fma_sat(re, re, LEAST) + fma_sat(im, im, LEAST);
         }
     });
     sum
