@@ -110,9 +110,18 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     }
     for products in [DetectedProducts::Power, DetectedProducts::StokesI, DetectedProducts::Coherency] {
         for from in [From::Rows, From::Voltages, From::Heaps] {
-            cut(session, products, from)?;
+            let incoherent: &[usize] = match products {
+                DetectedProducts::Power => &[0, 1, 3],
+                DetectedProducts::StokesI => &[1],
+                _ => &[0],
+            };
+            for &incoherent in incoherent {
+                cut(session, products, from, incoherent, of_8)?;
+            }
         }
     }
+    cut(session, DetectedProducts::Power, From::Rows, 1, of_4)?;
+    cut(session, DetectedProducts::Power, From::Rows, 1, of_16)?;
     Ok(())
 }
 
@@ -229,12 +238,18 @@ fn changes(session: &mut Session, from: From, flagged: bool) -> Result<(), End> 
 
 /// Sums that chunks and changes of weights cut, with incoherent beams beside them, against sums of voltages; bytes of
 /// them, and counts of inputs.
-fn cut(session: &mut Session, products: DetectedProducts, from: From) -> Result<(), End> {
-    let variant = format!("{products:?} of chunks that cut sums, {from:?}");
+fn cut<V: VoltageSample + Sample>(
+    session: &mut Session,
+    products: DetectedProducts,
+    from: From,
+    incoherent: usize,
+    of: fn([i32; 2]) -> V,
+) -> Result<(), End> {
+    let variant = format!("{} to {products:?} of chunks that cut sums, {from:?}, {incoherent} incoherent", V::FORMAT);
     let sizes = [("beams", 20), ("channels", 4), ("inputs", 70), ("times", 480)];
     session.case_within(NAME, variant, params(sizes), |session| {
         let inputs = Inputs::new(35, 2)?;
-        let all = data([4, 480], inputs, true, of_8)?;
+        let all = data([4, 480], inputs, true, of)?;
         let detection = Detection::new(products, 48, 2)?;
         let sets =
             [TiedArrayBeams::new(weights([20, 4, 70], 127, 1)?), TiedArrayBeams::new(weights([20, 4, 70], 127, 2)?)];
@@ -247,10 +262,16 @@ fn cut(session: &mut Session, products: DetectedProducts, from: From) -> Result<
         stream.replace_at(sets[1].clone(), change)?;
         let formed = stream.push(&up.voltages(&all)?)?.to_host()?;
         let mut expected = detect(&formed, &detection)?;
-        let powers = !matches!(products, DetectedProducts::Coherency);
-        let gains = IncoherentBeams::sum(inputs);
-        if powers {
-            let mut host = TiedArrayDetector::new(&Backend::cpu(), sets[0].clone(), inputs, detection)?
+        let powers = incoherent > 0;
+        // Of a subset of the inputs, and others.
+        let gain = |(beam, input): (usize, usize)| match beam {
+            0 => (input % 3) as f32 / 2.0,
+            _ => 1.0 + (input % 7) as f32,
+        };
+        let gains =
+            if powers { Some(IncoherentBeams::new(Array2::from_shape_fn((incoherent, 70), gain))?) } else { None };
+        if let Some(gains) = &gains {
+            let mut host = TiedArrayDetector::<V>::new(&Backend::cpu(), sets[0].clone(), inputs, detection)?
                 .with_incoherent(gains.clone())?;
             let of_host: DetectedBeams<f32> = host.push(&all)?;
             let beams = expected.beams();
@@ -266,7 +287,7 @@ fn cut(session: &mut Session, products: DetectedProducts, from: From) -> Result<
         let mut worst = 0f64;
         for cuts in [vec![480], vec![240, 240], vec![30, 10, 300, 140], vec![480 - 10, 10]] {
             let mut detector = TiedArrayDetector::new(&backend, sets[0].clone(), inputs, detection)?;
-            if powers {
+            if let Some(gains) = &gains {
                 detector = detector.with_incoherent(gains.clone())?;
             }
             let mut detector = detector.on(&session.stream);

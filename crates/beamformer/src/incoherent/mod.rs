@@ -15,7 +15,8 @@ pub use kernels::IncoherentKernels;
 
 /// Incoherent beams, `sum_input g[beam][input] |x[channel][time][input]|^2`, with gains finite by construction.
 ///
-/// On a GPU sums are within `(inputs / 32 + 16) 2^-24` of the sum of magnitudes, `inputs / 32` rounded up.
+/// On a GPU sums are within `(inputs / 32 + 16) 2^-24` of the sum of magnitudes, `inputs / 32` rounded up; one
+/// beside detected beams within `(inputs / 4 + 9) 2^-24`, the inputs rounded up to a multiple of 64.
 ///
 /// An incoherent beam sees the whole field of view of the elements with the sensitivity of the root of their number;
 /// the gains say which inputs take part and correct their power scales.

@@ -12,9 +12,10 @@ use fringes_types::{
 use ndarray::{Array3, Axis, concatenate};
 use num_complex::Complex;
 
-use super::kernels::{Former, Part, Place, Summer, Sums};
+use super::kernels::{self, Former, Out, Part, Place, Summer, Sums, paired_gains};
 use crate::counts::{Members, SummedCounts, joined, paired};
 use crate::detect::{Axes, PowerSums};
+use crate::packing::product;
 use crate::work::sent_flags;
 use crate::{
     BeamChunk, BeamSet, BeamformerError, BeamformerStream, DetectStream, IncoherentBeams, IncoherentKernels,
@@ -57,7 +58,7 @@ use crate::{
 /// Beams as [`TiedArrayBeams`] says. With `u = 2^-24`, a sum of `n` spectra and `m` channels is, of those beams, within
 /// `(4 + log2 f + n / f + m) u` of the sum of powers on a GPU, `f` being the largest power of two up to 16 that divides
 /// `n`, the spectra of the sum before each chunk, and the times at which weights change; on the CPU as
-/// [`detect`](crate::detect).
+/// [`detect`](crate::detect). Incoherent beams are as [`IncoherentBeams`] says, and the same roundings of sums.
 #[derive(Debug)]
 pub struct TiedArrayDetector<V: VoltageSample> {
     backend: Backend,
@@ -83,13 +84,44 @@ struct Incoherent<V: VoltageSample> {
 #[derive(Debug)]
 struct Loaded<V> {
     former: Former<V>,
-    incoherent: Option<IncoherentKernels<V>>,
+    incoherent: IncoherentOnDevice<V>,
     summer: Summer,
     stream: Stream,
     pool: BufferPool,
     staging: Staging,
     /// Nothing is counted.
     none: Buffer<u64>,
+}
+
+/// How incoherent beams are made on a device.
+#[derive(Debug)]
+struct IncoherentOnDevice<V> {
+    /// Gains of the one that the kernel of the powers makes, of the same samples; empty if it makes none.
+    gains: Buffer<[f32; 2]>,
+    /// By a kernel of their own, that reads the rows again.
+    apart: Option<IncoherentKernels<V>>,
+}
+
+impl<V: VoltageSample> IncoherentOnDevice<V> {
+    fn load(
+        stream: &Stream,
+        former: &Former<V>,
+        set: Option<&IncoherentBeams>,
+        inputs: Inputs,
+    ) -> Result<Self, BeamformerError> {
+        let none = || Ok::<_, BeamformerError>(Buffer::zeroed(stream, 0)?);
+        let Some(set) = set else { return Ok(Self { gains: none()?, apart: None }) };
+        if set.gains().nrows() == 1 && former.takes_incoherent() {
+            let gains = Buffer::from_slice(stream, &paired_gains(set.gains().row(0)))?;
+            return Ok(Self { gains, apart: None });
+        }
+        let apart = Some(IncoherentKernels::load(stream.device(), set, inputs)?);
+        Ok(Self { gains: none()?, apart })
+    }
+
+    fn beams(&self) -> usize {
+        usize::from(!self.gains.is_empty()) + self.apart.as_ref().map_or(0, IncoherentKernels::beams)
+    }
 }
 
 /// The sum under way of chunks on a device.
@@ -154,7 +186,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     }
 
     /// Makes incoherent beams as well, after the tied-array ones: weighted sums of the powers of the inputs, over the
-    /// same spectra and channels. On a GPU they are made of the same rows, by a kernel of their own.
+    /// same spectra and channels. On a GPU of compute capability 9.0 the kernel of the tied-array beams makes a single
+    /// one of the samples that it has read; several, and those of other GPUs, have a kernel that reads the rows again.
     ///
     /// # Errors
     /// [`BeamformerError::Products`] unless powers or Stokes I are detected; as [`BeamSet::check`] if they are not for
@@ -311,10 +344,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         let summer = Summer::load(&stream, *self.sums.detection())?;
         let output = if summer.of_powers() { Output::Power } else { Output::Coherency };
         let former = Former::load(&stream, set, output, channels, inputs)?;
-        let incoherent = match &self.incoherent {
-            Some(of) => Some(IncoherentKernels::load(device, of.beams.set(), inputs)?),
-            None => None,
-        };
+        let set = self.incoherent.as_ref().map(|of| of.beams.set());
+        let incoherent = IncoherentOnDevice::load(&stream, &former, set, inputs)?;
         let none = Buffer::zeroed(&stream, 0)?;
         let (pool, staging) = (BufferPool::new(device), Staging::default());
         Ok(Loaded { former, incoherent, summer, stream, pool, staging, none })
@@ -435,9 +466,12 @@ impl<V: VoltageSample> Loaded<V> {
         let numbers = if summer.of_powers() { 1 } else { 2 };
         let length = former.length(channels, times, fold)?.saturating_mul(numbers);
         // Nothing is under way then: sums of more times than a launch sums would be.
-        let direct = incoherent.is_none() && summer.is_done_by(fold) && times % fold == 0;
+        let direct = incoherent.beams() == 0 && summer.is_done_by(fold) && times % fold == 0;
         let mut sums = pool.take::<f32>(stream, if direct { 0 } else { length })?;
         let beams = if direct { &mut *out } else { &mut sums };
+        let groups = times.div_ceil(fold);
+        let mut powers =
+            pool.take::<f32>(stream, product("incoherent beams", &[channels, groups, incoherent.beams()])?)?;
         let starts = std::iter::once((0, None)).chain(later.iter().map(|(time, set)| (*time, Some(set))));
         let ends = later.iter().map(|&(time, _)| time).chain(std::iter::once(times));
         for ((start, set), end) in starts.zip(ends) {
@@ -447,18 +481,23 @@ impl<V: VoltageSample> Loaded<V> {
                 *former = Former::load(stream, set, former.output(), channels, former.inputs())?;
             }
             let part = Part { channels: 0..channels, times, formed: start..end, fold };
-            former.form(stream, part, None, rows, beams.view_mut().cast::<u16>()?, none.view_mut())?;
+            let gains = incoherent.gains.view();
+            let beside = former.takes_incoherent().then(|| kernels::Incoherent { gains, sums: powers.view_mut() });
+            let beams = beams.view_mut().cast::<u16>()?;
+            former.form(stream, part, None, rows, Out { beams, saturated: none.view_mut(), incoherent: beside })?;
         }
         if direct {
             return Ok([None, None]);
         }
-        let groups = times.div_ceil(fold);
-        let tied = row - incoherent.as_ref().map_or(0, IncoherentKernels::beams);
+        let tied = row - incoherent.beams();
         let of = Sums { shape: [channels, groups, tied], fold, carried: before(0) };
         let left = summer.sum(stream, pool, of, &sums, out, Place { first: 0, row })?;
-        let Some(incoherent) = incoherent else { return Ok([left, None]) };
-        let mut powers = pool.take::<f32>(stream, incoherent.length(channels, times, fold)?)?;
-        incoherent.sum_rows(stream, [channels, times, fold], rows, powers.view_mut())?;
+        if incoherent.beams() == 0 {
+            return Ok([left, None]);
+        }
+        if let Some(kernels) = &incoherent.apart {
+            kernels.sum_rows(stream, [channels, times, fold], rows, powers.view_mut())?;
+        }
         let of = Sums { shape: [channels, groups, incoherent.beams()], fold, carried: before(1) };
         let place = Place { first: tied, row };
         Ok([left, summer.sum_powers(stream, pool, of, &powers, out, place)?])

@@ -17,7 +17,7 @@ use fringes_kernels_beamformer_core::work::Work;
 use crate::format::Product;
 use crate::load::{load, load_weights};
 use crate::multiply::Tile;
-use crate::ring::{Places, Ring, ring_bytes};
+use crate::ring::{Places, Ring, most_slots, ring_bytes};
 use crate::scales::Scales;
 use crate::strips::{self, Strips};
 use crate::tied_array::Output;
@@ -31,7 +31,7 @@ pub(crate) const fn blocks(columns: u32, output: Output) -> u32 {
 /// Most tiles of a strip.
 const MOST_STRIP: u32 = 1 << 24;
 
-/// Forms beams in tiles of `N = 2 H` columns, `strip` of them with the same weights, and incoherent ones if the output
+/// Forms beams in tiles of `N = 2 H` columns, in strips of `strip`, and an incoherent one if the output
 /// may have some, after checking the numbers.
 #[inline(always)]
 pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
@@ -46,7 +46,9 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
         Some(incoherent) => O::INCOHERENT && incoherent.fits(&work),
         None => true,
     };
-    if !(work.fits::<S>(N, O::OUTPUT) && fits && strip >= 1 && strip <= MOST_STRIP) {
+    let resident = strip > 1;
+    let stay = !resident || work.chunks::<S>() <= most_slots(N);
+    if !(work.fits::<S>(N, O::OUTPUT) && fits && stay && strip >= 1 && strip <= MOST_STRIP) {
         trap();
         return;
     }
@@ -54,9 +56,8 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
     unsafe {
         let shared = Shared::<u8>::dynamic().address(0);
         let thread = tid_x();
-        let strips = Strips::new(strip);
         if thread == 0 {
-            Places::<S, N>::new(shared, 1).init();
+            Places::<S, N>::new(shared, 1, false).init();
             fence_mbarrier_init_release_cluster();
         }
         bar_sync_0();
@@ -67,9 +68,9 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
             setmaxnreg_dec::<40>();
             if thread == 256 {
                 prefetch_tensormap(map);
-                load::<S, N>(shared, &work, strips, map);
+                load::<S, N>(shared, &work, Strips::new(strip), map);
             } else if thread == 288 {
-                load_weights::<S, N>(shared, &work, strips);
+                load_weights::<S, N>(shared, &work, Strips::new(strip));
             }
         } else {
             if alone {
@@ -77,7 +78,7 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
             } else {
                 setmaxnreg_inc::<96>()
             }
-            multiply::<S, O, N, H>(shared, &work, strips, incoherent, thread);
+            multiply::<S, O, N, H>(shared, &work, Strips::new(strip), incoherent, thread);
         }
     }
 }
@@ -105,7 +106,9 @@ unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
     let mut ring = Ring::new(false);
     // The groups take turns: the one multiplies while the other stores. That takes stages for all chunks of a tile, and
     // was measured not to pay with one or two.
-    let turns = blocks(N, O::OUTPUT) == 1 && chunks > 2 && chunks <= Places::<S, N>::new(shared, chunks).stages();
+    let turns = blocks(N, O::OUTPUT) == 1
+        && chunks > 2
+        && chunks <= Places::<S, N>::new(shared, chunks, strips.stay()).stages();
     if turns && group == 1 {
         pass(0);
     }
@@ -117,12 +120,12 @@ unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
                 wait(group);
             }
             // Computed anew: kept for all tiles it takes registers that there are not.
-            let places = Places::<S, N>::new(shared, opaque(chunks as i32) as u32);
+            let places = Places::<S, N>::new(shared, opaque(chunks as i32) as u32, strips.stay());
             // Of one tile of columns.
-            let incoherent = incoherent.filter(|of| of.count > 0 && job.column == 0);
+            let incoherent = incoherent.filter(|of| of.is_there() && job.column == 0);
             let beside = |powers: &mut Powers, operands, [chunk, half]: [u32; 2]| {
                 if let Some(of) = &incoherent {
-                    powers.add::<S>(of, work, operands, [chunk, half, lane % 4]);
+                    powers.add::<S>(of, operands, [chunk, half, lane % 4]);
                 }
             };
             tile.sum(&mut ring, places, place, chunks, [first, last], lane == 0, beside, || {

@@ -20,10 +20,21 @@
 //! weights are two columns, `256 high + low`, joined in f32: exact sums in any order. Weights lie in memory as shared
 //! memory has them (`fringes_kernel_abi::tied_array`); samples are rows as the F-engine writes them.
 //!
+//! # Strips
+//! A block forms tiles of the same columns one after another, a *strip*, and their weights stay in shared memory, while
+//! samples come through a ring of stages. So the L2 is read half as much. With strips of one tile weights come with the
+//! samples, each time: where there is no room for all of them, or where few inputs are summed, and what matters is that
+//! blocks that run together write beams that lie together.
+//!
 //! # Warps
-//! Two groups of four warps multiply 64 times each; one thread fills a ring of stages with the copy engine, across
-//! jobs. Where the ring has room for all inputs of a tile, but for few of them, the groups take turns: the one
-//! multiplies while the other stores. With 16 columns a multiprocessor has two blocks, but of coherencies.
+//! Two groups of four warps multiply 64 times each; of four more warps one thread fills a ring of stages with the copy
+//! engine, across tiles, and another one slots with weights that stay. Where the ring has room for all inputs of a
+//! tile, but for few of them, the groups take turns: the one multiplies while the other stores. With 16 columns a
+//! multiprocessor has two blocks, but of coherencies.
+//!
+//! # Incoherent beam
+//! Kernels of powers make an incoherent beam beside the others, if gains are given: of the operands that the warps have
+//! anyway, in the tiles of the first columns.
 //!
 //! # Floor
 //! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096
@@ -64,20 +75,20 @@ macro_rules! kernels {
     (@one Power $part:literal $name:ident $source:ident $output:ident $columns:literal $half:literal $shared:literal $blocks:literal) => {
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         fringes_device::kernel! {
-            #[doc = concat!("Powers of beams of `", stringify!($source), "` in tiles of ", $columns, " columns, and of incoherent ones.")]
+            #[doc = concat!("Powers of beams of `", stringify!($source), "` in tiles of ", $columns, " columns, and of an incoherent one.")]
             /// See the crate.
             #[launch(threads(384), min_blocks($blocks), shared_bytes($shared))]
             pub fn $name(
                 samples: TensorMap, table: Global<[u32; 4]>, scales: Global<f32>, beams: GlobalMut<u16>,
                 saturated: GlobalMut<u64>, seed: u64, spectrum: u64, channels: u32, inputs: u32, count: u32, times: u32,
                 first: u32, end: u32, digits: u32, fold: u32, channel: u32, dither: u32, strip: u32,
-                gains: Global<[f32; 2]>, incoherent: GlobalMut<f32>, incoherent_count: u32,
+                gains: Global<[f32; 2]>, incoherent: GlobalMut<f32>,
             ) {
                 let work = Work {
                     table, scales, beams, saturated, channels, inputs, count, times, first, end, digits, fold, seed,
                     spectrum, channel, dither,
                 };
-                let incoherent = Incoherent { gains, out: incoherent, count: incoherent_count };
+                let incoherent = Incoherent { gains, out: incoherent };
                 form::form::<source::$source, output::$output, $columns, $half>(samples, work, strip, Some(incoherent))
             }
         }

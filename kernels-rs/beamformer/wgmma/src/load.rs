@@ -31,7 +31,7 @@ unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
 #[inline(always)]
 pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips, map: TensorMap) {
     let chunks = work.chunks::<S>();
-    let (places, mut ring) = (Places::<S, N>::new(shared, chunks), Ring::new(true));
+    let (places, mut ring) = (Places::<S, N>::new(shared, chunks, strips.stay()), Ring::new(true));
     while let Some(mut tiles) = strips.next(work, N) {
         let weights = weights::<S, N>(work, tiles.job());
         while let Some(tile) = tiles.next() {
@@ -61,7 +61,7 @@ pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, mut
 #[inline(always)]
 pub(crate) unsafe fn load_weights<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips) {
     let chunks = work.chunks::<S>();
-    let (places, mut ring) = (Places::<S, N>::new(shared, chunks), Ring::new(true));
+    let (places, mut ring) = (Places::<S, N>::new(shared, chunks, strips.stay()), Ring::new(true));
     if !places.resident {
         return;
     }

@@ -7,8 +7,8 @@
 //! empty     all that the place holds has been used    one arrival of each warp that multiplies
 //! ```
 //!
-//! Where there is room for the weights of all chunks beside some stages they stay for a whole strip: chunk `i` is in
-//! slot `i`. Otherwise they come with the samples: stage `i` has slot `i`.
+//! Weights stay for a whole strip, if there is room for all chunks beside some stages: chunk `i` is in slot `i`. With
+//! strips of one tile they come with the samples: stage `i` has slot `i`.
 
 use core::marker::PhantomData;
 
@@ -36,7 +36,7 @@ const LEAST_SAMPLES: u32 = 65_536;
 const MOST_STAGES: u32 = 12;
 
 /// Most chunks of weights that stay.
-const fn most_slots(columns: u32) -> u32 {
+pub(crate) const fn most_slots(columns: u32) -> u32 {
     (budget(columns) - LEAST_SAMPLES) / (CHUNK_BYTES * columns)
 }
 
@@ -82,10 +82,10 @@ impl<S: Source, const N: u32> Places<S, N> {
     /// Stages where weights come with the samples.
     const STAGES: u32 = stages(budget(N), S::BYTES + CHUNK_BYTES * N);
 
-    /// Where `chunks` chunks lie, at a shared address.
+    /// Where `chunks` chunks lie, at a shared address, whose weights stay if they are `resident`: then at most
+    /// [`most_slots`].
     #[inline(always)]
-    pub(crate) fn new(base: u32, chunks: u32) -> Self {
-        let resident = chunks <= most_slots(N);
+    pub(crate) fn new(base: u32, chunks: u32, resident: bool) -> Self {
         let stages = if resident { stages(budget(N) - chunks * Self::SLOT, S::BYTES) } else { Self::STAGES };
         let slots = if resident { chunks } else { Self::STAGES };
         Self { base, samples: base + slots * Self::SLOT, stages, resident, source: PhantomData }

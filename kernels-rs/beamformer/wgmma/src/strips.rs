@@ -8,6 +8,12 @@ use fringes_device::index::{ctaid_x, nctaid_x};
 use fringes_device::opaque;
 use fringes_kernels_beamformer_core::work::{Job, Work};
 
+/// The same number, of which the compiler knows nothing: what follows from it is computed where it is used.
+#[inline(always)]
+fn anew(number: u32) -> u32 {
+    opaque(number as i32) as u32
+}
+
 /// A block's strips.
 #[derive(Clone, Copy)]
 pub(crate) struct Strips {
@@ -42,14 +48,21 @@ impl Strips {
     /// This block's strips of `length` tiles (1 to 2^24).
     #[inline(always)]
     pub(crate) fn new(length: u32) -> Self {
-        Self { next: ctaid_x(), length }
+        Self { next: anew(ctaid_x()), length }
     }
 
-    /// The tiles of the next strip, of `columns` columns. What it is follows from its number: that takes divisions, but
-    /// registers for nothing else.
+    /// Whether weights stay for a strip.
+    #[inline(always)]
+    pub(crate) fn stay(&self) -> bool {
+        self.length > 1
+    }
+
+    /// The tiles of the next strip, of `columns` columns. What it is follows from its number: that takes divisions, all
+    /// of them here, but registers for nothing else.
     #[inline(always)]
     pub(crate) fn next(&mut self, work: &Work, columns: u32) -> Option<Tiles> {
-        let (columns, times, length) = (work.tiles(columns), work.time_tiles(), self.length);
+        let work = &Work { count: anew(work.count), end: anew(work.end), ..*work };
+        let (columns, times, length) = (work.tiles(columns), work.time_tiles(), anew(self.length));
         let segments = (times + length - 1).checked_div(length).unwrap_or_default();
         let rest = self.next.checked_div(columns).unwrap_or_default();
         let channel = rest.checked_div(segments).unwrap_or_default();
@@ -72,8 +85,7 @@ impl Tiles {
             return None;
         }
         // What follows from the columns is computed anew for each tile: there are no registers to keep it.
-        let known = |value: u32| opaque(value as i32) as u32;
-        let job = Job { channel: known(self.job.channel), column: known(self.job.column), time: self.job.time };
+        let job = Job { channel: anew(self.job.channel), column: anew(self.job.column), time: self.job.time };
         let first = self.first;
         (self.job.time, self.left, self.first) = (job.time + 1, self.left - 1, false);
         Some(Tile { job, first, last: self.left == 0 })

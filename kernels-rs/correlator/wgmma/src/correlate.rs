@@ -51,7 +51,7 @@ pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
             if thread == 0 {
                 prefetch_tensormap(maps[0]);
                 prefetch_tensormap(maps[1]);
-                load::<S, SHAPE>(shared, &work, maps, list);
+                load::<S, V, SHAPE>(shared, &work, maps, list, sums);
             } else if S::EXPANDS && thread >= 32 {
                 expand::<S, SHAPE>(shared, &work, thread - 32);
             }

@@ -1,28 +1,32 @@
-//! The thread that fills stages.
+//! The thread that fills stages, and has sums that are added to brought to the L2 before they are needed.
 
+use fringes_device::bulk::cp_async_bulk_prefetch_l2_global;
 use fringes_device::tensor::cp_async_bulk_tensor_4d_shared_global;
-use fringes_device::{Global, TensorMap};
+use fringes_device::{Global, GlobalMut, TensorMap, Value};
 
-use crate::ring::{Plan, Ring};
+use crate::ring::{Plan, Ring, SQUARE};
 use crate::source::Source;
-use crate::work::{Work, place};
+use crate::store::Sum;
+use crate::work::{Job, Work, place};
 
 /// Fills stages with the steps of all jobs, in their order. `maps`: all samples, and those up to the end of the last
-/// row. `list`: where each row lies, if not one after the other.
+/// row. `list`: where each row lies, if not one after the other. `sums`: what the jobs add to.
 ///
 /// # Safety
 /// - One thread of the block calls it; `shared` is the address of the ring, whose barriers are made ([`Ring::init`])
 ///   and seen by it.
 /// - `maps` describe samples in device memory, in boxes of the source and the shape: all of them, and those up to the
 ///   end of the last row.
+/// - `sums` are those of the work, or empty where they are overwritten ([`Work::fits`]).
 /// - `list` is empty, or has an element for each row of the work ([`Work::fits`]).
 /// - All groups that multiply, and the warps that expand if the source does, take every stage of the same work.
 #[inline(always)]
-pub(crate) unsafe fn load<S: Source, const SHAPE: u32>(
+pub(crate) unsafe fn load<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     shared: u32,
     work: &Work,
     maps: [TensorMap; 2],
     list: Global<u32>,
+    sums: GlobalMut<V>,
 ) {
     let mut ring = Ring::<S, SHAPE>::new(shared, true);
     let mut jobs = work.jobs();
@@ -49,6 +53,49 @@ pub(crate) unsafe fn load<S: Source, const SHAPE: u32>(
                 at = place(list, row);
             }
         }
+        if V::ADDS {
+            prefetch::<S, V, SHAPE>(work, job, sums);
+        }
+    }
+}
+
+/// Has the sums of a job brought to the L2: its products take a while yet, and those of the job before.
+///
+/// # Safety
+/// The sums are those of the work, which fits them ([`Work::fits`]), and has the job.
+#[inline(always)]
+unsafe fn prefetch<S: Source, V: Sum<S::Part>, const SHAPE: u32>(work: &Work, job: Job, sums: GlobalMut<V>) {
+    let (all, side) = (u64::from(work.inputs), Plan::<S, SHAPE>::INPUTS);
+    let baselines = all * (all + 1) / 2;
+    let matrix = u64::from(job.matrix) * baselines;
+    if SHAPE != SQUARE {
+        // All of a matrix.
+        prefetch_run(sums, matrix, baselines as u32);
+        return;
+    }
+    let (mut row, column) = (job.row * side, job.column * side);
+    let end = (row + side).min(work.inputs);
+    while row < end {
+        let before = row * (row + 1) / 2 + column;
+        prefetch_run(sums, matrix + u64::from(before), (row + 1 - column).min(side));
+        row += 1;
+    }
+}
+
+/// Has `count` neighbouring sums brought to the L2.
+///
+/// # Safety
+/// There are these sums, of 16 bytes each.
+#[inline(always)]
+unsafe fn prefetch_run<V: Value>(sums: GlobalMut<V>, first: u64, count: u32) {
+    const BYTES: u32 = 8192;
+    let mut at = sums.address(first as usize);
+    let mut left = 16 * count;
+    while left > 0 {
+        let bytes = left.min(BYTES);
+        cp_async_bulk_prefetch_l2_global(at, bytes);
+        at += u64::from(bytes);
+        left -= bytes;
     }
 }
 

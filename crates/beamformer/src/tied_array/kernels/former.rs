@@ -8,6 +8,7 @@ use fringes_gpu::{
 };
 use fringes_kernel_abi::tied_array::{Output, TIMES};
 use fringes_types::{Inputs, VoltageSample, row_times};
+use ndarray::ArrayView1;
 
 use super::plan::{Generation, Plan};
 use super::table::Table;
@@ -27,6 +28,33 @@ pub(crate) struct Part {
     pub(crate) formed: Range<usize>,
     /// Times that powers are summed over: 1, 2, 4, 8 or 16.
     pub(crate) fold: usize,
+}
+
+/// What a launch writes.
+pub(crate) struct Out<'a> {
+    /// Beams, or sums of powers.
+    pub(crate) beams: BufferViewMut<'a, u16>,
+    /// Counts of saturated values; none of floats.
+    pub(crate) saturated: BufferViewMut<'a, u64>,
+    /// Of powers, and of kernels that take some ([`Former::takes_incoherent`]).
+    pub(crate) incoherent: Option<Incoherent<'a>>,
+}
+
+/// An incoherent beam beside powers, if there are gains.
+pub(crate) struct Incoherent<'a> {
+    /// As [`paired_gains`] has them.
+    pub(crate) gains: BufferView<'a, [f32; 2]>,
+    /// `[channel][time / fold]`.
+    pub(crate) sums: BufferViewMut<'a, f32>,
+}
+
+/// Gains of inputs as kernels of powers read them: of inputs that are padded with zeros to a multiple of 64.
+pub(crate) fn paired_gains(gains: ArrayView1<'_, f32>) -> Vec<[f32; 2]> {
+    let mut paired = vec![[0.0; 2]; gains.len().div_ceil(64) * 32];
+    for (input, &gain) in gains.iter().enumerate() {
+        paired[input / 2][input % 2] = gain;
+    }
+    paired
 }
 
 /// A kernel of voltages `V` with weights.
@@ -109,17 +137,23 @@ impl<V: VoltageSample> Former<V> {
         product("beams", &[channels, times.div_ceil(fold.max(1)), self.plan.beams])
     }
 
+    /// Whether the kernel makes an incoherent beam beside powers.
+    pub(crate) fn takes_incoherent(&self) -> bool {
+        self.plan.generation == Generation::Wgmma && self.plan.output == Output::Power
+    }
+
     /// Queues the kernel: beams, or sums of powers, of rows. `dither` is the seed and the number of the first time;
-    /// `beams` has the length that they take.
+    /// `beams` has the length that they take. Powers may have incoherent beams beside them
+    /// ([`Former::takes_incoherent`]).
     pub(crate) fn form(
         &self,
         stream: &Stream,
         part: Part,
         dither: Option<(u64, u64)>,
         rows: BufferView<'_, V>,
-        beams: BufferViewMut<'_, u16>,
-        saturated: BufferViewMut<'_, u64>,
+        out: Out<'_>,
     ) -> Result<(), BeamformerError> {
+        let Out { beams, saturated, incoherent } = out;
         let Plan { generation, inputs, beams: count, .. } = self.plan;
         let Part { channels, times, formed, fold } = part;
         let (row, number) = (row_times(V::FORMAT), channels.len());
@@ -174,7 +208,11 @@ impl<V: VoltageSample> Former<V> {
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
         let strip = self.plan.strip(number, formed.len(), self.places).min(MOST_STRIP);
+        let strip = std::env::var("FRINGES_STRIP").ok().and_then(|s| s.parse().ok()).unwrap_or(strip); // SWEEP
         arguments.push((strip as u32).into());
+        if let Some(Incoherent { gains, sums }) = incoherent {
+            arguments.extend_from_slice(args![gains, sums]);
+        }
         let map = TensorView::tiled(rows.cast::<u8>()?, &layout.with_swizzle(Swizzle::Bytes128))?;
         arguments.insert(0, (&map).into());
         Ok(self.kernel.launch_safe(stream, &config, &arguments)?)

@@ -20,7 +20,7 @@ use fringes_types::{Inputs, SampleFormat, VoltageSample};
 use crate::set::{BeamKernels, KernelPart};
 use crate::{BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
-pub(crate) use former::{Former, Part};
+pub(crate) use former::{Former, Incoherent, Out, Part, paired_gains};
 pub(crate) use sum::{Place, Summer, Sums};
 
 /// The kernels' name of a format of voltages, if there are some.
@@ -158,7 +158,8 @@ impl<V: VoltageSample, O: TiedArrayOutput> TiedArrayKernels<V, O> {
         let beams = beams.reborrow().slice(..length)?.cast::<u16>()?;
         let dither = self.seed.map(|seed| (seed, spectrum));
         let part = Part { channels, times, formed, fold: 1 };
-        self.former.form(stream, part, dither, rows, beams, self.saturated.view_mut())
+        let out = Out { beams, saturated: self.saturated.view_mut(), incoherent: None };
+        self.former.form(stream, part, dither, rows, out)
     }
 
     /// Forms beams of voltages `[channel][time][input]`, which become rows first. Where `present` (`[time][input]`) is

@@ -165,11 +165,11 @@ impl Plan {
         (self.budget() - 65_536) / (CHUNK_BYTES * self.columns)
     }
 
-    /// How many tiles of times a block of a launch forms one after another with the same weights. Where weights
-    /// stay it is as many as leave no block without work, `places` of which run at once; otherwise one, so that blocks
-    /// which run together share weights as well.
+    /// How many tiles of times a block of a launch forms one after another, with weights that stay: as many as leave no
+    /// block without work, `places` of which run at once. It is one, and weights come with the samples, where there is
+    /// no room for them, or few inputs: blocks that run together then write beams that lie together.
     pub(super) fn strip(&self, channels: usize, times: usize, places: usize) -> usize {
-        if self.chunks() > self.most_slots() as usize {
+        if self.chunks() < LEAST_RESIDENT || self.chunks() > self.most_slots() as usize {
             return 1;
         }
         let tiles = times.div_ceil(TIMES as usize).max(1);
@@ -184,6 +184,9 @@ impl Plan {
     }
 }
 
+/// Chunks of inputs whose weights stay, at least.
+const LEAST_RESIDENT: usize = 3;
+
 /// Strips that the times of a channel are divided into at most.
 const MOST_PARTS: usize = 256;
 
@@ -196,7 +199,7 @@ mod tests {
     fn strips_are_as_long_as_leave_no_block_without_work() {
         let strip = |beams, channels, times| {
             let (format, precision) = (SampleFormat::Int8, WeightPrecision::Int8);
-            let plan = Plan::new(Generation::Wgmma, format, precision, Output::Int8, 128, beams);
+            let plan = Plan::new(Generation::Wgmma, format, precision, Output::Int8, 192, beams);
             plan.strip(channels, times, 132)
         };
         // 2048 strips of all times are 15.5 a block.
@@ -210,7 +213,7 @@ mod tests {
         let plan = |inputs| {
             Plan::new(Generation::Wgmma, SampleFormat::Int8, WeightPrecision::Int8, Output::Int8, inputs, 1024)
         };
-        assert_eq!([576, 577].map(|inputs| plan(inputs).strip(64, 4096, 132)), [32, 1]); // weights stay, or do not
+        assert_eq!([128, 129, 576, 577].map(|inputs| plan(inputs).strip(64, 4096, 132)), [1, 32, 32, 1]); // weights stay, or do not
     }
 
     #[test]

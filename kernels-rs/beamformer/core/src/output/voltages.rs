@@ -2,11 +2,11 @@
 //!
 //! A lane's sums of two times become *runs* of neighbouring beams `[channel][time][beam]`, 16 bytes each or all that it
 //! has. A tile of which all is there is stored without a branch, any other beam by beam where it must. Integers that
-//! saturate are marked with a bit each, and clamped and counted in memory afterwards; without dither only if a
-//! sum over all says that there are some.
+//! saturate are marked with a bit each, and clamped and counted in memory afterwards; without dither only if the
+//! largest magnitude of all says that there are some.
 
 use fringes_device::convert::{cvt_pack_sat_s8_s32_b32, cvt_rni_s32_f32};
-use fringes_device::fused::{fma, fma_sat};
+use fringes_device::fused::fma;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{GlobalMut, unroll};
 use fringes_kernels_common::dither::{BASE, STEP, add, hash, hash_start};
@@ -190,18 +190,13 @@ unsafe fn starts(work: &Work, lane: &Lane, run: u32, bytes: u32) -> [u64; 2] {
     })
 }
 
-/// More than `sum` where a part of `run` values is beyond the limit: by FP32 units, which have little else to do here,
-/// while conversions and comparisons share another one.
+/// The largest magnitude of a part of `run` values, or `peak`.
 #[inline(always)]
-fn beyond(mut sum: f32, values: [[f32; 2]; MOST_RUN], run: usize) -> f32 {
-    const LEAST: f32 = -format::I8::LIMIT * format::I8::LIMIT;
+fn larger(mut peak: f32, values: [[f32; 2]; MOST_RUN], run: usize) -> f32 {
     unroll!(j in 0 1 2 3 4 5 6 7 {
-        if j < run {
-            let [re, im] = values[j];
-            sum += fma_sat(re, re, LEAST) + fma_sat(im, im, LEAST);
-        }
+        if j < run { peak = peak.max(values[j][0].abs()).max(values[j][1].abs()); }
     });
-    sum
+    peak
 }
 
 /// The lane's beams that are beyond the limit, a bit each: beam `j` of step `s` at time `h` is bit `(2 s + h) run + j`.
@@ -271,7 +266,7 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
     let (run, bytes) = (run(F::OUTPUT, H, DIGITS), F::OUTPUT.bytes());
     let starts = starts(work, lane, run as u32, bytes);
     let integers = matches!(F::OUTPUT, Output::Int8);
-    let (mut lost, mut over) = (Lost::NONE, 0.0);
+    let (mut lost, mut peak) = (Lost::NONE, 0.0);
     unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
         if s < 2 * blocks(H, DIGITS) / run {
             // The assembler mixes hashes of all steps otherwise, for which there are too few registers.
@@ -282,7 +277,7 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
                 F::store(starts[h].wrapping_add((4 * s * run) as u64 * u64::from(bytes)), values, run);
                 if integers {
                     match dither {
-                        Dither::None => over = beyond(over, values, run),
+                        Dither::None => peak = larger(peak, values, run),
                         Dither::Some { .. } => lost.add(values, [s, run, h]),
                     }
                 }
@@ -290,7 +285,7 @@ unsafe fn put_whole<F: Voltage, P: Part, const H: usize, const DIGITS: usize>(
         }
     });
     // Seldom: which of them it was. Hashes are not made twice.
-    if over > 0.0 {
+    if peak > format::I8::LIMIT {
         unroll!(s in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if s < 2 * blocks(H, DIGITS) / run {
                 let step = Step::new(lane, s, run);

@@ -67,8 +67,8 @@ pub(crate) struct Case {
     /// Tiles of a strip.
     #[allow(dead_code, reason = "for one generation of kernels")]
     pub(crate) strip: u32,
-    /// Incoherent beams.
-    pub(crate) incoherent: usize,
+    /// Whether there is an incoherent beam.
+    pub(crate) incoherent: bool,
 }
 
 pub(crate) const SEED: u64 = 0x1234_5678_9abc_def0;
@@ -104,7 +104,7 @@ struct Data {
     samples: Array3<C64>,
     weights: Array3<C64>,
     pub(crate) scales: Vec<f32>,
-    /// Of incoherent beams `[beam][input]`.
+    /// Of the incoherent beam `[1][input]`, if there is one.
     gains: Array2<f32>,
 }
 
@@ -136,8 +136,8 @@ fn data(entry: &Entry, case: &Case) -> Data {
     let scales = (0..case.channels * case.beams)
         .map(|index| (120.0 / (rms * of_weights * of_samples) * (1.0 + index as f64 / 50.0)) as f32)
         .collect();
-    let gains =
-        Array2::from_shape_fn((case.incoherent, case.inputs), |(b, i)| ((b * 37 + i * 11) % 29) as f32 / 8.0 - 1.0);
+    let beams = usize::from(case.incoherent);
+    let gains = Array2::from_shape_fn((beams, case.inputs), |(_, input)| (input * 11 % 29) as f32 / 8.0 - 1.0);
     Data { samples, weights, scales, gains }
 }
 
@@ -242,7 +242,7 @@ struct Launched {
     /// Beams; those that were not written have [`UNTOUCHED`].
     bytes: Vec<u8>,
     saturated: Vec<u64>,
-    /// Incoherent beams.
+    /// The incoherent beam.
     incoherent: Vec<f32>,
 }
 
@@ -271,13 +271,11 @@ fn launch(entry: &Entry, data: &Data, case: &Case, told: Case) -> Launched {
     let beams = memory.upload(&vec![UNTOUCHED; length]);
     let (table, scales) = (memory.upload(&pieces(&table)), memory.upload(&scales));
     let saturated = memory.upload(&vec![0u64; case.beams]);
-    let padded = case.inputs.next_multiple_of(PADDED as usize);
-    let gain = |beam: usize, input: usize| data.gains.get((beam, input)).copied().unwrap_or_default();
-    let gains: Vec<[f32; 2]> = (0..case.incoherent)
-        .flat_map(|beam| (0..padded).step_by(2).map(move |input| [gain(beam, input), gain(beam, input + 1)]))
-        .collect();
+    let gain = |input: usize| data.gains.get((0, input)).copied().unwrap_or_default();
+    let pairs = if case.incoherent { case.inputs.next_multiple_of(PADDED as usize) / 2 } else { 0 };
+    let gains: Vec<[f32; 2]> = (0..pairs).map(|pair| [gain(2 * pair), gain(2 * pair + 1)]).collect();
     let gains = memory.upload(&gains);
-    let incoherent = memory.upload(&vec![f32::NAN; case.channels * sums * case.incoherent]);
+    let incoherent = memory.upload(&vec![f32::NAN; if case.incoherent { case.channels * sums } else { 0 }]);
     let digits = weights.digits();
     let arguments = Arguments { map, rows, table, scales, beams, saturated, gains, incoherent, case: told, digits };
     let number = |key: &str| {
@@ -396,28 +394,25 @@ pub(crate) fn check(entry: &Entry, case: Case) {
     check_incoherent(entry, &data, &case, &incoherent);
 }
 
-/// Compares incoherent beams `[channel][time / fold][beam]`.
+/// Compares the incoherent beam `[channel][time / fold]`, if there is one.
 fn check_incoherent(entry: &Entry, data: &Data, case: &Case, actual: &[f32]) {
     let sums = case.times.div_ceil(case.fold);
-    let chunks = case.inputs.div_ceil(entry.format.weights(case.int16).chunk_inputs() as usize);
+    let inputs = case.inputs.next_multiple_of(entry.format.weights(case.int16).chunk_inputs() as usize);
     let [powers, sizes] = [data.gains.mapv(f64::from), data.gains.mapv(|gain| f64::from(gain.abs()))]
         .map(|gains| incoherent(data.samples.view(), gains.view()));
-    let terms = chunks as f64 + 16.0 + 2.0 + (case.fold as f64).log2() + 2.0;
-    for ((channel, time), beam) in (0..case.channels)
-        .flat_map(|c| (0..sums).map(move |t| (c, t)))
-        .flat_map(|of| (0..case.incoherent).map(move |b| (of, b)))
-    {
-        let actual = f64::from(actual[(channel * sums + time) * case.incoherent + beam]);
+    let terms = inputs as f64 / 4.0 + 5.0 + (case.fold as f64).log2();
+    for (at, &actual) in actual.iter().enumerate() {
+        let (channel, time, actual) = (at / sums, at % sums, f64::from(actual));
         let formed = |time: &usize| (case.first..case.end).contains(time);
         let times: Vec<_> = (time * case.fold..((time + 1) * case.fold).min(case.times)).filter(formed).collect();
         if times.is_empty() {
             assert!(actual.is_nan(), "{case:?}: wrote channel {channel}, time {time}");
             continue;
         }
-        let of_times = |powers: &Array3<f64>| times.iter().map(|&time| powers[(channel, time, beam)]).sum::<f64>();
+        let of_times = |powers: &Array3<f64>| times.iter().map(|&time| powers[(channel, time, 0)]).sum::<f64>();
         let (sum, size) = (of_times(&powers), of_times(&sizes));
         let bound = terms * 2f64.powi(-24) * size;
-        assert!((actual - sum).abs() <= bound, "{case:?}: channel {channel}, time {time}, {beam}: {actual}, not {sum}");
+        assert!((actual - sum).abs() <= bound, "{case:?}: channel {channel}, time {time}: {actual}, not {sum}");
     }
 }
 
@@ -436,7 +431,7 @@ pub(crate) const CASE: Case = Case {
     int16: false,
     grid: 3,
     strip: 2,
-    incoherent: 0,
+    incoherent: false,
 };
 
 /// The tests of a generation of kernels, whose crate has the function `entries`.
