@@ -2,7 +2,7 @@
 
 use fringes_device::bulk::cp_async_bulk_prefetch_l2_global;
 use fringes_device::tensor::cp_async_bulk_tensor_4d_shared_global;
-use fringes_device::{Global, GlobalMut, TensorMap, Value};
+use fringes_device::{Global, GlobalMut, TensorMap, Value, opaque};
 
 use crate::ring::{Plan, Ring, SQUARE};
 use crate::source::Source;
@@ -65,7 +65,8 @@ pub(crate) unsafe fn load<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
 /// The sums are those of the work, which fits them ([`Work::fits`]), and has the job.
 #[inline(always)]
 unsafe fn prefetch<S: Source, V: Sum<S::Part>, const SHAPE: u32>(work: &Work, job: Job, sums: GlobalMut<V>) {
-    let (all, side) = (u64::from(work.inputs), Plan::<S, SHAPE>::INPUTS);
+    // Computed where it is used, not kept in registers.
+    let (all, side) = (u64::from(opaque(work.inputs as i32) as u32), Plan::<S, SHAPE>::INPUTS);
     let baselines = all * (all + 1) / 2;
     let matrix = u64::from(job.matrix) * baselines;
     if SHAPE != SQUARE {

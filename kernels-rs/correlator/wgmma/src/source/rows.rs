@@ -109,6 +109,7 @@ impl Source for RowsF16 {
     const BOXES: u32 = 1;
     const POLS: u32 = 1;
     const EXPANDS: bool = false;
+    const AHEAD: bool = false;
     in_order!();
 
     #[inline(always)]
