@@ -43,13 +43,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         return Ok(());
     }
     let source = Source::bytes(&bench.stream)?;
-    let sweep = std::env::var("FRINGES_INPUTS").ok().and_then(|n| n.parse::<usize>().ok()); // SWEEP
-    for (inputs, channels) in [(128, 256), (512, 64), (1024, 64)] {
-        let (inputs, channels) = match sweep {
-            Some(_) if inputs != 128 => continue,
-            Some(n) => (n, 32768 / n),
-            None => (inputs, channels),
-        };
+    for (inputs, channels) in [(128, 256), (256, 128), (512, 64), (1024, 64)] {
         let of = |beams, precision| Case { inputs, beams, channels, precision, dither: false, mma: false };
         for beams in [4, 16, 64, 256, 1024] {
             case::<Complex<i8>>(bench, ceilings, &source, of(beams, Int8), "i8")?;
@@ -63,9 +57,6 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         for beams in [256, 1024] {
             case::<Complex<f16>>(bench, ceilings, &source, of(beams, Float16), "f16")?;
         }
-    }
-    if sweep.is_some() {
-        return Ok(());
     }
     for beams in [16, 64, 256, 1024] {
         let of = Case { inputs: 512, beams, channels: 64, precision: Int8, dither: false, mma: true };

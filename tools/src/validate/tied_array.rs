@@ -279,6 +279,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     format::<Complex<i8>>(session)?;
     format::<Complex<f16>>(session)?;
     any_weights(session)?;
+    strips(session)?;
     for products in
         [DetectedProducts::Power, DetectedProducts::StokesI, DetectedProducts::Stokes, DetectedProducts::Coherency]
     {
@@ -314,6 +315,18 @@ fn format<V: Format>(session: &mut Session) -> Result<(), End> {
         }
         output::<V, Complex<i8>>(session, [1, 1], [3, 1, 1], precision, From::Rows, false, 1)?;
         output::<V, Complex<i8>>(session, [300, 1], [1, 129, 7], precision, From::Rows, false, 1)?;
+    }
+    Ok(())
+}
+
+/// So many channels that blocks form several tiles with the same weights, which stay, and several such strips.
+fn strips(session: &mut Session) -> Result<(), End> {
+    let sizes: &[[usize; 2]] = if session.quick { &[[264, 20]] } else { &[[528, 10], [264, 20], [264, 66]] };
+    for &[channels, beams] in sizes {
+        for precision in [WeightPrecision::Int8, WeightPrecision::Float16] {
+            let dim = [channels, 512, beams];
+            output::<Complex<i8>, Complex<i8>>(session, [65, 2], dim, precision, From::Rows, false, 1)?;
+        }
     }
     Ok(())
 }

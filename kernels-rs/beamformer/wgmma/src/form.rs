@@ -17,9 +17,9 @@ use fringes_kernels_beamformer_core::work::Work;
 use crate::format::Product;
 use crate::load::{load, load_weights};
 use crate::multiply::Tile;
-use crate::ring::{Places, Ring, most_slots, ring_bytes};
+use crate::ring::{Places, Ring, most_slots, ring_bytes, step_at};
 use crate::scales::Scales;
-use crate::strips::{self, Strips};
+use crate::strips::{self, Strips, put_step};
 use crate::tied_array::Output;
 
 /// Blocks of a multiprocessor: with few columns two, so that one loads and multiplies while the other stores, but of
@@ -58,6 +58,7 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
         let thread = tid_x();
         if thread == 0 {
             Places::<S, N>::new(shared, 1, false).init();
+            put_step(&work, strip, N, shared + step_at(N));
             fence_mbarrier_init_release_cluster();
         }
         bar_sync_0();
@@ -68,9 +69,9 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
             setmaxnreg_dec::<40>();
             if thread == 256 {
                 prefetch_tensormap(map);
-                load::<S, N>(shared, &work, Strips::new(strip), map);
+                load::<S, N>(shared, &work, Strips::new(&work, strip, N, shared + step_at(N)), map);
             } else if thread == 288 {
-                load_weights::<S, N>(shared, &work, Strips::new(strip));
+                load_weights::<S, N>(shared, &work, Strips::new(&work, strip, N, shared + step_at(N)));
             }
         } else {
             if alone {
@@ -78,7 +79,13 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
             } else {
                 setmaxnreg_inc::<96>()
             }
-            multiply::<S, O, N, H>(shared, &work, Strips::new(strip), incoherent, thread);
+            multiply::<S, O, N, H>(
+                shared,
+                &work,
+                Strips::new(&work, strip, N, shared + step_at(N)),
+                incoherent,
+                thread,
+            );
         }
     }
 }
@@ -112,8 +119,10 @@ unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
     if turns && group == 1 {
         pass(0);
     }
-    while let Some(mut tiles) = strips.next(work, N) {
-        while let Some(strips::Tile { job, first, last }) = tiles.next() {
+    while strips.go_on(work) {
+        let mut tiles = strips.next(work, N);
+        while tiles.go_on() {
+            let strips::Tile { job, first, last } = tiles.next();
             let scales = Scales::start(work, job, N, scales_at, lane);
             let mut tile = Tile::<S::Part, H>::new();
             if turns {

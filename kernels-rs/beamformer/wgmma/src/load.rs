@@ -24,7 +24,7 @@ unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
 ///
 /// # Safety
 /// - One thread of the block calls it; `shared` is the address of the ring, whose barriers are made ([`Places::init`])
-///   and seen by it.
+///   and seen by it; the strips' step is there ([`put_step`](crate::strips::put_step)).
 /// - `map` describes rows in device memory, in boxes of the source: bytes, inputs, blocks of time, channels. Bytes
 ///   outside are zero.
 /// - All groups that multiply take every stage of the same work, whose table is there ([`Work::fits`]).
@@ -32,9 +32,11 @@ unsafe fn weights<S: Source, const N: u32>(work: &Work, job: Job) -> u64 {
 pub(crate) unsafe fn load<S: Source, const N: u32>(shared: u32, work: &Work, mut strips: Strips, map: TensorMap) {
     let chunks = work.chunks::<S>();
     let (places, mut ring) = (Places::<S, N>::new(shared, chunks, strips.stay()), Ring::new(true));
-    while let Some(mut tiles) = strips.next(work, N) {
+    while strips.go_on(work) {
+        let mut tiles = strips.next(work, N);
         let weights = weights::<S, N>(work, tiles.job());
-        while let Some(tile) = tiles.next() {
+        while tiles.go_on() {
+            let tile = tiles.next();
             let mut from = weights;
             let mut chunk = 0;
             while chunk < chunks {
@@ -65,7 +67,8 @@ pub(crate) unsafe fn load_weights<S: Source, const N: u32>(shared: u32, work: &W
     if !places.resident {
         return;
     }
-    while let Some(tiles) = strips.next(work, N) {
+    while strips.go_on(work) {
+        let tiles = strips.next(work, N);
         let mut from = weights::<S, N>(work, tiles.job());
         let mut chunk = 0;
         while chunk < chunks {

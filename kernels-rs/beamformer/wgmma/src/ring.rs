@@ -17,6 +17,7 @@ use fringes_device::mbarrier::{
     mbarrier_try_wait_parity_shared_b64,
 };
 
+use crate::strips::STEP_BYTES;
 use crate::tied_array::CHUNK_BYTES;
 use fringes_kernels_beamformer_core::output::SCALE_BYTES;
 use fringes_kernels_beamformer_core::source::Source;
@@ -45,9 +46,14 @@ pub(crate) const fn ring_bytes(columns: u32) -> u32 {
     budget(columns) + 16 * (MOST_STAGES + most_slots(columns)).next_multiple_of(2)
 }
 
-/// Shared memory: that, and scales of the warps that multiply.
-pub(crate) const fn shared_bytes(columns: u32) -> u32 {
+/// Where the step from strip to strip lies: after that, and scales of the warps that multiply.
+pub(crate) const fn step_at(columns: u32) -> u32 {
     ring_bytes(columns) + WARPS * SCALE_BYTES
+}
+
+/// Shared memory: all of these.
+pub(crate) const fn shared_bytes(columns: u32) -> u32 {
+    step_at(columns) + STEP_BYTES
 }
 
 /// Where all lies for a number of chunks: little to compute, and dear to keep in registers.

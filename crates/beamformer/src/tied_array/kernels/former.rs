@@ -208,7 +208,6 @@ impl<V: VoltageSample> Former<V> {
             ..TensorLayout::packed(TensorElement::U8, &[16], &[16])
         };
         let strip = self.plan.strip(number, formed.len(), self.places).min(MOST_STRIP);
-        let strip = std::env::var("FRINGES_STRIP").ok().and_then(|s| s.parse().ok()).unwrap_or(strip); // SWEEP
         arguments.push((strip as u32).into());
         if let Some(Incoherent { gains, sums }) = incoherent {
             arguments.extend_from_slice(args![gains, sums]);

@@ -145,7 +145,8 @@ impl Plan {
             Generation::Wgmma => {
                 // Two barriers of each stage and of weights that stay.
                 let barriers = 16 * (12 + self.most_slots()).next_multiple_of(2);
-                self.budget() + barriers + scales
+                // And the step from strip to strip.
+                self.budget() + barriers + scales + 16
             }
             Generation::Mma => {
                 let blocks = 128 / row_times(self.format) as u32;
