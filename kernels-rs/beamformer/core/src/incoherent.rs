@@ -1,5 +1,5 @@
-//! An incoherent beam beside powers of tied-array beams: of the operands that a warp multiplies anyway, so that rows are
-//! read once.
+//! An incoherent beam beside powers of tied-array beams: of the operands that a warp multiplies anyway, so that rows
+//! are read once.
 //!
 //! # Precision
 //! Powers of integers are exact, those of f16 have one rounding. Four lanes share the inputs of a time. With `n` inputs

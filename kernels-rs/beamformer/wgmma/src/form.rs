@@ -95,7 +95,8 @@ pub(crate) fn form<S: Source, O: Put, const N: u32, const H: usize>(
 /// # Safety
 /// - `shared` is the address of the ring, whose barriers are made ([`Places::init`]) and seen by all threads.
 /// - All threads of both groups call it, with their number `thread < 256` in the block.
-/// - `work` and `incoherent` are what fits ([`Work::fits`], [`Incoherent::fits`]), and threads of other warps run [`load`] and [`load_weights`] for it.
+/// - `work` and `incoherent` are what fits ([`Work::fits`], [`Incoherent::fits`]), and threads of other warps run
+///   [`load`] and [`load_weights`] for it.
 #[inline(always)]
 unsafe fn multiply<S: Source, O: Put, const N: u32, const H: usize>(
     shared: u32,

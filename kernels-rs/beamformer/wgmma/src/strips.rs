@@ -1,11 +1,11 @@
 //! Which tiles a block forms, one after another.
 //!
-//! A *strip* is tiles of a channel whose times follow each other, of the same columns: their weights are the same. Those
-//! of the same times and other columns follow each other, so that blocks that run at the same time read the same
+//! A *strip* is tiles of a channel whose times follow each other, of the same columns: their weights are the same.
+//! Those of the same times and other columns follow each other, so that blocks that run at the same time read the same
 //! samples, which the L2 then holds.
 //!
-//! From one strip of a block to the next it is a *step*, which is the same for all: a thread computes it once, and leaves
-//! it in shared memory.
+//! From one strip of a block to the next it is a *step*, which is the same for all: a thread computes it once, and
+//! leaves it in shared memory.
 
 use fringes_device::index::{ctaid_x, nctaid_x};
 use fringes_device::{Shared, opaque};
@@ -49,8 +49,8 @@ impl Division {
 /// Leaves the step of this block's strips, and how many segments there are, in shared memory.
 ///
 /// # Safety
-/// One thread calls it; there are [`STEP_BYTES`] of shared memory at `step`, a multiple of 16, and a barrier of the block
-/// is before the strips are used.
+/// One thread calls it; there are [`STEP_BYTES`] of shared memory at `step`, a multiple of 16, and a barrier of the
+/// block is before the strips are used.
 #[inline(always)]
 pub(crate) unsafe fn put_step(work: &Work, length: u32, columns: u32, step: u32) {
     let division = Division::new(work, length, columns);
@@ -88,8 +88,8 @@ pub(crate) struct Tile {
     pub(crate) last: bool,
 }
 
-/// The same number, of which the compiler knows nothing: what follows from it is computed where it is used, as there are
-/// no registers to keep it.
+/// The same number, of which the compiler knows nothing: what follows from it is computed where it is used, as there
+/// are no registers to keep it.
 #[inline(always)]
 fn anew(number: u32) -> u32 {
     opaque(number as i32) as u32
