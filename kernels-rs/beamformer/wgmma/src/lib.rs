@@ -38,10 +38,11 @@
 //!
 //! # Floor
 //! For 64 inputs, 128 times, `N` columns: tensor cores `8 N` cycles of a multiprocessor for integers (4096
-//! multiply-adds a cycle); bytes from L2 16384 + 128 N; from device memory 16384 of samples where all columns are one
-//! tile or L2 holds the times, and the beams. An H200's 4080 GB/s are 16 to 17.6 bytes a cycle and multiprocessor: up
-//! to 64 columns its bytes are the bound. Measured through the public stream, 8-bit weights, 512 inputs: 0.82 to 0.90
-//! of the bytes' bound up to 64 beams, 1255 useful TOPS with 1024; with 128 inputs 827, bound by the part that stores.
+//! multiply-adds a cycle); bytes from L2 16384, and 128 N where weights do not stay; from device memory 16384 of
+//! samples where all columns are one tile or L2 holds the times, and the beams. An H200's 4080 GB/s are 16 to 17.6
+//! bytes a cycle and multiprocessor: up to 64 columns its bytes are the bound. Measured through the public stream,
+//! 8-bit weights, 512 inputs: 0.82 to 0.90 of the bytes' bound up to 64 beams, 1255 useful TOPS with 1024; with 128
+//! inputs 827, bound by the part that stores.
 //!
 //! # Precision
 //! Sums of integers are exact (at most 2^14 inputs), and become f32 with one rounding, two of 16-bit weights; the scale

@@ -143,8 +143,8 @@ impl<V: VoltageSample> Former<V> {
     }
 
     /// Queues the kernel: beams, or sums of powers, of rows. `dither` is the seed and the number of the first time;
-    /// `beams` has the length that they take. Powers may have incoherent beams beside them
-    /// ([`Former::takes_incoherent`]).
+    /// `beams` has the length that they take. A kernel of powers that takes an
+    /// incoherent beam ([`Former::takes_incoherent`]) is given one, which may be none.
     pub(crate) fn form(
         &self,
         stream: &Stream,
