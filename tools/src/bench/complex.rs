@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use fringes::delay::{DelayModel, DelaySegment};
 use fringes::{
-    Backend, Channelizer, ChunkFormat, Complex, DeviceArray, DeviceSamples, FEngine, Gains, Inputs, SampleFormat,
+    Backend, Channelizer, ChunkFormat, Complex, DeviceArray, DeviceSamples, FEngine, Gains, Inputs, Precision,
+    SampleFormat,
 };
 use fringes_gpu::Buffer;
 
@@ -42,7 +43,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for format in [SampleFormat::Float16, SampleFormat::Float32, SampleFormat::Int8, SampleFormat::Int16] {
         let chunk = Chunk::new(bench, format)?;
         for (channels, kept) in plans() {
-            chunk.run(bench, ceilings, channels, kept)?;
+            chunk.run(bench, ceilings, channels, kept.clone(), Precision::Single)?;
+            // f32 has no kernels of half precision.
+            if format != SampleFormat::Float32 {
+                chunk.run(bench, ceilings, channels, kept, Precision::Half)?;
+            }
         }
     }
     Ok(())
@@ -76,7 +81,14 @@ impl Chunk {
         Ok(Self { words, format })
     }
 
-    fn run(&self, bench: &mut Bench, ceilings: &Ceilings, channels: usize, kept: Range<usize>) -> Result<(), End> {
+    fn run(
+        &self,
+        bench: &mut Bench,
+        ceilings: &Ceilings,
+        channels: usize,
+        kept: Range<usize>,
+        precision: Precision,
+    ) -> Result<(), End> {
         let inputs = Inputs::new(1, INPUTS).map_err(End::failed)?;
         let plan = Channelizer::complex(channels).taps(TAPS).build().map_err(End::failed)?;
         let delay = |input: usize| {
@@ -92,6 +104,7 @@ impl Chunk {
             .spectra_per_frame(FRAME)
             .channels(kept.clone())
             .dither(SEED)
+            .precision(precision)
             .gains(Gains::uniform(20.0 / full_scale).map_err(End::failed)?)
             .delays((0..INPUTS).map(delay).collect::<Result<_, _>>()?);
         let engine = engine.build::<Complex<i8>>(&Backend::on(bench.device.clone())).map_err(End::failed)?;
@@ -106,6 +119,12 @@ impl Chunk {
             frames += given.iter().map(|frames| frames.frames()).sum::<usize>();
             Ok::<_, End>(())
         })?;
+        if engine.precision() != Some(precision) {
+            let found = engine.precision();
+            return Err(End::failed(format!(
+                "{NAME}, {channels} channels: computed in {found:?}, not in {precision:?}"
+            )));
+        }
         // All frames whose windows have ended, but for the first that a delay, and the last that a window cuts.
         let expected = next as usize / (channels * FRAME);
         if frames + 2 < expected || frames > expected {
@@ -115,13 +134,17 @@ impl Chunk {
         let out = 2.0 * kept.len() as f64 / channels as f64;
         bench.add(Measured {
             kernel: NAME,
-            variant: format!("FEngine::push, {} to 8, dither, {TAPS} taps", self.format),
+            variant: format!(
+                "FEngine::push, {} to 8, dither, {TAPS} taps{}",
+                self.format,
+                if precision == Precision::Half { ", half precision" } else { "" }
+            ),
             params: params([("channels", channels), ("kept", kept.len()), ("samples", SAMPLES), ("inputs", INPUTS)]),
             timing,
             work,
             unit: "Gsamples/s",
             bound: Some(ceilings.bytes(work * (f64::from(self.format.sample_bits()) / 8.0 + out))),
-            check: "the number of frames; values not compared in this run: validate's f_engine_device compares such"
+            check: "the number of frames; values not compared in this run: validate's f_engine_device and f_engine_half compare such"
                 .into(),
         });
         Ok(())

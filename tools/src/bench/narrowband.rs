@@ -5,7 +5,7 @@ use fringes::delay::DelayModel;
 use fringes::design::DownConversionFilter;
 use fringes::{
     Backend, Channelizer, ChannelizerError, Complex, DeviceError, DownConverter, Gains, Inputs, Intermediate,
-    NarrowbandFEngine, NarrowbandFEngineBuilder,
+    NarrowbandFEngine, NarrowbandFEngineBuilder, Precision,
 };
 
 use crate::bench::ceilings::Ceilings;
@@ -34,8 +34,12 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         let inputs = Inputs::new(1, 2).map_err(End::failed)?;
         let chunk = Chunk::new(bench, inputs, SAMPLES)?;
         for channels in CHANNELS {
-            for intermediate in [Intermediate::Float32, Intermediate::Float16] {
-                of_channels(bench, ceilings, &chunk, channels, intermediate)?;
+            for (intermediate, precision) in [
+                (Intermediate::Float32, Precision::Single),
+                (Intermediate::Float16, Precision::Single),
+                (Intermediate::Float16, Precision::Half),
+            ] {
+                of_channels(bench, ceilings, &chunk, channels, (intermediate, precision))?;
             }
         }
     }
@@ -61,11 +65,11 @@ fn of_channels(
     ceilings: &Ceilings,
     chunk: &Chunk,
     channels: usize,
-    intermediate: Intermediate,
+    (intermediate, precision): (Intermediate, Precision),
 ) -> Result<(), End> {
     let backend = Backend::on(bench.device.clone());
     let engine: NarrowbandFEngine<Complex<i8>> =
-        match builder(channels, chunk.inputs())?.intermediate(intermediate).build(&backend) {
+        match builder(channels, chunk.inputs())?.intermediate(intermediate).precision(precision).build(&backend) {
             Ok(engine) => engine,
             Err(ChannelizerError::Device(error @ DeviceError::NoKernel { .. })) => {
                 println!("{NAME}, {channels} channels: skipped, {error}");
@@ -82,6 +86,10 @@ fn of_channels(
         frames += given.iter().map(|frames| frames.frames() as u64).sum::<u64>();
         Ok::<_, End>(())
     })?;
+    if engine.precision() != Some(precision) {
+        let found = engine.precision();
+        return Err(End::failed(format!("{NAME}, {channels} channels: computed in {found:?}, not in {precision:?}")));
+    }
     // The first frame begins with the second one's samples at the latest; of a window some samples are still to come.
     let of_frame = FRAME as u64 * engine.stride();
     let window = TAPS as u64 * engine.stride() + FILTER_TAPS as u64;
@@ -96,7 +104,8 @@ fn of_channels(
     bench.add(Measured {
         kernel: NAME,
         variant: format!(
-            "NarrowbandFEngine::push, {BITS} bits, {intermediate:?}, 8 bits, dither, {TAPS} taps, inner half"
+            "NarrowbandFEngine::push, {BITS} bits, {intermediate:?}, 8 bits, dither, {TAPS} taps, inner half{}",
+            if precision == Precision::Half { ", half precision" } else { "" }
         ),
         params: params([
             ("channels", channels),

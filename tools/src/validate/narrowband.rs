@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use fringes::{
     Backend, Channelized, Channelizer, ChunkFormat, Complex, DelayModel, DownConverter, FrameLayout, FrameSample,
-    Frames, Gains, Heaps, InputStatistics, NarrowbandFEngine, NarrowbandFEngineBuilder, Rows, SampleFormat, Uploader,
+    Frames, Gains, Heaps, InputStatistics, NarrowbandFEngine, NarrowbandFEngineBuilder, Precision, Rows, SampleFormat,
+    Uploader,
 };
 use fringes_reference::dither::dither;
 use fringes_reference::quantiser::quantise_value;
@@ -21,7 +22,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::f_engine::case::{Case, Fault, packed, typed};
-use crate::validate::f_engine::{check, joined};
+use crate::validate::f_engine::{check, half, joined};
 use crate::validate::session::{Outcome, Session};
 
 /// Name of the cases.
@@ -43,6 +44,7 @@ struct Narrow {
     spectra: usize,
     /// Whether the centre moves, twice.
     retuned: bool,
+    precision: Precision,
     /// Format, inputs, first sample, frames, delays, missing samples and gap.
     case: Case,
 }
@@ -62,7 +64,8 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         ]);
         let mode = if narrow.inner_half { "inner half" } else { "all kept" };
         let retuned = if narrow.retuned { ", retuned" } else { "" };
-        session.case_within(NAME, format!("{mode}, {}{retuned}", narrow.case.format), sizes, |session| {
+        let precision = if narrow.precision == Precision::Half { ", half precision" } else { "" };
+        session.case_within(NAME, format!("{mode}, {}{retuned}{precision}", narrow.case.format), sizes, |session| {
             let (largest, at_ties, time_ms) = run(session, &narrow)?;
             let outcome = Outcome {
                 time_ms,
@@ -86,11 +89,18 @@ fn cases(quick: bool) -> Vec<Narrow> {
         packed(12),
     ];
     // Decimation, taps of the filter, channels, taps of the bank.
-    let sizes = [(8, 128, 64, 4), (5, 160, 60, 16), (16, 256, 1024, 16), (17, 96, 96, 5), (8, 128, 8192, 16)];
+    let sizes = [
+        (8, 128, 64, 4),
+        (5, 160, 60, 16),
+        (16, 256, 1024, 16),
+        (17, 96, 96, 5),
+        (8, 128, 8192, 16),
+        (8, 128, 512, 16),
+    ];
     let mut cases = Vec::new();
     for (number, &(decimation, filter_taps, channels, taps)) in sizes.iter().enumerate() {
-        if quick && number > 1 {
-            break;
+        if quick && [2, 3, 4].contains(&number) {
+            continue;
         }
         for (turn, &format) in formats.iter().enumerate() {
             let delays = vec![[3.3, 0.4 / (decimation * channels) as f64, 0.1, 1e-5], [-57.9, 0.0, -0.3, 0.0]];
@@ -106,7 +116,13 @@ fn cases(quick: bool) -> Vec<Narrow> {
             };
             let spectra = if channels > 1000 { 70 } else { 150 };
             let inner_half = turn % 2 == 0;
-            let narrow = Narrow { decimation, filter_taps, channels, taps, inner_half, spectra, retuned: false, case };
+            let (retuned, precision) = (false, Precision::Single);
+            let narrow =
+                Narrow { decimation, filter_taps, channels, taps, inner_half, spectra, retuned, precision, case };
+            // Where the second stage has such kernels.
+            if channels.is_power_of_two() && channels >= 512 {
+                cases.push(Narrow { precision: Precision::Half, ..narrow.clone() });
+            }
             // One of each kind: plain, with delays, with missing samples, with a gap.
             if turn < 4 && channels < 1000 {
                 cases.push(Narrow { retuned: true, ..narrow.clone() });
@@ -139,6 +155,11 @@ impl Narrow {
         (0..self.filter_taps).map(tap).collect()
     }
 
+    /// Rms of errors in half precision, in parts of the values'.
+    fn errors(&self) -> f64 {
+        half::error(self.channels, 1)
+    }
+
     fn plan(&self) -> Result<Channelizer, Fault> {
         Ok(Channelizer::complex(self.channels).taps(self.taps).build()?)
     }
@@ -155,6 +176,7 @@ impl Narrow {
         let builder = NarrowbandFEngineBuilder::new(down_converter, self.plan()?, self.case.inputs()?)
             .spectra_per_frame(self.case.spectra_per_frame)
             .gains(Gains::uniform(self.gain())?)
+            .precision(self.precision)
             .dither(SEED);
         let builder = if self.inner_half { builder.outer_half_discarded() } else { builder };
         Ok(if self.case.delays.is_empty() { builder } else { builder.delays(self.models()?) })
@@ -214,7 +236,8 @@ impl Narrow {
         cuts: &[(usize, usize)],
     ) -> Result<Streamed<Q>, Fault> {
         let mut engine: NarrowbandFEngine<Q> = self.builder()?.build(backend)?;
-        if engine.stream().is_some() != backend.device().is_some() {
+        let on_gpu = backend.device().is_some();
+        if engine.stream().is_some() != on_gpu {
             return Err("runs elsewhere".into());
         }
         self.retune(&mut engine)?;
@@ -230,16 +253,37 @@ impl Narrow {
             }
         }
         frames.extend(engine.flush()?);
+        let expected = if on_gpu { self.precision } else { Precision::Single };
+        if engine.precision() != Some(expected) {
+            return Err(format!("computed in {:?}, not in {expected:?}", engine.precision()).into());
+        }
         Ok(Channelized { frames, statistics })
     }
 
-    /// What a value may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value.
-    fn bound(&self) -> Result<f64, Fault> {
+    /// What a value may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value. In half precision
+    /// five times the rms of errors, one rounding of which is that of the samples between the stages.
+    fn bound(&self, expected: &Streamed<Complex<f32>>) -> Result<f64, Fault> {
+        if self.precision == Precision::Half {
+            return Ok(half::LARGEST * self.errors() * rms(expected));
+        }
         let sum = |values: &[f64]| values.iter().map(|value| value.abs()).sum::<f64>();
         let full_scale =
             self.case.half() * self.case.parts().sqrt() * sum(&self.filter()) * sum(self.plan()?.weights());
         Ok(3e-5 * f64::from(self.gain()) * full_scale)
     }
+}
+
+/// Root of the mean square of values of spectra that are there.
+fn rms(of: &Streamed<Complex<f32>>) -> f64 {
+    let (mut squares, mut count) = (0.0, 0usize);
+    for frames in &of.frames {
+        for square in frames.voltages.data().iter().map(|&value| wide(value).norm_sqr()).filter(|&square| square > 0.0)
+        {
+            squares += square;
+            count += 1;
+        }
+    }
+    (squares / count.max(1) as f64).sqrt()
 }
 
 /// Gives the largest error of floats over its bound, integers at ties, and the time of the stream of floats.
@@ -277,7 +321,8 @@ fn wide(value: Complex<f32>) -> C64 {
 
 /// Largest error of floats over its bound.
 fn floats(narrow: &Narrow, expected: &Streamed<Complex<f32>>, found: &Streamed<Complex<f32>>) -> Result<f64, Fault> {
-    let (bound, mut largest) = (narrow.bound()?, 0f64);
+    let (bound, mut largest) = (narrow.bound(expected)?, 0f64);
+    let (mut squares, mut count) = (0.0, 0usize);
     for (expected, found) in expected.frames.iter().zip(&found.frames) {
         let stamp = expected.first_stamp();
         for ((place, &expected), &found) in expected.voltages.data().indexed_iter().zip(found.voltages.data()) {
@@ -287,16 +332,23 @@ fn floats(narrow: &Narrow, expected: &Streamed<Complex<f32>>, found: &Streamed<C
                 return Err(format!("{what}: expected {expected}, got {found}, {error:.2} of the bound").into());
             }
             largest = largest.max(error);
+            squares += error * error;
+            count += usize::from(expected.norm_sqr() > 0.0);
         }
+    }
+    let errors = (squares / count.max(1) as f64).sqrt();
+    if narrow.precision == Precision::Half && errors * half::LARGEST > 1.0 {
+        let (errors, allowed) = (errors * half::LARGEST * narrow.errors(), narrow.errors());
+        return Err(format!("errors of {errors:.2e} of the values' rms, allowed are {allowed:.2e}").into());
     }
     Ok(largest)
 }
 
 /// Integers are those of floats with dither, but at ties: how many were at one.
-fn rounded(narrow: &Narrow, expected: &Streamed<Complex<f32>>, found: &Streamed<Complex<i8>>) -> Result<usize, Fault> {
-    let (bound, mut at_ties) = (narrow.bound()? + 2f64.powi(-15), 0);
+fn rounded(narrow: &Narrow, floats: &Streamed<Complex<f32>>, found: &Streamed<Complex<i8>>) -> Result<usize, Fault> {
+    let (bound, mut at_ties) = (narrow.bound(floats)? + 2f64.powi(-13), 0);
     let pols = narrow.case.inputs.1;
-    for (expected, found) in expected.frames.iter().zip(&found.frames) {
+    for (expected, found) in floats.frames.iter().zip(&found.frames) {
         let kept = if narrow.inner_half { narrow.channels / 2 } else { narrow.channels };
         let first_channel = narrow.channels / 2 - kept / 2;
         let clock = expected.voltages.clock();

@@ -1,10 +1,11 @@
 //! A plan's kernels on a device, of those whose transform is on tensor cores.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use fringes_gpu::{Buffer, Device, Kernel, KernelElement, Stream, args};
 use fringes_kernel_abi::f_engine::tensor as abi;
-use fringes_types::ChunkFormat;
+use fringes_types::{ChunkFormat, f16};
 use num_complex::Complex64;
 
 use super::fast_samples::FastSamples;
@@ -22,7 +23,8 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
 /// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with
-/// up to 32 taps, of real packed samples of 8 or 10 bits or i8.
+/// up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16 or f16. 16-bit integers
+/// are rounded to 11 bits.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
 /// two workspaces of at most 16 MiB (32 MiB of 65536 channels) that belong to the object, so its launches run one
@@ -35,6 +37,9 @@ pub struct TensorKernels {
     /// Of the digit between the passes, where there is one, with its matrices.
     between: Option<(Kernel, Buffer<[u32; 4]>)>,
     rows: Kernel,
+    samples: Samples,
+    /// Channels that can be put out.
+    range: Range<usize>,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 2]>,
@@ -47,7 +52,8 @@ pub struct TensorKernels {
 
 impl TensorKernels {
     /// Loads the kernels for samples of a format and sends the tables, and waits for that; the first time on
-    /// a machine the driver compiles the kernels. `gain` is called with input and channel.
+    /// a machine the driver compiles the kernels. `gain` is called with input and channel. `range` are the channels that
+    /// launches put out: of complex samples those of the inner half have kernels that make no others.
     ///
     /// # Errors
     /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
@@ -61,28 +67,31 @@ impl TensorKernels {
         samples: ChunkFormat,
         format: FrameFormat,
         inputs: usize,
+        range: Range<usize>,
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
         plan.check_kind(samples.is_complex())?;
-        let bits = bits(samples)?;
+        let samples = Samples::of(samples)?;
         let limit = device.info().limits.shared_bytes_per_block;
         let shape = check(plan, limit)?;
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
-        let largest = f64::from(1u32 << (bits - 1));
-        let points = (shape.first_rows(), shape.radix());
-        let weights = tensor_tables::weights(plan.weights(), points, m, largest, TERMS);
+        let (points, complex) = ((shape.first_rows(), shape.radix()), plan.is_complex());
+        let weights = tensor_tables::weights(plan.weights(), points, complex, m, samples.largest(), TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
         let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent, shape.middle()), gain)?;
 
-        let parts = ["tensor_columns".to_owned(), format!("tensor_{channels}")];
+        let inner = complex && inner_half(channels).start <= range.start && range.end <= inner_half(channels).end;
+        let range = if inner { inner_half(channels) } else { 0..channels };
+        let name = if inner { format!("tensor_inner_{channels}") } else { format!("tensor_{channels}") };
+        let parts = ["tensor_columns".to_owned(), name.clone()];
         let [Some(columns), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
             return Err(no_kernel(CHANNELS, channels.to_string()));
         };
         let first_module = device.load(columns)?;
-        let columns = first_module.kernel(&columns_name(&shape, bits, m))?;
+        let columns = first_module.kernel(&samples.columns_name(&shape, m))?;
         let module = device.load(rows)?;
-        let rows = module.kernel(&format!("tensor_{channels}_{}_half", format.name()))?;
+        let rows = module.kernel(&format!("{name}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
         let points = shape.groups_of_launch() * shape.workspace_of_group();
         let workspace = Workspace::new(device, points, stream.clone())?.with_a_lane_beside(device)?;
@@ -93,16 +102,23 @@ impl TensorKernels {
         } else {
             None
         };
+        let second = if inner {
+            tensor_tables::inner(shape.rows(), all_rows, TERMS)
+        } else {
+            tensor_tables::second(shape.rows(), all_rows, complex, TERMS)
+        };
         Ok(Self {
             columns,
             between,
             rows,
+            samples,
+            range,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
             tails: Buffer::from_slice(&stream, &weights.tails)?,
             first: Buffer::from_slice(&stream, &tensor_tables::first(all_rows, TERMS))?,
-            second: Buffer::from_slice(&stream, &tensor_tables::second(shape.rows(), all_rows, TERMS))?,
+            second: Buffer::from_slice(&stream, &second)?,
             gains: Buffer::from_slice(&stream, &gains)?,
             workspace: Mutex::new(workspace),
             shape,
@@ -133,7 +149,8 @@ impl TensorKernels {
     /// As [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
     ///
     /// # Errors
-    /// As there.
+    /// As there, and [`ChannelizerError::ChannelRange`] for channels beyond those of the inner half, if the kernels make
+    /// these alone.
     pub fn launch_over<T: KernelElement>(
         &self,
         stream: &Stream,
@@ -151,9 +168,13 @@ impl TensorKernels {
         if count == 0 {
             return Ok(());
         }
+        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares } = place;
+        let (start, end) = (first_channel as usize, (first_channel as usize).saturating_add(channels as usize));
+        if self.range.len() < self.shape.channels() && (start < self.range.start || end > self.range.end) {
+            return Err(ChannelizerError::ChannelRange { start, end, channels: self.range.end });
+        }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
-        let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares } = place;
         // The first kernel checks places as if shares did not lie apart.
         let apart = shares.between(channels);
         let length = |all: usize| (all as u64).saturating_sub(apart);
@@ -182,7 +203,10 @@ impl TensorKernels {
                 period,
                 period_stride,
                 time_stride,
+                self.samples.integer_bits(),
             ];
+            // That of real samples is told nothing of them.
+            let columns = if self.samples.is_complex() { columns } else { &columns[..columns.len() - 1] };
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {
@@ -218,24 +242,67 @@ impl TensorKernels {
     }
 }
 
-/// Bits of samples that have kernels.
-fn bits(samples: ChunkFormat) -> Result<u32, ChannelizerError> {
-    match FastSamples::of(Numbers::of(samples)?)? {
-        FastSamples::Real { bits } => Ok(bits),
-        _ => Err(no_kernel("real samples of 8 or 10 bits", samples.to_string())),
+/// Samples that have kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Samples {
+    /// Real ones of so many bits.
+    Real { bits: u32 },
+    /// Complex integers of so many bits a part.
+    Integers { bits: u32 },
+    /// Complex f16.
+    Floats,
+}
+
+impl Samples {
+    fn of(samples: ChunkFormat) -> Result<Self, ChannelizerError> {
+        let numbers = Numbers::of(samples)?;
+        match FastSamples::of(numbers)? {
+            FastSamples::Real { bits } => Ok(Self::Real { bits }),
+            FastSamples::Half { integers: false } => Ok(Self::Floats),
+            FastSamples::Half { integers: true } | FastSamples::Wide { integers: true } => {
+                Ok(Self::Integers { bits: numbers.bits })
+            }
+            FastSamples::Wide { integers: false } => {
+                let expected = "real samples of 8 or 10 bits, or complex ones of i8, i16 or f16";
+                Err(no_kernel(expected, samples.to_string()))
+            }
+        }
+    }
+
+    fn is_complex(self) -> bool {
+        !matches!(self, Self::Real { .. })
+    }
+
+    /// Largest magnitude of a number.
+    fn largest(self) -> f64 {
+        match self {
+            Self::Real { bits } | Self::Integers { bits } => f64::from(1u32 << (bits - 1)),
+            Self::Floats => f16::MAX.to_f64(),
+        }
+    }
+
+    /// What the first kernel of complex samples is told of them.
+    fn integer_bits(self) -> u32 {
+        if let Self::Integers { bits } = self { bits } else { 0 }
+    }
+
+    /// Name of the first kernel, for up to `16 m` taps.
+    fn columns_name(self, shape: &TensorShape, m: usize) -> String {
+        let radix = shape.radix();
+        match self {
+            Self::Real { bits } => format!("tensor_b{bits}_m{m}_r{radix}_half"),
+            Self::Integers { .. } | Self::Floats => format!("tensor_complex_m{m}_r{radix}_half"),
+        }
     }
 }
 
-/// Name of the first kernel, for up to `16 m` taps.
-fn columns_name(shape: &TensorShape, bits: u32, m: usize) -> String {
-    format!("tensor_b{bits}_m{m}_r{}_half", shape.radix())
+/// Channels of the inner half.
+fn inner_half(channels: usize) -> Range<usize> {
+    channels / 4..channels / 4 * 3
 }
 
 /// The shape of a plan, if there are kernels for it, and blocks may have so much shared memory.
 fn check(plan: &Channelizer, shared_bytes: u32) -> Result<TensorShape, ChannelizerError> {
-    if plan.is_complex() {
-        return Err(no_kernel("a plan of real samples", "one of complex samples".into()));
-    }
     passes::check_stride(plan)?;
     let shape =
         TensorShape::new(plan.channels(), TERMS).ok_or_else(|| no_kernel(CHANNELS, plan.channels().to_string()))?;
@@ -261,7 +328,7 @@ mod tests {
         assert!(error(&plan(256, 4), u32::MAX).contains("512, 1024, ... or 65536 channels, found 256"));
         assert!(error(&plan(1000, 4), u32::MAX).contains("found 1000"));
         assert!(error(&plan(512, 33), u32::MAX).contains("at most 32 taps, found 33"));
-        assert!(error(&Channelizer::complex(512).build().unwrap(), u32::MAX).contains("a plan of real samples"));
+        assert!(check(&Channelizer::complex(512).build().unwrap(), u32::MAX).is_ok());
         let oversampled = Channelizer::real(512).oversampling(2, 1).build().unwrap();
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
@@ -272,43 +339,60 @@ mod tests {
         assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
         // An H100 has 227 KiB.
         assert!(check(&plan(65536, 32), 227 << 10).is_ok());
-        assert_eq!([8, 10].map(|bits| bits_of(ChunkFormat::Packed { bits })), [Some(8), Some(10)]);
-        let typed = |format, complex| bits_of(ChunkFormat::Typed { format, complex });
-        assert_eq!(typed(SampleFormat::Int8, false), Some(8));
-        assert_eq!([typed(SampleFormat::Int8, true), typed(SampleFormat::Float32, false)], [None; 2]);
-        assert_eq!(bits_of(ChunkFormat::Packed { bits: 12 }), None);
     }
 
-    fn bits_of(samples: ChunkFormat) -> Option<u32> {
-        bits(samples).ok()
+    #[test]
+    fn samples_with_kernels_are_integers_and_f16() {
+        let of = |samples| Samples::of(samples).ok();
+        let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
+        let packed = |bits| of(ChunkFormat::Packed { bits });
+        assert_eq!([8, 10].map(packed), [8, 10].map(|bits| Some(Samples::Real { bits })));
+        assert_eq!(typed(SampleFormat::Int8, false), Some(Samples::Real { bits: 8 }));
+        assert_eq!(typed(SampleFormat::Int8, true), Some(Samples::Integers { bits: 8 }));
+        assert_eq!(typed(SampleFormat::Int16, true), Some(Samples::Integers { bits: 16 }));
+        assert_eq!(typed(SampleFormat::Float16, true), Some(Samples::Floats));
+        let floats = Samples::of(ChunkFormat::Typed { format: SampleFormat::Float32, complex: true });
+        assert!(floats.unwrap_err().to_string().contains("complex ones of i8, i16 or f16"));
+        assert_eq!([typed(SampleFormat::Int16, false), packed(12)], [None; 2]);
+        let bits = |samples: Samples| (samples.integer_bits(), samples.largest());
+        assert_eq!(bits(Samples::Integers { bits: 16 }), (16, 32768.0));
+        assert_eq!((bits(Samples::Floats), bits(Samples::Real { bits: 10 })), ((0, 65504.0), (0, 512.0)));
     }
 
     #[test]
     fn names_are_those_of_the_kernels() {
         let shape = |channels| TensorShape::new(channels, TERMS).unwrap();
-        assert_eq!(columns_name(&shape(2048), 10, 1), "tensor_b10_m1_r8_half");
-        assert_eq!(columns_name(&shape(65536), 8, 2), "tensor_b8_m2_r16_half");
+        assert_eq!(Samples::Real { bits: 10 }.columns_name(&shape(2048), 1), "tensor_b10_m1_r8_half");
+        assert_eq!(Samples::Real { bits: 8 }.columns_name(&shape(65536), 2), "tensor_b8_m2_r16_half");
+        assert_eq!(Samples::Floats.columns_name(&shape(65536), 2), "tensor_complex_m2_r16_half");
     }
 
     #[test]
     #[cfg(feature = "gpu")]
     fn parts_are_embedded() {
-        for part in ["tensor_columns", "tensor_512", "tensor_1024", "tensor_2048", "tensor_4096", "tensor_65536"] {
-            assert!(texts::channelizer(part).is_some(), "{part}");
+        assert!(texts::channelizer("tensor_columns").is_some());
+        for channels in (9..=16).map(|power| 1 << power) {
+            for part in [format!("tensor_{channels}"), format!("tensor_inner_{channels}")] {
+                assert!(texts::channelizer(&part).is_some(), "{part}");
+            }
         }
     }
 
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
-        for (channels, taps) in [(512, 4), (1024, 16), (2048, 17), (4096, 32), (8192, 3)] {
-            let plan = plan(channels, taps);
+        for (turn, (channels, taps)) in
+            [(512, 4), (1024, 16), (2048, 17), (4096, 32), (8192, 3)].into_iter().enumerate()
+        {
+            let complex = turn % 2 == 1;
+            let plan =
+                if complex { Channelizer::complex(channels).taps(taps).build().unwrap() } else { plan(channels, taps) };
             let shape = TensorShape::new(channels, TERMS).unwrap();
             let (m, radix) = (sixteens(taps), shape.radix());
-            let weights = tensor_tables::weights(plan.weights(), (shape.first_rows(), radix), m, 512.0, TERMS);
+            let weights = tensor_tables::weights(plan.weights(), (shape.first_rows(), radix), complex, m, 512.0, TERMS);
             let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();
             let all_rows = shape.all_rows();
             let matrices = tensor_tables::first(all_rows, TERMS).len()
-                + tensor_tables::second(shape.rows(), all_rows, TERMS).len();
+                + tensor_tables::second(shape.rows(), all_rows, complex, TERMS).len();
             let between =
                 if shape.middle() > 1 { tensor_tables::middle(radix, shape.middle(), TERMS).len() } else { 0 };
             let matrices = matrices + between;
@@ -316,6 +400,8 @@ mod tests {
             let pieces = matrices + groups * shape.workspace_of_group();
             let bytes = (weights + 16 * pieces + 8 * 3 * channels) as u64;
             assert_eq!(TensorKernels::memory_bytes(&plan, 3), Some(bytes), "{channels}");
+            // Those of the inner half take no more.
+            assert!(tensor_tables::inner(shape.rows(), all_rows, TERMS).len() <= matrices - between);
         }
         assert_eq!(TensorKernels::memory_bytes(&plan(256, 4), 3), None);
     }

@@ -125,6 +125,38 @@ pub(crate) static CHANNELIZER_TENSOR_8192: PtxSet =
 pub(crate) static CHANNELIZER_TENSOR_COLUMNS: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/columns/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `tensor_inner_1024`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_1024: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/1024/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_16384`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_16384: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/16384/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_2048`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_2048: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/2048/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_32768`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_32768: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/32768/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_4096`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_4096: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/4096/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_512`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_512: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_65536`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_65536: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/65536/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_8192`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_8192: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/8192/channelizer_sm_80.ptx"), None);
+
 /// Kernels of a part of `channelizer`, if it has this part.
 pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
     match part {
@@ -157,6 +189,14 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "tensor_65536" => Some(&CHANNELIZER_TENSOR_65536),
         "tensor_8192" => Some(&CHANNELIZER_TENSOR_8192),
         "tensor_columns" => Some(&CHANNELIZER_TENSOR_COLUMNS),
+        "tensor_inner_1024" => Some(&CHANNELIZER_TENSOR_INNER_1024),
+        "tensor_inner_16384" => Some(&CHANNELIZER_TENSOR_INNER_16384),
+        "tensor_inner_2048" => Some(&CHANNELIZER_TENSOR_INNER_2048),
+        "tensor_inner_32768" => Some(&CHANNELIZER_TENSOR_INNER_32768),
+        "tensor_inner_4096" => Some(&CHANNELIZER_TENSOR_INNER_4096),
+        "tensor_inner_512" => Some(&CHANNELIZER_TENSOR_INNER_512),
+        "tensor_inner_65536" => Some(&CHANNELIZER_TENSOR_INNER_65536),
+        "tensor_inner_8192" => Some(&CHANNELIZER_TENSOR_INNER_8192),
         _ => None,
     }
 }

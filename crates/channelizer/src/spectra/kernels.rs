@@ -96,7 +96,7 @@ impl Kernels {
         };
         if let Some(output) = output.filter(|_| is_fast(numbers)) {
             if settings.precision == Precision::Half {
-                match TensorKernels::load(device, plan, format, output, inputs, gain) {
+                match TensorKernels::load(device, plan, format, output, inputs, settings.channels.clone(), gain) {
                     Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
                     loaded => return Ok(Self::Tensor(Box::new(loaded?))),
                 }

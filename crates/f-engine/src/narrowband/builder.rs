@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, MemoryNeed};
 use fringes_channelizer::internals;
-use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter};
+use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, Precision};
 use fringes_delay_model::DelayModel;
 use fringes_types::{ChunkFormat, Complex, Dimension, Gains, Inputs, TypesError};
 
@@ -25,7 +25,7 @@ pub struct NarrowbandFEngineBuilder {
     plan: Channelizer,
     inputs: Inputs,
     inner_half: bool,
-    intermediate: Intermediate,
+    intermediate: Option<Intermediate>,
     channels: Option<Range<usize>>,
     delays: Option<Vec<DelayModel>>,
     delay_limits: Option<(u64, u64)>,
@@ -61,7 +61,7 @@ impl NarrowbandFEngineBuilder {
             plan,
             inputs,
             inner_half: false,
-            intermediate: Intermediate::default(),
+            intermediate: None,
             channels: None,
             delays: None,
             delay_limits: None,
@@ -82,9 +82,17 @@ impl NarrowbandFEngineBuilder {
         self
     }
 
-    /// Format of the samples between the stages.
+    /// Format of the samples between the stages: [`Intermediate::Float32`] by default, [`Intermediate::Float16`] in
+    /// half precision.
     pub fn intermediate(mut self, intermediate: Intermediate) -> Self {
-        self.intermediate = intermediate;
+        self.intermediate = Some(intermediate);
+        self
+    }
+
+    /// How exactly a GPU computes the second stage, [`Precision::Single`] by default. [`Precision::Half`] is faster: see
+    /// [`FEngineBuilder::precision`]. It has kernels for f16 between the stages, and not for f32.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.f_engine = self.f_engine.precision(precision);
         self
     }
 
@@ -180,6 +188,10 @@ impl NarrowbandFEngineBuilder {
     /// The checked parameters; the second stage checks its own.
     fn check(self) -> Result<Parts, ChannelizerError> {
         let Self { down_converter, plan, inputs, intermediate, .. } = self;
+        let intermediate = intermediate.unwrap_or(match self.f_engine.chosen_precision() {
+            Precision::Half => Intermediate::Float16,
+            _ => Intermediate::default(),
+        });
         plan.check_kind(true)?;
         let all = plan.channels();
         let kept = if self.inner_half {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
 use fringes_channelizer::internals::{ChunkAxes, Preview, chunk};
-use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, SampleInput, SampleOperation};
+use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, Precision, SampleInput, SampleOperation};
 use fringes_cpu::f_engine::statistics;
 use fringes_delay_model::DelayModel;
 use fringes_gpu::Stream;
@@ -114,7 +114,8 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// With `e` the error bound of a down-converted sample ([`down_convert`](fringes_channelizer::down_convert())) and `E`
 /// that of an [`FEngine`]'s value for the down-converted samples as they are, a value is within `g sum |w| e + E` of
 /// the exact one, `g` the gain's magnitude. Integers differ from those of exact voltages only where a part is nearer to
-/// a rounding tie than that.
+/// a rounding tie than that. In half precision ([`NarrowbandFEngineBuilder::precision`](crate::NarrowbandFEngineBuilder::precision))
+/// a GPU has f16 between all stages: errors of `5.1e-4` of the values' rms, from 4096 channels of the plan on `5.9e-4`.
 ///
 /// # On a GPU
 /// Both stages run there, on one stream, and what is between them stays there: a chunk is a launch or two of the
@@ -232,6 +233,11 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     /// Channels that come out, of those that are kept.
     pub fn channels(&self) -> Range<usize> {
         self.channels.clone()
+    }
+
+    /// What the spectra of the second stage are computed in: see [`FEngine::precision`].
+    pub fn precision(&self) -> Option<Precision> {
+        self.second.precision()
     }
 
     /// Format of the samples between the stages.

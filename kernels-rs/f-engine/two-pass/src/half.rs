@@ -1,4 +1,5 @@
-//! Complex samples that are exact in f16, as the first pass takes them: f16 as they are, and 8-bit integers.
+//! Complex samples as f16, as the first pass takes them: f16 as they are, 8-bit integers, which f16 has exactly, and for
+//! [half precision](crate::tensor) 16-bit integers, which are rounded to 11 bits.
 //!
 //! A sample is a point: both parts have the same weights, which are loaded once. Samples lie in memory part after part
 //! of whole numbers, so nothing has to be unpacked: a lane loads a sample of eight rows, and pairs of rows become words
@@ -12,7 +13,7 @@
 //! products as those of real samples, two numbers a point.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
-use fringes_device::half2::sub_rn_f16x2;
+use fringes_device::half2::{fma_rn_f16x2, sub_rn_f16x2};
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, Shared, Value, unroll};
@@ -20,12 +21,15 @@ use fringes_device::{Global, Shared, Value, unroll};
 use crate::butterfly::Radix;
 use crate::columns::{Entry, Filter, GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
 use crate::packed::half_lane;
+use crate::tensor::columns::Samples;
 
-/// Complex samples of f16, or of 8-bit integers.
+/// Complex samples of f16, or of 8-bit or 16-bit integers.
 #[derive(Clone, Copy)]
 pub struct Half {
     /// Whether they are 8-bit integers.
     pub bytes: bool,
+    /// Whether they are 16-bit integers.
+    pub shorts: bool,
 }
 
 /// Numbers `n1` whose samples a warp loads together: 16 lanes have one and the next but one.
@@ -35,6 +39,10 @@ const TOGETHER: u32 = 4;
 const LOW_BYTES: u32 = 0x00ff_00ff;
 /// 1024 in f16, and the sign that is inverted, twice: what is too much as well.
 const MAGIC: u32 = 0x6480_6480;
+/// 1024 in f16, twice.
+const UNSIGNED: u32 = 0x6400_6400;
+/// 256 in f16, twice.
+const BYTE: u32 = 0x5c00_5c00;
 /// `(a & b) ^ c`.
 const AND_XOR: u32 = (0xf0 & 0xcc) ^ 0xaa;
 
@@ -42,6 +50,13 @@ const AND_XOR: u32 = (0xf0 & 0xcc) ^ 0xaa;
 #[inline(always)]
 fn numbers(bytes: u32) -> u32 {
     sub_rn_f16x2(lop3_b32::<AND_XOR>(bytes, LOW_BYTES, MAGIC), MAGIC)
+}
+
+/// 16-bit integers in two's complement to f16, rounded once: upper and lower bytes are exact.
+#[inline(always)]
+fn rounded(shorts: u32) -> u32 {
+    let low = sub_rn_f16x2(lop3_b32::<AND_XOR>(shorts, LOW_BYTES, UNSIGNED), UNSIGNED);
+    fma_rn_f16x2(numbers(prmt_b32(shorts, shorts, 0x0301)), BYTE, low)
 }
 
 /// A sample that begins in the middle of what a load may take: its parts of `bits` bits, in one word.
@@ -154,6 +169,9 @@ impl Filter for Half {
                     } else {
                         re[pair] = prmt_b32(low, high, 0x5410);
                         im[pair] = prmt_b32(low, high, 0x7632);
+                        if self.shorts {
+                            (re[pair], im[pair]) = (rounded(re[pair]), rounded(im[pair]));
+                        }
                     }
                 });
                 let column = (first + 2 * n as u32) * 2 * STRIP + 2 * point;
@@ -196,5 +214,30 @@ impl Filter for Half {
             sums[part] = mma_m16n8k8_f32_f16(a, [w[1]], sums[part]);
         });
         sums
+    }
+}
+
+impl Samples for Half {
+    const COLUMNS: usize = 1;
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        Filter::bits(self)
+    }
+
+    #[inline(always)]
+    fn multiple(self) -> u32 {
+        8
+    }
+
+    #[inline(always)]
+    unsafe fn bring<const M: usize, R: Radix>(
+        self,
+        thread: u32,
+        rows: (u32, u32),
+        strip: u32,
+        shared: Shared<[u32; 4]>,
+    ) {
+        Filter::bring::<M, R>(self, thread, rows, strip, shared);
     }
 }

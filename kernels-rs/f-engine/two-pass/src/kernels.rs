@@ -106,7 +106,7 @@ pub mod complex_filter {
     use super::*;
 
     columns! {
-        "complex samples of f16 or 8 bits" Half { bytes: integers != 0 }, Half, [integers: u32,];
+        "complex samples of f16 or 8 bits" Half { bytes: integers != 0, shorts: false }, Half, [integers: u32,];
         columns_f16_m1_r8 1 Eight 2;
         columns_f16_m2_r8 2 Eight 1;
         columns_f16_m1_r16 1 Sixteen 1;

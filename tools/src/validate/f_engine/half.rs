@@ -14,15 +14,22 @@ use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session};
 
 const NAME: &str = NAMES[3];
+/// Formats of complex samples.
+const COMPLEX: [SampleFormat; 3] = [SampleFormat::Float16, SampleFormat::Int8, SampleFormat::Int16];
 
 /// Root of the mean square of errors, in parts of the values': five roundings to 11 bits, of `2.07e-4` each, and seven
-/// where there is a digit between the passes; `more` of the output.
-fn error(channels: usize, more: usize) -> f64 {
+/// where there is a digit between the passes; `more` of samples or of the output.
+pub(in crate::validate) fn error(channels: usize, more: usize) -> f64 {
     let roundings = if channels < 4096 { 5 } else { 7 };
     ((roundings + more) as f64).sqrt() * 2.07e-4
 }
+
+/// Roundings of samples.
+fn of_samples(case: &Case) -> usize {
+    usize::from(case.format == typed(SampleFormat::Int16, true))
+}
 /// The largest error, in parts of the rms of errors: of a complex Gaussian 1 in 7e10 is beyond 5.
-const LARGEST: f64 = 5.0;
+pub(in crate::validate) const LARGEST: f64 = 5.0;
 /// Errors in other channels than a tone's, in parts of the tone: 60 dB below it.
 const SPUR: f64 = 1e-3;
 
@@ -53,6 +60,16 @@ fn cases(quick: bool) -> Vec<Case> {
     if quick {
         cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(512, packed(10), 16, 70) });
         cases.push(Case { range: 3..500, ..half(512, packed(8), 17, 20) });
+        for (format, taps) in COMPLEX.into_iter().zip([16, 5, 17]) {
+            for range in [0..512, 128..384] {
+                cases.push(Case {
+                    range,
+                    spectra_per_frame: 70,
+                    dither: Some(9),
+                    ..half(512, typed(format, true), taps, 70)
+                });
+            }
+        }
         return cases;
     }
     for (channels, spectra) in [(512, 140), (1024, 70), (2048, 40), (4096, 24)] {
@@ -86,6 +103,29 @@ fn cases(quick: bool) -> Vec<Case> {
             spectra: 70,
             ..case
         });
+    }
+    // Complex samples: all channels, those of the inner half, others.
+    for (channels, spectra) in
+        [(512, 140), (1024, 70), (2048, 40), (4096, 20), (8192, 10), (16384, 6), (32768, 5), (65536, 4)]
+    {
+        for (format, taps) in COMPLEX.into_iter().zip([16, 32, 5]) {
+            let turn = cases.len();
+            cases.push(Case {
+                inputs: (1, 1 + turn % 2),
+                range: [channels / 4..3 * channels / 4, 0..channels, channels / 4 + 3..channels / 2 + 7][turn % 3]
+                    .clone(),
+                spectra_per_frame: [70, 32, 7][turn / 2 % 3].min(spectra),
+                dither: [None, Some(9)][turn / 2 % 2],
+                ..half(channels, typed(format, true), taps, spectra)
+            });
+        }
+    }
+    // As streams.
+    for range in [128..384, 0..512] {
+        let case = half(512, typed(SampleFormat::Float16, true), 16, 40);
+        let case = Case { inputs: (2, 2), dither: Some(5), range, ..case };
+        cases.push(Case { delays: moving(512), ..case.clone() });
+        cases.push(Case { block: Some(8 * 512 + 8), gap: 17 * 512, spectra: 70, ..case });
     }
     for (channels, spectra) in [(8192, 12), (16384, 9), (32768, 9), (65536, 6)] {
         for (format, taps) in [(packed(10), 16), (packed(8), 32)] {
@@ -125,9 +165,9 @@ fn all_formats(session: &mut Session, case: &Case) -> Result<(), End> {
         let whole = case.cuts(&[samples.ncols()])?;
         let expected = case.streamed::<Complex<f32>>(&cpu, &samples, &whole)?;
         let start = Instant::now();
-        let (rms, largest) = floats::<Complex<f32>>(case, &gpu, &samples, &expected, error(case.channels, 0))?;
+        let (rms, largest) = floats::<Complex<f32>>(case, &gpu, &samples, &expected, error(case.channels, of_samples(case)))?;
         let time_ms = start.elapsed().as_secs_f64() * 1e3;
-        floats::<Complex<f16>>(case, &gpu, &samples, &expected, error(case.channels, 1))?;
+        floats::<Complex<f16>>(case, &gpu, &samples, &expected, error(case.channels, 1 + of_samples(case)))?;
         let at_ties = integers::<Complex<i8>>(case, 127.0, &gpu, &samples, &expected)?;
         let small = Case { sigma: case.sigma / 8.0, ..case.clone() };
         let expected = small.streamed::<Complex<f32>>(&cpu, &samples, &whole)?;
@@ -192,7 +232,8 @@ fn integers<Q: FrameSample>(
 ) -> Result<usize, Fault> {
     let found = in_chunks::<Q>(case, gpu, samples, expected)?;
     let spectra = Spectra::of(&expected.frames);
-    let tie = check::TIE + LARGEST * error(case.channels, 0) * spectra.rms(case.inputs.0 * case.inputs.1);
+    let tie =
+        check::TIE + LARGEST * error(case.channels, of_samples(case)) * spectra.rms(case.inputs.0 * case.inputs.1);
     check::integers_within(case, (limit, tie), &spectra, &Spectra::of(&found.frames))
 }
 
@@ -237,9 +278,12 @@ fn tone(session: &mut Session, channels: usize) -> Result<(), End> {
 
 /// Plans and samples without kernels of half precision have the bits of single precision.
 fn other_plans(session: &mut Session) -> Result<(), End> {
-    for (channels, format, taps) in
-        [(256, packed(10), 16), (512, packed(12), 4), (512, typed(SampleFormat::Int8, true), 4), (512, packed(10), 33)]
-    {
+    for (channels, format, taps) in [
+        (256, packed(10), 16),
+        (512, packed(12), 4),
+        (512, typed(SampleFormat::Float32, true), 4),
+        (512, packed(10), 33),
+    ] {
         let case = Case { dither: Some(4), ..Case::new(channels, format, taps) };
         let sizes = params([("channels", channels), ("taps", taps), ("inputs", 2), ("spectra", case.spectra)]);
         session.case(NAME, format!("{format}, in single precision"), sizes, |session| {

@@ -8,7 +8,7 @@
 pub(crate) mod case;
 pub(crate) mod check;
 mod device;
-mod half;
+pub(super) mod half;
 mod large;
 
 use std::time::Instant;

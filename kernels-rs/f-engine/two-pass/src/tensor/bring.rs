@@ -1,4 +1,4 @@
-//! Samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but two items of a warp are under
+//! Packed real samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but two items of a warp are under
 //! way together before it decodes. (Copies past the registers, by `cp.async`, write 16 bytes of one lane at a time to
 //! shared memory: eight times the wavefronts.)
 //!
@@ -8,6 +8,7 @@
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, Shared, unroll};
 
+use super::columns::Samples;
 use super::decode::Packed;
 use crate::butterfly::Radix;
 use crate::columns::{Entry, GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
@@ -15,48 +16,56 @@ use crate::columns::{Entry, GROUP, STRIP, THREADS, group_pieces, job_pieces, pie
 /// Warps of a job.
 const WARPS: u32 = THREADS / 32 / 2;
 
-/// What a job's first bit must be a multiple of.
-pub(super) const fn multiple(bits: u32) -> u32 {
-    if bits == 8 { 8 } else { 2 }
-}
+/// Packed real samples of so many bits, 8 or 10.
+#[derive(Clone, Copy)]
+pub(super) struct Real<const BITS: u32>;
 
-/// Brings the strip's columns of both jobs into shared memory, `[job][column][row]`.
-///
-/// # Safety
-/// - All threads of the block call it, and the samples of the entries' jobs are there; their first bits are multiples
-///   of [`multiple`].
-/// - A barrier was before, after the entries were written, and one is after, before columns are read.
-#[inline(always)]
-pub(super) unsafe fn bring<const BITS: u32, const M: usize, R: Radix>(
-    thread: u32,
-    (rows, row_bytes): (u32, u32),
-    strip: u32,
-    shared: Shared<[u32; 4]>,
-) {
-    let (warp, lane) = (thread / 32, thread % 32);
-    let which = warp / WARPS;
-    // Warps of both jobs that share a scheduler begin with different items: some have one more than others.
-    let share = Share { which, lane, first: (warp % WARPS) ^ (which * (WARPS - 1)) };
-    let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, which));
-    if entry.rows == 0 {
-        share.clear::<M, R>(shared);
-        return;
+impl<const BITS: u32> Samples for Real<BITS> {
+    const COLUMNS: usize = 2;
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        BITS
     }
-    let bit = entry.bit + 2 * (rows * (lane / 4) + strip * STRIP) * BITS;
-    share.copy::<BITS, M, R>(entry, bit, (rows, row_bytes), shared);
-    bar_warp_sync(u32::MAX);
-    let shift = bit % 8;
-    // From the first of the four chunks on.
-    let bit = bit % 128 + lane % 4 * GROUP as u32 * BITS;
-    if BITS == 8 {
-        share.decode::<BITS, 0, M, R>(bit, shared);
-    } else {
-        // The same for all lanes.
-        match shift {
-            0 => share.decode::<BITS, 0, M, R>(bit, shared),
-            2 => share.decode::<BITS, 2, M, R>(bit, shared),
-            4 => share.decode::<BITS, 4, M, R>(bit, shared),
-            _ => share.decode::<BITS, 6, M, R>(bit, shared),
+
+    #[inline(always)]
+    fn multiple(self) -> u32 {
+        if BITS == 8 { 8 } else { 2 }
+    }
+
+    #[inline(always)]
+    unsafe fn bring<const M: usize, R: Radix>(
+        self,
+        thread: u32,
+        (rows, row_bytes): (u32, u32),
+        strip: u32,
+        shared: Shared<[u32; 4]>,
+    ) {
+        let (warp, lane) = (thread / 32, thread % 32);
+        let which = warp / WARPS;
+        // Warps of both jobs that share a scheduler begin with different items: some have one more than others.
+        let share = Share { which, lane, first: (warp % WARPS) ^ (which * (WARPS - 1)) };
+        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, which));
+        if entry.rows == 0 {
+            share.clear::<M, R>(shared);
+            return;
+        }
+        let bit = entry.bit + 2 * (rows * (lane / 4) + strip * STRIP) * BITS;
+        share.copy::<BITS, M, R>(entry, bit, (rows, row_bytes), shared);
+        bar_warp_sync(u32::MAX);
+        let shift = bit % 8;
+        // From the first of the four chunks on.
+        let bit = bit % 128 + lane % 4 * GROUP as u32 * BITS;
+        if BITS == 8 {
+            share.decode::<BITS, 0, M, R>(bit, shared);
+        } else {
+            // The same for all lanes.
+            match shift {
+                0 => share.decode::<BITS, 0, M, R>(bit, shared),
+                2 => share.decode::<BITS, 2, M, R>(bit, shared),
+                4 => share.decode::<BITS, 4, M, R>(bit, shared),
+                _ => share.decode::<BITS, 6, M, R>(bit, shared),
+            }
         }
     }
 }

@@ -19,7 +19,6 @@ use fringes_device::matrix::ldmatrix_x4_shared_b16;
 use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
-use super::bring::{bring, multiple};
 use super::terms;
 use crate::butterfly::Radix;
 use crate::columns::{Entry, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
@@ -35,7 +34,7 @@ pub struct Arguments {
     pub samples: Global<u32>,
     /// Those that are held, likewise.
     pub held: Global<u32>,
-    /// Fragments of weights `[n2][n1][part][q][e]`, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same
+    /// Fragments of weights `[n2][n1][part][q][e]`, one part of complex samples, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same
     /// 8 further on, of each term.
     pub weights: Global<[u32; 2]>,
     /// Those of the last product, `[n2][n1][part][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
@@ -62,12 +61,39 @@ pub struct Arguments {
 /// Entries of the tables to a column, and sixteen taps.
 const ENTRIES: usize = 16;
 
+/// How samples come to shared memory.
+pub trait Samples: Copy {
+    /// Columns of the tables of weights to a point: both parts of a complex sample have the same weights.
+    const COLUMNS: usize;
+
+    /// Bits of a number, of which two are a point.
+    fn bits(self) -> u32;
+
+    /// What a job's first bit must be a multiple of.
+    fn multiple(self) -> u32;
+
+    /// Brings the strip's columns of both jobs into shared memory, `[job][column][row]`; `rows` are the points of a row
+    /// and the bytes from row to row.
+    ///
+    /// # Safety
+    /// - All threads of the block call it, and the samples of the entries' jobs are there; their first bits are
+    ///   multiples of [`multiple`](Self::multiple).
+    /// - A barrier was before, after the entries were written, and one is after, before columns are read.
+    unsafe fn bring<const M: usize, R: Radix>(
+        self,
+        thread: u32,
+        rows: (u32, u32),
+        strip: u32,
+        shared: Shared<[u32; 4]>,
+    );
+}
+
 /// Whether the views hold what strips of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
-pub fn holds<const M: usize, R: Radix, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
+pub fn holds<const M: usize, R: Radix, S: Samples, const TERMS: usize>(arguments: &Arguments, places: u32) -> bool {
     let Arguments { weights, tails, jobs, workspace, taps, count, rows, row_bits, .. } = arguments;
     let radix = R::POINTS as u32;
-    let step = (2 * radix * rows) as usize;
+    let step = S::COLUMNS * (radix * rows) as usize;
     *taps > 0
         && *taps <= 16 * M as u32
         && *row_bits < 16
@@ -84,7 +110,7 @@ const fn ahead_of<R: Radix>(m: usize, terms: usize) -> usize {
     if m * terms == 1 && R::POINTS == 8 { 4 } else { 0 }
 }
 
-/// A lane's fragments of weights of a point, of both parts.
+/// A lane's fragments of weights of a point, of both parts or of one that both have.
 #[derive(Clone, Copy)]
 struct Fragments<const M: usize, const TERMS: usize> {
     pairs: [[[[u32; 2]; TERMS]; M]; 2],
@@ -99,20 +125,22 @@ impl<const M: usize, const TERMS: usize> Fragments<M, TERMS> {
     /// # Safety
     /// The tables have the point.
     #[inline(always)]
-    unsafe fn load((weights, tails): (Global<[u32; 2]>, Global<u32>), n1: usize) -> Self {
+    unsafe fn load<S: Samples>((weights, tails): (Global<[u32; 2]>, Global<u32>), n1: usize) -> Self {
         let mut all = Self::NONE;
         unroll!(part in 0 1 {
-            let column = 2 * n1 + part;
-            unroll!(term in 0 1 {
-                if term < TERMS {
-                    unroll!(q in 0 1 {
-                        if q < M {
-                            all.pairs[part][q][term] = weights.load(((column * M + q) * ENTRIES) * TERMS + term);
-                        }
-                    });
-                    all.tails[part][term] = tails.load(column * ENTRIES * TERMS + term);
-                }
-            });
+            if part < S::COLUMNS {
+                let column = S::COLUMNS * n1 + part;
+                unroll!(term in 0 1 {
+                    if term < TERMS {
+                        unroll!(q in 0 1 {
+                            if q < M {
+                                all.pairs[part][q][term] = weights.load(((column * M + q) * ENTRIES) * TERMS + term);
+                            }
+                        });
+                        all.tails[part][term] = tails.load(column * ENTRIES * TERMS + term);
+                    }
+                });
+            }
         });
         all
     }
@@ -124,7 +152,7 @@ impl<const M: usize, const TERMS: usize> Fragments<M, TERMS> {
 /// - All lanes of the warp call it together, with this lane's `fragments` and `piece`.
 /// - The columns of both jobs are in shared memory, and a barrier followed.
 #[inline(always)]
-unsafe fn products<const M: usize, const TERMS: usize>(
+unsafe fn products<const M: usize, S: Samples, const TERMS: usize>(
     fragments: Fragments<M, TERMS>,
     shared: Shared<[u32; 4]>,
     piece: (u32, u32),
@@ -139,7 +167,7 @@ unsafe fn products<const M: usize, const TERMS: usize>(
                 let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
                 unroll!(term in 0 1 {
                     if term < TERMS {
-                        sum = mma_m16n8k16_f32_f16(a, fragments.pairs[part][q][term], sum);
+                        sum = mma_m16n8k16_f32_f16(a, fragments.pairs[part % S::COLUMNS][q][term], sum);
                     }
                 });
             }
@@ -147,7 +175,7 @@ unsafe fn products<const M: usize, const TERMS: usize>(
         let a = [ends[2 * part], ends[2 * part + 1]];
         unroll!(term in 0 1 {
             if term < TERMS {
-                sum = mma_m16n8k8_f32_f16(a, [fragments.tails[part][term]], sum);
+                sum = mma_m16n8k8_f32_f16(a, [fragments.tails[part % S::COLUMNS][term]], sum);
             }
         });
         sums[part] = sum;
@@ -162,7 +190,8 @@ unsafe fn products<const M: usize, const TERMS: usize>(
 /// # Safety
 /// A block of [`THREADS`] threads, all of which call it; [`holds`] for more places than `local`.
 #[inline(always)]
-pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>(
+pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
+    given: S,
     arguments: Arguments,
     (strip, local): (u32, u32),
 ) {
@@ -170,7 +199,7 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         arguments;
     let radix = R::POINTS as u32;
     // A row is a multiple of 32 bits.
-    let row_words = BITS * (2 * radix * rows / 32);
+    let row_words = given.bits() * (2 * radix * rows / 32);
     let group = first_group + local;
     if group * 2 >= count {
         return;
@@ -182,10 +211,10 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
     if thread < 2 {
         let mut entry = [0; 4];
         if group * 2 + thread < count {
-            let (fits, given) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
+            let (fits, found) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
             // Samples that are whole bytes from the start of a row begin so.
-            let odd = given[3] > 0 && given[2] % multiple(BITS) != 0;
-            (fault, entry) = (!fits || odd, given);
+            let odd = found[3] > 0 && found[2] % given.multiple() != 0;
+            (fault, entry) = (!fits || odd, found);
         }
         shared.store(Entry::piece(M as u32, radix, thread), entry);
     }
@@ -198,8 +227,8 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         // Fragments of column `g`: 2 t - g + 7.
         let lane = opaque(thread as i32) as u32 % 32;
         let entry = (2 * (lane % 4) + 7 - lane / 4) as usize;
-        let from = (2 * radix * (strip * STRIP + place)) as usize * ENTRIES;
-        let len = |m: usize| (2 * R::POINTS * ENTRIES * m - entry) * TERMS;
+        let from = S::COLUMNS * (radix * (strip * STRIP + place)) as usize * ENTRIES;
+        let len = |m: usize| (S::COLUMNS * R::POINTS * ENTRIES * m - entry) * TERMS;
         (weights.part((from * M + entry) * TERMS, len(M)), tails.part((from + entry) * TERMS, len(1)))
     };
     let mut place = thread / 32;
@@ -208,10 +237,10 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
     let from = tables(place);
     unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
         if n1 < ahead_of::<R>(M, TERMS) {
-            ahead[n1] = Fragments::load(from, n1);
+            ahead[n1] = Fragments::load::<S>(from, n1);
         }
     });
-    bring::<BITS, M, R>(thread, (rows, 4 * row_words), strip, shared);
+    given.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
     bar_sync_0();
     while place < STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
@@ -225,8 +254,8 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
             if n1 < R::POINTS {
                 let far = n1 as u32 * (2 * STRIP / GROUP as u32) * group_pieces(M as u32);
-                let fragments = if n1 < ahead_of::<R>(M, TERMS) { ahead[n1] } else { Fragments::load(here, n1) };
-                sums[n1] = products::<M, TERMS>(fragments, shared, (first + far, ends + far));
+                let fragments = if n1 < ahead_of::<R>(M, TERMS) { ahead[n1] } else { Fragments::load::<S>(here, n1) };
+                sums[n1] = products::<M, S, TERMS>(fragments, shared, (first + far, ends + far));
             }
         });
         let lane = opaque(thread as i32) as u32 % 32;
@@ -272,7 +301,7 @@ pub unsafe fn run<const M: usize, R: Radix, const BITS: u32, const TERMS: usize>
             let next = tables(place);
             unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
                 if n1 < ahead_of::<R>(M, TERMS) {
-                    ahead[n1] = Fragments::load(next, n1);
+                    ahead[n1] = Fragments::load::<S>(next, n1);
                 }
             });
         }

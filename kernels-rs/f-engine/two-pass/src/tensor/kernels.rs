@@ -5,16 +5,22 @@ use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
+use super::bring::Real;
 use super::{columns, middle, rows};
 use crate::butterfly::{Eight, Sixteen};
 use crate::columns::{Limits, STRIP};
+use crate::half::Half;
 use crate::job::Launch;
 
-/// Kernels of the first pass: bits, sixteens of taps, digit, blocks, terms, name.
+/// Kernels of the first pass: what samples are, their value and type, a last parameter; name, sixteens of taps, digit,
+/// blocks, terms.
 macro_rules! columns {
-    ($($bits:literal $m:literal $radix:ident $blocks:literal $terms:literal $name:ident;)*) => { $(
+    ($what:literal $samples:expr, $type:ty, $last:tt; $($name:ident $m:literal $radix:ident $blocks:literal $terms:literal;)*) => {
+        $(columns! { @ $what $samples, $type, $last $name $m $radix $blocks $terms })*
+    };
+    (@ $what:literal $samples:expr, $type:ty, [$($last:tt)*] $name:ident $m:literal $radix:ident $blocks:literal $terms:literal) => {
         fringes_device::kernel! {
-            #[doc = concat!("The filter of up to ", stringify!($m), " times 16 taps, and the first digit, of samples of ", stringify!($bits), " bits; ", stringify!($terms), " terms.")]
+            #[doc = concat!("The filter of up to ", stringify!($m), " times 16 taps, and the first digit, of ", $what, "; ", stringify!($terms), " terms.")]
             ///
             /// See [`columns`] and [`Launch`].
             #[launch(threads(256), min_blocks($blocks))]
@@ -41,6 +47,7 @@ macro_rules! columns {
                 period: u32,
                 period_stride: u64,
                 time_stride: u32,
+                $($last)*
             ) {
                 let launch = Launch {
                     first_channel,
@@ -56,15 +63,15 @@ macro_rules! columns {
                     Limits { out: [out_len, next_len], saturated: [saturated_len, next_saturated_len], inputs, launch };
                 let arguments =
                     columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits };
-                if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $terms>(&arguments, ctaid_y() + 1) {
+                if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $type, $terms>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;
                 }
                 // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
-                unsafe { columns::run::<$m, $radix, $bits, $terms>(arguments, (ctaid_x(), ctaid_y())) };
+                unsafe { columns::run::<$m, $radix, $type, $terms>($samples, arguments, (ctaid_x(), ctaid_y())) };
             }
         }
-    )* };
+    };
 }
 
 /// Kernels of the first pass.
@@ -73,14 +80,28 @@ pub mod filter {
     use super::*;
 
     columns! {
-        8 1 Eight 2 1 tensor_b8_m1_r8_half;
-        8 2 Eight 1 1 tensor_b8_m2_r8_half;
-        8 1 Sixteen 1 1 tensor_b8_m1_r16_half;
-        8 2 Sixteen 1 1 tensor_b8_m2_r16_half;
-        10 1 Eight 2 1 tensor_b10_m1_r8_half;
-        10 2 Eight 1 1 tensor_b10_m2_r8_half;
-        10 1 Sixteen 1 1 tensor_b10_m1_r16_half;
-        10 2 Sixteen 1 1 tensor_b10_m2_r16_half;
+        "samples of 8 bits" Real::<8>, Real<8>, [];
+        tensor_b8_m1_r8_half 1 Eight 2 1;
+        tensor_b8_m2_r8_half 2 Eight 1 1;
+        tensor_b8_m1_r16_half 1 Sixteen 1 1;
+        tensor_b8_m2_r16_half 2 Sixteen 1 1;
+    }
+
+    columns! {
+        "samples of 10 bits" Real::<10>, Real<10>, [];
+        tensor_b10_m1_r8_half 1 Eight 2 1;
+        tensor_b10_m2_r8_half 2 Eight 1 1;
+        tensor_b10_m1_r16_half 1 Sixteen 1 1;
+        tensor_b10_m2_r16_half 2 Sixteen 1 1;
+    }
+
+    columns! {
+        "complex samples of f16, or integers of 8 or 16 bits (`integer_bits`, 0 for f16)"
+        Half { bytes: integer_bits == 8, shorts: integer_bits == 16 }, Half, [integer_bits: u32,];
+        tensor_complex_m1_r8_half 1 Eight 2 1;
+        tensor_complex_m2_r8_half 2 Eight 1 1;
+        tensor_complex_m1_r16_half 1 Sixteen 1 1;
+        tensor_complex_m2_r16_half 2 Sixteen 1 1;
     }
 }
 
@@ -122,11 +143,11 @@ pub mod between {
     }
 }
 
-/// Kernels of the second pass of one number of channels: module, feature, channels, points of a row; name, blocks,
-/// terms, format, element.
+/// Kernels of the second pass of one number of channels: module, feature, channels, points of a row, whether channels of
+/// the inner half alone come out; name, blocks, terms, format, element.
 macro_rules! rows {
-    ($module:ident $part:literal $channels:literal $rows:literal; $($name:ident $blocks:literal $terms:literal $output:ident $element:ty;)*) => {
-        #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
+    ($module:ident $part:literal $channels:literal $rows:literal $inner:literal; $($name:ident $blocks:literal $terms:literal $output:ident $element:ty;)*) => {
+        #[doc = concat!("Kernels of the second pass for ", $channels, " channels; of complex samples and their inner half: ", stringify!($inner), ".")]
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         pub mod $module {
             use super::*;
@@ -187,14 +208,14 @@ macro_rules! rows {
                     let tile = rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
                     if tile.tile >= crate::columns::SLOTS / rows::slots($rows, $terms)
                         || tile.pair >= $channels / $rows / 2
-                        || !rows::holds::<$rows, { $channels / $rows }, $terms, $element>(&arguments, tile.local + 1)
+                        || !rows::holds::<$rows, { $channels / $rows }, $terms, $inner, $element>(&arguments, tile.local + 1)
                     {
                         trap();
                         return;
                     }
                     // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
                     // checked.
-                    unsafe { rows::run::<$rows, { $channels / $rows }, $terms, $output>(arguments, tile) };
+                    unsafe { rows::run::<$rows, { $channels / $rows }, $terms, $inner, $output>(arguments, tile) };
                 }
             })*
         }
@@ -202,7 +223,7 @@ macro_rules! rows {
 }
 
 rows! {
-    tensor_512 "tensor_512" 512 64;
+    tensor_512 "tensor_512" 512 64 false;
     tensor_512_i8_half 2 1 I8 u16;
     tensor_512_i4_half 2 1 I4 u8;
     tensor_512_f16_half 2 1 F16 u32;
@@ -210,7 +231,7 @@ rows! {
 }
 
 rows! {
-    tensor_1024 "tensor_1024" 1024 128;
+    tensor_1024 "tensor_1024" 1024 128 false;
     tensor_1024_i8_half 2 1 I8 u16;
     tensor_1024_i4_half 2 1 I4 u8;
     tensor_1024_f16_half 2 1 F16 u32;
@@ -218,7 +239,7 @@ rows! {
 }
 
 rows! {
-    tensor_2048 "tensor_2048" 2048 256;
+    tensor_2048 "tensor_2048" 2048 256 false;
     tensor_2048_i8_half 2 1 I8 u16;
     tensor_2048_i4_half 2 1 I4 u8;
     tensor_2048_f16_half 2 1 F16 u32;
@@ -226,7 +247,7 @@ rows! {
 }
 
 rows! {
-    tensor_4096 "tensor_4096" 4096 64;
+    tensor_4096 "tensor_4096" 4096 64 false;
     tensor_4096_i8_half 2 1 I8 u16;
     tensor_4096_i4_half 2 1 I4 u8;
     tensor_4096_f16_half 2 1 F16 u32;
@@ -234,7 +255,7 @@ rows! {
 }
 
 rows! {
-    tensor_8192 "tensor_8192" 8192 64;
+    tensor_8192 "tensor_8192" 8192 64 false;
     tensor_8192_i8_half 2 1 I8 u16;
     tensor_8192_i4_half 2 1 I4 u8;
     tensor_8192_f16_half 2 1 F16 u32;
@@ -242,7 +263,7 @@ rows! {
 }
 
 rows! {
-    tensor_16384 "tensor_16384" 16384 128;
+    tensor_16384 "tensor_16384" 16384 128 false;
     tensor_16384_i8_half 2 1 I8 u16;
     tensor_16384_i4_half 2 1 I4 u8;
     tensor_16384_f16_half 2 1 F16 u32;
@@ -250,7 +271,7 @@ rows! {
 }
 
 rows! {
-    tensor_32768 "tensor_32768" 32768 256;
+    tensor_32768 "tensor_32768" 32768 256 false;
     tensor_32768_i8_half 2 1 I8 u16;
     tensor_32768_i4_half 2 1 I4 u8;
     tensor_32768_f16_half 2 1 F16 u32;
@@ -258,11 +279,75 @@ rows! {
 }
 
 rows! {
-    tensor_65536 "tensor_65536" 65536 256;
+    tensor_65536 "tensor_65536" 65536 256 false;
     tensor_65536_i8_half 2 1 I8 u16;
     tensor_65536_i4_half 2 1 I4 u8;
     tensor_65536_f16_half 2 1 F16 u32;
     tensor_65536_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_512 "tensor_inner_512" 512 64 true;
+    tensor_inner_512_i8_half 2 1 I8 u16;
+    tensor_inner_512_i4_half 2 1 I4 u8;
+    tensor_inner_512_f16_half 2 1 F16 u32;
+    tensor_inner_512_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_1024 "tensor_inner_1024" 1024 128 true;
+    tensor_inner_1024_i8_half 2 1 I8 u16;
+    tensor_inner_1024_i4_half 2 1 I4 u8;
+    tensor_inner_1024_f16_half 2 1 F16 u32;
+    tensor_inner_1024_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_2048 "tensor_inner_2048" 2048 256 true;
+    tensor_inner_2048_i8_half 2 1 I8 u16;
+    tensor_inner_2048_i4_half 2 1 I4 u8;
+    tensor_inner_2048_f16_half 2 1 F16 u32;
+    tensor_inner_2048_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_4096 "tensor_inner_4096" 4096 64 true;
+    tensor_inner_4096_i8_half 2 1 I8 u16;
+    tensor_inner_4096_i4_half 2 1 I4 u8;
+    tensor_inner_4096_f16_half 2 1 F16 u32;
+    tensor_inner_4096_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_8192 "tensor_inner_8192" 8192 64 true;
+    tensor_inner_8192_i8_half 2 1 I8 u16;
+    tensor_inner_8192_i4_half 2 1 I4 u8;
+    tensor_inner_8192_f16_half 2 1 F16 u32;
+    tensor_inner_8192_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_16384 "tensor_inner_16384" 16384 128 true;
+    tensor_inner_16384_i8_half 2 1 I8 u16;
+    tensor_inner_16384_i4_half 2 1 I4 u8;
+    tensor_inner_16384_f16_half 2 1 F16 u32;
+    tensor_inner_16384_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_32768 "tensor_inner_32768" 32768 256 true;
+    tensor_inner_32768_i8_half 2 1 I8 u16;
+    tensor_inner_32768_i4_half 2 1 I4 u8;
+    tensor_inner_32768_f16_half 2 1 F16 u32;
+    tensor_inner_32768_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_65536 "tensor_inner_65536" 65536 256 true;
+    tensor_inner_65536_i8_half 2 1 I8 u16;
+    tensor_inner_65536_i4_half 2 1 I4 u8;
+    tensor_inner_65536_f16_half 2 1 F16 u32;
+    tensor_inner_65536_f32_half 2 1 F32 [f32; 2];
 }
 
 /// Kernels of two terms, as exact as those of single precision: in the emulator alone, no PTX has them.
@@ -271,7 +356,8 @@ pub mod two_terms {
     use super::*;
 
     columns! {
-        10 1 Eight 1 2 tensor_b10_m1_r8_single;
+        "samples of 10 bits" Real::<10>, Real<10>, [];
+        tensor_b10_m1_r8_single 1 Eight 1 2;
     }
 
     middle! {
@@ -279,17 +365,17 @@ pub mod two_terms {
     }
 
     rows! {
-        tensor_512 "tensor_512" 512 64;
+        tensor_512 "tensor_512" 512 64 false;
         tensor_512_f32_single 1 2 F32 [f32; 2];
     }
 
     rows! {
-        tensor_1024 "tensor_1024" 1024 128;
+        tensor_1024 "tensor_1024" 1024 128 false;
         tensor_1024_f32_single 1 2 F32 [f32; 2];
     }
 
     rows! {
-        tensor_4096 "tensor_4096" 4096 64;
+        tensor_4096 "tensor_4096" 4096 64 false;
         tensor_4096_i8_single 1 2 I8 u16;
     }
 }

@@ -17,6 +17,7 @@ mod bring;
 pub mod columns;
 mod decode;
 mod eight;
+mod inner;
 mod kernels;
 pub mod middle;
 mod post;

@@ -25,6 +25,11 @@
 //! have sixteen. The factor of the first one, gain and phase, comes from fixed point, the others by a multiplication
 //! each. Values leave as pieces of eight, those of four lanes side by side.
 //!
+//! # Complex samples
+//! Points are those of complex samples there, and the last matrix makes no step to real transforms: it has the order of
+//! channels in it, from the lowest to the highest frequency, and nothing of the one row for the other. Of half of the
+//! channels it has another form: [`inner`].
+//!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-11` of itself. Sums are f32.
 
@@ -34,6 +39,7 @@ use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, Value, opaque, unroll};
 
 use super::eight::Eight;
+use super::inner;
 use super::post::{Keys, Post};
 use super::terms;
 use crate::job::{JOB_PIECES, Launch};
@@ -98,12 +104,16 @@ pub struct Tile {
 
 /// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart.
 #[inline(always)]
-pub fn holds<const ROWS: u32, const RADIX: u32, const TERMS: usize, T>(arguments: &Arguments<T>, places: u32) -> bool {
+pub fn holds<const ROWS: u32, const RADIX: u32, const TERMS: usize, const INNER: bool, T>(
+    arguments: &Arguments<T>,
+    places: u32,
+) -> bool {
     let Arguments { workspace, first, second, jobs, count, .. } = arguments;
     let terms = TERMS as u32;
+    let pieces = if INNER { inner::pieces(ROWS, RADIX, terms) } else { second_pieces(ROWS, RADIX, terms) };
     (places * workspace_pieces(ROWS * RADIX, terms)) as usize <= workspace.len()
         && first.len() as u32 >= first_pieces(RADIX, terms)
-        && second.len() as u32 >= second_pieces(ROWS, RADIX, terms)
+        && second.len() as u32 >= pieces
         && *count as usize * JOB_PIECES <= jobs.len()
         && Shared::<u8>::dynamic().len() >= shared_bytes(ROWS, terms) as usize
 }
@@ -172,7 +182,7 @@ fn channel_of<const ROWS: u32, const RADIX: u32>(pair: u32, value: u32) -> u32 {
 /// A block of [`THREADS`] threads, all of which call it. [`holds`] for more places than the tile's; there are the tile
 /// and the pair. The [first pass](super::columns) has checked the jobs.
 #[inline(always)]
-pub unsafe fn run<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eight>(
+pub unsafe fn run<const ROWS: u32, const RADIX: u32, const TERMS: usize, const INNER: bool, O: Eight>(
     arguments: Arguments<O::Stored>,
     Tile { tile, pair, local, thread }: Tile,
 ) {
@@ -189,14 +199,15 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eigh
     let keys = Keys::of(shared.part(of_points, rest), slots, ROWS);
     keys.write::<O>(&arguments, (group * 2, count), tile * slots / 2, thread);
     let mut value = thread;
-    while value < 2 * ROWS {
-        let channel = channel_of::<ROWS, RADIX>(pair, value);
+    while value < if INNER { ROWS } else { 2 * ROWS } {
+        let channel =
+            if INNER { inner::channel_of(ROWS, RADIX, pair, value) } else { channel_of::<ROWS, RADIX>(pair, value) };
         keys.write_factors::<O::Stored>(&arguments, (group * 2, count), value, channel);
         value += THREADS;
     }
     transform_first::<ROWS, RADIX, TERMS, O::Stored>(&arguments, (tile, pair, local), thread, points);
     bar_sync_0();
-    let beyond = transform_last::<ROWS, RADIX, TERMS, O>(&arguments, pair, thread, points, keys);
+    let beyond = transform_last::<ROWS, TERMS, INNER, O>(&arguments, pair, thread, points, keys);
     if O::INTEGER {
         unroll!(job in 0 1 {
             let sum = redux_sync_add_u32(beyond >> (16 * job) & 0xffff, u32::MAX);
@@ -310,7 +321,7 @@ unsafe fn transform_first<const ROWS: u32, const RADIX: u32, const TERMS: usize,
 /// # Safety
 /// As [`run`]; the points and keys are there, and a barrier followed.
 #[inline(always)]
-unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, O: Eight>(
+unsafe fn transform_last<const ROWS: u32, const TERMS: usize, const INNER: bool, O: Eight>(
     arguments: &Arguments<O::Stored>,
     pair: u32,
     thread: u32,
@@ -321,38 +332,48 @@ unsafe fn transform_last<const ROWS: u32, const RADIX: u32, const TERMS: usize, 
     let (g, t) = (lane / 4, lane % 4);
     let spans = slots(ROWS, TERMS as u32) / SPAN;
     let (l, side) = (last(ROWS), side(ROWS));
-    // Fragments' rows that are computed together.
-    let together = if side >= 2 { 2 } else { 1 };
+    // Fragments of a row of them, and rows of a pair, eight values each.
+    let (columns, rows) = if INNER { (inner::COLUMNS, inner::fragment_rows(ROWS)) } else { (side, TASKS * side) };
+    // Of these, those that are computed together: they have the same points.
+    let together = if !INNER && side >= 2 { 2 } else { 1 };
     let mut beyond = 0;
     let mut step = 0;
-    while step < TASKS / (THREADS / 32) * (side / together) {
-        let (index, part) = (warp + (THREADS / 32) * (step / (side / together)), step % (side / together));
-        let [low, high] = task(pair == 0, index);
+    while step < rows / together / (THREADS / 32) {
+        let first = if INNER {
+            warp + (THREADS / 32) * step
+        } else {
+            (warp + (THREADS / 32) * (step / (side / together))) * side + step % (side / together) * together
+        };
+        let [low, high] = task(pair == 0, first / side);
         let mut a = [[[[0u32; 4]; TERMS]; 4]; 2];
         let mut posts = [Post::NONE; 2];
         unroll!(r in 0 1 {
             if (r as u32) < together {
-                let row = part * together + r as u32;
+                let row = first + r as u32;
                 unroll!(k in 0 1 2 3 {
-                    if (k as u32) < side {
-                        let index = ((pair * TASKS + index) * side + row) * side + k as u32;
-                        a[r][k] = fragment::<TERMS>(arguments.second, index, lane);
+                    if (k as u32) < columns {
+                        a[r][k] = fragment::<TERMS>(arguments.second, (pair * rows + row) * columns + k as u32, lane);
                     }
                 });
-                let value = index * 2 * l + 8 * row + g;
-                posts[r] = Post::new(keys, value, t);
+                posts[r] = Post::new(keys, 8 * row + g, t);
             }
         });
         let mut span = 0;
         while span < spans {
             let mut sums = [[[0.0f32; 4]; 4]; 2];
             unroll!(k in 0 1 2 3 {
-                if (k as u32) < side {
+                if (k as u32) < columns {
                     let mut b = [[[0u32; 4]; TERMS]; 2];
                     unroll!(half in 0 1 {
                         // Points 8 k + 4 half + t of both: first those of the low place.
                         let point = 8 * k as u32 + 4 * half as u32;
-                        let (which, place) = if point < l { low } else { high };
+                        let (which, place) = if INNER {
+                            inner::place_of(ROWS, first, point)
+                        } else if point < l {
+                            low
+                        } else {
+                            high
+                        };
                         let (first, turn) = pieces::<ROWS, TERMS>(which, place, point % l + t);
                         // Job g % 2 of quad g / 2: lanes of different g / 2 take quads that follow each other.
                         let piece = first + ((2 * (4 * span + g / 2) + g % 2) ^ turn);

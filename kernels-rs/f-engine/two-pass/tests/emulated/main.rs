@@ -6,3 +6,4 @@ mod faults;
 mod floats;
 mod integers;
 mod tensor;
+mod tensor_complex;

@@ -28,7 +28,7 @@ use crate::integers::{bytes, check_within};
 
 /// Root of the mean square of errors, in parts of the values', of so many roundings to 11 bits of weights, points and
 /// matrices: each is uniform in half a step either way, of numbers whose logarithms are.
-fn error(roundings: f64) -> f64 {
+pub(crate) fn error(roundings: f64) -> f64 {
     let step = 2f64.powi(-10);
     // The mean square of a step in parts of a number between 1 and 2.
     let mean = 3.0 / (8.0 * 2f64.ln());
@@ -36,26 +36,33 @@ fn error(roundings: f64) -> f64 {
 }
 
 /// Roundings of two passes, and with a digit between them.
-const TWO: f64 = 5.0;
-const THREE: f64 = 7.0;
+pub(crate) const TWO: f64 = 5.0;
+pub(crate) const THREE: f64 = 7.0;
 
 /// What the kernels read beside what those without tensor cores do.
-struct Tables {
-    pairs: Buffer<[u32; 2]>,
-    tails: Buffer<u32>,
-    first: Buffer<[u32; 4]>,
-    middle: Buffer<[u32; 4]>,
-    second: Buffer<[u32; 4]>,
-    gains: Buffer<[f32; 2]>,
-    workspace: Buffer<[u32; 4]>,
+pub(crate) struct Tables {
+    pub(crate) pairs: Buffer<[u32; 2]>,
+    pub(crate) tails: Buffer<u32>,
+    pub(crate) first: Buffer<[u32; 4]>,
+    pub(crate) middle: Buffer<[u32; 4]>,
+    pub(crate) second: Buffer<[u32; 4]>,
+    pub(crate) gains: Buffer<[f32; 2]>,
+    pub(crate) workspace: Buffer<[u32; 4]>,
 }
 
 impl Tables {
-    /// Those of a case, and a workspace for so many groups.
-    fn new(case: &Case, made: &Made, shape: TensorShape, memory: &mut GlobalMemory, groups: usize) -> Self {
+    /// Those of a case, of the inner half alone if so said, and a workspace for so many groups.
+    pub(crate) fn new(
+        case: &Case,
+        made: &Made,
+        shape: TensorShape,
+        memory: &mut GlobalMemory,
+        (groups, inner): (usize, bool),
+    ) -> Self {
         let terms = shape.terms();
         let points = (shape.first_rows(), shape.radix());
-        let weights = tensor_tables::weights(&made.weights, points, case.m(), case.full_scale(), terms);
+        let complex = case.complex.is_some();
+        let weights = tensor_tables::weights(&made.weights, points, complex, case.m(), case.full_scale(), terms);
         let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&case.shape(), scale, |channel| case.gain(input, channel)))
@@ -67,7 +74,11 @@ impl Tables {
             tails: memory.upload(&weights.tails),
             first: memory.upload(&tensor_tables::first(shape.all_rows(), terms)),
             middle: memory.upload(&middle),
-            second: memory.upload(&tensor_tables::second(shape.rows(), shape.all_rows(), terms)),
+            second: memory.upload(&if inner {
+                tensor_tables::inner(shape.rows(), shape.all_rows(), terms)
+            } else {
+                tensor_tables::second(shape.rows(), shape.all_rows(), complex, terms)
+            }),
             gains: memory.upload(&gains),
             workspace: memory.allocate(groups * shape.workspace_of_group()),
         }
@@ -76,7 +87,7 @@ impl Tables {
 
 /// Launches the first kernel for some groups.
 macro_rules! columns {
-    ($case:expr, $made:expr, $shape:expr, $device:expr, $tables:expr, ($first:expr, $groups:expr), $kernel:path) => {{
+    ($case:expr, $made:expr, $shape:expr, $device:expr, $tables:expr, ($first:expr, $groups:expr), $kernel:path $(, $bits:expr)?) => {{
         let (case, shape, device, tables) = ($case, $shape, &mut $device, &$tables);
         let (channel_stride, period_stride) = case.strides();
         let (count, inputs) = ($made.jobs.len() as u32, case.inputs.len() as u32);
@@ -111,6 +122,7 @@ macro_rules! columns {
                 case.period as u32,
                 period_stride,
                 inputs,
+                $($bits,)?
             )
         })
     }};
@@ -118,21 +130,28 @@ macro_rules! columns {
 
 /// Runs a case with numbers of `$terms` terms; no kernel may have a fault.
 macro_rules! run {
-    ($case:expr, $terms:literal, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {{
+    ($case:expr, $terms:literal, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
+        $crate::tensor::run!(@ $case, $terms, $columns, [], false, $([$middle],)? $rows, $element)
+    };
+    // Of complex samples, integers of so many bits or floats, and whether of the inner half alone.
+    (complex $bits:expr, $inner:literal; $case:expr, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
+        $crate::tensor::run!(@ $case, 1, $columns, [$bits], $inner, $([$middle],)? $rows, $element)
+    };
+    (@ $case:expr, $terms:literal, $columns:path, [$($bits:expr)?], $inner:literal, $([$middle:path],)? $rows:path, $element:ty) => {{
         let case = &$case;
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
-        let shape = TensorShape::new(case.channels, $terms).unwrap();
+        let shape = fringes_channelizer::internals::tensor_shape::TensorShape::new(case.channels, $terms).unwrap();
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let each = groups.min(case.at_once);
-        let tables = Tables::new(case, &made, shape, &mut device.memory, each);
+        let tables = $crate::tensor::Tables::new(case, &made, shape, &mut device.memory, (each, $inner));
         let (channel_stride, period_stride) = case.strides();
         let (count, inputs) = (made.jobs.len() as u32, case.inputs.len() as u32);
         let (jobs, out, saturated) = (device.jobs, device.out, device.saturated);
         let (next, next_saturated) = (device.next, device.next_saturated);
         for start in (0..groups).step_by(each) {
             let groups = each.min(groups - start);
-            columns!(case, made, shape, device, tables, (start, groups), $columns).assert_clean();
+            $crate::tensor::columns!(case, made, shape, device, tables, (start, groups), $columns $(, $bits)?).assert_clean();
             $(
                 let config = shape.between(groups).unwrap();
                 let declaration = <$middle as fringes_device::Kernel>::DECLARATION;
@@ -173,12 +192,14 @@ macro_rules! run {
             report.assert_clean();
         }
         let (values, saturated) = device.outcome();
-        Outcome { made, values, saturated }
+        $crate::case::Outcome { made, values, saturated }
     }};
 }
 
+pub(crate) use {columns, run};
+
 /// Compares floats: the mean square of their errors, and the largest one.
-fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: impl Fn(T) -> [f64; 2]) {
+pub(crate) fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: impl Fn(T) -> [f64; 2]) {
     let (mut squares, mut errors, mut worst, mut count) = (0.0, 0.0, 0.0f64, 0.0);
     case.compare(out, |at, expected, actual| {
         let [re, im] = value(actual);
@@ -196,7 +217,7 @@ fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: impl Fn(T) -
     assert!(worst < 5.0 * error * rms, "{worst} of {rms}");
 }
 
-fn floats([re, im]: [f32; 2]) -> [f64; 2] {
+pub(crate) fn floats([re, im]: [f32; 2]) -> [f64; 2] {
     [re, im].map(f64::from)
 }
 
@@ -272,7 +293,7 @@ fn samples_begin_with_any_even_bit_of_a_byte_and_jobs_with_any_slot() {
 }
 
 /// Half a step and five errors of values of this magnitude.
-fn tie(case: &Case) -> f64 {
+pub(crate) fn tie(case: &Case) -> f64 {
     5e-3 + 5.0 * error(TWO) * case.gain * case.full_scale() / 3f64.sqrt() * 1.25
 }
 
@@ -363,7 +384,7 @@ fn jobs_that_are_not_as_they_should_be_trap_and_store_nothing() {
         }
         let mut device = Device::<[f32; 2]>::new(&case, &made, 0);
         let shape = TensorShape::new(512, 1).unwrap();
-        let tables = Tables::new(&case, &made, shape, &mut device.memory, 2);
+        let tables = Tables::new(&case, &made, shape, &mut device.memory, (2, false));
         let report = columns!(&case, made, shape, device, tables, (0, 2), tensor_b10_m1_r8_half);
         let other = report.faults.iter().find(|fault| !fault.to_string().contains("trapped"));
         assert!(!report.faults.is_empty() && other.is_none(), "{what}: {other:?}");
