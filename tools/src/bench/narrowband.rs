@@ -16,8 +16,8 @@ use crate::gpu_report::params;
 
 /// Name of the rows.
 const NAME: &str = "narrowband";
-/// Samples of an input of a chunk.
-const SAMPLES: usize = 1 << 26;
+/// Samples of an input of a chunk: 39 and 157 ms of MeerKAT's.
+const SAMPLES: [usize; 2] = [1 << 26, 1 << 28];
 /// Bits of a sample.
 const BITS: u32 = 10;
 const DECIMATION: usize = 8;
@@ -32,14 +32,16 @@ const CHANNELS: [usize; 2] = [4096, 32768];
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     if bench.wants(NAME) && bench.fits("chunks of samples for the narrowband F-engine", 3 << 30)? {
         let inputs = Inputs::new(1, 2).map_err(End::failed)?;
-        let chunk = Chunk::new(bench, inputs, SAMPLES)?;
-        for channels in CHANNELS {
-            for (intermediate, precision) in [
-                (Intermediate::Float32, Precision::Single),
-                (Intermediate::Float16, Precision::Single),
-                (Intermediate::Float16, Precision::Half),
-            ] {
-                of_channels(bench, ceilings, &chunk, channels, (intermediate, precision))?;
+        for samples in SAMPLES {
+            let chunk = Chunk::new(bench, inputs, samples)?;
+            for channels in CHANNELS {
+                for (intermediate, precision) in [
+                    (Intermediate::Float32, Precision::Single),
+                    (Intermediate::Float16, Precision::Single),
+                    (Intermediate::Float16, Precision::Half),
+                ] {
+                    of_channels(bench, ceilings, (&chunk, samples), channels, (intermediate, precision))?;
+                }
             }
         }
     }
@@ -63,7 +65,7 @@ fn builder(channels: usize, inputs: Inputs) -> Result<NarrowbandFEngineBuilder, 
 fn of_channels(
     bench: &mut Bench,
     ceilings: &Ceilings,
-    chunk: &Chunk,
+    (chunk, length): (&Chunk, usize),
     channels: usize,
     (intermediate, precision): (Intermediate, Precision),
 ) -> Result<(), End> {
@@ -81,7 +83,7 @@ fn of_channels(
     let (mut next, mut frames) = (0, 0);
     let timing = bench.time(|_| {
         let samples = chunk.at(next)?;
-        next += SAMPLES as u64;
+        next += length as u64;
         let given = engine.push(&samples).map_err(End::failed)?.frames;
         frames += given.iter().map(|frames| frames.frames() as u64).sum::<u64>();
         Ok::<_, End>(())
@@ -98,7 +100,7 @@ fn of_channels(
     if !(least..=most).contains(&frames) {
         return Err(End::failed(format!("{NAME}: {frames} frames of {next} samples, not {least} to {most}")));
     }
-    let work = (SAMPLES * chunk.inputs().len()) as f64;
+    let work = (length * chunk.inputs().len()) as f64;
     // Samples in, and of 2 C S of them C channels of two bytes out; samples between the stages are not counted.
     let bytes = work * (f64::from(BITS) / 8.0 + 1.0 / DECIMATION as f64);
     bench.add(Measured {
@@ -111,7 +113,7 @@ fn of_channels(
             ("channels", channels),
             ("decimation", DECIMATION),
             ("filter_taps", FILTER_TAPS),
-            ("samples", SAMPLES),
+            ("samples", length),
             ("inputs", chunk.inputs().len()),
         ]),
         timing,

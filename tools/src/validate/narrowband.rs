@@ -260,16 +260,33 @@ impl Narrow {
         Ok(Channelized { frames, statistics })
     }
 
-    /// What a value may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value. In half precision
-    /// five times the rms of errors, one rounding of which is that of the samples between the stages.
-    fn bound(&self, expected: &Streamed<Complex<f32>>) -> Result<f64, Fault> {
+    /// What values may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value. In half precision
+    /// five times the rms of errors, of the values' rms or of a value that is larger: channels in the middle of the
+    /// band have more power than others.
+    fn bound(&self, expected: &Streamed<Complex<f32>>) -> Result<Bound, Fault> {
         if self.precision == Precision::Half {
-            return Ok(half::LARGEST * self.errors() * rms(expected));
+            let part = half::LARGEST * self.errors();
+            return Ok(Bound { of_all: part * rms(expected), part });
         }
         let sum = |values: &[f64]| values.iter().map(|value| value.abs()).sum::<f64>();
         let full_scale =
             self.case.half() * self.case.parts().sqrt() * sum(&self.filter()) * sum(self.plan()?.weights());
-        Ok(3e-5 * f64::from(self.gain()) * full_scale)
+        Ok(Bound { of_all: 3e-5 * f64::from(self.gain()) * full_scale, part: 0.0 })
+    }
+}
+
+/// What values may be off by.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// All of them.
+    of_all: f64,
+    /// A large one, in parts of itself.
+    part: f64,
+}
+
+impl Bound {
+    fn of(&self, value: C64) -> f64 {
+        self.of_all.max(self.part * value.norm())
     }
 }
 
@@ -320,25 +337,29 @@ fn wide(value: Complex<f32>) -> C64 {
 }
 
 /// Largest error of floats over its bound.
-fn floats(narrow: &Narrow, expected: &Streamed<Complex<f32>>, found: &Streamed<Complex<f32>>) -> Result<f64, Fault> {
-    let (bound, mut largest) = (narrow.bound(expected)?, 0f64);
+fn floats(
+    narrow: &Narrow,
+    expected_of_all: &Streamed<Complex<f32>>,
+    found: &Streamed<Complex<f32>>,
+) -> Result<f64, Fault> {
+    let (bound, mut largest) = (narrow.bound(expected_of_all)?, 0f64);
     let (mut squares, mut count) = (0.0, 0usize);
-    for (expected, found) in expected.frames.iter().zip(&found.frames) {
+    for (expected, found) in expected_of_all.frames.iter().zip(&found.frames) {
         let stamp = expected.first_stamp();
         for ((place, &expected), &found) in expected.voltages.data().indexed_iter().zip(found.voltages.data()) {
-            let error = (wide(expected) - wide(found)).norm() / bound;
+            let error = (wide(expected) - wide(found)).norm();
+            squares += error * error;
+            count += usize::from(expected.norm_sqr() > 0.0);
+            let error = error / bound.of(wide(expected));
             if error.is_nan() || error > 1.0 {
                 let what = format!("frames from {stamp} on, value {place:?}");
                 return Err(format!("{what}: expected {expected}, got {found}, {error:.2} of the bound").into());
             }
             largest = largest.max(error);
-            squares += error * error;
-            count += usize::from(expected.norm_sqr() > 0.0);
         }
     }
-    let errors = (squares / count.max(1) as f64).sqrt();
-    if narrow.precision == Precision::Half && errors * half::LARGEST > 1.0 {
-        let (errors, allowed) = (errors * half::LARGEST * narrow.errors(), narrow.errors());
+    let (errors, allowed) = ((squares / count.max(1) as f64).sqrt() / rms(expected_of_all), narrow.errors());
+    if narrow.precision == Precision::Half && errors > allowed {
         return Err(format!("errors of {errors:.2e} of the values' rms, allowed are {allowed:.2e}").into());
     }
     Ok(largest)
@@ -346,7 +367,7 @@ fn floats(narrow: &Narrow, expected: &Streamed<Complex<f32>>, found: &Streamed<C
 
 /// Integers are those of floats with dither, but at ties: how many were at one.
 fn rounded(narrow: &Narrow, floats: &Streamed<Complex<f32>>, found: &Streamed<Complex<i8>>) -> Result<usize, Fault> {
-    let (bound, mut at_ties) = (narrow.bound(floats)? + 2f64.powi(-13), 0);
+    let (bound, mut at_ties) = (narrow.bound(floats)?, 0);
     let pols = narrow.case.inputs.1;
     for (expected, found) in floats.frames.iter().zip(&found.frames) {
         let kept = if narrow.inner_half { narrow.channels / 2 } else { narrow.channels };
@@ -362,6 +383,7 @@ fn rounded(narrow: &Narrow, floats: &Streamed<Complex<f32>>, found: &Streamed<Co
                 let number = clock.sample_of(time) / clock.samples_between_spectra;
                 value += dither(SEED, number, input as u32, (first_channel + channel) as u32);
             }
+            let bound = bound.of(value) + 2f64.powi(-13);
             for (exact, found) in [(value.re, found.re), (value.im, found.im)] {
                 let apart = (f64::from(found) - quantise_value(exact, 127.0)).abs();
                 let tie = (exact.clamp(-127.0, 127.0).fract().abs() - 0.5).abs() < bound;
