@@ -57,6 +57,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             f_engine(bench, ceilings, case)?;
             if [1024, 4096, 32768].contains(&channels) {
                 f_engine(bench, ceilings, Case { rows: true, ..case })?;
+                f_engine(bench, ceilings, Case { set_gains: true, ..case })?;
             }
             if channels == 1024 {
                 f_engine(bench, ceilings, Case { dither: false, ..case })?;
@@ -98,13 +99,25 @@ struct Case {
     precision: Precision,
     /// Whether values are in the correlator's rows, and not in heaps.
     rows: bool,
+    /// Whether every push has other gains of an input than the one before.
+    set_gains: bool,
 }
 
 impl Case {
     /// 10 bits to 8 with dither, 16 taps, heaps, in single precision.
     fn new(kernel: &'static str, channels: usize) -> Self {
         let (format, precision) = (SampleFormat::Int8, Precision::Single);
-        Self { kernel, channels, taps: TAPS, bits: BITS, format, dither: true, precision, rows: false }
+        Self {
+            kernel,
+            channels,
+            taps: TAPS,
+            bits: BITS,
+            format,
+            dither: true,
+            precision,
+            rows: false,
+            set_gains: false,
+        }
     }
 
     /// What it computes, in words.
@@ -118,7 +131,8 @@ impl Case {
         };
         let layout = if self.rows { "rows" } else { "heaps" };
         let dither = if self.dither { ", dither" } else { "" };
-        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps", self.bits, self.taps)
+        let set = if self.set_gains { ", gains of an input set before" } else { "" };
+        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps{set}", self.bits, self.taps)
     }
 
     /// Bytes of a value that comes out.
@@ -233,8 +247,18 @@ fn timed<Q: FrameSample, L: FrameLayout>(
     let chunk = Chunk::of_bits(bench, inputs, SAMPLES, case.bits)?;
     let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
     let mut next = 0;
+    let channels = engine.channels().len();
+    let gains = [1.0f32, 2.0].map(|of_first| {
+        let gain = |(_, input): (usize, usize)| Complex::new(0.1 * if input == 0 { of_first } else { 1.0 }, 0.0);
+        Gains::per_channel_input(Array2::from_shape_fn((channels, inputs.len()), gain))
+    });
+    let [one, two] = gains;
+    let gains = [one.map_err(End::failed)?, two.map_err(End::failed)?];
     let timing = bench.time(|_| {
         let samples = chunk.at(next)?;
+        if case.set_gains {
+            engine.set_gains(&gains[(next / SAMPLES as u64 % 2) as usize]).map_err(End::failed)?;
+        }
         next += SAMPLES as u64;
         engine.push(&samples).map(drop).map_err(End::failed)
     })?;

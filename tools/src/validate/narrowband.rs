@@ -260,47 +260,35 @@ impl Narrow {
         Ok(Channelized { frames, statistics })
     }
 
-    /// What values may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value. In half precision
-    /// five times the rms of errors, of the values' rms or of a value that is larger: channels in the middle of the
-    /// band have more power than others.
-    fn bound(&self, expected: &Streamed<Complex<f32>>) -> Result<Bound, Fault> {
+    /// What a value may be off by: 2e-5 and 1e-5 of full scale, and f32's own rounding of a value. In half precision
+    /// five times the rms of errors, of the strongest channel's rms: the filter's band has most of the power.
+    fn bound(&self, expected: &Streamed<Complex<f32>>) -> Result<f64, Fault> {
         if self.precision == Precision::Half {
-            let part = half::LARGEST * self.errors();
-            return Ok(Bound { of_all: part * rms(expected), part });
+            let strongest = powers(expected).into_iter().fold(0.0, f64::max).sqrt();
+            return Ok(half::LARGEST * self.errors() * strongest);
         }
         let sum = |values: &[f64]| values.iter().map(|value| value.abs()).sum::<f64>();
         let full_scale =
             self.case.half() * self.case.parts().sqrt() * sum(&self.filter()) * sum(self.plan()?.weights());
-        Ok(Bound { of_all: 3e-5 * f64::from(self.gain()) * full_scale, part: 0.0 })
+        Ok(3e-5 * f64::from(self.gain()) * full_scale)
     }
 }
 
-/// What values may be off by.
-#[derive(Debug, Clone, Copy)]
-struct Bound {
-    /// All of them.
-    of_all: f64,
-    /// A large one, in parts of itself.
-    part: f64,
-}
-
-impl Bound {
-    fn of(&self, value: C64) -> f64 {
-        self.of_all.max(self.part * value.norm())
-    }
-}
-
-/// Root of the mean square of values of spectra that are there.
-fn rms(of: &Streamed<Complex<f32>>) -> f64 {
-    let (mut squares, mut count) = (0.0, 0usize);
+/// Mean powers of channels, of values that are there.
+fn powers(of: &Streamed<Complex<f32>>) -> Vec<f64> {
+    let mut sums = Vec::new();
     for frames in &of.frames {
-        for square in frames.voltages.data().iter().map(|&value| wide(value).norm_sqr()).filter(|&square| square > 0.0)
-        {
-            squares += square;
-            count += 1;
+        let data = frames.voltages.data();
+        sums.resize(data.dim().2, (0.0, 0usize));
+        for ((_, _, channel, _, _), &value) in data.indexed_iter() {
+            let power = wide(value).norm_sqr();
+            if power > 0.0 {
+                sums[channel].0 += power;
+                sums[channel].1 += 1;
+            }
         }
     }
-    (squares / count.max(1) as f64).sqrt()
+    sums.into_iter().map(|(sum, count)| sum / count.max(1) as f64).collect()
 }
 
 /// Gives the largest error of floats over its bound, integers at ties, and the time of the stream of floats.
@@ -350,7 +338,7 @@ fn floats(
             let error = (wide(expected) - wide(found)).norm();
             squares += error * error;
             count += usize::from(expected.norm_sqr() > 0.0);
-            let error = error / bound.of(wide(expected));
+            let error = error / bound;
             if error.is_nan() || error > 1.0 {
                 let what = format!("frames from {stamp} on, value {place:?}");
                 return Err(format!("{what}: expected {expected}, got {found}, {error:.2} of the bound").into());
@@ -358,7 +346,9 @@ fn floats(
             largest = largest.max(error);
         }
     }
-    let (errors, allowed) = ((squares / count.max(1) as f64).sqrt() / rms(expected_of_all), narrow.errors());
+    let powers = powers(expected_of_all);
+    let rms = (powers.iter().sum::<f64>() / powers.len().max(1) as f64).sqrt();
+    let (errors, allowed) = ((squares / count.max(1) as f64).sqrt() / rms, narrow.errors());
     if narrow.precision == Precision::Half && errors > allowed {
         return Err(format!("errors of {errors:.2e} of the values' rms, allowed are {allowed:.2e}").into());
     }
@@ -367,7 +357,7 @@ fn floats(
 
 /// Integers are those of floats with dither, but at ties: how many were at one.
 fn rounded(narrow: &Narrow, floats: &Streamed<Complex<f32>>, found: &Streamed<Complex<i8>>) -> Result<usize, Fault> {
-    let (bound, mut at_ties) = (narrow.bound(floats)?, 0);
+    let (bound, mut at_ties) = (narrow.bound(floats)? + 2f64.powi(-13), 0);
     let pols = narrow.case.inputs.1;
     for (expected, found) in floats.frames.iter().zip(&found.frames) {
         let kept = if narrow.inner_half { narrow.channels / 2 } else { narrow.channels };
@@ -383,7 +373,6 @@ fn rounded(narrow: &Narrow, floats: &Streamed<Complex<f32>>, found: &Streamed<Co
                 let number = clock.sample_of(time) / clock.samples_between_spectra;
                 value += dither(SEED, number, input as u32, (first_channel + channel) as u32);
             }
-            let bound = bound.of(value) + 2f64.powi(-13);
             for (exact, found) in [(value.re, found.re), (value.im, found.im)] {
                 let apart = (f64::from(found) - quantise_value(exact, 127.0)).abs();
                 let tie = (exact.clamp(-127.0, 127.0).fract().abs() - 0.5).abs() < bound;

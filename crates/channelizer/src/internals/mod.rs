@@ -16,6 +16,7 @@ pub mod chunk;
 pub mod fast_samples;
 mod filter;
 pub mod format;
+mod gain_table;
 mod job;
 pub mod one_pass;
 pub mod one_pass_plan;

@@ -1,6 +1,8 @@
 //! A plan's general kernel on a device: any number of channels `2^a 3^b 5^c` whose spectrum fits into shared memory,
 //! any format.
 
+use std::sync::{Mutex, PoisonError};
+
 use fringes_backend::DeviceError;
 use fringes_gpu::{
     Buffer, BufferView, BufferViewMut, Device, Kernel, KernelElement, LaunchConfig, PtxSet, Stream, args,
@@ -10,6 +12,7 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::format::{Numbers, output_name};
+use super::gain_table::GainTable;
 use super::{JOB_PIECES, JobTable, Place, Sources, Targets, texts};
 use crate::internals::one_pass_plan::{MOST_SLOTS, MOST_TAPS, Passes};
 use crate::{Channelizer, ChannelizerError};
@@ -71,11 +74,12 @@ pub struct OnePassKernels {
     stride: u32,
     slots: usize,
     inputs: usize,
+    channels: usize,
     weights: Buffer<[f32; 4]>,
     twiddles: Buffer<[f32; 4]>,
     pairs: Buffer<[u32; 4]>,
     channel_of: Buffer<u32>,
-    gains: Buffer<[f32; 2]>,
+    gains: Mutex<GainTable>,
 }
 
 impl OnePassKernels {
@@ -102,17 +106,8 @@ impl OnePassKernels {
             slots(plan, &passes, numbers, limits.shared_bytes_per_block, limits.shared_bytes_per_multiprocessor)?;
         let (kind, set) = kernels(numbers.floats, plan.is_complex());
         let kernel = device.load(set)?.kernel(&format!("channelize_{kind}_{}", output_name(output)))?;
-        for input in 0..inputs {
-            for channel in 0..plan.channels() {
-                let gain = gain(input, channel);
-                if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
-                    let index = input * plan.channels() + channel;
-                    return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
-                }
-            }
-        }
         let stream = device.new_stream()?;
-        let gains: Vec<_> = (0..inputs).flat_map(|input| passes.gains(|channel| gain(input, channel))).collect();
+        let gains = gains(&passes, (plan.channels(), inputs), gain)?;
         let scale = if numbers.floats { 0 } else { numbers.bits };
         Ok(Self {
             kernel,
@@ -125,9 +120,21 @@ impl OnePassKernels {
             twiddles: Buffer::from_slice(&stream, &passes.twiddles())?,
             pairs: Buffer::from_slice(&stream, &passes.pairs())?,
             channel_of: Buffer::from_slice(&stream, &passes.channels())?,
-            gains: Buffer::from_slice(&stream, &gains)?,
+            gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
+            channels: plan.channels(),
             passes,
         })
+    }
+
+    /// Makes the gains others for launches that follow, in the order of `stream`, which is that of the launches before,
+    /// and does not wait: of each input what is between the first and the last gain that changes is sent. `gain` is
+    /// called with input and channel.
+    ///
+    /// # Errors
+    /// As [`OnePassKernels::load`] for gains, and with what the driver says.
+    pub fn set_gains(&self, stream: &Stream, gain: impl Fn(usize, usize) -> Complex64) -> Result<(), ChannelizerError> {
+        let gains = gains(&self.passes, (self.channels, self.inputs), gain)?;
+        self.gains.lock().unwrap_or_else(PoisonError::into_inner).set(stream, gains)
     }
 
     /// Most spectra of a job, whichever is its first one.
@@ -186,6 +193,7 @@ impl OnePassKernels {
         if count == 0 {
             return Ok(());
         }
+        let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = self.passes.shared_bytes(self.slots) as u32;
         let config = LaunchConfig::new([count as u32, 1, 1], [THREADS, 1, 1]).with_shared_bytes(shared);
         let arguments = args![
@@ -195,7 +203,7 @@ impl OnePassKernels {
             &self.twiddles,
             &self.pairs,
             &self.channel_of,
-            &self.gains,
+            gains.view(),
             jobs,
             given.values,
             given.saturated,
@@ -249,6 +257,22 @@ fn slots(
         }));
     }
     Ok(slots)
+}
+
+/// Gains as the kernel reads them, input by input.
+fn gains(
+    passes: &Passes,
+    (channels, inputs): (usize, usize),
+    gain: impl Fn(usize, usize) -> Complex64,
+) -> Result<Vec<[f32; 2]>, ChannelizerError> {
+    for (input, channel) in (0..inputs).flat_map(|input| (0..channels).map(move |channel| (input, channel))) {
+        let gain = gain(input, channel);
+        if let Some(actual) = [gain.re, gain.im].into_iter().find(|part| !(*part as f32).is_finite()) {
+            let index = input * channels + channel;
+            return Err(ChannelizerError::Coefficient { quantity: "gains", actual, index });
+        }
+    }
+    Ok((0..inputs).flat_map(|input| passes.gains(|channel| gain(input, channel))).collect())
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use fringes_backend::DeviceError;
 use std::ops::Range;
 
-use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PinnedBuffer, Stream, args};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, PinnedBuffer, Stream, args};
 use fringes_kernel_abi::f_engine::samples as abi;
-pub use fringes_kernel_abi::f_engine::samples::SPAN;
+pub use fringes_kernel_abi::f_engine::samples::{SPAN, SPAN_PIECES};
 
 use super::format::Numbers;
 use super::texts;
@@ -15,9 +15,10 @@ use crate::ChannelizerError;
 const THREADS: u32 = abi::THREADS;
 /// Words that a block of `begin` writes.
 const TILE: u64 = abi::APPEND_TILE as u64;
-/// Blocks that move rows, about: two of a multiprocessor of a large GPU. Each reads its span over the link, so that
-/// 2048 of them took 59 us for 5 MB.
-const MOST_BLOCKS: u64 = 264;
+/// Blocks that move rows, about: what is on a large GPU at once.
+const MOST_BLOCKS: u64 = 2048;
+/// Blocks that read spans over the link, about: 265 of them took 25 us, whatever they moved.
+const MOST_READERS: u64 = 16;
 /// Warps of a block.
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
@@ -114,30 +115,45 @@ impl SampleKernels {
         })
     }
 
-    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings jobs,
-    /// and zeroes counts. The bytes `range` of pinned memory have `rows` spans as [`Span::words`] gives them, and
-    /// behind them the jobs. No span writes a word that another one reads.
+    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings spans
+    /// and jobs, and zeroes counts. The bytes `range` of pinned memory have `rows` spans as [`Span::words`] gives them,
+    /// and behind them the jobs. No span writes a word that another one reads.
+    ///
+    /// `sent` has room for spans and jobs. Many blocks find their spans there, with a launch of their own; few read
+    /// them over the link, and so they do where `sent` is empty, and there are no jobs.
     pub fn begin(
         &self,
         stream: &Stream,
         chunk: BufferView<'_, u32>,
-        (held, next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
+        (mut held, mut next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
         (rows, most_bits): (usize, u64),
         (tables, range): (&PinnedBuffer<u8>, Range<usize>),
-        jobs: BufferViewMut<'_, [u32; 4]>,
+        mut sent: BufferViewMut<'_, [u32; 4]>,
         zeros: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
-        // Each block reads its span over the link.
-        let tiles = most_bits.div_ceil(32).div_ceil(TILE).min((MOST_BLOCKS / (rows.max(1) as u64)).max(1));
-        let others = (jobs.len() as u64 + zeros.len() as u64).div_ceil(THREADS.into());
-        let [blocks, rows, tiles] = counts([rows as u64 * tiles + others, rows as u64, tiles])?;
-        if blocks == 0 {
+        let tiles = |most: u64| most_bits.div_ceil(32).div_ceil(TILE).min((most / (rows.max(1) as u64)).max(1));
+        let spans = rows * SPAN_PIECES;
+        let few = sent.is_empty() || rows as u64 * tiles(MOST_BLOCKS) <= MOST_READERS;
+        let (of_pinned, tiles) = if few { (rows, tiles(MOST_READERS)) } else { (0, tiles(MOST_BLOCKS)) };
+        let read = if few && !sent.is_empty() { spans } else { 0 };
+        let others = ((sent.len() - read.min(sent.len())) as u64 + zeros.len() as u64).div_ceil(THREADS.into());
+        let [blocks, of_pinned, tiles] = counts([of_pinned as u64 * tiles + others, of_pinned as u64, tiles])?;
+        let span = SPAN_PIECES as u32 * 16;
+        let config = |blocks| LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]).with_shared_bytes(span);
+        if blocks > 0 {
+            let (to, held, next) = (sent.reborrow().slice(read..)?, held.reborrow(), next.reborrow());
+            let arguments = args![chunk, held, next, of_pinned, tiles, to, zeros];
+            self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
+        }
+        let [blocks, rows, tiles] = counts([rows as u64 * u64::from(tiles), rows as u64, tiles.into()])?;
+        if few || blocks == 0 {
             return Ok(());
         }
-        let span = abi::SPAN_PIECES as u32 * 16;
-        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]).with_shared_bytes(span);
-        let arguments = args![chunk, held, next, rows, tiles, jobs, zeros];
-        Ok(self.begin.launch_with_pinned::<[u32; 4]>(stream, &config, arguments, 3, tables, range)?)
+        let (nothing, no_zeros) =
+            (Buffer::<[u32; 4]>::alloc(stream.device(), 0)?, Buffer::<u32>::alloc(stream.device(), 0)?);
+        let (mut nothing, mut no_zeros) = (nothing, no_zeros);
+        let arguments = args![chunk, held, next, sent.as_view(), rows, tiles, &mut nothing, &mut no_zeros];
+        Ok(self.begin.launch_safe(stream, &config(blocks), arguments)?)
     }
 
     /// Slices of a row in the sums of statistics.

@@ -10,6 +10,7 @@ use num_complex::Complex64;
 
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
+use super::gain_table::GainTable;
 use super::passes::{self, Workspace, no_kernel, sixteens};
 use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
 use super::tensor_shape::{LANES, TensorShape};
@@ -46,7 +47,8 @@ pub struct TensorKernels {
     tails: Buffer<u32>,
     first: Buffer<[u32; 4]>,
     second: Buffer<[u32; 4]>,
-    gains: Buffer<[f32; 2]>,
+    gains: Mutex<GainTable>,
+    gain_scale: f64,
     workspace: Mutex<Workspace<[u32; 4]>>,
 }
 
@@ -79,7 +81,8 @@ impl TensorKernels {
         let (points, complex) = ((shape.first_rows(), shape.radix()), plan.is_complex());
         let weights = tensor_tables::weights(plan.weights(), points, complex, m, samples.largest(), TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
-        let gains = passes::gains(&all, inputs, tensor_tables::gain_scale(weights.exponent, shape.middle()), gain)?;
+        let gain_scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
+        let gains = passes::gains(&all, inputs, gain_scale, gain)?;
 
         let inner = complex && inner_half(channels).start <= range.start && range.end <= inner_half(channels).end;
         let range = if inner { inner_half(channels) } else { 0..channels };
@@ -119,10 +122,24 @@ impl TensorKernels {
             tails: Buffer::from_slice(&stream, &weights.tails)?,
             first: Buffer::from_slice(&stream, &tensor_tables::first(all_rows, TERMS))?,
             second: Buffer::from_slice(&stream, &second)?,
-            gains: Buffer::from_slice(&stream, &gains)?,
+            gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
+            gain_scale,
             workspace: Mutex::new(workspace),
             shape,
         })
+    }
+
+    /// Makes the gains others for launches that follow, in the order of `stream`, and does not wait: of each input what
+    /// is between the first and the last gain that changes is sent. `gain` is called with input and channel.
+    ///
+    /// # Errors
+    /// As [`TensorKernels::load`] for gains, and with what the driver says.
+    pub fn set_gains(&self, stream: &Stream, gain: impl Fn(usize, usize) -> Complex64) -> Result<(), ChannelizerError> {
+        let channels = self.shape.channels();
+        let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
+        let gains = passes::gains(&all, self.inputs, self.gain_scale, gain)?;
+        self.workspace.lock().unwrap_or_else(PoisonError::into_inner).take_to(stream)?;
+        self.gains.lock().unwrap_or_else(PoisonError::into_inner).set(stream, gains)
     }
 
     /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
@@ -175,6 +192,7 @@ impl TensorKernels {
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
+        let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         // The first kernel checks places as if shares did not lie apart.
         let apart = shares.between(channels);
         let length = |all: usize| (all as u64).saturating_sub(apart);
@@ -217,7 +235,7 @@ impl TensorKernels {
                 &*points,
                 &self.first,
                 &self.second,
-                &self.gains,
+                gains.view(),
                 jobs,
                 out.reborrow(),
                 saturated.reborrow(),

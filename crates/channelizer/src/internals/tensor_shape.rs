@@ -102,8 +102,7 @@ impl TensorShape {
 
     /// The kernel between the two for `groups` groups, if there is one.
     pub fn between(&self, groups: usize) -> Option<LaunchConfig> {
-        // A block has half of the items that are together.
-        let grid = [2 * tensor::middle_blocks(self.rows() as u32), groups as u32, 1];
+        let grid = [tensor::middle_blocks(self.rows() as u32), groups as u32, 1];
         (self.middle > 1).then(|| LaunchConfig::new(grid, [tensor::THREADS, 1, 1]))
     }
 

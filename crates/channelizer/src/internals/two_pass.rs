@@ -8,6 +8,7 @@ use num_complex::Complex64;
 
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
+use super::gain_table::GainTable;
 use super::passes::{self, Workspace, no_kernel, sixteens};
 use super::shape::{BLOCK, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
 use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, tables, texts};
@@ -41,7 +42,8 @@ pub struct TwoPassKernels {
     middle: Buffer<[f32; 4]>,
     last: Buffer<[f32; 2]>,
     roots: Buffer<[f32; 2]>,
-    gains: Buffer<[f32; 2]>,
+    gains: Mutex<GainTable>,
+    gain_scale: f64,
     workspace: Mutex<Workspace<[f32; 4]>>,
 }
 
@@ -69,7 +71,8 @@ impl TwoPassKernels {
         let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
         let weights = samples.weights(plan.weights(), plan.step(), taps);
-        let gains = passes::gains(&shape, inputs, samples.gain_scale(weights.exponent), gain)?;
+        let gain_scale = samples.gain_scale(weights.exponent);
+        let gains = passes::gains(&shape, inputs, gain_scale, gain)?;
         let [first, second] = samples.parts(channels);
         let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
@@ -105,12 +108,24 @@ impl TwoPassKernels {
             middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
             roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
-            gains: Buffer::from_slice(&stream, &gains)?,
+            gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
+            gain_scale,
             workspace: Mutex::new(workspace),
             fused,
             shape,
             samples,
         })
+    }
+
+    /// Makes the gains others for launches that follow, in the order of `stream`, and does not wait: of each input what
+    /// is between the first and the last gain that changes is sent. `gain` is called with input and channel.
+    ///
+    /// # Errors
+    /// As [`TwoPassKernels::load`] for gains, and with what the driver says.
+    pub fn set_gains(&self, stream: &Stream, gain: impl Fn(usize, usize) -> Complex64) -> Result<(), ChannelizerError> {
+        let gains = passes::gains(&self.shape, self.inputs, self.gain_scale, gain)?;
+        self.workspace.lock().unwrap_or_else(PoisonError::into_inner).take_to(stream)?;
+        self.gains.lock().unwrap_or_else(PoisonError::into_inner).set(stream, gains)
     }
 
     /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
@@ -188,6 +203,7 @@ impl TwoPassKernels {
         }
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         workspace.take_to(stream)?;
+        let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
         if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
             let Pipeline { lag, places } = self.pipeline;
@@ -205,7 +221,7 @@ impl TwoPassKernels {
                     &self.middle,
                     &self.last,
                     &self.roots,
-                    &self.gains,
+                    gains.view(),
                     jobs.slice(first * JOB_PIECES..)?,
                     out.reborrow(),
                     saturated.reborrow(),
@@ -266,7 +282,7 @@ impl TwoPassKernels {
                 &self.middle,
                 &self.last,
                 &self.roots,
-                &self.gains,
+                gains.view(),
                 jobs,
                 out.reborrow(),
                 saturated.reborrow(),

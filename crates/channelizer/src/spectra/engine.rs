@@ -306,7 +306,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         };
         let rows = (spans.len(), spans.iter().map(|span| span.bits()).max().unwrap_or(0));
         let bytes = tables::write(&mut self.tables, &self.device, &spans, &jobs)?;
-        let jobs = tables::SentJobs::take(stream, &self.pool, jobs.len())?;
+        let jobs = tables::SentJobs::take(stream, &self.pool, (spans.len(), jobs.len()))?;
         Ok(Prepared { frames, step, jobs, launches, rows, bytes, kernels })
     }
 
@@ -317,8 +317,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         format: ChunkFormat,
         settings: &Settings,
     ) -> Result<Arc<Kernels>, ChannelizerError> {
-        let known = |loaded: &&Loaded| (loaded.format, loaded.generation) == (format, settings.generation);
-        if let Some(loaded) = self.loaded.as_ref().filter(known) {
+        if let Some(loaded) = self.loaded.as_mut().filter(|loaded| loaded.format == format) {
+            if loaded.generation != settings.generation {
+                loaded.kernels.set_gains(&self.stream, settings)?;
+                loaded.generation = settings.generation;
+            }
             return Ok(Arc::clone(&loaded.kernels));
         }
         let kernels = Arc::new(Kernels::load::<Q>(&self.device, plan, format, settings)?);
@@ -378,7 +381,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let tables = tables::written(&self.tables, bytes)?;
         let zeros = frames.zeros().unwrap_or_else(|| self.no_counts.view_mut());
         let held = (now.view_mut(), later.view_mut());
-        self.samples.begin(stream, chunk, held, rows, tables, jobs.0.view_mut(), zeros)?;
+        self.samples.begin(stream, chunk, held, rows, tables, jobs.pieces.view_mut(), zeros)?;
         let none = || -> Result<Queued<Q>, ChannelizerError> {
             Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
         };

@@ -78,14 +78,8 @@ impl Kernels {
         format: ChunkFormat,
         settings: &Settings,
     ) -> Result<Self, ChannelizerError> {
-        // Kernels count gains and dither by one number: tables have rows of inputs that are other engines'.
-        let before = settings.inputs_before();
-        let inputs = before + settings.gains.nrows();
-        let gain = |input: usize, channel: usize| {
-            let place = channel.checked_sub(settings.channels.start).zip(input.checked_sub(before));
-            let gain = place.and_then(|(place, input)| settings.gains.get((input, place)));
-            gain.map_or(Complex64::ONE, |gain| Complex64::new(gain.re.into(), gain.im.into()))
-        };
+        let inputs = settings.inputs_before() + settings.gains.nrows();
+        let gain = gain_of(settings);
         let numbers = Numbers::of(format)?;
         let output = match Q::FORMAT {
             SampleFormat::Int4 => Some(FrameFormat::Int4),
@@ -107,6 +101,15 @@ impl Kernels {
             }
         }
         Ok(Self::OnePass(Box::new(OnePassKernels::load(device, plan, format, Q::FORMAT, inputs, gain)?)))
+    }
+
+    /// Makes the gains those of the settings, in the order of a stream: what changes is sent.
+    pub(super) fn set_gains(&self, stream: &Stream, settings: &Settings) -> Result<(), ChannelizerError> {
+        match self {
+            Self::Tensor(kernels) => kernels.set_gains(stream, gain_of(settings)),
+            Self::TwoPass(kernels) => kernels.set_gains(stream, gain_of(settings)),
+            Self::OnePass(kernels) => kernels.set_gains(stream, gain_of(settings)),
+        }
     }
 
     /// What they compute in.
@@ -169,6 +172,17 @@ fn cast<Q: FrameSample, T: KernelElement>(out: Targets<'_, Q>) -> Result<Targets
     let Targets { given, next } = out;
     let given = Target { values: given.values.cast()?, saturated: given.saturated };
     Ok(Targets { given, next: Target { values: next.values.cast()?, saturated: next.saturated } })
+}
+
+/// The gain of an input and a channel. Kernels count gains and dither by one number: tables have rows of inputs that are
+/// other engines'.
+fn gain_of(settings: &Settings) -> impl Fn(usize, usize) -> Complex64 + Copy + '_ {
+    let before = settings.inputs_before();
+    move |input, channel| {
+        let place = channel.checked_sub(settings.channels.start).zip(input.checked_sub(before));
+        let gain = place.and_then(|(place, input)| settings.gains.get((input, place)));
+        gain.map_or(Complex64::ONE, |gain| Complex64::new(gain.re.into(), gain.im.into()))
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! ```text
 //! pinned memory    | span | span | ... | job | job | ...      48 bytes a span, 80 a job; read by the launch
 //!                                                             that begins a chunk
-//! device memory    | job | job | ...                          written by it, read by the spectra's
+//! device memory    | span | span | ... | job | job | ...      written by it, read by the launch that moves rows, and by
+//!                                                             the spectra's
 //! ```
 
 use std::ops::Range;
@@ -12,17 +13,26 @@ use fringes_backend::{DeviceError, Staging};
 use fringes_gpu::{Buffer, BufferPool, Device, PinnedBuffer, Stream};
 
 use crate::ChannelizerError;
-use crate::internals::samples::{SPAN, Span};
+use crate::internals::samples::{SPAN, SPAN_PIECES, Span};
 use crate::internals::{JOB_PIECES, JOB_WORDS, Job, JobTable};
 
-/// Jobs in device memory.
+/// Jobs in device memory, and spans before them.
 #[derive(Debug)]
-pub(super) struct SentJobs(pub(super) Buffer<[u32; 4]>);
+pub(super) struct SentJobs {
+    pub(super) pieces: Buffer<[u32; 4]>,
+    /// Pieces of spans.
+    before: usize,
+}
 
 impl SentJobs {
-    /// Room for so many.
-    pub(super) fn take(stream: &Stream, pool: &BufferPool, count: usize) -> Result<Self, ChannelizerError> {
-        Ok(Self(pool.take(stream, count.saturating_mul(JOB_PIECES))?))
+    /// Room for so many spans and jobs.
+    pub(super) fn take(
+        stream: &Stream,
+        pool: &BufferPool,
+        (spans, jobs): (usize, usize),
+    ) -> Result<Self, ChannelizerError> {
+        let before = spans.saturating_mul(SPAN_PIECES);
+        Ok(Self { pieces: pool.take(stream, before.saturating_add(jobs.saturating_mul(JOB_PIECES)))?, before })
     }
 
     /// Copies jobs there.
@@ -33,12 +43,13 @@ impl SentJobs {
         jobs: &[Job],
     ) -> Result<Self, ChannelizerError> {
         let words: Vec<u32> = jobs.iter().flat_map(Job::words).collect();
-        Ok(Self(staging.send(stream, pool, bytemuck::cast_slice(&words))?))
+        Ok(Self { pieces: staging.send(stream, pool, bytemuck::cast_slice(&words))?, before: 0 })
     }
 
     /// Some of them, for a launch.
     pub(super) fn part(&self, part: &Range<usize>) -> Result<JobTable<'_>, ChannelizerError> {
-        let words = self.0.slice(part.start * JOB_PIECES..part.end * JOB_PIECES)?;
+        let place = |job: usize| self.before + job * JOB_PIECES;
+        let words = self.pieces.slice(place(part.start)..place(part.end))?;
         Ok(JobTable { count: part.len(), words })
     }
 }

@@ -8,6 +8,7 @@
 pub(crate) mod case;
 pub(crate) mod check;
 mod device;
+mod gains;
 pub(super) mod half;
 mod large;
 
@@ -60,6 +61,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
             all_formats(session, NAMES[1], &case)?;
         }
     }
+    gains::validate(session)?;
     device::validate(session)?;
     half::validate(session)
 }

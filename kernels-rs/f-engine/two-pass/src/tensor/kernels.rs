@@ -115,7 +115,7 @@ macro_rules! middle {
             #[launch(threads(256), min_blocks(2))]
             pub fn $name(workspace: GlobalMut<[u32; 4]>, matrices: Global<[u32; 4]>, rows: u32) {
                 let arguments = middle::Arguments { workspace, matrices, rows };
-                if ctaid_x() >= rows * 4 / middle::ITEMS
+                if ctaid_x() >= rows * 4 / middle::MIDDLE_ITEMS
                     || !middle::holds::<$radix, $digit, $terms>(&arguments, ctaid_y() + 1)
                 {
                     trap();
@@ -123,7 +123,7 @@ macro_rules! middle {
                 }
                 // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
                 unsafe {
-                    let first = ctaid_x() * middle::ITEMS;
+                    let first = ctaid_x() * middle::MIDDLE_ITEMS;
                     middle::run::<$radix, $digit, $terms>(arguments, first, ctaid_y(), tid_x())
                 };
             }

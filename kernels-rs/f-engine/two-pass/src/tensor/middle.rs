@@ -11,8 +11,7 @@
 //! warp writes where it has read: `[n3][c][k1]`, which is the row's number.
 //!
 //! A warp has one `k1`, whose matrix stays in registers, and takes points of 32 slots at a time, as the second pass
-//! does with its first digit; those of the next item come meanwhile. It reads and writes 4 bytes a point and term, in
-//! L2, which is its bound: two blocks of a multiprocessor have 64 KiB on their way.
+//! does with its first digit. It reads and writes 4 bytes a point and term, in L2.
 //!
 //! # Precision
 //! As that of the [second pass](super::rows): of one term two more roundings to 11 bits, of the matrix and of the
@@ -25,12 +24,8 @@ use super::rows::{fragment, product};
 use super::terms;
 use crate::columns::SLOTS;
 
-pub use fringes_kernel_abi::f_engine::tensor::THREADS;
-use fringes_kernel_abi::f_engine::tensor::{MIDDLE_ITEMS, SPAN, middle_pieces, workspace_pieces};
-
-/// Items of a block: two and two, so that no register moves. Launches of a few groups have two blocks for every
-/// multiprocessor then.
-pub const ITEMS: u32 = MIDDLE_ITEMS / 2;
+pub use fringes_kernel_abi::f_engine::tensor::{MIDDLE_ITEMS, THREADS};
+use fringes_kernel_abi::f_engine::tensor::{SPAN, middle_pieces, workspace_pieces};
 
 /// Everything that the kernels get.
 #[derive(Clone, Copy)]
@@ -54,7 +49,7 @@ pub fn holds<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(arguments: 
         && arguments.matrices.len() as u32 >= middle_pieces(RADIX, DIGIT, terms)
 }
 
-/// Runs the items `first`, `first + 1`, ..., [`ITEMS`] of them, of group `local` of the launch; an item is the
+/// Runs the items `first`, `first + 1`, ..., [`MIDDLE_ITEMS`] of them, of group `local` of the launch; an item is the
 /// points of all `k1` of one `n3` and of one span of slots.
 ///
 /// # Safety
@@ -80,13 +75,12 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
                 a[f] = fragment::<TERMS>(matrices, k1 * side * side + f as u32, lane);
             }
         });
-        // Piece of point 0 of an item's row.
-        let piece = |item: u32| {
+        let mut item = first;
+        while item < first + MIDDLE_ITEMS {
             let (n3, span) = (opaque((item / spans) as i32) as u32, item % spans);
-            ((local * rows + n3) * DIGIT * RADIX + k1) * 32 * TERMS as u32 + span * (SPAN / 4)
-        };
-        let load = |item: u32| {
-            let here = from(workspace, piece(item));
+            // Piece of point 0 of the row.
+            let at = ((local * rows + n3) * DIGIT * RADIX + k1) * 32 * TERMS as u32 + span * (SPAN / 4);
+            let here = workspace.part(at as usize, workspace.len() - at as usize);
             let mut b = [[[0u32; 4]; TERMS]; 4];
             unroll!(i in 0 1 2 3 {
                 if (i as u32) < 2 * side {
@@ -98,10 +92,6 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
                     });
                 }
             });
-            b
-        };
-        let multiply = |b: [[[u32; 4]; TERMS]; 4], item: u32| {
-            let here = from(workspace, piece(item));
             // All lanes have read what this one may write.
             bar_warp_sync(u32::MAX);
             unroll!(half in 0 1 {
@@ -140,28 +130,8 @@ pub unsafe fn run<const RADIX: u32, const DIGIT: u32, const TERMS: usize>(
                     });
                 }
             });
-        };
-        const { assert!(ITEMS % 2 == 0) };
-        let end = first + ITEMS;
-        let (mut item, mut next) = (first, load(first));
-        while item < end {
-            let b = next;
-            let other = load(item + 1);
-            multiply(b, item);
-            // Behind the last one its own again, which is not used.
-            next = load(if item + 2 < end { item + 2 } else { item + 1 });
-            multiply(other, item + 1);
-            item += 2;
+            item += 1;
         }
         k1 += THREADS / 32;
     }
-}
-
-/// The workspace from a piece on.
-///
-/// # Safety
-/// - The workspace has the piece.
-#[inline(always)]
-unsafe fn from(workspace: GlobalMut<[u32; 4]>, piece: u32) -> GlobalMut<[u32; 4]> {
-    workspace.part(piece as usize, workspace.len() - piece as usize)
 }
