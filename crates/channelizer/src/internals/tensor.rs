@@ -53,9 +53,9 @@ pub struct TensorKernels {
 }
 
 impl TensorKernels {
-    /// Loads the kernels for samples of a format and sends the tables, and waits for that; the first time on
-    /// a machine the driver compiles the kernels. `gain` is called with input and channel. `range` are the channels that
-    /// launches put out: of complex samples those of the inner half have kernels that make no others.
+    /// Loads the kernels for samples of a format and sends the tables, and waits for that; the first time on a machine
+    /// the driver compiles the kernels. `gain` is called with input and channel. `range` are the channels that launches
+    /// put out: of complex samples those of the inner half have kernels that make no others.
     ///
     /// # Errors
     /// [`DeviceError::NoKernel`](fringes_backend::DeviceError::NoKernel) with what the kernels ask for,
@@ -166,8 +166,8 @@ impl TensorKernels {
     /// As [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
     ///
     /// # Errors
-    /// As there, and [`ChannelizerError::ChannelRange`] for channels beyond those of the inner half, if the kernels make
-    /// these alone.
+    /// As there, and [`ChannelizerError::ChannelRange`] for channels beyond those of the inner half, if the kernels
+    /// make these alone.
     pub fn launch_over<T: KernelElement>(
         &self,
         stream: &Stream,

@@ -174,8 +174,8 @@ fn cast<Q: FrameSample, T: KernelElement>(out: Targets<'_, Q>) -> Result<Targets
     Ok(Targets { given, next: Target { values: next.values.cast()?, saturated: next.saturated } })
 }
 
-/// The gain of an input and a channel. Kernels count gains and dither by one number: tables have rows of inputs that are
-/// other engines'.
+/// The gain of an input and a channel. Kernels count gains and dither by one number: tables have rows of inputs that
+/// are other engines'.
 fn gain_of(settings: &Settings) -> impl Fn(usize, usize) -> Complex64 + Copy + '_ {
     let before = settings.inputs_before();
     move |input, channel| {

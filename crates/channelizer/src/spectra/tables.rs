@@ -3,8 +3,8 @@
 //! ```text
 //! pinned memory    | span | span | ... | job | job | ...      48 bytes a span, 80 a job; read by the launch
 //!                                                             that begins a chunk
-//! device memory    | span | span | ... | job | job | ...      written by it, read by the launch that moves rows, and by
-//!                                                             the spectra's
+//! device memory    | span | span | ... | job | job | ...      written by it, read by the launch that moves rows and
+//!                                                             by the spectra's
 //! ```
 
 use std::ops::Range;

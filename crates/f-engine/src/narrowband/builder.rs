@@ -89,8 +89,8 @@ impl NarrowbandFEngineBuilder {
         self
     }
 
-    /// How exactly a GPU computes the second stage, [`Precision::Single`] by default. [`Precision::Half`] is faster: see
-    /// [`FEngineBuilder::precision`]. It has kernels for f16 between the stages, and not for f32.
+    /// How exactly a GPU computes the second stage, [`Precision::Single`] by default. [`Precision::Half`] is faster:
+    /// see [`FEngineBuilder::precision`]. It has kernels for f16 between the stages, and not for f32.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.f_engine = self.f_engine.precision(precision);
         self

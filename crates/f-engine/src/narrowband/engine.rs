@@ -114,8 +114,9 @@ use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames
 /// With `e` the error bound of a down-converted sample ([`down_convert`](fringes_channelizer::down_convert())) and `E`
 /// that of an [`FEngine`]'s value for the down-converted samples as they are, a value is within `g sum |w| e + E` of
 /// the exact one, `g` the gain's magnitude. Integers differ from those of exact voltages only where a part is nearer to
-/// a rounding tie than that. In half precision ([`NarrowbandFEngineBuilder::precision`](crate::NarrowbandFEngineBuilder::precision))
-/// a GPU has f16 between all stages: errors of `5.1e-4` of the values' rms, from 4096 channels of the plan on `5.9e-4`.
+/// a rounding tie than that. In half precision
+/// ([`NarrowbandFEngineBuilder::precision`](crate::NarrowbandFEngineBuilder::precision)) a GPU has f16 between all
+/// stages: errors of `5.1e-4` of the values' rms, from 4096 channels of the plan on `5.9e-4`.
 ///
 /// # On a GPU
 /// Both stages run there, on one stream, and what is between them stays there: a chunk is a launch or two of the

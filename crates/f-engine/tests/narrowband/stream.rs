@@ -3,7 +3,7 @@
 use fringes_backend::Backend;
 use fringes_channelizer::ChannelizerError;
 use fringes_delay_model::DelaySegment;
-use fringes_f_engine::{FrameSample, Frames, Intermediate};
+use fringes_f_engine::{FrameSample, Frames, Intermediate, NarrowbandFEngineBuilder, Precision};
 use fringes_types::{ChunkFormat, Complex, Gains, Heaps};
 
 use crate::support::{Case, FORMATS, Format, backends};
@@ -74,6 +74,27 @@ fn half_precision_between_the_stages_adds_its_rounding_and_no_more() {
         };
         let (half, single) = (need(Intermediate::Float16), need(Intermediate::Float32));
         assert!(half.smallest_step_bytes < single.smallest_step_bytes || backend.device().is_none());
+    }
+}
+
+/// In half precision samples between the stages are f16 unless another format is asked for; the CPU computes in single
+/// precision, and so does a GPU a plan of few channels.
+#[test]
+fn half_precision_has_f16_between_the_stages() {
+    let case = Case::default();
+    let samples = case.samples();
+    for backend in backends() {
+        let built = |builder: NarrowbandFEngineBuilder| builder.build::<Complex<f32>>(&backend).unwrap();
+        let mut half = built(case.builder().precision(Precision::Half));
+        assert_eq!(half.intermediate(), Intermediate::Float16);
+        let asked = case.builder().precision(Precision::Half).intermediate(Intermediate::Float32);
+        assert_eq!(built(asked).intermediate(), Intermediate::Float32);
+        assert_eq!(built(case.builder()).intermediate(), Intermediate::Float32);
+        let chunk = case.chunk(&samples, 0, case.length);
+        let frames = half.push(&*chunk).unwrap().frames;
+        assert_eq!(half.precision(), Some(Precision::Single), "{}", backend.name());
+        let mut single = built(case.builder().intermediate(Intermediate::Float16));
+        assert_eq!(frames, single.push(&*chunk).unwrap().frames);
     }
 }
 

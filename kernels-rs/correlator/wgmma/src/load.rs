@@ -9,9 +9,10 @@ use crate::source::Source;
 use crate::store::Sum;
 use crate::work::{Job, Work, place};
 
-/// Bytes of an input of a job from which on its sums are brought ahead. With fewer, products end before sums come, and
-/// asking for them costs more than it gains: 4 % in chunks of 256 8-bit spectra, 512 bytes.
-const PREFETCHED: u32 = 1024;
+/// Bytes of a row of samples of a job, an input's or, of heaps, those of both polarisations, from which on its sums are
+/// brought ahead. With fewer, products end before sums come, and asking for them costs more than it gains: 4 % in
+/// chunks of 256 spectra of 8-bit heaps, 1024 bytes; with 2048 it gains.
+const PREFETCHED: u32 = 2048;
 
 /// Fills stages with the steps of all jobs, in their order. `maps`: all samples, and those up to the end of the last
 /// row. `list`: where each row lies, if not one after the other. `sums`: what the jobs add to.

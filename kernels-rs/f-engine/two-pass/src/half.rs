@@ -1,5 +1,5 @@
-//! Complex samples as f16, as the first pass takes them: f16 as they are, 8-bit integers, which f16 has exactly, and for
-//! [half precision](crate::tensor) 16-bit integers, which are rounded to 11 bits.
+//! Complex samples as f16, as the first pass takes them: f16 as they are, 8-bit integers, which f16 has exactly, and
+//! for [half precision](crate::tensor) 16-bit integers, which are rounded to 11 bits.
 //!
 //! A sample is a point: both parts have the same weights, which are loaded once. Samples lie in memory part after part
 //! of whole numbers, so nothing has to be unpacked: a lane loads a sample of eight rows, and pairs of rows become words

@@ -1,6 +1,6 @@
-//! Packed real samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but two items of a warp are under
-//! way together before it decodes. (Copies past the registers, by `cp.async`, write 16 bytes of one lane at a time to
-//! shared memory: eight times the wavefronts.)
+//! Packed real samples to columns of f16 in shared memory: as [`packed`](crate::packed) does it, but two items of a
+//! warp are under way together before it decodes. (Copies past the registers, by `cp.async`, write 16 bytes of one lane
+//! at a time to shared memory: eight times the wavefronts.)
 //!
 //! Half of the warps have the first job, half of them the second one. At a time a warp has eight rows of 32 times eight
 //! columns, an *item*: all columns of eight `n1`, a *part*.

@@ -34,8 +34,8 @@ pub struct Arguments {
     pub samples: Global<u32>,
     /// Those that are held, likewise.
     pub held: Global<u32>,
-    /// Fragments of weights `[n2][n1][part][q][e]`, one part of complex samples, `e = d + 7 - 16 q`, `e < 16`: `w[d], w[d + 1]` in f16 and the same
-    /// 8 further on, of each term.
+    /// Fragments of weights `[n2][n1][part][q][e]`, one part of complex samples, `e = d + 7 - 16 q`, `e < 16`: `w[d],
+    /// w[d + 1]` in f16 and the same 8 further on, of each term.
     pub weights: Global<[u32; 2]>,
     /// Those of the last product, `[n2][n1][part][e]`, `e = d + 7 - 16 M`: `w[d], w[d + 1]` of each term.
     pub tails: Global<u32>,

@@ -1,8 +1,8 @@
 //! The last digit of complex samples where channels of the inner half alone come out: `N / 4` to `3 N / 4 - 1`.
 //!
-//! Of a row `k1` and a place `c` of the first digit, `L` points are `L` channels, of which `L / 2` are of the inner half.
-//! So eight values, a row of fragments, are of sixteen points, two fragments, whatever `L` is: half of the products'
-//! rows, and half of what comes after them, of those for all channels.
+//! Of a row `k1` and a place `c` of the first digit, `L` points are `L` channels, of which `L / 2` are of the inner
+//! half. So eight values, a row of fragments, are of sixteen points, two fragments, whatever `L` is: half of the
+//! products' rows, and half of what comes after them, of those for all channels.
 
 use fringes_kernel_abi::f_engine::tensor::{DIGIT, FRAGMENT, last, rows_of};
 

@@ -143,8 +143,8 @@ pub mod between {
     }
 }
 
-/// Kernels of the second pass of one number of channels: module, feature, channels, points of a row, whether channels of
-/// the inner half alone come out; name, blocks, terms, format, element.
+/// Kernels of the second pass of one number of channels: module, feature, channels, points of a row, whether channels
+/// of the inner half alone come out; name, blocks, terms, format, element.
 macro_rules! rows {
     ($module:ident $part:literal $channels:literal $rows:literal $inner:literal; $($name:ident $blocks:literal $terms:literal $output:ident $element:ty;)*) => {
         #[doc = concat!("Kernels of the second pass for ", $channels, " channels; of complex samples and their inner half: ", stringify!($inner), ".")]
