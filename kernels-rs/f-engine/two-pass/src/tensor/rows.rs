@@ -28,7 +28,7 @@
 //! # Complex samples
 //! Points are those of complex samples there, and the last matrix makes no step to real transforms: it has the order of
 //! channels in it, from the lowest to the highest frequency, and nothing of the one row for the other. Of half of the
-//! channels it has another form: [`inner`].
+//! channels it has another form: `inner.rs`.
 //!
 //! # Precision
 //! Of one term, a number of the matrices and one between the products is within `2^-11` of itself. Sums are f32.
