@@ -109,10 +109,10 @@ use fringes_channelizer::SampleInput;
 /// and integers where they are as near to a tie; without, chunks of any size give the same bits. Frames of chunks in
 /// device memory stay there.
 ///
-/// A push is one launch. Spectra are made 64 at a time where the faster kernels make them, and rows at a time; fewer
-/// wait as samples for the next chunk, or for [`FEngine::flush`], unless they complete a frame: no frame comes later
-/// for it. [`FEngine::next_stamp`] says which spectrum is made next: the first that gains or delays that are set now
-/// count for.
+/// A push queues all it does at once. Spectra are made 64 at a time where the faster kernels make them, and rows at a
+/// time; fewer wait as samples for the next chunk, or for [`FEngine::flush`], unless they complete a frame: no frame
+/// comes later for it. [`FEngine::next_stamp`] says which spectrum is made next: the first that gains or delays that
+/// are set now count for.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver.
