@@ -17,7 +17,7 @@ const THREADS: u32 = abi::THREADS;
 const TILE: u64 = abi::APPEND_TILE as u64;
 /// Blocks that move rows, about: what is on a large GPU at once.
 const MOST_BLOCKS: u64 = 2048;
-/// Blocks that read spans over the link, about: 265 of them took 25 us, whatever they moved.
+/// Blocks that read spans over the link, about: 265 of them took 19 to 33 us on an H100, most of it to read.
 const MOST_READERS: u64 = 16;
 /// Warps of a block.
 const WARPS: usize = abi::WARPS as usize;
@@ -149,9 +149,8 @@ impl SampleKernels {
         if few || blocks == 0 {
             return Ok(());
         }
-        let (nothing, no_zeros) =
-            (Buffer::<[u32; 4]>::alloc(stream.device(), 0)?, Buffer::<u32>::alloc(stream.device(), 0)?);
-        let (mut nothing, mut no_zeros) = (nothing, no_zeros);
+        let mut nothing = Buffer::<[u32; 4]>::alloc(stream.device(), 0)?;
+        let mut no_zeros = Buffer::<u32>::alloc(stream.device(), 0)?;
         let arguments = args![chunk, held, next, sent.as_view(), rows, tiles, &mut nothing, &mut no_zeros];
         Ok(self.begin.launch_safe(stream, &config(blocks), arguments)?)
     }

@@ -145,8 +145,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
         let counted = settings.inputs_before().saturating_add(inputs.len());
         let tables = memory_bytes(plan, format, counted, settings.precision);
-        // A job has at least a spectrum, and 80 bytes.
-        let jobs = of_inputs(spectra.saturating_mul(80));
+        // A job has at least a spectrum, and 80 bytes; an input has two spans of 48.
+        let jobs = of_inputs(spectra.saturating_mul(80).saturating_add(2 * 48));
         let fixed = ahead.saturating_add(held).saturating_add(tables);
         let parts = [chunk::bytes(format, inputs, times), output_bytes, jobs, fixed];
         let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);

@@ -61,8 +61,7 @@ impl<P: Product<H>, const H: usize> Tile<P, H> {
     /// - All threads of a group of four warps call it, with the same `chunks`, at least one; one lane of each warp
     ///   `speaks`.
     /// - The ring is at the first stage of the tile, which is the first or last one of a strip as `ends` says, and
-    ///   other
-    ///   warps fill as many places as are summed.
+    ///   other warps fill as many places as are summed.
     /// - `place` is the lane's ([`Source::place`]).
     /// - `beside` may be called by all of them with their operands of each half of a chunk.
     /// - `last` may be called by all of them when the last product is under way.
