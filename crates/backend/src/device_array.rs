@@ -144,7 +144,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
     pub fn written_now(self, stream: &Stream) -> Result<Self, DeviceError> {
         let mut array = self.written_on(stream);
         if !stream.is_capturing()? {
-            let written = stream.device().new_event()?;
+            let written = stream.device().new_untimed_event()?;
             written.record(stream)?;
             array.readers.written = Some(written);
         }
@@ -251,7 +251,7 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         match others.iter().find(|(known, _)| known.is_same(stream)) {
             Some((_, event)) => event.record(stream)?,
             None => {
-                let event = stream.device().new_event()?;
+                let event = stream.device().new_untimed_event()?;
                 event.record(stream)?;
                 others.push((stream.clone(), event));
             }

@@ -162,7 +162,7 @@ impl<T: Pod> BufferViewMut<'_, T> {
             Height: blocks.rows,
             Depth: blocks.slices,
         };
-        let done = stream.device().new_event()?;
+        let done = stream.device().new_untimed_event()?;
         let entered = context.enter()?;
         // SAFETY: all rows are inside the views, which are memory of the two contexts; freeing what is written waits
         // for the copy, and freeing what is read does from `free_after` on, before which nothing returns.

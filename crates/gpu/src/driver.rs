@@ -118,6 +118,7 @@ driver_functions! {
     cuCtxSynchronize();
 
     cuStreamCreate(stream: *mut sys::CUstream, flags: c_uint);
+    cuStreamCreateWithPriority(stream: *mut sys::CUstream, flags: c_uint, priority: c_int);
     cuStreamDestroy_v2(stream: sys::CUstream);
     cuStreamSynchronize(stream: sys::CUstream);
     cuStreamQuery(stream: sys::CUstream);

@@ -22,6 +22,14 @@ impl Device {
         self.event_with(sys::CUevent_flags::CU_EVENT_DEFAULT as u32)
     }
 
+    /// A new event that takes no times. A device passes its mark sooner than that of one which does.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn new_untimed_event(&self) -> Result<Event, GpuError> {
+        self.event_with(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+    }
+
     /// A new event whose [`Event::synchronize`] sleeps, and wakes some tens of microseconds late; that of others keeps
     /// a processor busy. It takes no times.
     ///
@@ -93,8 +101,8 @@ impl Event {
     /// microseconds.
     ///
     /// # Errors
-    /// [`GpuError::WrongDevice`] for an event of another context; what the driver answers where one was not recorded; a
-    /// failure of asynchronous work.
+    /// [`GpuError::WrongDevice`] for an event of another context; what the driver answers where one was not recorded or
+    /// takes no times; a failure of asynchronous work.
     pub fn elapsed_ms(&self, start: &Self) -> Result<f64, GpuError> {
         self.device.context.expect_same(&start.device.context, "the start event")?;
         start.synchronize()?;

@@ -43,7 +43,7 @@ impl Graph {
 
     fn instantiate(captured: &Captured<'_>) -> Result<Self, GpuError> {
         let device = captured.device;
-        let done = device.new_event()?;
+        let done = device.new_untimed_event()?;
         let _entered = device.context.enter()?;
         let mut nodes = 0usize;
         // SAFETY: the graph is valid; with no array, only the number of nodes is written.

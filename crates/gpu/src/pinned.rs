@@ -218,7 +218,7 @@ fn remember(uses: &mut Vec<Use>, stream: &Stream, copy: impl FnOnce() -> Result<
         return copy(); // Launching the graph is unsafe, and this memory's life one of the conditions.
     }
     if !uses.iter().any(|known| known.stream.is_same(stream)) {
-        uses.push(Use { stream: stream.clone(), event: device.new_event()? });
+        uses.push(Use { stream: stream.clone(), event: device.new_untimed_event()? });
     }
     copy()?;
     let marked = match uses.iter().find(|known| known.stream.is_same(stream)) {

@@ -116,7 +116,7 @@ impl BufferPool {
             }
         };
         // The event comes with the buffer, so that giving back makes nothing that can fail.
-        let event = Some(event.map_or_else(|| device.new_event(), Ok)?);
+        let event = Some(event.map_or_else(|| device.new_untimed_event(), Ok)?);
         self.shared.lock().count(memory.bytes as u64, true);
         let pool = Arc::downgrade(&self.shared);
         memory.origin = Origin::Pool(PoolPlace { pool, device: device.clone(), stream: stream.clone(), event });

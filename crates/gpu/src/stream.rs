@@ -27,6 +27,9 @@ struct Inner {
     _keep: Option<Keep>,
 }
 
+/// Priority of urgent streams: lower numbers go first, and the driver takes the nearest that there is.
+const URGENT: i32 = -1000;
+
 /// Something that is only kept.
 type Keep = Arc<dyn Any + Send + Sync>;
 
@@ -36,11 +39,24 @@ impl Device {
     /// # Errors
     /// What the driver answers.
     pub fn new_stream(&self) -> Result<Stream, GpuError> {
+        self.stream_of(0)
+    }
+
+    /// A new stream whose blocks begin before those of others that wait for room on a multiprocessor: for little work
+    /// that much waits for.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    pub fn new_urgent_stream(&self) -> Result<Stream, GpuError> {
+        self.stream_of(URGENT)
+    }
+
+    fn stream_of(&self, priority: i32) -> Result<Stream, GpuError> {
         let _entered = self.context.enter()?;
         let mut raw: sys::CUstream = std::ptr::null_mut();
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the pointer is valid for the call, and the stream is destroyed once, by `Inner`.
-        unsafe { driver::cuStreamCreate(&raw mut raw, flags) }.doing("making a stream")?;
+        unsafe { driver::cuStreamCreateWithPriority(&raw mut raw, flags, priority) }.doing("making a stream")?;
         Ok(Stream { inner: Arc::new(Inner { device: self.clone(), raw: Handle(raw), owned: true, _keep: None }) })
     }
 
@@ -153,7 +169,7 @@ impl Stream {
         if self.is_same(other) {
             return Ok(());
         }
-        let event = other.device().new_event()?;
+        let event = other.device().new_untimed_event()?;
         event.record(other)?;
         self.wait(&event)
     }

@@ -165,7 +165,7 @@ impl<V: VoltageSample> Drop for Taken<V> {
     fn drop(&mut self) {
         // The stream waits for what reads them.
         drop(self.array.take());
-        let event = self.stream.device().new_event().and_then(|event| event.record(&self.stream).map(|()| event));
+        let event = self.stream.device().new_untimed_event().and_then(|event| event.record(&self.stream).map(|()| event));
         match event {
             Ok(event) => self.lease.shared.state().read.push((self.frames.clone(), event)),
             Err(_) => {
@@ -310,7 +310,7 @@ impl<V: VoltageSample> TurnRing<V> {
         antennas: Range<usize>,
         header: TurnedHeader,
     ) -> Result<TurnedFrames<V>, TurnError> {
-        let written = stream.device().new_event()?;
+        let written = stream.device().new_untimed_event()?;
         written.record(stream)?;
         let TurnedHeader { presence, clock, frequencies } = header;
         let lease = Lease::new(&self.shared, frames.clone());

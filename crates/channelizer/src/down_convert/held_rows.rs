@@ -23,9 +23,8 @@ pub(super) struct HeldRows {
     /// Those of now first.
     rows: [Buffer<u32>; 2],
     row_bits: u64,
-    /// Where no chunk is, and where no counts are.
-    nothing: [Buffer<u32>; 2],
-    no_jobs: Buffer<[u32; 4]>,
+    /// Where no chunk is.
+    nothing: Buffer<u32>,
     tables: Staging,
 }
 
@@ -50,8 +49,7 @@ impl HeldRows {
             seam: Seam::new(inputs.len()),
             rows: [none()?, none()?],
             row_bits: 0,
-            nothing: [none()?, none()?],
-            no_jobs: Buffer::alloc(device, 0)?,
+            nothing: none()?,
             tables: Staging::default(),
         })
     }
@@ -117,8 +115,7 @@ impl HeldRows {
         let [now, later] = &mut self.rows;
         let (held, rows) = ((now.view_mut(), later.view_mut()), (moved.spans, moved.most_bits));
         let tables = tables::written(&self.tables, moved.bytes)?;
-        let counts = self.nothing[1].view_mut();
-        self.kernels.begin(stream, samples, held, rows, tables, self.no_jobs.view_mut(), counts)
+        self.kernels.move_rows_of_pinned(stream, samples, held, rows, tables)
     }
 
     /// The rows of now, once that is queued: `times` samples from `first_sample` on.
@@ -163,10 +160,8 @@ impl HeldRows {
             let bytes = self.write(stream, &spans)?;
             let (tables, most) = (tables::written(&self.tables, bytes)?, longest(&spans));
             let held = (self.rows[0].view_mut(), rows[0].view_mut());
-            let [nothing, counts] = &mut self.nothing;
-            let counts = counts.view_mut();
-            let none = self.no_jobs.view_mut();
-            self.kernels.begin(stream, nothing.view(), held, (spans.len(), most), tables, none, counts)?;
+            let nothing = self.nothing.view();
+            self.kernels.move_rows_of_pinned(stream, nothing, held, (spans.len(), most), tables)?;
         }
         (self.rows, self.row_bits) = (rows, row_bits);
         Ok(())

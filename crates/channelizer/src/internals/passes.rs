@@ -5,7 +5,7 @@ use fringes_backend::DeviceError;
 use fringes_gpu::{Buffer, BufferView, Device, GpuError, KernelElement, Stream};
 use num_complex::Complex64;
 
-use super::shape::{COUNTERS, Shape};
+use super::shape::Shape;
 use super::{JOB_PIECES, tables};
 use crate::{Channelizer, ChannelizerError};
 
@@ -173,33 +173,25 @@ pub(super) fn gains(
     Ok(gains)
 }
 
-/// Points between the passes.
+/// Launches that are under way at a time, each with a workspace of its own, so that one fills the multiprocessors that
+/// the other one leaves.
+pub(super) const LANES: usize = 2;
+
+/// Points between the passes, of each lane.
 #[derive(Debug)]
 pub(super) struct Workspace<T: KernelElement> {
-    pub(super) points: Buffer<T>,
-    /// Counters of a kernel of both passes.
-    pub(super) counters: Option<Buffer<u32>>,
-    /// The stream that was last to use them.
+    points: [Buffer<T>; LANES],
+    /// The stream that was last to use them, which has the first lane.
     stream: Stream,
-    /// A second lane, points and a stream: its launches are under way beside those of the first one.
-    beside: Option<(Buffer<T>, Stream)>,
+    /// That of the second lane.
+    beside: Stream,
 }
 
 impl<T: KernelElement> Workspace<T> {
-    /// One of so many elements that `stream` is the first to use.
+    /// One of so many elements a lane that `stream` is the first to use.
     pub(super) fn new(device: &Device, points: usize, stream: Stream) -> Result<Self, GpuError> {
-        Ok(Self { points: Buffer::alloc(device, points)?, counters: None, stream, beside: None })
-    }
-
-    /// With counters of a kernel of both passes.
-    pub(super) fn with_counters(self, device: &Device) -> Result<Self, GpuError> {
-        Ok(Self { counters: Some(Buffer::alloc(device, COUNTERS)?), ..self })
-    }
-
-    /// With a second lane.
-    pub(super) fn with_a_lane_beside(self, device: &Device) -> Result<Self, GpuError> {
-        let beside = Some((Buffer::alloc(device, self.points.len())?, device.new_stream()?));
-        Ok(Self { beside, ..self })
+        let points = [Buffer::alloc(device, points)?, Buffer::alloc(device, points)?];
+        Ok(Self { points, stream, beside: device.new_stream()? })
     }
 
     /// Has a stream wait for the one that was last to use it.
@@ -211,35 +203,27 @@ impl<T: KernelElement> Workspace<T> {
         Ok(())
     }
 
-    /// Runs launches, first group and number of groups of each, on `stream`; where there is a lane beside, every second
-    /// one in that, for which the stream waits in the end.
+    /// Runs launches, first group and number of groups of each: every second one in the lane beside `stream`, which
+    /// waits for it in the end.
     pub(super) fn run(
         &mut self,
         stream: &Stream,
-        launches: impl Iterator<Item = (usize, usize)>,
+        launches: impl ExactSizeIterator<Item = (usize, usize)>,
         mut launch: impl FnMut(&Stream, &mut Buffer<T>, usize, usize) -> Result<(), ChannelizerError>,
     ) -> Result<(), ChannelizerError> {
-        let mut under_way = false;
-        let all = || {
-            for (index, (first, groups)) in launches.enumerate() {
-                match &mut self.beside {
-                    Some((points, other)) if index % 2 == 1 => {
-                        if !under_way {
-                            other.wait_for(stream)?;
-                            under_way = true;
-                        }
-                        launch(other, points, first, groups)?;
-                    }
-                    _ => launch(stream, &mut self.points, first, groups)?,
-                }
-            }
-            Ok(())
-        };
-        let result = all();
-        if let (true, Some((_, other))) = (under_way, &self.beside) {
-            stream.wait_for(other)?;
+        let (beside, both) = (&self.beside, launches.len() > 1);
+        if both {
+            // Before the first launch, so that the lanes begin together.
+            beside.wait_for(stream)?;
         }
-        result
+        let queued = launches.enumerate().try_for_each(|(index, (first, groups))| {
+            let lane = index % LANES;
+            launch([stream, beside][lane], &mut self.points[lane], first, groups)
+        });
+        if both {
+            stream.wait_for(beside)?;
+        }
+        queued
     }
 }
 

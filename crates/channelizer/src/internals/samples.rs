@@ -115,44 +115,68 @@ impl SampleKernels {
         })
     }
 
-    /// What a chunk asks for before its spectra: puts rows of bits somewhere, of at most `most_bits` bits, brings spans
-    /// and jobs, and zeroes counts. The bytes `range` of pinned memory have `rows` spans as [`Span::words`] gives them,
-    /// and behind them the jobs. No span writes a word that another one reads.
-    ///
-    /// `sent` has room for spans and jobs. Many blocks find their spans there, with a launch of their own; few read
-    /// them over the link, and so they do where `sent` is empty, and there are no jobs.
-    pub fn begin(
+    /// Brings spans and jobs, the bytes `range` of pinned memory, to the device.
+    pub fn bring(
+        &self,
+        stream: &Stream,
+        (tables, range): (&PinnedBuffer<u8>, Range<usize>),
+        sent: BufferViewMut<'_, [u32; 4]>,
+    ) -> Result<(), ChannelizerError> {
+        let [blocks] = counts([(sent.len() as u64).div_ceil(THREADS.into())])?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let device = stream.device();
+        let mut nothing = [Buffer::<u32>::alloc(device, 0)?, Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?];
+        let [held, next, zeros] = &mut nothing;
+        let chunk = Buffer::<u32>::alloc(device, 0)?;
+        let arguments = args![&chunk, held, next, 0u32, 1u32, sent, zeros];
+        self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
+        Ok(())
+    }
+
+    /// Puts rows of bits somewhere, of at most `most_bits` bits, and zeroes counts. `tables` begin with `rows` spans as
+    /// [`Span::words`] gives them. No span writes a word that another one reads.
+    pub fn move_rows(
         &self,
         stream: &Stream,
         chunk: BufferView<'_, u32>,
-        (mut held, mut next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
+        (held, next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
         (rows, most_bits): (usize, u64),
-        (tables, range): (&PinnedBuffer<u8>, Range<usize>),
-        mut sent: BufferViewMut<'_, [u32; 4]>,
+        tables: BufferView<'_, [u32; 4]>,
         zeros: BufferViewMut<'_, u32>,
     ) -> Result<(), ChannelizerError> {
-        let tiles = |most: u64| most_bits.div_ceil(32).div_ceil(TILE).min((most / (rows.max(1) as u64)).max(1));
-        let spans = rows * SPAN_PIECES;
-        let few = sent.is_empty() || rows as u64 * tiles(MOST_BLOCKS) <= MOST_READERS;
-        let (of_pinned, tiles) = if few { (rows, tiles(MOST_READERS)) } else { (0, tiles(MOST_BLOCKS)) };
-        let read = if few && !sent.is_empty() { spans } else { 0 };
-        let others = ((sent.len() - read.min(sent.len())) as u64 + zeros.len() as u64).div_ceil(THREADS.into());
-        let [blocks, of_pinned, tiles] = counts([of_pinned as u64 * tiles + others, of_pinned as u64, tiles])?;
-        let span = SPAN_PIECES as u32 * 16;
-        let config = |blocks| LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]).with_shared_bytes(span);
-        if blocks > 0 {
-            let (to, held, next) = (sent.reborrow().slice(read..)?, held.reborrow(), next.reborrow());
-            let arguments = args![chunk, held, next, of_pinned, tiles, to, zeros];
-            self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
-        }
-        let [blocks, rows, tiles] = counts([rows as u64 * u64::from(tiles), rows as u64, tiles.into()])?;
-        if few || blocks == 0 {
+        let tiles = tiles(rows, most_bits, MOST_BLOCKS);
+        let others = (zeros.len() as u64).div_ceil(THREADS.into());
+        let [blocks, rows, tiles] = counts([rows as u64 * tiles + others, rows as u64, tiles])?;
+        if blocks == 0 {
             return Ok(());
         }
-        let mut nothing = Buffer::<[u32; 4]>::alloc(stream.device(), 0)?;
-        let mut no_zeros = Buffer::<u32>::alloc(stream.device(), 0)?;
-        let arguments = args![chunk, held, next, sent.as_view(), rows, tiles, &mut nothing, &mut no_zeros];
+        let mut no_jobs = Buffer::<[u32; 4]>::alloc(stream.device(), 0)?;
+        let arguments = args![chunk, held, next, tables, rows, tiles, &mut no_jobs, zeros];
         Ok(self.begin.launch_safe(stream, &config(blocks), arguments)?)
+    }
+
+    /// As [`SampleKernels::move_rows`], of spans in the bytes `range` of pinned memory, which a few blocks read over the
+    /// link.
+    pub fn move_rows_of_pinned(
+        &self,
+        stream: &Stream,
+        chunk: BufferView<'_, u32>,
+        (held, next): (BufferViewMut<'_, u32>, BufferViewMut<'_, u32>),
+        (rows, most_bits): (usize, u64),
+        (tables, range): (&PinnedBuffer<u8>, Range<usize>),
+    ) -> Result<(), ChannelizerError> {
+        let tiles = tiles(rows, most_bits, MOST_READERS);
+        let [blocks, rows, tiles] = counts([rows as u64 * tiles, rows as u64, tiles])?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let device = stream.device();
+        let (mut no_jobs, mut no_zeros) = (Buffer::<[u32; 4]>::alloc(device, 0)?, Buffer::<u32>::alloc(device, 0)?);
+        let arguments = args![chunk, held, next, rows, tiles, &mut no_jobs, &mut no_zeros];
+        self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
+        Ok(())
     }
 
     /// Slices of a row in the sums of statistics.
@@ -252,6 +276,16 @@ impl SampleKernels {
         };
         sums.chunks_exact((sums.len() / inputs.max(1)).max(1)).map(of_input).collect()
     }
+}
+
+/// Blocks of the kernel that begins a chunk.
+fn config(blocks: u32) -> LaunchConfig {
+    LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]).with_shared_bytes(SPAN_PIECES as u32 * 16)
+}
+
+/// Blocks of a row of `rows`, the longest of which has `most_bits` bits, where there are to be at most `most` in all.
+fn tiles(rows: usize, most_bits: u64, most: u64) -> u64 {
+    most_bits.div_ceil(32).div_ceil(TILE).min((most / (rows.max(1) as u64)).max(1))
 }
 
 /// Sizes as the kernels take them.

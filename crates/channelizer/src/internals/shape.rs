@@ -12,7 +12,9 @@
 //! points are in a workspace `[group][n2][k1][slot]`.
 
 use fringes_gpu::LaunchConfig;
-use fringes_kernel_abi::f_engine::{self as abi, columns, fused, rows};
+use fringes_kernel_abi::f_engine::{self as abi, columns, rows};
+
+use super::passes::LANES;
 
 /// Most spectra of a job.
 pub const SPECTRA: usize = abi::SPECTRA as usize;
@@ -23,30 +25,11 @@ pub const JOBS: usize = abi::JOBS as usize;
 /// Spectra of a group.
 pub const SLOTS: usize = JOBS * SPECTRA;
 
-/// Points `n2` of a block of the first kernel.
-const STRIP: usize = columns::STRIP as usize;
-/// Bytes that the workspace has at most, unless a single group takes more: what stays in the L2 cache of an H200,
-/// beside samples and output.
-const WORKSPACE_BYTES: usize = 32 << 20;
-/// Bytes of the places of the fused kernel, at most.
-const PLACES_BYTES: usize = 40 << 20;
-/// Most groups for which the fused kernel keeps counters.
-const MOST_PLACES: usize = fused::MOST_PLACES as usize;
-/// Occupancy of the fused kernel: blocks that a multiprocessor runs at a time.
-const FUSED_OCCUPANCY: usize = 2;
-/// Most groups of its launch.
-pub const MOST_GROUPS: usize = fused::MOST_GROUPS as usize;
-/// Those counters.
-pub const COUNTERS: usize = fused::COUNTERS as usize;
-
-/// How the fused kernel proceeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pipeline {
-    /// Groups by which the second pass follows the first one.
-    pub lag: usize,
-    /// Groups that the workspace has places for.
-    pub places: usize,
-}
+/// Bytes that a workspace has at most, unless a single group takes more. With half as much a push takes 1 to 4 % longer,
+/// though two of them do not stay in an H200's L2.
+const WORKSPACE_BYTES: usize = 64 << 20;
+/// Bytes of a workspace whose blocks fill an H200 once.
+const FULL_BYTES: usize = 32 << 20;
 
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +81,9 @@ impl Shape {
 
     /// Groups that a pair of launches runs at most.
     pub fn groups_of_launch(&self) -> usize {
-        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+        // Launches of 256 channels have the most jobs, and are fastest where they are short.
+        let bytes = if self.channels == 256 { FULL_BYTES } else { WORKSPACE_BYTES };
+        (bytes / (16 * self.workspace_of_group())).max(1)
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
@@ -128,42 +113,23 @@ impl Shape {
         LaunchConfig::new(grid, [rows::threads(rows), 1, 1]).with_shared_bytes(rows::shared_bytes(rows))
     }
 
-    /// Most places of the workspace of the fused kernel.
-    pub fn most_places(&self) -> usize {
-        (PLACES_BYTES / (16 * self.workspace_of_group())).clamp(2, MOST_PLACES)
-    }
-
-    /// How the fused kernel proceeds on a device of so many multiprocessors.
-    ///
-    /// The second pass follows the first one by about one block of the first for each multiprocessor, and the workspace
-    /// has places for twice as many groups, as far as they go: on an H200 with 1024 channels, a quarter less takes
-    /// 5 % longer, and a third more no less.
-    pub fn pipeline(&self, multiprocessors: usize) -> Pipeline {
-        let lag = (multiprocessors + multiprocessors / 8).div_ceil(self.rows() / STRIP).max(1);
-        let places = (2 * lag).clamp(2, self.most_places());
-        Pipeline { lag: lag.min(places / 2), places }
-    }
-
-    /// Both kernels in one launch for `groups` groups on a device of so many multiprocessors: blocks take tickets, of
-    /// three of which one is of the first kernel.
-    pub fn fused(&self, groups: usize, lag: usize, multiprocessors: usize) -> LaunchConfig {
-        let rows = self.rows() as u32;
-        let tickets = fused::tickets(rows, groups as u64, lag as u64);
-        let blocks = tickets.min((FUSED_OCCUPANCY * multiprocessors) as u64);
-        LaunchConfig::new([u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1], [fused::THREADS, 1, 1])
-            .with_shared_bytes(fused::shared_bytes(rows, self.radix as u32))
-    }
-
-    /// First group and number of groups of each pair of launches, as even as they can be.
-    pub fn launches(&self, groups: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-        even(groups, self.groups_of_launch())
+    /// First group and number of groups of each pair of launches.
+    pub fn launches(&self, groups: usize) -> impl ExactSizeIterator<Item = (usize, usize)> + use<> {
+        of_lanes(groups, self.groups_of_launch(), FULL_BYTES / (16 * self.workspace_of_group()))
     }
 }
 
-/// First and number of each part of `count`, of at most `most`, as even as they can be.
-pub(super) fn even(count: usize, most: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let each = count.div_ceil(count.div_ceil(most).max(1)).max(1);
-    (0..count).step_by(each).map(move |first| (first, each.min(count - first)))
+/// First group and number of groups of launches in two lanes, as even as they can be: of at most `most` groups, and as
+/// many launches in both lanes if there are more than `full` groups, which fill a GPU by themselves.
+pub(super) fn of_lanes(
+    groups: usize,
+    most: usize,
+    full: usize,
+) -> impl ExactSizeIterator<Item = (usize, usize)> + use<> {
+    let launches = groups.div_ceil(most.max(1));
+    let launches = if groups > full { launches.next_multiple_of(LANES) } else { launches };
+    let each = groups.div_ceil(launches.max(1)).max(1);
+    (0..groups).step_by(each).map(move |first| (first, each.min(groups - first)))
 }
 
 #[cfg(test)]
@@ -193,27 +159,16 @@ mod tests {
     #[test]
     fn launches_cover_all_groups_evenly_within_the_workspace() {
         let shape = Shape::new(8192).unwrap();
-        assert_eq!(shape.groups_of_launch(), 4);
-        assert_eq!(shape.launches(9).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 3)]);
-        assert_eq!(shape.launches(10).collect::<Vec<_>>(), [(0, 4), (4, 4), (8, 2)]);
+        assert_eq!(shape.groups_of_launch(), 8);
+        let of = |groups| shape.launches(groups).collect::<Vec<_>>();
+        assert_eq!((of(3), of(4)), (vec![(0, 3)], vec![(0, 4)]));
+        // More than fill a GPU are in both lanes.
+        assert_eq!((of(5), of(16)), (vec![(0, 3), (3, 2)], vec![(0, 8), (8, 8)]));
+        assert_eq!(of(17), [(0, 5), (5, 5), (10, 5), (15, 2)]);
         assert_eq!(shape.launches(0).count(), 0);
         // The workspace of one group of 65536 channels is 64 MiB.
         let largest = Shape::new(65536).unwrap();
         assert_eq!((largest.groups_of_launch(), 16 * largest.workspace_of_group()), (1, 64 << 20));
-    }
-
-    #[test]
-    fn the_second_pass_follows_by_half_of_the_places() {
-        let of = |channels, multiprocessors| {
-            let Pipeline { lag, places } = Shape::new(channels).unwrap().pipeline(multiprocessors);
-            (lag, places)
-        };
-        assert_eq!([of(256, 132), of(1024, 132), of(4096, 132)], [(64, 128), (19, 38), (5, 10)]);
-        assert_eq!([of(1024, 1), of(4096, 1), of(4096, 10_000)], [(1, 2), (1, 2), (5, 10)]);
-        let shape = Shape::new(1024).unwrap();
-        let config = shape.fused(5, 2, 132);
-        assert_eq!((config.grid, config.block, config.shared_bytes), ([168, 1, 1], [256, 1, 1], 82_992));
-        assert_eq!(shape.fused(500, 2, 132).grid, [264, 1, 1]);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use num_complex::Complex64;
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::gain_table::GainTable;
-use super::passes::{self, Workspace, no_kernel, sixteens};
+use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
 use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
-use super::tensor_shape::{LANES, TensorShape};
+use super::tensor_shape::TensorShape;
 use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
@@ -27,10 +27,10 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 /// up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16 or f16. 16-bit integers
 /// are rounded to 11 bits.
 ///
-/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// two workspaces of at most 16 MiB (32 MiB of 65536 channels) that belong to the object, so its launches run one
-/// after the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work
-/// on the stream that it is launched on is ordered with it.
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
+/// workspaces of at most 48 MiB that belong to the object, so its launches run one after the other: one on another
+/// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// launched on is ordered with it.
 #[derive(Debug)]
 pub struct TensorKernels {
     shape: TensorShape,
@@ -97,7 +97,7 @@ impl TensorKernels {
         let rows = module.kernel(&format!("{name}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
         let points = shape.groups_of_launch() * shape.workspace_of_group();
-        let workspace = Workspace::new(device, points, stream.clone())?.with_a_lane_beside(device)?;
+        let workspace = Workspace::new(device, points, stream.clone())?;
         let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
         let between = if shape.between(1).is_some() {
             let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;

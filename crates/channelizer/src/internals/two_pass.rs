@@ -9,31 +9,24 @@ use num_complex::Complex64;
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::gain_table::GainTable;
-use super::passes::{self, Workspace, no_kernel, sixteens};
-use super::shape::{BLOCK, JOBS, MOST_GROUPS, Pipeline, SPECTRA, Shape};
-use super::{FrameFormat, JOB_PIECES, JobTable, Place, Sources, Target, Targets, tables, texts};
+use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
+use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
+use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
-
-/// Numbers of channels for which the kernels of 10 bits to 8 with up to 16 taps are fused.
-const FUSED: [usize; 4] = [256, 512, 1024, 4096];
 
 /// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
 /// with up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16, f16 or f32.
 ///
-/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in a
-/// workspace of at most 40 MiB (64 MiB for 65536 channels) that belongs to the object, so its launches run one after
-/// the other: one on another stream than the last waits for what is queued there. Of a captured graph, only work on the
-/// stream that it is launched on is ordered with it.
+/// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
+/// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
+/// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// launched on is ordered with it.
 #[derive(Debug)]
 pub struct TwoPassKernels {
     shape: Shape,
     samples: FastSamples,
     columns: Kernel,
     rows: Kernel,
-    /// Both passes in one launch, where there is such a kernel.
-    fused: Option<Kernel>,
-    pipeline: Pipeline,
-    multiprocessors: usize,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 4]>,
@@ -78,28 +71,13 @@ impl TwoPassKernels {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
         let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, taps))?;
-        let module = device.load(rows)?;
-        let rows = module.kernel(&format!("{second}_{}", format.name()))?;
-        let common = samples == FastSamples::Real { bits: 10 } && taps == 1 && format == FrameFormat::Int8;
-        let fused = if common && FUSED.contains(&channels) {
-            Some(module.kernel(&format!("channelize_{channels}_i8"))?)
-        } else {
-            None
-        };
+        let rows = device.load(rows)?.kernel(&format!("{second}_{}", format.name()))?;
         let stream = device.new_stream()?;
-        let multiprocessors = device.info().multiprocessors as usize;
-        let pipeline = shape.pipeline(multiprocessors);
-        let places = if fused.is_some() { pipeline.places } else { shape.groups_of_launch() };
-        // A lane beside it would gain nothing.
-        let mut workspace = Workspace::new(device, places * shape.workspace_of_group(), stream.clone())?;
-        if fused.is_some() {
-            workspace = workspace.with_counters(device)?;
-        }
+        let points = shape.groups_of_launch() * shape.workspace_of_group();
+        let workspace = Workspace::new(device, points, stream.clone())?;
         Ok(Self {
             columns,
             rows,
-            pipeline,
-            multiprocessors,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
@@ -111,7 +89,6 @@ impl TwoPassKernels {
             gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
             gain_scale,
             workspace: Mutex::new(workspace),
-            fused,
             shape,
             samples,
         })
@@ -150,9 +127,7 @@ impl TwoPassKernels {
         // The first twiddles; the last ones and the roots.
         let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.root_count(&shape) as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
-        let places = if !samples.is_complex() && FUSED.contains(&shape.channels()) { shape.most_places() } else { 0 };
-        let groups = shape.groups_of_launch().max(places);
-        let workspace = 16 * (groups * shape.workspace_of_group()) as u64;
+        let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
     }
 
@@ -205,47 +180,6 @@ impl TwoPassKernels {
         workspace.take_to(stream)?;
         let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
-        if let (Some(fused), Workspace { points, counters: Some(counters), .. }) = (&self.fused, &mut *workspace) {
-            let Pipeline { lag, places } = self.pipeline;
-            for first in (0..count).step_by(JOBS * MOST_GROUPS) {
-                let jobs_of_launch = (count - first).min(JOBS * MOST_GROUPS);
-                counters.view_mut().zero(stream)?;
-                let arguments = args![
-                    chunk,
-                    held,
-                    &self.weights,
-                    &self.tails,
-                    &mut *points,
-                    &mut *counters,
-                    &self.first,
-                    &self.middle,
-                    &self.last,
-                    &self.roots,
-                    gains.view(),
-                    jobs.slice(first * JOB_PIECES..)?,
-                    out.reborrow(),
-                    saturated.reborrow(),
-                    next.reborrow(),
-                    next_saturated.reborrow(),
-                    self.inputs as u32,
-                    self.taps,
-                    jobs_of_launch as u32,
-                    places as u32,
-                    lag as u32,
-                    first_channel,
-                    channels,
-                    channel_stride,
-                    period,
-                    period_stride,
-                    time_stride,
-                    dither.unwrap_or(0),
-                    u32::from(dither.is_some()),
-                ];
-                let config = self.shape.fused(jobs_of_launch.div_ceil(JOBS), lag, self.multiprocessors);
-                fused.launch_safe(stream, &config, arguments)?;
-            }
-            return Ok(());
-        }
         let launches = self.shape.launches(count.div_ceil(JOBS));
         workspace.run(stream, launches, |stream, points, first_group, groups| {
             let columns = args![
@@ -356,7 +290,7 @@ mod tests {
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
                 let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
                 let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
-                let workspace = 16 * shape.groups_of_launch() * shape.workspace_of_group();
+                let workspace = 16 * LANES * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
             };
             let largest = FastSamples::largest(complex);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, Staging, TurnRing, Uploader};
+use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, TurnRing, Uploader};
 use fringes_cpu::f_engine::{FrameSample, InputStatistics};
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk};
@@ -16,7 +16,7 @@ use super::frames::{Ahead, Need, Queued};
 use super::jobs::{Jobs, Places};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
 use super::seam::{ChunkRows, Seam, Step, pad_bits};
-use super::tables;
+use super::tables::{TABLES, Tables, Written};
 use super::{Settings, Work};
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
@@ -47,13 +47,10 @@ pub struct GpuEngine<Q: FrameSample> {
     /// The frame that is not complete.
     ahead: Option<Ahead<Q>>,
     uploader: Uploader,
-    tables: Staging,
+    tables: Tables,
     /// Where frames are written, if not to memory of the pool.
     ring: Option<TurnRing<Q>>,
 }
-
-/// Pieces of pinned memory for tables: so many chunks may be queued before the host waits for one to begin.
-const TABLES: usize = 4;
 
 /// The kernel, and what it was loaded for.
 #[derive(Debug)]
@@ -68,12 +65,9 @@ struct Loaded {
 pub struct Prepared<Q: FrameSample> {
     frames: Need<Q>,
     step: Step,
-    jobs: tables::SentJobs,
     /// Jobs of each launch, and where their values lie.
     launches: Vec<(Range<usize>, Place)>,
-    /// Spans and the bits of the longest, and the bytes of pinned memory that they and the jobs have.
-    rows: (usize, u64),
-    bytes: usize,
+    tables: Written,
     kernels: Arc<Kernels>,
 }
 
@@ -113,7 +107,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             no_counts: Buffer::alloc(device, 0)?,
             ahead: None,
             uploader: Uploader::new(&stream),
-            tables: Staging::new(TABLES),
+            tables: Tables::new(device)?,
             ring: None,
             stream,
         })
@@ -145,8 +139,9 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
         let counted = settings.inputs_before().saturating_add(inputs.len());
         let tables = memory_bytes(plan, format, counted, settings.precision);
-        // A job has at least a spectrum, and 80 bytes; an input has two spans of 48.
-        let jobs = of_inputs(spectra.saturating_mul(80).saturating_add(2 * 48));
+        // A job has at least a spectrum, and 80 bytes; an input has two spans of 48. So have the chunks before, and
+        // memory that was made has a quarter more.
+        let jobs = of_inputs(spectra.saturating_mul(80).saturating_add(2 * 48)).saturating_mul(5 * TABLES as u64 / 4);
         let fixed = ahead.saturating_add(held).saturating_add(tables);
         let parts = [chunk::bytes(format, inputs, times), output_bytes, jobs, fixed];
         let workspace_bytes = parts.into_iter().fold(0, u64::saturating_add);
@@ -304,10 +299,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
             let complete = jobs.partition_point(|job| job.flags & NEXT == 0);
             vec![(0..complete, given.place()), (complete..jobs.len(), next.place())]
         };
-        let rows = (spans.len(), spans.iter().map(|span| span.bits()).max().unwrap_or(0));
-        let bytes = tables::write(&mut self.tables, &self.device, &spans, &jobs)?;
-        let jobs = tables::SentJobs::take(stream, &self.pool, (spans.len(), jobs.len()))?;
-        Ok(Prepared { frames, step, jobs, launches, rows, bytes, kernels })
+        let tables = self.tables.write(&spans, &jobs)?;
+        Ok(Prepared { frames, step, launches, tables, kernels })
     }
 
     /// The kernels of a format, loaded unless they are there.
@@ -339,20 +332,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let mut rows = [Buffer::zeroed(stream, words)?, Buffer::zeroed(stream, words)?];
         if seam.samples() > 0 {
             let spans = seam.moved(sample_bits, self.row_bits, row_bits);
-            let most = spans.iter().map(|span| span.bits()).max().unwrap_or(0);
-            let bytes = tables::write(&mut self.tables, &self.device, &spans, &[])?;
-            let tables = tables::written(&self.tables, bytes)?;
-            let (held, mut none) = ((self.rows[0].view_mut(), rows[0].view_mut()), Buffer::alloc(&self.device, 0)?);
-            let counts = self.no_counts.view_mut();
-            self.samples.begin(
-                stream,
-                self.nothing.view(),
-                held,
-                (spans.len(), most),
-                tables,
-                none.view_mut(),
-                counts,
-            )?;
+            let written = self.tables.write(&spans, &[])?;
+            let tables = self.tables.written(&written)?;
+            let held = (self.rows[0].view_mut(), rows[0].view_mut());
+            self.samples.move_rows_of_pinned(stream, self.nothing.view(), held, written.rows(), tables)?;
         }
         (self.rows, self.row_bits) = (rows, row_bits);
         Ok(())
@@ -367,7 +350,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         samples: Option<&DeviceSamples<'_>>,
     ) -> Result<Option<Queued<Q>>, ChannelizerError> {
         let stream = &self.stream.clone();
-        let Prepared { frames, step, mut jobs, launches, rows, bytes, kernels } = prepared;
+        let Prepared { frames, step, launches, tables, kernels } = prepared;
         let chunk = match samples {
             None => self.nothing.view(),
             Some(samples) => chunk::rows(samples, samples.array().read_on(stream)?)?.samples,
@@ -378,10 +361,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let mut frames = frames.begin(stream, work, self.ahead.take())?;
 
         let [now, later] = &mut self.rows;
-        let tables = tables::written(&self.tables, bytes)?;
+        self.tables.send(&self.samples, stream, &tables)?;
+        let sent = self.tables.sent(&tables)?;
         let zeros = frames.zeros().unwrap_or_else(|| self.no_counts.view_mut());
         let held = (now.view_mut(), later.view_mut());
-        self.samples.begin(stream, chunk, held, rows, tables, jobs.pieces.view_mut(), zeros)?;
+        self.samples.move_rows(stream, chunk, held, tables.rows(), sent.pieces, zeros)?;
         let none = || -> Result<Queued<Q>, ChannelizerError> {
             Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
         };
@@ -393,9 +377,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
             if let Some(ring) = &self.ring {
                 (given.values, next.values) = (ring.again(&self.device)?, ring.again(&self.device)?);
             }
-            let (jobs, dither) = (jobs.part(part)?, work.settings.dither);
+            let (jobs, dither) = (sent.part(part)?, work.settings.dither);
             kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })?;
         }
+        self.tables.read_queued(stream)?;
         self.rows.swap(0, 1);
         self.seam = step.next;
         self.ahead = frames.next;

@@ -15,7 +15,7 @@ use fringes_types::{ChunkFormat, Complex, Inputs, SampleChunk, TypesError};
 use ndarray::Array2;
 
 use super::kernels::{Kernels, memory_bytes};
-use super::tables::SentJobs;
+use super::tables::{self, SentJobs};
 use super::{Batch, GpuEngine, Settings, Work};
 use crate::internals::{Job, Place, Shares, Sources, Targets, chunk};
 use crate::timeline::{Advance, Timeline};
@@ -269,13 +269,13 @@ impl<'a> GpuArray<'a> {
         })?;
         let most = |spectrum| self.kernels.spectra_of_job(spectrum);
         let jobs = self.shape.jobs(spectra, (first, rows.row_bits), most);
-        let sent = SentJobs::send(stream, &self.pool, staging, &jobs)?;
+        let sent = tables::send(stream, &self.pool, staging, &jobs)?;
         let mut values = self.pool.take::<Complex<f32>>(stream, elements)?;
         let mut saturated = self.pool.take_zeroed::<u32>(stream, inputs)?;
         let place = self.shape.place(spectra.len());
         let (out, counts) = (values.view_mut(), saturated.view_mut());
         let (sources, targets) = (Sources::chunk(rows.samples)?, Targets::given(out, counts)?);
-        let queued = self.kernels.launch(stream, sources, sent.part(&(0..jobs.len()))?, place, None, targets);
+        let queued = self.kernels.launch(stream, sources, SentJobs::of(sent.view()).part(&(0..jobs.len()))?, place, None, targets);
         // Part of the work may be queued even if it failed.
         samples.array().reads_queued(stream)?;
         queued?;

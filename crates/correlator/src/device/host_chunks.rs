@@ -266,7 +266,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         if slots.len() != cutting.slots {
             slots.clear();
             for copies in workspace.copies.iter().cycle().take(cutting.slots) {
-                let (copies, copied, used) = (copies.clone(), device.new_event()?, device.new_event()?);
+                let (copies, copied, used) = (copies.clone(), device.new_untimed_event()?, device.new_event()?);
                 slots.push(Slot { samples: None, copies, copied, used, is_used: false });
             }
         }

@@ -10,7 +10,7 @@ use crate::half::Half;
 use crate::job::Launch;
 use crate::packed::Real;
 use crate::tf32::Wide;
-use crate::{columns, fused, rows};
+use crate::{columns, rows};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
 /// The first pass: what samples are, and the filter, its type, a last parameter; name, taps in units of 16, points,
@@ -122,110 +122,6 @@ pub mod complex_filter {
     }
 }
 
-/// Both passes in one launch, of samples of 10 bits with up to 16 taps, to signed bytes: module, feature, channels,
-/// points of a row, last digit, name.
-macro_rules! fused {
-    ($($module:ident $part:literal $channels:literal $rows:literal $last:ident $name:ident;)*) => { $(
-        #[doc = concat!("Both passes for ", $channels, " channels.")]
-        #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
-        pub mod $module {
-            use super::*;
-
-            fringes_device::kernel! {
-                #[doc = concat!("Both passes of ", $channels, " channels.")]
-                ///
-                /// See [`columns`], [`rows`] and [`fused`](crate::fused).
-                #[launch(threads(256), min_blocks(2))]
-                pub fn $name(
-                    samples: Global<u32>,
-                    held: Global<u32>,
-                    weights: Global<[u32; 4]>,
-                    tails: Global<[u32; 2]>,
-                    workspace: GlobalMut<[f32; 4]>,
-                    counters: GlobalMut<u32>,
-                    first: Global<[f32; 4]>,
-                    middle: Global<[f32; 4]>,
-                    last: Global<[f32; 2]>,
-                    roots: Global<[f32; 2]>,
-                    gains: Global<[f32; 2]>,
-                    jobs: Global<[u32; 4]>,
-                    out: GlobalMut<u16>,
-                    saturated: GlobalMut<u32>,
-                    next: GlobalMut<u16>,
-                    next_saturated: GlobalMut<u32>,
-                    inputs: u32,
-                    taps: u32,
-                    count: u32,
-                    ring: u32,
-                    lag: u32,
-                    first_channel: u32,
-                    channels: u32,
-                    channel_stride: u64,
-                    period: u32,
-                    period_stride: u64,
-                    time_stride: u32,
-                    seed: u64,
-                    dither: u32,
-                ) {
-                    let launch = Launch {
-                        first_channel,
-                        channels,
-                        channel_stride,
-                        period,
-                        period_stride,
-                        time_stride,
-                        seed,
-                        dither: dither != 0,
-                    };
-                    let limits =
-                        columns::Limits {
-                            out: [out.len() as u64, next.len() as u64],
-                            saturated: [saturated.len() as u32, next_saturated.len() as u32],
-                            inputs,
-                            launch,
-                        };
-                    let filter = columns::Arguments {
-                        samples,
-                        held,
-                        weights,
-                        tails,
-                        jobs,
-                        workspace,
-                        limits,
-                        taps,
-                        count,
-                        first_group: 0,
-                        rows: $rows,
-                    };
-                    let rest = rows::Arguments {
-                        // SAFETY: a point of the one view is two of the other.
-                        workspace: unsafe { workspace.cast() },
-                        digits: (first, middle),
-                        last,
-                        roots,
-                        gains,
-                        jobs,
-                        out: [out, next],
-                        saturated: [saturated, next_saturated],
-                        count,
-                        first_group: 0,
-                        launch,
-                    };
-                    // SAFETY: a block has the threads that it asks for, and all of them are here.
-                    unsafe { fused::run::<$rows, { $channels / $rows }, $last>(filter, rest, counters, (ring, lag)) };
-                }
-            }
-        }
-    )* };
-}
-
-fused! {
-    fused_256 "rows_256" 256 32 Two channelize_256_i8;
-    fused_512 "rows_512" 512 64 Four channelize_512_i8;
-    fused_1024 "rows_1024" 1024 128 Eight channelize_1024_i8;
-    fused_4096 "rows_4096" 4096 512 Two channelize_4096_i8;
-}
-
 /// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit, whether
 /// samples are complex; name, blocks, format, element.
 macro_rules! rows {
@@ -288,10 +184,10 @@ macro_rules! rows {
                         launch,
                     };
                     let tile =
-                        rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x(), part: 0 };
+                        rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
                     if tile.tile >= columns::SLOTS / rows::slots($rows)
                         || tile.pair >= $channels / $rows / 2
-                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element, $complex>(&arguments, tile.local + 1, 1)
+                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element, $complex>(&arguments, tile.local + 1)
                     {
                         trap();
                         return;

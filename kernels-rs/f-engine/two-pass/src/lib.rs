@@ -12,15 +12,12 @@
 //! | `rows_1024`, `complex_1024` | channels, of real and of complex samples ([`rows`], [`complex`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`](fringes_kernels_common::quantise)) |
 //!
-//! `channelize_1024_i8` and its like are both passes in one launch ([`fused`]).
-//!
 //! Between the passes points lie in a workspace that stays in L2. Samples are read once from device memory, values
 //! written once.
 
 pub mod butterfly;
 pub mod columns;
 pub mod complex;
-pub mod fused;
 pub mod half;
 pub mod job;
 mod kernels;

@@ -139,17 +139,14 @@ pub struct Tile {
     pub local: u32,
     /// Number of the thread among [`threads`].
     pub thread: u32,
-    /// Which part of the block they are.
-    pub part: u32,
 }
 
 /// Whether the views hold what tiles of the first `places` groups of a workspace need, jobs apart, and a block's shared
-/// memory `parts` tiles.
+/// memory a tile.
 #[inline(always)]
 pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T, const COMPLEX: bool>(
     arguments: &Arguments<T>,
     places: u32,
-    parts: u32,
 ) -> bool {
     let Arguments { workspace, digits, last, roots, jobs, count, .. } = arguments;
     let channels = ROWS * RADIX;
@@ -159,19 +156,18 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T, const COMPLEX: b
         && last.len() as u32 >= channels / L::POINTS as u32 * L::FACTORS as u32
         && (COMPLEX || roots.len() as u32 > channels)
         && *count as usize * JOB_PIECES <= jobs.len()
-        && Shared::<u8>::dynamic().len() >= (parts * shared_bytes(ROWS)) as usize
+        && Shared::<u8>::dynamic().len() >= shared_bytes(ROWS) as usize
 }
 
 /// Runs two rows of some slots.
 ///
 /// # Safety
-/// A block is made of parts of [`threads`] threads, which have tiles of one group; all threads of the block call it.
-/// [`holds`] for more places than the tile's and for all parts; there are the tile and the pair. [`columns`] has
-/// checked the jobs.
+/// A block has [`threads`] threads, all of which call it. [`holds`] for more places than the tile's; there are the tile
+/// and the pair. [`columns`] has checked the jobs.
 #[inline(always)]
 pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, const COMPLEX: bool>(
     arguments: Arguments<O::Stored>,
-    Tile { tile, pair, local, thread, part }: Tile,
+    Tile { tile, pair, local, thread }: Tile,
 ) {
     let Arguments { workspace, digits, count, first_group, launch, .. } = arguments;
     let radix = RADIX;
@@ -202,8 +198,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, con
             x[r][i] = here.load(i * (ROWS / 16 * radix * columns::SLOTS) as usize);
         });
     });
-    let own_part = shared_bytes(ROWS) / 8;
-    let shared = Shared::<[f32; 2]>::dynamic().part((part * own_part) as usize, own_part as usize);
+    let shared = Shared::<[f32; 2]>::dynamic();
     let exchanged = (2 * DIGIT * pitch(ROWS) * slots) as usize;
     let exchange = shared.part(0, exchanged);
     let powers = shared.part(exchanged, (L::POINTS as u32 * slots) as usize);

@@ -127,7 +127,7 @@ impl<T: DownConvertedSample> GpuStream<T> {
         if self.beside.is_empty() {
             return Ok(());
         }
-        let event = self.stream.device().new_event()?;
+        let event = self.stream.device().new_untimed_event()?;
         event.record(&self.stream)?;
         for beside in &self.beside {
             beside.wait(&event)?;

@@ -523,65 +523,6 @@ macro_rules! rows {
     }};
 }
 
-/// Runs a case by a fused kernel, with places for `$places` groups, of which the second pass is `$lag` behind; there
-/// may be no fault.
-macro_rules! fused {
-    ($case:expr, $kernel:path, $element:ty, ($places:expr, $lag:expr)) => {{
-        let case = &$case;
-        let made = case.make();
-        let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
-        let shape = case.shape();
-        let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
-        let workspace = device.memory.allocate::<[f32; 4]>($places * shape.workspace_of_group());
-        let counters = device.memory.upload(&[0u32; fringes_channelizer::internals::shape::COUNTERS]);
-        let config = shape.fused(groups, $lag, 1);
-        let (channel_stride, period_stride) = case.strides();
-        let count = made.jobs.len() as u32;
-        let launch =
-            fringes_emulator::Launch::new(<$kernel as fringes_device::Kernel>::DECLARATION, config.grid, config.block);
-        let (samples, weights, tails, jobs) = (device.samples, device.weights, device.tails, device.jobs);
-        let (first, middle, last) = (device.first, device.middle, device.last);
-        let (roots, gains, out, saturated) = (device.roots, device.gains, device.out, device.saturated);
-        let (held, next, next_saturated) = (device.held, device.next, device.next_saturated);
-        let report = launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
-            $kernel(
-                samples.into(),
-                held.into(),
-                weights.into(),
-                tails.into(),
-                workspace.into(),
-                counters.into(),
-                first.into(),
-                middle.into(),
-                last.into(),
-                roots.into(),
-                gains.into(),
-                jobs.into(),
-                out.into(),
-                saturated.into(),
-                next.into(),
-                next_saturated.into(),
-                case.inputs.len() as u32,
-                case.taps as u32,
-                count,
-                $places,
-                $lag,
-                case.range.start as u32,
-                case.range.len() as u32,
-                channel_stride,
-                case.period as u32,
-                period_stride,
-                case.inputs.len() as u32,
-                case.seed.unwrap_or(0),
-                u32::from(case.seed.is_some()),
-            )
-        });
-        report.assert_clean();
-        let (values, saturated) = device.outcome();
-        $crate::case::Outcome { made, values, saturated }
-    }};
-}
-
 /// Runs a case; neither kernel may have a fault.
 macro_rules! run {
     ($case:expr, $columns:path, $rows:path, $element:ty $(, $integers:expr)?) => {{
@@ -600,4 +541,4 @@ macro_rules! run {
     }};
 }
 
-pub(crate) use {columns, fused, rows, run};
+pub(crate) use {columns, rows, run};

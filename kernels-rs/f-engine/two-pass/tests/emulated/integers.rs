@@ -1,14 +1,12 @@
 //! Integers, dither and saturation.
 
 use fringes_kernels_f_engine_two_pass::channels_256::{rows_256_i4, rows_256_i8};
+use fringes_kernels_f_engine_two_pass::channels_512::rows_512_i8;
+use fringes_kernels_f_engine_two_pass::channels_1024::rows_1024_i8;
 use fringes_kernels_f_engine_two_pass::channels_4096::rows_4096_i8;
 use fringes_kernels_f_engine_two_pass::filter::{columns_b8_m1_r8, columns_b10_m1_r8};
-use fringes_kernels_f_engine_two_pass::fused_256::channelize_256_i8;
-use fringes_kernels_f_engine_two_pass::fused_512::channelize_512_i8;
-use fringes_kernels_f_engine_two_pass::fused_1024::channelize_1024_i8;
-use fringes_kernels_f_engine_two_pass::fused_4096::channelize_4096_i8;
 
-use crate::case::{Case, Outcome, fused, run};
+use crate::case::{Case, Outcome, run};
 
 /// Values nearer to a tie, or to the limit, are not compared.
 const TIE: f64 = 5e-3;
@@ -83,14 +81,10 @@ fn nibbles_are_those_of_the_reference_away_from_ties() {
 }
 
 #[test]
-fn both_passes_in_one_launch_are_those_of_the_reference() {
-    // Three groups in two places; a last job alone.
-    let case = Case { seed: Some(9), gain: 0.25, of_job: 5, ..Case::new(256, 12) };
-    check(&case, &fused!(case, channelize_256_i8, u16, (2, 1)), 127.0, bytes);
+fn bytes_of_rows_of_two_transforms_are_those_of_the_reference() {
+    // Jobs that end within a block of the filter, and a last one alone.
     let case = Case { gain: 0.3, of_job: 2, range: 3..300, ..Case::new(512, 3) };
-    check(&case, &fused!(case, channelize_512_i8, u16, (3, 2)), 127.0, bytes);
+    check(&case, &run!(case, columns_b10_m1_r8, rows_512_i8, u16), 127.0, bytes);
     let case = Case { seed: Some(3), gain: 0.25, ..Case::new(1024, 2) };
-    check(&case, &fused!(case, channelize_1024_i8, u16, (2, 1)), 127.0, bytes);
-    let case = Case { seed: Some(4), gain: 0.25, ..Case::new(4096, 1) };
-    check(&case, &fused!(case, channelize_4096_i8, u16, (2, 1)), 127.0, bytes);
+    check(&case, &run!(case, columns_b10_m1_r8, rows_1024_i8, u16), 127.0, bytes);
 }
