@@ -165,7 +165,8 @@ impl<V: VoltageSample> Drop for Taken<V> {
     fn drop(&mut self) {
         // The stream waits for what reads them.
         drop(self.array.take());
-        let event = self.stream.device().new_untimed_event().and_then(|event| event.record(&self.stream).map(|()| event));
+        let event =
+            self.stream.device().new_untimed_event().and_then(|event| event.record(&self.stream).map(|()| event));
         match event {
             Ok(event) => self.lease.shared.state().read.push((self.frames.clone(), event)),
             Err(_) => {

@@ -157,8 +157,8 @@ impl SampleKernels {
         Ok(self.begin.launch_safe(stream, &config(blocks), arguments)?)
     }
 
-    /// As [`SampleKernels::move_rows`], of spans in the bytes `range` of pinned memory, which a few blocks read over the
-    /// link.
+    /// As [`SampleKernels::move_rows`], of spans in the bytes `range` of pinned memory, which a few blocks read over
+    /// the link.
     pub fn move_rows_of_pinned(
         &self,
         stream: &Stream,

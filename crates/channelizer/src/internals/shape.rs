@@ -25,8 +25,8 @@ pub const JOBS: usize = abi::JOBS as usize;
 /// Spectra of a group.
 pub const SLOTS: usize = JOBS * SPECTRA;
 
-/// Bytes that a workspace has at most, unless a single group takes more. With half as much a push takes 1 to 4 % longer,
-/// though two of them do not stay in an H200's L2.
+/// Bytes that a workspace has at most, unless a single group takes more. With half as much a push takes up to 3 %
+/// longer, though two of them do not stay in an H200's L2.
 const WORKSPACE_BYTES: usize = 64 << 20;
 /// Bytes of a workspace whose blocks fill an H200 once.
 const FULL_BYTES: usize = 32 << 20;

@@ -16,8 +16,8 @@ use fringes_kernel_abi::f_engine::{columns, tensor};
 
 use super::shape::{SLOTS, of_lanes};
 
-/// Bytes that a workspace has at most, unless a single group takes more. With 16 MiB a push takes 3 to 6 % longer, though
-/// two of them do not stay in an H200's L2.
+/// Bytes that a workspace has at most, unless a single group takes more. With 16 MiB a push takes up to 5 % longer on
+/// an H200, though two of them do not stay in its L2.
 const WORKSPACE_BYTES: usize = 48 << 20;
 /// Bytes of a workspace whose blocks fill an H200 once.
 const FULL_BYTES: usize = 16 << 20;
