@@ -148,11 +148,13 @@ def lost(program, library, work, how, name):
         text, _ = job.communicate(timeout=20)
     end(ranks)
     # Hydra ends the other ranks at once and names one process of the job, not always the one that was killed first:
-    # with MPICH a killed rank is told by a signal alone, that of whichever process ended first. And it may wait for a
-    # stopped process although the others have said what is wrong, and have asked for the end.
+    # with MPICH a killed rank is told by a signal alone, that of whichever process ended first. UCX below it ends a rank
+    # that was reading the memory of the killed one by SIGABRT, and names that process. And it may wait for a stopped
+    # process although the others have said what is wrong, and have asked for the end.
     is_mpich = library == "mpich"
     by_signal = is_mpich and how == signal.SIGKILL and job.returncode in (signal.SIGKILL, signal.SIGTERM)
-    names = "rank 1" in text or by_signal
+    by_process = is_mpich and job.returncode == signal.SIGABRT and f"(pid={ranks[1]} " in text
+    names = "rank 1" in text or by_signal or by_process
     ends = not by_hand or (is_mpich and how == signal.SIGSTOP)
     if not (names and ends):
         print(text)
