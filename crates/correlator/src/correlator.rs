@@ -216,15 +216,15 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`Visibilities::valid`] says how many spectra of a channel are left. Masked spectra are covered spectra
     /// ([`Visibilities::times`]); they are not missing.
     ///
-    /// On a GPU, a chunk on the host is masked on its way there, in a copy. Of heaps on the device a masked copy is
-    /// made there, in the order of the stream and in steps that keep to the backend's limit; the chunk is not changed.
-    /// Voltages and rows on a device cannot be masked.
+    /// On a GPU, a chunk on the host is masked on its way there, in a copy. Of heaps and rows on the device a masked copy
+    /// is made there, and voltages are masked as they become rows, in the order of the stream and in steps that keep to
+    /// the backend's limit; the chunk is not changed.
     ///
     /// # Errors
     /// As [`Correlator::accumulate`]; [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`]
-    /// and [`TypesError::MaskRange`] for one that does not cover these spectra of the chunk; [`DeviceError::NotOnGpu`]
-    /// for voltages and rows on a device, [`DeviceError::MemoryLimit`] if the backend's limit is below a copy of one
-    /// batch, [`TypesError::TooLarge`] without memory for counts. Nothing is accumulated then.
+    /// and [`TypesError::MaskRange`] for one that does not cover these spectra of the chunk;
+    /// [`DeviceError::MemoryLimit`] if the backend's limit is below a copy of one batch of heaps,
+    /// [`TypesError::TooLarge`] without memory for counts. Nothing is accumulated then.
     pub fn accumulate_masked(
         &mut self,
         chunk: &impl Chunk<V>,
@@ -255,7 +255,7 @@ impl<V: VoltageSample> Correlator<V> {
                 (Place::Device(array), times, None) => sums.add_device_times(&about, array, times),
                 (Place::Device(array), times, Some(mask)) => {
                     let mut runs = times.runs().into_iter();
-                    runs.try_for_each(|run| sums.add_masked_device_heaps(&about, array, run, mask))
+                    runs.try_for_each(|run| sums.add_masked_device_chunk(&about, array, run, mask))
                 }
                 (place, Times::Range(range), None) => sums.add_host_chunk(&about, &place, range.clone()),
                 (place, times, None) if times.has_long_runs(about.layout) => {

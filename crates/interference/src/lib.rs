@@ -61,7 +61,7 @@ pub mod internals {
 pub use chunk::PowerChunk;
 pub use error::InterferenceError;
 pub use fringes_cpu::power::{Power, PowerSum};
-pub use kernels::{HeapBlocks, MaskKernels, PowerKernels};
+pub use kernels::{HeapBlocks, MaskKernels, PowerKernels, RowBlocks};
 pub use kurtosis::{Moments, spectral_kurtosis};
 pub use masker::{Combining, Interference, Masker, Undecided};
 pub use pearson::Thresholds;

@@ -1,11 +1,13 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
-//! Kernels that interference is found and left out by, of heaps `[batch][antenna][channel][spectrum][pol]`.
+//! Kernels that interference is found and left out by, of heaps `[batch][antenna][channel][spectrum][pol]` and of rows
+//! `[channel][time / R][input][R]`.
 //!
 //! | kernels | what they do |
 //! |---|---|
 //! | `power_i4`, `power_i8`, `power_f16`, `power_f32` | `sum |x|^2` and `sum |x|^4` of blocks of spectra: [`power`] |
 //! | `mask_i4`, `mask_i8`, `mask_f16`, `mask_f32` | a copy with zeros where a mask says so: [`mask`](mod@mask) |
+//! | `mask_rows_i4`, `mask_rows_i8`, `mask_rows_f16`, `mask_rows_f32` | zeros in rows where a mask says so: [`rows`] |
 //!
 //! What heaps and blocks are is said in [`heaps`], what becomes of the samples of 16 bytes in [`formats`].
 
@@ -13,6 +15,7 @@ pub mod formats;
 pub mod heaps;
 pub mod mask;
 pub mod power;
+pub mod rows;
 
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
@@ -21,6 +24,7 @@ use formats::{F16, F32, Format, I4, I8};
 use heaps::Heaps;
 use mask::Mask;
 use power::PowerSums;
+use rows::MaskedRows;
 
 /// Sums what fits, and traps where it does not.
 #[inline(always)]
@@ -39,6 +43,17 @@ fn mask<const S: usize>(mask: Mask<S>) {
     if mask.fit() {
         // SAFETY: the views hold what the sizes say.
         unsafe { mask.run() }
+    } else {
+        trap()
+    }
+}
+
+/// Zeros what is masked of rows that fit, and traps where they do not.
+#[inline(always)]
+fn mask_rows<const S: usize>(rows: MaskedRows<S>) {
+    if rows.fit() {
+        // SAFETY: the views hold what the sizes say.
+        unsafe { rows.run() }
     } else {
         trap()
     }
@@ -99,5 +114,29 @@ fringes_device::kernel! {
     pub fn mask_f32(from: Global<u8>, to: GlobalMut<u8>, masked: Global<u8>, batches: u32, antennas: u32, channels: u32, spectra: u32, pols: u32, block: u32, lead: u32, lanes: u32) {
         let heaps = Heaps { batches, antennas, channels, spectra, pols, block, lead, lanes };
         mask::<8>(Mask { heaps, from, to, masked })
+    }
+
+    /// Zeros in rows of voltages of 4+4 bits. See [`rows`].
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_rows_i4(rows: GlobalMut<u8>, masked: Global<u8>, channels: u32, lines: u32, inputs: u32, block: u32, lead: u32) {
+        mask_rows::<1>(MaskedRows { rows, masked, channels, lines, inputs, block, lead })
+    }
+
+    /// Zeros in rows of voltages of 8-bit pairs. See [`rows`].
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_rows_i8(rows: GlobalMut<u8>, masked: Global<u8>, channels: u32, lines: u32, inputs: u32, block: u32, lead: u32) {
+        mask_rows::<2>(MaskedRows { rows, masked, channels, lines, inputs, block, lead })
+    }
+
+    /// Zeros in rows of voltages of f16 pairs. See [`rows`].
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_rows_f16(rows: GlobalMut<u8>, masked: Global<u8>, channels: u32, lines: u32, inputs: u32, block: u32, lead: u32) {
+        mask_rows::<4>(MaskedRows { rows, masked, channels, lines, inputs, block, lead })
+    }
+
+    /// Zeros in rows of voltages of f32 pairs. See [`rows`].
+    #[launch(threads(256), min_blocks(4))]
+    pub fn mask_rows_f32(rows: GlobalMut<u8>, masked: Global<u8>, channels: u32, lines: u32, inputs: u32, block: u32, lead: u32) {
+        mask_rows::<8>(MaskedRows { rows, masked, channels, lines, inputs, block, lead })
     }
 }

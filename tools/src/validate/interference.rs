@@ -5,7 +5,7 @@
 //! of whole numbers are those of the CPU bit for bit, with their counts.
 
 use fringes::backend::{Backend, DeviceArray, DeviceError, DeviceHeaps, Uploader};
-use fringes::correlator::{BinnedDump, BinnedIntegrator, Bins, DumpSchedule, Integrator};
+use fringes::correlator::{BinnedDump, BinnedIntegrator, Bins, Chunk, DumpSchedule, Integrator};
 use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum};
 use fringes::types::Rows;
 use fringes::{
@@ -220,33 +220,30 @@ fn masked<V: Whole + Power>(
         let heaps = whole::<V>(shape, first, flags)?;
         let (inputs, of) = (heaps.inputs(), blocks(shape, first, block)?);
         let mask = mask(channels, &of, first)?;
-        let cuts = [vec![0, batches], vec![0, batches.min(1), batches / 2 + 1, batches]];
-        let sum = |mut correlator: Correlator<V>, chunk: Chunk<'_, V>, cuts: &[usize]| -> Result<_, Failure> {
-            for cut in cuts.windows(2).filter(|cut| cut[0] < cut[1]) {
-                let range = cut[0] * spectra..cut[1] * spectra;
-                match chunk {
-                    Chunk::Host(heaps) => correlator.accumulate_masked(heaps, range, &mask)?,
-                    Chunk::Device(heaps) => correlator.accumulate_masked(heaps, range, &mask)?,
-                }
-            }
-            Ok(correlator.dump(BaselineOrder::Triangle)?)
-        };
         let gpu = Backend::on(session.device.clone());
         let need = Correlator::<V>::memory(&gpu, inputs, channels, 1)?.smallest_step_bytes;
         let batch = (heaps.data().len() / batches * size_of::<V>()) as u64;
         // Room for the rows of all channels, and for a batch.
-        let little = gpu.clone().with_memory_limit(need.max(1 << 20) * 64 + batch);
+        let backends = [gpu.clone(), gpu.with_memory_limit(need.max(1 << 20) * 64 + batch)];
         let mut verdict = Ok(());
-        for cuts in cuts {
-            let expected = sum(Correlator::new(&Backend::cpu(), inputs, channels)?, Chunk::Host(&heaps), &cuts)?;
-            for backend in [&gpu, &little] {
-                for ahead in [0, 3] {
-                    let there = behind(session, &heaps, ahead)?;
-                    let found = sum(Correlator::new(backend, inputs, channels)?, Chunk::Device(&there), &cuts)?;
-                    let what = format!("cut at {cuts:?}, {ahead} ahead, limit {:?}", backend.memory_limit());
-                    verdict = verdict.and(same(&expected, &found).map_err(|fault| format!("{what}: {fault}")));
-                }
+        for cuts in [vec![0, batches], vec![0, batches.min(1), batches / 2 + 1, batches]] {
+            let cuts: Vec<_> = cuts.into_iter().map(|batch| batch * spectra).collect();
+            for ahead in [0, 3] {
+                let there = behind(session, &heaps, ahead)?;
+                let found = compared((&backends, inputs), &heaps, &there, &cuts, &mask)?;
+                verdict = verdict.and(found.map_err(|fault| format!("heaps {ahead} ahead, {fault}")));
             }
+        }
+        // Of others, at any time.
+        let times = batches * spectra;
+        let (voltages, mut upload) = (heaps.to_voltages(), Uploader::new(&session.stream));
+        let rows = Rows::from_voltages(&voltages);
+        let there = (upload.voltages(&voltages)?, upload.rows(&rows)?);
+        for cuts in [vec![0, times], vec![0, times.min(1), times / 3 + 1, times - times / 5, times]] {
+            let found = compared((&backends, inputs), &voltages, &there.0, &cuts, &mask)?;
+            verdict = verdict.and(found.map_err(|fault| format!("voltages, {fault}")));
+            let found = compared((&backends, inputs), &rows, &there.1, &cuts, &mask)?;
+            verdict = verdict.and(found.map_err(|fault| format!("rows, {fault}")));
         }
         verdict = verdict.and(streams(session, &heaps, &mask)?);
         let time_ms = time_mask::<V>(session, &of)?;
@@ -256,11 +253,35 @@ fn masked<V: Whole + Power>(
     })
 }
 
-/// Heaps wherever they lie.
-#[derive(Clone, Copy)]
-enum Chunk<'a, V: Power> {
-    Host(&'a Heaps<V>),
-    Device(&'a DeviceHeaps<'static, V>),
+/// Masked sums of a chunk on the device in ranges, on GPUs, with those of the same chunk on the host on the CPU.
+fn compared<V: Power>(
+    (backends, inputs): (&[Backend], fringes::Inputs),
+    host: &impl Chunk<V>,
+    device: &impl Chunk<V>,
+    cuts: &[usize],
+    mask: &ChannelMask,
+) -> Result<Result<(), String>, Failure> {
+    let channels = mask.channels();
+    let expected = masked_sum(Correlator::new(&Backend::cpu(), inputs, channels)?, host, cuts, mask)?;
+    let mut verdict = Ok(());
+    for backend in backends {
+        let found = masked_sum(Correlator::new(backend, inputs, channels)?, device, cuts, mask)?;
+        let what = format!("cut at {cuts:?}, limit {:?}", backend.memory_limit());
+        verdict = verdict.and(same(&expected, &found).map_err(|fault| format!("{what}: {fault}")));
+    }
+    Ok(verdict)
+}
+
+fn masked_sum<V: Power>(
+    mut correlator: Correlator<V>,
+    chunk: &impl Chunk<V>,
+    cuts: &[usize],
+    mask: &ChannelMask,
+) -> Result<Visibilities<V::Accumulator>, Failure> {
+    for cut in cuts.windows(2).filter(|cut| cut[0] < cut[1]) {
+        correlator.accumulate_masked(chunk, cut[0]..cut[1], mask)?;
+    }
+    Ok(correlator.dump(BaselineOrder::Triangle)?)
 }
 
 /// Sums, counts and axes.
@@ -332,25 +353,15 @@ fn refused(session: &mut Session) -> Result<(), End> {
         let (inputs, mut upload) = (heaps.inputs(), Uploader::new(&session.stream));
         let mask = mask(3, &blocks(shape, 0, 128)?, 0)?;
         let gpu = Backend::on(session.device.clone());
-        let mut correlator = Correlator::<Complex<i8>>::new(&gpu, inputs, 3)?;
-        let voltages = upload.voltages(&heaps.to_voltages())?;
-        let rows = upload.rows(&Rows::from_voltages(&heaps.to_voltages()))?;
         let there = upload.heaps(&heaps)?;
-        let no_kernel = |answer: Result<(), CorrelatorError>| {
-            matches!(answer, Err(CorrelatorError::Device(DeviceError::NotOnGpu { .. })))
-        };
-        let of_voltages = no_kernel(correlator.accumulate_masked(&voltages, 0..8192, &mask));
-        let of_rows = no_kernel(correlator.accumulate_masked(&rows, 0..8192, &mask));
         let little =
             gpu.clone().with_memory_limit(Correlator::<Complex<i8>>::memory(&gpu, inputs, 3, 1)?.smallest_step_bytes);
         let mut limited = Correlator::<Complex<i8>>::new(&little, inputs, 3)?;
         let limit = limited.accumulate_masked(&there, 0..8192, &mask);
         let elsewhere = power_sums(&Backend::cpu(), &there, 128);
-        let verdict = if !of_voltages || !of_rows {
-            Err("voltages or rows on the device were masked".into())
-        } else if !matches!(limit, Err(CorrelatorError::Device(DeviceError::MemoryLimit { .. }))) {
+        let verdict = if !matches!(limit, Err(CorrelatorError::Device(DeviceError::MemoryLimit { .. }))) {
             Err(format!("expected an error of memory, got {limit:?}"))
-        } else if correlator.spectra() != 0 || limited.spectra() != 0 {
+        } else if limited.spectra() != 0 {
             Err("something was added".into())
         } else if elsewhere.is_ok() {
             Err("the CPU summed powers on a device".into())

@@ -8,10 +8,12 @@ use fringes_gpu::{Buffer, BufferView};
 use fringes_types::{VoltageSample, row_times};
 use ndarray::{ArrayView2, s};
 
+use super::masked_chunks::Cells;
 use super::pieces::{pieces, spans, step_times};
 use super::{DeviceSums, Granule};
 use crate::CorrelatorError;
 use crate::chunk::{Description, Layout};
+use crate::host::PlacedMask;
 use crate::kernels::{CorrelatorKernels, Work};
 use crate::layout::{HeapShape, VoltageShape, row_bytes};
 
@@ -53,7 +55,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         let view = self.ready(about, array)?;
         let added = match layout {
             Layout::Rows => self.add_device_rows(view, times, range),
-            Layout::Voltages => self.add_device_voltages(view, times, range, presence),
+            Layout::Voltages => self.add_device_voltages(view, times, range, presence, None),
             Layout::Heaps { spectra } => {
                 let batches = range.start / spectra..range.end / spectra;
                 self.add_device_heaps(view, [times / spectra, spectra], batches, presence)
@@ -77,12 +79,14 @@ impl<V: VoltageSample> DeviceSums<V> {
         Ok(())
     }
 
-    fn add_device_voltages(
+    /// Voltages become rows; what is masked is zero in these. The chunk is not written.
+    pub(super) fn add_device_voltages(
         &mut self,
         voltages: BufferView<'_, V>,
         times: usize,
         range: Range<usize>,
         presence: Option<ArrayView2<'_, bool>>,
+        mask: PlacedMask<'_>,
     ) -> Result<(), CorrelatorError> {
         let (inputs, row) = (self.inputs.len(), row_times(V::FORMAT));
         let [channel_step, time_step] = self.rows_of_step(row, true)?;
@@ -101,6 +105,11 @@ impl<V: VoltageSample> DeviceSums<V> {
                 let flags = flags.as_ref().unwrap_or(&none).view();
                 let (stream, pack) = (&self.stream, &self.pack);
                 pack.pack_part(stream, shape, span.clone(), samples, flags, &mut rows.view_mut())?;
+                if let Some(mask) = mask
+                    && let Some(cells) = Cells::of(mask, &channels, span.start, span.len())
+                {
+                    self.mask_rows(&cells, span.len().div_ceil(row), rows.view_mut().cast()?)?;
+                }
                 let work = Work::rows(shape.channels, span.len());
                 self.add(&channels, &work, rows.view().cast()?)?;
             }
@@ -157,7 +166,7 @@ impl<V: VoltageSample> DeviceSums<V> {
 
     /// Channels and times whose rows are made at once: all channels, unless memory is for fewer and they can be
     /// `divided`.
-    fn rows_of_step(&self, row: usize, divided: bool) -> Result<[usize; 2], CorrelatorError> {
+    pub(super) fn rows_of_step(&self, row: usize, divided: bool) -> Result<[usize; 2], CorrelatorError> {
         let granule = Granule::new::<V>(row, self.inputs.len());
         let limit = self.limit.unwrap_or(ROWS_BYTES);
         let of = |channels: usize| granule.bytes.saturating_mul(channels as u64).saturating_add(granule.flag_bytes);

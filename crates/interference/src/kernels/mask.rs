@@ -1,22 +1,24 @@
-//! Masked copies of heaps.
+//! Masked copies of heaps, and rows that are masked where they lie.
 
 use std::marker::PhantomData;
 
 use fringes_backend::{DeviceError, Expect};
-use fringes_gpu::{BufferView, BufferViewMut, Device, Kernel, Stream};
+use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, Stream};
 use fringes_types::VoltageSample;
 
-use super::{HeapBlocks, product, suffix, texts};
+use super::{HeapBlocks, PIECE, RowBlocks, product, suffix, texts};
 
-/// The kernel that copies heaps of a format with zeros in place of what is masked, on one device. Cheap to clone.
+/// The kernels that put zeros in place of what is masked, of a format and on one device: in a copy of heaps, and in rows
+/// where they lie. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct MaskKernels<V> {
-    kernel: Kernel,
+    heaps: Kernel,
+    rows: Kernel,
     format: PhantomData<V>,
 }
 
 impl<V: VoltageSample> MaskKernels<V> {
-    /// Loads the kernel; the first time on a machine the driver compiles it.
+    /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`] for a format without a kernel, [`DeviceError::Gpu`] with what the driver says.
@@ -26,8 +28,9 @@ impl<V: VoltageSample> MaskKernels<V> {
         let suffix =
             suffix(V::FORMAT).ok_or_else(|| DeviceError::NotOnGpu { operation: operation(), backend: backend() })?;
         let module = device.load(&texts::INTERFERENCE)?;
-        let kernel = module.kernel(&format!("mask_{suffix}"))?;
-        Ok(Self { kernel, format: PhantomData })
+        let heaps = module.kernel(&format!("mask_{suffix}"))?;
+        let rows = module.kernel(&format!("mask_rows_{suffix}"))?;
+        Ok(Self { heaps, rows, format: PhantomData })
     }
 
     /// Writes heaps `[batch][antenna][channel][spectrum][pol]` to `to`, zeros where `masked`, `[channel][block]`, is
@@ -58,6 +61,32 @@ impl<V: VoltageSample> MaskKernels<V> {
         let to = to.reborrow().cast::<u8>()?;
         let mut arguments = vec![from.into(), to.into(), masked.into()];
         arguments.extend(sizes);
-        Ok(self.kernel.launch_safe(stream, &config, &arguments)?)
+        Ok(self.heaps.launch_safe(stream, &config, &arguments)?)
+    }
+
+    /// Writes zeros to rows `[channel][time / R][input][R]` where `masked`, `[channel][block]`, is not 0. Nothing else is
+    /// read or written.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`] if a buffer is too short, [`DeviceError::Alignment`] for rows that do not begin at a
+    /// multiple of 16 bytes, [`DeviceError::TooLarge`] for sizes that the kernel cannot count, [`DeviceError::Gpu`]
+    /// with what the driver says.
+    pub fn mask_rows(
+        &self,
+        stream: &Stream,
+        shape: RowBlocks,
+        masked: BufferView<'_, u8>,
+        mut rows: BufferViewMut<'_, V>,
+    ) -> Result<(), DeviceError> {
+        let voltages = shape.voltages(V::FORMAT);
+        rows.expect("rows", voltages, PIECE as u64)?;
+        masked.expect("mask", product(&[shape.channels, shape.blocks(V::FORMAT)]), 1)?;
+        if voltages == 0 {
+            return Ok(());
+        }
+        let (config, sizes) = shape.launch(V::FORMAT)?;
+        let mut arguments = vec![rows.reborrow().cast::<u8>()?.into(), masked.into()];
+        arguments.extend(sizes.map(Argument::from));
+        Ok(self.rows.launch_safe(stream, &config, &arguments)?)
     }
 }

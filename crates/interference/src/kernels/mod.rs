@@ -1,14 +1,16 @@
-//! Kernels on buffers of a device, in the order of a stream: power sums and masked copies of heaps.
+//! Kernels on buffers of a device, in the order of a stream: power sums and masked copies of heaps, masked rows.
 //!
 //! A launch is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
 //! queued.
 
 mod mask;
 mod power;
+mod rows;
 mod texts;
 
 pub use mask::MaskKernels;
 pub use power::PowerKernels;
+pub use rows::RowBlocks;
 
 use fringes_backend::DeviceError;
 use fringes_cpu::power::Blocks;
@@ -60,15 +62,9 @@ impl HeapBlocks {
         Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times())
     }
 
-    /// Spectra of a block, and those before the heaps, in numbers that are not above the times: for blocks that are
-    /// longer, the same edge between two of them.
+    /// Spectra of a block, and those before the heaps, in numbers that are not above the times.
     fn short_blocks(&self) -> [usize; 2] {
-        let (block, times) = (self.spectra_per_block, self.times().max(1));
-        if block <= times {
-            return [block, self.lead];
-        }
-        let first = block.saturating_sub(self.lead).clamp(1, times);
-        [times, times - first]
+        short_blocks(self.spectra_per_block, self.lead, self.times())
     }
 
     /// A launch in which groups of lanes have stretches of so many bytes, and the sizes as kernels take them.
@@ -78,10 +74,6 @@ impl HeapBlocks {
     }
 
     fn work(&self, groups: usize, stretch: usize) -> Result<Work, DeviceError> {
-        let number = |what, actual: usize, limit: u32| {
-            let limit_exceeded = || DeviceError::TooLarge { what, actual, limit: limit as usize };
-            u32::try_from(actual).ok().filter(|&number| number <= limit).ok_or_else(limit_exceeded)
-        };
         let (antennas, pols) = (self.inputs.antennas(), self.inputs.pols());
         number("times of heaps", self.times(), i32::MAX as u32)?;
         number("heaps times channels", product(&[self.batches, antennas, self.channels]), u32::MAX)?;
@@ -100,6 +92,23 @@ impl HeapBlocks {
 struct Work {
     blocks: u32,
     sizes: [u32; 8],
+}
+
+/// Spectra of a block, and those of the first one that lie before the first of so many times, in numbers that are not
+/// above the times: for blocks that are longer, the same edge between two of them.
+fn short_blocks(block: usize, lead: usize, times: usize) -> [usize; 2] {
+    let times = times.max(1);
+    if block <= times {
+        return [block, lead];
+    }
+    let first = block.saturating_sub(lead).clamp(1, times);
+    [times, times - first]
+}
+
+/// A number that kernels count, at most `limit`.
+fn number(what: &'static str, actual: usize, limit: u32) -> Result<u32, DeviceError> {
+    let number = u32::try_from(actual).ok().filter(|&number| number <= limit);
+    number.ok_or(DeviceError::TooLarge { what, actual, limit: limit as usize })
 }
 
 /// A product of sizes, saturating.

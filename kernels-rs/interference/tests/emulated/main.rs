@@ -1,6 +1,7 @@
 //! The kernels in the emulator against exact sums and plain copies.
 
 mod data;
+mod rows;
 
 use data::{Case, FORMATS, Format, Heaps, heaps, mask, power};
 use fringes_device::{Global, GlobalMut, Kernel};
