@@ -105,10 +105,11 @@ impl<V: VoltageSample> DeviceSums<V> {
                 let flags = flags.as_ref().unwrap_or(&none).view();
                 let (stream, pack) = (&self.stream, &self.pack);
                 pack.pack_part(stream, shape, span.clone(), samples, flags, &mut rows.view_mut())?;
+                let number = span.len().div_ceil(row);
                 if let Some(mask) = mask
-                    && let Some(cells) = Cells::of(mask, &channels, span.start, span.len())
+                    && let Some(cells) = Cells::of(mask, &channels, span.start, number * row)
                 {
-                    self.mask_rows(&cells, span.len().div_ceil(row), rows.view_mut().cast()?)?;
+                    self.mask_rows(&cells, number, rows.view_mut().cast()?)?;
                 }
                 let work = Work::rows(shape.channels, span.len());
                 self.add(&channels, &work, rows.view().cast()?)?;
