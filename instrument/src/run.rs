@@ -211,6 +211,9 @@ fn of<V: StreamSample>(
         let mut rank = 0..;
         instruments.map(|fx| fx.in_turns(shares, rank.next().unwrap_or(0)));
     }
+    for change in parts.changes(config)? {
+        instruments.map(|fx| fx.change(change.clone()));
+    }
     let correlates = parts.channels > 0;
     let mut last = None;
     if correlates {

@@ -60,6 +60,10 @@ fn run(folder: &Path, config: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
+/// Gains of inputs that change, and channels that are left out, of an instrument of three inputs and 64 channels.
+const CHANGES: &str = "[[change]]\nseconds = 0.2\ngains = [0.5, 0.75, 1.25]\n\
+                       [[change]]\nsample = 400_000\nmasked_channels = [3, [20, 30]]\n";
+
 const NPZ: &str = "[[sink]]\nkind = \"npz\"\nfolder = \"dumps\"\n";
 
 /// Names of the dumps.
@@ -153,7 +157,7 @@ fn ranks_give_the_dumps_of_one_and_are_resumed_together() {
     let whole = tempfile::tempdir().unwrap();
     let losses = "[source.simulation.loss]\npacket_samples = 512\nprobability = 0.02\n";
     let with = |seconds: &str, more: &str| {
-        let text = config(seconds, &format!("{NPZ}{more}"));
+        let text = config(seconds, &format!("{NPZ}{CHANGES}{more}"));
         text.replace("[[source.simulation.sources]]", &format!("{losses}[[source.simulation.sources]]"))
             .replace("taps = 4", "taps = 4\ndither = 3")
     };
@@ -163,6 +167,10 @@ fn ranks_give_the_dumps_of_one_and_are_resumed_together() {
         .map(|name| (name.clone(), visibilities(&whole.path().join("dumps").join(name))))
         .collect();
     assert!(expected.len() > 10);
+    // What changes does so.
+    let power = |dump: usize, channel: usize| expected[dump].1[(0, channel, 0)].norm();
+    assert!(power(0, 25) > 0.0 && power(expected.len() - 2, 25) == 0.0 && power(expected.len() - 2, 30) > 0.0);
+    assert!(power(6, 40) < 0.5 * power(0, 40));
     // Three ranks for three antennas; four, of which one has no antennas, and two no channels.
     let some = "[ranks]\ncorrelators = [1, 3]\nframes_per_block = 3\nblocks_under_way = 1\n";
     for (count, more, correlators) in [("3", "", vec![0, 1, 2]), ("4", some, vec![1, 3])] {
@@ -191,7 +199,7 @@ fn ranks_that_take_turns_give_the_files_of_one_and_are_resumed() {
     let losses = "[source.simulation.loss]\npacket_samples = 512\nprobability = 0.02\n";
     let with = |seconds: &str, more: &str| {
         let second = "[[cadence]]\nseconds = 0.098304\n"; // twice the first, which is 48 frames of 1024 samples
-        let text = config(seconds, &format!("{second}{NPZ}{more}"));
+        let text = config(seconds, &format!("{second}{NPZ}{CHANGES}{more}"));
         text.replace("[[source.simulation.sources]]", &format!("{losses}[[source.simulation.sources]]"))
             .replace("taps = 4", "taps = 4\ndither = 3")
     };
@@ -318,6 +326,11 @@ fn what_is_wrong_is_told_in_one_line_that_names_the_place() {
         ),
         ("[[cadence]]\nseconds = 0.1\nantennas = [7]\n", "expected different antennas of 0..3, found [7]"),
         ("[[cadence]]\nseconds = -1.0\n", "cadence: "),
+        ("[[change]]\ngains = [1.0]\n", "change 0: expected one of seconds and sample"),
+        ("[[change]]\nseconds = 1.0\ngains = [1.0, 2.0]\n", "change 0: expected 1 or 3 gains, found 2"),
+        ("[[change]]\nsample = 1\ngains = [nan]\n", "change 0: gains: "),
+        ("[[change]]\nsample = 1\nmasked_channels = [[60, 65]]\n", "expected channels of 0..64, found 60..65"),
+        ("[[change]]\nsample = 1\nbeam_offsets = [[0.0, 0.0]]\n", "beam_offsets: expected 0 as in [beams], found 1"),
     ] {
         let output = run(folder.path(), &config("seconds = 0.1", extra), &[]);
         let message = String::from_utf8(output.stderr).unwrap();

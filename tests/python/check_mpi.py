@@ -56,6 +56,12 @@ seconds = 0.05
 [[sink]]
 kind = "npz"
 folder = "dumps"
+[[change]]
+seconds = 0.3
+gains = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4]
+[[change]]
+seconds = 0.6
+masked_channels = [3, [40, 80]]
 {more}
 """
 

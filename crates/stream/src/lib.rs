@@ -28,7 +28,7 @@ pub mod turn;
 
 pub use chunk::{HeapBlock, SampleBlock};
 pub use error::{BoxError, Stage, StreamError};
-pub use fx::{Control, Ended, Fx, Report, Running, SinkReport, StreamSample};
+pub use fx::{Change, Control, Ended, Fx, InstrumentControl, Report, Running, SinkReport, StreamSample};
 pub use ring::{RingFormat, RingWritten};
 pub use time_shares::TimeShares;
 pub use turn::{CornerTurn, TurnPlan};

@@ -1,6 +1,8 @@
 //! Gains of channels and inputs.
 
-use ndarray::Array2;
+use std::ops::Range;
+
+use ndarray::{Array2, s};
 use num_complex::Complex;
 
 use crate::{Dimension, TypesError};
@@ -38,6 +40,37 @@ impl Gains {
         }
     }
 
+    /// The gains of some of the inputs, of gains of so many channels and inputs.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] if they are of other channels or inputs, or have not all of the range.
+    pub fn of_inputs(&self, channels: usize, inputs: usize, range: Range<usize>) -> Result<Self, TypesError> {
+        if range.start > range.end || range.end > inputs {
+            let (array, dimension, expected) = ("range of gains", Dimension::Input, inputs);
+            return Err(TypesError::Dimension { array, dimension, expected, actual: range.end.max(range.start) });
+        }
+        match &self.0 {
+            Kind::Uniform(_) => Ok(self.clone()),
+            Kind::PerChannelInput(gains) => {
+                self.check(channels, inputs)?;
+                Ok(Self(Kind::PerChannelInput(gains.slice(s![.., range]).to_owned())))
+            }
+        }
+    }
+
+    /// Checks that gains of channels and inputs are of so many.
+    fn check(&self, channels: usize, inputs: usize) -> Result<(), TypesError> {
+        let Kind::PerChannelInput(gains) = &self.0 else { return Ok(()) };
+        for (dimension, expected, actual) in
+            [(Dimension::Channel, channels, gains.nrows()), (Dimension::Input, inputs, gains.ncols())]
+        {
+            if expected != actual {
+                return Err(TypesError::Dimension { array: "gains", dimension, expected, actual });
+            }
+        }
+        Ok(())
+    }
+
     /// The gains as `[channel][input]`, if they fit.
     ///
     /// # Layout
@@ -49,13 +82,7 @@ impl Gains {
         match &self.0 {
             Kind::Uniform(gain) => Ok(Array2::from_elem((channels, inputs), Complex::new(*gain, 0.0))),
             Kind::PerChannelInput(gains) => {
-                for (dimension, expected, actual) in
-                    [(Dimension::Channel, channels, gains.nrows()), (Dimension::Input, inputs, gains.ncols())]
-                {
-                    if expected != actual {
-                        return Err(TypesError::Dimension { array: "gains", dimension, expected, actual });
-                    }
-                }
+                self.check(channels, inputs)?;
                 Ok(gains.clone())
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Unknown fields are errors. What has a default may be left out; every field is described where it is declared.
 
+mod changes;
 mod ranks;
 pub(crate) mod sinks;
 mod source;
@@ -10,6 +11,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+pub(crate) use changes::ChangeConfig;
 pub(crate) use ranks::{By, RanksConfig};
 pub(crate) use sinks::SinkConfig;
 pub(crate) use source::SourceConfig;
@@ -46,6 +48,9 @@ pub(crate) struct Config {
     /// Detected beams.
     #[serde(default)]
     pub(crate) beams: Option<BeamsConfig>,
+    /// What changes while it runs, in any order.
+    #[serde(default)]
+    pub(crate) change: Vec<ChangeConfig>,
     /// Where dumps and beams go.
     #[serde(default)]
     pub(crate) sink: Vec<SinkConfig>,

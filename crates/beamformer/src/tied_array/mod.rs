@@ -144,6 +144,23 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
         Self { seed: Some(seed), ..self }
     }
 
+    /// The same beams of some of the channels, in the order that they had.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for channels that there are not, [`TypesError::Empty`] for none; as
+    /// [`TiedArrayBeams::weights`].
+    pub fn of_channels(&self, channels: std::ops::Range<usize>) -> Result<Self, BeamformerError> {
+        let weights = self.weights()?;
+        let (expected, actual) = (weights.channels(), channels.end.max(channels.start));
+        if actual > expected {
+            let (array, dimension) = ("range of beam weights", Dimension::Channel);
+            return Err(TypesError::Dimension { array, dimension, expected, actual }.into());
+        }
+        let channels = channels.start..channels.end.max(channels.start);
+        let weights = BeamWeights::new(weights.data().slice(ndarray::s![.., channels, ..]).to_owned())?;
+        Ok(Self { weights: WeightSource::Given(weights), ..self.clone() })
+    }
+
     /// The weights; those of delays are made when this is first asked for.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The instrument: stages on threads of their own, bounded queues between them.
 
 mod beam_stage;
+mod changes;
 mod chosen_channels;
 mod controls;
 mod delivery;
@@ -24,6 +25,7 @@ use fringes_f_engine::FEngineBuilder;
 use fringes_interference::Masker;
 use fringes_types::{ChunkFormat, Detection, Inputs};
 
+pub use changes::{Change, InstrumentControl};
 pub(crate) use frames::FrameData;
 pub use frames::StreamSample;
 pub use report::{Ended, Report, SinkReport, TurnReport};
@@ -112,6 +114,7 @@ pub struct Fx<V: StreamSample> {
     turns: Option<(TimeShares, usize)>,
     resume_after: Option<u64>,
     ring_spectra: usize,
+    changes: Vec<Change>,
     format: std::marker::PhantomData<fn() -> V>,
 }
 
@@ -180,6 +183,7 @@ impl<V: StreamSample> Fx<V> {
             turns: None,
             resume_after: None,
             ring_spectra: 0,
+            changes: Vec::new(),
             format: std::marker::PhantomData,
         }
     }
@@ -274,6 +278,14 @@ impl<V: StreamSample> Fx<V> {
     #[must_use]
     pub fn ring(mut self, spectra: usize) -> Self {
         self.ring_spectra = spectra;
+        self
+    }
+
+    /// Changes the instrument at a sample. Inputs and channels are those of the whole instrument: all ranks are given the
+    /// same changes. What does not fit it is an error of the start.
+    #[must_use]
+    pub fn change(mut self, change: Change) -> Self {
+        self.changes.push(change);
         self
     }
 

@@ -49,10 +49,11 @@ pub struct Running<V: StreamSample> {
     ring: Arc<Ring<V>>,
 }
 
-/// Stops and changes an instrument from elsewhere: another thread, a handler of signals.
+/// Stops and changes an instrument from elsewhere: another thread, a handler of signals. Inputs and channels are those
+/// of the rank; an [`InstrumentControl`](super::InstrumentControl) speaks to all ranks of an instrument.
 #[derive(Debug, Clone)]
 pub struct Control {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl Control {

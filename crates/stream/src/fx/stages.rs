@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::changes::Part;
 use super::controls::Controls;
 use super::frames::FrameData;
 use super::report::Counters;
@@ -47,6 +48,8 @@ impl<V: VoltageSample> Clone for FromFEngine<V> {
 pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(super) controls: Controls,
+    /// What is this rank's of the instrument.
+    pub(super) part: Part,
     /// Stop when the dump under way is complete.
     pub(crate) stop_at_dump: AtomicBool,
     /// Stop now.

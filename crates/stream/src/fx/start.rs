@@ -11,6 +11,7 @@ use fringes_gpu::Device;
 use fringes_types::Inputs;
 
 use super::beam_stage::BeamStage;
+use super::changes::Part;
 use super::controls::Controls;
 use super::delivery::{Delivery, DumpStage};
 use super::f_stage::{FStage, Front, Ways};
@@ -77,6 +78,7 @@ impl<V: StreamSample> Fx<V> {
                 (Some(plan.inputs()), turn.channels().len(), lead, Some(frame))
             }
         };
+        let part = part(self.turn.as_ref(), inputs, channels, matches!(front, Some(Front::Heaps(_))));
         let Some(inputs) = inputs else {
             let (what, expected) = ("instrument", "an F-engine, heaps or a corner turn".into());
             return Err(StreamError::Plan { what, expected, actual: "none".into() });
@@ -165,9 +167,14 @@ impl<V: StreamSample> Fx<V> {
             ],
             source_counts: Mutex::default(),
         };
+        let controls = Controls::default();
+        for change in &self.changes {
+            part.change(change, &controls)?;
+        }
         let shared = Arc::new(Shared {
             counters,
-            controls: Controls::default(),
+            controls,
+            part,
             stop_at_dump: AtomicBool::new(false),
             stop_now: AtomicBool::new(false),
             lead: AtomicU64::new(lead),
@@ -313,6 +320,17 @@ impl<V: StreamSample> Fx<V> {
         }
         Ok(Running::new(shared, threads, ring))
     }
+}
+
+/// What an instrument, or a rank of one, has of the whole: inputs and channels behind a corner turn, if there is one.
+fn part(turn: Option<&CornerTurn>, inputs: Option<Inputs>, channels: usize, heaps: bool) -> Part {
+    let Some(turn) = turn else {
+        let inputs = inputs.map_or(0, |inputs| inputs.len());
+        return Part { inputs, channels, own_inputs: (!heaps).then_some(0..inputs), own_channels: 0..channels };
+    };
+    let (inputs, antennas) = (turn.plan().inputs(), turn.antennas());
+    let own_inputs = Some(antennas.start * inputs.pols()..antennas.end * inputs.pols());
+    Part { inputs: inputs.len(), channels: turn.plan().channels(), own_inputs, own_channels: turn.channels() }
 }
 
 /// What sends chunks to a device, and brings counts from there.

@@ -8,8 +8,9 @@ use fringes_stream::exchange::{Blocks as Sent, BlocksMut, Exchange, ExchangeErro
 use fringes_stream::sink::{MemorySink, Overflow};
 use fringes_stream::source::{Received, Source, SourceInfo};
 use fringes_stream::turn::TurnPlan;
-use fringes_stream::{BoxError, CornerTurn, Fx, StreamError};
+use fringes_stream::{BoxError, Change, CornerTurn, Fx, InstrumentControl, StreamError};
 use fringes_types::{Complex, Gains, Inputs};
+use ndarray::Array2;
 
 use crate::suite::{self, CHANNELS, CHUNK, Case, SPECTRA, STRIDE};
 
@@ -218,6 +219,61 @@ fn gains_change_at_the_same_sample_on_all_ranks() {
     });
     for (channels, dumps) in all {
         suite::same(&dumps, &one, &channels);
+    }
+}
+
+#[test]
+fn one_call_changes_all_ranks_at_the_same_sample() {
+    let case = Case { losses: false, ..Case::new(4) };
+    let frame = STRIDE * SPECTRA as u64;
+    let gains = Array2::from_shape_fn((CHANNELS, case.inputs.len()), |(channel, input)| {
+        Complex::new(0.01 + 0.002 * input as f32, 0.0005 * channel as f32)
+    });
+    let before = Change::MaskedChannels { sample: frame * 9, channels: vec![3, 40] };
+    let later = [
+        Change::Gains { sample: frame * 30 - 7, gains: Gains::per_channel_input(gains).unwrap() },
+        Change::MaskedChannels { sample: frame * 31, channels: vec![5, 31, 32] },
+    ];
+    let run = |ranks: usize| {
+        let (plan, controls) = (case.plan(ranks), Mutex::new(Vec::new()));
+        let gate = std::sync::Barrier::new(ranks);
+        let all = on_ranks(LocalRanks::new(ranks), |rank| {
+            let turn = CornerTurn::new(rank, plan.clone()).unwrap();
+            let (fx, products) = case.fx(&turn);
+            let source = case.source(turn.rank(), turn.antennas()).held_until_told();
+            let running = fx.change(before.clone()).start(source).unwrap();
+            controls.lock().unwrap().push(running.control());
+            if gate.wait().is_leader() {
+                let all = InstrumentControl::new(controls.lock().unwrap().drain(..)).unwrap();
+                later.iter().for_each(|change| all.change(change).unwrap());
+                let error = all.change(&Change::MaskedChannels { sample: 0, channels: vec![0, CHANNELS] });
+                assert!(matches!(error, Err(StreamError::Change { .. })));
+            }
+            gate.wait();
+            tell();
+            running.join().into_result().unwrap();
+            (turn.channels(), suite::dumps(products.take()))
+        });
+        all.into_iter().filter(|(channels, _)| !channels.is_empty()).collect::<Vec<_>>()
+    };
+    let one = run(1).swap_remove(0).1;
+    let plain = case.in_one_call(&case.plan(1));
+    let last = one.len() - 1;
+    for channel in [3, 5, 31, 32, 40] {
+        let is_masked = one[last].valid(channel, 0) == 0;
+        assert_eq!(is_masked, ![3, 40].contains(&channel), "{channel}");
+    }
+    assert_eq!(one[0].data(), plain[0].data());
+    assert_ne!(one[last].data().row(7), plain[last].data().row(7));
+    for ranks in [2, 3] {
+        for (channels, dumps) in run(ranks) {
+            suite::same(&dumps, &one, &channels);
+            for (found, expected) in dumps.iter().zip(&one) {
+                for channel in channels.clone() {
+                    assert_eq!(found.valid(channel - channels.start, 3), expected.valid(channel, 3), "{channel}");
+                }
+            }
+        }
     }
 }
 
