@@ -216,9 +216,9 @@ impl<V: VoltageSample> Correlator<V> {
     /// [`Visibilities::valid`] says how many spectra of a channel are left. Masked spectra are covered spectra
     /// ([`Visibilities::times`]); they are not missing.
     ///
-    /// On a GPU, a chunk on the host is masked on its way there, in a copy. Of heaps and rows on the device a masked copy
-    /// is made there, and voltages are masked as they become rows, in the order of the stream and in steps that keep to
-    /// the backend's limit; the chunk is not changed.
+    /// On a GPU, a chunk on the host is masked on its way there, in a copy. Of heaps and rows on the device a masked
+    /// copy is made there, and voltages are masked as they become rows, in the order of the stream and in steps that
+    /// keep to the backend's limit; the chunk is not changed.
     ///
     /// # Errors
     /// As [`Correlator::accumulate`]; [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`]

@@ -1,7 +1,8 @@
-//! Power sums of heaps, and masked copies. Both are bound by bytes: sums read every voltage once, copies read and write
-//! it.
+//! Power sums of heaps, masked copies, and masked rows. All are bound by bytes: sums read every voltage once, copies read
+//! and write it, and of rows what is masked is written.
 
-use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum};
+use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum, RowBlocks};
+use fringes::types::{ROW_BYTES, row_times};
 use fringes::{Complex, Complex4, Inputs, f16};
 use fringes_gpu::{Buffer, Stream};
 
@@ -20,7 +21,9 @@ const SHAPES: [[usize; 4]; 5] =
     [[4096, 8, 256, 256], [4096, 8, 256, 2048], [512, 80, 256, 512], [1024, 64, 16, 64], [1024, 8, 100, 300]];
 
 pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
-    if !["power_sums", "mask"].iter().any(|name| bench.wants(name)) || !bench.fits("heaps", 3 * BYTES + (256 << 20))? {
+    if !["power_sums", "mask", "mask_rows"].iter().any(|name| bench.wants(name))
+        || !bench.fits("heaps", 3 * BYTES + (256 << 20))?
+    {
         return Ok(());
     }
     let stream = bench.stream.clone();
@@ -48,6 +51,11 @@ fn cases<V: Power>(bench: &mut Bench, ceilings: &Ceilings, from: &Buffer<u8>, fo
             // The share that is masked is written alone.
             for share in [0, 10] {
                 heaps.mask::<V>(bench, ceilings, share)?;
+            }
+        }
+        if bench.wants("mask_rows") {
+            for share in [10, 1] {
+                heaps.mask_rows::<V>(bench, ceilings, share)?;
             }
         }
     }
@@ -177,6 +185,60 @@ impl Heaps<'_> {
             unit: "GB/s",
             bound: Some(ceilings.bytes(moved)),
             check,
+        });
+        Ok(())
+    }
+
+    /// The same voltages taken as rows of as many channels, times and inputs, of which one cell in `share` is masked where
+    /// they lie.
+    fn mask_rows<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings, share: usize) -> Result<(), End> {
+        let (stream, row) = (bench.stream.clone(), row_times(V::FORMAT));
+        let HeapBlocks { inputs, channels, spectra_per_block, .. } = self.shape;
+        let (rows, inputs) = (self.shape.times() / row, inputs.len());
+        let shape = RowBlocks { channels, rows, inputs, spectra_per_block, lead: 0 };
+        let kernels = MaskKernels::<V>::load(&bench.device).map_err(End::failed)?;
+        let bytes = shape.voltages(V::FORMAT) * size_of::<V>();
+        let blocks = shape.blocks(V::FORMAT);
+        let cells: Vec<u8> = (0..channels * blocks).map(|cell| u8::from(cell % share == 0)).collect();
+        let masked = Buffer::from_slice(&stream, &cells)?;
+        let mut data = Buffer::<V>::alloc(&bench.device, shape.voltages(V::FORMAT))?;
+        data.view_mut().copy_from(&stream, self.from.slice(..bytes)?.cast::<V>()?)?;
+        let mut work = |_| kernels.mask_rows(&stream, shape, masked.view(), data.view_mut());
+        work(0).map_err(End::failed)?;
+        let timing = bench.time(work).map_err(End::failed)?;
+        // The first and the last row of every input.
+        for line in [0, channels * rows - 1] {
+            let first = line * inputs * row;
+            let found = data.slice(first..first + inputs * row)?.to_vec(&stream)?;
+            for (place, value) in found.iter().enumerate() {
+                let time = line % rows * row + place % row;
+                let cell = line / rows * blocks + time / spectra_per_block;
+                let expected = self.voltage::<V>(first + place).0;
+                let is_masked = cells[cell] != 0;
+                let found = bytemuck::bytes_of(value);
+                if is_masked && found.iter().any(|&byte| byte != 0) || !is_masked && found != expected {
+                    return Err(End::failed(format!("{}: line {line}, place {place}", self.format)));
+                }
+            }
+        }
+        // Every voltage of a masked cell, but for a last block that is short.
+        let all = cells.iter().filter(|&&cell| cell != 0).count() as f64 / cells.len() as f64;
+        let moved = all * bytes as f64;
+        bench.add(Measured {
+            kernel: "mask_rows",
+            variant: format!("{}{}", self.format, if share > 1 { ", a tenth masked" } else { ", all masked" }),
+            params: params([
+                ("block", spectra_per_block),
+                ("channels", channels),
+                ("inputs", inputs),
+                ("row_bytes", ROW_BYTES),
+                ("rows", rows),
+            ]),
+            timing,
+            work: moved,
+            unit: "GB/s",
+            bound: Some(ceilings.bytes(moved)),
+            check: "first and last rows of all inputs are zero where masked, and as they were elsewhere".into(),
         });
         Ok(())
     }

@@ -61,7 +61,7 @@ use clap::builder::PossibleValuesParser;
 pub(crate) use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 61] = [
+const KERNELS: [&str; 62] = [
     "channelize",
     "channelize_general",
     "filter",
@@ -115,6 +115,7 @@ const KERNELS: [&str; 61] = [
     "rotate_rows",
     "power_sums",
     "mask",
+    "mask_rows",
     "saxpy",
     "fft",
     "fft_beams",

@@ -8,8 +8,8 @@ use fringes_types::VoltageSample;
 
 use super::{HeapBlocks, PIECE, RowBlocks, product, suffix, texts};
 
-/// The kernels that put zeros in place of what is masked, of a format and on one device: in a copy of heaps, and in rows
-/// where they lie. Cheap to clone.
+/// The kernels that put zeros in place of what is masked, of a format and on one device: in a copy of heaps, and in
+/// rows where they lie. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct MaskKernels<V> {
     heaps: Kernel,
@@ -64,8 +64,8 @@ impl<V: VoltageSample> MaskKernels<V> {
         Ok(self.heaps.launch_safe(stream, &config, &arguments)?)
     }
 
-    /// Writes zeros to rows `[channel][time / R][input][R]` where `masked`, `[channel][block]`, is not 0. Nothing else is
-    /// read or written.
+    /// Writes zeros to rows `[channel][time / R][input][R]` where `masked`, `[channel][block]`, is not 0. Nothing else
+    /// is read or written.
     ///
     /// # Errors
     /// [`DeviceError::Length`] if a buffer is too short, [`DeviceError::Alignment`] for rows that do not begin at a

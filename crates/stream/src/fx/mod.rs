@@ -281,8 +281,8 @@ impl<V: StreamSample> Fx<V> {
         self
     }
 
-    /// Changes the instrument at a sample. Inputs and channels are those of the whole instrument: all ranks are given the
-    /// same changes. What does not fit it is an error of the start.
+    /// Changes the instrument at a sample. Inputs and channels are those of the whole instrument: all ranks are given
+    /// the same changes. What does not fit it is an error of the start.
     #[must_use]
     pub fn change(mut self, change: Change) -> Self {
         self.changes.push(change);

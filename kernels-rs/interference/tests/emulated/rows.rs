@@ -22,8 +22,8 @@ struct Case {
     lead: usize,
 }
 
-/// Channels, rows of an input, inputs, times of a block, times before. Among them: blocks of parts of 16 bytes, of parts
-/// of rows and of several rows, on grids that begin elsewhere, inputs that are no whole fours.
+/// Channels, rows of an input, inputs, times of a block, times before. Among them: blocks of parts of 16 bytes, of
+/// parts of rows and of several rows, on grids that begin elsewhere, inputs that are no whole fours.
 const SIZES: [[usize; 5]; 8] = [
     [1, 1, 1, 1, 0],
     [3, 2, 5, 16, 0],
