@@ -1,5 +1,5 @@
-//! Power sums of heaps, masked copies, and masked rows. All are bound by bytes: sums read every voltage once, copies read
-//! and write it, and of rows what is masked is written.
+//! Power sums of heaps, masked copies, and masked rows. All are bound by bytes: sums read every voltage once, copies
+//! read and write it, and of rows what is masked is written.
 
 use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum, RowBlocks};
 use fringes::types::{ROW_BYTES, row_times};
@@ -189,8 +189,8 @@ impl Heaps<'_> {
         Ok(())
     }
 
-    /// The same voltages taken as rows of as many channels, times and inputs, of which one cell in `share` is masked where
-    /// they lie.
+    /// The same voltages taken as rows of as many channels, times and inputs, of which one cell in `share` is masked
+    /// where they lie.
     fn mask_rows<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings, share: usize) -> Result<(), End> {
         let (stream, row) = (bench.stream.clone(), row_times(V::FORMAT));
         let HeapBlocks { inputs, channels, spectra_per_block, .. } = self.shape;
