@@ -1,6 +1,5 @@
 //! The parts of an instrument, of its configuration.
 
-use std::ops::Range;
 use std::path::Path;
 
 use fringes::correlator::{Bins, PulsePhase, Turns};
@@ -10,15 +9,15 @@ use fringes::gpu::{Device, PinnedPool};
 use fringes::io::read::{OpenOptions, open};
 use fringes::io::spead::{ChunkOptions, PackedSampleHeaps, ReceiverOptions, SenderOptions, VisibilityHeaps};
 use fringes::io::write::{BeamObservation, UvfitsHeader};
+use fringes::stream::TimeShares;
 use fringes::stream::sink::{FilterbankSink, NpzSink, Overflow, Sink, SpeadSink, UvfitsSink, Uvh5Sink};
 use fringes::stream::source::{Antennas, Recording, Simulated, Source, SourceInfo, Spead};
-use fringes::stream::{Change, TimeShares};
 use fringes::{
     Backend, BaselineOrder, BeamWeights, Channelizer, Complex, DetectedProducts, Detection, DumpSchedule, FEngine,
     Frequencies, Gains, Inputs, TiedArrayBeams,
 };
 use fringes_simulator::Simulator;
-use ndarray::{Array2, Array3};
+use ndarray::Array3;
 
 use crate::config::{BeamsConfig, BinsConfig, Config, Format, SinkConfig, SourceConfig, sinks::OverflowConfig};
 use crate::failure::{At, Failure, Result};
@@ -40,7 +39,7 @@ pub(crate) struct Parts {
     pub(crate) info: SourceInfo,
     pub(crate) engine: FEngineBuilder,
     /// Its gain, of all inputs and channels.
-    gain: f32,
+    pub(crate) gain: f32,
     pub(crate) schedules: Vec<DumpSchedule>,
     pub(crate) tracking: Option<Tracking>,
     /// Of the whole instrument.
@@ -57,7 +56,7 @@ pub(crate) struct Parts {
     /// Of the rank's channels.
     pub(crate) frequencies: Frequencies,
     /// Of all channels.
-    all_frequencies: Frequencies,
+    pub(crate) all_frequencies: Frequencies,
     pub(crate) sample_rate_hz: f64,
     pub(crate) sample_zero: Option<Epoch>,
     /// The sample up to which delays are made, where there are some.
@@ -208,18 +207,14 @@ impl Parts {
     /// The beams of a configuration.
     pub(crate) fn beams(&self, beams: &BeamsConfig) -> Result<(TiedArrayBeams, Detection)> {
         let tracking = self.tracking.as_ref().ok_or_else(|| Failure::at("beams", "an [array] is needed"))?;
-        let detection = Detection::new(DetectedProducts::StokesI, beams.spectra, beams.channels);
-        let detection = if self.inputs.pols() == 1 {
-            Detection::new(DetectedProducts::Power, beams.spectra, beams.channels)
-        } else {
-            detection
-        };
+        let products = if self.inputs.pols() == 1 { DetectedProducts::Power } else { DetectedProducts::StokesI };
+        let detection = Detection::new(products, beams.spectra, beams.channels).at("beams")?;
         let set = self.beam_set(tracking, &beams.offsets, self.channels, self.frequencies)?;
-        Ok((set, detection.at("beams")?))
+        Ok((set, detection))
     }
 
     /// Beams at offsets from the phase centre, of so many channels.
-    fn beam_set(
+    pub(crate) fn beam_set(
         &self,
         tracking: &Tracking,
         offsets: &[[f64; 2]],
@@ -241,55 +236,6 @@ impl Parts {
             Complex::new(weight.re as f32, weight.im as f32)
         });
         Ok(TiedArrayBeams::new(BeamWeights::new(weights)?))
-    }
-
-    /// What changes while it runs, of the whole instrument.
-    pub(crate) fn changes(&self, config: &Config) -> Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        for (number, change) in config.change.iter().enumerate() {
-            let refuse = |what: String| Failure::at(format!("change {number}"), what);
-            let sample = match (change.seconds, change.sample) {
-                (None, Some(sample)) => sample,
-                (Some(seconds), None) if seconds.is_finite() && seconds >= 0.0 => {
-                    (seconds * self.sample_rate_hz).round() as u64
-                }
-                (Some(seconds), None) => return Err(refuse(format!("expected seconds from 0 on, found {seconds}"))),
-                _ => return Err(refuse("expected one of seconds and sample".into())),
-            };
-            if let Some(factors) = &change.gains {
-                let gains = match factors.as_slice() {
-                    [factor] => Gains::uniform((f64::from(self.gain) * factor) as f32),
-                    all if all.len() == self.inputs.len() => {
-                        let of = |(_, input)| Complex::new((f64::from(self.gain) * all[input]) as f32, 0.0);
-                        Gains::per_channel_input(Array2::from_shape_fn((self.all_channels, all.len()), of))
-                    }
-                    other => {
-                        let inputs = self.inputs.len();
-                        return Err(refuse(format!("expected 1 or {inputs} gains, found {}", other.len())));
-                    }
-                };
-                changes.push(Change::Gains { sample, gains: gains.at(format!("change {number}: gains"))? });
-            }
-            if let Some(channels) = &change.masked_channels {
-                let channels: Vec<_> = channels.iter().map(|channels| channels.channels()).collect();
-                let wrong = |of: &&Range<usize>| of.is_empty() || of.end > self.all_channels;
-                if let Some(of) = channels.iter().find(wrong) {
-                    let all = self.all_channels;
-                    return Err(refuse(format!("masked_channels: expected channels of 0..{all}, found {of:?}")));
-                }
-                changes.push(Change::MaskedChannels { sample, channels: channels.into_iter().flatten().collect() });
-            }
-            if let Some(offsets) = &change.beam_offsets {
-                let expected = config.beams.as_ref().map_or(0, |beams| beams.offsets.len());
-                let Some(tracking) = self.tracking.as_ref().filter(|_| expected == offsets.len()) else {
-                    let found = offsets.len();
-                    return Err(refuse(format!("beam_offsets: expected {expected} as in [beams], found {found}")));
-                };
-                let beams = self.beam_set(tracking, offsets, self.all_channels, self.all_frequencies)?;
-                changes.push(Change::Beams { sample, beams: Box::new(beams) });
-            }
-        }
-        Ok(changes)
     }
 
     fn observation(&self, config: &Config) -> Result<BeamObservation> {

@@ -21,6 +21,7 @@ macro_rules! complain {
 }
 
 mod build;
+mod changes;
 mod config;
 #[path = "../../examples/fx/failure.rs"]
 mod failure;

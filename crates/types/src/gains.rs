@@ -92,3 +92,27 @@ impl Gains {
 fn not_finite(actual: String, index: Vec<usize>) -> TypesError {
     TypesError::NotFinite { quantity: "gain", actual, index }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gains_of_some_inputs_are_theirs_and_what_does_not_fit_is_an_error() {
+        let value = |channel: usize, input: usize| Complex::new(channel as f32, input as f32);
+        let of = |first: usize, inputs| Array2::from_shape_fn((3, inputs), |(row, column)| value(row, first + column));
+        let gains = Gains::per_channel_input(of(0, 5)).unwrap();
+        assert_eq!(gains.of_inputs(3, 5, 2..4), Gains::per_channel_input(of(2, 2)));
+        let uniform = Gains::uniform(2.0).unwrap();
+        assert_eq!(uniform.of_inputs(3, 5, 2..4), Ok(uniform.clone()));
+        let dimension = |gains: Result<Gains, TypesError>| match gains {
+            Err(TypesError::Dimension { dimension, expected, actual, .. }) => (dimension, expected, actual),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(dimension(gains.of_inputs(3, 6, 0..2)), (Dimension::Input, 6, 5));
+        assert_eq!(dimension(gains.of_inputs(4, 5, 0..2)), (Dimension::Channel, 4, 3));
+        assert_eq!(dimension(uniform.of_inputs(3, 5, 4..6)), (Dimension::Input, 5, 6));
+        let backwards = std::ops::Range { start: 4, end: 2 };
+        assert_eq!(dimension(gains.of_inputs(3, 5, backwards)), (Dimension::Input, 5, 4));
+    }
+}

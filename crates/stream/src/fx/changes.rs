@@ -298,5 +298,9 @@ mod tests {
         let error = heaps.own(&Change::Gains { sample: 5, gains }).unwrap_err().to_string();
         assert_eq!(error, "gains at sample 5: expected an F-engine, found heaps of a source");
         assert!(InstrumentControl::new([]).is_err());
+        let beams = TiedArrayBeams::new(BeamWeights::new(Array3::from_elem((1, 3, 6), value(1, 1))).unwrap());
+        assert!(
+            beams.of_channels(1..4).is_err() && beams.of_channels(2..2).is_err() && beams.of_channels(1..3).is_ok()
+        );
     }
 }
