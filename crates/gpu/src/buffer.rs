@@ -9,7 +9,7 @@ use bytemuck::Pod;
 
 use crate::driver::{self, Failure};
 use crate::pool::PoolPlace;
-use crate::view::{byte_size, check_raw};
+use crate::view::{byte_size, cast_length, check_raw};
 use crate::{BufferView, BufferViewMut, Device, GpuError, Stream};
 
 /// Device memory that holds elements of one type.
@@ -150,6 +150,15 @@ impl<T: Pod> Buffer<T> {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.memory.device
+    }
+
+    /// The same bytes as other elements.
+    ///
+    /// # Errors
+    /// As [`BufferView::cast`]; the memory is freed then.
+    pub fn cast<U: Pod>(self) -> Result<Buffer<U>, GpuError> {
+        let length = cast_length::<U>(self.memory.address, self.bytes())?;
+        Ok(Buffer::from_memory(self.memory, length))
     }
 
     /// All elements, to be read.

@@ -238,7 +238,7 @@ pub(crate) fn check_raw<T>(address: u64, length: usize) -> Result<(), GpuError> 
 }
 
 /// Number of elements of type `U` in so many bytes at an address.
-fn cast_length<U>(address: u64, bytes: usize) -> Result<usize, GpuError> {
+pub(crate) fn cast_length<U>(address: u64, bytes: usize) -> Result<usize, GpuError> {
     if !address.is_multiple_of(align_of::<U>() as u64) {
         return Err(GpuError::Alignment { what: "a cast of a view", address, expected: align_of::<U>() });
     }

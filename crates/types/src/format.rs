@@ -179,6 +179,8 @@ pub trait VoltageSample: sealed::Sealed + Pod + Send + Sync + PartialEq + std::f
     const FORMAT: SampleFormat;
     /// Type of a sum of products: `Complex<i64>` (exact) or `Complex<f64>`.
     type Accumulator: Accumulator;
+    /// Type of sums that a GPU adds to: `Complex<i32>`, exact for a limited number of times, or `Complex<f64>`.
+    type PartialSum: Pod + Send + Sync + std::fmt::Debug;
     /// The voltage as complex f32 (exact).
     fn to_c32(self) -> Complex<f32>;
     /// Whether the value is legal: false for the most negative integers, true for every float.
@@ -189,6 +191,7 @@ impl sealed::Sealed for Complex4 {}
 impl VoltageSample for Complex4 {
     const FORMAT: SampleFormat = SampleFormat::Int4;
     type Accumulator = Complex<i64>;
+    type PartialSum = Complex<i32>;
     #[inline(always)]
     fn to_c32(self) -> Complex<f32> {
         Complex::new(f32::from(self.re()), f32::from(self.im()))
@@ -201,6 +204,7 @@ impl VoltageSample for Complex4 {
 impl VoltageSample for Complex<i8> {
     const FORMAT: SampleFormat = SampleFormat::Int8;
     type Accumulator = Complex<i64>;
+    type PartialSum = Complex<i32>;
     #[inline(always)]
     fn to_c32(self) -> Complex<f32> {
         Complex::new(f32::from(self.re), f32::from(self.im))
@@ -213,6 +217,7 @@ impl VoltageSample for Complex<i8> {
 impl VoltageSample for Complex<f16> {
     const FORMAT: SampleFormat = SampleFormat::Float16;
     type Accumulator = Complex<f64>;
+    type PartialSum = Complex<f64>;
     #[inline(always)]
     fn to_c32(self) -> Complex<f32> {
         Complex::new(self.re.to_f32(), self.im.to_f32())
@@ -225,6 +230,7 @@ impl VoltageSample for Complex<f16> {
 impl VoltageSample for Complex<f32> {
     const FORMAT: SampleFormat = SampleFormat::Float32;
     type Accumulator = Complex<f64>;
+    type PartialSum = Complex<f64>;
     #[inline(always)]
     fn to_c32(self) -> Complex<f32> {
         self

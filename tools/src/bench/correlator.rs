@@ -39,13 +39,13 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     let source = Source::bytes(&bench.stream)?;
     for [stations, channels, times] in SIZES {
         let case = Case::new(bench, &source, [stations, channels, times])?;
-        case.run::<i32>(bench, ceilings, "correlate_i8", |stream, rows, sums| {
+        case.run(bench, ceilings, ("correlate_i8", 8), |stream, rows, sums| {
             case.kernels.correlate(stream, &case.work, rows.cast()?, &mut sums.view_mut())
         })?;
     }
     for [stations, channels, times] in ADDING {
         let case = Case::new(bench, &source, [stations, channels, times])?;
-        case.run::<i64>(bench, ceilings, "correlate_i8_add", |stream, rows, sums| {
+        case.run(bench, ceilings, ("correlate_i8_add", 16), |stream, rows, sums| {
             case.kernels.accumulate(stream, &case.work, rows.cast()?, &mut sums.view_mut(), 1)
         })?;
     }
@@ -61,20 +61,6 @@ struct Case<'a> {
     source: &'a Source<u8>,
 }
 
-/// Real and imaginary parts of sums.
-trait Part: Into<i64> + Copy {
-    /// Bytes that a visibility moves: written, or read and written.
-    const MOVED: usize;
-}
-
-impl Part for i32 {
-    const MOVED: usize = 8;
-}
-
-impl Part for i64 {
-    const MOVED: usize = 32;
-}
-
 impl<'a> Case<'a> {
     fn new(bench: &Bench, source: &'a Source<u8>, [stations, channels, times]: [usize; 3]) -> Result<Self, End> {
         let shape = Shape::new(channels, times, 2 * stations).ok_or_else(|| End::failed("no such shape"))?;
@@ -83,26 +69,24 @@ impl<'a> Case<'a> {
         Ok(Self { stations, shape, kernels, work: Work::rows(channels, times), source })
     }
 
-    fn run<P: Part>(
+    /// `moved`: bytes that a visibility moves, written, or read and written.
+    fn run(
         &self,
         bench: &mut Bench,
         ceilings: &Ceilings,
-        kernel: &'static str,
-        launch: impl Fn(&Stream, BufferView<'_, u8>, &mut Buffer<Complex<P>>) -> Result<(), CorrelatorError>,
-    ) -> Result<(), End>
-    where
-        Complex<P>: bytemuck::Pod,
-    {
+        (kernel, moved): (&'static str, usize),
+        launch: impl Fn(&Stream, BufferView<'_, u8>, &mut Buffer<Complex<i32>>) -> Result<(), CorrelatorError>,
+    ) -> Result<(), End> {
         let shape = self.shape;
         let (bytes, count) = (shape.row_bytes(), copies(&bench.device, shape.row_bytes()));
-        let needed = bytes * count + shape.visibilities() * size_of::<Complex<P>>();
+        let needed = bytes * count + shape.visibilities() * size_of::<Complex<i32>>();
         let variant = format!("{} dual-pol stations", self.stations);
         if !bench.wants(kernel) || !bench.fits(&format!("{kernel}, {variant}"), needed)? {
             return Ok(());
         }
         let stream = bench.stream.clone();
         let rows = self.source.buffer(&bench.device, &stream, bytes * count)?;
-        let mut sums = Buffer::<Complex<P>>::zeroed(&stream, shape.visibilities())?;
+        let mut sums = Buffer::<Complex<i32>>::zeroed(&stream, shape.visibilities())?;
         launch(&stream, rows.slice(..bytes)?, &mut sums).map_err(End::failed)?;
         let check = self.check(&stream, &rows, &sums)?;
         let timing = bench.time(|run| {
@@ -116,7 +100,7 @@ impl<'a> Case<'a> {
             timing: timing.map_err(End::failed)?,
             work: shape.operations(),
             unit: "useful TOPS",
-            bound: Some(self.bound(ceilings, P::MOVED)),
+            bound: Some(self.bound(ceilings, moved)),
             check,
         });
         Ok(())
@@ -132,10 +116,7 @@ impl<'a> Case<'a> {
     }
 
     /// Compares visibilities of the first and the last channel with sums in 64 bits.
-    fn check<P: Part>(&self, stream: &Stream, rows: &Buffer<u8>, sums: &Buffer<Complex<P>>) -> Result<String, End>
-    where
-        Complex<P>: bytemuck::Pod,
-    {
+    fn check(&self, stream: &Stream, rows: &Buffer<u8>, sums: &Buffer<Complex<i32>>) -> Result<String, End> {
         let shape = self.shape;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
         let bytes = shape.blocks() * shape.inputs() * 128;

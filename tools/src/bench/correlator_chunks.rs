@@ -87,7 +87,7 @@ fn on_device(bench: &mut Bench, source: &Source<u8>, [stations, channels, times]
     }
     let stream = bench.stream.clone();
     let rows = source.buffer(&bench.device, &stream, bytes)?;
-    let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, length)?;
+    let mut sums = Buffer::<Complex<i32>>::zeroed(&stream, length)?;
     let mut direct = Vec::new();
     if WgmmaKernel::runs_on(&bench.device) {
         let kernel = WgmmaKernel::choose(Format::I8, Order::Rows, inputs.len());
@@ -109,7 +109,7 @@ fn on_device(bench: &mut Bench, source: &Source<u8>, [stations, channels, times]
     names.extend(["kernels".into(), "chunk".into()]);
     let timings = bench.time_in_turn(names.len(), |kind| match direct.get(kind) {
         Some((kernel, entry, job)) => {
-            let sums = sums.view_mut().cast::<[i64; 2]>()?;
+            let sums = sums.view_mut().cast::<[i32; 2]>()?;
             job.launch(&stream, *kernel, entry, rows.view(), sums)
         }
         None if kind == direct.len() => {

@@ -39,11 +39,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             for &[stations, channels, times] in sizes {
                 let sweep = Sweep { case: Case { format, order, stations, channels, times } };
                 if format == Format::F16 {
-                    sweep.sweep::<f32>(bench, ceilings, &piece, names[0])?;
-                    sweep.sweep::<f64>(bench, ceilings, &piece, names[1])?;
+                    sweep.sweep::<f32>(bench, ceilings, &piece, (names[0], false))?;
+                    sweep.sweep::<f64>(bench, ceilings, &piece, (names[1], true))?;
                 } else {
-                    sweep.sweep::<i32>(bench, ceilings, &piece, names[0])?;
-                    sweep.sweep::<i64>(bench, ceilings, &piece, names[1])?;
+                    sweep.sweep::<i32>(bench, ceilings, &piece, (names[0], false))?;
+                    sweep.sweep::<i32>(bench, ceilings, &piece, (names[1], true))?;
                 }
             }
         }
@@ -71,7 +71,7 @@ impl Sweep {
         bench: &mut Bench,
         ceilings: &Ceilings,
         piece: &[u8],
-        name: &'static str,
+        (name, adds): (&'static str, bool),
     ) -> Result<(), End>
     where
         [P; 2]: KernelElement,
@@ -96,7 +96,7 @@ impl Sweep {
             if best == 1 {
                 tried.truncate(1);
             }
-            let entry = bench.device.load(kernel.ptx())?.kernel(&kernel.name(P::ADDS))?;
+            let entry = bench.device.load(kernel.ptx())?.kernel(&kernel.name(adds))?;
             for parts in tried {
                 let mut sums = Buffer::<[P; 2]>::zeroed(&stream, parts * sums)?;
                 let config = kernel.launch(self.case.channels, self.case.inputs(), parts).map_err(End::failed)?;
@@ -119,7 +119,7 @@ impl Sweep {
                     self.case.format.name(),
                     kernel.variant().name()
                 );
-                let moved = if P::ADDS { 2 } else { 1 } * size_of::<[P; 2]>();
+                let moved = if adds { 2 } else { 1 } * size_of::<[P; 2]>();
                 bench.add(Measured {
                     kernel: name,
                     variant,

@@ -37,15 +37,12 @@ pub(crate) fn piece(format: Format) -> Vec<u8> {
 
 /// Real or imaginary part of a sum.
 pub(crate) trait Part: bytemuck::Pod {
-    /// Whether it is added to.
-    const ADDS: bool;
     fn wide(self) -> f64;
 }
 
 macro_rules! part {
-    ($($type:ident $adds:literal;)*) => { $(
+    ($($type:ident)*) => { $(
         impl Part for $type {
-            const ADDS: bool = $adds;
             fn wide(self) -> f64 {
                 self as f64
             }
@@ -53,12 +50,7 @@ macro_rules! part {
     )* };
 }
 
-part! {
-    i32 false;
-    i64 true;
-    f32 false;
-    f64 true;
-}
+part!(i32 f32 f64);
 
 /// A format, an order and a size.
 #[derive(Clone, Copy)]

@@ -98,16 +98,16 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     fn both(&self, bench: &mut Bench, [over, add]: [&'static str; 2]) -> Result<(), End> {
         if self.case.format == Format::F16 {
-            self.run::<f32>(bench, over)?;
-            self.run::<f64>(bench, add)
+            self.run::<f32>(bench, over, false)?;
+            self.run::<f64>(bench, add, true)
         } else {
-            self.run::<i32>(bench, over)?;
-            self.run::<i64>(bench, add)
+            self.run::<i32>(bench, over, false)?;
+            self.run::<i32>(bench, add, true)
         }
     }
 
     /// Every kernel that takes the inputs.
-    fn run<P: Part>(&self, bench: &mut Bench, name: &'static str) -> Result<(), End>
+    fn run<P: Part>(&self, bench: &mut Bench, name: &'static str, adds: bool) -> Result<(), End>
     where
         [P; 2]: KernelElement,
     {
@@ -124,7 +124,7 @@ impl Sweep<'_> {
         let host = samples.slice(..bytes)?.to_vec(&stream)?;
         let chosen = WgmmaKernel::choose(case.format, case.order, case.inputs());
         for kernel in WgmmaKernel::all(case.format, case.order, case.inputs()) {
-            let entry = kernel.load(&bench.device, P::ADDS).map_err(End::failed)?;
+            let entry = kernel.load(&bench.device, adds).map_err(End::failed)?;
             for &parts in self.parts {
                 let job = self.job(parts);
                 let mut sums = Buffer::<[P; 2]>::zeroed(&stream, parts * matrices)?;
@@ -141,7 +141,7 @@ impl Sweep<'_> {
                 let [raw, norm] = self.whole(kernel.tile()).map(|operations| operations / timing.median_ms / 1e9);
                 let (stations, tile) = (case.stations, kernel.tile().name());
                 let mark = if kernel == chosen { " *" } else { "" };
-                let moved = if P::ADDS { 2 } else { 1 } * size_of::<[P; 2]>();
+                let moved = if adds { 2 } else { 1 } * size_of::<[P; 2]>();
                 let bound = self.bound(bench, kernel.tile(), parts * moved);
                 bench.add(Measured {
                     kernel: name,

@@ -130,7 +130,7 @@ impl Engines {
         &self,
         stream: &Stream,
         rows: &Buffer<u8>,
-        sums: &mut Buffer<[i64; 2]>,
+        sums: &mut Buffer<[i32; 2]>,
     ) -> Result<(), CorrelatorError> {
         self.correlation.launch(stream, self.x_engine, &self.entry, rows.view(), sums.view_mut())
     }
@@ -203,7 +203,7 @@ impl Case {
         let engines = Engines::load(&bench.device, inputs)?;
         let samples = Source::bytes(&stream)?.buffer(&bench.device, &stream, self.chunk_bytes())?;
         let mut rows = Buffer::<u8>::zeroed(&stream, 2 * self.values())?;
-        let mut sums = Buffer::<[i64; 2]>::zeroed(&stream, self.sums())?;
+        let mut sums = Buffer::<[i32; 2]>::zeroed(&stream, self.sums())?;
         let mut saturated = Buffer::<u32>::zeroed(&stream, inputs)?;
         let mut channelize =
             |out: &mut Buffer<u8>, work: &Work| engines.channelize(&stream, samples.view(), out, &mut saturated, work);
@@ -292,7 +292,7 @@ impl Case {
         stream: &Stream,
         chunks: &[Voltages],
         times: i64,
-        sums: &Buffer<[i64; 2]>,
+        sums: &Buffer<[i32; 2]>,
     ) -> Result<String, End> {
         let last = self.inputs - 1;
         for [a, b] in [[last, last], [last, 1]] {
@@ -302,7 +302,7 @@ impl Case {
             });
             let expected = expected.map(|part: i64| part * times);
             let at = CHECKED * self.baselines() + a * (a + 1) / 2 + b;
-            let actual = sums.slice(at..at + 1)?.to_vec(stream)?;
+            let actual: Vec<_> = sums.slice(at..at + 1)?.to_vec(stream)?.iter().map(|sum| sum.map(i64::from)).collect();
             if actual != [expected] || expected == [0, 0] {
                 return Err(End::failed(format!("instrument: V[{a}][{b}]: expected {expected:?}, got {actual:?}")));
             }

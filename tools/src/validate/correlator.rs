@@ -102,18 +102,18 @@ fn correlate(
     session.case("correlate_i8_add", variant, sizes(shape), |session| {
         let stream = &session.stream;
         let rows = Buffer::from_slice(stream, &rows)?;
-        // Sums that 32 bits cannot hold, different for every visibility.
+        // Different for every visibility, and as large as twice the products leave room for.
         let initial: Vec<_> =
-            (0..=count as i64).map(|i| Complex::new((i << 33) - 7, 12_345_678_901 - (i << 20))).collect();
+            (0..=count as i32).map(|i| Complex::new((1 << 30) - 7 * (i % 100_000), (i % 77_777) - (1 << 30))).collect();
         let mut sums = Buffer::from_slice(stream, &initial)?;
         for _ in 0..2 {
             kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1)?;
         }
-        let actual = sums.to_vec(stream)?;
+        let actual: Vec<_> = sums.to_vec(stream)?.into_iter().map(wide).collect();
         let time_ms =
             session.time(|| kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1))?;
-        let twice = expected.iter().zip(&initial).map(|(sum, start)| start + sum * 2);
-        let expected: Vec<_> = twice.chain(initial.last().copied()).collect();
+        let twice = expected.iter().zip(&initial).map(|(sum, &start)| wide(start) + sum * 2);
+        let expected: Vec<_> = twice.chain(initial.last().copied().map(wide)).collect();
         Ok(Outcome {
             time_ms,
             value: rate(time_ms),

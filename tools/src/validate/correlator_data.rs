@@ -201,11 +201,34 @@ fn pack<V: VoltageSample + Default>(
 fn sums(session: &mut Session, kernels: &ReduceKernels, reduction: Reduction) -> Result<(), End> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(reduction.inputs.len() as u64);
     let order = reduction.order.name();
-    reduce(session, kernels, reduction, "i64", || random.random::<i64>() >> 3, i64::wrapping_add, i64::wrapping_neg)?;
+    reduce::<i64, i64>(
+        session,
+        kernels,
+        reduction,
+        "i64",
+        || random.random::<i64>() >> 3,
+        i64::wrapping_add,
+        i64::wrapping_neg,
+    )?;
+    reduce::<i32, i64>(session, kernels, reduction, "i32", || random.random(), i64::wrapping_add, i64::wrapping_neg)?;
     let number = || random.random_range(-1e9..1e9);
-    reduce::<f64>(session, kernels, reduction, "f64", number, |a, b| a + b, |a| -a)?;
+    reduce::<f64, f64>(session, kernels, reduction, "f64", number, |a, b| a + b, |a| -a)?;
     for flagged in [false, true] {
-        clamp(session, kernels, reduction, flagged)?;
+        const LIMIT: i64 = i32::MAX as i64;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
+        let value = || match random.random_range(0..4) {
+            0 => random.random_range(-1..=1) + [LIMIT, -LIMIT][random.random_range(0..2)] / reduction.parts as i64,
+            1 => random.random_range(-(1i64 << 50)..1 << 50),
+            _ => random.random_range(-1000..1000),
+        };
+        clamp::<i64>(session, kernels, reduction, ("i64", flagged), value)?;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+        let value = || match random.random_range(0..4) {
+            0 => [i32::MAX, i32::MIN][random.random_range(0..2)],
+            1 => random.random(),
+            _ => random.random_range(-1000..1000),
+        };
+        clamp::<i32>(session, kernels, reduction, ("i32", flagged), value)?;
     }
     reorder::<i32>(session, kernels, reduction, format!("i32, {order}"), || random.random(), i32::wrapping_neg)?;
     reorder::<f32>(session, kernels, reduction, format!("f32, {order}"), || random.random_range(-1.0..1.0), |a| -a)?;
@@ -275,18 +298,20 @@ fn outcome<T: Pod>(
     })
 }
 
-fn reduce<T: DeviceSum + Default>(
+fn reduce<T: DeviceSum<Wide = W> + Into<W>, W: Default + Copy + PartialEq + std::fmt::Debug + Send + Sync>(
     session: &mut Session,
     kernels: &ReduceKernels,
     reduction: Reduction,
     name: &str,
     mut value: impl FnMut() -> T,
-    plus: impl Fn(T, T) -> T,
-    minus: impl Fn(T) -> T,
+    plus: impl Fn(W, W) -> W,
+    minus: impl Fn(W) -> W,
 ) -> Result<(), End>
 where
     Complex<T>: Pod,
     [T; 2]: KernelElement + Pod,
+    Complex<W>: Pod,
+    [W; 2]: KernelElement + Pod,
 {
     session.case("reduce", format!("{name}, {}", reduction.order.name()), sizes(reduction), |session| {
         let stream = &session.stream;
@@ -294,33 +319,40 @@ where
         let of_part = values.len() / reduction.parts;
         let sum = |place: usize| {
             let parts = (0..reduction.parts).map(|part| values[part * of_part + place]);
-            parts.fold(Complex::default(), |sum, value| Complex::new(plus(sum.re, value.re), plus(sum.im, value.im)))
+            let add = |sum: W, value: T| plus(sum, value.into());
+            parts.fold(Complex::default(), |sum, value| Complex::new(add(sum.re, value.re), add(sum.im, value.im)))
         };
         let expected = ordered(reduction, sum, &minus);
         let parts = Buffer::from_slice(stream, &values)?;
-        let mut out = poisoned::<Complex<T>>(session, expected.len())?;
+        let mut out = poisoned::<Complex<W>>(session, expected.len())?;
         let time_ms = session.time(|| kernels.reduce(stream, reduction, parts.view(), &mut out.view_mut()))?;
-        let moved = 16 * (values.len() + expected.len());
+        let moved = size_of::<Complex<T>>() * values.len() + 16 * expected.len();
         outcome(session, moved, time_ms, expected, &out)
     })
 }
 
-fn clamp(session: &mut Session, kernels: &ReduceKernels, reduction: Reduction, flagged: bool) -> Result<(), End> {
+fn clamp<T: DeviceSum<Wide = i64> + Into<i64>>(
+    session: &mut Session,
+    kernels: &ReduceKernels,
+    reduction: Reduction,
+    (name, flagged): (&str, bool),
+    mut value: impl FnMut() -> T,
+) -> Result<(), End>
+where
+    Complex<T>: Pod,
+    [T; 2]: KernelElement + Pod,
+{
     let flags = if flagged { ", marks" } else { "" };
-    session.case("clamp", format!("i64 to i32, {}{flags}", reduction.order.name()), sizes(reduction), |session| {
+    session.case("clamp", format!("{name} to i32, {}{flags}", reduction.order.name()), sizes(reduction), |session| {
         const LIMIT: i64 = i32::MAX as i64;
         let stream = &session.stream;
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
-        let mut value = || match random.random_range(0..4) {
-            0 => random.random_range(-1..=1) + [LIMIT, -LIMIT][random.random_range(0..2)] / reduction.parts as i64,
-            1 => random.random_range(-(1i64 << 50)..1 << 50),
-            _ => random.random_range(-1000..1000),
-        };
-        let values: Vec<Complex<i64>> = (0..reduction.sums()?).map(|_| Complex::new(value(), value())).collect();
+        let values: Vec<Complex<T>> = (0..reduction.sums()?).map(|_| Complex::new(value(), value())).collect();
         let baselines = reduction.inputs.triangle_len();
         let missing: Vec<u8> = (0..baselines).map(|baseline| u8::from(baseline % 3 == 1) * 7).collect();
         let of_part = values.len() / reduction.parts;
-        let sum = |place: usize| (0..reduction.parts).map(|part| values[part * of_part + place]).sum::<Complex<i64>>();
+        let wide = |value: Complex<T>| Complex::<i64>::new(value.re.into(), value.im.into());
+        let sum =
+            |place: usize| (0..reduction.parts).map(|part| wide(values[part * of_part + place])).sum::<Complex<i64>>();
         let (sources, mut saturated) = (sources(reduction), 0u64);
         let mut expected = Vec::with_capacity(reduction.visibilities()?);
         for channel in 0..reduction.channels {

@@ -20,34 +20,28 @@ use rayon::prelude::*;
 
 /// Real or imaginary part of a sum.
 pub(crate) trait Part: bytemuck::Pod + Sync {
-    /// Whether it is added to.
-    const ADDS: bool;
-    /// What is there before.
-    fn before(index: usize) -> Self;
-    /// The sum, without what was there.
-    fn less(self, before: Self) -> f64;
+    /// What is there before, where it is added to, or overwritten.
+    fn before(index: usize, adds: bool) -> Self;
+    fn wide(self) -> f64;
 }
 
 macro_rules! part {
-    ($($type:ident $adds:literal, |$index:ident| $before:expr, |$now:ident, $then:ident| $less:expr;)*) => { $(
+    ($($type:ident, |$index:ident, $adds:ident| $before:expr;)*) => { $(
         impl Part for $type {
-            const ADDS: bool = $adds;
-            fn before($index: usize) -> Self {
+            fn before($index: usize, $adds: bool) -> Self {
                 $before
             }
-            fn less(self, $then: Self) -> f64 {
-                let $now = self;
-                $less
+            fn wide(self) -> f64 {
+                f64::from(self)
             }
         }
     )* };
 }
 
 part! {
-    i32 false, |_index| 0x5a5a_5a5a, |now, _then| f64::from(now);
-    i64 true, |index| ((index as i64) << 33) - 7, |now, then| (now - then) as f64;
-    f32 false, |_index| f32::NAN, |now, _then| f64::from(now);
-    f64 true, |index| (index % 64) as f64, |now, then| now - then;
+    i32, |index, _adds| (1 << 30) - 7 * (index % 100_000) as i32;
+    f32, |index, adds| if adds { (index % 64) as f32 } else { f32::NAN };
+    f64, |index, adds| if adds { (index % 64) as f64 } else { f64::NAN };
 }
 
 /// Where samples are, and which of them count.
@@ -204,14 +198,15 @@ impl Samples {
     pub(crate) fn compare<P: Part>(
         &self,
         expected: &[Expected],
-        before: &[[P; 2]],
-        actual: &[[P; 2]],
+        adds: bool,
+        [before, actual]: [&[[P; 2]]; 2],
     ) -> Result<f64, String> {
         let baselines = self.inputs() * (self.inputs() + 1) / 2;
         let indices = (0..expected.len()).into_par_iter();
         let largest = indices.map(|at| {
             let Expected { sum, bound } = expected[at];
-            let got = [0, 1].map(|i| actual[at][i].less(before[at][i]));
+            let there = |i: usize| if adds { before[at][i].wide() } else { 0.0 };
+            let got = [0, 1].map(|i| actual[at][i].wide() - there(i));
             let errors = [0, 1].map(|i| (got[i] - sum[i]).abs());
             if errors.iter().all(|&error| error <= bound) {
                 return Ok(if bound > 0.0 { errors[0].max(errors[1]) / bound } else { 0.0 });

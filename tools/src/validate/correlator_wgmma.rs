@@ -56,11 +56,9 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
                 let ready = Ready::new(samples);
                 for kernel in WgmmaKernel::all(format, order, samples.inputs()) {
                     if format == Format::F16 {
-                        ready.both::<f32>(session, kernel, name)?;
-                        ready.both::<f64>(session, kernel, name)?;
+                        ready.both::<f32, f64>(session, kernel, name)?;
                     } else {
-                        ready.both::<i32>(session, kernel, name)?;
-                        ready.both::<i64>(session, kernel, name)?;
+                        ready.both::<i32, i32>(session, kernel, name)?;
                     }
                 }
             }
@@ -152,13 +150,15 @@ impl<'a> Ready<'a> {
         ])
     }
 
-    /// With output and, where the kernel overwrites, without.
-    fn both<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
+    /// Sums of `P` overwritten, not written, and sums of `A` added to.
+    fn both<P: Part, A: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
     where
         [P; 2]: KernelElement,
+        [A; 2]: KernelElement,
     {
-        self.run::<P>(session, kernel, name)?;
-        if P::ADDS { Ok(()) } else { self.no_output::<P>(session, kernel, name) }
+        self.run::<P>(session, (kernel, false), name)?;
+        self.no_output::<P>(session, kernel, name)?;
+        self.run::<A>(session, (kernel, true), name)
     }
 
     /// Products that are not written leave the sums as they are.
@@ -166,13 +166,13 @@ impl<'a> Ready<'a> {
     where
         [P; 2]: KernelElement,
     {
-        session.case(name, format!("{}, no output", kernel.name(P::ADDS)), self.sizes(), |session| {
+        session.case(name, format!("{}, no output", kernel.name(false)), self.sizes(), |session| {
             let stream = &session.stream;
             let job = job(self.samples);
             let on_device = Buffer::from_slice(stream, &self.bytes)?;
-            let before = before::<P>(self.expected.len());
+            let before = before::<P>(self.expected.len(), false);
             let mut sums = Buffer::from_slice(stream, &before)?;
-            let entry = kernel.load(&session.device, P::ADDS)?;
+            let entry = kernel.load(&session.device, false)?;
             let time_ms = session.time(|| job.multiply(stream, kernel, &entry, on_device.view(), sums.view_mut()))?;
             let words = |sums: &[[P; 2]]| bytemuck::cast_slice::<_, u8>(sums).to_vec();
             let verdict = compare(&words(&before), &words(&sums.to_vec(stream)?));
@@ -182,12 +182,17 @@ impl<'a> Ready<'a> {
         })
     }
 
-    fn run<P: Part>(&self, session: &mut Session, kernel: WgmmaKernel, name: &'static str) -> Result<(), End>
+    fn run<P: Part>(
+        &self,
+        session: &mut Session,
+        (kernel, adds): (WgmmaKernel, bool),
+        name: &'static str,
+    ) -> Result<(), End>
     where
         [P; 2]: KernelElement,
     {
         let (samples, sizes) = (self.samples, self.sizes());
-        session.case_within(name, kernel.name(P::ADDS), sizes, |session| {
+        session.case_within(name, kernel.name(adds), sizes, |session| {
             let stream = &session.stream;
             let job = job(samples);
             let steps = samples.steps(step(samples.format), false).len() - 1;
@@ -195,15 +200,15 @@ impl<'a> Ready<'a> {
                 return Err(format!("{} steps, not {steps}", job.steps(kernel)).into());
             }
             let on_device = Buffer::from_slice(stream, &self.bytes)?;
-            let before = before::<P>(self.expected.len());
+            let before = before::<P>(self.expected.len(), adds);
             let mut sums = Buffer::from_slice(stream, &before)?;
-            let entry = kernel.load(&session.device, P::ADDS)?;
+            let entry = kernel.load(&session.device, adds)?;
             let launch =
                 |sums: &mut Buffer<[P; 2]>| job.launch(stream, kernel, &entry, on_device.view(), sums.view_mut());
             launch(&mut sums)?;
             let actual = sums.to_vec(stream)?;
             let time_ms = session.time(|| launch(&mut sums))?;
-            let (verdict, ratio) = match samples.compare(&self.expected, &before, &actual) {
+            let (verdict, ratio) = match samples.compare(&self.expected, adds, [&before, &actual]) {
                 Ok(ratio) => (Ok(()), ratio),
                 Err(fault) => (Err(fault), 0.0),
             };
@@ -219,8 +224,8 @@ impl<'a> Ready<'a> {
 }
 
 /// What sums are before, one more than there are: it must stay.
-fn before<P: Part>(count: usize) -> Vec<[P; 2]> {
-    (0..=count).map(|index| [P::before(index), P::before(index + 1)]).collect()
+fn before<P: Part>(count: usize, adds: bool) -> Vec<[P; 2]> {
+    (0..=count).map(|index| [P::before(index, adds), P::before(index + 1, adds)]).collect()
 }
 
 fn job(samples: &Samples) -> WgmmaJob {
@@ -257,10 +262,10 @@ where
         let stream = &session.stream;
         let good = job(&samples);
         let kernel = WgmmaKernel::choose(format, order, inputs);
-        let entry = kernel.load(&session.device, P::ADDS)?;
+        let entry = kernel.load(&session.device, false)?;
         let bytes = Buffer::from_slice(stream, &samples.samples().1)?;
         let matrix = samples.channels * inputs * (inputs + 1) / 2;
-        let before = before::<P>(2 * matrix);
+        let before = before::<P>(2 * matrix, false);
         let mut sums = Buffer::from_slice(stream, &before)?;
         let unit = 16 / format.bytes();
         let (between, past) = match order {

@@ -147,7 +147,7 @@ impl Integrated {
         })?;
         let kernels = CorrelatorKernels::<Sample>::load(&self.device, inputs)?;
         let parts = kernels.most_parts(size.channels);
-        let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, parts * size.channels * size.baselines())?;
+        let mut sums = Buffer::<Complex<i32>>::zeroed(&stream, parts * size.channels * size.baselines())?;
         let kernel = fringes_gpu::time(&stream, 2, CHUNKS, |index| {
             kernels.accumulate(&stream, &work, rows[index % 2].view(), &mut sums.view_mut(), parts)
         })?;

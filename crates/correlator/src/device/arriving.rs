@@ -115,22 +115,23 @@ impl<V: VoltageSample> DeviceSums<V> {
     /// Queues the dump of channels whose times are all added, on a stream of its own. The host waits if more is on its
     /// way than there is pinned memory for.
     pub(super) fn send_dump(
-        &self,
+        &mut self,
         channels: &Range<usize>,
         workspace: &mut Workspace,
         dump: &mut Arriving<V>,
     ) -> Result<(), CorrelatorError> {
         let (baselines, order) = (dump.baselines, dump.order);
-        let reduced = if self.is_dump(order) {
+        self.sums.settle(&self.stream)?;
+        let reduced = if self.sums.are_dump(order) {
             None
         } else {
             let mut out = self.pool.take(&self.stream, channels.len() * baselines)?;
-            self.reduce(channels, order, &mut out)?;
+            self.sums.reduce(&self.stream, channels, order, &mut out)?;
             Some(out)
         };
         let from = match &reduced {
             Some(out) => out.view(),
-            None => self.sums_of(channels)?,
+            None => self.sums.as_dump(channels)?,
         };
         workspace.reads.wait_for(&self.stream)?;
         let step = STEP_BYTES / size_of::<V::Accumulator>();

@@ -178,7 +178,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         let granules = if layout == Layout::Voltages { span.len().div_ceil(row) } else { span.len() };
         let fits = granule.times <= step_times(V::FORMAT);
         let most_bytes = if matches!(place, Place::Pinned(_)) { PINNED_PIECE_BYTES } else { PIECE_BYTES };
-        let cutting = cut_by(most_bytes, granule, sizes.channels, granules, self.parts > 1, self.limit);
+        let cutting = cut_by(most_bytes, granule, sizes.channels, granules, self.sums.parts() > 1, self.limit);
         let cutting = cutting.filter(|_| fits);
         let Some(cutting) = cutting else {
             let Layout::Heaps { spectra } = layout else {
@@ -208,7 +208,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         // Channels one after the other need the flags of a time for each of them, sums in parts are of all channels,
         // and pinned memory for dumps is none that a limit counts.
         let has_flags = layout == Layout::Voltages && presence.is_some();
-        let dump = dump.filter(|_| self.parts == 1 && self.limit.is_none() && !has_flags);
+        let dump = dump.filter(|_| self.sums.parts() == 1 && self.limit.is_none() && !has_flags);
         self.stream_pieces(&source, layout, sizes, cutting, span, &range, presence, dump)
     }
 
@@ -223,7 +223,7 @@ impl<V: VoltageSample> DeviceSums<V> {
     ) -> Result<(), CorrelatorError> {
         let granule = Granule::new::<V>(row_times(V::FORMAT), sizes.inputs());
         let granules = spectra.div_ceil(granule.times);
-        let Some(cutting) = cut(granule, sizes.channels, granules, self.parts > 1, self.limit) else {
+        let Some(cutting) = cut(granule, sizes.channels, granules, self.sums.parts() > 1, self.limit) else {
             let (needed, limit) = (granule.smallest_memory(), self.limit.unwrap_or(u64::MAX));
             return Err(DeviceError::MemoryLimit { operation: "correlation of heaps", needed, limit }.into());
         };

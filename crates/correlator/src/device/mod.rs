@@ -17,6 +17,7 @@ mod host_chunks;
 mod masked_chunks;
 mod pieces;
 mod runs;
+mod sums;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -29,7 +30,7 @@ use fringes_interference::MaskKernels;
 use fringes_types::{BaselineOrder, Complex, Inputs, TypesError, VoltageSample, row_times};
 use ndarray::{Array2, ArrayView2};
 
-use crate::kernels::{Clamp, CorrelatorKernels, PackKernels, ReduceKernels, Reduction, Work, is_integer};
+use crate::kernels::{Clamp, CorrelatorKernels, PackKernels, ReduceKernels, Reduction, Work};
 use crate::{CorrelatorError, MissingData};
 
 pub(crate) use self::pieces::parts_from_host;
@@ -55,7 +56,7 @@ pub(crate) fn memory<V: VoltageSample>(inputs: Inputs, channels: usize, times: u
     }
 }
 
-/// 64-bit sums on a device.
+/// Sums on a device.
 ///
 /// # Layout
 /// `[part][channel][baseline]`: times in parts where channels and tiles alone would not fill the device. What is not of
@@ -69,11 +70,8 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     pool: BufferPool,
     inputs: Inputs,
     channels: usize,
-    parts: usize,
     limit: Option<u64>,
-    sums: Buffer<V::Accumulator>,
-    /// Whether nothing was added since the sums were zero.
-    is_zero: bool,
+    sums: sums::Sums<V>,
     flags: Staging,
     /// Lists of batches, as flags.
     lists: Staging,
@@ -107,20 +105,17 @@ impl<V: VoltageSample> DeviceSums<V> {
         let stream = device.new_stream()?;
         let kernels = CorrelatorKernels::<V>::load(device, inputs)?;
         let parts = kernels.most_parts(channels).min(most_parts.max(1));
-        let length = [channels, parts, inputs.triangle_len()].iter().try_fold(1usize, |all, &n| all.checked_mul(n));
-        let pool = Workspace::pool(device);
+        let (pool, reduce) = (Workspace::pool(device), ReduceKernels::kept(device)?);
         Ok(Self {
             kernels,
             pack: PackKernels::kept(device)?,
-            reduce: ReduceKernels::kept(device)?,
-            sums: pool.take_zeroed(&stream, length.ok_or(too_large)?)?,
+            sums: sums::Sums::new((reduce.clone(), pool.clone()), &stream, inputs, channels, parts)?,
+            reduce,
             stream,
             pool,
             inputs,
             channels,
-            parts,
             limit,
-            is_zero: true,
             flags: Staging::new(FLAG_PIECES),
             lists: Staging::new(FLAG_PIECES),
             holds: None,
@@ -138,17 +133,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         self.add_held()?;
         self.held = None;
         stream.wait_for(&self.stream)?;
-        // Memory goes back to the pool in the order of the stream that it was taken for: so it is taken again.
-        let length = self.sums.len();
-        if self.is_zero {
-            self.sums = Buffer::alloc(stream.device(), 0)?;
-            self.sums = self.pool.take_zeroed(stream, length)?;
-        } else {
-            let mut sums = self.pool.take(stream, length)?;
-            sums.view_mut().copy_from(stream, self.sums.view())?;
-            self.stream.wait_for(stream)?;
-            self.sums = sums;
-        }
+        self.sums.move_to(&self.stream, stream)?;
         self.stream = stream.clone();
         Ok(())
     }
@@ -159,13 +144,8 @@ impl<V: VoltageSample> DeviceSums<V> {
 
     /// Adds the products of samples `work` of some channels.
     fn add(&mut self, channels: &Range<usize>, work: &Work, samples: BufferView<'_, V>) -> Result<(), CorrelatorError> {
-        let (baselines, stream) = (self.inputs.triangle_len(), &self.stream);
-        self.is_zero = false;
-        if channels.len() == self.channels {
-            return self.kernels.accumulate(stream, work, samples, &mut self.sums.view_mut(), self.parts);
-        }
-        let mut sums = self.sums.slice_mut(channels.start * baselines..channels.end * baselines)?;
-        self.kernels.accumulate(stream, work, samples, &mut sums, 1)
+        let (mut sums, parts) = self.sums.to_add(&self.stream, channels, work.times())?;
+        self.kernels.accumulate(&self.stream, work, samples, &mut sums, parts)
     }
 
     /// Copies flags to the device in the order of the stream. The host waits if more than [`FLAG_PIECES`] chunks' are
@@ -173,47 +153,6 @@ impl<V: VoltageSample> DeviceSums<V> {
     fn send_flags(&mut self, flags: ArrayView2<'_, bool>) -> Result<Buffer<u8>, CorrelatorError> {
         let fill = |to: &mut [u8]| flags.iter().zip(to).for_each(|(&flag, to)| *to = u8::from(flag));
         Ok(self.flags.send_with(&self.stream, &self.pool, flags.len(), fill)?)
-    }
-
-    fn reduction(&self, channels: usize, order: BaselineOrder) -> Reduction {
-        Reduction { channels, inputs: self.inputs, parts: self.parts, order }
-    }
-
-    /// Whether sums are dumps as they are.
-    fn is_dump(&self, order: BaselineOrder) -> bool {
-        self.parts == 1 && order == BaselineOrder::Triangle
-    }
-
-    /// Writes the sums of some channels in an order; of all channels, or with one part.
-    fn reduce(
-        &self,
-        channels: &Range<usize>,
-        order: BaselineOrder,
-        out: &mut Buffer<V::Accumulator>,
-    ) -> Result<(), CorrelatorError> {
-        let reduction = self.reduction(channels.len(), order);
-        let sums = self.sums_of(channels)?;
-        if is_integer(V::FORMAT) {
-            let mut out = out.view_mut().cast::<Complex<i64>>()?;
-            self.reduce.reduce::<i64>(&self.stream, reduction, sums.cast()?, &mut out)
-        } else {
-            let mut out = out.view_mut().cast::<Complex<f64>>()?;
-            self.reduce.reduce::<f64>(&self.stream, reduction, sums.cast()?, &mut out)
-        }
-    }
-
-    fn sums_of(&self, channels: &Range<usize>) -> Result<BufferView<'_, V::Accumulator>, CorrelatorError> {
-        let baselines = self.inputs.triangle_len();
-        if channels.len() == self.channels {
-            return Ok(self.sums.view());
-        }
-        Ok(self.sums.slice(channels.start * baselines..channels.end * baselines)?)
-    }
-
-    /// Channels whose dumps are made together on their way to the host.
-    fn dump_channels(&self, channel_bytes: usize) -> usize {
-        // Parts lie behind all channels: they are added up for all.
-        if self.parts > 1 { self.channels } else { (DUMP_BYTES / channel_bytes.max(1)).clamp(1, self.channels) }
     }
 
     /// Takes the sums in an order to the host, and starts again from zero.
@@ -229,24 +168,30 @@ impl<V: VoltageSample> DeviceSums<V> {
         mut all: Array2<V::Accumulator>,
     ) -> Result<Array2<V::Accumulator>, CorrelatorError> {
         self.add_held()?;
-        if self.is_zero {
+        if self.sums.is_zero() {
             return Ok(all);
         }
+        self.sums.settle(&self.stream)?;
         let baselines = all.ncols();
         let mut workspace = Workspace::of(self.device())?;
         let step = self.dump_channels(baselines * size_of::<V::Accumulator>());
         for channels in pieces::spans(0..self.channels, step) {
             let host = rows_of(&mut all, &channels)?;
-            if self.is_dump(order) {
-                workspace.staging.read(&self.stream, self.sums_of(&channels)?, host)?;
+            if self.sums.are_dump(order) {
+                workspace.staging.read(&self.stream, self.sums.as_dump(&channels)?, host)?;
                 continue;
             }
             let mut out = self.pool.take(&self.stream, host.len())?;
-            self.reduce(&channels, order, &mut out)?;
+            self.sums.reduce(&self.stream, &channels, order, &mut out)?;
             workspace.staging.read(&self.stream, out.view(), host)?;
         }
         self.zero()?;
         Ok(all)
+    }
+
+    /// Channels whose dumps are made together on their way to the host.
+    fn dump_channels(&self, channel_bytes: usize) -> usize {
+        self.sums.dump_channels(DUMP_BYTES / channel_bytes.max(1))
     }
 
     /// Takes the sums in an order where they are, in the order of the stream, and starts again from zero.
@@ -255,15 +200,11 @@ impl<V: VoltageSample> DeviceSums<V> {
         order: BaselineOrder,
     ) -> Result<DeviceArray<'static, V::Accumulator>, CorrelatorError> {
         self.add_held()?;
-        if self.is_dump(order) {
-            let new = self.pool.take_zeroed(&self.stream, self.sums.len())?;
-            let sums = std::mem::replace(&mut self.sums, new);
-            self.is_zero = true;
+        if let Some(sums) = self.sums.take_dump(&self.stream, order)? {
             return Ok(DeviceArray::from(sums).written_now(&self.stream)?);
         }
-        let reduction = self.reduction(self.channels, order);
-        let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
-        self.reduce(&(0..self.channels), order, &mut out)?;
+        let mut out = self.pool.take(&self.stream, self.visibilities(order)?)?;
+        self.sums.reduce(&self.stream, &(0..self.channels), order, &mut out)?;
         let out = DeviceArray::from(out).written_now(&self.stream)?;
         self.zero()?;
         Ok(out)
@@ -280,17 +221,20 @@ impl<V: VoltageSample> DeviceSums<V> {
     }
 
     fn clamp(
-        &self,
+        &mut self,
         channels: &Range<usize>,
         order: BaselineOrder,
         marks: Option<&Buffer<u8>>,
         saturated: &mut Buffer<u64>,
         out: &mut Buffer<Complex<i32>>,
     ) -> Result<(), CorrelatorError> {
-        let reduction = self.reduction(channels.len(), order);
-        let sums = self.sums_of(channels)?.cast::<Complex<i64>>()?;
         let clamp = Clamp { missing: marks.map(Buffer::view), saturated: saturated.view_mut() };
-        self.reduce.clamp(&self.stream, reduction, sums, &mut out.view_mut(), clamp)
+        self.sums.clamp(&self.stream, channels, order, clamp, out)
+    }
+
+    /// Visibilities of all channels in an order.
+    fn visibilities(&self, order: BaselineOrder) -> Result<usize, CorrelatorError> {
+        Reduction { channels: self.channels, inputs: self.inputs, parts: 1, order }.visibilities()
     }
 
     /// Takes the sums in 32 bits and an order, and starts again from zero. `affected` says which baselines of the
@@ -329,8 +273,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         self.add_held()?;
         let marks = self.marks(missing, affected)?;
         let mut saturated = self.pool.take_zeroed(&self.stream, 1)?;
-        let reduction = self.reduction(self.channels, order);
-        let mut out = self.pool.take(&self.stream, reduction.visibilities()?)?;
+        let mut out = self.pool.take(&self.stream, self.visibilities(order)?)?;
         self.clamp(&(0..self.channels), order, marks.as_ref(), &mut saturated, &mut out)?;
         let out = DeviceArray::from(out).written_now(&self.stream)?;
         let saturated = DeviceArray::from(saturated).written_now(&self.stream)?;
@@ -339,11 +282,7 @@ impl<V: VoltageSample> DeviceSums<V> {
     }
 
     fn zero(&mut self) -> Result<(), CorrelatorError> {
-        if !self.is_zero {
-            self.sums.view_mut().zero(&self.stream)?;
-            self.is_zero = true;
-        }
-        Ok(())
+        self.sums.zero(&self.stream)
     }
 }
 

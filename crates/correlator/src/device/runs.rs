@@ -2,9 +2,9 @@
 //! runs are added together: by a kernel that reads a list of them, or, where they are few, from a copy in which the
 //! heaps of several chunks follow each other.
 //!
-//! Bytes an input, channel and spectrum of 8 bits, for `n` inputs and `s` spectra an addition: 2 to read samples,
-//! `16 n / s` to read and write sums, 4 to copy samples. So copies pay where a chunk has less than `4 n` spectra of a
-//! bin.
+//! Bytes an input, channel and spectrum of 8 bits, for `n` inputs and `s` spectra an addition: 2 to read samples, `8 n /
+//! s` to read and write sums, 4 to copy samples. So copies pay where a chunk has less than `3 n / 2` spectra of a bin,
+//! and those of some chunks `8 n`.
 
 use std::ops::Range;
 
@@ -86,10 +86,10 @@ impl<V: VoltageSample> DeviceSums<V> {
 
     /// Whether so many spectra of a chunk are to wait for those of others, of at most so many.
     fn is_worth_holding(&self, times: usize, most: usize) -> bool {
-        times < 4 * self.inputs.len() && 2 * times <= most
+        2 * times < 3 * self.inputs.len() && 2 * times <= most
     }
 
-    /// Batches that wait at most: of so many bytes, and of twice the bytes of the sums, which 8 times as many spectra
+    /// Batches that wait at most: of so many bytes, and of four times the bytes of the sums, which 8 times as many spectra
     /// as inputs have.
     fn most_held(&self, spectra: usize, step: usize, bytes: u64) -> usize {
         let batch = (self.inputs.len() * self.channels * spectra * size_of::<V>()).max(1) as u64;
@@ -125,12 +125,12 @@ impl<V: VoltageSample> DeviceSums<V> {
         let heaps = self.ready(about, array)?;
         let listed: Vec<u32> = batches(runs, spectra).filter_map(|batch| u32::try_from(batch).ok()).collect();
         let list = self.lists.send(&self.stream, &self.pool, &listed)?;
-        self.is_zero = false;
         let work = Work::heaps(self.channels, about.times / spectra, spectra);
         let most = most_times::<V>() / spectra;
         let added = spans(0..listed.len(), most).into_iter().try_for_each(|part| {
-            let (work, mut sums) = (work.clone().part(part), self.sums.view_mut());
-            self.kernels.accumulate_listed(&self.stream, &work, (heaps, list.view()), &mut sums, self.parts)
+            let work = work.clone().part(part);
+            let (mut sums, parts) = self.sums.to_add(&self.stream, &(0..self.channels), work.times())?;
+            self.kernels.accumulate_listed(&self.stream, &work, (heaps, list.view()), &mut sums, parts)
         });
         // What was queued reads the chunk, whether or not the rest could be.
         array.reads_queued(&self.stream)?;

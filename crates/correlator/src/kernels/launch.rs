@@ -24,18 +24,18 @@ impl<'a> From<BufferView<'a, u8>> for Samples<'a> {
 }
 
 impl Kernels {
-    /// Adds products to sums of 64 bits.
+    /// Adds products to sums.
     pub(super) fn add<V: VoltageSample>(
         &self,
         stream: &Stream,
         work: &Work,
         chosen: Chosen,
         samples: Samples<'_>,
-        sums: BufferViewMut<'_, V::Accumulator>,
+        sums: BufferViewMut<'_, V::PartialSum>,
     ) -> Result<(), CorrelatorError> {
         match self.format {
             SampleFormat::Int4 | SampleFormat::Int8 | SampleFormat::Int16 => {
-                self.launch(stream, work, chosen, true, samples, sums.cast::<[i64; 2]>()?)
+                self.launch(stream, work, chosen, true, samples, sums.cast::<[i32; 2]>()?)
             }
             SampleFormat::Float16 => self.launch(stream, work, chosen, true, samples, sums.cast::<[f64; 2]>()?),
             SampleFormat::Float32 => {

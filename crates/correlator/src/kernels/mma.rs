@@ -1,7 +1,7 @@
 //! The kernels of integers and f16 that every device from sm_80 on runs (`mma.sync`): which there are, their launches,
 //! which is taken.
 //!
-//! Sums are `[part][channel][baseline]`: i32 or f32 pairs that are overwritten, i64 or f64 pairs that are added to.
+//! Sums are `[part][channel][baseline]`: i32 or f32 pairs that are overwritten, i32 or f64 pairs that are added to.
 //!
 //! | variant | tile | blocks of an SM (by registers, on an H200) | orders |
 //! |---|---|---|---|
@@ -66,6 +66,15 @@ impl Format {
     pub fn most_times(self) -> Option<usize> {
         match self {
             Self::I4 => Some(85598),
+            Self::I8 => Some(66572),
+            Self::F16 => None,
+        }
+    }
+
+    /// Most times that sums hold that launches add to, in a part: of samples within +-7 or +-127.
+    pub fn most_summed_times(self) -> Option<usize> {
+        match self {
+            Self::I4 => Some(21_913_098),
             Self::I8 => Some(66572),
             Self::F16 => None,
         }

@@ -24,8 +24,8 @@
 //! let voltages = Buffer::<Complex<i8>>::zeroed(&stream, layout.samples()?)?; // [channel][time][input]
 //! // [channel][time / 64][input][64]
 //! let mut rows = Buffer::<Complex<i8>>::alloc(&device, work.samples::<Complex<i8>>(inputs)?)?;
-//! // [channel][baseline]
-//! let mut sums = Buffer::<Complex<i64>>::zeroed(&stream, layout.channels * inputs.triangle_len())?;
+//! // [channel][baseline], which launches of 66572 times in all may be added to
+//! let mut sums = Buffer::<Complex<i32>>::zeroed(&stream, layout.channels * inputs.triangle_len())?;
 //! pack.pack(&stream, layout, 0..layout.times, voltages.view(), None, &mut rows.view_mut().cast()?)?;
 //! kernels.accumulate(&stream, &work, rows.view(), &mut sums.view_mut(), 1)?;
 //! let visibilities = sums.to_vec(&stream)?; // waits for the stream
@@ -35,7 +35,8 @@
 //!
 //! # Precision
 //! Integers: exact. A launch sums 32-bit numbers in each part of the time, [`CorrelatorKernels::most_times`] of them at
-//! most, and adds them to 64-bit sums.
+//! most, and adds them to 32-bit sums, which hold [`CorrelatorKernels::most_summed_times`]; before there are more,
+//! [`ReduceKernels::add_parts`] adds them to 64-bit sums.
 //!
 //! f16: products are exact, and a part of a sum over `T` times of a launch is within `6 (T + 16) 2^-23 sum_t |x_a|
 //! |x_b|`, or `6 (T + 16 B) 2^-23 ...` of `B` batches of heaps, if all roundings go one way; sums of launches are added
@@ -151,13 +152,19 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         choose::mma_format(V::FORMAT).and_then(mma::Format::most_times).unwrap_or(usize::MAX)
     }
 
+    /// Most times of all launches that add to the same sums: those that 32-bit sums of integers hold exactly; no limit of
+    /// floats. The caller counts, and adds sums to wider ones in time ([`ReduceKernels::add_parts`]).
+    pub fn most_summed_times() -> usize {
+        choose::mma_format(V::FORMAT).and_then(mma::Format::most_summed_times).unwrap_or(usize::MAX)
+    }
+
     /// Most parts that launches of so many channels are worth: what sums should have.
     pub fn most_parts(&self, channels: usize) -> usize {
         self.kernels.most_parts(channels)
     }
 
-    /// Adds the products of samples to 64-bit sums `[part][channel][baseline]`, packed lower triangles, of `parts`
-    /// parts.
+    /// Adds the products of samples to sums `[part][channel][baseline]`, packed lower triangles, of `parts` parts: 32-bit
+    /// sums of integers, of [`CorrelatorKernels::most_summed_times`] in all, and 64-bit ones of floats.
     ///
     /// # Errors
     /// [`CorrelatorError::TimeRange`] and [`CorrelatorError::BatchRange`] if the work's range lies outside of its
@@ -170,7 +177,7 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         stream: &Stream,
         work: &Work,
         samples: BufferView<'_, V>,
-        sums: &mut BufferViewMut<'_, V::Accumulator>,
+        sums: &mut BufferViewMut<'_, V::PartialSum>,
         parts: usize,
     ) -> Result<(), CorrelatorError> {
         if !self.check(work, samples, sums, parts)? {
@@ -197,7 +204,7 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         stream: &Stream,
         work: &Work,
         (samples, list): (BufferView<'_, V>, BufferView<'_, u32>),
-        sums: &mut BufferViewMut<'_, V::Accumulator>,
+        sums: &mut BufferViewMut<'_, V::PartialSum>,
         parts: usize,
     ) -> Result<(), CorrelatorError> {
         if !self.check(work, samples, sums, parts)? {

@@ -128,9 +128,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A part of a sum that is added up over parts as it is: `i64` (exact, modulo 2^64) or `f64` (in the order of the
-/// parts).
+/// A part of a sum that is added up over parts: `i32` and `i64` in `i64` (exact, modulo 2^64), or `f64` in `f64` (in the
+/// order of the parts).
 pub trait DeviceSum: sealed::Sealed + Copy {
+    /// What parts are added up in.
+    type Wide: Copy;
     /// Which kernels.
     #[doc(hidden)]
     const KERNELS: usize;
@@ -139,25 +141,30 @@ pub trait DeviceSum: sealed::Sealed + Copy {
 /// A part of a sum of which several launches' are added to wider sums: `i32` to `i64`, `f32` to `f64`.
 pub trait NarrowSum: sealed::Sealed + Copy {
     /// The wider sum.
-    type Wide: DeviceSum;
+    type Wide: Copy;
     /// Which kernels.
     #[doc(hidden)]
     const KERNELS: usize;
 }
 
 macro_rules! sums {
-    ($($type:ty: $trait:ident, $kernels:literal $(, $wide:ty)?;)*) => { $(
-        impl sealed::Sealed for $type {}
+    ($($type:ty: $trait:ident, $kernels:literal, $wide:ty;)*) => { $(
         impl $trait for $type {
-            $(type Wide = $wide;)?
+            type Wide = $wide;
             const KERNELS: usize = $kernels;
         }
     )* };
 }
 
+impl sealed::Sealed for i32 {}
+impl sealed::Sealed for i64 {}
+impl sealed::Sealed for f32 {}
+impl sealed::Sealed for f64 {}
+
 sums! {
-    i64: DeviceSum, 0;
-    f64: DeviceSum, 1;
+    i64: DeviceSum, 0, i64;
+    i32: DeviceSum, 1, i64;
+    f64: DeviceSum, 2, f64;
     i32: NarrowSum, 0, i64;
     f32: NarrowSum, 1, f64;
 }
@@ -182,8 +189,10 @@ pub struct Clamp<'a> {
 /// Integers are exact. Floats are added in the order of the parts, each addition rounded to nearest.
 #[derive(Debug, Clone)]
 pub struct ReduceKernels {
-    sums: [Orders; 2],
-    clamp: Orders,
+    /// By [`DeviceSum::KERNELS`].
+    sums: [Orders; 3],
+    /// Of integers, as above.
+    clamp: [Orders; 2],
     reorder: [[Stepping; 2]; 2],
     add: [Stepping; 2],
 }
@@ -200,9 +209,13 @@ impl ReduceKernels {
         Ok(Self {
             sums: [
                 Orders::load(&module, ["reduce_i64", "reduce_i64_pairs", "reduce_i64_full"], 16)?,
+                Orders::load(&module, ["reduce_i32", "reduce_i32_pairs", "reduce_i32_full"], 16)?,
                 Orders::load(&module, ["reduce_f64", "reduce_f64_pairs", "reduce_f64_full"], 16)?,
             ],
-            clamp: Orders::load(&module, ["clamp_i64", "clamp_i64_pairs", "clamp_i64_full"], 8)?,
+            clamp: [
+                Orders::load(&module, ["clamp_i64", "clamp_i64_pairs", "clamp_i64_full"], 8)?,
+                Orders::load(&module, ["clamp_i32", "clamp_i32_pairs", "clamp_i32_full"], 8)?,
+            ],
             reorder: [
                 [load("reorder_i32_pairs", 0)?, load("reorder_i32_full", full_bytes)?],
                 [load("reorder_f32_pairs", 0)?, load("reorder_f32_full", full_bytes)?],
@@ -211,8 +224,8 @@ impl ReduceKernels {
         })
     }
 
-    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted; with one part, the same sums in
-    /// that order.
+    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted and in 64 bits; with one part, the
+    /// same sums in that order.
     ///
     /// # Errors
     /// [`CorrelatorError::NoParts`]; [`TypesError::OrderPols`](fringes_types::TypesError::OrderPols) for antenna pairs
@@ -225,11 +238,13 @@ impl ReduceKernels {
         stream: &Stream,
         reduction: Reduction,
         parts: BufferView<'_, Complex<T>>,
-        out: &mut BufferViewMut<'_, Complex<T>>,
+        out: &mut BufferViewMut<'_, Complex<T::Wide>>,
     ) -> Result<(), CorrelatorError>
     where
         Complex<T>: bytemuck::Pod,
         [T; 2]: KernelElement + bytemuck::Pod,
+        Complex<T::Wide>: bytemuck::Pod,
+        [T::Wide; 2]: KernelElement + bytemuck::Pod,
     {
         if !checked(reduction, parts, out)? {
             return Ok(());
@@ -237,7 +252,7 @@ impl ReduceKernels {
         let sizes = reduction.numbers(true)?;
         let [number, channels, side] = sizes;
         let (kernel, config) = self.sums[T::KERNELS].launch(reduction.order, sizes);
-        let (parts, out) = (parts.cast::<[T; 2]>()?, out.reborrow().cast::<[T; 2]>()?);
+        let (parts, out) = (parts.cast::<[T; 2]>()?, out.reborrow().cast::<[T::Wide; 2]>()?);
         Ok(kernel.launch_safe(stream, &config, args![parts, out, number, channels, side])?)
     }
 
@@ -246,14 +261,18 @@ impl ReduceKernels {
     ///
     /// # Errors
     /// As [`ReduceKernels::reduce`].
-    pub fn clamp(
+    pub fn clamp<T: DeviceSum<Wide = i64>>(
         &self,
         stream: &Stream,
         reduction: Reduction,
-        parts: BufferView<'_, Complex<i64>>,
+        parts: BufferView<'_, Complex<T>>,
         out: &mut BufferViewMut<'_, Complex<i32>>,
         clamp: Clamp<'_>,
-    ) -> Result<(), CorrelatorError> {
+    ) -> Result<(), CorrelatorError>
+    where
+        Complex<T>: bytemuck::Pod,
+        [T; 2]: KernelElement + bytemuck::Pod,
+    {
         let Clamp { missing, saturated } = clamp;
         saturated.expect("counter", 1, 8)?;
         if let Some(missing) = &missing {
@@ -264,8 +283,8 @@ impl ReduceKernels {
         }
         let sizes = reduction.numbers(missing.is_none())?;
         let [number, channels, side] = sizes;
-        let (kernel, config) = self.clamp.launch(reduction.order, sizes);
-        let parts = parts.cast::<[i64; 2]>()?;
+        let (kernel, config) = self.clamp[T::KERNELS].launch(reduction.order, sizes);
+        let parts = parts.cast::<[T; 2]>()?;
         let missing = match missing {
             Some(missing) => missing,
             None => parts.slice(0..0)?.cast::<u8>()?,

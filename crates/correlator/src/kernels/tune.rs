@@ -46,7 +46,7 @@ impl Kernels {
         let candidates = self.candidates(work, most_parts);
         let most = candidates.iter().map(|chosen| chosen.parts).max().unwrap_or(1);
         let length = most * work.channels() * self.inputs.triangle_len();
-        let scratch = RefCell::new(Buffer::<V::Accumulator>::zeroed(stream, length)?);
+        let scratch = RefCell::new(Buffer::<V::PartialSum>::zeroed(stream, length)?);
         let of = |&chosen: &Chosen| {
             let scratch = &scratch;
             Candidate::<CorrelatorError>::new(self.choice(work, chosen), move || {
@@ -106,7 +106,7 @@ pub fn sweep<V: VoltageSample>(
         samples.slice_mut(start..start + length)?.copy_from(&stream, pattern.slice(..length)?)?;
     }
     let samples = samples.view();
-    let mut sums = Buffer::<V::Accumulator>::zeroed(&stream, most_parts * channels * inputs.triangle_len())?;
+    let mut sums = Buffer::<V::PartialSum>::zeroed(&stream, most_parts * channels * inputs.triangle_len())?;
     let mut measured = Vec::new();
     for chosen in kernels.candidates(&work, most_parts) {
         let mut add = |_| kernels.add::<V>(&stream, &work, chosen, samples.into(), sums.view_mut());

@@ -32,7 +32,7 @@
 //! missing, and a quarter of the copies before each quarter of the products 704; fragments loaded 16 times ahead,
 //! across the barrier 808; all warps at one barrier instruction (idle warps had a loop of their own, which synccheck
 //! refuses) 753; off the diagonal without looking for idle warps 797; sums through shared memory instead of straight
-//! from the fragments 820 (added to 64-bit sums: 714 instead of 594). At the first step four or six stages in place of
+//! from the fragments 820 (added to 64-bit sums, as was done then: 714 instead of 594). At the first step four or six stages in place of
 //! three changed less than 1 %, and 16 warps of 32 x 32 in place of 8 cost 5 %.
 //!
 //! # Precision
@@ -74,7 +74,7 @@ pub const MAX_TIMES_I4: u32 = 85598;
 #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
 pub(crate) unsafe fn correlate<F: Format, O: Order, S: Shape, T: Sum<F::Part>, const ROWS: usize>(
     steps: &Steps,
-    own: impl Fn() -> GlobalMut<T>,
+    own: impl Fn() -> GlobalMut<T::Memory>,
     inputs: u32,
     row: u32,
     column: u32,
@@ -136,7 +136,7 @@ pub(crate) unsafe fn correlate<F: Format, O: Order, S: Shape, T: Sum<F::Part>, c
         let Accumulators { re, im } = &block.accumulators;
         unroll!(m in 0 1 2 3 {
             if m < ROWS {
-                out.put::<F, O>(16 * m as u32, &re[m], &im[m]);
+                out.put::<F, O, T>(16 * m as u32, &re[m], &im[m]);
             }
         });
     }

@@ -5,7 +5,7 @@
 //! columns, XORed with the row's number so that both directions are free of bank conflicts.
 
 use fringes_device::warp::bar_warp_sync;
-use fringes_device::{GlobalMut, Shared, unroll};
+use fringes_device::{GlobalMut, Shared, Value, unroll};
 
 use crate::format::{Format, Part};
 use crate::order::Order;
@@ -16,9 +16,9 @@ use crate::sums::Sum;
 const UNITS: usize = 256;
 
 /// Where a warp's sums go.
-pub(crate) struct Out<T> {
+pub(crate) struct Out<M> {
     /// Those of the channel.
-    pub(crate) sums: GlobalMut<T>,
+    pub(crate) sums: GlobalMut<M>,
     pub(crate) inputs: u32,
     /// First inputs of the warp's part.
     pub(crate) row: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Out<T> {
     pub(crate) thread: usize,
 }
 
-impl<T> Out<T> {
+impl<M> Out<M> {
     /// Writes or adds those of 16 rows from row `down` of the warp's part on, as far as they lie on or below the
     /// diagonal.
     ///
@@ -38,9 +38,13 @@ impl<T> Out<T> {
     /// - `sums` has `inputs (inputs + 1) / 2` sums, of which no other warp uses this one's part.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[cfg_attr(not(target_arch = "nvptx64"), inline(never))]
-    pub(crate) unsafe fn put<F: Format, O: Order>(&self, down: u32, re: &[[F::Part; 4]; 4], im: &[[F::Part; 4]; 4])
-    where
-        T: Sum<F::Part>,
+    pub(crate) unsafe fn put<F: Format, O: Order, T: Sum<F::Part, Memory = M>>(
+        &self,
+        down: u32,
+        re: &[[F::Part; 4]; 4],
+        im: &[[F::Part; 4]; 4],
+    ) where
+        M: Value,
     {
         let lane = self.thread % 32;
         let own = Shared::<[u32; 4]>::dynamic().part(self.thread / 32 * UNITS, UNITS);

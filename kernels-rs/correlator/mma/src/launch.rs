@@ -115,7 +115,7 @@ fn first_sum<S: Shape>(inputs: u32, channels: u32, parts: u32) -> usize {
 #[inline(always)]
 pub fn rows<F: Format, S: Shape, T: Sum<F::Part>, const ROWS: usize>(
     rows: Global<u8>,
-    sums: GlobalMut<T>,
+    sums: GlobalMut<T::Memory>,
     sizes: RowSizes,
 ) {
     let RowSizes { channels, inputs, blocks, first_time, times, parts } = sizes;
@@ -165,7 +165,7 @@ pub fn rows<F: Format, S: Shape, T: Sum<F::Part>, const ROWS: usize>(
 #[inline(always)]
 pub fn heaps<F: Format, O: Order, S: Shape, T: Sum<F::Part>, const ROWS: usize>(
     heaps: Global<u8>,
-    sums: GlobalMut<T>,
+    sums: GlobalMut<T::Memory>,
     sizes: HeapSizes,
 ) {
     let HeapSizes { channels, antennas, pols, batches_in_buffer, spectra, first_batch, batches, parts } = sizes;

@@ -21,7 +21,8 @@
 //! | kernel | in | out `[channel][position]` |
 //! |---|---|---|
 //! | `reduce_{i64,f64}`, `..._pairs`, `..._full` | pairs of i64, f64 | the same type, in either order or full |
-//! | `clamp_i64`, `..._pairs`, `..._full` | pairs of i64 | i32, clamped to `+-(2^31 - 1)`, counted; marked if missing |
+//! | `reduce_i32`, `..._pairs`, `..._full` | pairs of i32 | pairs of i64 |
+//! | `clamp_{i32,i64}`, `..._pairs`, `..._full` | pairs of i32, i64 | i32, clamped to `+-(2^31 - 1)`, counted; marked if missing |
 //! | `reorder_{i32,f32}_{pairs,full}` | pairs of i32, f32, one part | the same type |
 //! | `add_parts_{i32,f32}` | pairs of i32, f32 | added to pairs of i64, f64 in the order of the triangle |
 //!
@@ -43,7 +44,7 @@ use fringes_kernels_correlator_core::baseline::{MOST_INPUTS, pairs_len, triangle
 use heaps::Heaps;
 use reduce::{Order, Reduction, TILE};
 use rows::Rows;
-use sums::{Clamped, Same};
+use sums::{Clamped, Form, Same, Wide};
 use tcc::Runs;
 use voltages::Voltages;
 
@@ -140,7 +141,7 @@ pack!(8, "f32", pack_f32, pack_f32_any, pack_heaps_f32, pack_heaps_f32_any, pack
 
 /// Checks the sizes of a reduction and writes the order of the triangle.
 #[inline(always)]
-fn triangle<F: sums::Form>(reduction: Reduction<F>) {
+fn triangle<F: Form>(reduction: Reduction<F>) {
     let positions = reduction.baselines;
     if reduction.fit(positions.into()) {
         // SAFETY: the views hold what the sizes say.
@@ -152,7 +153,7 @@ fn triangle<F: sums::Form>(reduction: Reduction<F>) {
 
 /// Checks the sizes of a reduction and writes the order of antenna pairs.
 #[inline(always)]
-fn pairs<F: sums::Form>(reduction: Reduction<F>, antennas: u32) {
+fn pairs<F: Form>(reduction: Reduction<F>, antennas: u32) {
     let positions = pairs_len(antennas.min(SIDE / 2));
     if antennas <= SIDE / 2 && reduction.fit(positions.into()) {
         // SAFETY: the views hold what the sizes say.
@@ -164,7 +165,7 @@ fn pairs<F: sums::Form>(reduction: Reduction<F>, antennas: u32) {
 
 /// Checks the sizes of a reduction and writes the full order.
 #[inline(always)]
-fn full<F: sums::Form>(reduction: Reduction<F>, inputs: u32) {
+fn full<F: Form>(reduction: Reduction<F>, inputs: u32) {
     let bytes = (TILE * TILE) as usize;
     let fits = inputs <= SIDE
         && reduction.fit(u64::from(inputs) * u64::from(inputs))
@@ -186,51 +187,49 @@ fn baselines(inputs: u32) -> u32 {
     triangle_len(inputs.min(SIDE))
 }
 
-/// A reduction that keeps the type of its sums.
-macro_rules! same {
-    ($part:ty, $parts:ident, $number:expr, $channels:ident, $baselines:expr, $out:ident) => {
-        Reduction::<Same<[$part; 2]>> {
-            parts: $parts,
-            out: $out,
-            // SAFETY: no values.
-            missing: unsafe { Global::from_raw_parts(0, 0) },
-            // SAFETY: no values.
-            saturated: unsafe { GlobalMut::from_raw_parts(0, 0) },
-            number: $number,
-            channels: $channels,
-            baselines: $baselines,
-        }
-    };
+/// A reduction without flags and counts.
+#[inline(always)]
+fn plain<F: Form>(
+    parts: Global<F::Part>,
+    number: u32,
+    channels: u32,
+    baselines: u32,
+    out: GlobalMut<F::To>,
+) -> Reduction<F> {
+    // SAFETY: no values.
+    let (missing, saturated) = unsafe { (Global::from_raw_parts(0, 0), GlobalMut::from_raw_parts(0, 0)) };
+    Reduction { parts, out, missing, saturated, number, channels, baselines }
 }
 
-/// Kernels that keep the type of their sums and add up parts.
+/// Kernels that add up parts, in 64 bits.
 macro_rules! reduce {
-    ($($part:ty, $shared:literal, $name:literal, $triangle:ident, $pairs:ident, $full:ident;)*) => { $(
+    ($($part:ty, $wide:ty, $name:literal, $triangle:ident, $pairs:ident, $full:ident;)*) => { $(
         fringes_device::kernel! {
-            #[doc = concat!("Adds up parts of ", $name, " pairs, triangle to triangle. See [`reduce`](mod@reduce).")]
+            #[doc = concat!("Adds up parts of ", $name, ", triangle to triangle. See [`reduce`](mod@reduce).")]
             #[launch(threads(256))]
-            pub fn $triangle(parts: Global<[$part; 2]>, out: GlobalMut<[$part; 2]>, number: u32, channels: u32, baselines: u32) {
-                triangle(same!($part, parts, number, channels, baselines, out));
+            pub fn $triangle(parts: Global<[$part; 2]>, out: GlobalMut<[$wide; 2]>, number: u32, channels: u32, baselines: u32) {
+                triangle(plain::<Wide<[$part; 2]>>(parts, number, channels, baselines, out));
             }
 
-            #[doc = concat!("Adds up parts of ", $name, " pairs into the order of antenna pairs. See [`reduce`](mod@reduce).")]
+            #[doc = concat!("Adds up parts of ", $name, " into the order of antenna pairs. See [`reduce`](mod@reduce).")]
             #[launch(threads(256))]
-            pub fn $pairs(parts: Global<[$part; 2]>, out: GlobalMut<[$part; 2]>, number: u32, channels: u32, antennas: u32) {
-                pairs(same!($part, parts, number, channels, baselines(2 * antennas.min(SIDE)), out), antennas);
+            pub fn $pairs(parts: Global<[$part; 2]>, out: GlobalMut<[$wide; 2]>, number: u32, channels: u32, antennas: u32) {
+                pairs(plain::<Wide<[$part; 2]>>(parts, number, channels, baselines(2 * antennas.min(SIDE)), out), antennas);
             }
 
-            #[doc = concat!("Adds up parts of ", $name, " pairs into the full order. See [`reduce`](mod@reduce).")]
-            #[launch(threads(256), shared_bytes($shared))]
-            pub fn $full(parts: Global<[$part; 2]>, out: GlobalMut<[$part; 2]>, number: u32, channels: u32, inputs: u32) {
-                full(same!($part, parts, number, channels, baselines(inputs), out), inputs);
+            #[doc = concat!("Adds up parts of ", $name, " into the full order. See [`reduce`](mod@reduce).")]
+            #[launch(threads(256), shared_bytes(16384))]
+            pub fn $full(parts: Global<[$part; 2]>, out: GlobalMut<[$wide; 2]>, number: u32, channels: u32, inputs: u32) {
+                full(plain::<Wide<[$part; 2]>>(parts, number, channels, baselines(inputs), out), inputs);
             }
         }
     )* };
 }
 
 reduce! {
-    i64, 16384, "i64", reduce_i64, reduce_i64_pairs, reduce_i64_full;
-    f64, 16384, "f64", reduce_f64, reduce_f64_pairs, reduce_f64_full;
+    i64, i64, "i64 pairs", reduce_i64, reduce_i64_pairs, reduce_i64_full;
+    f64, f64, "f64 pairs", reduce_f64, reduce_f64_pairs, reduce_f64_full;
+    i32, i64, "i32 pairs to pairs of i64", reduce_i32, reduce_i32_pairs, reduce_i32_full;
 }
 
 /// Kernels that reorder narrow sums.
@@ -240,13 +239,13 @@ macro_rules! reorder {
             #[doc = concat!("Writes a triangle of ", $name, " pairs in the order of antenna pairs. See [`reduce`](mod@reduce).")]
             #[launch(threads(256))]
             pub fn $pairs(triangle: Global<[$part; 2]>, out: GlobalMut<[$part; 2]>, channels: u32, antennas: u32) {
-                pairs(same!($part, triangle, 1, channels, baselines(2 * antennas.min(SIDE)), out), antennas);
+                pairs(plain::<Same<[$part; 2]>>(triangle, 1, channels, baselines(2 * antennas.min(SIDE)), out), antennas);
             }
 
             #[doc = concat!("Writes a triangle of ", $name, " pairs in the full order. See [`reduce`](mod@reduce).")]
             #[launch(threads(256), shared_bytes(8192))]
             pub fn $full(triangle: Global<[$part; 2]>, out: GlobalMut<[$part; 2]>, channels: u32, inputs: u32) {
-                full(same!($part, triangle, 1, channels, baselines(inputs), out), inputs);
+                full(plain::<Same<[$part; 2]>>(triangle, 1, channels, baselines(inputs), out), inputs);
             }
         }
     )* };
@@ -257,27 +256,39 @@ reorder! {
     f32, "f32", reorder_f32_pairs, reorder_f32_full;
 }
 
+/// Kernels that add up parts and clamp the sums to 32 bits.
+macro_rules! clamp {
+    ($($part:ty, $name:literal, $triangle:ident, $pairs:ident, $full:ident;)*) => { $(
+        fringes_device::kernel! {
+            #[doc = concat!("Adds up parts of ", $name, " pairs and clamps them to 32 bits, triangle to triangle. See [`reduce`](mod@reduce).")]
+            #[launch(threads(256))]
+            pub fn $triangle(parts: Global<[$part; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, baselines: u32) {
+                triangle(Reduction::<Clamped<[$part; 2]>> { parts, out, missing, saturated, number, channels, baselines });
+            }
+
+            #[doc = concat!("Adds up parts of ", $name, " pairs and clamps them to 32 bits, into the order of antenna pairs. See [`reduce`](mod@reduce).")]
+            #[launch(threads(256), min_blocks(2))]
+            pub fn $pairs(parts: Global<[$part; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, antennas: u32) {
+                let baselines = baselines(2 * antennas.min(SIDE));
+                pairs(Reduction::<Clamped<[$part; 2]>> { parts, out, missing, saturated, number, channels, baselines }, antennas);
+            }
+
+            #[doc = concat!("Adds up parts of ", $name, " pairs and clamps them to 32 bits, into the full order. See [`reduce`](mod@reduce).")]
+            #[launch(threads(256), min_blocks(3), shared_bytes(8192))]
+            pub fn $full(parts: Global<[$part; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, inputs: u32) {
+                let baselines = baselines(inputs);
+                full(Reduction::<Clamped<[$part; 2]>> { parts, out, missing, saturated, number, channels, baselines }, inputs);
+            }
+        }
+    )* };
+}
+
+clamp! {
+    i64, "i64", clamp_i64, clamp_i64_pairs, clamp_i64_full;
+    i32, "i32", clamp_i32, clamp_i32_pairs, clamp_i32_full;
+}
+
 fringes_device::kernel! {
-    /// Adds up parts of i64 pairs and clamps them to 32 bits, triangle to triangle. See [`reduce`](mod@reduce).
-    #[launch(threads(256))]
-    pub fn clamp_i64(parts: Global<[i64; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, baselines: u32) {
-        triangle(Reduction::<Clamped> { parts, out, missing, saturated, number, channels, baselines });
-    }
-
-    /// Adds up parts of i64 pairs and clamps them to 32 bits, into the order of antenna pairs. See
-    /// [`reduce`](mod@reduce).
-    #[launch(threads(256))]
-    pub fn clamp_i64_pairs(parts: Global<[i64; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, antennas: u32) {
-        let baselines = baselines(2 * antennas.min(SIDE));
-        pairs(Reduction::<Clamped> { parts, out, missing, saturated, number, channels, baselines }, antennas);
-    }
-
-    /// Adds up parts of i64 pairs and clamps them to 32 bits, into the full order. See [`reduce`](mod@reduce).
-    #[launch(threads(256), min_blocks(3), shared_bytes(8192))]
-    pub fn clamp_i64_full(parts: Global<[i64; 2]>, out: GlobalMut<[i32; 2]>, missing: Global<u8>, saturated: GlobalMut<u64>, number: u32, channels: u32, inputs: u32) {
-        full(Reduction::<Clamped> { parts, out, missing, saturated, number, channels, baselines: baselines(inputs) }, inputs);
-    }
-
     /// Adds parts of i32 pairs to i64 pairs, `len` values each. See [`reduce::add_parts`].
     #[launch(threads(256))]
     pub fn add_parts_i32(parts: Global<[i32; 2]>, sums: GlobalMut<[i64; 2]>, number: u32, len: u64) {

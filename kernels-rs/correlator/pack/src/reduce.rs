@@ -1,8 +1,8 @@
 //! Sums of parts `[part][channel][baseline]` in a baseline order: adds the parts up, and clamps, marks and counts where
 //! 32 bits are wanted.
 //!
-//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs,
-//! and 16 or 8 bytes a position.
+//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs, 8
+//! of i32 pairs, and 16 or 8 bytes a position.
 //!
 //! The orders of the triangle and of antenna pairs are written position by position ([`Reduction::positions`]): a
 //! thread has four positions of one channel, so that four loads of each part are in flight. Threads of a warp have
@@ -25,7 +25,7 @@ use fringes_device::warp::redux_sync_add_u32;
 use fringes_device::{Global, GlobalMut, Shared, unroll};
 use fringes_kernels_correlator_core::baseline::{Product, pairs_product, triangle_len, triangle_position};
 
-use crate::sums::{Form, Sum};
+use crate::sums::{Form, Sum, Widen};
 
 /// Threads of a block.
 pub const THREADS: u32 = fringes_kernel_abi::correlator::PACK_THREADS;
@@ -59,7 +59,7 @@ impl Order {
 /// Parts, and where their sum goes.
 pub struct Reduction<F: Form> {
     /// `[part][channel][baseline]`, packed lower triangles.
-    pub parts: Global<F::From>,
+    pub parts: Global<F::Part>,
     /// `[channel][position]`.
     pub out: GlobalMut<F::To>,
     /// `[baseline]`, packed lower triangle: not zero where the baseline is to be marked, or no values if none is.
@@ -157,13 +157,13 @@ impl<F: Form> Reduction<F> {
         let mut start = channel as usize * self.baselines as usize;
         let mut part = 0;
         while part < self.number {
-            let mut values = [F::From::ZERO; N];
+            let mut values = [F::Part::ZERO; N];
             unroll!(i in 0 1 2 3 {
                 if i < N && let Some(baseline) = baseline(i) {
                     values[i] = self.parts.load(start + baseline as usize);
                 }
             });
-            unroll!(i in 0 1 2 3 { if i < N { sums[i] = sums[i].plus(values[i]); } });
+            unroll!(i in 0 1 2 3 { if i < N { sums[i] = sums[i].plus(F::wide(values[i])); } });
             start += self.channels as usize * self.baselines as usize;
             part += 1;
         }
@@ -226,33 +226,6 @@ impl<F: Form> Reduction<F> {
             tile += nctaid_x();
         }
         self.count(saturated);
-    }
-}
-
-/// Adds parts of narrow sums to wide ones.
-pub trait Widen: Sum {
-    /// The wide sum.
-    type Wide: Sum;
-
-    /// The same number.
-    fn wide(self) -> Self::Wide;
-}
-
-impl Widen for [i32; 2] {
-    type Wide = [i64; 2];
-
-    #[inline(always)]
-    fn wide(self) -> [i64; 2] {
-        [self[0].into(), self[1].into()]
-    }
-}
-
-impl Widen for [f32; 2] {
-    type Wide = [f64; 2];
-
-    #[inline(always)]
-    fn wide(self) -> [f64; 2] {
-        [self[0].into(), self[1].into()]
     }
 }
 

@@ -39,12 +39,46 @@ sums! {
     f32, 0.0, |a: f32, b: f32| a + b, |a: f32| -a;
 }
 
+/// A part of a sum in memory.
+pub trait Widen: Sum {
+    /// What parts are added up in.
+    type Wide: Sum;
+
+    /// The same number.
+    fn wide(self) -> Self::Wide;
+}
+
+macro_rules! widen {
+    ($($part:ty, $wide:ty;)*) => { $(
+        impl Widen for [$part; 2] {
+            type Wide = [$wide; 2];
+
+            #[inline(always)]
+            fn wide(self) -> [$wide; 2] {
+                [self[0].into(), self[1].into()]
+            }
+        }
+    )* };
+}
+
+widen! {
+    i32, i64;
+    f32, f64;
+    i64, i64;
+    f64, f64;
+}
+
 /// How a sum leaves the device.
 pub trait Form {
+    /// A part of the sum in memory.
+    type Part: Sum;
     /// The sum.
     type From: Sum;
     /// What is stored.
     type To: Value;
+
+    /// A part as what sums are made of.
+    fn wide(part: Self::Part) -> Self::From;
 
     /// What is stored for a sum, and whether it did not fit. `missing`: the baseline is marked.
     fn form(sum: Self::From, missing: bool) -> (Self::To, bool);
@@ -57,8 +91,14 @@ pub trait Form {
 pub struct Same<T>(core::marker::PhantomData<T>);
 
 impl<T: Sum> Form for Same<T> {
+    type Part = T;
     type From = T;
     type To = T;
+
+    #[inline(always)]
+    fn wide(part: T) -> T {
+        part
+    }
 
     #[inline(always)]
     fn form(sum: T, _: bool) -> (T, bool) {
@@ -71,15 +111,45 @@ impl<T: Sum> Form for Same<T> {
     }
 }
 
+/// A sum in 64 bits.
+pub struct Wide<T>(core::marker::PhantomData<T>);
+
+impl<T: Widen> Form for Wide<T> {
+    type Part = T;
+    type From = T::Wide;
+    type To = T::Wide;
+
+    #[inline(always)]
+    fn wide(part: T) -> T::Wide {
+        part.wide()
+    }
+
+    #[inline(always)]
+    fn form(sum: T::Wide, _: bool) -> (T::Wide, bool) {
+        (sum, false)
+    }
+
+    #[inline(always)]
+    fn conj(value: T::Wide) -> T::Wide {
+        value.conj()
+    }
+}
+
 /// A sum in 32 bits: each part clamped to `+-(2^31 - 1)`; [`MARK`] in a missing baseline.
-pub struct Clamped;
+pub struct Clamped<T>(core::marker::PhantomData<T>);
 
 /// MeerKAT's mark of missing data. No clamped sum equals it.
 pub const MARK: [i32; 2] = [i32::MIN, 1];
 
-impl Form for Clamped {
+impl<T: Widen<Wide = [i64; 2]>> Form for Clamped<T> {
+    type Part = T;
     type From = [i64; 2];
     type To = [i32; 2];
+
+    #[inline(always)]
+    fn wide(part: T) -> [i64; 2] {
+        part.wide()
+    }
 
     #[inline(always)]
     fn form(sum: [i64; 2], missing: bool) -> ([i32; 2], bool) {

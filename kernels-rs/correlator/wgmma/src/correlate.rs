@@ -21,7 +21,7 @@ use crate::work::Work;
 pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     maps: [TensorMap; 2],
     list: Global<u32>,
-    sums: GlobalMut<V>,
+    sums: GlobalMut<V::Memory>,
     work: Work,
 ) {
     let (inputs, groups) = (Plan::<S, SHAPE>::INPUTS, Plan::<S, SHAPE>::GROUPS);
@@ -79,7 +79,7 @@ pub(crate) fn correlate<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
 #[inline(always)]
 unsafe fn multiply<S: Source, V: Sum<S::Part>, const SHAPE: u32>(
     shared: u32,
-    sums: GlobalMut<V>,
+    sums: GlobalMut<V::Memory>,
     work: &Work,
     thread: u32,
 ) {

@@ -41,9 +41,9 @@ fn orders(pols: usize) -> impl Iterator<Item = BaselineOrder> {
     ORDERS.into_iter().filter(move |order| pols == 2 || *order != BaselineOrder::AntennaPairs)
 }
 
-type Reduce<T> = fn(Global<[T; 2]>, GlobalMut<[T; 2]>, u32, u32, u32);
+type Reduce<T, W = T> = fn(Global<[T; 2]>, GlobalMut<[W; 2]>, u32, u32, u32);
 type Reorder<T> = fn(Global<[T; 2]>, GlobalMut<[T; 2]>, u32, u32);
-type Clamp = fn(Global<[i64; 2]>, GlobalMut<[i32; 2]>, Global<u8>, GlobalMut<u64>, u32, u32, u32);
+type Clamp<T = i64> = fn(Global<[T; 2]>, GlobalMut<[i32; 2]>, Global<u8>, GlobalMut<u64>, u32, u32, u32);
 
 macro_rules! declared {
     ($kernel:ident as $type:ty) => {
@@ -69,16 +69,17 @@ macro_rules! by_order {
 }
 
 /// A kernel over parts, compared with the same sums in the same order of parts.
-fn check_reduce<T: Element + PartialEq + Copy + std::fmt::Debug>(
-    (kernel, declaration): (Reduce<T>, &'static str),
+fn check_reduce<T: Element + Copy + Into<W>, W: Element + PartialEq + Copy + std::fmt::Debug>(
+    (kernel, declaration): (Reduce<T, W>, &'static str),
     order: BaselineOrder,
     (antennas, pols, channels, parts): (usize, usize, usize, usize),
     mut value: impl FnMut() -> T,
-    plus: impl Fn(T, T) -> T,
-    minus: impl Fn(T) -> T,
+    plus: impl Fn(W, W) -> W,
+    minus: impl Fn(W) -> W,
 ) -> Report
 where
     [T; 2]: Element + fringes_device::Value,
+    [W; 2]: Element + fringes_device::Value,
 {
     let inputs = Inputs::new(antennas, pols).unwrap();
     let baselines = inputs.triangle_len();
@@ -86,7 +87,7 @@ where
     let mut expected = Vec::new();
     for channel in 0..channels {
         for (source, conjugated) in sources(order, inputs) {
-            let of = |part: usize| values[(part * channels + channel) * baselines + source];
+            let of = |part: usize| values[(part * channels + channel) * baselines + source].map(Into::into);
             let sum = (1..parts).fold(of(0), |sum, part| [plus(sum[0], of(part)[0]), plus(sum[1], of(part)[1])]);
             expected.push(if conjugated { [sum[0], minus(sum[1])] } else { sum });
         }
@@ -95,7 +96,7 @@ where
     for grid in [[1, 1], [3, 2]] {
         let mut memory = GlobalMemory::new();
         let from = memory.upload(&values);
-        let to = memory.allocate::<[T; 2]>(expected.len());
+        let to = memory.allocate::<[W; 2]>(expected.len());
         last = launch(declaration, grid, 16384).run(&mut memory, || {
             kernel(from.into(), to.into(), parts as u32, channels as u32, side(order, inputs));
         });
@@ -113,6 +114,8 @@ fn parts_add_up_in_every_order() {
             let mut random = random(seed as u64);
             let kernel = by_order!(order, Reduce<i64>: reduce_i64 reduce_i64_pairs reduce_i64_full);
             check_reduce(kernel, order, size, || random.random::<i64>(), i64::wrapping_add, i64::wrapping_neg);
+            let kernel = by_order!(order, Reduce<i32, i64>: reduce_i32 reduce_i32_pairs reduce_i32_full);
+            check_reduce(kernel, order, size, || random.random::<i32>(), i64::wrapping_add, i64::wrapping_neg);
             let kernel = by_order!(order, Reduce<f64>: reduce_f64 reduce_f64_pairs reduce_f64_full);
             // The same additions in the same order: the same bits.
             check_reduce(kernel, order, size, || random.random_range(-1e9..1e9), |a, b| 0.0 + a + b, |a: f64| -a);
@@ -180,18 +183,70 @@ fn near_the_limit(random: &mut Xoshiro256PlusPlus) -> i64 {
     }
 }
 
+/// Clamps parts in all orders, with and without flags of missing baselines.
+fn check_clamp<T: Element + Copy + Into<i64>>(
+    kernel: impl Fn(BaselineOrder) -> (Clamp<T>, &'static str),
+    (antennas, pols, channels, parts): (usize, usize, usize, usize),
+    values: &[[T; 2]],
+    missing: &[u8],
+) where
+    [T; 2]: Element + fringes_device::Value,
+{
+    let limit = i64::from(i32::MAX);
+    let inputs = Inputs::new(antennas, pols).unwrap();
+    let baselines = inputs.triangle_len();
+    let sum = |place: usize| {
+        (0..parts)
+            .map(|part| values[part * channels * baselines + place].map(Into::into))
+            .fold([0i64; 2], |sum, part| [sum[0] + part[0], sum[1] + part[1]])
+    };
+    for order in orders(pols) {
+        for flags in [&[][..], missing] {
+            let mut count = 1000u64; // what the counter holds before
+            let mut expected = Vec::new();
+            for channel in 0..channels {
+                for (source, conjugated) in sources(order, inputs) {
+                    if flags.get(source).is_some_and(|flag| *flag != 0) {
+                        expected.push(MARK);
+                        continue;
+                    }
+                    let sum = sum(channel * baselines + source);
+                    let clamped = sum.map(|part| part.clamp(-limit, limit) as i32);
+                    count += u64::from(clamped.map(i64::from) != sum);
+                    expected.push(if conjugated { [clamped[0], -clamped[1]] } else { clamped });
+                }
+            }
+            for grid in [[1, 1], [2, 3]] {
+                let mut memory = GlobalMemory::new();
+                let (from, flags) = (memory.upload(values), memory.upload(flags));
+                let to = memory.allocate::<[i32; 2]>(expected.len());
+                let counter: Buffer<u64> = memory.upload(&[1000]);
+                let (kernel, declaration) = kernel(order);
+                let report = launch(declaration, grid, 8192).run(&mut memory, || {
+                    let side = side(order, inputs);
+                    kernel(from.into(), to.into(), flags.into(), counter.into(), parts as u32, channels as u32, side);
+                });
+                report.assert_clean();
+                assert_eq!(memory.values(to), expected, "{order:?} {antennas} x {pols}");
+                assert_eq!(memory.values(counter), [count], "{order:?} {antennas} x {pols}");
+                assert_free_of_conflicts(&report, 2);
+            }
+        }
+    }
+}
+
 #[test]
 fn sums_are_clamped_counted_once_and_marked_where_missing() {
-    let limit = i64::from(i32::MAX);
-    for (seed, (antennas, pols, channels, parts)) in SIZES.into_iter().enumerate() {
-        let inputs = Inputs::new(antennas, pols).unwrap();
-        let baselines = inputs.triangle_len();
+    for (seed, size) in SIZES.into_iter().enumerate() {
+        let (antennas, pols, channels, parts) = size;
+        let baselines = Inputs::new(antennas, pols).unwrap().triangle_len();
         let mut random = random(300 + seed as u64);
+        let missing: Vec<u8> =
+            (0..baselines).map(|_| if random.random_bool(0.3) { random.random_range(1..=255) } else { 0 }).collect();
         // Parts whose sum is near the limit: the last one is what the others leave.
-        let sums: Vec<[i64; 2]> =
+        let mut rest: Vec<[i64; 2]> =
             (0..channels * baselines).map(|_| [near_the_limit(&mut random), near_the_limit(&mut random)]).collect();
         let mut values = Vec::new();
-        let mut rest = sums.clone();
         for part in 0..parts {
             for left in &mut rest {
                 let value = if part + 1 == parts {
@@ -203,48 +258,17 @@ fn sums_are_clamped_counted_once_and_marked_where_missing() {
                 values.push(value);
             }
         }
-        let missing: Vec<u8> =
-            (0..baselines).map(|_| if random.random_bool(0.3) { random.random_range(1..=255) } else { 0 }).collect();
-        for order in orders(pols) {
-            for flags in [&[][..], &missing] {
-                let mut count = 1000u64; // what the counter holds before
-                let mut expected = Vec::new();
-                for channel in 0..channels {
-                    for (source, conjugated) in sources(order, inputs) {
-                        if flags.get(source).is_some_and(|flag| *flag != 0) {
-                            expected.push(MARK);
-                            continue;
-                        }
-                        let sum = sums[channel * baselines + source];
-                        let clamped = sum.map(|part| part.clamp(-limit, limit) as i32);
-                        count += u64::from(clamped.map(i64::from) != sum);
-                        expected.push(if conjugated { [clamped[0], -clamped[1]] } else { clamped });
-                    }
-                }
-                for grid in [[1, 1], [2, 3]] {
-                    let mut memory = GlobalMemory::new();
-                    let (from, flags) = (memory.upload(&values), memory.upload(flags));
-                    let to = memory.allocate::<[i32; 2]>(expected.len());
-                    let counter: Buffer<u64> = memory.upload(&[1000]);
-                    let (kernel, declaration) = by_order!(order, Clamp: clamp_i64 clamp_i64_pairs clamp_i64_full);
-                    let report = launch(declaration, grid, 8192).run(&mut memory, || {
-                        kernel(
-                            from.into(),
-                            to.into(),
-                            flags.into(),
-                            counter.into(),
-                            parts as u32,
-                            channels as u32,
-                            side(order, inputs),
-                        );
-                    });
-                    report.assert_clean();
-                    assert_eq!(memory.values(to), expected, "{order:?} {antennas} x {pols}");
-                    assert_eq!(memory.values(counter), [count], "{order:?} {antennas} x {pols}");
-                    assert_free_of_conflicts(&report, 2);
-                }
-            }
-        }
+        let kernel = |order| by_order!(order, Clamp: clamp_i64 clamp_i64_pairs clamp_i64_full);
+        check_clamp(kernel, size, &values, &missing);
+        // Parts of 32 bits, of which each fits, and sums of several may not.
+        let mut value = || match random.random_range(0..4) {
+            0 => [i32::MAX, i32::MIN, -i32::MAX][random.random_range(0..3)],
+            1 => random.random(),
+            _ => random.random_range(-1000..1000),
+        };
+        let values: Vec<[i32; 2]> = (0..parts * channels * baselines).map(|_| [value(), value()]).collect();
+        let kernel = |order| by_order!(order, Clamp<i32>: clamp_i32 clamp_i32_pairs clamp_i32_full);
+        check_clamp(kernel, size, &values, &missing);
     }
 }
 

@@ -26,7 +26,6 @@ type Correlate<S> =
 #[derive(Clone, Copy)]
 pub(crate) enum Function {
     I32(Correlate<i32>),
-    I64(Correlate<i64>),
     F32(Correlate<f32>),
     F64(Correlate<f64>),
 }
@@ -68,7 +67,7 @@ impl Tiles {
 impl Entry {
     /// Whether sums are added to.
     pub(crate) fn adds(&self) -> bool {
-        matches!(self.function, Function::I64(_) | Function::F64(_))
+        self.name.ends_with("_add")
     }
 
     /// Bytes of a row of a copy.
@@ -100,39 +99,39 @@ macro_rules! entries {
 
 entries! {
     Small 1 I4 I32 correlate_small_i4;
-    Small 1 I4 I64 correlate_small_i4_add;
+    Small 1 I4 I32 correlate_small_i4_add;
     Small 1 I8 I32 correlate_small_i8;
-    Small 1 I8 I64 correlate_small_i8_add;
+    Small 1 I8 I32 correlate_small_i8_add;
     Small 1 F16 F32 correlate_small_f16;
     Small 1 F16 F64 correlate_small_f16_add;
     Small 2 I4 I32 correlate_small_heaps_i4;
-    Small 2 I4 I64 correlate_small_heaps_i4_add;
+    Small 2 I4 I32 correlate_small_heaps_i4_add;
     Small 2 I8 I32 correlate_small_heaps_i8;
-    Small 2 I8 I64 correlate_small_heaps_i8_add;
+    Small 2 I8 I32 correlate_small_heaps_i8_add;
     Small 2 F16 F32 correlate_small_heaps_f16;
     Small 2 F16 F64 correlate_small_heaps_f16_add;
     Square 1 I4 I32 correlate_i4;
-    Square 1 I4 I64 correlate_i4_add;
+    Square 1 I4 I32 correlate_i4_add;
     Square 1 I8 I32 correlate_i8;
-    Square 1 I8 I64 correlate_i8_add;
+    Square 1 I8 I32 correlate_i8_add;
     Square 1 F16 F32 correlate_f16;
     Square 1 F16 F64 correlate_f16_add;
     Square 2 I4 I32 correlate_heaps_i4;
-    Square 2 I4 I64 correlate_heaps_i4_add;
+    Square 2 I4 I32 correlate_heaps_i4_add;
     Square 2 I8 I32 correlate_heaps_i8;
-    Square 2 I8 I64 correlate_heaps_i8_add;
+    Square 2 I8 I32 correlate_heaps_i8_add;
     Square 2 F16 F32 correlate_heaps_f16;
     Square 2 F16 F64 correlate_heaps_f16_add;
     Whole 1 I4 I32 correlate_whole_i4;
-    Whole 1 I4 I64 correlate_whole_i4_add;
+    Whole 1 I4 I32 correlate_whole_i4_add;
     Whole 1 I8 I32 correlate_whole_i8;
-    Whole 1 I8 I64 correlate_whole_i8_add;
+    Whole 1 I8 I32 correlate_whole_i8_add;
     Whole 1 F16 F32 correlate_whole_f16;
     Whole 1 F16 F64 correlate_whole_f16_add;
     Whole 2 I4 I32 correlate_whole_heaps_i4;
-    Whole 2 I4 I64 correlate_whole_heaps_i4_add;
+    Whole 2 I4 I32 correlate_whole_heaps_i4_add;
     Whole 2 I8 I32 correlate_whole_heaps_i8;
-    Whole 2 I8 I64 correlate_whole_heaps_i8_add;
+    Whole 2 I8 I32 correlate_whole_heaps_i8_add;
     Whole 2 F16 F32 correlate_whole_heaps_f16;
     Whole 2 F16 F64 correlate_whole_heaps_f16_add;
 }

@@ -129,19 +129,19 @@ pub(crate) struct Answer {
 
 /// What adding kernels find: large, and different everywhere.
 fn initial(index: usize) -> [i64; 2] {
-    [(index as i64) << 33, -(1 << 40) - index as i64]
+    [(1 << 30) + index as i64, -(1 << 30) - 3 * index as i64]
 }
 
 trait Part: Element + Default + Copy {
-    const ADDS: bool;
     fn from_initial(value: i64) -> Self;
+    /// What was added to the initial value.
     fn difference(self, initial: i64) -> f64;
+    fn value(self) -> f64;
 }
 
 macro_rules! part {
-    ($($type:ident $adds:literal, |$value:ident| $from:expr, |$own:ident, $old:ident| $difference:expr;)*) => { $(
+    ($($type:ident, |$value:ident| $from:expr, |$own:ident, $old:ident| $difference:expr;)*) => { $(
         impl Part for $type {
-            const ADDS: bool = $adds;
             fn from_initial($value: i64) -> Self {
                 $from
             }
@@ -149,22 +149,24 @@ macro_rules! part {
                 let $own = self;
                 $difference
             }
+            fn value(self) -> f64 {
+                f64::from(self)
+            }
         }
     )* };
 }
 
 part! {
-    i32 false, |_value| 0x5a5a_5a5a, |own, _old| f64::from(own);
-    i64 true, |value| value, |own, old| (own - old) as f64;
-    f32 false, |_value| 0.0, |own, _old| f64::from(own);
-    f64 true, |value| (value % 1000) as f64, |own, old| own - (old % 1000) as f64;
+    i32, |value| value as i32, |own, old| (i64::from(own) - old) as f64;
+    f32, |value| value as f32, |own, old| f64::from(own) - f64::from(old as f32);
+    f64, |value| (value % 1000) as f64, |own, old| own - (old % 1000) as f64;
 }
 
 fn run<P: Part>(
     declaration: &'static str,
     config: fringes_gpu::LaunchConfig,
     bytes: &[u8],
-    count: usize,
+    (adds, count): (bool, usize),
     kernel: impl Fn(Global<u8>, GlobalMut<[P; 2]>),
 ) -> Answer
 where
@@ -180,13 +182,14 @@ where
     let values = memory.values(sums);
     let sums = values.iter().enumerate().map(|(i, sum)| {
         let [re, im] = initial(i);
-        Complex::new(sum[0].difference(re), sum[1].difference(im))
+        let new = |sum: P, old: i64| if adds { sum.difference(old) } else { sum.value() };
+        Complex::new(new(sum[0], re), new(sum[1], im))
     });
     let mut sums: Vec<_> = sums.collect();
     // One sum more than there are: it must stay.
-    let beyond = sums.pop().unwrap();
-    let stays = if P::ADDS { 0.0 } else { P::from_initial(0).difference(0) };
-    assert_eq!(beyond, Complex::new(stays, stays));
+    sums.pop();
+    let [re, im] = initial(count);
+    assert_eq!(values[count].iter().zip([re, im]).map(|(sum, old)| sum.difference(old)).sum::<f64>(), 0.0);
     Answer { sums, report }
 }
 
@@ -197,10 +200,9 @@ macro_rules! dispatch {
             $table.iter().find(|(declaration, _)| declaration.starts_with(&name)).expect("an entry");
         let config = $config;
         match *function {
-            Run::i32(f) => run::<i32>(declaration, config, $bytes, $count, |a, b| f(a, b, $($number as u32),*)),
-            Run::i64(f) => run::<i64>(declaration, config, $bytes, $count, |a, b| f(a, b, $($number as u32),*)),
-            Run::f32(f) => run::<f32>(declaration, config, $bytes, $count, |a, b| f(a, b, $($number as u32),*)),
-            Run::f64(f) => run::<f64>(declaration, config, $bytes, $count, |a, b| f(a, b, $($number as u32),*)),
+            Run::i32(f) => run::<i32>(declaration, config, $bytes, ($adds, $count), |a, b| f(a, b, $($number as u32),*)),
+            Run::f32(f) => run::<f32>(declaration, config, $bytes, ($adds, $count), |a, b| f(a, b, $($number as u32),*)),
+            Run::f64(f) => run::<f64>(declaration, config, $bytes, ($adds, $count), |a, b| f(a, b, $($number as u32),*)),
         }
     }};
 }
