@@ -1,4 +1,4 @@
-//! What powers are summed of: chunks of voltages, heaps or rows in host memory, and heaps on a device.
+//! What powers are summed of: chunks of voltages, heaps or rows, in host memory or on a device.
 
 use fringes_backend::{Backend, DeviceArray, PinnedArray};
 use fringes_cpu::power::{self as cpu, Blocks, Power};
@@ -10,11 +10,8 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, ArrayView4, ArrayView5, Ar
 
 use crate::{InterferenceError, device};
 
-/// A chunk whose powers can be summed: [`Voltages`], [`Heaps`] or [`Rows`] in host memory or pinned, or [`Heaps`] on a
-/// device ([`DeviceArray`]).
-///
-/// There is no kernel for voltages and rows: such chunks on a device are brought to the host first
-/// ([`ToHost`](fringes_backend::ToHost)).
+/// A chunk whose powers can be summed: [`Voltages`], [`Heaps`] or [`Rows`] in host memory, pinned, or on a device
+/// ([`DeviceArray`]).
 ///
 /// Nothing else can implement it.
 pub trait PowerChunk: sealed::Sealed {
@@ -153,26 +150,36 @@ chunks! {
     };
 }
 
-impl<V: Power> sealed::Sealed for Heaps<V, DeviceArray<'_, V>> {}
+macro_rules! device_chunks {
+    ($($chunk:ident, $of_flag:expr, $sum:ident;)*) => { $(
+        impl<V: Power> sealed::Sealed for $chunk<V, DeviceArray<'_, V>> {}
 
-impl<V: Power> PowerChunk for Heaps<V, DeviceArray<'_, V>> {
-    type Sample = V;
+        impl<V: Power> PowerChunk for $chunk<V, DeviceArray<'_, V>> {
+            type Sample = V;
 
-    about!(|heaps| (heaps.spectra_per_heap(), heaps.inputs().pols()));
+            about!($of_flag);
 
-    fn check(&self, backend: &Backend) -> Result<(), InterferenceError> {
-        backend.gpu_with(self.array().device())?;
-        Ok(())
-    }
+            fn check(&self, backend: &Backend) -> Result<(), InterferenceError> {
+                backend.gpu_with(self.array().device())?;
+                Ok(())
+            }
 
-    fn sum(
-        &self,
-        backend: &Backend,
-        blocks: Blocks,
-        sums: &mut [Array3<Sum<Self>>; 2],
-    ) -> Result<(), InterferenceError> {
-        device::sum(backend, self, blocks, sums.each_mut())
-    }
+            fn sum(
+                &self,
+                backend: &Backend,
+                blocks: Blocks,
+                sums: &mut [Array3<Sum<Self>>; 2],
+            ) -> Result<(), InterferenceError> {
+                device::$sum(backend, self, blocks, sums.each_mut())
+            }
+        }
+    )* };
+}
+
+device_chunks! {
+    Voltages, |_| (1, 1), sum_voltages;
+    Heaps, |heaps| (heaps.spectra_per_heap(), heaps.inputs().pols()), sum_heaps;
+    Rows, |_| (1, 1), sum_rows;
 }
 
 /// An array that does not have its header's shape: no constructor makes one.

@@ -1,45 +1,107 @@
-//! Power sums of heaps that lie on a device, with the sums on the host.
+//! Power sums of chunks that lie on a device, with the sums on the host.
 
-use fringes_backend::{Backend, DeviceHeaps, Workspace};
+use fringes_backend::{Backend, DeviceArray, DeviceError, DeviceHeaps, DeviceRows, DeviceVoltages, Workspace};
 use fringes_cpu::power::{Blocks, Lanes, Power};
-use fringes_gpu::Buffer;
-use ndarray::Array3;
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Stream};
+use fringes_types::row_times;
+use ndarray::{Array3, ArrayView2};
 
 use crate::InterferenceError;
-use crate::kernels::{HeapBlocks, PowerKernels};
+use crate::kernels::{HeapBlocks, PowerKernels, RowBlocks, VoltageBlocks};
 
 /// Name of the operation.
 pub(crate) const OPERATION: &str = "sums of powers";
 
-/// Sums powers of heaps on a stream of its own, and waits for the sums alone: the stream that wrote the heaps may have
-/// been given more since.
-pub(crate) fn sum<V: Power>(
+/// Sums of powers, and of their squares.
+type Sums<'a, V> = [&'a mut Array3<<V as Lanes>::Sum>; 2];
+
+/// Sums powers of heaps.
+pub(crate) fn sum_heaps<V: Power>(
     backend: &Backend,
     heaps: &DeviceHeaps<'_, V>,
     blocks: Blocks,
-    [first, second]: [&mut Array3<<V as Lanes>::Sum>; 2],
+    sums: Sums<'_, V>,
 ) -> Result<(), InterferenceError> {
-    let device = backend.gpu_with(heaps.array().device())?;
-    let (spectra, inputs) = (heaps.spectra_per_heap(), heaps.inputs());
-    let flag_bytes = heaps.batches() * inputs.antennas();
+    let shape = HeapBlocks {
+        batches: heaps.batches(),
+        inputs: heaps.inputs(),
+        channels: heaps.channels(),
+        spectra: heaps.spectra_per_heap(),
+        spectra_per_block: blocks.spectra,
+        lead: blocks.lead,
+    };
+    sum(backend, heaps.array(), heaps.presence(), sums, |kernels, stream, heaps, present, sums| {
+        kernels.sum(stream, shape, heaps, present, sums)
+    })
+}
+
+/// Sums powers of rows.
+pub(crate) fn sum_rows<V: Power>(
+    backend: &Backend,
+    rows: &DeviceRows<'_, V>,
+    blocks: Blocks,
+    sums: Sums<'_, V>,
+) -> Result<(), InterferenceError> {
+    let shape = RowBlocks {
+        channels: rows.channels(),
+        rows: rows.times().div_ceil(row_times(V::FORMAT)),
+        inputs: rows.inputs().len(),
+        spectra_per_block: blocks.spectra,
+        lead: blocks.lead,
+    };
+    // Times past the last one, and what is absent, are zero.
+    let number = blocks.count(rows.times());
+    sum(backend, rows.array(), None, sums, |kernels, stream, rows, _, sums| {
+        kernels.sum_rows(stream, shape, number, rows, sums)
+    })
+}
+
+/// Sums powers of voltages.
+pub(crate) fn sum_voltages<V: Power>(
+    backend: &Backend,
+    voltages: &DeviceVoltages<'_, V>,
+    blocks: Blocks,
+    sums: Sums<'_, V>,
+) -> Result<(), InterferenceError> {
+    let shape = VoltageBlocks {
+        channels: voltages.channels(),
+        times: voltages.times(),
+        inputs: voltages.inputs().len(),
+        spectra_per_block: blocks.spectra,
+        lead: blocks.lead,
+    };
+    sum(backend, voltages.array(), voltages.presence(), sums, |kernels, stream, voltages, present, sums| {
+        kernels.sum_voltages(stream, shape, voltages, present, sums)
+    })
+}
+
+/// Sums powers on a stream of its own, and waits for the sums alone: the stream that wrote the chunk may have been given
+/// more since.
+fn sum<V: Power>(
+    backend: &Backend,
+    array: &DeviceArray<'_, V>,
+    presence: Option<ArrayView2<'_, bool>>,
+    [first, second]: Sums<'_, V>,
+    queue: impl FnOnce(
+        &PowerKernels<V>,
+        &Stream,
+        BufferView<'_, V>,
+        Option<BufferView<'_, u8>>,
+        BufferViewMut<'_, <V as Lanes>::Sum>,
+    ) -> Result<(), DeviceError>,
+) -> Result<(), InterferenceError> {
+    let device = backend.gpu_with(array.device())?;
+    let flag_bytes = presence.map_or(0, |flags| flags.len());
     backend.check_memory(OPERATION, 16 * first.len() as u64 + flag_bytes as u64)?;
     let (pool, mut workspace) = (Workspace::pool(device), Workspace::of(device)?);
     let stream = workspace.reads.clone();
     let kernels = PowerKernels::<V>::load(device)?;
-    let present = workspace.staging.send_flags(&stream, &pool, heaps.presence())?;
+    let present = workspace.staging.send_flags(&stream, &pool, presence)?;
     let mut sums = pool.take::<<V as Lanes>::Sum>(&stream, 2 * first.len())?;
-    let shape = HeapBlocks {
-        batches: heaps.batches(),
-        inputs,
-        channels: heaps.channels(),
-        spectra,
-        spectra_per_block: blocks.spectra,
-        lead: blocks.lead,
-    };
-    let view = heaps.array().read_on(&stream)?;
-    let queued = kernels.sum(&stream, shape, view, present.as_ref().map(Buffer::view), sums.view_mut());
+    let view = array.read_on(&stream)?;
+    let queued = queue(&kernels, &stream, view, present.as_ref().map(Buffer::view), sums.view_mut());
     // Part of the work may be queued even if it failed.
-    heaps.array().reads_queued(&stream)?;
+    array.reads_queued(&stream)?;
     queued?;
     let cells = first.len();
     for (number, to) in [first, second].into_iter().enumerate() {

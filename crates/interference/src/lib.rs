@@ -7,7 +7,7 @@
 //!
 //! | what | in | out |
 //! |---|---|---|
-//! | [`power_sums`] | a chunk of voltages, heaps or rows; heaps on a device | [`PowerSums`]: `sum 1`, `sum |x|^2`, `sum |x|^4` of blocks of spectra |
+//! | [`power_sums`] | a chunk of voltages, heaps or rows, wherever it lies | [`PowerSums`]: `sum 1`, `sum |x|^2`, `sum |x|^4` of blocks of spectra |
 //! | [`spectral_kurtosis`] | the sums of a block | the estimator, of expectation 1 for noise |
 //! | [`Moments`], [`Thresholds`] | a number of samples, a false-alarm rate | where the estimator of noise lies |
 //! | [`quantisation`] | a format and a level | what 4 and 8 bits make of it |
@@ -38,7 +38,7 @@
 //!
 //! # Where
 //! Chunks on the host: on the CPU, with every thread of the rayon pool; a backend that is a GPU and nothing else is an
-//! error. Heaps on a device: on that GPU, with the sums on the host. [`PowerKernels`] and [`MaskKernels`] work on
+//! error. Chunks on a device: on that GPU, with the sums on the host. [`PowerKernels`] and [`MaskKernels`] work on
 //! buffers of a device in the order of a stream. Estimates and masks are made on the CPU, of sums.
 
 mod chunk;
@@ -61,7 +61,7 @@ pub mod internals {
 pub use chunk::PowerChunk;
 pub use error::InterferenceError;
 pub use fringes_cpu::power::{Power, PowerSum};
-pub use kernels::{HeapBlocks, MaskKernels, PowerKernels, RowBlocks};
+pub use kernels::{HeapBlocks, MaskKernels, PowerKernels, RowBlocks, VoltageBlocks};
 pub use kurtosis::{Moments, spectral_kurtosis};
 pub use masker::{Combining, Interference, Masker, Undecided};
 pub use pearson::Thresholds;

@@ -42,7 +42,7 @@ pub struct PowerSums<S: PowerSum> {
 /// Integers: exact, for blocks below 2^34 spectra. Floats: a relative error below `(n + 4) 2^-53`.
 ///
 /// # On a GPU
-/// Heaps on a device are summed there, on a stream of its own after what writes them
+/// Chunks on a device are summed there, on a stream of its own after what writes them
 /// ([`DeviceArray`](fringes_backend::DeviceArray)), and the call waits for the sums.
 /// [`PowerKernels`](crate::PowerKernels) does it to buffers on a device in the order of a stream, and waits for
 /// nothing.
@@ -50,7 +50,7 @@ pub struct PowerSums<S: PowerSum> {
 /// # Errors
 /// [`TypesError::NotPositive`] for blocks of no spectra; for a chunk on the host
 /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) with a backend that is a GPU and nothing else; for
-/// heaps on a device [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) if it is not the
+/// one on a device [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) if it is not the
 /// backend's, [`DeviceError::MemoryLimit`](fringes_backend::DeviceError::MemoryLimit) for sums above the backend's
 /// limit, [`DeviceError::Gpu`](fringes_backend::DeviceError::Gpu) with what the driver says.
 ///

@@ -88,7 +88,7 @@ fn squares(four: u32, flipped: u32) -> u32 {
 
 /// Powers of four voltages, from their imaginary parts in the low half of a word and their real parts in the high one.
 #[inline(always)]
-fn powers(parts: u32) -> u32 {
+pub(crate) fn powers(parts: u32) -> u32 {
     let flipped = parts ^ 0x8888_8888;
     squares(parts, flipped) + squares(parts >> 16, flipped >> 16)
 }
@@ -141,13 +141,21 @@ impl Format for I8 {
     }
 }
 
+/// Adds a voltage to sums of powers and of their squares.
+#[inline(always)]
+pub(crate) fn power_of_float(sums: &mut [f64; 2], re: f32, im: f32) {
+    let (re, im) = (re as f64, im as f64);
+    let power = fma_rn_f64(re, re, im * im);
+    sums[0] += power;
+    sums[1] = fma_rn_f64(power, power, sums[1]);
+}
+
 /// Adds a voltage.
 #[inline(always)]
 fn add_float(sums: &mut [f64; 4], pol: usize, re: f32, im: f32) {
-    let (re, im) = (re as f64, im as f64);
-    let power = fma_rn_f64(re, re, im * im);
-    sums[pol] += power;
-    sums[2 + pol] = fma_rn_f64(power, power, sums[2 + pol]);
+    let mut of = [sums[pol], sums[2 + pol]];
+    power_of_float(&mut of, re, im);
+    [sums[pol], sums[2 + pol]] = of;
 }
 
 /// Two f16, the real part first.

@@ -1,7 +1,7 @@
 //! Power sums of heaps, masked copies, and masked rows. All are bound by bytes: sums read every voltage once, copies
 //! read and write it, and of rows what is masked is written.
 
-use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum, RowBlocks};
+use fringes::interference::{HeapBlocks, MaskKernels, Power, PowerKernels, PowerSum, RowBlocks, VoltageBlocks};
 use fringes::types::{ROW_BYTES, row_times};
 use fringes::{Complex, Complex4, Inputs, f16};
 use fringes_gpu::{Buffer, Stream};
@@ -46,6 +46,8 @@ fn cases<V: Power>(bench: &mut Bench, ceilings: &Ceilings, from: &Buffer<u8>, fo
         if bench.wants("power_sums") {
             heaps.sums::<V>(bench, ceilings, false)?;
             heaps.sums::<V>(bench, ceilings, true)?;
+            heaps.sums_of_rows::<V>(bench, ceilings)?;
+            heaps.sums_of_voltages::<V>(bench, ceilings)?;
         }
         if bench.wants("mask") {
             // The share that is masked is written alone.
@@ -98,7 +100,13 @@ impl Heaps<'_> {
         };
         work(0).map_err(End::failed)?;
         let timing = bench.time(work).map_err(End::failed)?;
-        let check = self.check_sums::<V>(&present, &sums.to_vec(&stream)?)?;
+        let (antennas, channels, spectra) = (shape.inputs.antennas(), shape.channels, shape.spectra);
+        let place = |channel: usize, time: usize, input: usize| {
+            let heap = time / spectra * antennas + input / 2;
+            let voltage = ((heap * channels + channel) * spectra + time % spectra) * 2 + input % 2;
+            (present[heap] != 0).then_some(voltage)
+        };
+        let check = self.check_sums::<V>(shape.times(), place, &sums.to_vec(&stream)?)?;
         let there = present.iter().filter(|&&flag| flag != 0).count();
         let moved = (bytes / heaps * there + 8 * cells) as f64;
         bench.add(Measured {
@@ -114,19 +122,89 @@ impl Heaps<'_> {
         Ok(())
     }
 
-    /// Compares the sums of some channels and blocks with plain loops.
-    fn check_sums<V: Power>(&self, present: &[u8], sums: &[V::Sum]) -> Result<String, End> {
-        let HeapBlocks { inputs, channels, spectra, spectra_per_block: block, .. } = self.shape;
-        let (blocks, antennas, times) = (self.shape.blocks(), inputs.antennas(), self.shape.times());
+    /// Sums of the same voltages, taken as rows of as many channels, times and inputs.
+    fn sums_of_rows<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
+        let (stream, row) = (bench.stream.clone(), row_times(V::FORMAT));
+        let HeapBlocks { inputs, channels, spectra_per_block, .. } = self.shape;
+        let (rows, inputs) = (self.shape.times() / row, inputs.len());
+        let shape = RowBlocks { channels, rows, inputs, spectra_per_block, lead: 0 };
+        let kernels = PowerKernels::<V>::load(&bench.device).map_err(End::failed)?;
+        let (bytes, blocks) = (shape.voltages(V::FORMAT) * size_of::<V>(), shape.blocks(V::FORMAT));
+        let cells = 2 * channels * blocks * inputs;
+        let mut sums = Buffer::<V::Sum>::zeroed(&stream, cells)?;
+        let mut work = |_| {
+            let from = self.from.slice(..bytes)?.cast::<V>()?;
+            kernels.sum_rows(&stream, shape, blocks, from, sums.view_mut())
+        };
+        work(0).map_err(End::failed)?;
+        let timing = bench.time(work).map_err(End::failed)?;
+        let place = |channel: usize, time: usize, input: usize| {
+            Some(((channel * rows + time / row) * inputs + input) * row + time % row)
+        };
+        let check = self.check_sums::<V>(rows * row, place, &sums.to_vec(&stream)?)?;
+        self.add_sums(bench, ceilings, "rows", timing, (bytes + 8 * cells) as f64, check);
+        Ok(())
+    }
+
+    /// Sums of the same voltages, taken as `[channel][time][input]`.
+    fn sums_of_voltages<V: Power>(&self, bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
+        let stream = bench.stream.clone();
+        let HeapBlocks { inputs, channels, spectra_per_block, .. } = self.shape;
+        let (times, inputs) = (self.shape.times(), inputs.len());
+        let shape = VoltageBlocks { channels, times, inputs, spectra_per_block, lead: 0 };
+        let kernels = PowerKernels::<V>::load(&bench.device).map_err(End::failed)?;
+        let (bytes, cells) = (shape.voltages() * size_of::<V>(), 2 * channels * shape.blocks() * inputs);
+        let mut sums = Buffer::<V::Sum>::zeroed(&stream, cells)?;
+        let mut work = |_| {
+            let from = self.from.slice(..bytes)?.cast::<V>()?;
+            kernels.sum_voltages(&stream, shape, from, None, sums.view_mut())
+        };
+        work(0).map_err(End::failed)?;
+        let timing = bench.time(work).map_err(End::failed)?;
+        let place = |channel: usize, time: usize, input: usize| Some((channel * times + time) * inputs + input);
+        let check = self.check_sums::<V>(times, place, &sums.to_vec(&stream)?)?;
+        self.add_sums(bench, ceilings, "voltages", timing, (bytes + 8 * cells) as f64, check);
+        Ok(())
+    }
+
+    fn add_sums(
+        &self,
+        bench: &mut Bench,
+        ceilings: &Ceilings,
+        layout: &str,
+        timing: fringes_gpu::Timing,
+        moved: f64,
+        check: String,
+    ) {
+        bench.add(Measured {
+            kernel: "power_sums",
+            variant: format!("{}, {layout}", self.format),
+            params: self.params(),
+            timing,
+            work: moved,
+            unit: "GB/s",
+            bound: Some(ceilings.bytes(moved)),
+            check,
+        });
+    }
+
+    /// Compares the sums of some channels and blocks of so many times with plain loops; `place` is that of the voltage of
+    /// a channel, time and input, if it is there.
+    fn check_sums<V: Power>(
+        &self,
+        times: usize,
+        place: impl Fn(usize, usize, usize) -> Option<usize>,
+        sums: &[V::Sum],
+    ) -> Result<String, End> {
+        let HeapBlocks { inputs, channels, spectra_per_block: block, .. } = self.shape;
+        let blocks = times.div_ceil(block);
         let mut worst = 0.0f64;
         for channel in [0, channels / 2, channels - 1] {
             for number in [0, blocks - 1] {
                 for input in 0..inputs.len() {
                     let (mut first, mut second, mut count) = (0.0f64, 0.0f64, 0);
                     for time in number * block..times.min((number + 1) * block) {
-                        let heap = time / spectra * antennas + input / 2;
-                        if present[heap] != 0 {
-                            let voltage = ((heap * channels + channel) * spectra + time % spectra) * 2 + input % 2;
+                        if let Some(voltage) = place(channel, time, input) {
                             let power = self.voltage::<V>(voltage).1;
                             (first, second, count) = (first + power, second + power * power, count + 1);
                         }

@@ -46,6 +46,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     for shape in [[7, 5, 3, 20, 2], [12, 33, 2, 64, 2]] {
         dumps32(session, shape)?;
     }
+    long(session)?;
     refused(session)
 }
 
@@ -191,6 +192,75 @@ fn case<V: Whole>(
             verdict: Ok(()),
         })
     })
+}
+
+/// Dumps of more times than sums of 32 bits hold, every product at its largest.
+fn long(session: &mut Session) -> Result<(), End> {
+    const SHAPE: Shape = [3, 2, 3, 30_000, 2];
+    let [batches, antennas, channels, spectra, pols] = SHAPE;
+    for order in [BaselineOrder::Triangle, BaselineOrder::AntennaPairs, BaselineOrder::Full] {
+        let sizes = params([("antennas", antennas), ("channels", channels), ("times", batches * spectra)]);
+        session.case("chunks", format!("more than 32 bits hold, {}", order.name()), sizes, |session| {
+            let (device, inputs) = (&session.device, Inputs::new(antennas, pols)?);
+            let start = std::time::Instant::now();
+            // One input is turned by a quarter: imaginary parts are the largest too.
+            let of = |(_, antenna, ..): (usize, usize, usize, usize, usize)| match antenna {
+                0 => Complex::new(127i8, -127),
+                _ => Complex::new(127, 127),
+            };
+            let heaps = Heaps::new(ndarray::Array5::from_shape_fn((batches, antennas, channels, spectra, pols), of))?;
+            let voltages = heaps.to_voltages();
+            let rows = Rows::from_voltages(&voltages);
+            let mut upload = Uploader::new(&session.stream);
+            let on_device = (upload.heaps(&heaps)?, upload.rows(&rows)?);
+            let times = 0..batches * spectra;
+            let new = || Correlator::<Complex<i8>>::new(&Backend::on(device.clone()), inputs, channels);
+            let mut all = [Correlator::new(&Backend::cpu(), inputs, channels)?, new()?, new()?.on(&session.stream)?];
+            // Dumps of three chunks, of one, and of three again.
+            for chunks in [3, 1, 3] {
+                for chunk in 0..chunks {
+                    let [cpu, host, device] = &mut all;
+                    cpu.accumulate(&voltages, times.clone())?;
+                    match chunk {
+                        0 => (
+                            host.accumulate(&voltages, times.clone())?,
+                            device.accumulate(&on_device.0, times.clone())?,
+                        ),
+                        1 => (host.accumulate(&on_device.0, times.clone())?, device.accumulate(&rows, times.clone())?),
+                        _ => (host.accumulate(&heaps, times.clone())?, device.accumulate(&on_device.1, times.clone())?),
+                    };
+                }
+                let [cpu, host, device] = &mut all;
+                let expected = cpu.dump(order)?;
+                let places = [("host", host.dump(order)?), ("device", device.dump_on_device(order)?.to_host()?)];
+                for (place, actual) in places {
+                    if actual != expected {
+                        return Err(format!("a dump of {chunks} chunks on the {place} differs").into());
+                    }
+                }
+            }
+            let expected = correlate(&Backend::cpu(), &voltages, order)?;
+            if correlate(&Backend::on(device.clone()), &voltages, order)? != expected {
+                return Err("one call differs".into());
+            }
+            let schedule = DumpSchedule::new(1, spectra as u64, batches as u64)?;
+            let stream = |backend: &Backend| Integrator::<Complex<i8>>::new(backend, schedule, inputs, channels);
+            let mut cpu = stream(&Backend::cpu())?.with_order(order)?.in_32_bits(MissingData::Sum);
+            let mut gpu = stream(&Backend::on(device.clone()))?.with_order(order)?.in_32_bits(MissingData::Sum);
+            let clock = fringes::SpectrumClock { first_sample: 0, samples_between_spectra: 1, sample_rate_hz: 1.0 };
+            let heaps = heaps.with_clock(clock)?;
+            let (expected, actual) = (cpu.push(&heaps)?, gpu.push(&heaps)?);
+            let verdict = if expected == actual && expected.len() == 1 && expected[0].saturated() > 0 {
+                Ok(())
+            } else {
+                Err("dumps in 32 bits differ, or nothing was clamped".into())
+            };
+            let time_ms = start.elapsed().as_secs_f64() * 1e3;
+            let against = "the CPU backend (held to the reference by its tests)";
+            Ok(Outcome { time_ms, value: 0.0, unit: "", against, verdict })
+        })?;
+    }
+    Ok(())
 }
 
 /// Dumps of 32 bits from a stream of chunks of every place in turn, in every order, on the host and on the device.

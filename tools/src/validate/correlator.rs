@@ -31,7 +31,7 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     }
     for shape in shapes(session.quick) {
         let voltages = data::voltages(shape, (shape.inputs() * 10_000 + shape.times()) as u64);
-        correlate(session, shape, &voltages, "random")?;
+        correlate(session, shape, &voltages, ("random", true))?;
     }
     largest(session)
 }
@@ -55,12 +55,13 @@ fn sizes(shape: Shape) -> Params {
     params([("channels", shape.channels()), ("inputs", shape.inputs()), ("times", shape.times())])
 }
 
-/// Both correlation kernels on rows of these voltages.
+/// Both correlation kernels on rows of these voltages, with or without room in 32-bit sums for twice their products and
+/// for other sums.
 fn correlate(
     session: &mut Session,
     shape: Shape,
     voltages: &Array3<Complex<i8>>,
-    variant: &'static str,
+    (variant, has_room): (&'static str, bool),
 ) -> Result<(), End> {
     let (kernels, work) = kernels(session, shape)?;
     let (expected, against) = data::sums(shape, voltages.view(), None);
@@ -102,18 +103,20 @@ fn correlate(
     session.case("correlate_i8_add", variant, sizes(shape), |session| {
         let stream = &session.stream;
         let rows = Buffer::from_slice(stream, &rows)?;
-        // Different for every visibility, and as large as twice the products leave room for.
-        let initial: Vec<_> =
-            (0..=count as i32).map(|i| Complex::new((1 << 30) - 7 * (i % 100_000), (i % 77_777) - (1 << 30))).collect();
+        // Different for every visibility, and large.
+        let large = |i: i32| Complex::new((1 << 30) - 7 * (i % 100_000), (i % 77_777) - (1 << 30));
+        let of = |i| if has_room { large(i) } else { Complex::default() };
+        let initial: Vec<_> = (0..=count as i32).map(of).collect();
+        let additions = if has_room { 2 } else { 1 };
         let mut sums = Buffer::from_slice(stream, &initial)?;
-        for _ in 0..2 {
+        for _ in 0..additions {
             kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1)?;
         }
         let actual: Vec<_> = sums.to_vec(stream)?.into_iter().map(wide).collect();
         let time_ms =
             session.time(|| kernels.accumulate(stream, &work, rows.view().cast()?, &mut sums.view_mut(), 1))?;
-        let twice = expected.iter().zip(&initial).map(|(sum, &start)| wide(start) + sum * 2);
-        let expected: Vec<_> = twice.chain(initial.last().copied().map(wide)).collect();
+        let sums = expected.iter().zip(&initial).map(|(sum, &start)| wide(start) + sum * additions);
+        let expected: Vec<_> = sums.chain(initial.last().copied().map(wide)).collect();
         Ok(Outcome {
             time_ms,
             value: rate(time_ms),
@@ -148,7 +151,7 @@ fn largest(session: &mut Session) -> Result<(), End> {
         let mut voltages = Array3::from_elem((2, MAX_LAUNCH_TIMES, 5), value);
         // One input turned by a quarter: the imaginary part is the largest, and negative in one order.
         voltages.slice_mut(ndarray::s![.., .., 3]).fill(Complex::new(-value.im, value.re));
-        correlate(session, shape, &voltages, variant)?;
+        correlate(session, shape, &voltages, (variant, false))?;
     }
     let Some(shape) = Shape::new(1, MAX_LAUNCH_TIMES + 1, 3) else { return Err(End::failed("no such shape")) };
     session.case("correlate_i8", "one time too many", sizes(shape), |session| {

@@ -119,6 +119,21 @@ fn sums<V: Whole + Power>(
                 verdict = Err(format!("other sums, counts or axes, {what}"));
             }
         }
+        let voltages = heaps.to_voltages();
+        let rows = Rows::from_voltages(&voltages);
+        let there = Uploader::new(&session.stream).rows(&rows)?;
+        if power_sums(&backend, &there, block)? != expected {
+            verdict = Err("other sums, counts or axes, of rows".into());
+        }
+        for ahead in [0, 1, 3] {
+            let values = voltages.data();
+            let all: Vec<V> = std::iter::repeat_n(V::zeroed(), ahead).chain(values.iter().copied()).collect();
+            let array = DeviceArray::from(Buffer::from_slice(&session.stream, &all)?).written_on(&session.stream);
+            let there = voltages.with_array(array.without_first(ahead)?)?;
+            if power_sums(&backend, &there, block)? != expected {
+                verdict = Err(format!("other sums, counts or axes, of voltages {ahead} ahead"));
+            }
+        }
         outcome::<V>(session, shape, first, block, "the CPU backend (held to the reference by its tests)", verdict)
     })
 }

@@ -1,4 +1,5 @@
-//! Kernels on buffers of a device, in the order of a stream: power sums and masked copies of heaps, masked rows.
+//! Kernels on buffers of a device, in the order of a stream: power sums of heaps, rows and voltages, masked copies of
+//! heaps, masked rows.
 //!
 //! A launch is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
 //! queued.
@@ -7,10 +8,12 @@ mod mask;
 mod power;
 mod rows;
 mod texts;
+mod voltages;
 
 pub use mask::MaskKernels;
 pub use power::PowerKernels;
 pub use rows::RowBlocks;
+pub use voltages::VoltageBlocks;
 
 use fringes_backend::DeviceError;
 use fringes_cpu::power::Blocks;

@@ -1,4 +1,4 @@
-//! Power sums of heaps.
+//! Power sums of heaps, rows and voltages.
 
 use std::marker::PhantomData;
 
@@ -7,21 +7,23 @@ use fringes_cpu::power::{Lanes, Power};
 use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, Stream};
 use fringes_types::SampleFormat;
 
-use super::{HeapBlocks, product, suffix, texts};
+use super::{HeapBlocks, PIECE, RowBlocks, VoltageBlocks, product, suffix, texts};
 
-/// The kernel that sums the powers of heaps of a format, on one device. Cheap to clone.
+/// The kernels that sum the powers of heaps, rows and voltages of a format, on one device. Cheap to clone.
 ///
 /// # Precision
 /// That of [`power_sums`](crate::power_sums()): sums of integers are those of the CPU bit for bit; of floats the same
-/// bits whenever the same heaps come.
+/// bits whenever the same chunk comes.
 #[derive(Debug, Clone)]
 pub struct PowerKernels<V> {
-    kernel: Kernel,
+    heaps: Kernel,
+    rows: Kernel,
+    voltages: Kernel,
     format: PhantomData<V>,
 }
 
 impl<V: Power> PowerKernels<V> {
-    /// Loads the kernel; the first time on a machine the driver compiles it.
+    /// Loads the kernels; the first time on a machine the driver compiles them.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`] for a format without a kernel, [`DeviceError::Gpu`] with what the driver says.
@@ -31,8 +33,8 @@ impl<V: Power> PowerKernels<V> {
         let suffix =
             suffix(V::FORMAT).ok_or_else(|| DeviceError::NotOnGpu { operation: operation(), backend: backend() })?;
         let module = device.load(&texts::INTERFERENCE)?;
-        let kernel = module.kernel(&format!("power_{suffix}"))?;
-        Ok(Self { kernel, format: PhantomData })
+        let load = |layout: &str| module.kernel(&format!("power_{layout}{suffix}"));
+        Ok(Self { heaps: load("")?, rows: load("rows_")?, voltages: load("voltages_")?, format: PhantomData })
     }
 
     /// Writes the sums of heaps `[batch][antenna][channel][spectrum][pol]` to `sums`, `[2][channel][block][input]`: of
@@ -66,13 +68,73 @@ impl<V: Power> PowerKernels<V> {
         let bytes = heaps.cast::<u8>()?;
         // No flags stand for heaps that are all there.
         let present = present.map_or_else(|| bytes.slice(0..0), Ok)?;
-        let sums = sums.reborrow();
-        let sums: Argument<'_> = match V::FORMAT {
-            SampleFormat::Float16 | SampleFormat::Float32 => sums.cast::<f64>()?.into(),
-            _ => sums.cast::<u64>()?.into(),
-        };
-        let mut arguments = vec![bytes.into(), present.into(), sums];
+        let mut arguments = vec![bytes.into(), present.into(), argument::<V>(&mut sums)?];
         arguments.extend(sizes);
-        Ok(self.kernel.launch_safe(stream, &config, &arguments)?)
+        Ok(self.heaps.launch_safe(stream, &config, &arguments)?)
     }
+
+    /// Writes the sums of the first `blocks` blocks of rows `[channel][time / R][input][R]` to `sums`,
+    /// `[2][channel][block][input]`, as [`PowerKernels::sum`] does. What is absent must be zero.
+    ///
+    /// # Errors
+    /// As there, of rows that do not begin at a multiple of 16 bytes; [`DeviceError::TooLarge`] also for more blocks than
+    /// there are.
+    pub fn sum_rows(
+        &self,
+        stream: &Stream,
+        shape: RowBlocks,
+        blocks: usize,
+        rows: BufferView<'_, V>,
+        mut sums: BufferViewMut<'_, <V as Lanes>::Sum>,
+    ) -> Result<(), DeviceError> {
+        let voltages = shape.voltages(V::FORMAT);
+        rows.expect("rows", voltages, PIECE as u64)?;
+        sums.expect("power sums", product(&[2, shape.channels, blocks, shape.inputs]), 8)?;
+        let (config, sizes) = shape.launch_sums(V::FORMAT, blocks)?;
+        if voltages == 0 || blocks == 0 {
+            return Ok(());
+        }
+        let mut arguments = vec![rows.cast::<u8>()?.into(), argument::<V>(&mut sums)?];
+        arguments.extend(sizes.map(Argument::from));
+        Ok(self.rows.launch_safe(stream, &config, &arguments)?)
+    }
+
+    /// Writes the sums of voltages `[channel][time][input]` to `sums`, `[2][channel][block][input]`, as
+    /// [`PowerKernels::sum`] does. Flags `[time][input]` are 0 where a voltage is absent; without flags all are there.
+    ///
+    /// # Errors
+    /// As there, of voltages.
+    pub fn sum_voltages(
+        &self,
+        stream: &Stream,
+        shape: VoltageBlocks,
+        voltages: BufferView<'_, V>,
+        present: Option<BufferView<'_, u8>>,
+        mut sums: BufferViewMut<'_, <V as Lanes>::Sum>,
+    ) -> Result<(), DeviceError> {
+        voltages.expect("voltages", shape.voltages(), size_of::<V>().min(4) as u64)?;
+        if let Some(present) = present {
+            present.expect("presence flags", product(&[shape.times, shape.inputs]), 1)?;
+        }
+        sums.expect("power sums", product(&[2, shape.channels, shape.blocks(), shape.inputs]), 8)?;
+        if shape.voltages() == 0 {
+            return Ok(());
+        }
+        let (config, sizes) = shape.launch(V::FORMAT, voltages.address())?;
+        let bytes = voltages.cast::<u8>()?;
+        // No flags stand for voltages that are all there.
+        let present = present.map_or_else(|| bytes.slice(0..0), Ok)?;
+        let mut arguments = vec![bytes.into(), present.into(), argument::<V>(&mut sums)?];
+        arguments.extend(sizes.map(Argument::from));
+        Ok(self.voltages.launch_safe(stream, &config, &arguments)?)
+    }
+}
+
+/// Sums as kernels take them.
+fn argument<'a, V: Power>(sums: &'a mut BufferViewMut<'_, <V as Lanes>::Sum>) -> Result<Argument<'a>, DeviceError> {
+    let sums = sums.reborrow();
+    Ok(match V::FORMAT {
+        SampleFormat::Float16 | SampleFormat::Float32 => sums.cast::<f64>()?.into(),
+        _ => sums.cast::<u64>()?.into(),
+    })
 }

@@ -41,6 +41,23 @@ impl RowBlocks {
         Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times(format))
     }
 
+    /// A launch of eight lanes for a channel, a block and an input, of so many blocks; channels, rows, inputs, times of a
+    /// block, lead and blocks as kernels take them.
+    pub(super) fn launch_sums(
+        &self,
+        format: SampleFormat,
+        blocks: usize,
+    ) -> Result<(LaunchConfig, [u32; 6]), DeviceError> {
+        let (_, [channels, rows, inputs, block, lead]) = self.launch(format)?;
+        let most = i32::MAX as u32;
+        number("channels times blocks", product(&[self.channels, blocks]), most)?;
+        let groups =
+            number("channels times blocks times inputs", product(&[self.channels, blocks, self.inputs]), u32::MAX)?;
+        let actual = number("blocks of rows", blocks, u32::try_from(self.blocks(format)).unwrap_or(u32::MAX))?;
+        let sizes = [channels, rows, inputs, block, lead, actual];
+        Ok((LaunchConfig::new([groups.div_ceil(THREADS / 8), 1, 1], [THREADS, 1, 1]), sizes))
+    }
+
     /// A launch of a warp for the rows of a channel and the same times; channels, rows, inputs, times of a block and
     /// lead as kernels take them.
     pub(super) fn launch(&self, format: SampleFormat) -> Result<(LaunchConfig, [u32; 5]), DeviceError> {
@@ -69,6 +86,16 @@ mod tests {
         let (config, sizes) = rows.launch(format).unwrap();
         // 15 warps, 8 a block; the edge is behind 100 times.
         assert_eq!((config.grid, sizes), ([2, 1, 1], [3, 5, 70, 320, 220]));
+    }
+
+    #[test]
+    fn eight_lanes_sum_a_channel_a_block_and_an_input() {
+        let rows = RowBlocks { channels: 3, rows: 5, inputs: 70, spectra_per_block: 100, lead: 90 };
+        assert_eq!(rows.blocks(SampleFormat::Int8), 5);
+        let (config, sizes) = rows.launch_sums(SampleFormat::Int8, 4).unwrap();
+        // 840 groups, 32 a block.
+        assert_eq!((config.grid, sizes), ([27, 1, 1], [3, 5, 70, 100, 90, 4]));
+        assert!(rows.launch_sums(SampleFormat::Int8, 6).is_err());
     }
 
     #[test]

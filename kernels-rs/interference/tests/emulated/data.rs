@@ -43,7 +43,7 @@ impl Format {
     }
 
     /// The bytes of a voltage, and its parts times [`Format::scale`]: of all magnitudes, the largest ones among them.
-    fn voltage(self, random: &mut Xoshiro256PlusPlus) -> (Vec<u8>, [i64; 2]) {
+    pub(crate) fn voltage(self, random: &mut Xoshiro256PlusPlus) -> (Vec<u8>, [i64; 2]) {
         let mut part = |limit: i64| match random.random_range(0..8) {
             0 => limit,
             1 => -limit,

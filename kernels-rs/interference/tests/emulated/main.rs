@@ -2,6 +2,7 @@
 
 mod data;
 mod rows;
+mod sums;
 
 use data::{Case, FORMATS, Format, Heaps, heaps, mask, power};
 use fringes_device::{Global, GlobalMut, Kernel};

@@ -1,0 +1,96 @@
+//! Sizes of voltages, and of blocks of their times.
+
+use fringes_backend::DeviceError;
+use fringes_cpu::power::Blocks;
+use fringes_gpu::LaunchConfig;
+use fringes_types::SampleFormat;
+
+use super::{THREADS, number, product, short_blocks};
+
+/// Sizes of voltages `[channel][time][input]` on a device, and of blocks of their times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VoltageBlocks {
+    /// Channels.
+    pub channels: usize,
+    /// Times.
+    pub times: usize,
+    /// Inputs.
+    pub inputs: usize,
+    /// Times of a block, at least 1.
+    pub spectra_per_block: usize,
+    /// Times of the first block that lie before the voltages, below those of a block.
+    pub lead: usize,
+}
+
+impl VoltageBlocks {
+    /// Voltages.
+    #[must_use]
+    pub fn voltages(&self) -> usize {
+        product(&[self.channels, self.times, self.inputs])
+    }
+
+    /// Blocks that have any of the times.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times)
+    }
+
+    /// A launch of a warp for a channel, a block and 32 words of inputs, of voltages that begin at an address; channels,
+    /// times, inputs, times of a block and lead as kernels take them.
+    pub(super) fn launch(&self, format: SampleFormat, address: u64) -> Result<(LaunchConfig, [u32; 5]), DeviceError> {
+        let most = i32::MAX as u32;
+        let times = number("times of voltages", self.times, most)?;
+        number("channels times times", product(&[self.channels, self.times]), most)?;
+        number("channels times blocks times inputs", product(&[self.channels, self.blocks(), self.inputs]), u32::MAX)?;
+        // As the kernels have it: words of 4 bytes, or of a voltage that is longer; where they are not whole, single ones.
+        let of_word = match format {
+            SampleFormat::Int4 => 4,
+            SampleFormat::Int8 => 2,
+            _ => 1,
+        };
+        let is_whole = self.inputs.is_multiple_of(of_word) && address.is_multiple_of(4);
+        let of_lane = if is_whole { of_word } else { 1 };
+        let warps = product(&[self.channels, self.blocks(), self.inputs.div_ceil(32 * of_lane)]);
+        let warps = number("warps", warps, most)?;
+        let [block, lead] = short_blocks(self.spectra_per_block, self.lead, self.times);
+        // Not above the times, or their products with others.
+        let of = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let sizes = [of(self.channels), times, of(self.inputs), of(block), of(lead)];
+        Ok((LaunchConfig::new([warps.div_ceil(THREADS / 32), 1, 1], [THREADS, 1, 1]), sizes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warp_has_a_channel_a_block_and_words_of_inputs() {
+        let voltages = VoltageBlocks { channels: 3, times: 100, inputs: 132, spectra_per_block: 64, lead: 30 };
+        assert_eq!((voltages.voltages(), voltages.blocks()), (3 * 100 * 132, 3));
+        let blocks = |voltages: VoltageBlocks, format, address| voltages.launch(format, address).unwrap().0.grid[0];
+        // Nine channels and blocks of two strips; of five where an input is a lane's.
+        assert_eq!(blocks(voltages, SampleFormat::Int4, 256), 18u32.div_ceil(8));
+        for (inputs, format, address) in
+            [(132, SampleFormat::Int4, 258), (131, SampleFormat::Int8, 256), (132, SampleFormat::Float32, 256)]
+        {
+            assert_eq!(blocks(VoltageBlocks { inputs, ..voltages }, format, address), 45u32.div_ceil(8));
+        }
+        // A block that is longer than the voltages has its edge where it was.
+        let (_, sizes) =
+            VoltageBlocks { spectra_per_block: 1000, lead: 940, ..voltages }.launch(SampleFormat::Int4, 0).unwrap();
+        assert_eq!(sizes, [3, 100, 132, 100, 40]);
+    }
+
+    #[test]
+    fn sizes_beyond_what_kernels_count_are_errors() {
+        let voltages = VoltageBlocks { channels: 1, times: 1, inputs: 1, spectra_per_block: 1, lead: 0 };
+        let what = |voltages: VoltageBlocks| match voltages.launch(SampleFormat::Int8, 0) {
+            Err(DeviceError::TooLarge { what, .. }) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what(VoltageBlocks { times: 1 << 31, ..voltages }), "times of voltages");
+        assert_eq!(what(VoltageBlocks { times: 1 << 16, channels: 1 << 15, ..voltages }), "channels times times");
+        assert_eq!(what(VoltageBlocks { inputs: 1 << 32, ..voltages }), "channels times blocks times inputs");
+    }
+}
