@@ -1,8 +1,8 @@
 //! `S1 = sum |x|^2` and `S2 = sum |x|^4` of voltages `[channel][time][input]`, of each channel, block of times and input.
 //!
-//! A warp has a channel, a block and neighbouring inputs, a lane as many of them as a word of 4 bytes holds (of f32 one of
-//! 8 bytes), and eight times in flight. Blocks lie on a grid that begins `lead` times before the first one, as those of
-//! [heaps](crate::heaps). Where inputs make no whole words a lane has one input.
+//! A thread has a channel, a block and as many inputs as a word of 4 bytes holds (of f32 one of 8 bytes), and eight times
+//! in flight. Neighbouring threads have neighbouring inputs, then blocks, then channels. Blocks lie on a grid that begins `lead` times before the first one, as those of
+//! [heaps](crate::heaps). Where inputs make no whole words a thread has one input.
 //!
 //! Floor: every voltage is read once, 16 bytes are written for each sum. Voltages of 4 bits take 5 instructions each,
 //! with sums of four inputs apart; flags take a byte each, and are loaded one by one.
@@ -18,7 +18,7 @@ use crate::heaps::product;
 /// Sums of up to four inputs: of powers, and of their squares.
 type Sums<S> = [[S; 2]; 4];
 
-/// A format, of which lanes have words.
+/// A format, of which threads have words.
 pub trait Columns: Format {
     /// A word.
     type Word: Value;
@@ -187,15 +187,14 @@ impl<F: Columns> VoltageSums<F> {
         if self.times == 0 { 0 } else { (self.times - 1).wrapping_add(self.lead) / self.block.max(1) + 1 }
     }
 
-    /// Whether the views hold what the sizes say, and warps can be counted.
+    /// Whether the views hold what the sizes say, and threads can be counted.
     #[inline(always)]
     pub fn fit(&self) -> bool {
         let most = i32::MAX as u64;
         // SAFETY: no view is without an address.
         let address = unsafe { self.voltages.address(0) };
         let (spectra, cells) = (product(self.channels, self.times), product(self.channels, self.blocks()));
-        ntid_x().is_multiple_of(32)
-            && address.is_multiple_of(if F::BYTES < 4 { F::BYTES as u64 } else { 4 })
+        address.is_multiple_of(if F::BYTES < 4 { F::BYTES as u64 } else { 4 })
             && self.lead < self.block
             && self.block as u64 <= most
             && self.times as u64 <= most
@@ -206,7 +205,7 @@ impl<F: Columns> VoltageSums<F> {
             && (self.present.is_empty() || product(self.times, self.inputs) <= self.present.len() as u64)
     }
 
-    /// Sums what a warp has.
+    /// Sums what a thread has.
     ///
     /// # Safety
     /// The views [fit](Self::fit) the sizes.
@@ -215,18 +214,13 @@ impl<F: Columns> VoltageSums<F> {
         let word = size_of::<F::Word>() as u64;
         let whole = self.voltages.address(0).is_multiple_of(word) && self.inputs.is_multiple_of(F::INPUTS);
         let inputs = if whole { F::INPUTS } else { 1 };
-        let strips = self.inputs.div_ceil(32 * inputs);
-        let warp = ctaid_x() as u64 * (ntid_x() / 32) as u64 + (tid_x() / 32) as u64;
-        let blocks = self.blocks();
-        if warp >= product(self.channels * blocks, strips) {
+        let (number, blocks) = (self.inputs / inputs, self.blocks());
+        let thread = ctaid_x() as u64 * ntid_x() as u64 + tid_x() as u64;
+        if thread >= product(self.channels * blocks, number) {
             return;
         }
-        let (strip, rest) = (warp as u32 % strips.max(1), warp as u32 / strips.max(1));
+        let (input, rest) = (thread as u32 % number.max(1) * inputs, thread as u32 / number.max(1));
         let (block, channel) = (rest % blocks.max(1), rest / blocks.max(1));
-        let input = (32 * strip + tid_x() % 32) * inputs;
-        if input >= self.inputs {
-            return;
-        }
         let start = product(block, self.block).saturating_sub(self.lead as u64) as u32;
         let end = (product(block + 1, self.block) - self.lead as u64).min(self.times as u64) as u32;
         let words = self.voltages.cast::<F::Word>();

@@ -35,7 +35,7 @@ impl VoltageBlocks {
         Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times)
     }
 
-    /// A launch of a warp for a channel, a block and 32 words of inputs, of voltages that begin at an address; channels,
+    /// A launch of a thread for a channel, a block and a word of inputs, of voltages that begin at an address; channels,
     /// times, inputs, times of a block and lead as kernels take them.
     pub(super) fn launch(&self, format: SampleFormat, address: u64) -> Result<(LaunchConfig, [u32; 5]), DeviceError> {
         let most = i32::MAX as u32;
@@ -49,14 +49,14 @@ impl VoltageBlocks {
             _ => 1,
         };
         let is_whole = self.inputs.is_multiple_of(of_word) && address.is_multiple_of(4);
-        let of_lane = if is_whole { of_word } else { 1 };
-        let warps = product(&[self.channels, self.blocks(), self.inputs.div_ceil(32 * of_lane)]);
-        let warps = number("warps", warps, most)?;
+        let of_thread = if is_whole { of_word } else { 1 };
+        // Fewer than were counted.
+        let threads = product(&[self.channels, self.blocks(), self.inputs / of_thread]) as u32;
         let [block, lead] = short_blocks(self.spectra_per_block, self.lead, self.times);
         // Not above the times, or their products with others.
         let of = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         let sizes = [of(self.channels), times, of(self.inputs), of(block), of(lead)];
-        Ok((LaunchConfig::new([warps.div_ceil(THREADS / 32), 1, 1], [THREADS, 1, 1]), sizes))
+        Ok((LaunchConfig::new([threads.div_ceil(THREADS), 1, 1], [THREADS, 1, 1]), sizes))
     }
 }
 
@@ -65,16 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warp_has_a_channel_a_block_and_words_of_inputs() {
+    fn a_thread_has_a_channel_a_block_and_a_word_of_inputs() {
         let voltages = VoltageBlocks { channels: 3, times: 100, inputs: 132, spectra_per_block: 64, lead: 30 };
         assert_eq!((voltages.voltages(), voltages.blocks()), (3 * 100 * 132, 3));
         let blocks = |voltages: VoltageBlocks, format, address| voltages.launch(format, address).unwrap().0.grid[0];
-        // Nine channels and blocks of two strips; of five where an input is a lane's.
-        assert_eq!(blocks(voltages, SampleFormat::Int4, 256), 18u32.div_ceil(8));
+        // Nine channels and blocks of 33 words; of all inputs where these make no words.
+        assert_eq!(blocks(voltages, SampleFormat::Int4, 256), (9 * 33u32).div_ceil(256));
         for (inputs, format, address) in
             [(132, SampleFormat::Int4, 258), (131, SampleFormat::Int8, 256), (132, SampleFormat::Float32, 256)]
         {
-            assert_eq!(blocks(VoltageBlocks { inputs, ..voltages }, format, address), 45u32.div_ceil(8));
+            let expected = (9 * inputs as u32).div_ceil(256);
+            assert_eq!(blocks(VoltageBlocks { inputs, ..voltages }, format, address), expected);
         }
         // A block that is longer than the voltages has its edge where it was.
         let (_, sizes) =

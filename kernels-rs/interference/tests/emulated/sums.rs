@@ -179,7 +179,7 @@ fn sums_of_voltages(case: &Case, data: &Data, flags: bool, ahead: usize, seed: u
     let present: Global<u8> = memory.upload(if flags { &present[..] } else { &[] }).into();
     let [channels, times, inputs, block, lead] =
         [case.channels, case.times, case.inputs, case.block, case.lead].map(|size| size as u32);
-    let grid = (case.channels * case.blocks() * case.inputs.div_ceil(32)).div_ceil(8) as u32 + 1;
+    let grid = (case.cells() as u32).div_ceil(THREADS) + 1;
     launched!(case, memory, grid, seed,
         [power_voltages_i4 power_voltages_i8 power_voltages_f16 power_voltages_f32],
         call!([voltages, present], [channels, times, inputs, block, lead]))
