@@ -84,4 +84,5 @@ pub use quantise::{
     QuantiseInput, QuantiseKernels, Quantised, QuantisedSample, ScaledVoltages, quantise, recorded_integers,
 };
 pub use sample_input::{SampleInput, SampleOperation};
+pub use spectra::DeviceStatistics;
 pub use stream::ChannelizerStream;

@@ -14,7 +14,7 @@ use ndarray::Array2;
 
 use super::cpu::CpuEngine;
 use super::input::Push;
-use super::output::{DeviceFrames, Header};
+use super::output::{ChannelizedOnDevice, DeviceFrames, Header};
 use super::{Batch, Channelized, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, Settings, Work};
 use fringes_channelizer::SampleInput;
 
@@ -130,6 +130,8 @@ pub struct FEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     cut_off: Option<Frames<L::Host<Q>>>,
     /// The clock of what comes out, if it is not that of the samples.
     clock: Option<OuterClock>,
+    /// Whether there are statistics of chunks in device memory.
+    statistics: bool,
     layout: PhantomData<fn() -> L>,
 }
 
@@ -182,7 +184,18 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         };
         let open = Array2::from_elem((settings.spectra_per_frame, timeline.inputs.len()), false);
         let (backend, layout) = (backend.clone(), PhantomData);
-        Ok(Self { backend, timeline, settings, format: None, open, engine, cut_off: None, clock: None, layout })
+        Ok(Self {
+            backend,
+            timeline,
+            settings,
+            format: None,
+            open,
+            engine,
+            cut_off: None,
+            clock: None,
+            statistics: false,
+            layout,
+        })
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -193,6 +206,12 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     pub fn on(mut self, stream: &Stream) -> Result<Self, ChannelizerError> {
         self.gpu()?.set_stream(stream)?;
         Ok(self)
+    }
+
+    /// Makes statistics of the samples of chunks in device memory as well, which reads them once more.
+    #[must_use]
+    pub fn with_statistics(self) -> Self {
+        Self { statistics: true, ..self }
     }
 
     /// The stream that work of a GPU is queued on; `None` on the CPU.
@@ -326,8 +345,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     /// a chunk in host memory; in device memory of one that lies there.
     ///
     /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk
-    /// in device memory everything is queued on the F-engine's stream ([`FEngine::on`]), and nothing waits: the
-    /// chunk must stay as it is until the stream has come there, which a
+    /// in device memory everything is queued on the F-engine's stream ([`FEngine::on`]), statistics too if they are asked
+    /// for ([`FEngine::with_statistics`]), and nothing waits: the chunk must stay as it is until the stream has come there, which a
     /// [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for frames comes
     /// from a pool of the F-engine: nothing is allocated once the sizes have come.
     ///
@@ -343,8 +362,7 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     pub fn push<C: SampleInput + ?Sized>(
         &mut self,
         chunk: &C,
-    ) -> Result<C::Output<Channelized<Frames<L::Host<Q>>>, Channelized<DeviceFrames<L::Device<Q>>>>, ChannelizerError>
-    {
+    ) -> Result<C::Output<Channelized<Frames<L::Host<Q>>>, ChannelizedOnDevice<Q, L>>, ChannelizerError> {
         chunk.give_to(Push(self))
     }
 
@@ -469,7 +487,7 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         let queued = self.queue(Some(&samples), taken, &device_frames::<Q, L>)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>);
         let mut frames = frames.collect::<Result<Vec<_>, _>>()?;
-        let statistics = self.gpu()?.statistics(&sums, &samples)?;
+        let statistics = sums.to_host()?;
         frames.splice(..0, self.cut_off.take());
         Ok(Channelized { frames, statistics })
     }
@@ -512,9 +530,10 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     pub(super) fn take_on_device(
         &mut self,
         samples: &DeviceSamples<'_>,
-    ) -> Result<Channelized<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
+    ) -> Result<ChannelizedOnDevice<Q, L>, ChannelizerError> {
         let frames = self.take_on_device_as(samples, &device_frames::<Q, L>)?;
-        Ok(Channelized { frames, statistics: Vec::new() })
+        let statistics = if self.statistics { Some(self.gpu()?.queue_statistics(samples)?) } else { None };
+        Ok(Channelized { frames, statistics })
     }
 
     /// Takes a chunk in device memory; frames are what is made of what was queued for them.

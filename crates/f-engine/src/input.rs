@@ -3,7 +3,7 @@
 use fringes_backend::DeviceSamples;
 use fringes_types::SampleChunk;
 
-use super::output::DeviceFrames;
+use super::output::ChannelizedOnDevice;
 use super::{Channelized, FEngine, FrameLayout, FrameSample, Frames};
 use fringes_channelizer::{ChannelizerError, SampleOperation};
 
@@ -12,7 +12,7 @@ pub(super) struct Push<'a, Q: FrameSample, L: FrameLayout>(pub(super) &'a mut FE
 
 impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
     type Host = Channelized<Frames<L::Host<Q>>>;
-    type Device = Channelized<DeviceFrames<L::Device<Q>>>;
+    type Device = ChannelizedOnDevice<Q, L>;
     type Error = ChannelizerError;
 
     fn on_host(self, chunk: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {

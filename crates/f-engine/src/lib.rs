@@ -39,10 +39,10 @@ pub use builder::FEngineBuilder;
 pub use engine::{FEngine, f_engine};
 pub use layout::{FrameLayout, HeapFrames, RowFrames};
 pub use narrowband::{Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder};
-pub use output::{Channelized, DeviceFrames, Frames};
+pub use output::{Channelized, ChannelizedOnDevice, DeviceFrames, Frames};
 pub use turned::{Turned, TurnedFEngine};
 
-pub use fringes_channelizer::Precision;
+pub use fringes_channelizer::{DeviceStatistics, Precision};
 pub use fringes_cpu::f_engine::{FrameSample, InputStatistics};
 
 use fringes_channelizer::internals::{Batch, Settings, Work};

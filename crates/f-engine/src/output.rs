@@ -90,13 +90,18 @@ impl<C> DeviceFrames<C> {
 
 /// What a chunk of samples gives.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Channelized<F> {
+pub struct Channelized<F, S = Vec<InputStatistics>> {
     /// The frames that are complete: usually none or one piece. After a gap in the samples there may be two: the frame
     /// that the gap cut off, and frames from where the stream begins anew.
     pub frames: Vec<F>,
-    /// Statistics of the chunk's samples, one an input; none of a chunk in device memory.
-    pub statistics: Vec<InputStatistics>,
+    /// Statistics of the chunk's samples, one an input; of a chunk in device memory, if they are asked for, as
+    /// [`DeviceStatistics`](crate::DeviceStatistics).
+    pub statistics: S,
 }
+
+/// What a chunk of samples in device memory gives.
+pub type ChannelizedOnDevice<Q, L> =
+    Channelized<DeviceFrames<<L as FrameLayout>::Device<Q>>, Option<fringes_channelizer::DeviceStatistics>>;
 
 /// What is known of consecutive frames beside their values.
 #[doc(hidden)]

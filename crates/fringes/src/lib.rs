@@ -195,8 +195,9 @@ pub use fringes_correlator::{
 };
 pub use fringes_delay::{DelayError, DelayModel, DelayModelError, DelaySegment, DelayValue};
 pub use fringes_f_engine::{
-    Channelized, DeviceFrames, FEngine, FEngineBuilder, FrameLayout, FrameSample, Frames, HeapFrames, InputStatistics,
-    Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder, Precision, RowFrames, Turned, TurnedFEngine, f_engine,
+    Channelized, ChannelizedOnDevice, DeviceFrames, DeviceStatistics, FEngine, FEngineBuilder, FrameLayout,
+    FrameSample, Frames, HeapFrames, InputStatistics, Intermediate, NarrowbandFEngine, NarrowbandFEngineBuilder,
+    Precision, RowFrames, Turned, TurnedFEngine, f_engine,
 };
 pub use fringes_fft::FftError;
 pub use fringes_interference::{

@@ -58,6 +58,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             if [1024, 4096, 32768].contains(&channels) {
                 f_engine(bench, ceilings, Case { rows: true, ..case })?;
                 f_engine(bench, ceilings, Case { set_gains: true, ..case })?;
+                f_engine(bench, ceilings, Case { statistics: true, ..case })?;
             }
             if channels == 1024 {
                 f_engine(bench, ceilings, Case { dither: false, ..case })?;
@@ -101,6 +102,8 @@ struct Case {
     rows: bool,
     /// Whether every push has other gains of an input than the one before.
     set_gains: bool,
+    /// Whether there are statistics of samples.
+    statistics: bool,
 }
 
 impl Case {
@@ -117,6 +120,7 @@ impl Case {
             precision,
             rows: false,
             set_gains: false,
+            statistics: false,
         }
     }
 
@@ -132,7 +136,8 @@ impl Case {
         let layout = if self.rows { "rows" } else { "heaps" };
         let dither = if self.dither { ", dither" } else { "" };
         let set = if self.set_gains { ", gains of an input set before" } else { "" };
-        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps{set}", self.bits, self.taps)
+        let counted = if self.statistics { ", statistics" } else { "" };
+        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps{set}{counted}", self.bits, self.taps)
     }
 
     /// Bytes of a value that comes out.
@@ -245,7 +250,8 @@ fn timed<Q: FrameSample, L: FrameLayout>(
 ) -> Result<(), End> {
     let inputs = engine.inputs();
     let chunk = Chunk::of_bits(bench, inputs, SAMPLES, case.bits)?;
-    let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
+    let engine = engine.on(&bench.stream).map_err(End::failed)?;
+    let mut engine = if case.statistics { engine.with_statistics() } else { engine };
     let mut next = 0;
     let channels = engine.channels().len();
     let gains = [1.0f32, 2.0].map(|of_first| {

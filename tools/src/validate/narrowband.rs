@@ -22,6 +22,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::f_engine::case::{Case, Fault, packed, typed};
+use crate::validate::f_engine::device::summed;
 use crate::validate::f_engine::{check, half, joined};
 use crate::validate::session::{Outcome, Session};
 
@@ -396,14 +397,16 @@ fn on_device(
     expected: &Streamed<Complex<i8>>,
 ) -> Result<(), Fault> {
     let (gpu, stream) = (Backend::on(session.device.clone()), &session.stream);
-    let mut heaps = narrow.builder()?.build::<Complex<i8>>(&gpu)?.on(stream)?;
+    let mut heaps = narrow.builder()?.build::<Complex<i8>>(&gpu)?.on(stream)?.with_statistics();
     let mut rows = narrow.builder()?.build_rows::<Complex<i8>>(&gpu)?.on(stream)?;
     narrow.retune(&mut heaps)?;
     narrow.retune(&mut rows)?;
-    let (mut heap_frames, mut row_frames) = (Vec::new(), Vec::new());
+    let (mut heap_frames, mut row_frames, mut statistics) = (Vec::new(), Vec::new(), Vec::new());
     for &(from, to) in cuts {
         let chunk = Uploader::new(stream).samples(&*narrow.case.chunk(samples, from, to)?)?;
-        heap_frames.extend(heaps.push(&chunk)?.frames);
+        let channelized = heaps.push(&chunk)?;
+        heap_frames.extend(channelized.frames);
+        statistics.extend(channelized.statistics);
         row_frames.extend(rows.push(&chunk)?.frames);
         let need = heaps.memory(to - from, narrow.case.format).workspace_bytes;
         if heaps.held_bytes() > need {
@@ -416,6 +419,9 @@ fn on_device(
     let found = found?;
     if found != expected.frames {
         return Err("frames of chunks on the device differ".into());
+    }
+    if statistics.len() != cuts.len() || summed(&statistics)? != expected.statistics {
+        return Err("statistics of samples on the device differ".into());
     }
     let as_rows: Result<Vec<Frames<Rows<_>>>, _> = row_frames.iter().map(|frames| frames.to_host()).collect();
     let same = |(rows, heaps): (&Frames<Rows<_>>, &Frames<Heaps<_>>)| {

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fringes_backend::{DeviceError, DeviceSamples, MemoryNeed, TurnRing, Uploader};
-use fringes_cpu::f_engine::{FrameSample, InputStatistics};
+use fringes_backend::{DeviceArray, DeviceError, DeviceSamples, MemoryNeed, TurnRing, Uploader};
+use fringes_cpu::f_engine::FrameSample;
 use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 
@@ -16,6 +16,7 @@ use super::frames::{Ahead, Need, Queued};
 use super::jobs::{Jobs, Places};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
 use super::seam::{ChunkRows, Seam, Step, pad_bits};
+use super::statistics::DeviceStatistics;
 use super::tables::{TABLES, Tables, Written};
 use super::{Settings, Work};
 use crate::internals::chunk;
@@ -210,8 +211,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(())
     }
 
-    /// Statistics of a chunk on the device, by its flags: sums in parts, for [`GpuEngine::statistics`].
-    pub fn queue_statistics(&mut self, samples: &DeviceSamples<'_>) -> Result<Buffer<u64>, ChannelizerError> {
+    /// Queues the statistics of a chunk on the device, by its flags.
+    pub fn queue_statistics(&mut self, samples: &DeviceSamples<'_>) -> Result<DeviceStatistics, ChannelizerError> {
         let stream = &self.stream;
         let rows = chunk::rows(samples, samples.array().read_on(stream)?)?;
         let mut sums = self.pool.take(stream, SampleKernels::sums(rows.inputs, rows.times, rows.numbers))?;
@@ -229,28 +230,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
             Some(presence) => (presence.flags().ncols(), presence.samples_per_block()),
         };
         let flags = Flags { flags: flags.view(), blocks, length };
-        self.samples.statistics(stream, rows, flags, sums.view_mut())?;
-        Ok(sums)
-    }
-
-    /// Statistics of sums in parts, when they are there.
-    pub fn statistics(
-        &self,
-        sums: &Buffer<u64>,
-        samples: &DeviceSamples<'_>,
-    ) -> Result<Vec<InputStatistics>, ChannelizerError> {
-        let (axes, numbers) = (chunk::axes(samples), Numbers::of(samples.format())?);
-        let sums = SampleKernels::total(&sums.to_vec(&self.stream)?, axes.inputs.len(), numbers);
-        let of = |(input, (sum_of_squares, clipped)): (usize, (f64, u64))| {
-            let samples = axes.presence.map_or(axes.times as u64, |presence| {
-                let (length, times) = (presence.samples_per_block(), axes.times);
-                let flags = presence.flags();
-                let blocks = flags.row(input).into_iter().enumerate().filter(|(_, present)| **present);
-                blocks.map(|(block, _)| length.min(times.saturating_sub(block.saturating_mul(length))) as u64).sum()
-            });
-            InputStatistics { samples, sum_of_squares, clipped }
-        };
-        Ok(sums.into_iter().enumerate().map(of).collect())
+        let queued = self.samples.statistics(stream, rows, flags, sums.view_mut());
+        samples.array().reads_queued(stream)?;
+        queued?;
+        DeviceStatistics::new(DeviceArray::from(sums).written_now(stream)?, samples)
     }
 
     /// Takes what a chunk needs, or what is left of those before. What is held, and the frame that is not complete,

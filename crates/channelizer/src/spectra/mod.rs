@@ -11,6 +11,7 @@
 //! kernels   which kernel runs them
 //! frames    buffers of frames that are complete, and of those that come next
 //! engine    buffers and launches
+//! statistics of the samples of a chunk
 //! voltages  the same for a channelizer: voltages `[channel][time][input]` in place of frames
 //! ```
 
@@ -22,6 +23,7 @@ mod kernels;
 mod order;
 mod phases;
 pub(crate) mod seam;
+mod statistics;
 pub(crate) mod tables;
 pub(crate) mod voltages;
 
@@ -30,3 +32,4 @@ pub use engine::GpuEngine;
 pub use frames::Queued;
 pub use kernels::{check, check_format, spectra_together};
 pub use order::{Order, RingOrder};
+pub use statistics::DeviceStatistics;

@@ -17,7 +17,7 @@ use super::builder::Parts;
 use super::intermediate::First;
 use super::need::Need;
 use crate::engine::OuterClock;
-use crate::{Channelized, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames, HeapFrames};
+use crate::{Channelized, ChannelizedOnDevice, DeviceFrames, FEngine, FrameLayout, FrameSample, Frames, HeapFrames};
 
 /// A narrowband F-engine: takes ADC samples chunk by chunk and gives quantised, delayed channels of a narrow band in
 /// frames.
@@ -141,6 +141,8 @@ pub struct NarrowbandFEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     delays: Vec<DelayModel>,
     delays_are_set: bool,
     max_delay: u64,
+    /// Whether there are statistics of chunks in device memory.
+    statistics: bool,
 }
 
 /// [`NarrowbandFEngine::push`].
@@ -148,7 +150,7 @@ struct Push<'a, Q: FrameSample, L: FrameLayout>(&'a mut NarrowbandFEngine<Q, L>)
 
 impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
     type Host = Channelized<Frames<L::Host<Q>>>;
-    type Device = Channelized<DeviceFrames<L::Device<Q>>>;
+    type Device = ChannelizedOnDevice<Q, L>;
     type Error = ChannelizerError;
 
     fn on_host(self, chunk: &dyn SampleChunk) -> Result<Self::Host, ChannelizerError> {
@@ -159,7 +161,9 @@ impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
         self.0.second.gpu()?.check(samples)?;
         let centres_hz = self.0.begin(&chunk::axes(samples))?;
         let frames = self.0.queue(samples, &centres_hz)?;
-        Ok(Channelized { frames, statistics: Vec::new() })
+        let wanted = self.0.statistics;
+        let statistics = if wanted { Some(self.0.second.gpu()?.queue_statistics(samples)?) } else { None };
+        Ok(Channelized { frames, statistics })
     }
 }
 
@@ -189,7 +193,14 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
             delays,
             delays_are_set,
             max_delay,
+            statistics: false,
         })
+    }
+
+    /// Makes statistics of the ADC samples of chunks in device memory as well, as [`FEngine::with_statistics`].
+    #[must_use]
+    pub fn with_statistics(self) -> Self {
+        Self { statistics: true, ..self }
     }
 
     /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
@@ -355,8 +366,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     pub fn push<C: SampleInput + ?Sized>(
         &mut self,
         chunk: &C,
-    ) -> Result<C::Output<Channelized<Frames<L::Host<Q>>>, Channelized<DeviceFrames<L::Device<Q>>>>, ChannelizerError>
-    {
+    ) -> Result<C::Output<Channelized<Frames<L::Host<Q>>>, ChannelizedOnDevice<Q, L>>, ChannelizerError> {
         chunk.give_to(Push(self))
     }
 
@@ -391,7 +401,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         let sums = gpu.queue_statistics(&samples)?;
         let queued = self.queue(&samples, &centres_hz)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>).collect::<Result<Vec<_>, _>>()?;
-        let statistics = self.second.gpu()?.statistics(&sums, &samples)?;
+        let statistics = sums.to_host()?;
         Ok(Channelized { frames, statistics })
     }
 

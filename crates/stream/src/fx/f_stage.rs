@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fringes_backend::{Downloader, Uploader};
 use fringes_channelizer::ChannelizerError;
-use fringes_f_engine::{Channelized, DeviceFrames, FEngine, Frames};
+use fringes_f_engine::{Channelized, DeviceFrames, DeviceStatistics, FEngine, Frames, InputStatistics};
 use fringes_gpu::Event;
 use fringes_types::Heaps;
 
@@ -54,6 +54,8 @@ pub(super) struct FStage<V: StreamSample> {
     pub(super) longest_gap: u64,
     pub(super) backward: u64,
     pub(super) counts: VecDeque<Saturated>,
+    /// Statistics of samples on a device that are under way.
+    pub(super) statistics: VecDeque<DeviceStatistics>,
     /// The last chunks on a device.
     pub(super) chunks: VecDeque<UnderWay>,
     /// Frames on the host that were given on: once nobody else has them, their memory is used again.
@@ -123,6 +125,9 @@ impl<V: StreamSample> FStage<V> {
             if let Err(error) = self.count_saturated(&counts) {
                 return self.shared.fail(StreamError::at(Stage::FEngine, error));
             }
+        }
+        if let Err(error) = self.count_clipped(0) {
+            return self.shared.fail(StreamError::at(Stage::FEngine, error));
         }
         if let Some(until) = end {
             for output in &self.outputs {
@@ -317,9 +322,7 @@ impl<V: StreamSample> FStage<V> {
                     }
                 }
                 let Channelized { frames, statistics } = engine.push(block.as_chunk())?;
-                let clipped = statistics.iter().map(|of| of.clipped).sum();
-                self.shared.counters.clipped.add(clipped);
-                metrics::counter!(telemetry::CLIPPED).increment(clipped);
+                self.shared.clipped(&statistics);
                 for frames in frames {
                     if let Err(closed) = self.host_frames(frames, arrived)? {
                         return Ok(Err(closed));
@@ -331,18 +334,21 @@ impl<V: StreamSample> FStage<V> {
                 let [copy_time, engine_time] = &mut self.device_time;
                 let sent = copy_time.of(&stream, copies, || uploader.samples(block.as_chunk()));
                 let sent = sent.map_err(|error| StreamError::at(Stage::FEngine, error))?;
-                let frames = match engine.stream().cloned() {
-                    None => engine.push(&sent)?.frames,
+                let Channelized { frames, statistics } = match engine.stream().cloned() {
+                    None => engine.push(&sent)?,
                     Some(stream) => {
                         // What it waits for is no time of its own.
                         sent.array().read_on(&stream).map_err(ChannelizerError::from)?;
-                        engine_time.of(&stream, channelizing, || engine.push(&sent))?.frames
+                        engine_time.of(&stream, channelizing, || engine.push(&sent))?
                     }
                 };
                 let copied =
                     record(uploader, self.events.pop()).map_err(|error| StreamError::at(Stage::FEngine, error))?;
                 let block = matches!(block, SampleBlock::Pinned(_)).then(|| block.clone());
                 self.chunks.push_back(UnderWay { _memory: Box::new(sent), copied, block });
+                self.statistics.extend(statistics);
+                // By now the oldest are there: they are not waited for.
+                self.count_clipped(COUNTS_UNDER_WAY)?;
                 for frames in frames {
                     if let Err(closed) = self.device_frames(frames, arrived)? {
                         return Ok(Err(closed));
@@ -387,6 +393,18 @@ impl<V: StreamSample> FStage<V> {
         Ok(())
     }
 
+    /// Counts clipped samples of all chunks on a device but the last ones.
+    fn count_clipped(&mut self, left: usize) -> Result<(), StreamError> {
+        while self.statistics.len() > left {
+            let (Some(statistics), Front::Engine(_, Some(ways))) = (self.statistics.pop_front(), &mut self.front)
+            else {
+                continue;
+            };
+            self.shared.clipped(&statistics.download(&mut ways.downloader)?);
+        }
+        Ok(())
+    }
+
     fn send(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<Result<(), Closed>, StreamError> {
         let batches = frames.batches() as u64;
         self.shared.counters.frames.add(batches);
@@ -422,6 +440,15 @@ impl<V: StreamSample> FStage<V> {
                 return Ok(Err(closed));
             }
         }
+    }
+}
+
+impl Shared {
+    /// Counts clipped samples of a chunk.
+    fn clipped(&self, statistics: &[InputStatistics]) {
+        let clipped = statistics.iter().map(|of| of.clipped).sum();
+        self.counters.clipped.add(clipped);
+        metrics::counter!(telemetry::CLIPPED).increment(clipped);
     }
 }
 

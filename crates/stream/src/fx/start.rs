@@ -41,7 +41,8 @@ impl<V: StreamSample> Fx<V> {
         }
         let (front, inputs, channels, lead, frame) = match self.front {
             FrontPlan::Engine(builder) => {
-                let engine = builder.build::<V>(backend)?;
+                // Clipped samples are counted wherever they lie.
+                let engine = builder.build::<V>(backend)?.with_statistics();
                 let (inputs, channels) = (engine.inputs(), engine.channels().len());
                 // A run that is continued seeks before the first spectrum, delays included.
                 let resumed = self.resume_after.unwrap_or(0);
@@ -307,6 +308,7 @@ impl<V: StreamSample> Fx<V> {
                 longest_gap,
                 backward: 0,
                 counts: VecDeque::new(),
+                statistics: VecDeque::new(),
                 chunks: VecDeque::new(),
                 given: Vec::new(),
                 events: Vec::new(),

@@ -1,7 +1,9 @@
 //! Chunks in device memory to frames there, on one stream and without waiting; several F-engines of one chunk.
 
 use fringes::types::SampleView;
-use fringes::{Backend, Complex, DeviceArray, DeviceSamples, Frames, Heaps, Rows, SampleChunk};
+use fringes::{
+    Backend, Complex, DeviceArray, DeviceSamples, DeviceStatistics, Frames, Heaps, InputStatistics, Rows, SampleChunk,
+};
 use fringes_gpu::Buffer;
 use ndarray::ArrayView2;
 
@@ -48,7 +50,8 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
     let cases = [case.clone(), Case { range: half, ..case.clone() }, Case { range: inner, ..case.clone() }];
     let mut engines = Vec::new();
     for case in &cases {
-        engines.push((case.builder()?.build::<Complex<i8>>(&backend)?.on(stream)?, Vec::new()));
+        let engine = case.builder()?.build::<Complex<i8>>(&backend)?.on(stream)?.with_statistics();
+        engines.push((engine, Vec::new(), Vec::new()));
     }
     let (mut to_rows, mut rows) = (case.builder()?.build_rows::<Complex<i8>>(&backend)?.on(stream)?, Vec::new());
     for &(from, to) in &cuts {
@@ -59,18 +62,27 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
         let array = DeviceArray::from(words.view());
         let device = DeviceSamples::new(array, row_bytes, chunk.format(), chunk.times(), chunk.inputs())?
             .with_first_sample(chunk.first_sample());
-        for (engine, frames) in &mut engines {
-            frames.extend(engine.push(&device)?.frames);
+        for (engine, frames, statistics) in &mut engines {
+            let channelized = engine.push(&device)?;
+            frames.extend(channelized.frames);
+            statistics.extend(channelized.statistics);
         }
-        rows.extend(to_rows.push(&device)?.frames);
+        let to_rows = to_rows.push(&device)?;
+        if to_rows.statistics.is_some() {
+            return Err("statistics that nobody asked for".into());
+        }
+        rows.extend(to_rows.frames);
         stream.synchronize()?;
     }
-    for ((mut engine, mut queued), case) in engines.into_iter().zip(&cases) {
+    for ((mut engine, mut queued, statistics), case) in engines.into_iter().zip(&cases) {
         queued.extend(engine.flush_on_device()?);
         let found: Result<Vec<Frames<Heaps<_>>>, _> = queued.iter().map(|frames| frames.to_host()).collect();
-        let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?.frames;
-        if found? != expected {
+        let expected = case.streamed::<Complex<i8>>(&backend, &samples, &cuts)?;
+        if found? != expected.frames {
             return Err(format!("frames of channels {:?} differ", case.range).into());
+        }
+        if statistics.len() != cuts.len() || summed(&statistics)? != expected.statistics {
+            return Err("statistics of samples differ".into());
         }
     }
     rows.extend(to_rows.flush_on_device()?);
@@ -87,6 +99,21 @@ fn run(session: &Session, case: &Case) -> Result<(), Fault> {
         return Err("rows differ from heaps".into());
     }
     Ok(())
+}
+
+/// The sums of statistics of chunks.
+pub(crate) fn summed(statistics: &[DeviceStatistics]) -> Result<Vec<InputStatistics>, Fault> {
+    let mut sums = Vec::<InputStatistics>::new();
+    for of_chunk in statistics {
+        let of_chunk = of_chunk.to_host()?;
+        sums.resize(of_chunk.len(), InputStatistics::default());
+        for (sum, one) in sums.iter_mut().zip(of_chunk) {
+            sum.samples += one.samples;
+            sum.clipped += one.clipped;
+            sum.sum_of_squares += one.sum_of_squares;
+        }
+    }
+    Ok(sums)
 }
 
 /// Rows of a chunk, a byte or a part of a sample more than they need apart, and words behind them.

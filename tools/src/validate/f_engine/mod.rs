@@ -7,7 +7,7 @@
 
 pub(crate) mod case;
 pub(crate) mod check;
-mod device;
+pub(crate) mod device;
 mod gains;
 pub(super) mod half;
 mod large;
