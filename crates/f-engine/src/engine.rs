@@ -345,10 +345,10 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     /// a chunk in host memory; in device memory of one that lies there.
     ///
     /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk
-    /// in device memory everything is queued on the F-engine's stream ([`FEngine::on`]), statistics too if they are asked
-    /// for ([`FEngine::with_statistics`]), and nothing waits: the chunk must stay as it is until the stream has come there, which a
-    /// [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for frames comes
-    /// from a pool of the F-engine: nothing is allocated once the sizes have come.
+    /// in device memory everything is queued on the F-engine's stream ([`FEngine::on`]), statistics too if they are
+    /// asked for ([`FEngine::with_statistics`]), and nothing waits: the chunk must stay as it is until the stream has
+    /// come there, which a [`DeviceArray`](fringes_backend::DeviceArray) takes care of that owns its memory. Memory for
+    /// frames comes from a pool of the F-engine: nothing is allocated once the sizes have come.
     ///
     /// # Errors
     /// [`ChannelizerError::Inputs`], [`ChannelizerError::SampleKind`], [`ChannelizerError::Axis`] if format, rate or

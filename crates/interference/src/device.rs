@@ -75,8 +75,8 @@ pub(crate) fn sum_voltages<V: Power>(
     })
 }
 
-/// Sums powers on a stream of its own, and waits for the sums alone: the stream that wrote the chunk may have been given
-/// more since.
+/// Sums powers on a stream of its own, and waits for the sums alone: the stream that wrote the chunk may have been
+/// given more since.
 fn sum<V: Power>(
     backend: &Backend,
     array: &DeviceArray<'_, V>,

@@ -1,10 +1,10 @@
 //! `S1 = sum |x|^2` and `S2 = sum |x|^4` of rows `[channel][time / R][input][R]`, of each channel, block of times and
 //! input.
 //!
-//! A row has 128 bytes, `R` voltages. Eight lanes have a channel, a block and an input, 16 bytes each of a row, four rows
-//! in flight; neighbouring groups have neighbouring inputs, so that a warp loads 512 bytes that lie together. Blocks lie
-//! on a grid that begins `lead` times before the first one, as those of [heaps](crate::heaps); a row that has parts of
-//! two blocks is loaded by both.
+//! A row has 128 bytes, `R` voltages. Eight lanes have a channel, a block and an input, 16 bytes each of a row, four
+//! rows in flight; neighbouring groups have neighbouring inputs, so that a warp loads 512 bytes that lie together.
+//! Blocks lie on a grid that begins `lead` times before the first one, as those of [heaps](crate::heaps); a row that
+//! has parts of two blocks is loaded by both.
 //!
 //! Floor: as that of [heaps](crate::power): every voltage is read once, 16 bytes are written for each sum.
 

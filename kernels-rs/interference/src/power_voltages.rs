@@ -1,8 +1,10 @@
-//! `S1 = sum |x|^2` and `S2 = sum |x|^4` of voltages `[channel][time][input]`, of each channel, block of times and input.
+//! `S1 = sum |x|^2` and `S2 = sum |x|^4` of voltages `[channel][time][input]`, of each channel, block of times and
+//! input.
 //!
-//! A thread has a channel, a block and as many inputs as a word of 4 bytes holds (of f32 one of 8 bytes), and eight times
-//! in flight. Neighbouring threads have neighbouring inputs, then blocks, then channels. Blocks lie on a grid that begins `lead` times before the first one, as those of
-//! [heaps](crate::heaps). Where inputs make no whole words a thread has one input.
+//! A thread has a channel, a block and as many inputs as a word of 4 bytes holds (of f32 one of 8 bytes), and eight
+//! times in flight. Neighbouring threads have neighbouring inputs, then blocks, then channels. Blocks lie on a grid
+//! that begins `lead` times before the first one, as those of [heaps](crate::heaps). Where inputs make no whole words a
+//! thread has one input.
 //!
 //! Floor: every voltage is read once, 16 bytes are written for each sum. Voltages of 4 bits take 5 instructions each,
 //! with sums of four inputs apart; flags take a byte each, and are loaded one by one.

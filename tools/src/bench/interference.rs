@@ -188,8 +188,8 @@ impl Heaps<'_> {
         });
     }
 
-    /// Compares the sums of some channels and blocks of so many times with plain loops; `place` is that of the voltage of
-    /// a channel, time and input, if it is there.
+    /// Compares the sums of some channels and blocks of so many times with plain loops; `place` is that of the voltage
+    /// of a channel, time and input, if it is there.
     fn check_sums<V: Power>(
         &self,
         times: usize,

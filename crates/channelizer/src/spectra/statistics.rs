@@ -12,8 +12,8 @@ use crate::internals::samples::SampleKernels;
 /// device memory, without waiting for them.
 ///
 /// # Precision
-/// That of [`InputStatistics`] of a chunk in host memory: counts are exact, and sums of squares of integers as long as they
-/// are below 2^53; of floats within `(samples + 1) 2^-53` of the sum.
+/// That of [`InputStatistics`] of a chunk in host memory: counts are exact, and sums of squares of integers as long as
+/// they are below 2^53; of floats within `(samples + 1) 2^-53` of the sum.
 #[derive(Debug)]
 pub struct DeviceStatistics {
     /// In parts.

@@ -2,9 +2,9 @@
 //! runs are added together: by a kernel that reads a list of them, or, where they are few, from a copy in which the
 //! heaps of several chunks follow each other.
 //!
-//! Bytes an input, channel and spectrum of 8 bits, for `n` inputs and `s` spectra an addition: 2 to read samples, `8 n /
-//! s` to read and write sums, 4 to copy samples. So copies pay where a chunk has less than `3 n / 2` spectra of a bin,
-//! and those of some chunks `8 n`.
+//! Bytes an input, channel and spectrum of 8 bits, for `n` inputs and `s` spectra an addition: 2 to read samples, `8 n
+//! / s` to read and write sums, 4 to copy samples. So copies pay where a chunk has less than `3 n / 2` spectra of a
+//! bin, and those of some chunks `8 n`.
 
 use std::ops::Range;
 
@@ -89,8 +89,8 @@ impl<V: VoltageSample> DeviceSums<V> {
         2 * times < 3 * self.inputs.len() && 2 * times <= most
     }
 
-    /// Batches that wait at most: of so many bytes, and of four times the bytes of the sums, which 8 times as many spectra
-    /// as inputs have.
+    /// Batches that wait at most: of so many bytes, and of four times the bytes of the sums, which 8 times as many
+    /// spectra as inputs have.
     fn most_held(&self, spectra: usize, step: usize, bytes: u64) -> usize {
         let batch = (self.inputs.len() * self.channels * spectra * size_of::<V>()).max(1) as u64;
         let held = usize::try_from(bytes / batch).unwrap_or(usize::MAX);

@@ -216,8 +216,8 @@ impl<V: VoltageSample> Sums<V> {
         Ok(())
     }
 
-    /// Goes on, on the stream `to`, which waits for `from`: memory goes back to the pool in the order of the stream that
-    /// it was taken for, and so it is taken again.
+    /// Goes on, on the stream `to`, which waits for `from`: memory goes back to the pool in the order of the stream
+    /// that it was taken for, and so it is taken again.
     pub(super) fn move_to(&mut self, from: &Stream, to: &Stream) -> Result<(), CorrelatorError> {
         let length = self.partial.len();
         if self.times.is_zero() {

@@ -152,8 +152,8 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         choose::mma_format(V::FORMAT).and_then(mma::Format::most_times).unwrap_or(usize::MAX)
     }
 
-    /// Most times of all launches that add to the same sums: those that 32-bit sums of integers hold exactly; no limit of
-    /// floats. The caller counts, and adds sums to wider ones in time ([`ReduceKernels::add_parts`]).
+    /// Most times of all launches that add to the same sums: those that 32-bit sums of integers hold exactly; no limit
+    /// of floats. The caller counts, and adds sums to wider ones in time ([`ReduceKernels::add_parts`]).
     pub fn most_summed_times() -> usize {
         choose::mma_format(V::FORMAT).and_then(mma::Format::most_summed_times).unwrap_or(usize::MAX)
     }
@@ -163,8 +163,8 @@ impl<V: VoltageSample> CorrelatorKernels<V> {
         self.kernels.most_parts(channels)
     }
 
-    /// Adds the products of samples to sums `[part][channel][baseline]`, packed lower triangles, of `parts` parts: 32-bit
-    /// sums of integers, of [`CorrelatorKernels::most_summed_times`] in all, and 64-bit ones of floats.
+    /// Adds the products of samples to sums `[part][channel][baseline]`, packed lower triangles, of `parts` parts:
+    /// 32-bit sums of integers, of [`CorrelatorKernels::most_summed_times`] in all, and 64-bit ones of floats.
     ///
     /// # Errors
     /// [`CorrelatorError::TimeRange`] and [`CorrelatorError::BatchRange`] if the work's range lies outside of its

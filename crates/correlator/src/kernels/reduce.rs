@@ -128,8 +128,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A part of a sum that is added up over parts: `i32` and `i64` in `i64` (exact, modulo 2^64), or `f64` in `f64` (in the
-/// order of the parts).
+/// A part of a sum that is added up over parts: `i32` and `i64` in `i64` (exact, modulo 2^64), or `f64` in `f64` (in
+/// the order of the parts).
 pub trait DeviceSum: sealed::Sealed + Copy {
     /// What parts are added up in.
     type Wide: Copy;
@@ -224,8 +224,8 @@ impl ReduceKernels {
         })
     }
 
-    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted and in 64 bits; with one part, the
-    /// same sums in that order.
+    /// Writes the sum of the parts, `[channel][baseline]` in the order that is wanted and in 64 bits; with one part,
+    /// the same sums in that order.
     ///
     /// # Errors
     /// [`CorrelatorError::NoParts`]; [`TypesError::OrderPols`](fringes_types::TypesError::OrderPols) for antenna pairs

@@ -77,8 +77,8 @@ impl<V: Power> PowerKernels<V> {
     /// `[2][channel][block][input]`, as [`PowerKernels::sum`] does. What is absent must be zero.
     ///
     /// # Errors
-    /// As there, of rows that do not begin at a multiple of 16 bytes; [`DeviceError::TooLarge`] also for more blocks than
-    /// there are.
+    /// As there, of rows that do not begin at a multiple of 16 bytes; [`DeviceError::TooLarge`] also for more blocks
+    /// than there are.
     pub fn sum_rows(
         &self,
         stream: &Stream,

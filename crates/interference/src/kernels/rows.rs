@@ -41,8 +41,8 @@ impl RowBlocks {
         Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times(format))
     }
 
-    /// A launch of eight lanes for a channel, a block and an input, of so many blocks; channels, rows, inputs, times of a
-    /// block, lead and blocks as kernels take them.
+    /// A launch of eight lanes for a channel, a block and an input, of so many blocks; channels, rows, inputs, times of
+    /// a block, lead and blocks as kernels take them.
     pub(super) fn launch_sums(
         &self,
         format: SampleFormat,

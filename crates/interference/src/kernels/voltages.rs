@@ -35,14 +35,15 @@ impl VoltageBlocks {
         Blocks { spectra: self.spectra_per_block.max(1), lead: self.lead }.count(self.times)
     }
 
-    /// A launch of a thread for a channel, a block and a word of inputs, of voltages that begin at an address; channels,
-    /// times, inputs, times of a block and lead as kernels take them.
+    /// A launch of a thread for a channel, a block and a word of inputs, of voltages that begin at an address;
+    /// channels, times, inputs, times of a block and lead as kernels take them.
     pub(super) fn launch(&self, format: SampleFormat, address: u64) -> Result<(LaunchConfig, [u32; 5]), DeviceError> {
         let most = i32::MAX as u32;
         let times = number("times of voltages", self.times, most)?;
         number("channels times times", product(&[self.channels, self.times]), most)?;
         number("channels times blocks times inputs", product(&[self.channels, self.blocks(), self.inputs]), u32::MAX)?;
-        // As the kernels have it: words of 4 bytes, or of a voltage that is longer; where they are not whole, single ones.
+        // As the kernels have it: words of 4 bytes, or of a voltage that is longer; where they are not whole, single
+        // ones.
         let of_word = match format {
             SampleFormat::Int4 => 4,
             SampleFormat::Int8 => 2,

@@ -32,8 +32,8 @@
 //! missing, and a quarter of the copies before each quarter of the products 704; fragments loaded 16 times ahead,
 //! across the barrier 808; all warps at one barrier instruction (idle warps had a loop of their own, which synccheck
 //! refuses) 753; off the diagonal without looking for idle warps 797; sums through shared memory instead of straight
-//! from the fragments 820 (added to 64-bit sums, as was done then: 714 instead of 594). At the first step four or six stages in place of
-//! three changed less than 1 %, and 16 warps of 32 x 32 in place of 8 cost 5 %.
+//! from the fragments 820 (added to 64-bit sums, as was done then: 714 instead of 594). At the first step four or six
+//! stages in place of three changed less than 1 %, and 16 warps of 32 x 32 in place of 8 cost 5 %.
 //!
 //! # Precision
 //! Integers: sums of one launch and part are kept in 32 bits, exact up to [`MAX_TIMES_I8`] times of samples within

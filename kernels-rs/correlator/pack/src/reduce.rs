@@ -1,8 +1,8 @@
 //! Sums of parts `[part][channel][baseline]` in a baseline order: adds the parts up, and clamps, marks and counts where
 //! 32 bits are wanted.
 //!
-//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs, 8
-//! of i32 pairs, and 16 or 8 bytes a position.
+//! Floor: every part is read once and every position written once: 16 bytes a part and visibility of i64 or f64 pairs,
+//! 8 of i32 pairs, and 16 or 8 bytes a position.
 //!
 //! The orders of the triangle and of antenna pairs are written position by position ([`Reduction::positions`]): a
 //! thread has four positions of one channel, so that four loads of each part are in flight. Threads of a warp have

@@ -22,8 +22,8 @@ struct Case {
     lead: usize,
 }
 
-/// Channels, times, inputs, times of a block, times before. Among them: blocks of parts of 16 bytes, of parts of rows and
-/// of several rows, on grids that begin elsewhere, inputs that make whole words and others, more than a warp has.
+/// Channels, times, inputs, times of a block, times before. Among them: blocks of parts of 16 bytes, of parts of rows
+/// and of several rows, on grids that begin elsewhere, inputs that make whole words and others, more than a warp has.
 const SIZES: [[usize; 5]; 10] = [
     [1, 1, 1, 1, 0],
     [3, 32, 5, 16, 0],
