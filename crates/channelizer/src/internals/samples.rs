@@ -23,8 +23,10 @@ const MOST_READERS: u64 = 16;
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
 const SLICE: usize = 1 << 16;
-/// Most slices of a row.
+/// Most slices of a row where there are many, and blocks that few rows are divided into: eight on each multiprocessor of
+/// a large GPU.
 const MOST_SLICES: usize = 64;
+const STATISTICS_BLOCKS: usize = 1056;
 /// Blocks that add to the sums of a run, about: four on each multiprocessor of a large GPU.
 const RUN_BLOCKS: usize = 528;
 /// Most samples of a row of which there are statistics.
@@ -180,13 +182,14 @@ impl SampleKernels {
     }
 
     /// Slices of a row in the sums of statistics.
-    fn slices(times: usize, numbers: Numbers) -> usize {
-        (times.saturating_mul(numbers.parts as usize)).div_ceil(SLICE).clamp(1, MOST_SLICES)
+    fn slices(inputs: usize, times: usize, numbers: Numbers) -> usize {
+        let most = MOST_SLICES.max(STATISTICS_BLOCKS / inputs.max(1));
+        (times.saturating_mul(numbers.parts as usize)).div_ceil(SLICE).clamp(1, most)
     }
 
     /// Elements of the sums of statistics.
     pub fn sums(inputs: usize, times: usize, numbers: Numbers) -> usize {
-        inputs.saturating_mul(Self::slices(times, numbers) * WARPS * 2)
+        inputs.saturating_mul(Self::slices(inputs, times, numbers) * WARPS * 2)
     }
 
     /// Sums of squares and clipped samples of each input, in parts: [`SampleKernels::sums`] of them.
@@ -206,7 +209,7 @@ impl SampleKernels {
                 limit: MOST_TIMES,
             }));
         }
-        let slices = Self::slices(times, numbers);
+        let slices = Self::slices(inputs, times, numbers);
         let length = flags.length.min(MOST_TIMES);
         let [blocks, inputs, times, flag_blocks, length, slices] =
             counts([inputs * slices, inputs, times, flags.blocks, length, slices].map(|size| size as u64))?;

@@ -8,7 +8,8 @@ pub enum InstructionSet {
     Portable,
     /// AVX2 and FMA (x86-64-v3): products of 16-bit pairs (`vpmaddwd`), fused f32.
     Avx2,
-    /// AVX-512 VNNI with 256-bit registers: products of four 8-bit values (`vpdpbusd`); floats as [`Self::Avx2`].
+    /// AVX-512 VNNI with 256-bit registers: products of four 8-bit values (`vpdpbusd`); floats of the correlator as
+    /// [`Self::Avx2`], of beams in registers of 512 bits.
     Avx512Vnni,
 }
 
@@ -21,7 +22,11 @@ impl InstructionSet {
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = || std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-            let vnni = || std::is_x86_feature_detected!("avx512vnni") && std::is_x86_feature_detected!("avx512vl");
+            let vnni = || {
+                std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512vnni")
+                    && std::is_x86_feature_detected!("avx512vl")
+            };
             match self {
                 Self::Portable => true,
                 Self::Avx2 => avx2(),

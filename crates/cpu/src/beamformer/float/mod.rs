@@ -7,9 +7,10 @@
 //! out     [time][column][P]                 a panel's columns are 16 numbers here too
 //! ```
 //!
-//! A *tile* is three rows and one panel. Each part of a left number multiplies all 16 numbers of a panel's row: the
-//! sums of `(re, im)` of the weights times real parts, and times imaginary parts, stay in 12 vector registers and are
-//! put together once, at the end. A panel of [`DEPTH`] inputs stays in the first cache while the rows of a block go by.
+//! A *tile* is three rows and one panel, with registers of 512 bits six rows and two panels. Each part of a left number
+//! multiplies all 16 numbers of a panel's row: the sums of `(re, im)` of the weights times real parts, and times
+//! imaginary parts, stay in 12 vector registers, or 24, and are put together once, at the end. Panels of [`DEPTH`] inputs
+//! stay in the first cache while the rows of a block go by.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -25,8 +26,9 @@ use crate::correlator::InstructionSet;
 /// Numbers of a panel's row.
 const LANES: usize = 16;
 
-/// Rows of a tile.
-const GROUP: usize = 3;
+/// Most rows and panels of a tile.
+const ROWS: usize = 6;
+const PANELS: usize = 2;
 
 /// Inputs of a panel that are multiplied before the next panel is.
 const DEPTH: usize = 256;
@@ -36,10 +38,19 @@ const DEPTH: usize = 256;
 #[repr(C, align(64))]
 struct Lanes([f32; LANES]);
 
+/// The products of the rows and panels of a tile.
+type Tile = [[Lanes; ROWS]; PANELS];
+
+/// No products.
+const NO_TILE: Tile = [[Lanes([0.0; LANES]); ROWS]; PANELS];
+
 /// An inner loop.
 trait Kernel: Copy {
-    /// The product of three rows and a panel.
-    fn tile<const P: usize>(self, panel: &[Lanes], rows: [&[[f32; P]]; GROUP]) -> [Lanes; GROUP];
+    /// Rows and panels of a tile, at most [`ROWS`] and [`PANELS`].
+    const TILE: [usize; 2];
+
+    /// The products of the rows of a tile and of its panels, or of one.
+    fn tile<const P: usize>(self, panels: &[&[Lanes]], rows: [&[[f32; P]]; ROWS], tile: &mut Tile);
 }
 
 /// Plain Rust: products and sums each rounded, or where every processor has that as one instruction, fused.
@@ -47,9 +58,12 @@ trait Kernel: Copy {
 struct Portable;
 
 impl Kernel for Portable {
+    const TILE: [usize; 2] = [3, 1];
+
     #[inline(always)]
-    fn tile<const P: usize>(self, panel: &[Lanes], rows: [&[[f32; P]]; GROUP]) -> [Lanes; GROUP] {
-        rows.map(|row| {
+    fn tile<const P: usize>(self, panels: &[&[Lanes]], rows: [&[[f32; P]]; ROWS], tile: &mut Tile) {
+        let Some(panel) = panels.first() else { return };
+        for (row, to) in rows.into_iter().zip(&mut tile[0]).take(Self::TILE[0]) {
             let mut sums = [[0f32; LANES]; P];
             for (Lanes(weights), parts) in panel.iter().zip(row) {
                 for (sums, &part) in sums.iter_mut().zip(parts) {
@@ -59,13 +73,13 @@ impl Kernel for Portable {
                     }
                 }
             }
-            match sums.as_slice() {
+            *to = match sums.as_slice() {
                 [re, im] => {
                     Lanes(std::array::from_fn(|n| if n % 2 == 0 { re[n] - im[n + 1] } else { re[n] + im[n - 1] }))
                 }
                 _ => Lanes(sums[0]),
-            }
-        })
+            };
+        }
     }
 }
 
@@ -119,33 +133,42 @@ impl<const P: usize> Panels<P> {
         match instructions {
             InstructionSet::Portable => self.product(Portable, left, out),
             #[cfg(target_arch = "x86_64")]
-            _ => self.product(x86::Fused::checked(), left, out),
+            InstructionSet::Avx2 => self.product(x86::Fused::checked(), left, out),
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512Vnni => self.product(x86::Wide::checked(), left, out),
             #[cfg(not(target_arch = "x86_64"))]
             _ => self.product(Portable, left, out),
         }
     }
 
     /// Writes `[time][column]`, the parts of a number one after another.
-    fn product(&self, kernel: impl Kernel, left: &[[f32; P]], out: &mut [f32]) {
-        let (inputs, width) = (self.inputs, self.columns * P);
-        let times = out.len() / width;
+    fn product<K: Kernel>(&self, kernel: K, left: &[[f32; P]], out: &mut [f32]) {
+        let (inputs, width, [rows, panels]) = (self.inputs, self.columns * P, K::TILE);
+        let (times, mut tile) = (out.len() / width, NO_TILE);
         for from in (0..inputs).step_by(DEPTH) {
             let depth = from..inputs.min(from + DEPTH);
-            for (number, panel) in self.rows.chunks_exact(inputs).enumerate() {
-                let first = number * LANES;
-                let count = LANES.min(width - first);
-                for time in (0..times).step_by(GROUP) {
+            for (number, of_tile) in self.rows.chunks(inputs * panels).enumerate() {
+                let mut of_depth: [&[Lanes]; PANELS] = [&[]; PANELS];
+                let present = of_tile.len() / inputs;
+                for (to, panel) in of_depth.iter_mut().zip(of_tile.chunks_exact(inputs)) {
+                    *to = &panel[depth.clone()];
+                }
+                for time in (0..times).step_by(rows) {
                     // Beyond the last row comes the last again, for nothing.
                     let row = |n: usize| &left[(time + n).min(times - 1) * inputs..][depth.clone()];
-                    let tile = kernel.tile(&panel[depth.clone()], [row(0), row(1), row(2)]);
-                    for (time, Lanes(sums)) in (time..times).zip(&tile) {
-                        let out = &mut out[time * width + first..][..count];
-                        if from > 0 {
-                            out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
-                        } else if let Ok(out) = <&mut [f32; LANES]>::try_from(&mut *out) {
-                            *out = *sums;
-                        } else {
-                            out.copy_from_slice(&sums[..count]);
+                    kernel.tile(&of_depth[..present], std::array::from_fn(row), &mut tile);
+                    for (panel, tile) in tile.iter().enumerate().take(present) {
+                        let first = (number * panels + panel) * LANES;
+                        let count = LANES.min(width - first);
+                        for (time, Lanes(sums)) in (time..times).zip(tile).take(rows) {
+                            let out = &mut out[time * width + first..][..count];
+                            if from > 0 {
+                                out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                            } else if let Ok(out) = <&mut [f32; LANES]>::try_from(&mut *out) {
+                                *out = *sums;
+                            } else {
+                                out.copy_from_slice(&sums[..count]);
+                            }
                         }
                     }
                 }

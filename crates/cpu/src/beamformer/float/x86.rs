@@ -1,10 +1,11 @@
-//! The inner loop for AVX2 with fused multiply-add.
+//! The inner loops for AVX2 with fused multiply-add, and for AVX-512.
 
 use std::arch::x86_64::{
-    __m256, _mm256_addsub_ps, _mm256_fmadd_ps, _mm256_permute_ps, _mm256_set1_ps, _mm256_setzero_ps,
+    __m256, _mm256_addsub_ps, _mm256_fmadd_ps, _mm256_permute_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm512_fmadd_ps,
+    _mm512_fmaddsub_ps, _mm512_load_ps, _mm512_permute_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_store_ps,
 };
 
-use super::{GROUP, Kernel, Lanes};
+use super::{Kernel, Lanes, PANELS, ROWS, Tile};
 use crate::correlator::InstructionSet;
 
 /// A product and a sum rounded once. A value exists only where AVX2 and FMA do.
@@ -19,13 +20,15 @@ impl Fused {
 }
 
 impl Kernel for Fused {
+    const TILE: [usize; 2] = [3, 1];
+
     #[inline(always)]
-    fn tile<const P: usize>(self, panel: &[Lanes], rows: [&[[f32; P]]; GROUP]) -> [Lanes; GROUP] {
+    fn tile<const P: usize>(self, panels: &[&[Lanes]], [a, b, c, ..]: [&[[f32; P]]; ROWS], tile: &mut Tile) {
+        let Some(panel) = panels.first() else { return };
         // SAFETY: a value of this type exists only where AVX2 and FMA do.
         #[allow(unsafe_code)]
-        unsafe {
-            tile(panel, rows)
-        }
+        let sums = unsafe { three(panel, [a, b, c]) };
+        tile[0][..3].copy_from_slice(&sums);
     }
 }
 
@@ -34,8 +37,8 @@ impl Kernel for Fused {
 /// # Safety
 /// The machine must have AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
-fn tile<const P: usize>(panel: &[Lanes], [first, second, third]: [&[[f32; P]]; GROUP]) -> [Lanes; GROUP] {
-    let mut sums = [[[_mm256_setzero_ps(); 2]; P]; GROUP];
+fn three<const P: usize>(panel: &[Lanes], [first, second, third]: [&[[f32; P]]; 3]) -> [Lanes; 3] {
+    let mut sums = [[[_mm256_setzero_ps(); 2]; P]; 3];
     for (((weights, a), b), c) in panel.iter().zip(first).zip(second).zip(third) {
         let weights: [__m256; 2] = bytemuck::cast(weights.0);
         for (sums, parts) in sums.iter_mut().zip([a, b, c]) {
@@ -63,4 +66,68 @@ fn together<const P: usize>(sums: [[__m256; 2]; P]) -> Lanes {
         _ => sums[0],
     };
     Lanes(bytemuck::cast([low, high]))
+}
+
+/// As [`Fused`], in registers of 512 bits. A value exists only where AVX-512 does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wide(());
+
+impl Wide {
+    pub(super) fn checked() -> Self {
+        assert!(InstructionSet::Avx512Vnni.is_available());
+        Self(())
+    }
+}
+
+impl Kernel for Wide {
+    const TILE: [usize; 2] = [ROWS, PANELS];
+
+    #[inline(always)]
+    fn tile<const P: usize>(self, panels: &[&[Lanes]], rows: [&[[f32; P]]; ROWS], tile: &mut Tile) {
+        // SAFETY: a value of this type exists only where AVX-512 does.
+        #[allow(unsafe_code)]
+        match *panels {
+            [first] => unsafe { six([first], rows, tile) },
+            [first, second] => unsafe { six([first, second], rows, tile) },
+            _ => {}
+        }
+    }
+}
+
+/// The products of six rows and `N` panels.
+///
+/// # Safety
+/// The machine must have AVX-512.
+#[target_feature(enable = "avx512f")]
+fn six<const P: usize, const N: usize>(panels: [&[Lanes]; N], rows: [&[[f32; P]]; ROWS], tile: &mut Tile) {
+    let mut sums = [[[_mm512_setzero_ps(); P]; ROWS]; N];
+    let depth = panels[0].len();
+    let (panels, rows) = (panels.map(|panel| &panel[..depth]), rows.map(|row| &row[..depth]));
+    for input in 0..depth {
+        // SAFETY: lanes are 16 numbers.
+        #[allow(unsafe_code)]
+        let weights = panels.map(|panel| unsafe { _mm512_load_ps(panel[input].0.as_ptr()) });
+        for (row, numbers) in rows.iter().enumerate() {
+            for (part, &number) in numbers[input].iter().enumerate() {
+                let number = _mm512_set1_ps(number);
+                for (sums, weights) in sums.iter_mut().zip(weights) {
+                    sums[row][part] = _mm512_fmadd_ps(weights, number, sums[row][part]);
+                }
+            }
+        }
+    }
+    for (sums, tile) in sums.iter().zip(tile) {
+        for (sums, to) in sums.iter().zip(tile) {
+            let sum = match sums.as_slice() {
+                // As of 256 bits; one times the real sums is exact.
+                [re, im] => _mm512_fmaddsub_ps(*re, _mm512_set1_ps(1.0), _mm512_permute_ps::<0b10_11_00_01>(*im)),
+                _ => sums[0],
+            };
+            // SAFETY: as above.
+            #[allow(unsafe_code)]
+            unsafe {
+                _mm512_store_ps(to.0.as_mut_ptr(), sum);
+            }
+        }
+    }
 }
