@@ -23,8 +23,8 @@ const MOST_READERS: u64 = 16;
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
 const SLICE: usize = 1 << 16;
-/// Most slices of a row where there are many, and blocks that few rows are divided into: eight on each multiprocessor of
-/// a large GPU.
+/// Most slices of a row where there are many, and blocks that few rows are divided into: eight on each multiprocessor
+/// of a large GPU.
 const MOST_SLICES: usize = 64;
 const STATISTICS_BLOCKS: usize = 1056;
 /// Blocks that add to the sums of a run, about: four on each multiprocessor of a large GPU.

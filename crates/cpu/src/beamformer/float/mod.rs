@@ -9,8 +9,8 @@
 //!
 //! A *tile* is three rows and one panel, with registers of 512 bits six rows and two panels. Each part of a left number
 //! multiplies all 16 numbers of a panel's row: the sums of `(re, im)` of the weights times real parts, and times
-//! imaginary parts, stay in 12 vector registers, or 24, and are put together once, at the end. Panels of [`DEPTH`] inputs
-//! stay in the first cache while the rows of a block go by.
+//! imaginary parts, stay in 12 vector registers, or 24, and are put together once, at the end. Panels of [`DEPTH`]
+//! inputs stay in the first cache while the rows of a block go by.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
