@@ -144,7 +144,7 @@ impl<V: VoltageSample> DeviceSums<V> {
 
     /// Adds the products of samples `work` of some channels.
     fn add(&mut self, channels: &Range<usize>, work: &Work, samples: BufferView<'_, V>) -> Result<(), CorrelatorError> {
-        let (mut sums, parts) = self.sums.to_add(&self.stream, channels, work.times())?;
+        let (mut sums, parts) = self.sums.room_for(&self.stream, channels, work.times())?;
         self.kernels.accumulate(&self.stream, work, samples, &mut sums, parts)
     }
 

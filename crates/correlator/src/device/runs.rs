@@ -129,7 +129,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         let most = most_times::<V>() / spectra;
         let added = spans(0..listed.len(), most).into_iter().try_for_each(|part| {
             let work = work.clone().part(part);
-            let (mut sums, parts) = self.sums.to_add(&self.stream, &(0..self.channels), work.times())?;
+            let (mut sums, parts) = self.sums.room_for(&self.stream, &(0..self.channels), work.times())?;
             self.kernels.accumulate_listed(&self.stream, &work, (heaps, list.view()), &mut sums, parts)
         });
         // What was queued reads the chunk, whether or not the rest could be.

@@ -53,9 +53,9 @@ impl<V: VoltageSample> Sums<V> {
         self.parts
     }
 
-    /// Sums of some channels that so many times are added to next, and their number of parts: what is not of all
-    /// channels is added to the first part.
-    pub(super) fn to_add(
+    /// Makes room for so many times of some channels. Gives the sums that they are added to next, and their number of
+    /// parts: what is not of all channels is added to the first part.
+    pub(super) fn room_for(
         &mut self,
         stream: &Stream,
         channels: &Range<usize>,

@@ -158,6 +158,7 @@ macro_rules! put {
                         old[j % ahead] = load::<S, V>(&target, (j + ahead) as u32);
                     }
                 } )*
+                let _ = old;
             }
         }
     };

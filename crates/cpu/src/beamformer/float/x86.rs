@@ -86,10 +86,12 @@ impl Kernel for Wide {
     fn tile<const P: usize>(self, panels: &[&[Lanes]], rows: [&[[f32; P]]; ROWS], tile: &mut Tile) {
         // SAFETY: a value of this type exists only where AVX-512 does.
         #[allow(unsafe_code)]
-        match *panels {
-            [first] => unsafe { six([first], rows, tile) },
-            [first, second] => unsafe { six([first, second], rows, tile) },
-            _ => {}
+        unsafe {
+            match *panels {
+                [first] => six([first], rows, tile),
+                [first, second] => six([first, second], rows, tile),
+                _ => {}
+            }
         }
     }
 }
