@@ -1,4 +1,5 @@
-//! Power sums of chunks that lie on a device, with the sums on the host.
+//! Power sums of chunks that lie on a device: heaps, rows or voltages there become sums `[2][channel][block][input]`
+//! there, of powers and of their squares, which come to the host as two arrays.
 
 use fringes_backend::{Backend, DeviceArray, DeviceError, DeviceHeaps, DeviceRows, DeviceVoltages, Workspace};
 use fringes_cpu::power::{Blocks, Lanes, Power};

@@ -6,8 +6,9 @@
 //! that begins `lead` times before the first one, as those of [heaps](crate::heaps). Where inputs make no whole words a
 //! thread has one input.
 //!
-//! Floor: every voltage is read once, 16 bytes are written for each sum. Voltages of 4 bits take 5 instructions each,
-//! with sums of four inputs apart; flags take a byte each, and are loaded one by one.
+//! Floor: every voltage is read once, 16 bytes are written for each sum. In machine code of sm_90 the loop has 339
+//! instructions for 32 voltages of 4 bits without flags, 10.6 each, of which 6.2 are those of the sums; flags take a
+//! byte each, and are loaded one by one.
 
 use fringes_device::arithmetic::{dp4a_s32_s32, dp4a_u32_u32, prmt_b32};
 use fringes_device::convert::cvt_f32_f16;

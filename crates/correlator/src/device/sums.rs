@@ -1,6 +1,7 @@
-//! Sums on a device. Those that launches add to are of 32 bits where samples are integers: an addition reads and writes
-//! all sums, and so moves half of the bytes that 64 bits would take. Once there are more times than 32 bits hold, they
-//! are added to sums of 64 bits.
+//! Sums on a device, `[channel][baseline]`, lower triangles with their diagonals. Those that launches add to are of 32
+//! bits where samples are integers: an addition reads and writes all sums, and so moves half of the bytes that 64 bits
+//! would take. Once there are more times than 32 bits hold, they are added to sums of 64 bits. Launches may add to
+//! several parts, each of all channels; a dump is their sum.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +26,6 @@ pub(super) struct Sums<V: VoltageSample> {
     times: SummedTimes,
     /// `[channel][baseline]`: of integers, what partial sums would not have held, if there was so much.
     whole: Option<Buffer<V::Accumulator>>,
-    is_zero: bool,
 }
 
 impl<V: VoltageSample> Sums<V> {
@@ -41,12 +41,12 @@ impl<V: VoltageSample> Sums<V> {
         let too_large = CorrelatorError::DeviceShape { channels, times: 1, inputs: inputs.len() };
         let partial = pool.take_zeroed(stream, length.ok_or(too_large)?)?;
         let times = SummedTimes::new(channels);
-        Ok(Self { reduce, pool, inputs, channels, parts, partial, times, whole: None, is_zero: true })
+        Ok(Self { reduce, pool, inputs, channels, parts, partial, times, whole: None })
     }
 
     /// Whether nothing was added since the sums were zero.
     pub(super) fn is_zero(&self) -> bool {
-        self.is_zero
+        self.times.is_zero() && self.whole.is_none()
     }
 
     pub(super) fn parts(&self) -> usize {
@@ -65,7 +65,6 @@ impl<V: VoltageSample> Sums<V> {
             self.widen(stream)?;
         }
         self.times.add(channels, times);
-        self.is_zero = false;
         if channels.len() == self.channels {
             return Ok((self.partial.view_mut(), self.parts));
         }
@@ -144,13 +143,11 @@ impl<V: VoltageSample> Sums<V> {
         }
         if let Some(whole) = self.whole.take() {
             // Nothing is in partial sums.
-            self.is_zero = true;
             return Ok(Some(whole));
         }
         let new = self.pool.take_zeroed(stream, self.partial.len())?;
         let sums = std::mem::replace(&mut self.partial, new);
         self.times.clear();
-        self.is_zero = true;
         Ok(Some(sums.cast()?))
     }
 
@@ -212,7 +209,6 @@ impl<V: VoltageSample> Sums<V> {
             self.partial.view_mut().zero(stream)?;
             self.times.clear();
         }
-        self.is_zero = true;
         Ok(())
     }
 
