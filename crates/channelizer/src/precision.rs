@@ -19,8 +19,8 @@ pub enum Precision {
     /// H200 `4.4e-4` and `5.1e-4` were found at most. Of 8-bit frames with 23 LSB rms that is 0.011 LSB rms, 25 times
     /// below the rounding to 8 bits, 0.29 LSB, and below the noise of a 10-bit ADC.
     ///
-    /// Complex i16 are rounded to 11 bits as well, `5.1e-4` and `5.9e-4` in all; complex i8 and f16 are taken as they
-    /// are.
+    /// Samples of 16 bits, real and complex, are rounded to 11 bits as well, `5.1e-4` and `5.9e-4` in all; others are
+    /// taken as they are.
     ///
     /// No samples overflow: weights are scaled so that no samples of the format make a point beyond 60000, where f16
     /// ends at 65504.
@@ -29,9 +29,9 @@ pub enum Precision {
     /// each channel: a tone of full scale leaves errors of -71 to -77 dB of itself in the worst of the other channels
     /// (an H200, 512 to 65536 channels). Where weak lines beside strong transmitters matter, take `Single`.
     ///
-    /// There are kernels for 512, 1024, ... 65536 channels, critically sampled, with up to 32 taps, of real packed
-    /// samples of 8 or 10 bits or i8, and frames of all formats; 65536 channels with more than 16 taps have them where
-    /// a block may have 227 KiB of shared memory, as on an H100, but not on an A100. Of other plans and samples, and on
-    /// the CPU, spectra are computed as in `Single`, which keeps the bound.
+    /// There are kernels for 512, 1024, ... 65536 channels, critically sampled, with up to 32 taps, of packed samples of
+    /// 8, 10, 12 or 16 bits, of i8, i16 or f16, real and complex, and frames of all formats; 65536 channels with more
+    /// than 16 taps have them where a block may have 227 KiB of shared memory, as on an H100, but not on an A100. Of
+    /// other plans and samples, and on the CPU, spectra are computed as in `Single`, which keeps the bound.
     Half,
 }

@@ -13,7 +13,7 @@ use fringes::{
 use fringes_gpu::Buffer;
 
 use crate::bench::ceilings::Ceilings;
-use crate::bench::random::Source;
+use crate::bench::streams::random_words;
 use crate::bench::timing::{Bench, Measured};
 use crate::end::End;
 use crate::gpu_report::params;
@@ -61,23 +61,9 @@ struct Chunk {
 
 impl Chunk {
     fn new(bench: &Bench, format: SampleFormat) -> Result<Self, End> {
-        let stream = &bench.stream;
         let format = ChunkFormat::Typed { format, complex: true };
         let length = INPUTS * SAMPLES * format.sample_bits() as usize / 32 + DeviceSamples::PADDING_WORDS;
-        let mut words = Buffer::<u32>::alloc(&bench.device, length)?;
-        match format {
-            ChunkFormat::Typed { format: SampleFormat::Float32, .. } => {
-                Source::floats(stream)?.fill(stream, &mut words.view_mut().cast::<f32>()?)?;
-            }
-            ChunkFormat::Typed { format: SampleFormat::Float16, .. } => {
-                // Magnitudes from 1/2 to 1: neither infinities nor NaN.
-                Source::bytes(stream)?.fill(stream, &mut words.view_mut().cast::<u8>()?)?;
-                let mut host: Vec<u32> = words.to_vec(stream)?;
-                host.iter_mut().for_each(|word| *word = *word & 0x83ff_83ff | 0x3800_3800);
-                words.copy_from_slice(stream, &host)?;
-            }
-            _ => Source::bytes(stream)?.fill(stream, &mut words.view_mut().cast::<u8>()?)?,
-        }
+        let words = random_words(bench, length, format)?;
         Ok(Self { words, format })
     }
 

@@ -54,7 +54,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     }
     ten_bits.run(bench, ceilings, Case { taps: 48, ..general(1024) }, Some(&fast))?;
     drop(ten_bits);
-    for format in [complex, typed(SampleFormat::Float16), typed(SampleFormat::Int16), ChunkFormat::Packed { bits: 12 }]
+    // 12 bits, i16 and f16 have fast kernels as well by now.
+    let packed = |bits| ChunkFormat::Packed { bits };
+    for format in [complex, packed(4), packed(14), packed(12), typed(SampleFormat::Int16), typed(SampleFormat::Float16)]
     {
         Data::new(bench, format)?.run(bench, ceilings, general(1024), Some(&fast))?;
     }

@@ -38,6 +38,19 @@ const SEED: u64 = 20261123;
 const CHANNELS: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 /// Channels of the F-engine in half precision.
 const HALF: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+const TEN_BITS: ChunkFormat = ChunkFormat::Packed { bits: BITS };
+
+/// Other real samples that have fast kernels; f32 not in half precision.
+fn more(precision: Precision) -> Vec<ChunkFormat> {
+    let typed = |format| ChunkFormat::Typed { format, complex: false };
+    let packed = |bits| ChunkFormat::Packed { bits };
+    let mut all = vec![packed(12), packed(16), typed(SampleFormat::Int16), typed(SampleFormat::Float16)];
+    if precision == Precision::Single {
+        all.push(typed(SampleFormat::Float32));
+    }
+    all
+}
+
 /// Antennas of the instrument.
 const ANTENNAS: [usize; 4] = [16, 32, 47, 64];
 /// Chunks of a dump of the instrument.
@@ -48,6 +61,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         for channels in CHANNELS {
             for rows in [false, true] {
                 f_engine(bench, ceilings, Case { rows, ..Case::new("f_engine_stream", channels) })?;
+            }
+            if channels == 1024 {
+                for samples in more(Precision::Single) {
+                    f_engine(bench, ceilings, Case { samples, ..Case::new("f_engine_stream", channels) })?;
+                }
             }
         }
     }
@@ -62,7 +80,10 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             }
             if channels == 1024 {
                 f_engine(bench, ceilings, Case { dither: false, ..case })?;
-                f_engine(bench, ceilings, Case { bits: 8, ..case })?;
+                f_engine(bench, ceilings, Case { samples: ChunkFormat::Packed { bits: 8 }, ..case })?;
+                for samples in more(Precision::Half) {
+                    f_engine(bench, ceilings, Case { samples, ..case })?;
+                }
                 f_engine(bench, ceilings, Case { taps: 4, ..case })?;
                 f_engine(bench, ceilings, Case { taps: 32, ..case })?;
                 f_engine(bench, ceilings, Case { format: SampleFormat::Float16, dither: false, ..case })?;
@@ -92,8 +113,7 @@ struct Case {
     kernel: &'static str,
     channels: usize,
     taps: usize,
-    /// Bits of a sample.
-    bits: u32,
+    samples: ChunkFormat,
     /// Of frames.
     format: SampleFormat,
     dither: bool,
@@ -114,7 +134,7 @@ impl Case {
             kernel,
             channels,
             taps: TAPS,
-            bits: BITS,
+            samples: TEN_BITS,
             format,
             dither: true,
             precision,
@@ -137,7 +157,11 @@ impl Case {
         let dither = if self.dither { ", dither" } else { "" };
         let set = if self.set_gains { ", gains of an input set before" } else { "" };
         let counted = if self.statistics { ", statistics" } else { "" };
-        format!("FEngine::push, {layout}, {} bits to {to}{dither}, {} taps{set}{counted}", self.bits, self.taps)
+        let from = match self.samples {
+            ChunkFormat::Packed { bits } => format!("{bits} bits"),
+            typed => typed.to_string(),
+        };
+        format!("FEngine::push, {layout}, {from} to {to}{dither}, {} taps{set}{counted}", self.taps)
     }
 
     /// Bytes of a value that comes out.
@@ -154,7 +178,12 @@ impl Case {
     fn builder(&self, inputs: Inputs) -> Result<FEngineBuilder, End> {
         let plan = Channelizer::real(self.channels).taps(self.taps).build().map_err(End::failed)?;
         let of_format = if self.format == SampleFormat::Int4 { 7.0 / 127.0 } else { 1.0 };
-        let scale = of_format * 2f32.powi(BITS as i32 - self.bits as i32);
+        // Random f16 are of magnitudes from 1/2 to 1, and random f32 up to 1.
+        let bits = match self.samples {
+            ChunkFormat::Typed { format: SampleFormat::Float16 | SampleFormat::Float32, .. } => 1,
+            integers => integers.sample_bits() as i32,
+        };
+        let scale = of_format * 2f32.powi(BITS as i32 - bits);
         let builder = of_plan(plan, inputs, scale)?.precision(self.precision);
         Ok(if self.dither { builder.dither(SEED) } else { builder })
     }
@@ -186,7 +215,7 @@ fn of_plan(plan: Channelizer, inputs: Inputs, scale: f32) -> Result<FEngineBuild
 pub(crate) struct Chunk {
     words: Buffer<u32>,
     row_bytes: usize,
-    bits: u32,
+    format: ChunkFormat,
     times: usize,
     inputs: Inputs,
 }
@@ -194,15 +223,13 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// Of 10 bits.
     pub(crate) fn new(bench: &Bench, inputs: Inputs, times: usize) -> Result<Self, End> {
-        Self::of_bits(bench, inputs, times, BITS)
+        Self::of(bench, inputs, times, TEN_BITS)
     }
 
-    fn of_bits(bench: &Bench, inputs: Inputs, times: usize, bits: u32) -> Result<Self, End> {
-        let row_bytes = (times * bits as usize).div_ceil(8).next_multiple_of(16);
+    fn of(bench: &Bench, inputs: Inputs, times: usize, format: ChunkFormat) -> Result<Self, End> {
+        let row_bytes = (times * format.sample_bits() as usize).div_ceil(8).next_multiple_of(16);
         let words = row_bytes * inputs.len() / 4 + DeviceSamples::PADDING_WORDS;
-        let mut buffer = Buffer::<u32>::alloc(&bench.device, words)?;
-        Source::bytes(&bench.stream)?.fill(&bench.stream, &mut buffer.view_mut().cast::<u8>()?)?;
-        Ok(Self { words: buffer, row_bytes, bits, times, inputs })
+        Ok(Self { words: random_words(bench, words, format)?, row_bytes, format, times, inputs })
     }
 
     /// Inputs of it.
@@ -212,11 +239,31 @@ impl Chunk {
 
     /// The chunk that begins with a sample.
     pub(crate) fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
-        let (array, format) = (DeviceArray::from(self.words.view()), ChunkFormat::Packed { bits: self.bits });
-        let samples = DeviceSamples::new(array, self.row_bytes, format, self.times, self.inputs);
+        let array = DeviceArray::from(self.words.view());
+        let samples = DeviceSamples::new(array, self.row_bytes, self.format, self.times, self.inputs);
         let samples = samples.map_err(End::failed)?.with_first_sample(first_sample);
         samples.with_sample_rate(RATE_HZ).map_err(End::failed)
     }
+}
+
+/// Words of random samples of a format.
+pub(crate) fn random_words(bench: &Bench, length: usize, format: ChunkFormat) -> Result<Buffer<u32>, End> {
+    let stream = &bench.stream;
+    let mut words = Buffer::<u32>::alloc(&bench.device, length)?;
+    match format {
+        ChunkFormat::Typed { format: SampleFormat::Float32, .. } => {
+            Source::floats(stream)?.fill(stream, &mut words.view_mut().cast::<f32>()?)?;
+        }
+        ChunkFormat::Typed { format: SampleFormat::Float16, .. } => {
+            // Magnitudes from 1/2 to 1: neither infinities nor NaN.
+            Source::bytes(stream)?.fill(stream, &mut words.view_mut().cast::<u8>()?)?;
+            let mut host: Vec<u32> = words.to_vec(stream)?;
+            host.iter_mut().for_each(|word| *word = *word & 0x83ff_83ff | 0x3800_3800);
+            words.copy_from_slice(stream, &host)?;
+        }
+        _ => Source::bytes(stream)?.fill(stream, &mut words.view_mut().cast::<u8>()?)?,
+    }
+    Ok(words)
 }
 
 /// The F-engine alone, both polarisations of an antenna.
@@ -249,7 +296,7 @@ fn timed<Q: FrameSample, L: FrameLayout>(
     engine: FEngine<Q, L>,
 ) -> Result<(), End> {
     let inputs = engine.inputs();
-    let chunk = Chunk::of_bits(bench, inputs, SAMPLES, case.bits)?;
+    let chunk = Chunk::of(bench, inputs, SAMPLES, case.samples)?;
     let engine = engine.on(&bench.stream).map_err(End::failed)?;
     let mut engine = if case.statistics { engine.with_statistics() } else { engine };
     let mut next = 0;
@@ -282,7 +329,7 @@ fn timed<Q: FrameSample, L: FrameLayout>(
         work,
         unit: "Gsamples/s",
         // Half as many values as samples.
-        bound: Some(ceilings.bytes(work * (f64::from(case.bits) / 8.0 + case.value_bytes() / 2.0))),
+        bound: Some(ceilings.bytes(work * (f64::from(case.samples.sample_bits()) / 8.0 + case.value_bytes() / 2.0))),
         check: format!("not compared in this run: validate's {validated} compares such frames"),
     });
     Ok(())

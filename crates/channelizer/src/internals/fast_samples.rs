@@ -2,9 +2,9 @@
 //!
 //! | samples | filter |
 //! |---|---|
-//! | real, packed 8 or 10 bits, i8 | products of f16, an integer to a factor |
-//! | complex i8, f16 | the same, a part of a sample to a factor |
-//! | complex i16, f32 | products of tf32, of which two are a part |
+//! | real, packed 8, 10 or 12 bits, i8 | products of f16, an integer to a factor |
+//! | f16, complex i8 | the same, a number to a factor |
+//! | i16, packed 16 bits, f32 | products of tf32, of which two are a number |
 
 use fringes_backend::DeviceError;
 use fringes_gpu::LaunchConfig;
@@ -14,30 +14,39 @@ use super::shape::Shape;
 use super::tables::{self, Weights};
 use crate::ChannelizerError;
 
+/// Beside the bits of integers that are big-endian, in the number that tells the first kernel what samples are.
+const BIG_ENDIAN: u32 = 256;
+
 /// The filter of a format of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastSamples {
     /// Of packed real samples of so many bits.
     Real {
-        /// 8 or 10.
+        /// 8, 10 or 12.
         bits: u32,
     },
-    /// Of complex samples that f16 has exactly.
+    /// Of samples that f16 has exactly, and that need not be unpacked.
     Half {
-        /// Whether they are 8-bit integers.
+        /// Whether samples are complex.
+        complex: bool,
+        /// Whether they are 8-bit integers: complex ones.
         integers: bool,
     },
-    /// Of complex samples that take two tf32 a part.
+    /// Of samples whose numbers take two tf32 each.
     Wide {
+        /// Whether samples are complex.
+        complex: bool,
         /// Whether they are 16-bit integers.
         integers: bool,
+        /// Whether these are big-endian: packed real ones.
+        big_endian: bool,
     },
 }
 
 impl FastSamples {
     /// The one that takes the most memory, of real and of complex samples.
     pub fn largest(complex: bool) -> Self {
-        if complex { Self::Wide { integers: false } } else { Self::Real { bits: 8 } }
+        Self::Wide { complex, integers: false, big_endian: false }
     }
 
     /// That of numbers.
@@ -45,17 +54,23 @@ impl FastSamples {
     /// # Errors
     /// [`DeviceError::NoKernel`] with what the kernels ask for.
     pub fn of(numbers: Numbers) -> Result<Self, ChannelizerError> {
+        let complex = numbers.parts == 2;
         match numbers {
-            Numbers { parts: 1, floats: false, little_endian: false, bits: bits @ (8 | 10) } => Ok(Self::Real { bits }),
-            Numbers { parts: 2, floats: false, bits: 8, .. } => Ok(Self::Half { integers: true }),
-            Numbers { parts: 2, floats: true, bits: 16, .. } => Ok(Self::Half { integers: false }),
-            Numbers { parts: 2, floats: false, bits: 16, little_endian: true } => Ok(Self::Wide { integers: true }),
-            Numbers { parts: 2, floats: true, bits: 32, .. } => Ok(Self::Wide { integers: false }),
+            Numbers { parts: 1, floats: false, little_endian: false, bits: bits @ (8 | 10 | 12) } => {
+                Ok(Self::Real { bits })
+            }
+            Numbers { parts: 2, floats: false, bits: 8, .. } => Ok(Self::Half { complex, integers: true }),
+            Numbers { floats: true, bits: 16, .. } => Ok(Self::Half { complex, integers: false }),
+            Numbers { floats: false, bits: 16, little_endian, parts } if parts == 1 || little_endian => {
+                Ok(Self::Wide { complex, integers: true, big_endian: !little_endian })
+            }
+            Numbers { floats: true, bits: 32, .. } => Ok(Self::Wide { complex, integers: false, big_endian: false }),
             Numbers { parts, floats, bits, .. } => {
                 let kind = if floats { "floats" } else { "integers" };
                 let actual =
                     format!("{} of {bits} bits", if parts == 2 { format!("complex {kind}") } else { kind.into() });
-                let expected = "real samples of 8 or 10 bits, or complex ones of i8, i16, f16 or f32";
+                let expected =
+                    "packed samples of 8, 10, 12 or 16 bits, i8, i16, f16 or f32, or complex i8, i16, f16 or f32";
                 Err(ChannelizerError::Device(DeviceError::NoKernel { expected, actual }))
             }
         }
@@ -63,24 +78,30 @@ impl FastSamples {
 
     /// Whether samples are complex.
     pub fn is_complex(self) -> bool {
-        !matches!(self, Self::Real { .. })
+        match self {
+            Self::Real { .. } => false,
+            Self::Half { complex, .. } | Self::Wide { complex, .. } => complex,
+        }
     }
 
     /// Name of the first kernel, for up to `16 m` taps.
     pub fn columns_name(self, shape: &Shape, m: usize) -> String {
         let factors = match self {
             Self::Real { bits } => format!("b{bits}"),
-            Self::Half { .. } => "f16".into(),
-            Self::Wide { .. } => "tf32".into(),
+            Self::Half { complex, .. } => if complex { "f16" } else { "real_f16" }.into(),
+            Self::Wide { complex, .. } => if complex { "tf32" } else { "real_tf32" }.into(),
         };
         format!("columns_{factors}_m{m}_r{}", shape.radix())
     }
 
-    /// What the first kernel of complex samples is told of them.
-    pub fn integers(self) -> u32 {
+    /// What the first kernel is told of samples, if it takes several kinds of them: bits of integers, [`BIG_ENDIAN`]
+    /// more of those that are so, and 0 of floats.
+    pub fn integer_bits(self) -> Option<u32> {
         match self {
-            Self::Real { .. } => 0,
-            Self::Half { integers } | Self::Wide { integers } => integers.into(),
+            Self::Real { .. } | Self::Half { complex: false, .. } => None,
+            Self::Half { integers, .. } => Some(if integers { 8 } else { 0 }),
+            Self::Wide { integers: false, .. } => Some(0),
+            Self::Wide { big_endian, .. } => Some(16 + if big_endian { BIG_ENDIAN } else { 0 }),
         }
     }
 
@@ -128,10 +149,13 @@ impl FastSamples {
 
     /// Part of the kernels' PTX that has the first kernel, and the second kernel's part and name.
     pub fn parts(self, channels: usize) -> [String; 2] {
-        match self.is_complex() {
-            false => ["columns".into(), format!("rows_{channels}")],
-            true => ["complex_columns".into(), format!("complex_{channels}")],
-        }
+        let first = match self {
+            Self::Real { bits: 8 | 10 } => "columns",
+            _ if self.is_complex() => "complex_columns",
+            _ => "more_columns",
+        };
+        let rows = if self.is_complex() { "complex" } else { "rows" };
+        [first.into(), format!("{rows}_{channels}")]
     }
 }
 
@@ -143,19 +167,51 @@ mod tests {
 
     #[test]
     fn formats_have_the_filter_that_has_them_exactly() {
-        let typed = |format, complex| Numbers::of(ChunkFormat::Typed { format, complex }).and_then(FastSamples::of);
+        let of = |format| Numbers::of(format).and_then(FastSamples::of);
+        let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
+        let half = |complex, integers| Ok(FastSamples::Half { complex, integers });
+        let wide = |complex, integers| Ok(FastSamples::Wide { complex, integers, big_endian: false });
         assert_eq!(typed(SampleFormat::Int8, false), Ok(FastSamples::Real { bits: 8 }));
-        assert_eq!(typed(SampleFormat::Int8, true), Ok(FastSamples::Half { integers: true }));
-        assert_eq!(typed(SampleFormat::Float16, true), Ok(FastSamples::Half { integers: false }));
-        assert_eq!(typed(SampleFormat::Int16, true), Ok(FastSamples::Wide { integers: true }));
-        assert_eq!(typed(SampleFormat::Float32, true), Ok(FastSamples::Wide { integers: false }));
-        for format in [SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32] {
-            let error = typed(format, false).unwrap_err().to_string();
-            assert!(error.contains("complex ones of i8, i16, f16 or f32, found"), "{error}");
+        assert_eq!(typed(SampleFormat::Int8, true), half(true, true));
+        for complex in [false, true] {
+            assert_eq!(typed(SampleFormat::Float16, complex), half(complex, false));
+            assert_eq!(typed(SampleFormat::Int16, complex), wide(complex, true));
+            assert_eq!(typed(SampleFormat::Float32, complex), wide(complex, false));
         }
         for bits in 2..=16 {
-            let found = Numbers::of(ChunkFormat::Packed { bits }).and_then(FastSamples::of);
-            assert_eq!(found.is_ok(), [8, 10].contains(&bits), "{bits}");
+            let found = of(ChunkFormat::Packed { bits });
+            assert_eq!(found.is_ok(), [8, 10, 12, 16].contains(&bits), "{bits}");
         }
+        let packed = FastSamples::Wide { complex: false, integers: true, big_endian: true };
+        assert_eq!(of(ChunkFormat::Packed { bits: 16 }), Ok(packed));
+        let error = of(ChunkFormat::Packed { bits: 11 }).unwrap_err().to_string();
+        assert!(error.contains("8, 10, 12 or 16 bits") && error.contains("integers of 11 bits"), "{error}");
+    }
+
+    #[test]
+    fn kernels_are_told_what_they_cannot_see() {
+        let of = |format| Numbers::of(format).and_then(FastSamples::of).unwrap().integer_bits();
+        let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
+        assert_eq!([8, 12, 16].map(|bits| of(ChunkFormat::Packed { bits })), [None, None, Some(256 + 16)]);
+        assert_eq!([false, true].map(|complex| typed(SampleFormat::Float16, complex)), [None, Some(0)]);
+        assert_eq!([false, true].map(|complex| typed(SampleFormat::Int16, complex)), [Some(16); 2]);
+        assert_eq!([false, true].map(|complex| typed(SampleFormat::Float32, complex)), [Some(0); 2]);
+        assert_eq!(typed(SampleFormat::Int8, true), Some(8));
+    }
+
+    #[test]
+    #[cfg(feature = "gpu")]
+    fn parts_are_embedded() {
+        use super::super::texts;
+
+        for format in [SampleFormat::Int8, SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32] {
+            for (complex, channels) in [(false, 256), (true, 65536)] {
+                let samples = Numbers::of(ChunkFormat::Typed { format, complex }).and_then(FastSamples::of).unwrap();
+                for part in samples.parts(channels) {
+                    assert!(texts::channelizer(&part).is_some(), "{part}");
+                }
+            }
+        }
+        assert!(texts::channelizer("between").is_some());
     }
 }

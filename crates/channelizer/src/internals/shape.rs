@@ -8,11 +8,14 @@
 //!                                             samples k1 and k1 + R / 2
 //! ```
 //!
+//! With 32768 and 65536 channels a third kernel between the two makes another digit, `N = R D N'` with `D = 16`: `k1 < R
+//! D` then, and rows are short enough for many slots to a block.
+//!
 //! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels
 //! points are in a workspace `[group][n2][k1][slot]`.
 
 use fringes_gpu::LaunchConfig;
-use fringes_kernel_abi::f_engine::{self as abi, columns, rows};
+use fringes_kernel_abi::f_engine::{self as abi, columns, rows, tensor};
 
 use super::passes::LANES;
 
@@ -36,6 +39,7 @@ const FULL_BYTES: usize = 32 << 20;
 pub struct Shape {
     channels: usize,
     radix: usize,
+    middle: usize,
     last: usize,
 }
 
@@ -45,8 +49,13 @@ impl Shape {
         if !channels.is_power_of_two() || !(256..=65536).contains(&channels) {
             return None;
         }
-        let radix = if channels <= 4096 { 8 } else { 16 };
-        Some(Self { channels, radix, last: rows::last((channels / radix) as u32) as usize })
+        let (radix, middle) = match channels {
+            ..=4096 => (8, 1),
+            8192 | 16384 => (16, 1),
+            _ => (16, rows::DIGIT as usize),
+        };
+        let last = rows::last((channels / (radix * middle)) as u32) as usize;
+        Some(Self { channels, radix, middle, last })
     }
 
     /// Channels, `N`.
@@ -59,8 +68,23 @@ impl Shape {
         self.radix
     }
 
-    /// Points of a row, `N'`.
+    /// Points of the digit between the kernels, `D`: 16, or 1 where there is none.
+    pub fn middle(&self) -> usize {
+        self.middle
+    }
+
+    /// Rows of the second kernel, `R D`.
+    pub fn all_rows(&self) -> usize {
+        self.radix * self.middle
+    }
+
+    /// Points of a row of the second kernel, `N'`.
     pub fn rows(&self) -> usize {
+        self.channels / self.all_rows()
+    }
+
+    /// Points of a row of the first kernel, `N / R`.
+    pub fn first_rows(&self) -> usize {
         self.channels / self.radix
     }
 
@@ -70,7 +94,7 @@ impl Shape {
     }
 
     /// Whether a row takes three transforms, and not two.
-    pub fn has_middle(&self) -> bool {
+    pub fn has_second(&self) -> bool {
         self.rows() > 16 * self.last
     }
 
@@ -88,7 +112,7 @@ impl Shape {
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
     pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
-        let grid = [columns::strips(self.rows() as u32), groups as u32, 1];
+        let grid = [columns::strips(self.first_rows() as u32), groups as u32, 1];
         LaunchConfig::new(grid, [columns::THREADS, 1, 1])
             .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
     }
@@ -96,8 +120,15 @@ impl Shape {
     /// The first kernel of wide samples.
     pub fn wide_columns(&self, groups: usize, m: usize) -> LaunchConfig {
         let mut config = self.columns(groups, m);
-        config.grid[0] = columns::wide_strips(self.rows() as u32);
+        config.grid[0] = columns::wide_strips(self.first_rows() as u32);
         config
+    }
+
+    /// The kernel between the two for `groups` groups, if there is one.
+    pub fn between(&self, groups: usize) -> Option<LaunchConfig> {
+        let threads = (self.first_rows() / self.middle * self.radix * SPECTRA) as u32;
+        let grid = [threads / tensor::THREADS, groups as u32, 1];
+        (self.middle > 1).then(|| LaunchConfig::new(grid, [tensor::THREADS, 1, 1]))
     }
 
     /// Slots of a block of the second kernel.
@@ -108,7 +139,7 @@ impl Shape {
     /// The second kernel for `groups` groups.
     pub fn rows_of_slots(&self, groups: usize) -> LaunchConfig {
         let slots = self.slots();
-        let grid = [(SLOTS / slots) as u32, (self.radix / 2) as u32, groups as u32];
+        let grid = [(SLOTS / slots) as u32, (self.all_rows() / 2) as u32, groups as u32];
         let rows = self.rows() as u32;
         LaunchConfig::new(grid, [rows::threads(rows), 1, 1]).with_shared_bytes(rows::shared_bytes(rows))
     }
@@ -138,20 +169,26 @@ mod tests {
 
     #[test]
     fn rows_are_two_or_three_transforms() {
-        for (channels, radix, last, middle) in [
-            (256, 8, 2, false),
-            (512, 8, 4, false),
-            (1024, 8, 8, false),
-            (2048, 8, 16, false),
-            (4096, 8, 2, true),
-            (8192, 16, 2, true),
-            (16384, 16, 4, true),
-            (32768, 16, 8, true),
-            (65536, 16, 16, true),
+        for (channels, radix, middle, last, second) in [
+            (256, 8, 1, 2, false),
+            (512, 8, 1, 4, false),
+            (1024, 8, 1, 8, false),
+            (2048, 8, 1, 16, false),
+            (4096, 8, 1, 2, true),
+            (8192, 16, 1, 2, true),
+            (16384, 16, 1, 4, true),
+            (32768, 16, 16, 8, false),
+            (65536, 16, 16, 16, false),
         ] {
             let shape = Shape::new(channels).unwrap();
-            assert_eq!((shape.radix(), shape.last(), shape.has_middle()), (radix, last, middle), "{channels}");
-            assert_eq!(radix * last * if middle { 256 } else { 16 }, channels);
+            assert_eq!((shape.radix(), shape.middle()), (radix, middle), "{channels}");
+            assert_eq!((shape.last(), shape.has_second()), (last, second), "{channels}");
+            assert_eq!(radix * middle * last * if second { 256 } else { 16 }, channels);
+            assert_eq!(shape.first_rows(), middle * shape.rows());
+            let between = shape.between(3).map(|config| (config.grid, config.block));
+            // A thread has 16 points of two slots.
+            let blocks = (channels * SLOTS / 2 / 16 / 256) as u32;
+            assert_eq!(between, (middle > 1).then_some(([blocks, 3, 1], [256, 1, 1])));
         }
         assert_eq!([0, 128, 384, 131_072].map(Shape::new), [None; 4]);
     }

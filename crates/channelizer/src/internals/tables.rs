@@ -43,20 +43,25 @@ fn pairs(x: f64) -> impl Iterator<Item = [f32; 4]> {
     (0..all.len() / 2).map(move |i| [all[2 * i][0], all[2 * i][1], all[2 * i + 1][0], all[2 * i + 1][1]])
 }
 
-/// Twiddles of the first 16 points of a row, `[k1][4]`: `w = e(k1 / (16 R))`.
-pub fn first(shape: &Shape) -> Vec<[f32; 4]> {
-    let radix = shape.radix();
-    (0..radix).flat_map(|k| pairs(k as f64 / (16 * radix) as f64)).collect()
+/// Twiddles of 16 points of each of `rows` rows, `[k][4]`: `w = e(k / (16 rows))`.
+fn of_rows(rows: usize) -> Vec<[f32; 4]> {
+    (0..rows).flat_map(|k| pairs(k as f64 / (16 * rows) as f64)).collect()
 }
 
-/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R`: `w = e(k / (256 R))`. Else a
-/// single entry that is not read.
+/// Twiddles of the 16 points between the kernels, `[k1][4]` for `k1 < R`. Without them a single entry that is not read.
 pub fn middle(shape: &Shape) -> Vec<[f32; 4]> {
-    if !shape.has_middle() {
-        return vec![[0.0; 4]];
-    }
-    let most = 16 * shape.radix();
-    (0..most).flat_map(|k| pairs(k as f64 / (16 * most) as f64)).collect()
+    if shape.middle() > 1 { of_rows(shape.radix()) } else { vec![[0.0; 4]] }
+}
+
+/// Twiddles of the first 16 points of a row, `[k1][4]` for `k1 < R D`.
+pub fn first(shape: &Shape) -> Vec<[f32; 4]> {
+    of_rows(shape.all_rows())
+}
+
+/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R D`. Else a single entry that is
+/// not read.
+pub fn second(shape: &Shape) -> Vec<[f32; 4]> {
+    if shape.has_second() { of_rows(16 * shape.all_rows()) } else { vec![[0.0; 4]] }
 }
 
 /// Twiddles of the last `L` points of a row, `[k][L / 2]` for `k < N / L`: `w = e(k / N)`.
@@ -216,7 +221,7 @@ mod tests {
 
     /// The transforms of a row: of the points `sum_n1 z e(n1 k1 / R)`, channels `k1 + R k2`.
     fn row(shape: &Shape, row: &[Complex64], k1: usize) -> Vec<Complex64> {
-        let (radix, factors, least) = (shape.radix(), last(shape), shape.last());
+        let (radix, factors, least) = (shape.all_rows(), last(shape), shape.last());
         let end = |points: &[Complex64], k: usize| butterflies(points, &factors[k * least / 2..][..least / 2]);
         let inner = shape.rows() / 16;
         let pick = |n: usize| (0..16).map(move |m| row[inner * m + n]).collect::<Vec<_>>();
@@ -225,21 +230,21 @@ mod tests {
         for a in 0..16 {
             let points: Vec<_> = starts.iter().map(|start| start[a]).collect();
             let k = k1 + radix * a;
-            if !shape.has_middle() {
+            if !shape.has_second() {
                 for (b, value) in end(&points, k).into_iter().enumerate() {
                     out[a + 16 * b] = value;
                 }
                 continue;
             }
-            let middle = middle(shape);
-            let middles: Vec<_> = (0..least)
+            let second = second(shape);
+            let seconds: Vec<_> = (0..least)
                 .map(|n| {
                     let points: Vec<_> = (0..16).map(|m| points[least * m + n]).collect();
-                    butterflies(&points, &unpaired(&middle, k))
+                    butterflies(&points, &unpaired(&second, k))
                 })
                 .collect();
             for b in 0..16 {
-                let points: Vec<_> = middles.iter().map(|middle| middle[b]).collect();
+                let points: Vec<_> = seconds.iter().map(|second| second[b]).collect();
                 for (c, value) in end(&points, k + 16 * radix * b).into_iter().enumerate() {
                     out[a + 16 * b + 256 * c] = value;
                 }
@@ -252,22 +257,32 @@ mod tests {
     fn transforms_with_the_tables_are_the_transform() {
         for channels in CHANNELS {
             let shape = Shape::new(channels).unwrap();
-            let (radix, rows) = (shape.radix(), shape.rows());
+            let (radix, first_rows, rows) = (shape.radix(), shape.first_rows(), shape.rows());
+            let all_rows = shape.all_rows();
             // Points of magnitude 1 with phases that no small transform makes alike.
             let x: Vec<_> =
                 (0..channels as u64).map(|n| root_of_unity(n * n * 3 + 7 * n, channels as u64 - 1)).collect();
-            for k1 in [0, 1, radix - 1] {
+            for k1 in [0, 1, radix - 1, all_rows - 1] {
                 let column = |n2| (0..radix).map(move |n1| (n1, n2));
-                let points: Vec<_> = (0..rows)
+                let points: Vec<_> = (0..first_rows)
                     .map(|n2| {
                         let turned =
-                            |(n1, n2)| x[rows * n1 + n2] * root_of_unity((n1 * k1) as u64, radix as u64).conj();
+                            |(n1, n2)| x[first_rows * n1 + n2] * root_of_unity((n1 * k1) as u64, radix as u64).conj();
                         column(n2).map(turned).sum::<Complex64>()
                     })
                     .collect();
+                // The digit between: of the points n3, N' apart, value k1 / R.
+                let between = |n3: usize| {
+                    let points: Vec<_> = (0..shape.middle()).map(|i| points[rows * i + n3]).collect();
+                    if points.len() == 1 {
+                        return points[0];
+                    }
+                    butterflies(&points, &unpaired(&middle(&shape), k1 % radix))[k1 / radix]
+                };
+                let points: Vec<_> = (0..rows).map(between).collect();
                 let made = row(&shape, &points, k1);
                 for k2 in [0, 1, 15, 16, 17, rows / 2 - 1, rows - 1] {
-                    let k = (k1 + radix * k2) as u64;
+                    let k = (k1 + all_rows * k2) as u64;
                     let turned = |(n, x): (usize, &Complex64)| x * root_of_unity(n as u64 * k, channels as u64).conj();
                     let expected: Complex64 = x.iter().enumerate().map(turned).sum();
                     // Each of up to 12 factors is off by 2^-24 at most.
@@ -295,8 +310,9 @@ mod tests {
     fn sizes_are_those_that_the_kernels_ask_for() {
         for channels in CHANNELS {
             let shape = Shape::new(channels).unwrap();
-            assert_eq!(first(&shape).len(), 4 * shape.radix());
-            assert_eq!(middle(&shape).len(), if shape.has_middle() { 64 * shape.radix() } else { 1 });
+            assert_eq!(first(&shape).len(), 4 * shape.all_rows());
+            assert_eq!(middle(&shape).len(), if shape.middle() > 1 { 4 * shape.radix() } else { 1 });
+            assert_eq!(second(&shape).len(), if shape.has_second() { 64 * shape.radix() } else { 1 });
             assert_eq!(last(&shape).len(), channels / 2);
             assert_eq!(roots(&shape).len(), channels + 1);
         }
@@ -400,7 +416,7 @@ mod tests {
             let made = wide_weights(&[largest, -largest / 3.0], 2, 1);
             let value = f32::from_bits(made.pairs[7][0]);
             assert!(largest == 0.0 || (0.5..=1.0).contains(&value), "{value}");
-            let scale = FastSamples::Wide { integers: true }.gain_scale(made.exponent);
+            let scale = FastSamples::largest(true).gain_scale(made.exponent);
             assert_eq!(scale * 2f64.powi(made.exponent), 1.0);
         }
     }

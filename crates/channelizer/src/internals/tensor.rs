@@ -24,8 +24,8 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
 /// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with
-/// up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16 or f16. 16-bit integers
-/// are rounded to 11 bits.
+/// up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16 or f16, real and complex. 16-bit integers are
+/// rounded to 11 bits.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 48 MiB that belong to the object, so its launches run one after the other: one on another
@@ -87,12 +87,11 @@ impl TensorKernels {
         let inner = complex && inner_half(channels).start <= range.start && range.end <= inner_half(channels).end;
         let range = if inner { inner_half(channels) } else { 0..channels };
         let name = if inner { format!("tensor_inner_{channels}") } else { format!("tensor_{channels}") };
-        let parts = ["tensor_columns".to_owned(), name.clone()];
-        let [Some(columns), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
+        let parts = [samples.part().to_owned(), "tensor_columns".to_owned(), name.clone()];
+        let [Some(columns), Some(first), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
             return Err(no_kernel(CHANNELS, channels.to_string()));
         };
-        let first_module = device.load(columns)?;
-        let columns = first_module.kernel(&samples.columns_name(&shape, m))?;
+        let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, m))?;
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("{name}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
@@ -100,7 +99,7 @@ impl TensorKernels {
         let workspace = Workspace::new(device, points, stream.clone())?;
         let (radix, middle, all_rows) = (shape.radix(), shape.middle(), shape.all_rows());
         let between = if shape.between(1).is_some() {
-            let kernel = first_module.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
+            let kernel = device.load(first)?.kernel(&format!("tensor_middle_r{radix}_{middle}_half"))?;
             Some((kernel, Buffer::from_slice(&stream, &tensor_tables::middle(radix, middle, TERMS))?))
         } else {
             None
@@ -221,10 +220,10 @@ impl TensorKernels {
                 period,
                 period_stride,
                 time_stride,
-                self.samples.integer_bits(),
+                self.samples.integer_bits().unwrap_or(0),
             ];
-            // That of real samples is told nothing of them.
-            let columns = if self.samples.is_complex() { columns } else { &columns[..columns.len() - 1] };
+            let told = self.samples.integer_bits().is_some();
+            let columns = if told { columns } else { &columns[..columns.len() - 1] };
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {
@@ -263,53 +262,73 @@ impl TensorKernels {
 /// Samples that have kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Samples {
-    /// Real ones of so many bits.
-    Real { bits: u32 },
-    /// Complex integers of so many bits a part.
-    Integers { bits: u32 },
-    /// Complex f16.
-    Floats,
+    /// Packed real ones of so many bits.
+    Packed { bits: u32 },
+    /// Integers of whole bytes.
+    Integers { bits: u32, complex: bool, big_endian: bool },
+    /// f16.
+    Floats { complex: bool },
 }
 
 impl Samples {
     fn of(samples: ChunkFormat) -> Result<Self, ChannelizerError> {
         let numbers = Numbers::of(samples)?;
+        let bits = numbers.bits;
         match FastSamples::of(numbers)? {
-            FastSamples::Real { bits } => Ok(Self::Real { bits }),
-            FastSamples::Half { integers: false } => Ok(Self::Floats),
-            FastSamples::Half { integers: true } | FastSamples::Wide { integers: true } => {
-                Ok(Self::Integers { bits: numbers.bits })
+            FastSamples::Real { bits } => Ok(Self::Packed { bits }),
+            FastSamples::Half { complex, integers: false } => Ok(Self::Floats { complex }),
+            FastSamples::Half { complex, integers: true } => Ok(Self::Integers { bits, complex, big_endian: false }),
+            FastSamples::Wide { complex, integers: true, big_endian } => {
+                Ok(Self::Integers { bits, complex, big_endian })
             }
-            FastSamples::Wide { integers: false } => {
-                let expected = "real samples of 8 or 10 bits, or complex ones of i8, i16 or f16";
+            FastSamples::Wide { integers: false, .. } => {
+                let expected = "packed samples of 8, 10, 12 or 16 bits, i8, i16 or f16, or complex i8, i16 or f16";
                 Err(no_kernel(expected, samples.to_string()))
             }
         }
     }
 
     fn is_complex(self) -> bool {
-        !matches!(self, Self::Real { .. })
+        match self {
+            Self::Packed { .. } => false,
+            Self::Integers { complex, .. } | Self::Floats { complex } => complex,
+        }
     }
 
     /// Largest magnitude of a number.
     fn largest(self) -> f64 {
         match self {
-            Self::Real { bits } | Self::Integers { bits } => f64::from(1u32 << (bits - 1)),
-            Self::Floats => f16::MAX.to_f64(),
+            Self::Packed { bits } | Self::Integers { bits, .. } => f64::from(1u32 << (bits - 1)),
+            Self::Floats { .. } => f16::MAX.to_f64(),
         }
     }
 
-    /// What the first kernel of complex samples is told of them.
-    fn integer_bits(self) -> u32 {
-        if let Self::Integers { bits } = self { bits } else { 0 }
+    /// What the first kernel is told of samples that are not packed: bits of integers, 256 more of big-endian ones, and
+    /// 0 of floats.
+    fn integer_bits(self) -> Option<u32> {
+        match self {
+            Self::Packed { .. } => None,
+            Self::Integers { bits, big_endian, .. } => Some(bits + if big_endian { 256 } else { 0 }),
+            Self::Floats { .. } => Some(0),
+        }
+    }
+
+    /// Part of the kernels' PTX that has the first kernel.
+    fn part(self) -> &'static str {
+        match self {
+            Self::Packed { bits: 8 | 10 } => "tensor_columns",
+            _ if self.is_complex() => "tensor_columns",
+            _ => "tensor_more_columns",
+        }
     }
 
     /// Name of the first kernel, for up to `16 m` taps.
     fn columns_name(self, shape: &TensorShape, m: usize) -> String {
         let radix = shape.radix();
         match self {
-            Self::Real { bits } => format!("tensor_b{bits}_m{m}_r{radix}_half"),
-            Self::Integers { .. } | Self::Floats => format!("tensor_complex_m{m}_r{radix}_half"),
+            Self::Packed { bits } => format!("tensor_b{bits}_m{m}_r{radix}_half"),
+            _ if self.is_complex() => format!("tensor_complex_m{m}_r{radix}_half"),
+            _ => format!("tensor_real_m{m}_r{radix}_half"),
         }
     }
 }
@@ -364,31 +383,41 @@ mod tests {
         let of = |samples| Samples::of(samples).ok();
         let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
         let packed = |bits| of(ChunkFormat::Packed { bits });
-        assert_eq!([8, 10].map(packed), [8, 10].map(|bits| Some(Samples::Real { bits })));
-        assert_eq!(typed(SampleFormat::Int8, false), Some(Samples::Real { bits: 8 }));
-        assert_eq!(typed(SampleFormat::Int8, true), Some(Samples::Integers { bits: 8 }));
-        assert_eq!(typed(SampleFormat::Int16, true), Some(Samples::Integers { bits: 16 }));
-        assert_eq!(typed(SampleFormat::Float16, true), Some(Samples::Floats));
-        let floats = Samples::of(ChunkFormat::Typed { format: SampleFormat::Float32, complex: true });
-        assert!(floats.unwrap_err().to_string().contains("complex ones of i8, i16 or f16"));
-        assert_eq!([typed(SampleFormat::Int16, false), packed(12)], [None; 2]);
-        let bits = |samples: Samples| (samples.integer_bits(), samples.largest());
-        assert_eq!(bits(Samples::Integers { bits: 16 }), (16, 32768.0));
-        assert_eq!((bits(Samples::Floats), bits(Samples::Real { bits: 10 })), ((0, 65504.0), (0, 512.0)));
+        let integers = |bits, complex| Some(Samples::Integers { bits, complex, big_endian: false });
+        assert_eq!([8, 10, 12].map(packed), [8, 10, 12].map(|bits| Some(Samples::Packed { bits })));
+        assert_eq!(packed(16), Some(Samples::Integers { bits: 16, complex: false, big_endian: true }));
+        assert_eq!(typed(SampleFormat::Int8, false), Some(Samples::Packed { bits: 8 }));
+        assert_eq!(typed(SampleFormat::Int8, true), integers(8, true));
+        for complex in [false, true] {
+            assert_eq!(typed(SampleFormat::Int16, complex), integers(16, complex));
+            assert_eq!(typed(SampleFormat::Float16, complex), Some(Samples::Floats { complex }));
+            let floats = Samples::of(ChunkFormat::Typed { format: SampleFormat::Float32, complex });
+            assert!(floats.unwrap_err().to_string().contains("complex i8, i16 or f16"));
+        }
+        assert_eq!([packed(9), packed(14)], [None; 2]);
+        let bits = |samples: Option<Samples>| samples.map(|samples| (samples.integer_bits(), samples.largest()));
+        assert_eq!(bits(integers(16, true)), Some((Some(16), 32768.0)));
+        assert_eq!(bits(packed(16)), Some((Some(256 + 16), 32768.0)));
+        assert_eq!(bits(Some(Samples::Floats { complex: false })), Some((Some(0), 65504.0)));
+        assert_eq!([10, 12].map(|bits_of| bits(packed(bits_of))), [512.0, 2048.0].map(|most| Some((None, most))));
     }
 
     #[test]
     fn names_are_those_of_the_kernels() {
         let shape = |channels| TensorShape::new(channels, TERMS).unwrap();
-        assert_eq!(Samples::Real { bits: 10 }.columns_name(&shape(2048), 1), "tensor_b10_m1_r8_half");
-        assert_eq!(Samples::Real { bits: 8 }.columns_name(&shape(65536), 2), "tensor_b8_m2_r16_half");
-        assert_eq!(Samples::Floats.columns_name(&shape(65536), 2), "tensor_complex_m2_r16_half");
+        let names = |samples: Samples, channels, m| (samples.columns_name(&shape(channels), m), samples.part());
+        let of = |name: &str, part| (name.to_owned(), part);
+        let (first, more) = ("tensor_columns", "tensor_more_columns");
+        assert_eq!(names(Samples::Packed { bits: 10 }, 2048, 1), of("tensor_b10_m1_r8_half", first));
+        assert_eq!(names(Samples::Packed { bits: 12 }, 65536, 2), of("tensor_b12_m2_r16_half", more));
+        assert_eq!(names(Samples::Floats { complex: true }, 65536, 2), of("tensor_complex_m2_r16_half", first));
+        assert_eq!(names(Samples::Floats { complex: false }, 512, 1), of("tensor_real_m1_r8_half", more));
     }
 
     #[test]
     #[cfg(feature = "gpu")]
     fn parts_are_embedded() {
-        assert!(texts::channelizer("tensor_columns").is_some());
+        assert!(["tensor_columns", "tensor_more_columns"].map(texts::channelizer).iter().all(Option::is_some));
         for channels in (9..=16).map(|power| 1 << power) {
             for part in [format!("tensor_{channels}"), format!("tensor_inner_{channels}")] {
                 assert!(texts::channelizer(&part).is_some(), "{part}");

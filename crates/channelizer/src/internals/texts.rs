@@ -20,6 +20,9 @@ macro_rules! deflated {
     };
 }
 
+/// Kernels of `channelizer`, part `between`.
+pub(crate) static CHANNELIZER_BETWEEN: PtxSet = PtxSet::of(deflated!("ptx/between/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `columns`.
 pub(crate) static CHANNELIZER_COLUMNS: PtxSet = PtxSet::of(deflated!("ptx/columns/channelizer_sm_80.ptx"), None);
 
@@ -62,6 +65,10 @@ pub(crate) static CHANNELIZER_COMPLEX_8192: PtxSet =
 /// Kernels of `channelizer`, part `complex_columns`.
 pub(crate) static CHANNELIZER_COMPLEX_COLUMNS: PtxSet =
     PtxSet::of(deflated!("ptx/complex/columns/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `more_columns`.
+pub(crate) static CHANNELIZER_MORE_COLUMNS: PtxSet =
+    PtxSet::of(deflated!("ptx/more/columns/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `rows_1024`.
 pub(crate) static CHANNELIZER_ROWS_1024: PtxSet = PtxSet::of(deflated!("ptx/rows/1024/channelizer_sm_80.ptx"), None);
@@ -157,9 +164,14 @@ pub(crate) static CHANNELIZER_TENSOR_INNER_65536: PtxSet =
 pub(crate) static CHANNELIZER_TENSOR_INNER_8192: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/inner/8192/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `tensor_more_columns`.
+pub(crate) static CHANNELIZER_TENSOR_MORE_COLUMNS: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/more/channelizer_sm_80.ptx"), None);
+
 /// Kernels of a part of `channelizer`, if it has this part.
 pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
     match part {
+        "between" => Some(&CHANNELIZER_BETWEEN),
         "columns" => Some(&CHANNELIZER_COLUMNS),
         "complex_1024" => Some(&CHANNELIZER_COMPLEX_1024),
         "complex_16384" => Some(&CHANNELIZER_COMPLEX_16384),
@@ -171,6 +183,7 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "complex_65536" => Some(&CHANNELIZER_COMPLEX_65536),
         "complex_8192" => Some(&CHANNELIZER_COMPLEX_8192),
         "complex_columns" => Some(&CHANNELIZER_COMPLEX_COLUMNS),
+        "more_columns" => Some(&CHANNELIZER_MORE_COLUMNS),
         "rows_1024" => Some(&CHANNELIZER_ROWS_1024),
         "rows_16384" => Some(&CHANNELIZER_ROWS_16384),
         "rows_2048" => Some(&CHANNELIZER_ROWS_2048),
@@ -197,6 +210,7 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "tensor_inner_512" => Some(&CHANNELIZER_TENSOR_INNER_512),
         "tensor_inner_65536" => Some(&CHANNELIZER_TENSOR_INNER_65536),
         "tensor_inner_8192" => Some(&CHANNELIZER_TENSOR_INNER_8192),
+        "tensor_more_columns" => Some(&CHANNELIZER_TENSOR_MORE_COLUMNS),
         _ => None,
     }
 }

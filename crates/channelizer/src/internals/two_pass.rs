@@ -15,7 +15,7 @@ use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tables, text
 use crate::{Channelizer, ChannelizerError};
 
 /// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
-/// with up to 32 taps, of real packed samples of 8 or 10 bits or i8, or of complex ones of i8, i16, f16 or f32.
+/// with up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16, f16 or f32, real and complex.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
@@ -26,13 +26,15 @@ pub struct TwoPassKernels {
     shape: Shape,
     samples: FastSamples,
     columns: Kernel,
+    /// The pass between the two, if there is one, and its table.
+    between: Option<(Kernel, Buffer<[f32; 4]>)>,
     rows: Kernel,
     inputs: usize,
     taps: u32,
     weights: Buffer<[u32; 4]>,
     tails: Buffer<[u32; 2]>,
     first: Buffer<[f32; 4]>,
-    middle: Buffer<[f32; 4]>,
+    second: Buffer<[f32; 4]>,
     last: Buffer<[f32; 2]>,
     roots: Buffer<[f32; 2]>,
     gains: Mutex<GainTable>,
@@ -73,17 +75,27 @@ impl TwoPassKernels {
         let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, taps))?;
         let rows = device.load(rows)?.kernel(&format!("{second}_{}", format.name()))?;
         let stream = device.new_stream()?;
+        let between = if shape.middle() > 1 {
+            let Some(text) = texts::channelizer("between") else {
+                return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
+            };
+            let kernel = device.load(text)?.kernel(&format!("between_r{}", shape.radix()))?;
+            Some((kernel, Buffer::from_slice(&stream, &tables::middle(&shape))?))
+        } else {
+            None
+        };
         let points = shape.groups_of_launch() * shape.workspace_of_group();
         let workspace = Workspace::new(device, points, stream.clone())?;
         Ok(Self {
             columns,
+            between,
             rows,
             inputs,
             taps: plan.taps() as u32,
             weights: Buffer::from_slice(&stream, &weights.pairs)?,
             tails: Buffer::from_slice(&stream, &weights.tails)?,
             first: Buffer::from_slice(&stream, &tables::first(&shape))?,
-            middle: Buffer::from_slice(&stream, &tables::middle(&shape))?,
+            second: Buffer::from_slice(&stream, &tables::second(&shape))?,
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
             roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
             gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
@@ -123,9 +135,11 @@ impl TwoPassKernels {
         let shape = check(plan, samples, u32::MAX).ok()?;
         let channels = shape.channels() as u64;
         let weights = samples.weight_bytes(plan.step(), sixteens(plan.taps()));
-        let middle = if shape.has_middle() { 1024 * shape.radix() } else { 16 };
-        // The first twiddles; the last ones and the roots.
-        let twiddles = 64 * shape.radix() as u64 + middle as u64 + 4 * channels + 8 * samples.root_count(&shape) as u64;
+        let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };
+        let second = if shape.has_second() { 1024 * shape.all_rows() } else { 16 };
+        let digits = (middle + 64 * shape.all_rows() + second) as u64;
+        // The last ones and the roots as well.
+        let twiddles = digits + 4 * channels + 8 * samples.root_count(&shape) as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
         let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
@@ -197,23 +211,27 @@ impl TwoPassKernels {
                 self.taps,
                 jobs_of_launch,
                 first_group as u32,
-                self.shape.rows() as u32,
+                self.shape.first_rows() as u32,
                 first_channel,
                 channels,
                 channel_stride,
                 period,
                 period_stride,
                 time_stride,
-                self.samples.integers(),
+                self.samples.integer_bits().unwrap_or(0),
             ];
-            // That of real samples is told nothing of them.
-            let columns = if self.samples.is_complex() { columns } else { &columns[..columns.len() - 1] };
+            let told = self.samples.integer_bits().is_some();
+            let columns = if told { columns } else { &columns[..columns.len() - 1] };
             let config = self.samples.columns(&self.shape, groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
+            if let (Some((kernel, factors)), Some(config)) = (&self.between, self.shape.between(groups)) {
+                let arguments = args![&mut *points, factors, self.shape.rows() as u32];
+                kernel.launch_safe(stream, &config, arguments)?;
+            }
             let rows = args![
                 points.view().cast::<[f32; 2]>()?,
                 &self.first,
-                &self.middle,
+                &self.second,
                 &self.last,
                 &self.roots,
                 gains.view(),
@@ -268,7 +286,7 @@ mod tests {
         assert!(error(&plan(256, 33), u32::MAX).contains("at most 32 taps, found 33"));
         let complex = Channelizer::complex(256).build().unwrap();
         assert!(matches!(check(&complex, TEN, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
-        assert!(check(&complex, FastSamples::Half { integers: false }, u32::MAX).is_ok());
+        assert!(check(&complex, FastSamples::Half { complex: true, integers: false }, u32::MAX).is_ok());
         let oversampled = Channelizer::real(256).oversampling(4, 3).build();
         let oversampled = oversampled.or_else(|_| Channelizer::real(256).oversampling(2, 1).build()).unwrap();
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
@@ -280,7 +298,7 @@ mod tests {
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
         for (channels, taps, complex) in
-            [(256, 4, false), (2048, 16, false), (8192, 17, false), (256, 17, true), (2048, 3, true), (8192, 32, true)]
+            [(256, 4, false), (2048, 16, false), (8192, 17, false), (256, 17, true), (8192, 32, true), (32768, 3, true)]
         {
             let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
             let plan = plan.taps(taps).build().unwrap();
@@ -288,16 +306,16 @@ mod tests {
             let bytes = |samples: FastSamples| {
                 let weights = samples.weights(plan.weights(), plan.step(), sixteens(taps));
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
-                let twiddles = 16 * (tables::first(&shape).len() + tables::middle(&shape).len());
+                let middle = if shape.middle() > 1 { tables::middle(&shape).len() } else { 0 };
+                let twiddles = 16 * (middle + tables::first(&shape).len() + tables::second(&shape).len());
                 let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
                 let workspace = 16 * LANES * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
             };
             let largest = FastSamples::largest(complex);
             assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(bytes(largest)), "{channels}");
-            if complex {
-                assert!(bytes(FastSamples::Half { integers: true }) < bytes(largest));
-            }
+            let smaller = if complex { FastSamples::Half { complex, integers: true } } else { TEN };
+            assert!(bytes(smaller) < bytes(largest));
         }
         assert_eq!(TwoPassKernels::memory_bytes(&plan(128, 4), 3), None);
     }

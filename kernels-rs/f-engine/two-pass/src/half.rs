@@ -1,9 +1,9 @@
-//! Complex samples as f16, as the first pass takes them: f16 as they are, 8-bit integers, which f16 has exactly, and
-//! for [half precision](crate::tensor) 16-bit integers, which are rounded to 11 bits.
+//! Samples of whole numbers as f16, as the first pass takes them: f16 as they are, 8-bit integers, which f16 has
+//! exactly, and for [half precision](crate::tensor) 16-bit integers, which are rounded to 11 bits.
 //!
-//! A sample is a point: both parts have the same weights, which are loaded once. Samples lie in memory part after part
-//! of whole numbers, so nothing has to be unpacked: a lane loads a sample of eight rows, and pairs of rows become words
-//! of the one and the other part.
+//! A complex sample is a point: both parts have the same weights, which are loaded once. Of real samples two are a
+//! point, with weights of their own. Nothing has to be unpacked: a lane loads a point of eight rows, and pairs of rows
+//! become words of the one and the other number.
 //!
 //! Sixteen lanes load the strip's samples of a row, 64 bytes of f16 or 32 of 8 bits, in an order in which eight lanes
 //! that store have different banks.
@@ -23,13 +23,16 @@ use crate::columns::{Entry, Filter, GROUP, STRIP, THREADS, group_pieces, job_pie
 use crate::packed::half_lane;
 use crate::tensor::columns::Samples;
 
-/// Complex samples of f16, or of 8-bit or 16-bit integers.
+/// Samples of f16, or of 8-bit or 16-bit integers, with `COLUMNS` of the tables of weights to a point: 1 of complex
+/// samples, 2 of real ones.
 #[derive(Clone, Copy)]
-pub struct Half {
+pub struct Half<const COLUMNS: u32> {
     /// Whether they are 8-bit integers.
     pub bytes: bool,
     /// Whether they are 16-bit integers.
     pub shorts: bool,
+    /// Whether these are big-endian.
+    pub swapped: bool,
 }
 
 /// Numbers `n1` whose samples a warp loads together: 16 lanes have one and the next but one.
@@ -59,7 +62,7 @@ fn rounded(shorts: u32) -> u32 {
     fma_rn_f16x2(numbers(prmt_b32(shorts, shorts, 0x0301)), BYTE, low)
 }
 
-/// A sample that begins in the middle of what a load may take: its parts of `bits` bits, in one word.
+/// A point that begins in the middle of what a load may take: its numbers of `bits` bits, in one word.
 ///
 /// # Safety
 /// - Both parts are at `address`, aligned to themselves.
@@ -84,10 +87,51 @@ pub(crate) fn row_offsets(octet: u32, entry: &Entry, row_bytes: u32) -> [u64; 8]
     offsets
 }
 
-impl Filter for Half {
+/// Sums of both numbers of a point, whose weights are two f16 each: [`Filter::products`] of columns of f16, with
+/// `COLUMNS` of the tables to a point.
+///
+/// # Safety
+/// - As there.
+#[inline(always)]
+pub(crate) unsafe fn products<const M: usize, const COLUMNS: usize>(
+    (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
+    column: u32,
+    entry: u32,
+    shared: Shared<[u32; 4]>,
+    piece: (u32, u32),
+) -> [[f32; 4]; 2] {
+    let mut sums = [[0.0f32; 4]; 2];
+    let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
+    // Both parts of complex samples have the same.
+    let (mut pairs, mut tail) = ([[0; 4]; 2], [0; 2]);
+    unroll!(part in 0 1 {
+        let table = 16 * (column + part as u32);
+        let piece = piece.0 + part as u32 * pieces(M as u32);
+        unroll!(q in 0 1 {
+            if q < M {
+                if part < COLUMNS {
+                    pairs[q] = weights.load((table * M as u32 + entry) as usize + 16 * q);
+                }
+                let w = pairs[q];
+                let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
+                sums[part] = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sums[part]);
+                sums[part] = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sums[part]);
+            }
+        });
+        if part < COLUMNS {
+            tail = tails.load((table + entry) as usize);
+        }
+        let a = [ends[2 * part], ends[2 * part + 1]];
+        sums[part] = mma_m16n8k8_f32_f16(a, [tail[0]], sums[part]);
+        sums[part] = mma_m16n8k8_f32_f16(a, [tail[1]], sums[part]);
+    });
+    sums
+}
+
+impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
     const STRIP: u32 = STRIP;
     const PLACES: u32 = 2;
-    const COLUMNS: u32 = 1;
+    const COLUMNS: u32 = COLUMNS;
     const ENTRIES: usize = 16;
     const MORE: usize = 0;
     const TAILS: usize = 16;
@@ -126,7 +170,7 @@ impl Filter for Half {
             if entry.rows > 0 {
                 let bytes = if self.bytes { 2 } else { 4 };
                 let ahead = (rows * first + strip * STRIP + point) * bytes;
-                // Parts are whole, though a sample may begin with any of them.
+                // Numbers are whole, though a point may begin with any of them.
                 let address = entry.address.wrapping_add((entry.bit / (4 * bytes) * (bytes / 2) + ahead) as u64);
                 let further = (2 * rows * bytes) as u64;
                 let offsets = row_offsets(octet, &entry, row_bytes);
@@ -167,8 +211,8 @@ impl Filter for Half {
                         re[pair] = numbers(prmt_b32(low, high, 0x4400));
                         im[pair] = numbers(prmt_b32(low, high, 0x5511));
                     } else {
-                        re[pair] = prmt_b32(low, high, 0x5410);
-                        im[pair] = prmt_b32(low, high, 0x7632);
+                        re[pair] = prmt_b32(low, high, if self.swapped { 0x4501 } else { 0x5410 });
+                        im[pair] = prmt_b32(low, high, if self.swapped { 0x6723 } else { 0x7632 });
                         if self.shorts {
                             (re[pair], im[pair]) = (rounded(re[pair]), rounded(im[pair]));
                         }
@@ -188,37 +232,22 @@ impl Filter for Half {
 
     #[inline(always)]
     unsafe fn products<const M: usize>(
-        (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
+        tables: (Global<[u32; 4]>, Global<[u32; 2]>),
         column: u32,
         entry: u32,
         shared: Shared<[u32; 4]>,
         piece: (u32, u32),
     ) -> [[f32; 4]; 2] {
-        let mut sums = [[0.0f32; 4]; 2];
-        let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
-        unroll!(q in 0 1 {
-            if q < M {
-                let w = weights.load((16 * column * M as u32 + entry) as usize + 16 * q);
-                unroll!(part in 0 1 {
-                    let piece = piece.0 + part as u32 * pieces(M as u32);
-                    let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                    sums[part] = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sums[part]);
-                    sums[part] = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sums[part]);
-                });
-            }
-        });
-        let w = tails.load((16 * column + entry) as usize);
-        unroll!(part in 0 1 {
-            let a = [ends[2 * part], ends[2 * part + 1]];
-            sums[part] = mma_m16n8k8_f32_f16(a, [w[0]], sums[part]);
-            sums[part] = mma_m16n8k8_f32_f16(a, [w[1]], sums[part]);
-        });
-        sums
+        if COLUMNS == 1 {
+            products::<M, 1>(tables, column, entry, shared, piece)
+        } else {
+            products::<M, 2>(tables, column, entry, shared, piece)
+        }
     }
 }
 
-impl Samples for Half {
-    const COLUMNS: usize = 1;
+impl<const COLUMNS: u32> Samples for Half<COLUMNS> {
+    const COLUMNS: usize = COLUMNS as usize;
 
     #[inline(always)]
     fn bits(self) -> u32 {

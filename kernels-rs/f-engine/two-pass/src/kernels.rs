@@ -10,8 +10,11 @@ use crate::half::Half;
 use crate::job::Launch;
 use crate::packed::Real;
 use crate::tf32::Wide;
-use crate::{columns, rows};
+use crate::{between, columns, rows};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
+
+/// Beside the bits of integers that are big-endian, in the number that says what samples are.
+pub(crate) const BIG_ENDIAN: u32 = 256;
 
 /// The first pass: what samples are, and the filter, its type, a last parameter; name, taps in units of 16, points,
 /// blocks.
@@ -100,13 +103,46 @@ pub mod filter {
     }
 }
 
-/// Kernels of the first pass of complex samples; `integers` is 0 for floats.
+/// Kernels of the first pass of other real samples; `integer_bits` is 0 for floats, and [`BIG_ENDIAN`] more of
+/// integers that are so.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "more_columns"))]
+pub mod more_filter {
+    use super::*;
+
+    columns! {
+        "samples of 12 bits" Real::<12>, Real<12>, [];
+        columns_b12_m1_r8 1 Eight 2;
+        columns_b12_m2_r8 2 Eight 1;
+        columns_b12_m1_r16 1 Sixteen 1;
+        columns_b12_m2_r16 2 Sixteen 1;
+    }
+
+    columns! {
+        "real samples of f16" Half::<2> { bytes: false, shorts: false, swapped: false }, Half<2>, [];
+        columns_real_f16_m1_r8 1 Eight 2;
+        columns_real_f16_m2_r8 2 Eight 1;
+        columns_real_f16_m1_r16 1 Sixteen 1;
+        columns_real_f16_m2_r16 2 Sixteen 1;
+    }
+
+    columns! {
+        "real samples of f32 or 16 bits"
+        Wide::<2> { integers: integer_bits != 0, swapped: integer_bits >= BIG_ENDIAN }, Wide<2>, [integer_bits: u32,];
+        columns_real_tf32_m1_r8 1 Eight 2;
+        columns_real_tf32_m2_r8 2 Eight 1;
+        columns_real_tf32_m1_r16 1 Sixteen 1;
+        columns_real_tf32_m2_r16 2 Sixteen 1;
+    }
+}
+
+/// Kernels of the first pass of complex samples; `integer_bits` is 0 for floats.
 #[cfg(any(not(target_arch = "nvptx64"), feature = "complex_columns"))]
 pub mod complex_filter {
     use super::*;
 
     columns! {
-        "complex samples of f16 or 8 bits" Half { bytes: integers != 0, shorts: false }, Half, [integers: u32,];
+        "complex samples of f16 or 8 bits"
+        Half::<1> { bytes: integer_bits != 0, shorts: false, swapped: false }, Half<1>, [integer_bits: u32,];
         columns_f16_m1_r8 1 Eight 2;
         columns_f16_m2_r8 2 Eight 1;
         columns_f16_m1_r16 1 Sixteen 1;
@@ -114,11 +150,34 @@ pub mod complex_filter {
     }
 
     columns! {
-        "complex samples of f32 or 16 bits" Wide { integers: integers != 0 }, Wide, [integers: u32,];
+        "complex samples of f32 or 16 bits"
+        Wide::<1> { integers: integer_bits != 0, swapped: false }, Wide<1>, [integer_bits: u32,];
         columns_tf32_m1_r8 1 Eight 2;
         columns_tf32_m2_r8 2 Eight 1;
         columns_tf32_m1_r16 1 Sixteen 1;
         columns_tf32_m2_r16 2 Sixteen 1;
+    }
+}
+
+/// The pass between the two.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "between"))]
+pub mod between_r16 {
+    use super::*;
+
+    fringes_device::kernel! {
+        /// A digit of 16 points behind one of 16.
+        ///
+        /// See [`between`].
+        #[launch(threads(256), min_blocks(2))]
+        pub fn between_r16(workspace: GlobalMut<[f32; 4]>, factors: Global<[f32; 4]>, rows: u32) {
+            let arguments = between::Arguments { workspace, factors, rows };
+            if !between::holds::<16>(&arguments, ctaid_y() + 1) || ctaid_x() >= between::blocks(16, rows) {
+                trap();
+                return;
+            }
+            // SAFETY: a block has the threads that it asks for; the views were checked.
+            unsafe { between::run::<16>(arguments, (ctaid_x(), ctaid_y()), tid_x()) };
+        }
     }
 }
 
@@ -217,8 +276,8 @@ sizes! {
     channels_4096 "rows_4096" 4096 512 256 2 2 Two rows_4096_i8 rows_4096_i4 rows_4096_f16 rows_4096_f32;
     channels_8192 "rows_8192" 8192 512 256 2 2 Two rows_8192_i8 rows_8192_i4 rows_8192_f16 rows_8192_f32;
     channels_16384 "rows_16384" 16384 1024 512 1 1 Four rows_16384_i8 rows_16384_i4 rows_16384_f16 rows_16384_f32;
-    channels_32768 "rows_32768" 32768 2048 512 1 1 Eight rows_32768_i8 rows_32768_i4 rows_32768_f16 rows_32768_f32;
-    channels_65536 "rows_65536" 65536 4096 256 1 1 Sixteen rows_65536_i8 rows_65536_i4 rows_65536_f16 rows_65536_f32;
+    channels_32768 "rows_32768" 32768 128 256 2 1 Eight rows_32768_i8 rows_32768_i4 rows_32768_f16 rows_32768_f32;
+    channels_65536 "rows_65536" 65536 256 256 1 1 Sixteen rows_65536_i8 rows_65536_i4 rows_65536_f16 rows_65536_f32;
 }
 
 sizes! {
@@ -230,6 +289,6 @@ sizes! {
     complex_4096 "complex_4096" 4096 512 256 2 2 Two complex_4096_i8 complex_4096_i4 complex_4096_f16 complex_4096_f32;
     complex_8192 "complex_8192" 8192 512 256 2 2 Two complex_8192_i8 complex_8192_i4 complex_8192_f16 complex_8192_f32;
     complex_16384 "complex_16384" 16384 1024 512 1 1 Four complex_16384_i8 complex_16384_i4 complex_16384_f16 complex_16384_f32;
-    complex_32768 "complex_32768" 32768 2048 512 1 1 Eight complex_32768_i8 complex_32768_i4 complex_32768_f16 complex_32768_f32;
-    complex_65536 "complex_65536" 65536 4096 256 1 1 Sixteen complex_65536_i8 complex_65536_i4 complex_65536_f16 complex_65536_f32;
+    complex_32768 "complex_32768" 32768 128 256 2 1 Eight complex_32768_i8 complex_32768_i4 complex_32768_f16 complex_32768_f32;
+    complex_65536 "complex_65536" 65536 256 256 1 1 Sixteen complex_65536_i8 complex_65536_i4 complex_65536_f16 complex_65536_f32;
 }

@@ -5,16 +5,18 @@
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `b8`, `b10` | bits of a packed real sample ([`packed`]) |
+//! | `b8`, `b10`, `b12` | bits of a packed real sample ([`packed`]) |
 //! | `f16`, `tf32` of columns | factors that complex samples become: of f16 and 8 bits ([`half`]), of f32 and 16 bits ([`tf32`]) |
+//! | `real_f16`, `real_tf32` | the same of real samples of f16, of f32 and 16 bits |
 //! | `m1`, `m2` | up to 16 or 32 taps of the filter ([`columns`]) |
 //! | `r8`, `r16` | points of the first digit of the transform, `R` |
 //! | `rows_1024`, `complex_1024` | channels, of real and of complex samples ([`rows`], [`complex`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output ([`quantise`](fringes_kernels_common::quantise)) |
 //!
-//! Between the passes points lie in a workspace that stays in L2. Samples are read once from device memory, values
-//! written once.
+//! Between the passes points lie in a workspace. With 32768 channels and more another digit is made there
+//! ([`between`]). Samples are read once from device memory, values written once.
 
+pub mod between;
 pub mod butterfly;
 pub mod columns;
 pub mod complex;
@@ -26,5 +28,6 @@ pub mod post;
 pub mod rows;
 pub mod tensor;
 pub mod tf32;
+mod twelve;
 
 pub use kernels::*;

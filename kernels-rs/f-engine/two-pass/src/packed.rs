@@ -1,16 +1,16 @@
-//! Packed real samples as the first pass takes them: integers of 8 or 10 bits, two to a point, exact in f16.
+//! Packed real samples as the first pass takes them: integers of 8, 10 or 12 bits, two to a point, exact in f16.
 //!
 //! Both columns of a point have weights of their own. Samples are loaded 16 bytes a lane and exchanged in the shared
 //! memory in which they are then decoded.
 
-use fringes_device::matrix::ldmatrix_x4_shared_b16;
-use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, Shared, unroll};
 use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
 
 use crate::butterfly::Radix;
 use crate::columns::{Entry, Filter, STRIP, THREADS, group_pieces, job_pieces, pieces};
+use crate::half::products;
+use crate::twelve;
 
 /// Real samples of `BITS` bits.
 #[derive(Clone, Copy)]
@@ -55,33 +55,13 @@ impl<const BITS: u32> Filter for Real<BITS> {
 
     #[inline(always)]
     unsafe fn products<const M: usize>(
-        (weights, tails): (Global<[u32; 4]>, Global<[u32; 2]>),
+        tables: (Global<[u32; 4]>, Global<[u32; 2]>),
         column: u32,
         entry: u32,
         shared: Shared<[u32; 4]>,
         piece: (u32, u32),
     ) -> [[f32; 4]; 2] {
-        let table = 16 * column;
-        let mut sums = [[0.0f32; 4]; 2];
-        let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
-        unroll!(part in 0 1 {
-            let mut sum = [0.0f32; 4];
-            let table = table + 16 * part as u32;
-            let piece = piece.0 + part as u32 * pieces(M as u32);
-            unroll!(q in 0 1 {
-                if q < M {
-                    let w = weights.load((table * M as u32 + entry) as usize + 16 * q);
-                    let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + 2 * q));
-                    sum = mma_m16n8k16_f32_f16(a, [w[0], w[1]], sum);
-                    sum = mma_m16n8k16_f32_f16(a, [w[2], w[3]], sum);
-                }
-            });
-            let w = tails.load((table + entry) as usize);
-            let a = [ends[2 * part], ends[2 * part + 1]];
-            sum = mma_m16n8k8_f32_f16(a, [w[0]], sum);
-            sums[part] = mma_m16n8k8_f32_f16(a, [w[1]], sum);
-        });
-        sums
+        products::<M, 2>(tables, column, entry, shared, piece)
     }
 }
 
@@ -206,8 +186,13 @@ impl Item {
         let at = [at(first), at(first + 1), at(first + 2), at(first + 3)];
         let mut columns = [[0u32; 4]; GROUP];
         unroll!(pair in 0 1 2 3 {
-            let row = |i: u32| Packed::<BITS>::load(words, at, (2 * pair as u32 + i) * 4 * pieces(M as u32));
-            let pairs = Packed::<BITS>::pairs(row(0), row(1), bit % 32, constants);
+            let offset = |i: u32| (2 * pair as u32 + i) * 4 * pieces(M as u32);
+            let pairs = if BITS == 12 {
+                twelve::pairs(words, at, [offset(0), offset(1)], bit % 32)
+            } else {
+                let row = |i: u32| Packed::<BITS>::load(words, at, offset(i));
+                Packed::<BITS>::pairs(row(0), row(1), bit % 32, constants)
+            };
             unroll!(c in 0 1 2 3 4 5 6 7 {
                 columns[c][pair] = pairs[c];
             });

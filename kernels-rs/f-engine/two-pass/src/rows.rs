@@ -11,6 +11,9 @@
 //! L = 2, 4, 8, 16      m, d < L
 //! ```
 //!
+//! Where a digit was made [between](crate::between) the passes, `R` is 16 times the first pass's `R'`, and row
+//! `k1 + R' c` lies in the workspace as `[c][n2][k1]`.
+//!
 //! Every digit's transform is twiddled ([`crate::butterfly`]) by powers of `exp(-2 pi i k / (R 16^p))` with the digits
 //! of `k` that are known by then, so that the twiddles cost nothing but their loads; all lanes of a row and of a digit
 //! share them.
@@ -72,7 +75,7 @@ pub struct Arguments<T> {
 /// # Safety
 /// - The table has those of `index`.
 #[inline(always)]
-unsafe fn factors(table: Global<[f32; 4]>, index: u32) -> [Complex; 8] {
+pub(crate) unsafe fn factors(table: Global<[f32; 4]>, index: u32) -> [Complex; 8] {
     let mut w = [[0.0; 2]; 8];
     unroll!(i in 0 1 2 3 {
         let pair = table.load((index * 4) as usize + i);
@@ -126,6 +129,11 @@ pub(crate) unsafe fn last_points<const ROWS: u32, L: Radix>(
     let (slots, l) = (slots(ROWS), L::POINTS as u32);
     let (c1, rest) = (e % 16, e / 16);
     points::<L>(exchange, ((row * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot, slots)
+}
+
+/// Points of the first pass's digit, of all rows: the rest is from [`between`](crate::between).
+const fn first_digit(radix: u32) -> u32 {
+    if radix > 16 { radix / DIGIT } else { radix }
 }
 
 /// Which rows and slots some threads have.
@@ -191,11 +199,17 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, con
     };
     let mut x = [[[0.0f32; 2]; 16]; 2];
     unroll!(r in 0 1 {
-        let at = (((local * ROWS + q) * radix + rows[r]) * columns::SLOTS + linear) as usize;
+        let first = first_digit(RADIX);
+        let row = if RADIX == first {
+            (local * ROWS + q) * first + rows[r]
+        } else {
+            ((local * (RADIX / first) + rows[r] / first) * ROWS + q) * first + rows[r] % first
+        };
+        let at = (row * columns::SLOTS + linear) as usize;
         // From one place the others are constants away.
         let here = workspace.part(at, workspace.len() - at);
         unroll!(i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-            x[r][i] = here.load(i * (ROWS / 16 * radix * columns::SLOTS) as usize);
+            x[r][i] = here.load(i * (ROWS / 16 * first * columns::SLOTS) as usize);
         });
     });
     let shared = Shared::<[f32; 2]>::dynamic();

@@ -1,4 +1,5 @@
-//! Complex samples that take more than f16 has, as the first pass takes them: f32, and 16-bit integers.
+//! Samples that take more than f16 has, as the first pass takes them: f32, and 16-bit integers. A complex sample is a
+//! point, of real ones two are.
 //!
 //! Samples lie in shared memory as f32. For a product each is split into two tf32, `x = hi + lo`: `hi` is `x` rounded
 //! to 11 significant bits, `lo` the exact rest, of which the tensor cores take 11 bits as well. Weights are two tf32
@@ -19,8 +20,8 @@
 //! `2^-90` to `2^100`, as the largest weight is brought to [1/2, 1).
 //!
 //! # What a point costs
-//! 8 or 4 bytes of samples, `(64 + 16 M) / 64` times; of the weights, 768 bytes for 128 points with up to 16 taps; 18
-//! products of depth 8 for 128 points, in place of 4 of depth 16 and 4 of depth 8.
+//! 8 or 4 bytes of samples, `(64 + 16 M) / 64` times; of the weights, 768 bytes for 128 points with up to 16 taps,
+//! twice that of real samples; 18 products of depth 8 for 128 points, in place of 4 of depth 16 and 4 of depth 8.
 
 use fringes_device::arithmetic::prmt_b32;
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
@@ -32,11 +33,14 @@ use crate::columns::{Entry, Filter, GROUP, THREADS, group_pieces, job_pieces, pi
 use crate::half::{cut, row_offsets};
 use fringes_kernel_abi::f_engine::columns::WIDE_STRIP;
 
-/// Complex samples of f32, or of 16-bit integers, little-endian.
+/// Samples of f32, or of 16-bit integers, with `COLUMNS` of the tables of weights to a point: 1 of complex samples, 2
+/// of real ones.
 #[derive(Clone, Copy)]
-pub struct Wide {
+pub struct Wide<const COLUMNS: u32> {
     /// Whether they are integers.
     pub integers: bool,
+    /// Whether these are big-endian.
+    pub swapped: bool,
 }
 
 /// Adds half of the last place of tf32.
@@ -57,11 +61,12 @@ fn number(bits: u32) -> u32 {
     (f32::from_bits(bits) - 8_421_376.0).to_bits()
 }
 
-/// Both parts of a sample of 16-bit integers.
+/// Both numbers of a point of 16-bit integers.
 #[inline(always)]
-fn parts(word: u32) -> [u32; 2] {
-    let word = word ^ 0x8000_8000;
-    [number(prmt_b32(word, 0x4b00_0000, 0x7610)), number(prmt_b32(word, 0x4b00_0000, 0x7632))]
+fn parts(word: u32, swapped: bool) -> [u32; 2] {
+    let word = word ^ if swapped { 0x0080_0080 } else { 0x8000_8000 };
+    let one = |in_order: u32, turned: u32| number(prmt_b32(word, 0x4b00_0000, if swapped { turned } else { in_order }));
+    [one(0x7610, 0x7601), one(0x7632, 0x7623)]
 }
 
 /// Piece of the first four rows of an octet of a column of numbers; the other four are [`pieces`] further on.
@@ -71,10 +76,10 @@ fn place(m: u32, radix: u32, which: u32, column: u32, octet: u32) -> u32 {
     which * job_pieces(m, radix) + column / GROUP as u32 * group_pieces(m) + column % GROUP as u32 * pieces(m) + octet
 }
 
-impl Filter for Wide {
+impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
     const STRIP: u32 = WIDE_STRIP;
     const PLACES: u32 = 4;
-    const COLUMNS: u32 = 1;
+    const COLUMNS: u32 = COLUMNS;
     const ENTRIES: usize = 32;
     const MORE: usize = 16;
     const TAILS: usize = 0;
@@ -109,7 +114,7 @@ impl Filter for Wide {
             let (part, rest) = (item % parts_of_radix, item / parts_of_radix);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
             let entry = Entry::load(shared, Entry::piece(m, radix, which));
-            // Parts are whole, though a sample may begin with any of them.
+            // Numbers are whole, though a point may begin with any of them.
             let part_bytes = if self.integers { 2 } else { 4 };
             let address = entry.address.wrapping_add((entry.bit / (8 * part_bytes) * part_bytes) as u64);
             let there = entry.rows > 0;
@@ -131,7 +136,7 @@ impl Filter for Wide {
                         });
                     }
                     unroll!(r in 0 1 2 3 4 5 6 7 {
-                        numbers[r] = parts(words[r]);
+                        numbers[r] = parts(words[r], self.swapped);
                     });
                 }
                 unroll!(i in 0 1 {
@@ -172,8 +177,13 @@ impl Filter for Wide {
         let mut sums = [[0.0f32; 4]; 2];
         unroll!(step in 0 1 2 3 4 {
             if step <= 2 * M {
-                let w = weights.load((16 * column * (2 * M as u32 + 1) + entry) as usize + 16 * step);
+                // Both parts of complex samples have the same.
+                let mut w = [0; 4];
                 unroll!(part in 0 1 {
+                    if part < COLUMNS as usize {
+                        let table = 16 * (column + part as u32) * (2 * M as u32 + 1);
+                        w = weights.load((table + entry) as usize + 16 * step);
+                    }
                     let piece = piece + 2 * part as u32 * pieces(M as u32);
                     let a = ldmatrix_x4_shared_b16(shared.address(piece as usize + step));
                     let [(h0, l0), (h1, l1), (h2, l2), (h3, l3)] = [split(a[0]), split(a[1]), split(a[2]), split(a[3])];
@@ -199,8 +209,10 @@ mod tests {
             for x in i16::MIN..=i16::MAX {
                 let y = x.wrapping_mul(31);
                 let word = u32::from(x as u16) | u32::from(y as u16) << 16;
-                let [re, im] = super::parts(word);
+                let [re, im] = super::parts(word, false);
                 assert_eq!((f32::from_bits(re), f32::from_bits(im)), (f32::from(x), f32::from(y)));
+                let turned = u32::from(x.swap_bytes() as u16) | u32::from(y.swap_bytes() as u16) << 16;
+                assert_eq!(super::parts(turned, true), [re, im]);
                 let (hi, lo) = split(re);
                 assert_eq!((hi & !MASK, lo & !MASK), (0, 0));
                 assert_eq!(f32::from_bits(hi) + f32::from_bits(lo), f32::from(x));

@@ -8,7 +8,7 @@ use fringes_gpu::Buffer;
 use ndarray::ArrayView2;
 
 use super::case::{Case, Fault, packed, typed};
-use super::{COMPLEX, NAMES, moving};
+use super::{COMPLEX, NAMES, more, moving};
 use crate::end::End;
 use crate::gpu_report::params;
 use crate::validate::session::{Outcome, Session};
@@ -22,8 +22,9 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
         .iter()
         .filter(|(channels, _)| *channels >= 256)
         .flat_map(|&(channels, taps)| COMPLEX.into_iter().map(move |format| (channels, taps, typed(format, true))));
+    let others = more().into_iter().map(|format| (256, 16, format));
     let large = (!session.quick).then_some((8192, 16, typed(fringes::SampleFormat::Float16, true)));
-    for (channels, taps, format) in real.chain(complex).chain(large) {
+    for (channels, taps, format) in real.chain(others).chain(complex).chain(large) {
         let case = Case {
             inputs: (2, 2),
             spectra: 150,

@@ -3,7 +3,9 @@
 
 use std::time::Instant;
 
-use fringes::{Backend, Channelized, Complex, Complex4, FrameSample, Frames, Heaps, Precision, SampleFormat, f16};
+use fringes::{
+    Backend, Channelized, ChunkFormat, Complex, Complex4, FrameSample, Frames, Heaps, Precision, SampleFormat, f16,
+};
 use ndarray::Array2;
 
 use super::case::{Case, Fault, packed, typed};
@@ -24,9 +26,15 @@ pub(in crate::validate) fn error(channels: usize, more: usize) -> f64 {
     ((roundings + more) as f64).sqrt() * 2.07e-4
 }
 
+/// Real samples beside packed ones of 8 and 10 bits.
+fn more() -> [ChunkFormat; 4] {
+    [packed(12), packed(16), typed(SampleFormat::Float16, false), typed(SampleFormat::Int16, false)]
+}
+
 /// Roundings of samples.
 fn of_samples(case: &Case) -> usize {
-    usize::from(case.format == typed(SampleFormat::Int16, true))
+    let short = |complex| typed(SampleFormat::Int16, complex);
+    usize::from([short(false), short(true), packed(16)].contains(&case.format))
 }
 /// The largest error, in parts of the rms of errors: of a complex Gaussian 1 in 7e10 is beyond 5.
 pub(in crate::validate) const LARGEST: f64 = 5.0;
@@ -60,6 +68,9 @@ fn cases(quick: bool) -> Vec<Case> {
     if quick {
         cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(512, packed(10), 16, 70) });
         cases.push(Case { range: 3..500, ..half(512, packed(8), 17, 20) });
+        for (format, taps) in more().into_iter().zip([16, 5, 17, 32]) {
+            cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(512, format, taps, 70) });
+        }
         for (format, taps) in COMPLEX.into_iter().zip([16, 5, 17]) {
             for range in [0..512, 128..384] {
                 cases.push(Case {
@@ -104,6 +115,22 @@ fn cases(quick: bool) -> Vec<Case> {
             ..case
         });
     }
+    for (channels, spectra) in [(512, 140), (2048, 40), (4096, 20), (65536, 4)] {
+        for (format, taps) in more().into_iter().zip([16, 32, 5, 17]) {
+            let turn = cases.len();
+            cases.push(Case {
+                inputs: (1, 1 + turn % 2),
+                range: if turn % 3 == 1 { 3..channels - 5 } else { 0..channels },
+                spectra_per_frame: [70, 32, 7][turn / 2 % 3].min(spectra),
+                dither: [None, Some(9)][turn / 2 % 2],
+                ..half(channels, format, taps, spectra)
+            });
+        }
+    }
+    // As streams: 12-bit samples begin with either half of a byte.
+    let case = Case { inputs: (2, 2), dither: Some(5), ..half(512, packed(12), 16, 40) };
+    cases.push(Case { delays: moving(512), ..case.clone() });
+    cases.push(Case { block: Some(8 * 512 + 8), gap: 17 * 512, spectra: 70, ..case });
     // Complex samples: all channels, those of the inner half, others.
     for (channels, spectra) in
         [(512, 140), (1024, 70), (2048, 40), (4096, 20), (8192, 10), (16384, 6), (32768, 5), (65536, 4)]
@@ -280,7 +307,8 @@ fn tone(session: &mut Session, channels: usize) -> Result<(), End> {
 fn other_plans(session: &mut Session) -> Result<(), End> {
     for (channels, format, taps) in [
         (256, packed(10), 16),
-        (512, packed(12), 4),
+        (512, packed(14), 4),
+        (512, typed(SampleFormat::Float32, false), 4),
         (512, typed(SampleFormat::Float32, true), 4),
         (512, packed(10), 33),
     ] {

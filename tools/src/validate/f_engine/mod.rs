@@ -35,6 +35,12 @@ const WINDOWS: [Window; 5] =
 /// Bits of packed samples.
 const BITS: [u32; 11] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16];
 
+/// Formats of real samples that have fast kernels, beside packed ones of 8 and 10 bits.
+fn more() -> [ChunkFormat; 5] {
+    let [float, wide, short] = [SampleFormat::Float16, SampleFormat::Float32, SampleFormat::Int16];
+    [packed(12), packed(16), typed(float, false), typed(wide, false), typed(short, false)]
+}
+
 /// Formats of complex samples.
 const COMPLEX: [SampleFormat; 4] =
     [SampleFormat::Float16, SampleFormat::Float32, SampleFormat::Int16, SampleFormat::Int8];
@@ -80,6 +86,7 @@ fn matrix(quick: bool) -> Vec<Case> {
                 }
                 let (channels, taps) = match (quick, format) {
                     (true, ChunkFormat::Packed { bits: 8 | 10 }) => (256, 16),
+                    (true, format) if more().contains(&format) => (256, [16, 17, 5][turn % 3]),
                     (true, _) => ([60, 64, 96][turn % 3], TAPS[turn % 4].min(5)),
                     _ => (channels, taps),
                 };
@@ -123,8 +130,21 @@ fn matrix(quick: bool) -> Vec<Case> {
             });
         }
     }
-    for channels in [512, 2048, 8192, 16384] {
+    for channels in [512, 2048, 8192, 16384, 32768, 65536] {
         cases.push(Case { spectra: 6, dither: Some(9), ..Case::new(channels, packed(10), 16) });
+    }
+    for (format, taps) in more().into_iter().zip([16, 17, 32, 5, 20]) {
+        for (channels, spectra) in [(256, 140), (2048, 20), (8192, 5), (65536, 4)] {
+            let turn = cases.len();
+            cases.push(Case {
+                inputs: (1, 1 + turn % 2),
+                range: if turn % 3 == 1 { 3..channels - 5 } else { 0..channels },
+                spectra,
+                spectra_per_frame: [70, 32, 7][turn % 3].min(spectra),
+                dither: [None, Some(9)][turn / 2 % 2],
+                ..Case::new(channels, format, taps)
+            });
+        }
     }
     // Complex samples: all channels, the inner half, and others.
     for (channels, spectra) in [(256, 140), (512, 70), (2048, 20), (8192, 6), (16384, 5), (32768, 4), (65536, 4)] {
@@ -182,6 +202,14 @@ fn streams(quick: bool) -> Vec<Case> {
                 1 => Case { block: Some(1000), gap: 9 * channels, ..case },
                 2 => Case { block: Some(channels + 77), ..case },
                 _ => Case { gap: 4 * channels + 5, ..case },
+            });
+        }
+        for (turn, format) in more().into_iter().enumerate() {
+            let case = Case { format, ..case.clone() };
+            cases.push(match turn % 3 {
+                0 => Case { delays: moving(channels), block: Some(1000), gap: 17 * channels, ..case },
+                1 => Case { delays: moving(channels), range: 5..channels - 3, ..case },
+                _ => Case { gap: 9 * channels + 5, ..case },
             });
         }
         cases.push(Case { oversampling: (32, 27), ..case.clone() });

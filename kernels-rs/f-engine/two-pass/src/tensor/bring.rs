@@ -16,7 +16,7 @@ use crate::columns::{Entry, GROUP, STRIP, THREADS, group_pieces, job_pieces, pie
 /// Warps of a job.
 const WARPS: u32 = THREADS / 32 / 2;
 
-/// Packed real samples of so many bits, 8 or 10.
+/// Packed real samples of so many bits, 8, 10 or 12.
 #[derive(Clone, Copy)]
 pub(super) struct Real<const BITS: u32>;
 
@@ -30,7 +30,11 @@ impl<const BITS: u32> Samples for Real<BITS> {
 
     #[inline(always)]
     fn multiple(self) -> u32 {
-        if BITS == 8 { 8 } else { 2 }
+        match BITS {
+            8 => 8,
+            12 => 4,
+            _ => 2,
+        }
     }
 
     #[inline(always)]
@@ -56,10 +60,12 @@ impl<const BITS: u32> Samples for Real<BITS> {
         let shift = bit % 8;
         // From the first of the four chunks on.
         let bit = bit % 128 + lane % 4 * GROUP as u32 * BITS;
-        if BITS == 8 {
+        // The same for all lanes.
+        if BITS == 8 || BITS == 12 && shift == 0 {
             share.decode::<BITS, 0, M, R>(bit, shared);
+        } else if BITS == 12 {
+            share.decode::<BITS, 4, M, R>(bit, shared);
         } else {
-            // The same for all lanes.
             match shift {
                 0 => share.decode::<BITS, 0, M, R>(bit, shared),
                 2 => share.decode::<BITS, 2, M, R>(bit, shared),

@@ -3,20 +3,22 @@
 //!
 //! Then the bits of a sample lie in two bytes. Words are shifted by bytes as they lie in memory; what is left to shift,
 //! from an even bit of a byte to the lowest one, is a constant. The two bytes are taken from both rows in the order of
-//! bits, and a shift, a `lop3` and a subtraction make both halves of a word exact.
+//! bits, and a shift, a `lop3` and a subtraction make both halves of a word exact; of 12 bits, [more](crate::twelve).
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32, shf_r_wrap_b32};
 use fringes_device::half2::sub_rn_f16x2;
 use fringes_device::{Shared, opaque, unroll};
 use fringes_kernels_common::decode::eight::GROUP;
 
-/// Words that eight samples of up to 10 bits, wherever they begin, are in.
+use crate::twelve;
+
+/// Words that eight samples of up to 12 bits, wherever they begin, are in.
 const WORDS: usize = 4;
 
 /// `(a & b) ^ c`.
 const AND_XOR: u32 = (0xf0 & 0xcc) ^ 0xaa;
 
-/// Packed samples of `BITS` bits, 8 or 10, the first one of which begins with bit `SHIFT` of a byte.
+/// Packed samples of `BITS` bits, 8, 10 or 12, the first one of which begins with bit `SHIFT` of a byte.
 pub(super) struct Packed<const BITS: u32, const SHIFT: u32>;
 
 impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
@@ -45,6 +47,10 @@ impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
                 raw[i] = shf_r_wrap_b32(raw[i], raw[i + 1], bits);
             }
         });
+        if Self::BYTES_WORDS == WORDS {
+            // A single byte is needed of it, which is there.
+            raw[WORDS - 1] >>= bits % 32;
+        }
         raw
     }
 
@@ -85,7 +91,11 @@ impl<const BITS: u32, const SHIFT: u32> Packed<BITS, SHIFT> {
                 let first = SHIFT + j as u32 * BITS;
                 Self::window(low, high, first as usize / 8) >> (16 - BITS - first % 8)
             };
-            pairs[j] = sub_rn_f16x2(lop3_b32::<AND_XOR>(shifted, Self::MASK, magic), Self::MAGIC);
+            pairs[j] = if BITS == 12 {
+                twelve::numbers(shifted)
+            } else {
+                sub_rn_f16x2(lop3_b32::<AND_XOR>(shifted, Self::MASK, magic), Self::MAGIC)
+            };
         });
         pairs
     }

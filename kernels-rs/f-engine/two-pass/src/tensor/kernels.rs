@@ -11,6 +11,7 @@ use crate::butterfly::{Eight, Sixteen};
 use crate::columns::{Limits, STRIP};
 use crate::half::Half;
 use crate::job::Launch;
+use crate::kernels::BIG_ENDIAN;
 
 /// Kernels of the first pass: what samples are, their value and type, a last parameter; name, sixteens of taps, digit,
 /// blocks, terms.
@@ -97,11 +98,34 @@ pub mod filter {
 
     columns! {
         "complex samples of f16, or integers of 8 or 16 bits (`integer_bits`, 0 for f16)"
-        Half { bytes: integer_bits == 8, shorts: integer_bits == 16 }, Half, [integer_bits: u32,];
+        Half::<1> { bytes: integer_bits == 8, shorts: integer_bits == 16, swapped: false }, Half<1>, [integer_bits: u32,];
         tensor_complex_m1_r8_half 1 Eight 2 1;
         tensor_complex_m2_r8_half 2 Eight 1 1;
         tensor_complex_m1_r16_half 1 Sixteen 1 1;
         tensor_complex_m2_r16_half 2 Sixteen 1 1;
+    }
+}
+
+/// Kernels of the first pass of other real samples.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "tensor_more_columns"))]
+pub mod more_filter {
+    use super::*;
+
+    columns! {
+        "samples of 12 bits" Real::<12>, Real<12>, [];
+        tensor_b12_m1_r8_half 1 Eight 2 1;
+        tensor_b12_m2_r8_half 2 Eight 1 1;
+        tensor_b12_m1_r16_half 1 Sixteen 1 1;
+        tensor_b12_m2_r16_half 2 Sixteen 1 1;
+    }
+
+    columns! {
+        "real samples of f16, or integers of 16 bits (`integer_bits`, 0 for f16), big-endian ones of 256 bits more"
+        Half::<2> { bytes: false, shorts: integer_bits != 0, swapped: integer_bits >= BIG_ENDIAN }, Half<2>, [integer_bits: u32,];
+        tensor_real_m1_r8_half 1 Eight 2 1;
+        tensor_real_m2_r8_half 2 Eight 1 1;
+        tensor_real_m1_r16_half 1 Sixteen 1 1;
+        tensor_real_m2_r16_half 2 Sixteen 1 1;
     }
 }
 

@@ -7,8 +7,10 @@ use fringes_channelizer::internals::fast_samples::FastSamples;
 use fringes_channelizer::internals::shape::{JOBS, Shape};
 use fringes_channelizer::internals::tables;
 use fringes_channelizer::internals::{HELD, Job, NEXT};
-use fringes_emulator::{Buffer, Element, GlobalMemory};
+use fringes_device::Kernel;
+use fringes_emulator::{Buffer, Element, GlobalMemory, Launch};
 use fringes_kernel_abi::f_engine::PADDING_WORDS;
+use fringes_kernels_f_engine_two_pass::between_r16::between_r16;
 use fringes_reference::dft::{dft, root_of_unity};
 use fringes_reference::dither::dither;
 use fringes_reference::pfb::{pfb_fir, spectrum_complex, spectrum_real};
@@ -50,11 +52,12 @@ fn a_transform_by_halves_is_the_references() {
 #[test]
 fn expected_spectra_are_the_references() {
     let still = Input { start: 5, turns: (0.0, 0.0), slope: (0.0, 0.0) };
-    for complex in [None, Some(Complex::Int16)] {
-        let case = Case { complex, inputs: vec![still], taps: 3, ..Case::new(256, 2) };
+    for complex in [false, true] {
+        let number = complex.then_some(Number::Int16);
+        let case = Case { complex, number, inputs: vec![still], taps: 3, ..Case::new(256, 2) };
         let (made, gain) = (case.make(), |(k, x): (usize, Complex64)| x * case.gain(0, k));
         let start = 5 + case.step();
-        let exact = if complex.is_some() {
+        let exact = if complex {
             spectrum_complex(&made.samples[0], &made.weights, 256, start, 0)
         } else {
             let real: Vec<f64> = made.samples[0].iter().map(|x| x.re).collect();
@@ -63,7 +66,7 @@ fn expected_spectra_are_the_references() {
         let exact = exact.into_iter().enumerate().map(gain);
         let worst = case.expected(&made, 0)[1].iter().zip(exact).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
         // Sums of 512 products in f64.
-        assert!(worst < 512.0 * 2f64.powi(-48) * case.full_scale(), "{complex:?}: {worst}");
+        assert!(worst < 512.0 * 2f64.powi(-48) * case.full_scale(), "{complex}: {worst}");
     }
 }
 
@@ -82,54 +85,67 @@ pub(crate) const PAIR: [Input; 2] = [
     Input { start: 2, turns: (-0.45, -0.2), slope: (0.0009, -2e-5) },
 ];
 
-/// Complex samples of a type.
+/// Numbers of whole bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Complex {
+pub(crate) enum Number {
     Int8,
     Int16,
+    /// As packed samples have it.
+    BigEndian16,
     Float16,
-    /// With magnitudes of parts up to this.
+    /// With magnitudes up to this.
     Float32(f64),
 }
 
-impl Complex {
-    /// The filter that takes them.
-    fn filter(self) -> FastSamples {
+impl Number {
+    /// The filter that takes samples of them.
+    fn filter(self, complex: bool) -> FastSamples {
         match self {
-            Self::Int8 => FastSamples::Half { integers: true },
-            Self::Float16 => FastSamples::Half { integers: false },
-            Self::Int16 => FastSamples::Wide { integers: true },
-            Self::Float32(_) => FastSamples::Wide { integers: false },
+            Self::Int8 => FastSamples::Half { complex, integers: true },
+            Self::Float16 => FastSamples::Half { complex, integers: false },
+            Self::Int16 => FastSamples::Wide { complex, integers: true, big_endian: false },
+            Self::BigEndian16 => FastSamples::Wide { complex, integers: true, big_endian: true },
+            Self::Float32(_) => FastSamples::Wide { complex, integers: false, big_endian: false },
         }
     }
 
-    /// Bytes of a part.
     fn bytes(self) -> usize {
         match self {
             Self::Int8 => 1,
-            Self::Int16 | Self::Float16 => 2,
+            Self::Int16 | Self::BigEndian16 | Self::Float16 => 2,
             Self::Float32(_) => 4,
         }
     }
 
-    /// Largest magnitude of a part.
+    /// What kernels are told of them.
+    pub(crate) fn told(self) -> u32 {
+        match self {
+            Self::Int8 => 8,
+            Self::Int16 => 16,
+            Self::BigEndian16 => 256 + 16,
+            Self::Float16 | Self::Float32(_) => 0,
+        }
+    }
+
+    /// Largest magnitude.
     pub(crate) fn largest(self) -> f64 {
         match self {
             Self::Int8 => 128.0,
-            Self::Int16 => 32768.0,
+            Self::Int16 | Self::BigEndian16 => 32768.0,
             Self::Float16 => 60000.0,
             Self::Float32(largest) => largest,
         }
     }
 
-    /// A part of a sample in memory, and its value, of a number between -1 and 1. Floats have all their digits, and
-    /// some are smaller than most.
-    fn part(self, random: f64) -> (Vec<u8>, f64) {
+    /// A number in memory, and its value, of one between -1 and 1. Floats have all their digits, and some are smaller
+    /// than most.
+    fn make(self, random: f64) -> (Vec<u8>, f64) {
         let exact = random * self.largest();
         let small = exact * 2f64.powi(-((random.to_bits() >> 3) as i32 & 7));
         match self {
             Self::Int8 => (vec![exact as i8 as u8], f64::from(exact as i8)),
             Self::Int16 => ((exact as i16).to_le_bytes().to_vec(), f64::from(exact as i16)),
+            Self::BigEndian16 => ((exact as i16).to_be_bytes().to_vec(), f64::from(exact as i16)),
             Self::Float16 => (f16::from_f64(small).to_le_bytes().to_vec(), f16::from_f64(small).to_f64()),
             Self::Float32(_) => ((small as f32).to_le_bytes().to_vec(), f64::from(small as f32)),
         }
@@ -140,10 +156,11 @@ impl Complex {
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) channels: usize,
+    pub(crate) complex: bool,
     /// Bits of packed real samples.
     pub(crate) bits: u32,
-    /// Else complex ones.
-    pub(crate) complex: Option<Complex>,
+    /// Else of whole bytes.
+    pub(crate) number: Option<Number>,
     pub(crate) taps: usize,
     pub(crate) inputs: Vec<Input>,
     pub(crate) spectra: usize,
@@ -170,8 +187,9 @@ impl Case {
     pub(crate) fn new(channels: usize, spectra: usize) -> Self {
         Self {
             channels,
+            complex: false,
             bits: 10,
-            complex: None,
+            number: None,
             taps: 16,
             inputs: PAIR.to_vec(),
             spectra,
@@ -186,22 +204,32 @@ impl Case {
         }
     }
 
+    /// The same of samples of whole bytes.
+    pub(crate) fn of(channels: usize, spectra: usize, number: Number) -> Self {
+        Self { number: Some(number), ..Self::new(channels, spectra) }
+    }
+
     /// The same of complex samples.
-    pub(crate) fn complex(channels: usize, spectra: usize, complex: Complex) -> Self {
-        Self { complex: Some(complex), ..Self::new(channels, spectra) }
+    pub(crate) fn complex(channels: usize, spectra: usize, number: Number) -> Self {
+        Self { complex: true, ..Self::of(channels, spectra, number) }
     }
 
     pub(crate) fn filter(&self) -> FastSamples {
-        self.complex.map_or(FastSamples::Real { bits: self.bits }, Complex::filter)
+        self.number.map_or(FastSamples::Real { bits: self.bits }, |number| number.filter(self.complex))
     }
 
     /// Largest magnitude of a sample, or of its parts.
     pub(crate) fn full_scale(&self) -> f64 {
-        self.complex.map_or(2f64.powi(self.bits as i32 - 1), Complex::largest)
+        self.number.map_or(2f64.powi(self.bits as i32 - 1), Number::largest)
     }
 
     fn sample_bits(&self) -> usize {
-        self.complex.map_or(self.bits as usize, |complex| 16 * complex.bytes())
+        self.parts() * self.number.map_or(self.bits as usize, |number| 8 * number.bytes())
+    }
+
+    /// Numbers of a sample.
+    fn parts(&self) -> usize {
+        if self.complex { 2 } else { 1 }
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -214,7 +242,7 @@ impl Case {
     }
 
     pub(crate) fn step(&self) -> usize {
-        if self.complex.is_some() { self.channels } else { 2 * self.channels }
+        if self.complex { self.channels } else { 2 * self.channels }
     }
 
     pub(crate) fn gain(&self, input: usize, channel: usize) -> Complex64 {
@@ -253,12 +281,14 @@ impl Case {
         let length = self.inputs.iter().map(|input| input.start).max().unwrap() + (self.taps + self.spectra - 1) * step;
         let (mut samples, mut rows) = (Vec::new(), Vec::new());
         for _ in &self.inputs {
-            if let Some(complex) = self.complex {
-                let parts: Vec<_> = (0..2 * length).map(|_| complex.part(random.random_range(-1.0..1.0))).collect();
-                samples.push(parts.chunks_exact(2).map(|pair| Complex64::new(pair[0].1, pair[1].1)).collect());
-                // Rows begin with any part.
-                let end = vec![0; complex.bytes()];
-                rows.push(parts.into_iter().flat_map(|(bytes, _)| bytes).chain(end).collect::<Vec<_>>());
+            if let Some(number) = self.number {
+                let count = self.parts() * length;
+                let numbers: Vec<_> = (0..count).map(|_| number.make(random.random_range(-1.0..1.0))).collect();
+                let sample = |parts: &[(Vec<u8>, f64)]| Complex64::new(parts[0].1, parts.get(1).map_or(0.0, |im| im.1));
+                samples.push(numbers.chunks_exact(self.parts()).map(sample).collect());
+                // Rows begin with any number.
+                let end = vec![0; number.bytes()];
+                rows.push(numbers.into_iter().flat_map(|(bytes, _)| bytes).chain(end).collect::<Vec<_>>());
             } else {
                 let row: Vec<i16> = (0..length).map(|_| random.random_range(-limit..limit)).collect();
                 rows.push(pack_samples(&row, self.bits).unwrap());
@@ -302,7 +332,7 @@ impl Case {
             let start = input.start + s * self.step();
             let filtered = pfb_fir(samples, &made.weights, self.step(), start, 1);
             let mut spectrum = transform(&filtered.iter().copied().collect::<Vec<_>>());
-            if self.complex.is_some() {
+            if self.complex {
                 // Channels ascend, with that of frequency 0 in the middle.
                 spectrum.rotate_right(self.channels / 2);
             }
@@ -361,8 +391,9 @@ pub(crate) struct Device<T> {
     pub(crate) samples: Buffer<u32>,
     pub(crate) weights: Buffer<[u32; 4]>,
     pub(crate) tails: Buffer<[u32; 2]>,
-    pub(crate) first: Buffer<[f32; 4]>,
     pub(crate) middle: Buffer<[f32; 4]>,
+    pub(crate) first: Buffer<[f32; 4]>,
+    pub(crate) second: Buffer<[f32; 4]>,
     pub(crate) last: Buffer<[f32; 2]>,
     pub(crate) roots: Buffer<[f32; 2]>,
     pub(crate) gains: Buffer<[f32; 2]>,
@@ -420,8 +451,9 @@ impl<T: Element> Device<T> {
             samples: memory.upload(&words),
             weights: memory.upload(&weights.pairs),
             tails: memory.upload(&weights.tails),
-            first: memory.upload(&tables::first(&shape)),
             middle: memory.upload(&tables::middle(&shape)),
+            first: memory.upload(&tables::first(&shape)),
+            second: memory.upload(&tables::second(&shape)),
             last: memory.upload(&tables::last(&shape)),
             roots: memory.upload(&filter.roots(&shape)),
             gains: memory.upload(&gains),
@@ -465,7 +497,7 @@ macro_rules! columns {
                 case.taps as u32,
                 count,
                 first,
-                case.shape().rows() as u32,
+                case.shape().first_rows() as u32,
                 case.range.start as u32,
                 case.range.len() as u32,
                 channel_stride,
@@ -489,8 +521,8 @@ macro_rules! rows {
         let (channel_stride, period_stride) = case.strides();
         let (count, first_group) = ($made.jobs.len() as u32, $first as u32);
         let workspace = device.workspace;
-        let (first, middle, last, roots, gains) =
-            (device.first, device.middle, device.last, device.roots, device.gains);
+        let (first, second, last, roots, gains) =
+            (device.first, device.second, device.last, device.roots, device.gains);
         let (jobs, out, saturated) = (device.jobs, device.out, device.saturated);
         let (next, next_saturated) = (device.next, device.next_saturated);
         launch.shared_bytes(config.shared_bytes).run(&mut device.memory, || {
@@ -499,7 +531,7 @@ macro_rules! rows {
             $kernel(
                 workspace,
                 first.into(),
-                middle.into(),
+                second.into(),
                 last.into(),
                 roots.into(),
                 gains.into(),
@@ -523,7 +555,15 @@ macro_rules! rows {
     }};
 }
 
-/// Runs a case; neither kernel may have a fault.
+/// Launches the kernel between the two for some groups, if there is one.
+pub(crate) fn between<T: Element>(case: &Case, device: &mut Device<T>, groups: usize) {
+    let Some(config) = case.shape().between(groups) else { return };
+    let launch = Launch::new(<between_r16 as Kernel>::DECLARATION, config.grid, config.block);
+    let (rows, workspace, factors) = (case.shape().rows() as u32, device.workspace, device.middle);
+    launch.run(&mut device.memory, || between_r16(workspace.into(), factors.into(), rows)).assert_clean();
+}
+
+/// Runs a case; no kernel may have a fault.
 macro_rules! run {
     ($case:expr, $columns:path, $rows:path, $element:ty $(, $integers:expr)?) => {{
         let case = &$case;
@@ -534,6 +574,7 @@ macro_rules! run {
         for first in (0..groups).step_by(each) {
             let groups = each.min(groups - first);
             $crate::case::columns!(case, made, device, (first, groups), $columns $(, $integers)?).assert_clean();
+            $crate::case::between(case, &mut device, groups);
             $crate::case::rows!(case, made, device, (first, groups), $rows).assert_clean();
         }
         let (values, saturated) = device.outcome();

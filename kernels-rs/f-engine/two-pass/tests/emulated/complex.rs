@@ -17,12 +17,12 @@ use fringes_kernels_f_engine_two_pass::complex_filter::{
 };
 use half::f16;
 
-use crate::case::{Case, Complex, Input, Outcome, PAIR, run};
+use crate::case::{Case, Input, Number, Outcome, PAIR, run};
 use crate::{floats, integers};
 
 /// Not the largest f32: sums of many samples and squares of theirs are to have room.
-const LARGE: Complex = Complex::Float32(1e25);
-const SMALL: Complex = Complex::Float32(1e-22);
+const LARGE: Number = Number::Float32(1e25);
+const SMALL: Number = Number::Float32(1e-22);
 
 macro_rules! sizes {
     ($($test:ident $channels:literal $spectra:literal $half:ident $wide:ident $rows:ident;)*) => { $(
@@ -30,9 +30,9 @@ macro_rules! sizes {
         fn $test() {
             let tiles = if $channels > 8192 { 2 } else { u32::MAX };
             let of = |complex| Case { tiles, ..Case::complex($channels, $spectra, complex) };
-            let case = of(Complex::Float16);
+            let case = of(Number::Float16);
             floats::check(&case, &run!(case, $half, $rows, [f32; 2], 0));
-            let case = of(Complex::Float32(3.7));
+            let case = of(Number::Float32(3.7));
             floats::check(&case, &run!(case, $wide, $rows, [f32; 2], 0));
         }
     )* };
@@ -56,14 +56,14 @@ sizes! {
 
 #[test]
 fn integers_of_8_and_16_bits_are_the_references() {
-    let case = Case::complex(256, 11, Complex::Int8);
-    floats::check(&case, &run!(case, columns_f16_m1_r8, complex_256_f32, [f32; 2], 1));
-    let case = Case::complex(256, 11, Complex::Int16);
-    floats::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_f32, [f32; 2], 1));
-    let case = Case { inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Complex::Int8) };
-    floats::check(&case, &run!(case, columns_f16_m1_r16, complex_8192_f32, [f32; 2], 1));
-    let case = Case { inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Complex::Int16) };
-    floats::check(&case, &run!(case, columns_tf32_m1_r16, complex_8192_f32, [f32; 2], 1));
+    let case = Case::complex(256, 11, Number::Int8);
+    floats::check(&case, &run!(case, columns_f16_m1_r8, complex_256_f32, [f32; 2], 8));
+    let case = Case::complex(256, 11, Number::Int16);
+    floats::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_f32, [f32; 2], 16));
+    let case = Case { inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Number::Int8) };
+    floats::check(&case, &run!(case, columns_f16_m1_r16, complex_8192_f32, [f32; 2], 8));
+    let case = Case { inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Number::Int16) };
+    floats::check(&case, &run!(case, columns_tf32_m1_r16, complex_8192_f32, [f32; 2], 16));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn floats_of_any_magnitude_are_the_references() {
 #[test]
 fn any_number_of_taps_is_the_references() {
     for taps in [1, 4, 15, 17, 32] {
-        for (complex, whole) in [(Complex::Float16, 0), (Complex::Int8, 1)] {
+        for (complex, whole) in [(Number::Float16, 0), (Number::Int8, 8)] {
             let case = Case { taps, ..Case::complex(256, 18, complex) };
             floats::check(
                 &case,
@@ -88,7 +88,7 @@ fn any_number_of_taps_is_the_references() {
                 },
             );
         }
-        for (complex, whole) in [(Complex::Float32(1.0), 0), (Complex::Int16, 1)] {
+        for (complex, whole) in [(Number::Float32(1.0), 0), (Number::Int16, 16)] {
             let case = Case { taps, ..Case::complex(256, 18, complex) };
             floats::check(
                 &case,
@@ -100,29 +100,29 @@ fn any_number_of_taps_is_the_references() {
             );
         }
     }
-    let case = Case { taps: 32, inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Complex::Float16) };
+    let case = Case { taps: 32, inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m2_r16, complex_8192_f32, [f32; 2], 0));
-    let case = Case { taps: 20, inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Complex::Float32(9.0)) };
+    let case = Case { taps: 20, inputs: PAIR[1..].to_vec(), ..Case::complex(8192, 1, Number::Float32(9.0)) };
     floats::check(&case, &run!(case, columns_tf32_m2_r16, complex_8192_f32, [f32; 2], 0));
 }
 
 /// Every spectrum of a whole group, and of a second one that is run with the same workspace.
 #[test]
 fn jobs_of_64_spectra_are_the_references() {
-    let case = Case { at_once: 1, ..Case::complex(256, 67, Complex::Float16) };
+    let case = Case { at_once: 1, ..Case::complex(256, 67, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r8, complex_256_f32, [f32; 2], 0));
-    let case = Case { at_once: 1, ..Case::complex(256, 67, Complex::Float32(200.0)) };
+    let case = Case { at_once: 1, ..Case::complex(256, 67, Number::Float32(200.0)) };
     floats::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_f32, [f32; 2], 0));
 }
 
 #[test]
 fn jobs_may_be_alone_and_of_other_spectra_and_inputs() {
-    let case = Case { inputs: PAIR[..1].to_vec(), of_job: 3, ..Case::complex(256, 7, Complex::Float16) };
+    let case = Case { inputs: PAIR[..1].to_vec(), of_job: 3, ..Case::complex(256, 7, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r8, complex_256_f32, [f32; 2], 0));
     let third = Input { start: 63, turns: (0.0, 0.5), slope: (0.25, 0.0) };
     let inputs = vec![PAIR[1], third, PAIR[0]];
-    let case = Case { inputs, of_job: 4, ..Case::complex(256, 6, Complex::Int16) };
-    floats::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_f32, [f32; 2], 1));
+    let case = Case { inputs, of_job: 4, ..Case::complex(256, 6, Number::Int16) };
+    floats::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_f32, [f32; 2], 16));
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn spectra_have_the_same_bits_in_whatever_job_they_are() {
     let bits = |out: Outcome<[f32; 2]>| -> Vec<_> {
         out.values.into_iter().map(|value| value.map(|value| value.map(f32::to_bits))).collect()
     };
-    for complex in [Complex::Float16, Complex::Float32(77.0)] {
+    for complex in [Number::Float16, Number::Float32(77.0)] {
         let case = |of_job: usize| Case { inputs: inputs.to_vec(), of_job, ..Case::complex(256, 21, complex) };
         let run = |of_job: usize| match complex {
-            Complex::Float16 => bits(run!(case(of_job), columns_f16_m1_r8, complex_256_f32, [f32; 2], 0)),
+            Number::Float16 => bits(run!(case(of_job), columns_f16_m1_r8, complex_256_f32, [f32; 2], 0)),
             _ => bits(run!(case(of_job), columns_tf32_m1_r8, complex_256_f32, [f32; 2], 0)),
         };
         let expected = run(64);
@@ -149,22 +149,22 @@ fn spectra_have_the_same_bits_in_whatever_job_they_are() {
 #[test]
 fn some_channels_and_frames_are_written_and_nothing_else() {
     for range in [64..192, 70..131, 31..130, 100..250, 0..1, 255..256, 64..193, 63..192] {
-        let case = Case { range, period: 4, ..Case::complex(256, 6, Complex::Float16) };
+        let case = Case { range, period: 4, ..Case::complex(256, 6, Number::Float16) };
         floats::check(&case, &run!(case, columns_f16_m1_r8, complex_256_f32, [f32; 2], 0));
     }
-    let case = Case { range: 128..384, ..Case::complex(512, 2, Complex::Float16) };
+    let case = Case { range: 128..384, ..Case::complex(512, 2, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r8, complex_512_f32, [f32; 2], 0));
-    let case = Case { range: 256..767, ..Case::complex(1024, 2, Complex::Float16) };
+    let case = Case { range: 256..767, ..Case::complex(1024, 2, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r8, complex_1024_f32, [f32; 2], 0));
-    let case = Case { range: 512..1536, ..Case::complex(2048, 1, Complex::Float16) };
+    let case = Case { range: 512..1536, ..Case::complex(2048, 1, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r8, complex_2048_f32, [f32; 2], 0));
-    let case = Case { range: 2048..6144, period: 3, of_job: 1, ..Case::complex(8192, 2, Complex::Float16) };
+    let case = Case { range: 2048..6144, period: 3, of_job: 1, ..Case::complex(8192, 2, Number::Float16) };
     floats::check(&case, &run!(case, columns_f16_m1_r16, complex_8192_f32, [f32; 2], 0));
 }
 
 #[test]
 fn half_floats_are_rounded_once() {
-    let case = Case { gain: 0.01, ..Case::complex(256, 4, Complex::Float16) };
+    let case = Case { gain: 0.01, ..Case::complex(256, 4, Number::Float16) };
     let out = run!(case, columns_f16_m1_r8, complex_256_f16, u32, 0);
     let bound = floats::bound(&case) * 0.0125;
     case.compare(&out, |at, expected, value| {
@@ -177,22 +177,22 @@ fn half_floats_are_rounded_once() {
 
 /// The gain that brings parts of values to about `sigma`.
 fn gain(case: &Case, sigma: f64) -> f64 {
-    let of_part = if let Some(Complex::Float16 | Complex::Float32(_)) = case.complex { 0.25 } else { 0.577 };
+    let of_part = if let Some(Number::Float16 | Number::Float32(_)) = case.number { 0.25 } else { 0.577 };
     sigma / (of_part * case.full_scale())
 }
 
 #[test]
 fn bytes_are_those_of_the_reference_away_from_ties() {
-    for (seed, complex) in [(Some(77), Complex::Float16), (None, Complex::Int8)] {
+    for (seed, complex) in [(Some(77), Number::Float16), (None, Number::Int8)] {
         let case = Case { seed, of_job: 7, ..Case::complex(256, 12, complex) };
         let case = Case { gain: gain(&case, 60.0), ..case };
-        let whole = u32::from(complex == Complex::Int8);
+        let whole = complex.told();
         integers::check(&case, &run!(case, columns_f16_m1_r8, complex_256_i8, u16, whole), 127.0, integers::bytes);
     }
-    for (seed, complex) in [(None, Complex::Float32(1e6)), (Some(3), Complex::Int16)] {
+    for (seed, complex) in [(None, Number::Float32(1e6)), (Some(3), Number::Int16)] {
         let case = Case { seed, of_job: 7, range: 64..192, ..Case::complex(256, 12, complex) };
         let case = Case { gain: gain(&case, 60.0), ..case };
-        let whole = u32::from(complex == Complex::Int16);
+        let whole = complex.told();
         integers::check(&case, &run!(case, columns_tf32_m1_r8, complex_256_i8, u16, whole), 127.0, integers::bytes);
     }
 }
@@ -201,7 +201,7 @@ macro_rules! bytes {
     ($($channels:literal $spectra:literal $columns:ident $rows:ident;)*) => { $( {
         for range in [0..$channels, $channels / 4..3 * $channels / 4] {
             let tiles = if $channels > 8192 { 2 } else { u32::MAX };
-            let case = Case { seed: Some(9), range, tiles, ..Case::complex($channels, $spectra, Complex::Float16) };
+            let case = Case { seed: Some(9), range, tiles, ..Case::complex($channels, $spectra, Number::Float16) };
             let case = Case { gain: gain(&case, 60.0), ..case };
             integers::check(&case, &run!(case, $columns, $rows, u16, 0), 127.0, integers::bytes);
         }
@@ -223,9 +223,9 @@ fn bytes_of_all_last_digits_are_those_of_the_reference() {
 #[test]
 fn nibbles_are_those_of_the_reference_away_from_ties() {
     for seed in [Some(1 << 40), None] {
-        let case = Case { seed, ..Case::complex(256, 9, Complex::Int8) };
+        let case = Case { seed, ..Case::complex(256, 9, Number::Int8) };
         let case = Case { gain: gain(&case, 3.5), ..case };
-        let out = run!(case, columns_f16_m1_r8, complex_256_i4, u8, 1);
+        let out = run!(case, columns_f16_m1_r8, complex_256_i4, u8, 8);
         integers::check(&case, &out, 7.0, |value| [value as i8 >> 4, (value << 4) as i8 >> 4]);
     }
 }

@@ -5,5 +5,6 @@ mod complex;
 mod faults;
 mod floats;
 mod integers;
+mod real;
 mod tensor;
 mod tensor_complex;

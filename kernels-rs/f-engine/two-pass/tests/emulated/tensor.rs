@@ -61,7 +61,7 @@ impl Tables {
     ) -> Self {
         let terms = shape.terms();
         let points = (shape.first_rows(), shape.radix());
-        let complex = case.complex.is_some();
+        let complex = case.complex;
         let weights = tensor_tables::weights(&made.weights, points, complex, case.m(), case.full_scale(), terms);
         let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains: Vec<_> = (0..case.inputs.len())
@@ -133,7 +133,7 @@ macro_rules! run {
     ($case:expr, $terms:literal, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
         $crate::tensor::run!(@ $case, $terms, $columns, [], false, $([$middle],)? $rows, $element)
     };
-    // Of complex samples, integers of so many bits or floats, and whether of the inner half alone.
+    // Of samples of whole bytes, integers of so many bits or floats, and whether of the inner half alone.
     (complex $bits:expr, $inner:literal; $case:expr, $columns:path, $((between $middle:path),)? $rows:path, $element:ty) => {
         $crate::tensor::run!(@ $case, 1, $columns, [$bits], $inner, $([$middle],)? $rows, $element)
     };

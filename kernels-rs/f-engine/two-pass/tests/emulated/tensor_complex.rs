@@ -25,13 +25,13 @@ use fringes_kernels_f_engine_two_pass::tensor::tensor_inner_32768::tensor_inner_
 use fringes_kernels_f_engine_two_pass::tensor::tensor_inner_65536::tensor_inner_65536_f32_half;
 use half::f16;
 
-use crate::case::{Case, Complex, Input, PAIR};
+use crate::case::{Case, Input, Number, PAIR};
 use crate::integers::{bytes, check_within};
 use crate::tensor::{THREE, TWO, check, error, floats, run};
 
 /// A case of f16 samples.
 fn case(channels: usize, spectra: usize) -> Case {
-    Case { tiles: if channels > 512 { 1 } else { u32::MAX }, ..Case::complex(channels, spectra, Complex::Float16) }
+    Case { tiles: if channels > 512 { 1 } else { u32::MAX }, ..Case::complex(channels, spectra, Number::Float16) }
 }
 
 /// The same with channels of the inner half alone.
@@ -123,7 +123,7 @@ long! {
 fn integers_of_8_and_16_bits_are_within_half_precision() {
     let input = |start: usize| Input { start, turns: (0.1, 0.0), slope: (0.01, 0.0) };
     let inputs = [0, 1, 2, 3].map(input).to_vec();
-    for (complex, bits, more) in [(Complex::Int8, 8, 0.0), (Complex::Int16, 16, 1.0)] {
+    for (complex, bits, more) in [(Number::Int8, 8, 0.0), (Number::Int16, 16, 1.0)] {
         let case = Case { inputs: inputs.clone(), of_job: 11, ..Case::complex(512, 13, complex) };
         let out = run!(complex bits, false; case, tensor_complex_m1_r8_half, tensor_512_f32_half, [f32; 2]);
         check(&case, &out, error(TWO + more), floats);
@@ -140,10 +140,10 @@ fn jobs_of_64_spectra_and_other_taps_are_within_half_precision() {
     let out = run!(complex 0, true; case, tensor_complex_m2_r8_half, tensor_inner_512_f16_half, u32);
     // And a sixth rounding, of the output.
     check(&case, &out, error(TWO + 1.0), value);
-    let case = Case { taps: 5, inputs: vec![PAIR[1]], of_job: 3, ..Case::complex(512, 10, Complex::Int8) };
+    let case = Case { taps: 5, inputs: vec![PAIR[1]], of_job: 3, ..Case::complex(512, 10, Number::Int8) };
     let out = run!(complex 8, false; case, tensor_complex_m1_r8_half, tensor_512_f32_half, [f32; 2]);
     check(&case, &out, error(TWO), floats);
-    let case = Case { taps: 17, tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::complex(65536, 1, Complex::Int16) };
+    let case = Case { taps: 17, tiles: 1, inputs: PAIR[1..].to_vec(), ..Case::complex(65536, 1, Number::Int16) };
     let out = run!(
         complex 16, false; case, tensor_complex_m2_r16_half, (between tensor_middle_r16_16_half),
         tensor_65536_f32_half, [f32; 2]
@@ -153,7 +153,7 @@ fn jobs_of_64_spectra_and_other_taps_are_within_half_precision() {
 
 /// The gain that brings parts of values to about `sigma`, and how near to a tie errors may turn integers.
 fn scaled(case: Case, sigma: f64) -> (Case, f64) {
-    let of_part = if case.complex == Some(Complex::Float16) { 0.25 } else { 0.577 };
+    let of_part = if case.number == Some(Number::Float16) { 0.25 } else { 0.577 };
     let gain = sigma / (of_part * case.full_scale());
     (Case { gain, ..case }, 5e-3 + 5.0 * error(TWO) * sigma * 2f64.sqrt() * 1.25)
 }
@@ -171,7 +171,7 @@ fn bytes_and_nibbles_are_those_of_the_reference_away_from_ties() {
     let (case, tie) = scaled(inner(Case { seed: Some(3), ..case(1024, 4) }), 50.0);
     let out = run!(complex 0, true; case, tensor_complex_m1_r8_half, tensor_inner_1024_i8_half, u16);
     check_within(&case, &out, (127.0, tie), bytes);
-    let (case, tie) = scaled(inner(Case { seed: Some(4), ..Case::complex(512, 16, Complex::Int8) }), 3.0);
+    let (case, tie) = scaled(inner(Case { seed: Some(4), ..Case::complex(512, 16, Number::Int8) }), 3.0);
     let out = run!(complex 8, true; case, tensor_complex_m1_r8_half, tensor_inner_512_i4_half, u8);
     check_within(&case, &out, (7.0, tie), |value| [value as i8 >> 4, (value << 4) as i8 >> 4]);
 }
