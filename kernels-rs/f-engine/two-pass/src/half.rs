@@ -73,6 +73,15 @@ pub(crate) unsafe fn cut<T: Value + Into<u32>>(address: u64, bits: u32) -> u32 {
     re | im << bits
 }
 
+/// A point of 16-bit numbers that begins with any byte, as packed samples may.
+///
+/// # Safety
+/// - Both numbers are at `address`.
+#[inline(always)]
+pub(crate) unsafe fn of_bytes(address: u64) -> u32 {
+    cut::<u8>(address, 8) | cut::<u8>(address.wrapping_add(2), 8) << 16
+}
+
 /// Offsets in bytes of the eight rows of an octet from the first row that a job needs.
 #[inline(always)]
 pub(crate) fn row_offsets(octet: u32, entry: &Entry, row_bytes: u32) -> [u64; 8] {
@@ -170,8 +179,8 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
             if entry.rows > 0 {
                 let bytes = if self.bytes { 2 } else { 4 };
                 let ahead = (rows * first + strip * STRIP + point) * bytes;
-                // Numbers are whole, though a point may begin with any of them.
-                let address = entry.address.wrapping_add((entry.bit / (4 * bytes) * (bytes / 2) + ahead) as u64);
+                // Bytes are whole, though a point may begin with any number.
+                let address = entry.address.wrapping_add((entry.bit / 8 + ahead) as u64);
                 let further = (2 * rows * bytes) as u64;
                 let offsets = row_offsets(octet, &entry, row_bytes);
                 let at = |n: usize, r: usize| address.wrapping_add(n as u64 * further).wrapping_add(offsets[r]);
@@ -193,6 +202,12 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
                     unroll!(n in 0 1 {
                         unroll!(r in 0 1 2 3 4 5 6 7 {
                             words[n][r] = Global::<u32>::from_raw_parts(at(n, r), 1).load(0);
+                        });
+                    });
+                } else if self.swapped && !address.is_multiple_of(2) {
+                    unroll!(n in 0 1 {
+                        unroll!(r in 0 1 2 3 4 5 6 7 {
+                            words[n][r] = of_bytes(at(n, r));
                         });
                     });
                 } else {

@@ -30,7 +30,7 @@ use fringes_device::{Global, Shared, unroll};
 
 use crate::butterfly::Radix;
 use crate::columns::{Entry, Filter, GROUP, THREADS, group_pieces, job_pieces, pieces};
-use crate::half::{cut, row_offsets};
+use crate::half::{cut, of_bytes, row_offsets};
 use fringes_kernel_abi::f_engine::columns::WIDE_STRIP;
 
 /// Samples of f32, or of 16-bit integers, with `COLUMNS` of the tables of weights to a point: 1 of complex samples, 2
@@ -114,9 +114,8 @@ impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
             let (part, rest) = (item % parts_of_radix, item / parts_of_radix);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
             let entry = Entry::load(shared, Entry::piece(m, radix, which));
-            // Numbers are whole, though a point may begin with any of them.
-            let part_bytes = if self.integers { 2 } else { 4 };
-            let address = entry.address.wrapping_add((entry.bit / (8 * part_bytes) * part_bytes) as u64);
+            // Bytes are whole, though a point may begin with any number.
+            let address = entry.address.wrapping_add((entry.bit / 8) as u64);
             let there = entry.rows > 0;
             let offsets = row_offsets(octet, &entry, row_bytes);
             if self.integers {
@@ -129,6 +128,10 @@ impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
                     if address.is_multiple_of(4) {
                         unroll!(r in 0 1 2 3 4 5 6 7 {
                             words[r] = Global::<u32>::from_raw_parts(address.wrapping_add(offsets[r]), 1).load(0);
+                        });
+                    } else if self.swapped && !address.is_multiple_of(2) {
+                        unroll!(r in 0 1 2 3 4 5 6 7 {
+                            words[r] = of_bytes(address.wrapping_add(offsets[r]));
                         });
                     } else {
                         unroll!(r in 0 1 2 3 4 5 6 7 {
