@@ -358,10 +358,13 @@ impl<T: Pod> ToHost for DeviceBeams<'_, T> {
     fn to_host(&self) -> Result<Beams<T>, UploadError> {
         let shape = (self.channels(), self.times(), self.beams());
         let data: Array3<T> = shaped("beams", shape, self.array().to_vec()?)?;
-        let host = Beams::new(data, self.frequencies(), self.clock())?;
-        Ok(match self.input_counts() {
+        let mut host = Beams::new(data, self.frequencies(), self.clock())?;
+        if let Some(counts) = self.input_counts() {
+            host = host.with_input_counts(counts.clone())?;
+        }
+        Ok(match self.mask() {
             None => host,
-            Some(counts) => host.with_input_counts(counts.clone())?,
+            Some(mask) => host.with_mask(mask.clone())?,
         })
     }
 }
@@ -372,10 +375,13 @@ impl<T: Pod> ToHost for DeviceDetectedBeams<'_, T> {
     fn to_host(&self) -> Result<DetectedBeams<T>, UploadError> {
         let shape = (self.channels(), self.times(), self.beams(), self.products().count());
         let data: Array4<T> = shaped("detected beams", shape, self.array().to_vec()?)?;
-        let host = DetectedBeams::new(data, self.products(), self.frequencies(), self.clock())?;
-        Ok(match self.input_counts() {
+        let mut host = DetectedBeams::new(data, self.products(), self.frequencies(), self.clock())?;
+        if let Some(counts) = self.input_counts() {
+            host = host.with_input_counts(counts.clone())?;
+        }
+        Ok(match self.masked_spectra() {
             None => host,
-            Some(counts) => host.with_input_counts(counts.clone())?,
+            Some(masked) => host.with_masked_spectra(masked.clone())?,
         })
     }
 }

@@ -5,8 +5,10 @@ use std::ops::Range;
 #[cfg(doc)]
 use fringes_backend::DeviceError;
 use fringes_backend::{DeviceBeams, DeviceHeaps, DeviceRows, DeviceVoltages, PinnedArray};
+use fringes_cpu::memory::try_zeroed_vec;
+use fringes_interference::internals::PlacedMask;
 use fringes_types::{Beams, Frequencies, Heaps, Inputs, Rows, SpectrumClock, TypesError, VoltageSample, Voltages};
-use ndarray::{Array2, ArrayView2, ArrayView3, ArrayView5, CowArray, Ix2, Ix3, s};
+use ndarray::{Array2, Array3, ArrayView2, ArrayView3, ArrayView5, CowArray, Ix2, Ix3, s};
 
 use crate::work::Work;
 use crate::{BeamOutput, BeamSet, BeamformerError};
@@ -32,6 +34,10 @@ pub trait BeamChunk: sealed::Sealed {
     /// Antennas and polarisations.
     #[doc(hidden)]
     fn inputs(&self) -> Inputs;
+
+    /// Number of channels.
+    #[doc(hidden)]
+    fn channels(&self) -> usize;
 
     /// Number of times, and when they are.
     #[doc(hidden)]
@@ -68,6 +74,36 @@ impl<'a, V: VoltageSample> HostVoltages<'a, V> {
             frequencies: header.frequencies(),
             clock: header.clock(),
         }
+    }
+
+    /// Voltages that nobody else has.
+    fn owned(voltages: Voltages<V>) -> Self {
+        let (inputs, frequencies, clock) = (voltages.inputs(), voltages.frequencies(), voltages.clock());
+        let presence = voltages.presence().map(|flags| CowArray::from(flags.to_owned()));
+        Self { data: voltages.into_data().into(), presence, inputs, frequencies, clock }
+    }
+
+    /// The same with zeros where a mask says so: of voltages that are somebody else's, a copy.
+    ///
+    /// # Errors
+    /// [`TypesError::TooLarge`] without memory for a copy.
+    pub(crate) fn masked(self, mask: PlacedMask<'_>) -> Result<Self, TypesError> {
+        let (channels, times, inputs) = self.data.dim();
+        let Some(part) = mask.part(0..channels, 0..times) else { return Ok(self) };
+        let mut data = if self.data.is_view() {
+            let shape = (channels, times, inputs);
+            let too_large = || TypesError::TooLarge { array: "masked voltages", elements: format!("{shape:?}") };
+            let zeros = try_zeroed_vec::<V>(self.data.len()).ok_or_else(too_large)?;
+            let mut copy = Array3::from_shape_vec(shape, zeros).map_err(|_| too_large())?;
+            copy.assign(&self.data);
+            copy
+        } else {
+            self.data.into_owned()
+        };
+        for ((channel, block), _) in part.masked().indexed_iter().filter(|(_, masked)| **masked) {
+            data.slice_mut(s![channel, part.times_of(block, times), ..]).fill(V::zeroed());
+        }
+        Ok(Self { data: data.into(), ..self })
     }
 
     /// A copy of heaps `[batch][antenna][channel][spectrum][pol]`, with their header.
@@ -116,12 +152,16 @@ impl<V: VoltageSample> BeamChunk for Voltages<V> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
-        work.on_host(&HostVoltages::borrowed(self.data(), self))
+        work.on_host(HostVoltages::borrowed(self.data(), self))
     }
 }
 
@@ -134,6 +174,10 @@ impl<V: VoltageSample> BeamChunk for Voltages<V, PinnedArray<V>> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
@@ -142,7 +186,7 @@ impl<V: VoltageSample> BeamChunk for Voltages<V, PinnedArray<V>> {
         let shape = (self.channels(), self.times(), self.inputs().len());
         let elements = self.array().as_slice()?;
         let data = ArrayView3::from_shape(shape, elements).map_err(|_| wrong_length("voltages", elements.len()))?;
-        work.on_host(&HostVoltages::borrowed(data, self))
+        work.on_host(HostVoltages::borrowed(data, self))
     }
 }
 
@@ -155,13 +199,17 @@ impl<V: VoltageSample> BeamChunk for Heaps<V> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
-        work.on_host(&HostVoltages::of_heaps(self.data(), self)?)
+        work.on_host(HostVoltages::of_heaps(self.data(), self)?)
     }
 }
 
@@ -174,6 +222,10 @@ impl<V: VoltageSample> BeamChunk for Heaps<V, PinnedArray<V>> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
@@ -184,7 +236,7 @@ impl<V: VoltageSample> BeamChunk for Heaps<V, PinnedArray<V>> {
         let shape = (self.batches(), inputs.antennas(), self.channels(), self.spectra_per_heap(), inputs.pols());
         let elements = self.array().as_slice()?;
         let data = ArrayView5::from_shape(shape, elements).map_err(|_| wrong_length("heaps", elements.len()))?;
-        work.on_host(&HostVoltages::of_heaps(data, self)?)
+        work.on_host(HostVoltages::of_heaps(data, self)?)
     }
 }
 
@@ -195,6 +247,10 @@ impl<V: VoltageSample> BeamChunk for DeviceVoltages<'_, V> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn channels(&self) -> usize {
+        self.channels()
     }
 
     fn times(&self) -> (usize, SpectrumClock) {
@@ -215,6 +271,10 @@ impl<V: VoltageSample> BeamChunk for DeviceHeaps<'_, V> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
@@ -233,14 +293,17 @@ impl<V: VoltageSample> BeamChunk for Rows<V> {
         self.inputs()
     }
 
+    fn channels(&self) -> usize {
+        self.channels()
+    }
+
     fn times(&self) -> (usize, SpectrumClock) {
         (self.times(), self.clock())
     }
 
     fn beamform<B: BeamSet>(&self, work: Work<'_, V, B>) -> Result<Beams<B::Output>, BeamformerError> {
         work.check(self.channels(), self.inputs())?;
-        let voltages = self.to_voltages();
-        work.on_host(&HostVoltages::borrowed(voltages.data(), &voltages))
+        work.on_host(HostVoltages::owned(self.to_voltages()))
     }
 }
 
@@ -251,6 +314,10 @@ impl<V: VoltageSample> BeamChunk for DeviceRows<'_, V> {
 
     fn inputs(&self) -> Inputs {
         self.inputs()
+    }
+
+    fn channels(&self) -> usize {
+        self.channels()
     }
 
     fn times(&self) -> (usize, SpectrumClock) {

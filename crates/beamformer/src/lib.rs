@@ -4,7 +4,7 @@
 //! | what | in | out |
 //! |---|---|---|
 //! | [`beamform`] | a chunk of voltages ([`BeamChunk`]) and a set of beams ([`BeamSet`]) | beams, where the voltages lie |
-//! | [`BeamformerStream`] | chunk after chunk | the same, with kernels that are loaded once |
+//! | [`BeamformerStream`] | chunk after chunk, masked or not | the same, with kernels that are loaded once |
 //! | [`BeamSteering`], [`with_nulls`] | delay models, gains, flags; directions not to hear | tied-array weights |
 //! | [`detect`], [`DetectStream`] | beams' voltages | powers or Stokes parameters, summed over spectra and channels |
 //! | [`to_u8`], [`quantise_beams`] | sums, beams' voltages | the same in 8 bits, for files |
@@ -45,6 +45,7 @@ mod error;
 mod fft;
 mod frb;
 mod incoherent;
+mod masked_counts;
 mod nulls;
 mod one_call;
 mod output;

@@ -77,5 +77,6 @@ pub fn beamform<C: BeamChunk, B: BeamSet>(
         saturated: &mut Vec::new(),
         members: &mut None,
         later: &[],
+        mask: None,
     })
 }

@@ -12,7 +12,7 @@ use crate::BeamformerError;
 
 /// Makes rows `[channel][time / R][input][R]` of voltages `V`.
 #[derive(Debug)]
-pub(crate) struct Packing<V> {
+pub struct Packing<V> {
     inputs: Inputs,
     kernels: PackKernels,
     pool: BufferPool,
@@ -25,6 +25,11 @@ pub(crate) fn product(what: &'static str, sizes: &[usize]) -> Result<usize, Devi
     product.ok_or(DeviceError::TooLarge { what, actual: usize::MAX, limit: usize::MAX - 1 })
 }
 
+/// Rows of an input that have so many times.
+pub(crate) fn row_count<V: VoltageSample>(times: usize) -> usize {
+    times.div_ceil(row_times(V::FORMAT))
+}
+
 /// Elements of the rows of so many channels, times and inputs.
 pub(crate) fn row_elements<V: VoltageSample>(
     channels: usize,
@@ -32,7 +37,7 @@ pub(crate) fn row_elements<V: VoltageSample>(
     inputs: usize,
 ) -> Result<usize, DeviceError> {
     let row = row_times(V::FORMAT);
-    product("rows", &[channels, times.div_ceil(row), row, inputs])
+    product("rows", &[channels, row_count::<V>(times), row, inputs])
 }
 
 impl<V: VoltageSample> Packing<V> {
@@ -83,7 +88,7 @@ impl<V: VoltageSample> Packing<V> {
 
     /// Memory for rows.
     fn room(&self, stream: &Stream, channels: usize, times: usize) -> Result<Buffer<u8>, BeamformerError> {
-        let blocks = times.div_ceil(row_times(V::FORMAT));
-        Ok(self.pool.take(stream, product("rows", &[channels, blocks, self.inputs.len(), ROW_BYTES])?)?)
+        let number = row_count::<V>(times);
+        Ok(self.pool.take(stream, product("rows", &[channels, number, self.inputs.len(), ROW_BYTES])?)?)
     }
 }

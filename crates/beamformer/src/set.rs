@@ -7,6 +7,7 @@ use fringes_gpu::{BufferView, BufferViewMut, Device, Stream};
 use fringes_types::{Dimension, Inputs, SampleFormat, SpectrumClock, TypesError, VoltageSample};
 
 use crate::chunk::HostVoltages;
+use crate::packing::Packing;
 use crate::steps::Sizes;
 use crate::{BeamOutput, BeamformerError};
 
@@ -42,8 +43,8 @@ pub trait BeamSet: sealed::Sealed {
     ///
     /// On the CPU the workspace is that of every thread of the current rayon pool, an upper bound for voltages that
     /// must be converted first, and the smallest step one thread's. On a GPU both are device memory for voltages, flags
-    /// and beams, the workspace that of steps of at most 1 GiB. Heaps are copied first, which takes as much again as
-    /// the input.
+    /// and beams, the workspace that of steps of at most 1 GiB. Heaps, and voltages of which something is masked, are
+    /// copied first, which takes as much again as the input.
     ///
     /// # Errors
     /// As [`BeamSet::check`]; [`DeviceError::NotOnGpu`] if the backend is a GPU and nothing else and there is no
@@ -178,6 +179,11 @@ pub trait BeamKernels<V: VoltageSample, O: BeamOutput> {
         _: &mut BufferViewMut<'_, O>,
     ) -> Result<(), BeamformerError> {
         Err(only_voltages("heaps [batch][antenna][channel][spectrum][pol]").into())
+    }
+
+    /// What makes rows of voltages in another order; `None` of kernels that read voltages alone.
+    fn packing(&self) -> Option<&Packing<V>> {
+        None
     }
 
     /// Values of each beam that saturated since the last call, waiting for the stream; nothing of floats.

@@ -4,7 +4,8 @@ use fringes_backend::Backend;
 #[cfg(doc)]
 use fringes_backend::DeviceError;
 use fringes_gpu::Stream;
-use fringes_types::{Dimension, Inputs, SpectrumClock, VoltageSample};
+use fringes_interference::internals::PlacedMask;
+use fringes_types::{ChannelMask, Dimension, Inputs, SpectrumClock, TypesError, VoltageSample};
 
 use crate::counts::Members;
 use crate::set::check_length;
@@ -83,15 +84,64 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// As [`beamform`](crate::beamform), and [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a
     /// chunk of other inputs than the stream's.
     pub fn push<C: BeamChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Beams<B::Output>, BeamformerError> {
+        self.push_with(chunk, None)
+    }
+
+    /// As [`BeamformerStream::push`], of voltages without what is masked: masked samples count as zero, and
+    /// [`Beams::mask`](fringes_types::Beams::mask) says what was masked. The mask covers the whole chunk, and may cover
+    /// more; the chunk is not changed.
+    ///
+    /// Voltages on the host, and rows on a device, are copied where something of them is masked; heaps and voltages on
+    /// a device are masked as they become rows, in the order of the stream. FFT beams of voltages on a device have a
+    /// masked copy of these.
+    ///
+    /// # Errors
+    /// As [`BeamformerStream::push`]; [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a mask of
+    /// other channels, [`TypesError::MaskGrid`](fringes_types::TypesError::MaskGrid) and
+    /// [`TypesError::MaskRange`](fringes_types::TypesError::MaskRange) for one that does not cover the chunk. The stream
+    /// is as before then.
+    ///
+    /// ```
+    /// use fringes_backend::Backend;
+    /// use fringes_beamformer::{BeamformerStream, IncoherentBeams};
+    /// use fringes_types::{ChannelMask, Complex, Inputs, SpectrumClock, Voltages};
+    /// use ndarray::{Array3, array};
+    ///
+    /// let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 16, sample_rate_hz: 1e6 };
+    /// let inputs = Inputs::single_pol(2)?;
+    /// let chunk = Voltages::new(Array3::from_elem((2, 32, 2), Complex::new(3i8, 4)), inputs)?.with_clock(clock)?;
+    /// // Channel 1 is left out in the second of two blocks of 16 spectra.
+    /// let mask = ChannelMask::new(array![[false, false], [false, true]], 16, clock)?;
+    ///
+    /// let mut stream = BeamformerStream::new(&Backend::auto(), IncoherentBeams::sum(inputs), inputs)?;
+    /// let powers = stream.push_masked(&chunk, &mask)?;
+    /// assert_eq!([(0, 31), (1, 15), (1, 16)].map(|(channel, time)| powers.data()[(channel, time, 0)]), [50.0, 50.0, 0.0]);
+    /// assert_eq!(powers.mask(), Some(&mask));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push_masked<C: BeamChunk<Sample = V>>(
+        &mut self,
+        chunk: &C,
+        mask: &ChannelMask,
+    ) -> Result<C::Beams<B::Output>, BeamformerError> {
+        self.push_with(chunk, Some(mask))
+    }
+
+    pub(crate) fn push_with<C: BeamChunk<Sample = V>>(
+        &mut self,
+        chunk: &C,
+        mask: Option<&ChannelMask>,
+    ) -> Result<C::Beams<B::Output>, BeamformerError> {
         self.check_inputs(chunk.inputs())?;
         let (times, clock) = chunk.times();
+        let mask = placed(mask, chunk.channels(), times, clock)?;
         while let Some(set) = self.due(clock) {
             self.replace(set)?;
         }
         let mut later = self.within(times, clock);
         let Self { backend, set, stream, loaded, saturated, members, .. } = self;
         let stream = stream.as_ref();
-        let beams = chunk.beamform(Work { backend, set, stream, loaded, saturated, members, later: &later });
+        let beams = chunk.beamform(Work { backend, set, stream, loaded, saturated, members, later: &later, mask });
         if beams.is_err() && !later.is_empty() {
             // Kernels may be those of a later set.
             self.loaded = None;
@@ -177,6 +227,20 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
         (self.set, self.members) = (set, None);
         Ok(())
     }
+}
+
+/// A mask where a chunk lies in it; `None` if nothing of the chunk is masked.
+///
+/// # Errors
+/// As [`PlacedMask::new`].
+pub(crate) fn placed(
+    mask: Option<&ChannelMask>,
+    channels: usize,
+    times: usize,
+    clock: SpectrumClock,
+) -> Result<Option<PlacedMask<'_>>, TypesError> {
+    let mask = mask.filter(|_| times > 0).map(|mask| PlacedMask::new(mask, channels, clock, 0..times));
+    Ok(mask.transpose()?.filter(|mask| mask.masks_any(0..times)))
 }
 
 impl<V: VoltageSample, O: TiedArrayOutput> BeamformerStream<V, TiedArrayBeams<O>> {

@@ -8,12 +8,14 @@ use fringes_backend::{
 };
 use fringes_cpu::blocks::parallel_units;
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_gpu::{Buffer, BufferPool, BufferView, Device, GpuError, Stream};
+use fringes_gpu::{Buffer, BufferPool, BufferView, BufferViewMut, Device, GpuError, Stream};
+use fringes_interference::internals::{MaskQueue, PartMasks, PlacedMask};
 use fringes_types::{Beams, Frequencies, InputCounts, Inputs, SpectrumClock, TypesError, VoltageSample};
 use ndarray::{Array3, ArrayView2, Axis, concatenate, s};
 
 use crate::chunk::HostVoltages;
 use crate::counts::Members;
+use crate::packing::{row_count, row_elements};
 use crate::set::{BeamKernels, KernelPart, first_spectrum};
 use crate::steps::{Part, Sizes, Step};
 use crate::{BeamSet, BeamformerError};
@@ -33,6 +35,8 @@ pub struct Work<'a, V: VoltageSample, B: BeamSet> {
     pub(crate) members: &'a mut Option<Members>,
     /// Sets that take over within the chunk, and from which time on.
     pub(crate) later: &'a [(usize, B)],
+    /// What is masked of the chunk; `None` if nothing is.
+    pub(crate) mask: Option<PlacedMask<'a>>,
 }
 
 /// Kernels of a set of beams on a device, and what their work takes.
@@ -43,6 +47,7 @@ pub(crate) struct Loaded<V: VoltageSample, B: BeamSet> {
     stream: Stream,
     pool: BufferPool,
     staging: Staging,
+    masks: PartMasks<V>,
     room: Room<V, B>,
 }
 
@@ -93,10 +98,14 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
     }
 
     /// Beams of voltages in host memory, where the backend says.
-    pub(crate) fn on_host(mut self, voltages: &HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
+    pub(crate) fn on_host(mut self, voltages: HostVoltages<'_, V>) -> Result<Beams<B::Output>, BeamformerError> {
         let (channels, times, _) = voltages.data().dim();
         let _span = tracing::debug_span!("beamform", channels, times, inputs = voltages.inputs.len()).entered();
         self.check(channels, voltages.inputs)?;
+        let voltages = match self.mask {
+            Some(mask) => voltages.masked(mask)?,
+            None => voltages,
+        };
         let presence = voltages.presence();
         let counts = match presence {
             Some(flags) => Some(self.members(channels, voltages.inputs)?.count(flags, 1)?),
@@ -117,11 +126,7 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
                 concatenate(Axis(1), &views).map_err(|_| too_large(shape))?
             }
         };
-        let beams = Beams::new(out, voltages.frequencies, voltages.clock)?;
-        Ok(match counts {
-            Some(counts) => beams.with_input_counts(counts)?,
-            None => beams,
-        })
+        said(Beams::new(out, voltages.frequencies, voltages.clock)?, counts, self.mask)
     }
 
     /// Beams of voltages in host memory by the set of now.
@@ -162,9 +167,9 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
             None => None,
         };
         let shape = [voltages.channels(), voltages.times(), inputs.len()];
-        let axes = (inputs, voltages.frequencies(), voltages.clock());
+        let (axes, mask) = ((inputs, voltages.frequencies(), voltages.clock()), self.mask);
         self.queued(voltages.array(), shape, axes, counts, |loaded, sizes, view, part, beams| {
-            loaded.queue(sizes, part, view, voltages.presence(), beams)
+            loaded.queue(sizes, part, view, (voltages.presence(), mask), beams)
         })
     }
 
@@ -179,8 +184,14 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         };
         let shape = [rows.channels(), rows.times(), rows.inputs().len()];
         let axes = (rows.inputs(), rows.frequencies(), rows.clock());
+        // A copy where something is masked, of which all parts are formed.
+        let (mask, mut copy) = (self.mask, None);
         self.queued(rows.array(), shape, axes, counts, |loaded, _, view, part, beams| {
-            loaded.kernels.beamform_rows(&loaded.stream, part, view, &mut beams.view_mut())
+            if copy.is_none() {
+                copy = loaded.masked_rows(&part, mask, view)?;
+            }
+            let rows = copy.as_ref().map_or(view, Buffer::view);
+            loaded.kernels.beamform_rows(&loaded.stream, part, rows, &mut beams.view_mut())
         })
     }
 
@@ -195,13 +206,21 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
             None => None,
         };
         let shape = [heaps.channels(), heaps.times(), inputs.len()];
-        let axes = (inputs, heaps.frequencies(), heaps.clock());
+        let (axes, mask) = ((inputs, heaps.frequencies(), heaps.clock()), self.mask);
         let sizes_of = [heaps.batches(), spectra];
         self.queued(heaps.array(), shape, axes, counts, |loaded, _, view, part, beams| {
-            let Loaded { kernels, stream, pool, staging, .. } = loaded;
+            let Loaded { kernels, stream, pool, staging, masks, .. } = loaded;
             let flags = sent_flags(staging, stream, pool, heaps.presence())?;
             let present = flags.as_ref().map(|flags| flags.view());
-            kernels.beamform_heaps(stream, part, sizes_of, view, present, &mut beams.view_mut())
+            let masked =
+                mask.and_then(|mask| mask.part_of_rows::<V>(part.channels.clone(), 0, row_count::<V>(part.times)));
+            let (Some(masked), Some(packing)) = (masked, kernels.packing()) else {
+                return kernels.beamform_heaps(stream, part, sizes_of, view, present, &mut beams.view_mut());
+            };
+            let mut rows = packing.heaps(stream, part.channels.len(), sizes_of, view, present)?;
+            let queue = MaskQueue { stream, pool, staging };
+            masks.mask_rows(queue, &masked, row_count::<V>(part.times), rows.view_mut().cast()?)?;
+            kernels.beamform_rows(stream, part, rows.view().cast()?, &mut beams.view_mut())
         })
     }
 
@@ -212,7 +231,7 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         [channels, times, inputs_len]: [usize; 3],
         (inputs, frequencies, clock): (Inputs, Frequencies, SpectrumClock),
         counts: Option<InputCounts>,
-        queue: impl Fn(
+        mut queue: impl FnMut(
             &mut Loaded<V, B>,
             &Sizes,
             BufferView<'_, V>,
@@ -242,11 +261,7 @@ impl<'a, V: VoltageSample, B: BeamSet> Work<'a, V, B> {
         array.reads_queued(&stream)?;
         queued?;
         let array = DeviceArray::from(beams).written_on(&stream);
-        let beams = Beams::from_array(array, shape, frequencies, clock)?;
-        Ok(match counts {
-            Some(counts) => beams.with_input_counts(counts)?,
-            None => beams,
-        })
+        said(Beams::from_array(array, shape, frequencies, clock)?, counts, self.mask)
     }
 
     /// The kernels, loaded on a stream unless they are.
@@ -299,8 +314,8 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         };
         let kernels = set.load(device, channels, inputs)?;
         let room = Room { voltages: None, flags: None, beams: None };
-        let (pool, staging) = (BufferPool::new(device), Staging::default());
-        Ok(Self { kernels, channels, inputs, stream, pool, staging, room })
+        let (pool, staging, masks) = (BufferPool::new(device), Staging::default(), PartMasks::new(inputs));
+        Ok(Self { kernels, channels, inputs, stream, pool, staging, masks, room })
     }
 
     /// Beams of host voltages, in steps.
@@ -342,20 +357,19 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
         Ok(())
     }
 
-    /// Queues beams of voltages on the device.
+    /// Queues beams of voltages on the device, of which some may be absent or masked.
     fn queue(
         &mut self,
         sizes: &Sizes,
         KernelPart { times, formed, spectrum, .. }: KernelPart,
         voltages: BufferView<'_, V>,
-        presence: Option<ArrayView2<'_, bool>>,
+        (presence, mask): (Option<ArrayView2<'_, bool>>, Option<PlacedMask<'_>>),
         beams: &mut Buffer<B::Output>,
     ) -> Result<(), BeamformerError> {
-        let Self { kernels, stream, pool, staging, channels, .. } = self;
-        let flags = sent_flags(staging, stream, pool, presence)?;
+        let (channels, flags) = (self.channels, sent_flags(&mut self.staging, &self.stream, &self.pool, presence)?);
         // Where nothing is allocated, only what a launch can count limits a step.
-        let limit = if sizes.packs() { None } else { Some(u64::MAX) };
-        for part in Step::new(sizes, *channels, times, limit).parts(*channels, times) {
+        let limit = if sizes.packs() || mask.is_some() { None } else { Some(u64::MAX) };
+        for part in Step::new(sizes, channels, times, limit).parts(channels, times) {
             let Part { channels: [first, last], times: [from, to] } = part;
             let formed = formed.start.max(from)..formed.end.min(to);
             if formed.is_empty() {
@@ -369,9 +383,54 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
             let mut output = beams.slice_mut(part.range(times, sizes.beams))?;
             let (formed, spectrum) = (formed.start - from..formed.end - from, spectrum.wrapping_add(from as u64));
             let part = KernelPart { channels: first..last, times: to - from, formed, spectrum };
-            kernels.beamform_part(stream, part, input, present, &mut output)?;
+            match mask {
+                None => self.kernels.beamform_part(&self.stream, part, input, present, &mut output)?,
+                Some(mask) => self.queue_masked(part, (mask, from), input, present, &mut output)?,
+            }
         }
         Ok(())
+    }
+
+    /// Queues beams of voltages `[channel][time][input]` that begin with a time of a masked chunk.
+    fn queue_masked(
+        &mut self,
+        part: KernelPart,
+        (mask, from): (PlacedMask<'_>, usize),
+        voltages: BufferView<'_, V>,
+        present: Option<BufferView<'_, u8>>,
+        beams: &mut BufferViewMut<'_, B::Output>,
+    ) -> Result<(), BeamformerError> {
+        let Self { kernels, stream, pool, staging, masks, .. } = self;
+        let (channels, queue) = (part.channels.clone(), MaskQueue { stream, pool, staging });
+        if let Some(packing) = kernels.packing() {
+            let number = row_count::<V>(part.times);
+            if let Some(masked) = mask.part_of_rows::<V>(channels, from, number) {
+                let mut rows = packing.voltages(stream, [part.channels.len(), part.times], voltages, present)?;
+                masks.mask_rows(queue, &masked, number, rows.view_mut().cast()?)?;
+                return kernels.beamform_rows(stream, part, rows.view().cast()?, beams);
+            }
+        } else if let Some(masked) = mask.part(channels, from..from + part.times) {
+            let copy = masks.masked_voltages(queue, &masked, part.times, voltages)?;
+            return kernels.beamform_part(stream, part, copy.view(), present, beams);
+        }
+        kernels.beamform_part(stream, part, voltages, present, beams)
+    }
+
+    /// A masked copy of all rows, if anything of them is masked and kernels read rows.
+    fn masked_rows(
+        &mut self,
+        part: &KernelPart,
+        mask: Option<PlacedMask<'_>>,
+        rows: BufferView<'_, V>,
+    ) -> Result<Option<Buffer<V>>, BeamformerError> {
+        let Self { kernels, stream, pool, staging, masks, inputs, .. } = self;
+        let number = row_count::<V>(part.times);
+        let masked = mask.filter(|_| kernels.packing().is_some());
+        let Some(masked) = masked.and_then(|mask| mask.part_of_rows::<V>(part.channels.clone(), 0, number)) else {
+            return Ok(None);
+        };
+        let pitch = row_elements::<V>(1, part.times, inputs.len())?;
+        Ok(Some(masks.masked_rows(MaskQueue { stream, pool, staging }, &masked, number, rows, pitch)?))
     }
 
     /// Turns to another set, in the order of the stream, if the kernels can.
@@ -383,6 +442,22 @@ impl<V: VoltageSample, B: BeamSet> Loaded<V, B> {
     pub(crate) fn take_saturated(&mut self) -> Result<Vec<u64>, BeamformerError> {
         self.kernels.take_saturated(&self.stream)
     }
+}
+
+/// Beams with what is known of their voltages: how many inputs came, and what was masked.
+fn said<T, A>(
+    mut beams: Beams<T, A>,
+    counts: Option<InputCounts>,
+    mask: Option<PlacedMask<'_>>,
+) -> Result<Beams<T, A>, BeamformerError> {
+    if let Some(counts) = counts {
+        beams = beams.with_input_counts(counts)?;
+    }
+    if let Some(mask) = mask {
+        let of_chunk = mask.mask().of_chunk(beams.clock(), beams.times())?;
+        beams = beams.with_mask(of_chunk)?;
+    }
+    Ok(beams)
 }
 
 /// Sends flags to the device.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use fringes_backend::{Backend, DeviceError, DeviceVisibilities, MemoryNeed};
 use fringes_gpu::{Device, Stream};
+use fringes_interference::internals::PlacedMask;
 use fringes_types::{
     Accumulator, BaselineOrder, ChannelMask, Complex, Dimension, Frequencies, Inputs, MaskedSamples, SpectrumClock,
     TypesError, ValidSamples, Visibilities, VoltageSample,
@@ -311,7 +312,7 @@ impl<V: VoltageSample> Correlator<V> {
         }
         self.check_place(&about, &place)?;
         let mask = match mask {
-            Some(mask) => Some((mask, self.check_mask(&about, mask, times)?)),
+            Some(mask) => Some(PlacedMask::new(mask, self.channels, about.clock, times.span())?),
             None => None,
         };
         match &self.sums {
@@ -320,24 +321,6 @@ impl<V: VoltageSample> Correlator<V> {
             Sums::Device(_) => {}
         }
         Ok((about, place, mask))
-    }
-
-    /// How many spectra before a chunk a mask begins; below 0 if it begins later.
-    fn check_mask(
-        &self,
-        about: &Description<'_>,
-        mask: &ChannelMask,
-        times: &Times<'_>,
-    ) -> Result<isize, CorrelatorError> {
-        if mask.channels() != self.channels {
-            let (array, dimension, expected) = ("mask", Dimension::Channel, self.channels);
-            return Err(TypesError::Dimension { array, dimension, expected, actual: mask.channels() }.into());
-        }
-        let Range { start, end } = times.span();
-        let first_sample = about.clock.sample_of(start);
-        let place = mask.place(SpectrumClock { first_sample, ..about.clock }, end - start)?;
-        // Both are lengths of arrays, at most isize::MAX.
-        Ok(place as isize - start as isize)
     }
 
     /// Checks times of a chunk, stamps and counts them.
@@ -587,9 +570,8 @@ impl<V: VoltageSample<Accumulator = Complex<i64>>> Correlator<V> {
     }
 }
 
-/// A chunk that fits: what it is, where it lies, and a mask with how
-/// many spectra it begins before the chunk.
-type Admitted<'a, 'm, V> = (Description<'a>, Place<'a, V>, Option<(&'m ChannelMask, isize)>);
+/// A chunk that fits: what it is, where it lies, and a mask that covers what is added of it.
+type Admitted<'a, 'm, V> = (Description<'a>, Place<'a, V>, Option<PlacedMask<'m>>);
 
 /// A dump with what masks took of the packed lower triangle.
 fn with_masked<A: Accumulator, D>(

@@ -1,6 +1,7 @@
 //! How many spectra sums are made of: present ones of every baseline, and what masks took of them.
 
 use fringes_cpu::correlator as cpu;
+use fringes_interference::internals::PlacedMask;
 use fringes_types::{BaselineOrder, ChannelMask, Inputs, MaskedSamples, TypesError, ValidSamples};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -40,7 +41,7 @@ impl Counting {
         Self { inputs, channels, valid: None, all_valid: 0, masked: None }
     }
 
-    /// Counts spectra of a chunk, of which a mask, if there is one, begins so many spectra before the chunk.
+    /// Counts spectra of a chunk, and what a mask takes of them, if there is one.
     ///
     /// # Errors
     /// [`TypesError::TooLarge`] without memory for counts of every baseline, of every channel too with a mask; nothing
@@ -49,12 +50,12 @@ impl Counting {
         &mut self,
         about: &Description<'_>,
         times: &Times<'_>,
-        mask: Option<(&ChannelMask, isize)>,
+        mask: Option<PlacedMask<'_>>,
     ) -> Result<(), CorrelatorError> {
         let none =
             if self.valid.is_none() && has_absent(about, times) { zero_counts(self.inputs)? } else { Vec::new() };
-        if let Some((mask, lead)) = mask {
-            self.add_masked(about, times, mask, lead)?;
+        if let Some(mask) = mask {
+            self.add_masked(about, times, mask.mask(), mask.lead())?;
         }
         if !has_absent(about, times) {
             self.all_valid += times.len() as u64;

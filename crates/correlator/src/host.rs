@@ -5,7 +5,8 @@ use std::ops::Range;
 use fringes_backend::{Backend, DeviceError, MemoryNeed};
 use fringes_cpu::correlator as cpu;
 use fringes_cpu::memory::try_zeroed_vec;
-use fringes_types::{ChannelMask, Inputs, TypesError, VoltageSample, row_times};
+use fringes_interference::internals::PlacedMask;
+use fringes_types::{Inputs, TypesError, VoltageSample, row_times};
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Array3, ArrayView4, Axis, s};
 
@@ -58,13 +59,11 @@ fn rows_memory<V: VoltageSample>(inputs: usize, times: usize, channels: usize) -
     voltages.saturating_add(cpu::workspace(V::FORMAT, 1, times, inputs).smallest_bytes)
 }
 
-/// A mask, and how many spectra it begins before a chunk.
-pub(crate) type PlacedMask<'a> = Option<(&'a ChannelMask, isize)>;
-
 /// The mask of the times from one on.
-fn block_mask(mask: PlacedMask<'_>, from: usize) -> Option<cpu::BlockMask<'_>> {
-    let (mask, lead) = mask?;
-    Some(cpu::BlockMask { masked: mask.masked(), spectra: mask.spectra_per_block(), lead: lead + from as isize })
+fn block_mask(mask: Option<PlacedMask<'_>>, from: usize) -> Option<cpu::BlockMask<'_>> {
+    let mask = mask?;
+    let (lead, mask) = (mask.lead() + from as isize, mask.mask());
+    Some(cpu::BlockMask { masked: mask.masked(), spectra: mask.spectra_per_block(), lead })
 }
 
 /// Adds the products of times of a chunk.
@@ -72,7 +71,7 @@ pub(crate) fn accumulate<V: VoltageSample>(
     view: &HostView<'_, V>,
     about: &Description<'_>,
     times: &Times<'_>,
-    mask: PlacedMask<'_>,
+    mask: Option<PlacedMask<'_>>,
     sums: &mut Array2<V::Accumulator>,
     limit: Option<u64>,
 ) {
@@ -161,7 +160,7 @@ pub(crate) fn selected<V: VoltageSample>(
     view: &HostView<'_, V>,
     about: &Description<'_>,
     times: &Times<'_>,
-    mask: PlacedMask<'_>,
+    mask: Option<PlacedMask<'_>>,
 ) -> Result<Array3<V>, CorrelatorError> {
     let (inputs, pols, row) = (about.inputs.len(), about.inputs.pols(), row_times(V::FORMAT));
     let shape = (about.channels, times.len(), inputs);

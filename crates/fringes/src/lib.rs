@@ -89,7 +89,7 @@
 //! - `V[a][b]` conjugates `b`. An antenna that hears a source later by `d` seconds has the phase `-2 pi f d`.
 //! - Missing data is flagged ([`SamplePresence`], [`Voltages::with_presence`]) and counts as zero; each baseline knows
 //!   how many spectra it has ([`Visibilities::valid_samples`]). What a [`ChannelMask`] leaves out is counted apart
-//!   ([`Visibilities::valid`]).
+//!   ([`Visibilities::valid`], [`DetectedBeams::masked_spectra`]).
 //! - The most negative value of 4-bit and 8-bit voltages is not a sample, and [`Voltages::new`] refuses it.
 //!
 //! # Backends and memory
@@ -208,6 +208,6 @@ pub use fringes_io::IoError;
 pub use fringes_types::{
     Accumulator, BaselineOrder, BeamWeights, Beams, ChannelMask, ChunkFormat, Complex, Complex4, DetectedBeams,
     DetectedProducts, Detection, Dimension, Frequencies, Gains, Heaps, Inputs, LinearArray, MaskedSamples,
-    PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows, Samples,
-    SpectrumClock, TypesError, ValidSamples, Visibilities, VoltageSample, Voltages, f16,
+    MaskedSpectra, PackedSamples, Product, Rows, Sample, SampleChunk, SampleFormat, SamplePresence, SampleRows,
+    Samples, SpectrumClock, TypesError, ValidSamples, Visibilities, VoltageSample, Voltages, f16,
 };

@@ -1,7 +1,7 @@
 //! Interference: what is not noise is found by its statistics, and masked.
 //!
 //! ```text
-//! voltages ── power_sums ──> S0, S1, S2 ── Masker ──> ChannelMask ──> a correlator's push_masked
+//! voltages ── power_sums ──> S0, S1, S2 ── Masker ──> ChannelMask ──> push_masked of a correlator, of beams
 //! [channel][time][input]     [channel][block][input]  [channel][block]
 //! ```
 //!
@@ -48,14 +48,17 @@ mod kernels;
 mod kurtosis;
 mod masker;
 mod pearson;
+mod placed;
 mod power_sums;
 pub mod quantisation;
 mod tails;
 
-/// What the programs that make tables need, and users do not: no part of the interface.
+/// What programs that make tables need, and operations that honour masks, and users do not: no part of the interface.
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::kernels::{MaskQueue, PartMasks};
     pub use crate::pearson::quantiles;
+    pub use crate::placed::{MaskPart, PlacedMask};
 }
 
 pub use chunk::PowerChunk;

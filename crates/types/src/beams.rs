@@ -6,7 +6,7 @@ use ndarray::{Array3, ArrayView3};
 use num_complex::Complex;
 
 use crate::linear::check_elements;
-use crate::{Dimension, Frequencies, InputCounts, LinearArray, SpectrumClock, TypesError};
+use crate::{ChannelMask, Dimension, Frequencies, InputCounts, LinearArray, SpectrumClock, TypesError};
 
 /// Weights of tied-array beams, `[beam][channel][input]`, finite by construction.
 ///
@@ -76,6 +76,7 @@ pub struct Beams<T, A = Array3<T>> {
     frequencies: Frequencies,
     clock: SpectrumClock,
     counts: Option<InputCounts>,
+    mask: Option<ChannelMask>,
 }
 
 impl<T> Beams<T> {
@@ -126,7 +127,7 @@ impl<T, A> Beams<T, A> {
     ) -> Result<Self, TypesError> {
         clock.check()?;
         frequencies.check()?;
-        Ok(Self { data, shape, sample: PhantomData, frequencies, clock, counts: None })
+        Ok(Self { data, shape, sample: PhantomData, frequencies, clock, counts: None, mask: None })
     }
 
     /// Says how many inputs of each beam were there.
@@ -139,14 +140,29 @@ impl<T, A> Beams<T, A> {
         Ok(self)
     }
 
+    /// Says which channels were masked, and when: the voltages that these beams are of counted as zero there.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`] and [`TypesError::MaskRange`]
+    /// for one that does not cover the beams' times.
+    pub fn with_mask(mut self, mask: ChannelMask) -> Result<Self, TypesError> {
+        let (expected, actual) = (self.shape[0], mask.channels());
+        if expected != actual {
+            return Err(TypesError::Dimension { array: "mask", dimension: Dimension::Channel, expected, actual });
+        }
+        mask.place(self.clock, self.shape[1])?;
+        self.mask = Some(mask);
+        Ok(self)
+    }
+
     /// The same beams in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
     ///
     /// # Errors
     /// [`TypesError::Elements`] if the number of elements differs.
     pub fn with_array<B: LinearArray<T>>(&self, data: B) -> Result<Beams<T, B>, TypesError> {
         check_elements("beams", &self.shape, data.len())?;
-        let Self { shape, sample, frequencies, clock, ref counts, .. } = *self;
-        Ok(Beams { data, shape, sample, frequencies, clock, counts: counts.clone() })
+        let Self { shape, sample, frequencies, clock, ref counts, ref mask, .. } = *self;
+        Ok(Beams { data, shape, sample, frequencies, clock, counts: counts.clone(), mask: mask.clone() })
     }
 
     /// The array, wherever it lies.
@@ -188,6 +204,11 @@ impl<T, A> Beams<T, A> {
     pub fn input_counts(&self) -> Option<&InputCounts> {
         self.counts.as_ref()
     }
+
+    /// Which channels were masked, and when: the beams are zero there. `None` if nothing was.
+    pub fn mask(&self) -> Option<&ChannelMask> {
+        self.mask.as_ref()
+    }
 }
 
 #[cfg(test)]
@@ -210,5 +231,23 @@ mod tests {
         let bad = SpectrumClock { samples_between_spectra: 0, ..clock };
         let error = Beams::from_array(vec![0f32; 30], [2, 3, 5], Frequencies::default(), bad);
         assert!(matches!(error, Err(TypesError::NotPositive { .. })));
+    }
+
+    #[test]
+    fn a_mask_covers_the_beams_and_goes_with_them() {
+        let clock = SpectrumClock { first_sample: 70, samples_between_spectra: 10, ..SpectrumClock::default() };
+        let beams = Beams::new(Array3::<f32>::zeros((2, 3, 5)), Frequencies::default(), clock).unwrap();
+        let mask = |channels, first_sample| {
+            let clock = SpectrumClock { first_sample, ..clock };
+            ChannelMask::new(ndarray::Array2::from_elem((channels, 2), true), 2, clock).unwrap()
+        };
+        let masked = beams.clone().with_mask(mask(2, 60)).unwrap();
+        assert_eq!((masked.mask(), beams.mask()), (Some(&mask(2, 60)), None));
+        assert_eq!(masked.with_array(vec![0f32; 30]).unwrap().mask(), Some(&mask(2, 60)));
+        let (array, dimension) = ("mask", Dimension::Channel);
+        let error = TypesError::Dimension { array, dimension, expected: 2, actual: 3 };
+        assert_eq!(beams.clone().with_mask(mask(3, 70)), Err(error));
+        assert!(matches!(beams.clone().with_mask(mask(2, 50)), Err(TypesError::MaskRange { .. })));
+        assert!(matches!(beams.with_mask(mask(2, 65)), Err(TypesError::MaskGrid { .. })));
     }
 }

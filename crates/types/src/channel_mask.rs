@@ -1,6 +1,6 @@
 //! Which channels are left out, and when.
 
-use ndarray::{Array2, ArrayView2, Zip};
+use ndarray::{Array2, ArrayView2, Zip, s};
 
 use crate::{Dimension, SpectrumClock, TypesError};
 
@@ -116,6 +116,19 @@ impl ChannelMask {
         Ok(self)
     }
 
+    /// The blocks that a chunk of so many spectra lies in.
+    ///
+    /// # Errors
+    /// As [`ChannelMask::place`].
+    pub fn of_chunk(&self, chunk: SpectrumClock, times: usize) -> Result<Self, TypesError> {
+        let (place, block) = (self.place(chunk, times)?, self.spectra_per_block);
+        let first = (place / block).min(self.blocks());
+        // It covers the chunk.
+        let end = place.saturating_add(times).div_ceil(block).clamp(first, self.blocks());
+        let clock = SpectrumClock { first_sample: self.clock.sample_of(first * block), ..self.clock };
+        Ok(Self { masked: self.masked.slice(s![.., first..end]).to_owned(), spectra_per_block: block, clock })
+    }
+
     /// Where a chunk of so many spectra begins in the mask, in spectra.
     ///
     /// # Errors
@@ -166,6 +179,24 @@ mod tests {
         assert!(matches!(mask.place(at(836), 1), Err(TypesError::MaskGrid { .. })));
         let other = SpectrumClock { samples_between_spectra: 5, ..CLOCK };
         assert!(matches!(mask.place(other, 1), Err(TypesError::MaskGrid { .. })));
+    }
+
+    #[test]
+    fn the_blocks_of_a_chunk_are_where_they_were() {
+        let mask = ChannelMask::new(Array2::from_shape_fn((2, 5), |(c, b)| (c + b) % 3 == 0), 4, CLOCK).unwrap();
+        for start in 0..20 {
+            for times in 0..=20 - start {
+                let chunk = SpectrumClock { first_sample: CLOCK.sample_of(start), ..CLOCK };
+                let part = mask.of_chunk(chunk, times).unwrap();
+                let place = part.place(chunk, times).unwrap();
+                assert!(place < 4 && part.times() < place + times + 4, "{start} {times}");
+                for time in 0..times {
+                    let (found, expected) = ((place + time) / 4, (start + time) / 4);
+                    assert_eq!(part.masked().column(found), mask.masked().column(expected));
+                }
+            }
+        }
+        assert!(matches!(mask.of_chunk(CLOCK, 21), Err(TypesError::MaskRange { .. })));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use ndarray::{Array4, ArrayView4};
 
 use crate::linear::check_elements;
-use crate::{DetectedProducts, Dimension, Frequencies, InputCounts, LinearArray, SpectrumClock, TypesError};
+use crate::{
+    DetectedProducts, Dimension, Frequencies, InputCounts, LinearArray, MaskedSpectra, SpectrumClock, TypesError,
+};
 
 /// Detected beams `[channel][time][beam][product]`: `T` is `f32`, or `u8` for files.
 ///
@@ -24,6 +26,7 @@ pub struct DetectedBeams<T, A = Array4<T>> {
     frequencies: Frequencies,
     clock: SpectrumClock,
     counts: Option<InputCounts>,
+    masked: Option<MaskedSpectra>,
 }
 
 impl<T> DetectedBeams<T> {
@@ -91,7 +94,7 @@ impl<T, A> DetectedBeams<T, A> {
     ) -> Result<Self, TypesError> {
         clock.check()?;
         frequencies.check()?;
-        Ok(Self { data, shape, products, value: PhantomData, frequencies, clock, counts: None })
+        Ok(Self { data, shape, products, value: PhantomData, frequencies, clock, counts: None, masked: None })
     }
 
     /// Says how many inputs of each beam were there.
@@ -104,14 +107,25 @@ impl<T, A> DetectedBeams<T, A> {
         Ok(self)
     }
 
+    /// Says how many spectra of each channel and time were masked.
+    ///
+    /// # Errors
+    /// [`TypesError::Dimension`] for counts of other channels or times.
+    pub fn with_masked_spectra(mut self, masked: MaskedSpectra) -> Result<Self, TypesError> {
+        masked.check(self.shape[0], self.shape[1])?;
+        self.masked = Some(masked);
+        Ok(self)
+    }
+
     /// The same sums in another array of the same shape, in standard layout: a copy elsewhere, which its caller made.
     ///
     /// # Errors
     /// [`TypesError::Elements`] if the number of elements differs.
     pub fn with_array<B: LinearArray<T>>(&self, data: B) -> Result<DetectedBeams<T, B>, TypesError> {
-        let Self { shape, products, value, frequencies, clock, ref counts, .. } = *self;
+        let Self { shape, products, value, frequencies, clock, .. } = *self;
+        let (counts, masked) = (self.counts.clone(), self.masked.clone());
         check_elements("detected beams", &[shape[0], shape[1], shape[2], products.count()], data.len())?;
-        Ok(DetectedBeams { data, shape, products, value, frequencies, clock, counts: counts.clone() })
+        Ok(DetectedBeams { data, shape, products, value, frequencies, clock, counts, masked })
     }
 
     /// The array, wherever it lies.
@@ -158,6 +172,12 @@ impl<T, A> DetectedBeams<T, A> {
     pub fn input_counts(&self) -> Option<&InputCounts> {
         self.counts.as_ref()
     }
+
+    /// How many spectra of each channel and time a mask left out of the sums, where they count as zero; `None` if it
+    /// left out none.
+    pub fn masked_spectra(&self) -> Option<&MaskedSpectra> {
+        self.masked.as_ref()
+    }
 }
 
 #[cfg(test)]
@@ -180,5 +200,19 @@ mod tests {
         let dimension = Dimension::Product;
         let error = TypesError::Dimension { array: "detected beams", dimension, expected: 1, actual: 4 };
         assert_eq!(wrong, Err(error));
+    }
+
+    #[test]
+    fn counts_of_masked_spectra_go_with_the_beams() {
+        let (frequencies, clock) = (Frequencies::default(), SpectrumClock::default());
+        let products = DetectedProducts::Power;
+        let beams = DetectedBeams::new(Array4::from_elem((2, 3, 5, 1), 7u8), products, frequencies, clock).unwrap();
+        let counts = |shape| MaskedSpectra::new(4, ndarray::Array2::from_elem(shape, 1)).unwrap();
+        let masked = beams.clone().with_masked_spectra(counts((2, 3))).unwrap();
+        assert_eq!(masked.with_array(vec![7u8; 30]).unwrap().masked_spectra(), Some(&counts((2, 3))));
+        assert_eq!(beams.masked_spectra(), None);
+        let (array, dimension) = ("masked spectra", Dimension::Time);
+        let error = TypesError::Dimension { array, dimension, expected: 3, actual: 4 };
+        assert_eq!(beams.with_masked_spectra(counts((2, 4))), Err(error));
     }
 }

@@ -108,12 +108,14 @@ pub fn to_u8(beams: &DetectedBeams<f32>, scale: &ByteScale) -> Result<DetectedBy
             );
         }
     }
-    let counts = beams.input_counts();
-    let beams = DetectedBeams::new(bytes, beams.products(), beams.frequencies(), beams.clock())?;
-    let beams = match counts {
-        Some(counts) => beams.with_input_counts(counts.clone())?,
-        None => beams,
-    };
+    let of = beams;
+    let mut beams = DetectedBeams::new(bytes, of.products(), of.frequencies(), of.clock())?;
+    if let Some(counts) = of.input_counts() {
+        beams = beams.with_input_counts(counts.clone())?;
+    }
+    if let Some(masked) = of.masked_spectra() {
+        beams = beams.with_masked_spectra(masked.clone())?;
+    }
     Ok(DetectedBytes { beams, saturated })
 }
 
@@ -149,12 +151,14 @@ pub fn quantise_beams<V: VoltageSample>(beams: &Beams<V>, gains: &[f32]) -> Resu
         saturated[beam] += u64::from(lost);
         *out = value;
     });
-    let quantised = Beams::new(data, beams.frequencies(), beams.clock())?;
-    let beams = match beams.input_counts() {
-        Some(counts) => quantised.with_input_counts(counts.clone())?,
-        None => quantised,
-    };
-    Ok(QuantisedBeams { beams, saturated })
+    let mut quantised = Beams::new(data, beams.frequencies(), beams.clock())?;
+    if let Some(counts) = beams.input_counts() {
+        quantised = quantised.with_input_counts(counts.clone())?;
+    }
+    if let Some(mask) = beams.mask() {
+        quantised = quantised.with_mask(mask.clone())?;
+    }
+    Ok(QuantisedBeams { beams: quantised, saturated })
 }
 
 pub(super) fn check_shape(

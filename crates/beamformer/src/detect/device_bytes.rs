@@ -62,10 +62,12 @@ pub fn to_u8_on_device(
     queued?;
     let array = DeviceArray::from(bytes).written_on(stream);
     let shape = [channels, times, count];
-    let out = DetectedBeams::from_array(array, shape, beams.products(), beams.frequencies(), beams.clock())?;
-    let out = match beams.input_counts() {
-        Some(counts) => out.with_input_counts(counts.clone())?,
-        None => out,
-    };
+    let mut out = DetectedBeams::from_array(array, shape, beams.products(), beams.frequencies(), beams.clock())?;
+    if let Some(counts) = beams.input_counts() {
+        out = out.with_input_counts(counts.clone())?;
+    }
+    if let Some(masked) = beams.masked_spectra() {
+        out = out.with_masked_spectra(masked.clone())?;
+    }
     Ok(DeviceDetectedBytes { beams: out, saturated: DeviceArray::from(saturated).written_on(stream) })
 }

@@ -6,7 +6,7 @@ mod powers;
 mod stream;
 
 use fringes_cpu::memory::zeroed_vec;
-use fringes_types::{Beams, DetectedBeams, Detection, TypesError, VoltageSample};
+use fringes_types::{Beams, DetectedBeams, Detection, InputCounts, MaskedSpectra, TypesError, VoltageSample};
 use ndarray::{Array4, ArrayView3};
 
 pub use self::bytes::{ByteScale, DetectedBytes, QuantisedBeams, quantise_beams, to_u8};
@@ -16,6 +16,7 @@ pub(crate) use self::stream::Axes;
 pub use self::stream::DetectStream;
 use crate::BeamformerError;
 use crate::counts::{SummedCounts, paired};
+use crate::masked_counts::{MaskedCounts, Summed};
 
 /// Detects beams `[channel][time][beam]`: sums of the products that a [`Detection`] names.
 ///
@@ -24,7 +25,8 @@ use crate::counts::{SummedCounts, paired};
 /// ```
 ///
 /// Beams are on the host, of voltages in `f32`, `f16` or 8-bit integers; the sums are made on the CPU, with every
-/// thread of the rayon pool. Missing voltages counted as zero when the beams were formed, and so do they here.
+/// thread of the rayon pool. Missing and masked voltages counted as zero when the beams were formed, and so do they
+/// here; [`DetectedBeams::masked_spectra`] says how many spectra of a sum were masked.
 ///
 /// # Precision
 /// With `u = 2^-24`, a product is within `(min(n, 64) + ceil(n / 64) + m + 3) u sum (abs(x)^2 + abs(y)^2)` of the exact
@@ -59,11 +61,25 @@ pub fn detect<V: VoltageSample>(
     let spectra = [0, beams.times(), detection.times()];
     let counts = beams.input_counts().map(|counts| paired(counts, detection.products().pols())).transpose()?;
     let counts = SummedCounts::default().sum(counts.as_ref(), spectra)?;
+    let chunk = Summed { channels: beams.channels(), times: beams.times(), clock: beams.clock(), pending: 0 };
+    let masked = MaskedCounts::default().sum(beams.mask(), chunk, detection)?;
     let detected = DetectedBeams::new(data, detection.products(), frequencies, clock)?;
-    Ok(match counts {
-        Some(counts) => detected.with_input_counts(counts)?,
-        None => detected,
-    })
+    with_counts(detected, counts, masked)
+}
+
+/// Detected beams with what was counted of them.
+pub(crate) fn with_counts<A>(
+    mut detected: DetectedBeams<f32, A>,
+    counts: Option<InputCounts>,
+    masked: Option<MaskedSpectra>,
+) -> Result<DetectedBeams<f32, A>, BeamformerError> {
+    if let Some(counts) = counts {
+        detected = detected.with_input_counts(counts)?;
+    }
+    if let Some(masked) = masked {
+        detected = detected.with_masked_spectra(masked)?;
+    }
+    Ok(detected)
 }
 
 /// The sums of spectra that are a whole number of them.

@@ -4,9 +4,10 @@ use fringes_cpu::beamformer::{ChannelSums, products_into};
 use fringes_types::{Beams, DetectedBeams, Detection, Frequencies, SpectrumClock, VoltageSample};
 use ndarray::{Array4, ArrayView3, Axis, s};
 
-use super::whole_sums;
+use super::{whole_sums, with_counts};
 use crate::BeamformerError;
 use crate::counts::{SummedCounts, paired};
+use crate::masked_counts::{MaskedCounts, Summed};
 
 /// Detects beams of chunks that follow each other: [`detect`](crate::detect) with sums that go on from one chunk to the
 /// next. What comes out are whole sums alone, and the same bits however the stream is cut.
@@ -33,6 +34,7 @@ pub struct DetectStream {
     /// Of each channel.
     sums: Vec<ChannelSums>,
     counts: SummedCounts,
+    masked: MaskedCounts,
 }
 
 /// What all chunks have in common.
@@ -48,7 +50,8 @@ pub(crate) struct Axes {
 impl DetectStream {
     /// A stream that has seen nothing.
     pub fn new(detection: Detection) -> Self {
-        Self { detection, axes: None, sums: Vec::new(), counts: SummedCounts::default() }
+        let (counts, masked) = (SummedCounts::default(), MaskedCounts::default());
+        Self { detection, axes: None, sums: Vec::new(), counts, masked }
     }
 
     /// How beams are detected.
@@ -63,7 +66,7 @@ impl DetectStream {
 
     /// Forgets the sum under way and what chunks look like: the next chunk may be any.
     pub fn reset(&mut self) {
-        (self.axes, self.sums, self.counts) = (None, Vec::new(), SummedCounts::default());
+        *self = Self::new(self.detection);
     }
 
     /// The sums that a chunk completes; none of a chunk that completes none. On an error the stream stays as it was.
@@ -92,14 +95,13 @@ impl DetectStream {
         let pols = self.detection.products().pols();
         let counts = beams.input_counts().map(|counts| paired(counts, pols)).transpose()?;
         let counts = self.counts.sum(counts.as_ref(), spectra)?;
+        let chunk = Summed { channels: beams.channels(), times: beams.times(), clock: beams.clock(), pending };
+        let masked = self.masked.sum(beams.mask(), chunk, &self.detection)?;
 
         let frequencies = self.detection.frequencies(axes.frequencies);
         let data = self.sum(beams.data(), pending, [groups, count])?;
-        let beams = DetectedBeams::new(data, self.detection.products(), frequencies, clock)?;
-        Ok(match counts {
-            Some(counts) => beams.with_input_counts(counts)?,
-            None => beams,
-        })
+        let detected = DetectedBeams::new(data, self.detection.products(), frequencies, clock)?;
+        with_counts(detected, counts, masked)
     }
 
     /// Sums spectra onto `pending` ones.

@@ -142,4 +142,8 @@ impl<V: VoltageSample> BeamKernels<V, f32> for IncoherentKernels<V> {
         let rows = self.packing.heaps(stream, part.channels.len(), heaps, voltages, present)?;
         self.beamform_rows(stream, part, rows.view().cast::<V>()?, beams)
     }
+
+    fn packing(&self) -> Option<&Packing<V>> {
+        Some(&self.packing)
+    }
 }

@@ -4,6 +4,7 @@ mod beamform;
 mod detect;
 mod fft_beams;
 mod frb;
+mod masks;
 mod nulls;
 mod steering;
 mod tied_array;

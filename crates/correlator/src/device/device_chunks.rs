@@ -5,15 +5,14 @@ use std::ops::Range;
 
 use fringes_backend::{DeviceArray, DeviceError, Expect};
 use fringes_gpu::{Buffer, BufferView};
+use fringes_interference::internals::PlacedMask;
 use fringes_types::{VoltageSample, row_times};
 use ndarray::{ArrayView2, s};
 
-use super::masked_chunks::Cells;
 use super::pieces::{pieces, spans, step_times};
 use super::{DeviceSums, Granule};
 use crate::CorrelatorError;
 use crate::chunk::{Description, Layout};
-use crate::host::PlacedMask;
 use crate::kernels::{CorrelatorKernels, Work};
 use crate::layout::{HeapShape, VoltageShape, row_bytes};
 
@@ -86,7 +85,7 @@ impl<V: VoltageSample> DeviceSums<V> {
         times: usize,
         range: Range<usize>,
         presence: Option<ArrayView2<'_, bool>>,
-        mask: PlacedMask<'_>,
+        mask: Option<PlacedMask<'_>>,
     ) -> Result<(), CorrelatorError> {
         let (inputs, row) = (self.inputs.len(), row_times(V::FORMAT));
         let [channel_step, time_step] = self.rows_of_step(row, true)?;
@@ -107,9 +106,10 @@ impl<V: VoltageSample> DeviceSums<V> {
                 pack.pack_part(stream, shape, span.clone(), samples, flags, &mut rows.view_mut())?;
                 let number = span.len().div_ceil(row);
                 if let Some(mask) = mask
-                    && let Some(cells) = Cells::of(mask, &channels, span.start, number * row)
+                    && let Some(part) = mask.part_of_rows::<V>(channels.clone(), span.start, number)
                 {
-                    self.mask_rows(&cells, number, rows.view_mut().cast()?)?;
+                    let (masks, queue) = self.masks();
+                    masks.mask_rows(queue, &part, number, rows.view_mut().cast()?)?;
                 }
                 let work = Work::rows(shape.channels, span.len());
                 self.add(&channels, &work, rows.view().cast()?)?;

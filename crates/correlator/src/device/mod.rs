@@ -20,13 +20,13 @@ mod runs;
 mod sums;
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use fringes_backend::{DeviceArray, DeviceError, MemoryNeed, Staging, Workspace};
 use fringes_cpu::memory::try_zeroed_vec;
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Stream};
-use fringes_interference::MaskKernels;
+use fringes_interference::internals::PartMasks;
 use fringes_types::{BaselineOrder, Complex, Inputs, TypesError, VoltageSample, row_times};
 use ndarray::{Array2, ArrayView2};
 
@@ -78,7 +78,7 @@ pub(crate) struct DeviceSums<V: VoltageSample> {
     /// Bytes of heaps of short runs that may wait for others, where they do.
     holds: Option<u64>,
     held: Option<runs::Held<V>>,
-    masks: OnceLock<MaskKernels<V>>,
+    masks: PartMasks<V>,
     /// Memory of pieces from the host, the one that was used longest ago first.
     slots: Vec<host_chunks::Slot<V>>,
 }
@@ -120,7 +120,7 @@ impl<V: VoltageSample> DeviceSums<V> {
             lists: Staging::new(FLAG_PIECES),
             holds: None,
             held: None,
-            masks: OnceLock::new(),
+            masks: PartMasks::new(inputs),
             slots: Vec::new(),
         })
     }

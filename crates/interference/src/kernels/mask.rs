@@ -1,15 +1,15 @@
-//! Masked copies of heaps, and rows that are masked where they lie.
+//! Masked copies of heaps and voltages, and rows that are masked where they lie.
 
 use std::marker::PhantomData;
 
 use fringes_backend::{DeviceError, Expect};
-use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, Stream};
+use fringes_gpu::{Argument, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream};
 use fringes_types::VoltageSample;
 
-use super::{HeapBlocks, PIECE, RowBlocks, product, suffix, texts};
+use super::{HeapBlocks, PIECE, RowBlocks, THREADS, VoltageBlocks, Work, product, suffix, texts};
 
-/// The kernels that put zeros in place of what is masked, of a format and on one device: in a copy of heaps, and in
-/// rows where they lie. Cheap to clone.
+/// The kernels that put zeros in place of what is masked, of a format and on one device: in a copy of heaps or
+/// voltages, and in rows where they lie. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct MaskKernels<V> {
     heaps: Kernel,
@@ -61,6 +61,35 @@ impl<V: VoltageSample> MaskKernels<V> {
         let to = to.reborrow().cast::<u8>()?;
         let mut arguments = vec![from.into(), to.into(), masked.into()];
         arguments.extend(sizes);
+        Ok(self.heaps.launch_safe(stream, &config, &arguments)?)
+    }
+
+    /// Writes voltages `[channel][time][input]` to `to`, zeros where `masked`, `[channel][block]`, is not 0. What is
+    /// masked is not read.
+    ///
+    /// # Errors
+    /// As [`MaskKernels::mask`].
+    pub fn mask_voltages(
+        &self,
+        stream: &Stream,
+        shape: VoltageBlocks,
+        from: BufferView<'_, V>,
+        masked: BufferView<'_, u8>,
+        mut to: BufferViewMut<'_, V>,
+    ) -> Result<(), DeviceError> {
+        let (voltages, size) = (shape.voltages(), size_of::<V>());
+        from.expect("voltages", voltages, size as u64)?;
+        to.expect("masked voltages", voltages, size as u64)?;
+        masked.expect("mask", product(&[shape.channels, shape.blocks()]), 1)?;
+        if voltages == 0 {
+            return Ok(());
+        }
+        let Work { blocks, sizes } = shape.copy(size)?;
+        let from = from.cast::<u8>()?;
+        let to = to.reborrow().cast::<u8>()?;
+        let mut arguments = vec![from.into(), to.into(), masked.into()];
+        arguments.extend(sizes.map(Argument::from));
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]);
         Ok(self.heaps.launch_safe(stream, &config, &arguments)?)
     }
 

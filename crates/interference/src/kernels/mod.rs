@@ -1,16 +1,18 @@
 //! Kernels on buffers of a device, in the order of a stream: power sums of heaps, rows and voltages, masked copies of
-//! heaps, masked rows.
+//! heaps and voltages, masked rows.
 //!
 //! A launch is queued on a stream and returns at once; nothing is allocated. Sizes are checked before anything is
 //! queued.
 
 mod mask;
+mod parts;
 mod power;
 mod rows;
 mod texts;
 mod voltages;
 
 pub use mask::MaskKernels;
+pub use parts::{MaskQueue, PartMasks};
 pub use power::PowerKernels;
 pub use rows::RowBlocks;
 pub use voltages::VoltageBlocks;
@@ -81,7 +83,7 @@ impl HeapBlocks {
         number("times of heaps", self.times(), i32::MAX as u32)?;
         number("heaps times channels", product(&[self.batches, antennas, self.channels]), u32::MAX)?;
         let groups = number("blocks times antennas times channels", groups, u32::MAX)?;
-        let lanes = 1u32 << (stretch / PIECE / LOADS).clamp(4, 32).ilog2();
+        let lanes = lanes(stretch);
         let [block, lead] = self.short_blocks();
         // Legal, as their products are.
         let sizes = [self.batches, antennas, self.channels, self.spectra, pols, block, lead, lanes as usize];
@@ -95,6 +97,11 @@ impl HeapBlocks {
 struct Work {
     blocks: u32,
     sizes: [u32; 8],
+}
+
+/// Lanes of a group that has a stretch of so many bytes.
+fn lanes(stretch: usize) -> u32 {
+    1 << (stretch / PIECE / LOADS).clamp(4, 32).ilog2()
 }
 
 /// Spectra of a block, and those of the first one that lie before the first of so many times, in numbers that are not

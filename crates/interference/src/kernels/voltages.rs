@@ -5,7 +5,7 @@ use fringes_cpu::power::Blocks;
 use fringes_gpu::LaunchConfig;
 use fringes_types::SampleFormat;
 
-use super::{THREADS, number, product, short_blocks};
+use super::{THREADS, Work, lanes, number, product, short_blocks};
 
 /// Sizes of voltages `[channel][time][input]` on a device, and of blocks of their times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,21 @@ impl VoltageBlocks {
     }
 }
 
+impl VoltageBlocks {
+    /// A launch that copies voltages of so many bytes as one heap `[channel][time and input]` of one input: blocks of
+    /// times are as many blocks of times and inputs.
+    pub(super) fn copy(&self, size: usize) -> Result<Work, DeviceError> {
+        let spectra = number("times times inputs", product(&[self.times, self.inputs]), i32::MAX as u32)?;
+        let channels = number("channels", self.channels, u32::MAX)?;
+        let [block, lead] = short_blocks(self.spectra_per_block, self.lead, self.times);
+        // Not above the times, and so the products not above theirs.
+        let of = |times: usize| u32::try_from(product(&[times, self.inputs])).unwrap_or(u32::MAX);
+        let lanes = lanes(product(&[spectra as usize, size]));
+        let blocks = channels.div_ceil(THREADS / lanes);
+        Ok(Work { blocks, sizes: [1, 1, channels, spectra, 1, of(block), of(lead), lanes] })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +97,20 @@ mod tests {
         let (_, sizes) =
             VoltageBlocks { spectra_per_block: 1000, lead: 940, ..voltages }.launch(SampleFormat::Int4, 0).unwrap();
         assert_eq!(sizes, [3, 100, 132, 100, 40]);
+    }
+
+    #[test]
+    fn a_copy_has_blocks_of_times_and_inputs() {
+        let voltages = VoltageBlocks { channels: 300, times: 100, inputs: 7, spectra_per_block: 64, lead: 30 };
+        // 700 voltages of 2 bytes are 87 pieces: 8 lanes, 32 groups a block.
+        let expected = Work { blocks: 10, sizes: [1, 1, 300, 700, 1, 448, 210, 8] };
+        assert_eq!(voltages.copy(2), Ok(expected));
+        // A block that is longer than the voltages has its edge where it was: behind 60 times.
+        let Work { sizes, .. } =
+            VoltageBlocks { spectra_per_block: usize::MAX, lead: usize::MAX - 60, ..voltages }.copy(2).unwrap();
+        assert_eq!(sizes[5..7], [700, 280]);
+        let error = VoltageBlocks { times: 1 << 20, inputs: 1 << 11, ..voltages }.copy(2).unwrap_err();
+        assert!(matches!(error, DeviceError::TooLarge { what: "times times inputs", .. }), "{error}");
     }
 
     #[test]

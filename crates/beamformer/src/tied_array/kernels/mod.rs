@@ -17,6 +17,7 @@ use fringes_backend::Expect;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, Stream};
 use fringes_types::{Inputs, SampleFormat, VoltageSample};
 
+use crate::packing::Packing;
 use crate::set::{BeamKernels, KernelPart};
 use crate::{BeamSet, BeamformerError, TiedArrayBeams, TiedArrayOutput};
 
@@ -247,6 +248,10 @@ impl<V: VoltageSample, O: TiedArrayOutput> BeamKernels<V, O> for TiedArrayKernel
     ) -> Result<(), BeamformerError> {
         let rows = self.former.packing().heaps(stream, part.channels.len(), heaps, voltages, present)?;
         self.form(stream, part, rows.view().cast::<V>()?, beams)
+    }
+
+    fn packing(&self) -> Option<&Packing<V>> {
+        Some(self.former.packing())
     }
 
     fn take_saturated(&mut self, stream: &Stream) -> Result<Vec<u64>, BeamformerError> {

@@ -1,26 +1,28 @@
 //! Detected tied-array beams: formed, detected and summed in one pass over the voltages.
 
+mod chunks;
+mod loaded;
+
 #[cfg(doc)]
 use fringes_backend::DeviceError;
-use fringes_backend::{Backend, DeviceArray, DeviceDetectedBeams, DeviceHeaps, DeviceRows, DeviceVoltages, Staging};
-use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Stream};
-use fringes_kernel_abi::tied_array::Output;
+use fringes_backend::{Backend, DeviceArray, DeviceDetectedBeams};
+use fringes_gpu::{Buffer, BufferView, Device, Stream};
+use fringes_interference::internals::PlacedMask;
 use fringes_types::{
-    Beams, DetectedBeams, DetectedProducts, Detection, Frequencies, Heaps, InputCounts, Inputs, Rows, SpectrumClock,
-    TypesError, VoltageSample, Voltages,
+    Beams, ChannelMask, DetectedBeams, DetectedProducts, Detection, InputCounts, Inputs, SpectrumClock, TypesError,
+    VoltageSample,
 };
 use ndarray::{Array3, Axis, concatenate};
 use num_complex::Complex;
 
-use super::kernels::{self, Former, Out, Part, Place, Summer, Sums, paired_gains};
+pub use self::chunks::DetectChunk;
+use self::chunks::Header;
+use self::loaded::Loaded;
 use crate::counts::{Members, SummedCounts, joined, paired};
-use crate::detect::{Axes, PowerSums};
-use crate::packing::product;
-use crate::work::sent_flags;
-use crate::{
-    BeamChunk, BeamSet, BeamformerError, BeamformerStream, DetectStream, IncoherentBeams, IncoherentKernels,
-    TiedArrayBeams,
-};
+use crate::detect::{Axes, PowerSums, with_counts};
+use crate::masked_counts::{MaskedCounts, Summed};
+use crate::stream::placed;
+use crate::{BeamChunk, BeamSet, BeamformerError, BeamformerStream, DetectStream, IncoherentBeams, TiedArrayBeams};
 
 /// Tied-array beams of chunk after chunk, detected: powers, Stokes parameters or coherencies, summed over spectra and
 /// channels.
@@ -80,50 +82,6 @@ struct Incoherent<V: VoltageSample> {
     sums: PowerSums,
 }
 
-/// Kernels on a device.
-#[derive(Debug)]
-struct Loaded<V> {
-    former: Former<V>,
-    incoherent: IncoherentOnDevice<V>,
-    summer: Summer,
-    stream: Stream,
-    pool: BufferPool,
-    staging: Staging,
-    /// Nothing is counted.
-    none: Buffer<u64>,
-}
-
-/// How incoherent beams are made on a device.
-#[derive(Debug)]
-struct IncoherentOnDevice<V> {
-    /// Gains of the one that the kernel of the powers makes, of the same samples; empty if it makes none.
-    gains: Buffer<[f32; 2]>,
-    /// By a kernel of their own, that reads the rows again.
-    apart: Option<IncoherentKernels<V>>,
-}
-
-impl<V: VoltageSample> IncoherentOnDevice<V> {
-    fn load(
-        stream: &Stream,
-        former: &Former<V>,
-        set: Option<&IncoherentBeams>,
-        inputs: Inputs,
-    ) -> Result<Self, BeamformerError> {
-        let none = || Ok::<_, BeamformerError>(Buffer::zeroed(stream, 0)?);
-        let Some(set) = set else { return Ok(Self { gains: none()?, apart: None }) };
-        if set.gains().nrows() == 1 && former.takes_incoherent() {
-            let gains = Buffer::from_slice(stream, &paired_gains(set.gains().row(0)))?;
-            return Ok(Self { gains, apart: None });
-        }
-        let apart = Some(IncoherentKernels::load(stream.device(), set, inputs)?);
-        Ok(Self { gains: none()?, apart })
-    }
-
-    fn beams(&self) -> usize {
-        usize::from(!self.gains.is_empty()) + self.apart.as_ref().map_or(0, IncoherentKernels::beams)
-    }
-}
-
 /// The sum under way of chunks on a device.
 #[derive(Debug)]
 struct Carried {
@@ -133,38 +91,7 @@ struct Carried {
     /// What there is of tied-array and of incoherent beams; nothing without spectra.
     sums: [Option<Buffer<f32>>; 2],
     counts: SummedCounts,
-}
-
-/// What a chunk on a device says of itself.
-struct Header {
-    channels: usize,
-    times: usize,
-    inputs: Inputs,
-    frequencies: Frequencies,
-    clock: SpectrumClock,
-}
-
-/// Voltages of a kind and place that beams are detected of.
-///
-/// | chunk | detected beams |
-/// |---|---|
-/// | [`Voltages<V>`], [`Heaps<V>`], [`Rows<V>`] | [`DetectedBeams<f32>`] |
-/// | [`DeviceRows<V>`]; [`DeviceVoltages<V>`] and [`DeviceHeaps<V>`], which become rows first | [`DeviceDetectedBeams<f32>`] |
-///
-/// Sealed: the chunks are these.
-pub trait DetectChunk: sealed::Sealed {
-    /// Format of the voltages.
-    type Sample: VoltageSample;
-    /// The detected beams, which lie where the voltages lie.
-    type Detected;
-
-    /// Detects beams.
-    #[doc(hidden)]
-    fn detect(&self, by: &mut TiedArrayDetector<Self::Sample>) -> Result<Self::Detected, BeamformerError>;
-}
-
-mod sealed {
-    pub trait Sealed {}
+    masked: MaskedCounts,
 }
 
 impl<V: VoltageSample> TiedArrayDetector<V> {
@@ -225,7 +152,47 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     /// [`DeviceError::TooLarge`] for what [`TiedArrayBeams`] says that there is no kernel of; [`DeviceError::Gpu`] if
     /// the GPU fails.
     pub fn push<C: DetectChunk<Sample = V>>(&mut self, chunk: &C) -> Result<C::Detected, BeamformerError> {
-        chunk.detect(self)
+        chunk.detect(self, None)
+    }
+
+    /// As [`TiedArrayDetector::push`], of voltages without what is masked: masked samples count as zero, and
+    /// [`DetectedBeams::masked_spectra`] says how many spectra of each sum were. The mask covers the whole chunk, and
+    /// may cover more; the chunk is not changed. Where what is masked is copied:
+    /// [`BeamformerStream::push_masked`].
+    ///
+    /// # Errors
+    /// As [`TiedArrayDetector::push`]; [`TypesError::Dimension`] for a mask of other channels, [`TypesError::MaskGrid`]
+    /// and [`TypesError::MaskRange`] for one that does not cover the chunk. The detector is as before then.
+    ///
+    /// ```
+    /// use fringes_backend::Backend;
+    /// use fringes_beamformer::{TiedArrayBeams, TiedArrayDetector};
+    /// use fringes_types::{BeamWeights, ChannelMask, Complex, DetectedProducts, Detection, Inputs, SpectrumClock, Voltages};
+    /// use ndarray::{Array3, array};
+    ///
+    /// let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 16, sample_rate_hz: 1e6 };
+    /// let inputs = Inputs::single_pol(2)?;
+    /// let chunk = Voltages::new(Array3::from_elem((2, 32, 2), Complex::new(3i8, 4)), inputs)?.with_clock(clock)?;
+    /// // Channel 1 is left out in the second of four blocks of 8 spectra.
+    /// let no = false;
+    /// let mask = ChannelMask::new(array![[no, no, no, no], [no, true, no, no]], 8, clock)?;
+    ///
+    /// let beams = TiedArrayBeams::new(BeamWeights::new(Array3::from_elem((1, 2, 2), Complex::new(1.0, 0.0)))?);
+    /// let detection = Detection::new(DetectedProducts::Power, 16, 1)?;
+    /// let mut detector = TiedArrayDetector::new(&Backend::auto(), beams, inputs, detection)?;
+    /// let sums = detector.push_masked(&chunk, &mask)?;
+    /// let kept = sums.masked_spectra().ok_or("something is masked")?;
+    /// assert_eq!([(0, 0), (1, 0), (1, 1)].map(|(channel, time)| kept.kept(channel, time)), [16, 8, 16]);
+    /// // A power of 100 in each spectrum.
+    /// assert!((sums.data()[(1, 0, 0, 0)] / kept.kept(1, 0) as f32 - 100.0).abs() < 1e-2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push_masked<C: DetectChunk<Sample = V>>(
+        &mut self,
+        chunk: &C,
+        mask: &ChannelMask,
+    ) -> Result<C::Detected, BeamformerError> {
+        chunk.detect(self, Some(mask))
     }
 
     /// The beams.
@@ -280,15 +247,15 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     }
 
     /// Detected beams of a chunk on the host.
-    fn on_host<C>(&mut self, chunk: &C) -> Result<DetectedBeams<f32>, BeamformerError>
+    fn on_host<C>(&mut self, chunk: &C, mask: Option<&ChannelMask>) -> Result<DetectedBeams<f32>, BeamformerError>
     where
         C: BeamChunk<Sample = V, Beams<Complex<f32>> = Beams<Complex<f32>>, Beams<f32> = Beams<f32>>,
     {
         self.check_place(false)?;
-        let beams = self.beams.push(chunk)?;
+        let beams = self.beams.push_with(chunk, mask)?;
         let detected = self.sums.push(&beams)?;
         let Some(Incoherent { beams, sums }) = &mut self.incoherent else { return Ok(detected) };
-        let powers = beams.push(chunk)?;
+        let powers = beams.push_with(chunk, mask)?;
         let (powers, counts) = sums.push(&powers, self.sums.detection())?;
         with_powers(&detected, powers, counts)
     }
@@ -305,14 +272,20 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         }))
     }
 
-    /// Begins with a chunk on a device: turns to the beams that take over there.
-    fn begin(&mut self, inputs: Inputs, clock: SpectrumClock) -> Result<(), BeamformerError> {
-        self.beams.check_inputs(inputs)?;
+    /// Begins with a chunk on a device: turns to the beams that take over there. Gives the mask if anything of the
+    /// chunk is masked.
+    fn begin<'m>(
+        &mut self,
+        of: Header,
+        mask: Option<&'m ChannelMask>,
+    ) -> Result<Option<PlacedMask<'m>>, BeamformerError> {
+        self.beams.check_inputs(of.inputs)?;
         self.check_place(true)?;
-        while let Some(set) = self.beams.due(clock) {
+        let mask = placed(mask, of.channels, of.times, of.clock)?;
+        while let Some(set) = self.beams.due(of.clock) {
             self.replace(set)?;
         }
-        Ok(())
+        Ok(mask)
     }
 
     /// Checks that no sum is under way elsewhere.
@@ -341,21 +314,15 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
             Some(stream) => stream.clone(),
             None => device.new_stream()?,
         };
-        let summer = Summer::load(&stream, *self.sums.detection())?;
-        let output = if summer.of_powers() { Output::Power } else { Output::Coherency };
-        let former = Former::load(&stream, set, output, channels, inputs)?;
-        let set = self.incoherent.as_ref().map(|of| of.beams.set());
-        let incoherent = IncoherentOnDevice::load(&stream, &former, set, inputs)?;
-        let none = Buffer::zeroed(&stream, 0)?;
-        let (pool, staging) = (BufferPool::new(device), Staging::default());
-        Ok(Loaded { former, incoherent, summer, stream, pool, staging, none })
+        let incoherent = self.incoherent.as_ref().map(|of| of.beams.set());
+        Loaded::load(stream, (set, incoherent), *self.sums.detection(), channels, inputs)
     }
 
     /// Beams of a chunk on a device. `counts` are those of its tied-array and of its incoherent beams.
     fn on_device(
         &mut self,
         array: &DeviceArray<'_, V>,
-        header: Header,
+        (header, mask): (Header, Option<PlacedMask<'_>>),
         counts: Option<InputCounts>,
         rows: impl FnOnce(&mut Loaded<V>, BufferView<'_, V>) -> Result<Option<Buffer<u8>>, BeamformerError>,
     ) -> Result<DeviceDetectedBeams<'static, f32>, BeamformerError> {
@@ -369,11 +336,15 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         let groups = detection.channels_of(channels)?;
         let found = Axes { channels, beams: count, frequencies, clock };
         let axes = Axes::continued(self.carried.as_ref().map(|carried| carried.axes), found)?;
-        let (pending, mut carried_counts) =
-            self.carried.as_ref().map_or((0, SummedCounts::default()), |of| (of.spectra, of.counts.clone()));
+        let (pending, mut carried_counts, mut carried_masked) = match &self.carried {
+            Some(of) => (of.spectra, of.counts.clone(), of.masked.clone()),
+            None => Default::default(),
+        };
         let out_clock = axes.sums_clock(&detection, pending)?;
         let spectra = [pending, times, detection.times()];
         let counts = carried_counts.sum(counts.as_ref(), spectra)?;
+        let chunk = Summed { channels, times, clock, pending };
+        let masked = carried_masked.sum(mask.map(|mask| mask.mask()), chunk, &detection)?;
         let mut loaded = self.take_loaded(array.device(), channels, inputs)?;
 
         let later = self.beams.within(times, clock);
@@ -385,10 +356,12 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         let view = array.read_on(&stream)?;
         let before = self.carried.take();
         let queued = (|| {
-            let rows = rows(&mut loaded, view)?;
-            let view = match &rows {
-                Some(rows) => rows.view().cast::<V>()?,
-                None => view,
+            let mut rows = rows(&mut loaded, view)?;
+            let copy = loaded.mask([channels, times], mask, view, rows.as_mut())?;
+            let view = match (&copy, &rows) {
+                (Some(copy), _) => copy.view(),
+                (None, Some(rows)) => rows.view().cast::<V>()?,
+                (None, None) => view,
             };
             let length = shape.iter().product::<usize>() * products.count();
             let mut out = loaded.pool.take::<f32>(&stream, length)?;
@@ -409,13 +382,10 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
         let spectra = (pending + times) % detection.times();
         let clock = SpectrumClock { first_sample: axes.clock.sample_of(times), ..axes.clock };
         let axes = Axes { clock, ..axes };
-        self.carried = Some(Carried { axes, spectra, sums, counts: carried_counts });
+        self.carried = Some(Carried { axes, spectra, sums, counts: carried_counts, masked: carried_masked });
         let out = DeviceArray::from(out).written_on(&stream);
         let out = DetectedBeams::from_array(out, shape, products, detection.frequencies(frequencies), out_clock)?;
-        Ok(match counts {
-            Some(counts) => out.with_input_counts(counts)?,
-            None => out,
-        })
+        with_counts(out, counts, masked)
     }
 }
 
@@ -430,10 +400,11 @@ fn with_powers(
     let too_large = |_| TypesError::TooLarge { array: "detected beams", elements: format!("{:?}", powers.dim()) };
     let all = concatenate(Axis(2), &[detected.data(), powers.view()]).map_err(too_large)?;
     let all = DetectedBeams::new(all, products, frequencies, clock)?;
-    Ok(match detected.input_counts().zip(counts.as_ref()) {
-        Some((first, second)) => all.with_input_counts(joined(first, second)?)?,
-        None => all,
-    })
+    let counts = match detected.input_counts().zip(counts.as_ref()) {
+        Some((first, second)) => Some(joined(first, second)?),
+        None => None,
+    };
+    with_counts(all, counts, detected.masked_spectra().cloned())
 }
 
 /// Checks that beams are whole sums of channels and polarisations.
@@ -441,150 +412,4 @@ fn check_sums(detection: &Detection, set: &TiedArrayBeams) -> Result<(), Beamfor
     detection.channels_of(set.weights.channels())?;
     detection.beams_of(set.weights.beams())?;
     Ok(())
-}
-
-impl<V: VoltageSample> Loaded<V> {
-    /// Queues all kernels. Gives what is left of sums that do not end, of tied-array and of incoherent beams.
-    fn queue(
-        &mut self,
-        [channels, times, fold]: [usize; 3],
-        row: usize,
-        later: &[(usize, TiedArrayBeams)],
-        carried: Option<&Carried>,
-        rows: BufferView<'_, V>,
-        out: &mut Buffer<f32>,
-    ) -> Result<[Option<Buffer<f32>>; 2], BeamformerError> {
-        let Self { former, incoherent, summer, stream, pool, none, .. } = self;
-        let before = |which: usize| {
-            let carried = carried?;
-            Some((carried.sums[which].as_ref()?, carried.spectra))
-        };
-        if times == 0 {
-            return Ok([None, None]);
-        }
-        // A coherency is four numbers of two beams.
-        let numbers = if summer.of_powers() { 1 } else { 2 };
-        let length = former.length(channels, times, fold)?.saturating_mul(numbers);
-        // Nothing is under way then: sums of more times than a launch sums would be.
-        let direct = incoherent.beams() == 0 && summer.is_done_by(fold) && times % fold == 0;
-        let mut sums = pool.take::<f32>(stream, if direct { 0 } else { length })?;
-        let beams = if direct { &mut *out } else { &mut sums };
-        let groups = times.div_ceil(fold);
-        let mut powers =
-            pool.take::<f32>(stream, product("incoherent beams", &[channels, groups, incoherent.beams()])?)?;
-        let starts = std::iter::once((0, None)).chain(later.iter().map(|(time, set)| (*time, Some(set))));
-        let ends = later.iter().map(|&(time, _)| time).chain(std::iter::once(times));
-        for ((start, set), end) in starts.zip(ends) {
-            if let Some(set) = set
-                && !former.replace(stream, set)?
-            {
-                *former = Former::load(stream, set, former.output(), channels, former.inputs())?;
-            }
-            let part = Part { channels: 0..channels, times, formed: start..end, fold };
-            let gains = incoherent.gains.view();
-            let beside = former.takes_incoherent().then(|| kernels::Incoherent { gains, sums: powers.view_mut() });
-            let beams = beams.view_mut().cast::<u16>()?;
-            former.form(stream, part, None, rows, Out { beams, saturated: none.view_mut(), incoherent: beside })?;
-        }
-        if direct {
-            return Ok([None, None]);
-        }
-        let tied = row - incoherent.beams();
-        let of = Sums { shape: [channels, groups, tied], fold, carried: before(0) };
-        let left = summer.sum(stream, pool, of, &sums, out, Place { first: 0, row })?;
-        if incoherent.beams() == 0 {
-            return Ok([left, None]);
-        }
-        if let Some(kernels) = &incoherent.apart {
-            kernels.sum_rows(stream, [channels, times, fold], rows, powers.view_mut())?;
-        }
-        let of = Sums { shape: [channels, groups, incoherent.beams()], fold, carried: before(1) };
-        let place = Place { first: tied, row };
-        Ok([left, summer.sum_powers(stream, pool, of, &powers, out, place)?])
-    }
-}
-
-macro_rules! header {
-    ($chunk:ident) => {
-        Header {
-            channels: $chunk.channels(),
-            times: $chunk.times(),
-            inputs: $chunk.inputs(),
-            frequencies: $chunk.frequencies(),
-            clock: $chunk.clock(),
-        }
-    };
-}
-
-macro_rules! on_the_host {
-    ($($chunk:ident)*) => { $(
-        impl<V: VoltageSample> sealed::Sealed for $chunk<V> {}
-        impl<V: VoltageSample> DetectChunk for $chunk<V> {
-            type Sample = V;
-            type Detected = DetectedBeams<f32>;
-
-            fn detect(&self, by: &mut TiedArrayDetector<V>) -> Result<DetectedBeams<f32>, BeamformerError> {
-                by.on_host(self)
-            }
-        }
-    )* };
-}
-
-on_the_host!(Voltages Heaps Rows);
-
-impl<V: VoltageSample> sealed::Sealed for DeviceRows<'_, V> {}
-impl<V: VoltageSample> DetectChunk for DeviceRows<'_, V> {
-    type Sample = V;
-    type Detected = DeviceDetectedBeams<'static, f32>;
-
-    fn detect(&self, by: &mut TiedArrayDetector<V>) -> Result<Self::Detected, BeamformerError> {
-        by.begin(self.inputs(), self.clock())?;
-        let counts = match self.presence() {
-            Some(flags) => by.counts(|members| members.count(flags, 1))?,
-            None => None,
-        };
-        by.on_device(self.array(), header!(self), counts, |_, _| Ok(None))
-    }
-}
-
-impl<V: VoltageSample> sealed::Sealed for DeviceVoltages<'_, V> {}
-impl<V: VoltageSample> DetectChunk for DeviceVoltages<'_, V> {
-    type Sample = V;
-    type Detected = DeviceDetectedBeams<'static, f32>;
-
-    fn detect(&self, by: &mut TiedArrayDetector<V>) -> Result<Self::Detected, BeamformerError> {
-        by.begin(self.inputs(), self.clock())?;
-        let counts = match self.presence() {
-            Some(flags) => by.counts(|members| members.count(flags, 1))?,
-            None => None,
-        };
-        let shape = [self.channels(), self.times()];
-        by.on_device(self.array(), header!(self), counts, |loaded, view| {
-            let Loaded { former, stream, pool, staging, .. } = loaded;
-            let flags = sent_flags(staging, stream, pool, self.presence())?;
-            let present = flags.as_ref().map(|flags| flags.view());
-            Ok(Some(former.packing().voltages(stream, shape, view, present)?))
-        })
-    }
-}
-
-impl<V: VoltageSample> sealed::Sealed for DeviceHeaps<'_, V> {}
-impl<V: VoltageSample> DetectChunk for DeviceHeaps<'_, V> {
-    type Sample = V;
-    type Detected = DeviceDetectedBeams<'static, f32>;
-
-    fn detect(&self, by: &mut TiedArrayDetector<V>) -> Result<Self::Detected, BeamformerError> {
-        by.begin(self.inputs(), self.clock())?;
-        let (inputs, heaps) = (self.inputs(), [self.batches(), self.spectra_per_heap()]);
-        let counts = match self.presence() {
-            Some(flags) => by.counts(|members| members.count_heaps(flags, inputs, heaps[1]))?,
-            None => None,
-        };
-        by.on_device(self.array(), header!(self), counts, |loaded, view| {
-            let Loaded { former, stream, pool, staging, .. } = loaded;
-            let flags = sent_flags(staging, stream, pool, self.presence())?;
-            let present = flags.as_ref().map(|flags| flags.view());
-            Ok(Some(former.packing().heaps(stream, self.channels(), heaps, view, present)?))
-        })
-    }
 }
