@@ -142,4 +142,12 @@ impl StreamError {
     pub(crate) fn at(stage: Stage, source: impl Into<BoxError>) -> Self {
         Self::Stage { stage, source: source.into() }
     }
+
+    /// An error that a part met with frames: a change that cannot be made is one of the caller's.
+    pub(crate) fn of_frames(self, stage: Stage) -> Self {
+        match self {
+            change @ Self::Change { .. } => change,
+            other => Self::at(stage, other),
+        }
+    }
 }

@@ -39,7 +39,7 @@ pub enum Change {
         /// Of all channels and inputs.
         beams: Box<TiedArrayBeams>,
     },
-    /// The channels that are left out of dumps, as [`Control::set_masked_channels`].
+    /// The channels that are left out of dumps and beams, as [`Control::set_masked_channels`].
     MaskedChannels {
         /// From which sample on.
         sample: u64,

@@ -1,4 +1,4 @@
-//! Channels that somebody leaves out of dumps, from a sample on.
+//! Channels that somebody leaves out of dumps and beams, from a sample on.
 
 use std::collections::VecDeque;
 

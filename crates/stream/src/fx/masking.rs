@@ -12,15 +12,21 @@ use ndarray::s;
 use super::chosen_channels::ChosenChannels;
 use super::frames::{FrameData, StreamSample};
 use super::stages::Shared;
-use crate::{Stage, StreamError, telemetry};
+use crate::{BoxError, Stage, StreamError, telemetry};
 
 /// Frames and their mask.
 pub(super) struct Masked<V: StreamSample> {
     pub(super) frames: Arc<FrameData<V>>,
     /// `None` if nothing is left out.
-    pub(super) mask: Option<ChannelMask>,
+    pub(super) mask: Option<Arc<ChannelMask>>,
     /// When the chunk came that completed them.
     pub(super) arrived: Instant,
+}
+
+impl<V: StreamSample> Clone for Masked<V> {
+    fn clone(&self) -> Self {
+        Self { frames: self.frames.clone(), mask: self.mask.clone(), arrived: self.arrived }
+    }
 }
 
 /// Finds what is left out of frames.
@@ -29,16 +35,18 @@ pub(super) struct Masking<V: StreamSample> {
     masker: Option<(Masker, usize)>,
     chosen: ChosenChannels,
     shared: Arc<Shared>,
+    /// What this is part of.
+    stage: Stage,
     /// Frames of the block under way, which follow each other.
     open: Vec<(Arc<FrameData<V>>, Instant)>,
 }
 
 impl<V: StreamSample> Masking<V> {
-    pub(super) fn new(masker: Option<(Masker, usize)>, channels: usize, shared: Arc<Shared>) -> Self {
-        Self { masker, chosen: ChosenChannels::new(channels), shared, open: Vec::new() }
+    pub(super) fn new(masker: Option<(Masker, usize)>, channels: usize, shared: Arc<Shared>, stage: Stage) -> Self {
+        Self { masker, chosen: ChosenChannels::new(channels), shared, stage, open: Vec::new() }
     }
 
-    /// Adds frames; gives those that can be correlated: all of them, or with a masker those of all blocks that end with
+    /// Adds frames; gives those that can be used: all of them, or with a masker those of all blocks that end with
     /// them, and of a block that a gap cut off.
     pub(super) fn push(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<Vec<Masked<V>>, StreamError> {
         for (sample, channels) in self.shared.controls.take_masked_channels() {
@@ -48,7 +56,7 @@ impl<V: StreamSample> Masking<V> {
             let batches = frames.batches();
             let mask = self.chosen.mask(frames.clock(), frames.times() / batches.max(1), batches)?;
             self.count(mask.as_ref(), batches);
-            return Ok(vec![Masked { frames, mask, arrived }]);
+            return Ok(vec![Masked { frames, mask: mask.map(Arc::new), arrived }]);
         };
         let clock = frames.clock();
         let next = self.open.last().map(|(last, _)| last.clock().sample_of(last.times()));
@@ -68,7 +76,7 @@ impl<V: StreamSample> Masking<V> {
                 done.extend(self.close()?);
                 return Ok(done);
             }
-            let [first, rest] = split(&frames, left)?;
+            let [first, rest] = self.split(&frames, left)?;
             self.open.push((Arc::new(first), arrived));
             done.extend(self.close()?);
             frames = Arc::new(rest);
@@ -83,6 +91,7 @@ impl<V: StreamSample> Masking<V> {
             mask = mask.or(&chosen)?;
         }
         self.count(Some(&mask), mask.blocks());
+        let mask = Arc::new(mask);
         let masked = |(frames, arrived)| Masked { frames, mask: Some(mask.clone()), arrived };
         Ok(open.into_iter().map(masked).collect())
     }
@@ -121,25 +130,31 @@ impl<V: StreamSample> Masking<V> {
             Some(sums) => Some(masker.mask(&sums)?.mask),
         })
     }
-}
 
-/// The first spectra, which are whole batches, and the rest: on the host copies, on a device the same memory.
-fn split<V: StreamSample>(frames: &FrameData<V>, spectra: usize) -> Result<[FrameData<V>; 2], StreamError> {
-    match frames {
-        FrameData::Host(_) | FrameData::Pinned(_) => {
-            let heaps = frames.on_host().map_err(|error| StreamError::at(Stage::Correlator, error))?;
-            let batches = spectra / heaps.spectra_per_heap();
-            let part = |range: Range<usize>| copied(&heaps, range).map(FrameData::Host);
-            Ok([part(0..batches)?, part(batches..heaps.batches())?])
+    /// The first spectra and the rest, both of whole batches: on the host copies, on a device the same memory.
+    fn split(&self, frames: &FrameData<V>, spectra: usize) -> Result<[FrameData<V>; 2], StreamError> {
+        let per_batch = frames.times() / frames.batches().max(1);
+        if per_batch == 0 || !spectra.is_multiple_of(per_batch) {
+            // Heaps of a source; an F-engine's frames are on the grid.
+            let block = self.masker.as_ref().map_or(0, |(_, spectra)| *spectra);
+            let expected = format!("heaps that end where a masker's blocks of {block} spectra do");
+            let first = frames.clock().first_sample;
+            let actual = format!("heaps of {per_batch} spectra from sample {first} on");
+            return Err(StreamError::Input { expected, actual });
         }
-        FrameData::Device(heaps) => {
-            let batches = spectra / heaps.spectra_per_heap();
-            let part = |range: Range<usize>| match batches_of(heaps, range) {
+        let batches = [0..spectra / per_batch, spectra / per_batch..frames.batches()];
+        let at = |error: BoxError| StreamError::at(self.stage.clone(), error);
+        let [first, rest] = match frames {
+            FrameData::Host(_) | FrameData::Pinned(_) => {
+                let heaps = frames.on_host().map_err(at)?;
+                batches.map(|range| copied(&heaps, range).map(FrameData::Host).map_err(StreamError::from))
+            }
+            FrameData::Device(heaps) => batches.map(|range| match batches_of(heaps, range) {
                 Ok(part) => Ok(FrameData::Device(Arc::new(part))),
-                Err(error) => Err(StreamError::at(Stage::Correlator, error)),
-            };
-            Ok([part(0..batches)?, part(batches..heaps.batches())?])
-        }
+                Err(error) => Err(at(error.into())),
+            }),
+        };
+        Ok([first?, rest?])
     }
 }
 

@@ -8,6 +8,7 @@ mod delivery;
 mod device_time;
 mod f_stage;
 mod frames;
+mod masked_frames;
 mod masking;
 mod report;
 mod ring_stage;
@@ -47,7 +48,8 @@ use crate::turn::CornerTurn;
 /// ```
 ///
 /// Every arrow is a queue of [`Fx::queue_depth`] messages at most: a stage that is behind makes those before it wait,
-/// up to the source. On a GPU chunks go there once, through pinned memory on a stream of their own, and voltages stay
+/// up to the source. Beams that are masked as dumps are ([`Fx::mask_beams`]) have their frames from the correlator, which
+/// masks them. On a GPU chunks go there once, through pinned memory on a stream of their own, and voltages stay
 /// there: dumps and detected beams come back.
 ///
 /// ```
@@ -108,6 +110,7 @@ pub struct Fx<V: StreamSample> {
     binned: Option<(DumpSchedule, Bins)>,
     masker: Option<(Masker, usize)>,
     beams: Option<(TiedArrayBeams, Detection)>,
+    masks_beams: bool,
     sinks: Vec<PlannedSink>,
     depth: usize,
     longest_gap: Option<u64>,
@@ -177,6 +180,7 @@ impl<V: StreamSample> Fx<V> {
             binned: None,
             masker: None,
             beams: None,
+            masks_beams: true,
             sinks: Vec::new(),
             depth: 4,
             longest_gap: None,
@@ -212,8 +216,8 @@ impl<V: StreamSample> Fx<V> {
     }
 
     /// Leaves out what a masker takes for interference, by channel and blocks of so many spectra, a multiple of a
-    /// frame's. Frames wait for their block's end. On a GPU powers are summed and voltages masked where they lie;
-    /// estimates are made on the CPU. Beams are not masked.
+    /// frame's: of dumps, and of beams ([`Fx::mask_beams`]). Frames wait for their block's end, once for both. On a GPU
+    /// powers are summed and voltages masked where they lie; estimates are made on the CPU.
     #[must_use]
     pub fn mask(mut self, masker: Masker, spectra_per_block: usize) -> Self {
         self.masker = Some((masker, spectra_per_block));
@@ -224,6 +228,16 @@ impl<V: StreamSample> Fx<V> {
     #[must_use]
     pub fn beams(mut self, set: TiedArrayBeams, detection: Detection) -> Self {
         self.beams = Some((set, detection));
+        self
+    }
+
+    /// Sets whether what is masked is left out of beams as it is of dumps (unless set, it is): what a masker finds, and
+    /// what is chosen ([`Control::set_masked_channels`]). Masked samples count as zero, and
+    /// [`DetectedBeams::masked_spectra`](fringes_types::DetectedBeams::masked_spectra) says how many spectra of each
+    /// sum were. Beams that are not masked wait for no block.
+    #[must_use]
+    pub fn mask_beams(mut self, masked: bool) -> Self {
+        self.masks_beams = masked;
         self
     }
 

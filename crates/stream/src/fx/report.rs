@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::StreamError;
 use crate::source::SourceCounts;
+use crate::{Stage, StreamError};
 
 /// A counter that a stage adds to.
 #[derive(Debug, Default)]
@@ -234,6 +234,38 @@ pub struct Report {
 }
 
 impl Counters {
+    /// Zeros, with the counters of sinks and the depths that queues reach.
+    pub(super) fn new(sinks: Vec<SinkCounters>, queues: Vec<(&'static str, Arc<AtomicUsize>)>) -> Self {
+        let busy = |stage: Stage| Busy::new(stage.to_string());
+        Self {
+            samples: Counter::default(),
+            used: Counter::default(),
+            late: Counter::default(),
+            overlapping: Counter::default(),
+            skipped: Counter::default(),
+            clock_jumps: Counter::default(),
+            clipped: Counter::default(),
+            frames: Counter::default(),
+            saturated: Counter::default(),
+            dumps: Counter::default(),
+            mask_cells: Counter::default(),
+            masked: Counter::default(),
+            beam_sums: Counter::default(),
+            beam_gaps: Counter::default(),
+            last_dump: Counter::default(),
+            next_sample: Counter::default(),
+            source: busy(Stage::Source),
+            f_engine: busy(Stage::FEngine),
+            correlator: busy(Stage::Correlator),
+            beamformer: busy(Stage::Beamformer),
+            on_device: ["copies", "f-engine", "correlator"].map(Busy::on_device),
+            sinks,
+            turn: TurnCounters::default(),
+            queues,
+            source_counts: std::sync::Mutex::default(),
+        }
+    }
+
     pub(crate) fn report(&self) -> Report {
         let source = *self.source_counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let sink = |sink: &SinkCounters| SinkReport {

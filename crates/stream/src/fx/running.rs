@@ -85,13 +85,14 @@ impl Control {
         self.shared.controls.set_beams(sample, beams);
     }
 
-    /// Leaves these channels out of dumps, and no others, from a sample on; none ends it. What a masker takes for
-    /// interference ([`Fx::mask`](super::Fx::mask)) is left out beside them.
+    /// Leaves these channels out of dumps and beams, and no others, from a sample on; none ends it. What a masker takes
+    /// for interference ([`Fx::mask`](super::Fx::mask)) is left out beside them. Beams have all channels if
+    /// [`Fx::mask_beams`](super::Fx::mask_beams) says so.
     ///
     /// Channels are numbers of those that this rank correlates, in any order. The set holds from the first block of the
     /// masker that does not begin before the sample, without a masker from the first such frame; too late, from the
-    /// next one on. [`Visibilities::valid`](fringes_types::Visibilities::valid) counts what is left. Beams have all
-    /// channels.
+    /// next one on. [`Visibilities::valid`](fringes_types::Visibilities::valid) counts what is left of a dump,
+    /// [`DetectedBeams::masked_spectra`](fringes_types::DetectedBeams::masked_spectra) what is masked of beams.
     ///
     /// A channel that there is not ends the run with [`StreamError::Change`], as soon as frames come.
     pub fn set_masked_channels(&self, sample: u64, channels: Vec<usize>) {

@@ -11,9 +11,8 @@ use fringes_types::{ChannelMask, Visibilities};
 use super::delivery::Finished;
 use super::device_time::DeviceTime;
 use super::frames::{FrameData, StreamSample};
-use super::masking::{Masked, Masking};
-use super::stages::{FromFEngine, Shared};
-use crate::queue::QueueOut;
+use super::masked_frames::{FramesIn, FromMasking};
+use super::stages::Shared;
 use crate::{Stage, StreamError, telemetry};
 
 /// Takes a dump; where its way is closed, somebody else has said why.
@@ -27,10 +26,8 @@ where
     integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
     /// Sums of bins, the cadence behind the others.
     binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
-    masking: Masking<V>,
     /// Number of cadences without bins.
     cadences: usize,
-    input: QueueOut<FromFEngine<V>>,
     give: Give<Visibilities<V::Accumulator, S>>,
     shared: Arc<Shared>,
     /// A longer gap is a jump of the clock.
@@ -39,13 +36,13 @@ where
     on_device: Option<(Stream, DeviceTime)>,
     /// The last heaps in pinned memory, which a device may still read.
     pinned: VecDeque<Arc<FrameData<V>>>,
+    /// When the chunk came that completed the last frames.
+    arrived: Instant,
 }
 
 /// What a correlator has wherever its dumps lie.
-pub(super) struct XInput<V: StreamSample> {
-    pub(super) masking: Masking<V>,
+pub(super) struct XCommon {
     pub(super) cadences: usize,
-    pub(super) input: QueueOut<FromFEngine<V>>,
     pub(super) shared: Arc<Shared>,
     pub(super) longest_gap: u64,
     /// The stream of a GPU's work.
@@ -63,31 +60,26 @@ where
         integrators: Option<IntegratorSet<V, Visibilities<V::Accumulator, S>>>,
         binned: Option<BinnedIntegrator<V, Visibilities<V::Accumulator, S>>>,
         give: Give<Visibilities<V::Accumulator, S>>,
-        XInput { masking, cadences, input, shared, longest_gap, stream }: XInput<V>,
+        XCommon { cadences, shared, longest_gap, stream }: XCommon,
     ) -> Self {
         let (pinned, on_device) = (VecDeque::new(), stream.map(|stream| (stream, DeviceTime::default())));
-        Self { integrators, binned, masking, cadences, input, give, shared, longest_gap, on_device, pinned }
+        let arrived = Instant::now();
+        Self { integrators, binned, cadences, give, shared, longest_gap, on_device, pinned, arrived }
     }
 
-    pub(super) fn run(mut self) {
-        let mut arrived = Instant::now();
-        while let Some(message) = self.input.receive() {
-            let start = Instant::now();
-            let done = match message {
-                FromFEngine::Frames(frames, at) => {
-                    arrived = at;
-                    self.wait_for_pinned(&frames).and_then(|()| self.masked(frames, at))
-                }
-                FromFEngine::Restart => self.finish(None, arrived),
-                FromFEngine::End(until) => self.finish(until, arrived),
-            };
-            self.shared.counters.correlator.since(start);
-            if let Err(error) = done {
-                return self.shared.fail(match error {
-                    change @ StreamError::Change { .. } => change,
-                    other => StreamError::at(Stage::Correlator, other),
-                });
+    pub(super) fn run(mut self, input: FramesIn<V>) {
+        let shared = self.shared.clone();
+        let ended = input.run(&shared.counters.correlator, |message| match message {
+            FromMasking::Frames(masked) => {
+                self.arrived = masked.arrived;
+                self.wait_for_pinned(&masked.frames)?;
+                self.frames(&masked.frames, masked.mask.as_deref(), masked.arrived)
             }
+            FromMasking::Restart => self.finish_sums(None),
+            FromMasking::End(until) => self.finish_sums(until),
+        });
+        if let Err(error) = ended {
+            return shared.fail(error.of_frames(Stage::Correlator));
         }
         let [.., correlating] = &self.shared.counters.on_device;
         if let Some((_, time)) = &mut self.on_device
@@ -113,16 +105,6 @@ where
         Ok(())
     }
 
-    /// Frames, once they can be masked.
-    fn masked(&mut self, frames: Arc<FrameData<V>>, arrived: Instant) -> Result<(), StreamError> {
-        let done = self.masking.push(frames, arrived)?;
-        self.all_masked(done)
-    }
-
-    fn all_masked(&mut self, done: Vec<Masked<V>>) -> Result<(), StreamError> {
-        done.into_iter().try_for_each(|of| self.frames(&of.frames, of.mask.as_ref(), of.arrived))
-    }
-
     fn frames(
         &mut self,
         frames: &FrameData<V>,
@@ -144,7 +126,7 @@ where
         if let Some(next) = next.filter(|&next| clock.first_sample.saturating_sub(next) > self.longest_gap) {
             // Heaps of a source; an F-engine's stream has begun anew already. Both sums do, before they take frames.
             self.shared.jumped(next, clock.first_sample);
-            self.finish_sums(None, arrived)?;
+            self.finish_sums(None)?;
         }
         let _span = tracing::trace_span!("correlator", first = clock.first_sample, times = frames.times()).entered();
         let push = |integrators: &mut IntegratorSet<V, _>| match (frames, mask) {
@@ -204,13 +186,8 @@ where
     }
 
     /// Gives the dumps under way that begin before a sample, unless nothing of them came.
-    fn finish(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
-        let rest = self.masking.close()?;
-        self.all_masked(rest)?;
-        self.finish_sums(until, arrived)
-    }
-
-    fn finish_sums(&mut self, until: Option<u64>, arrived: Instant) -> Result<(), StreamError> {
+    fn finish_sums(&mut self, until: Option<u64>) -> Result<(), StreamError> {
+        let arrived = self.arrived;
         let dumps = self.integrators.as_mut().map_or(Ok(Vec::new()), IntegratorSet::finish)?;
         let bins = self.binned.as_mut().map_or(Ok(None), BinnedIntegrator::finish)?;
         let wanted = |dump: &Visibilities<V::Accumulator, S>| {

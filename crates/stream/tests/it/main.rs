@@ -6,6 +6,7 @@ mod changes;
 mod chosen_channels;
 mod ends;
 mod faults;
+mod masked_beams;
 mod masks;
 mod network;
 mod ranks;
