@@ -185,7 +185,7 @@ fn instrument<V: StreamSample>(
     }
     if let Some(beams) = config.beams.as_ref().filter(|_| parts.channels > 0) {
         let (set, detection) = parts.beams(beams)?;
-        fx = fx.beams(set, detection);
+        fx = fx.beams(set, detection).mask_beams(beams.masked);
     }
     if let Some(seconds) = config.longest_gap_s {
         fx = fx.longest_gap((seconds * parts.sample_rate_hz).max(0.0) as u64);

@@ -118,6 +118,23 @@ fn a_source_at_the_phase_centre_has_no_phase_and_the_files_are_there() {
 }
 
 #[test]
+fn beams_are_masked_as_dumps_are_unless_something_else_is_said() {
+    let beam = |of_beams: &str, change: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let extra = format!("[[sink]]\nkind = \"filterbank\"\nfolder = \"beams\"\n[beams]\n{of_beams}{change}");
+        let output = run(folder.path(), &config("seconds = 0.2", &extra), &["--quiet"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read(folder.path().join("beams/beam-0.fil")).unwrap()
+    };
+    let change = "[[change]]\nsample = 50_000\nmasked_channels = [3, [20, 30]]\n";
+    let (plain, masked, kept) = (beam("", ""), beam("", change), beam("masked = false\n", change));
+    assert_eq!((plain.len(), &plain), (masked.len(), &kept));
+    // Half of the sums have zeros in 11 of 64 channels.
+    let differ = plain.iter().zip(&masked).filter(|(plain, masked)| plain != masked).count();
+    assert!(differ > plain.len() / 20, "{differ} of {}", plain.len());
+}
+
+#[test]
 fn a_run_is_resumed_behind_its_last_dump() {
     let whole = tempfile::tempdir().unwrap();
     assert!(run(whole.path(), &config("seconds = 0.6", NPZ), &["--quiet"]).status.success());

@@ -16,7 +16,7 @@ pub(crate) struct ChangeConfig {
     /// What the gains that `target_rms` makes are multiplied by: one number for all, or one an input.
     #[serde(default)]
     pub(crate) gains: Option<Vec<f64>>,
-    /// Channels that are left out of dumps, and no others: numbers, or the first and the one behind the last
+    /// Channels that are left out of dumps and beams, and no others: numbers, or the first and the one behind the last
     /// (`[5, [100, 120]]`).
     #[serde(default)]
     pub(crate) masked_channels: Option<Vec<ChannelsConfig>>,

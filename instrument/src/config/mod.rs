@@ -39,7 +39,7 @@ pub(crate) struct Config {
     /// Dumps of the correlator: one cadence or several. Their numbers count from 0.
     #[serde(default)]
     pub(crate) cadence: Vec<CadenceConfig>,
-    /// What is left out as interference.
+    /// What is left out as interference, of dumps and beams.
     #[serde(default)]
     pub(crate) mask: Option<MaskConfig>,
     /// Sums by bins: gates, pulse phases. Their cadence is the number behind the others.
@@ -212,6 +212,9 @@ pub(crate) struct BeamsConfig {
     /// Channels that are summed. Default 1.
     #[serde(default = "one")]
     pub(crate) channels: usize,
+    /// Whether what is masked, found or chosen, is left out of beams as it is of dumps. Default true.
+    #[serde(default = "yes")]
+    pub(crate) masked: bool,
 }
 
 fn auto() -> String {
@@ -240,6 +243,10 @@ fn sixteen() -> usize {
 
 fn one() -> usize {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn centre() -> Vec<[f64; 2]> {
@@ -274,11 +281,21 @@ mod tests {
     }
 
     #[test]
+    fn beams_are_masked_unless_something_else_is_said() {
+        let masked = |beams: &str| {
+            let text = format!("[source]\nkind = \"recording\"\nfiles = [\"a\"]\n[beams]\n{beams}");
+            Config::parse(&text).unwrap().beams.unwrap().masked
+        };
+        assert_eq!(["", "masked = true\n", "masked = false\n"].map(masked), [true, true, false]);
+    }
+
+    #[test]
     fn unknown_fields_are_errors_that_name_them() {
         for (text, name) in [
             ("colour = 1\n", "colour"),
             ("[f_engine]\nchanels = 3\n", "chanels"),
             ("[[cadence]]\nseconds = 1.0\nantenna = [1]\n", "antenna"),
+            ("[beams]\nmask = false\n", "mask"),
             ("[[sink]]\nkind = \"npz\"\nfolder = \"x\"\nlevel = 9\n", "level"),
         ] {
             let (head, rest) = if text.starts_with('[') { ("", text) } else { (text, "") };

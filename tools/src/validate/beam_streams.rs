@@ -24,7 +24,8 @@ const NAME: &str = "beam_streams";
 type Fault = Box<dyn std::error::Error>;
 type Verdict = Result<(), String>;
 
-const CLOCK: SpectrumClock = SpectrumClock { first_sample: 7000, samples_between_spectra: 70, sample_rate_hz: 1e6 };
+pub(super) const CLOCK: SpectrumClock =
+    SpectrumClock { first_sample: 7000, samples_between_spectra: 70, sample_rate_hz: 1e6 };
 
 /// Where voltages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +37,10 @@ enum From {
 }
 
 /// Spectra of a heap; flags are those of whole heaps.
-const SPECTRA: usize = 10;
+pub(super) const SPECTRA: usize = 10;
 
 /// Voltages of `times`, with their stamps and flags.
-fn part<V: VoltageSample>(all: &Voltages<V>, times: std::ops::Range<usize>) -> Result<Voltages<V>, Fault> {
+pub(super) fn part<V: VoltageSample>(all: &Voltages<V>, times: std::ops::Range<usize>) -> Result<Voltages<V>, Fault> {
     let clock = SpectrumClock { first_sample: all.clock().sample_of(times.start), ..all.clock() };
     let data = all.data().slice(s![.., times.clone(), ..]).to_owned();
     let part = Voltages::from_checked(data, all.inputs())?.with_clock(clock)?;
@@ -50,7 +51,7 @@ fn part<V: VoltageSample>(all: &Voltages<V>, times: std::ops::Range<usize>) -> R
 }
 
 /// The same as heaps.
-fn heaps<V: VoltageSample>(all: &Voltages<V>) -> Result<Heaps<V>, Fault> {
+pub(super) fn heaps<V: VoltageSample>(all: &Voltages<V>) -> Result<Heaps<V>, Fault> {
     let (inputs, pols) = (all.inputs(), all.inputs().pols());
     let shape = (all.times() / SPECTRA, inputs.antennas(), all.channels(), SPECTRA, pols);
     let data = Array5::from_shape_fn(shape, |(batch, antenna, channel, spectrum, pol)| {
@@ -66,7 +67,7 @@ fn heaps<V: VoltageSample>(all: &Voltages<V>) -> Result<Heaps<V>, Fault> {
 }
 
 /// Voltages with flags of whole heaps, if any.
-fn data<V: VoltageSample + Sample>(
+pub(super) fn data<V: VoltageSample + Sample>(
     [channels, times]: [usize; 2],
     inputs: Inputs,
     flagged: bool,
@@ -79,15 +80,15 @@ fn data<V: VoltageSample + Sample>(
     Ok(if flagged { all.with_presence(flags())? } else { all })
 }
 
-fn of_4([re, im]: [i32; 2]) -> Complex4 {
+pub(super) fn of_4([re, im]: [i32; 2]) -> Complex4 {
     Complex4::from_parts(re as i8, im as i8)
 }
 
-fn of_8([re, im]: [i32; 2]) -> Complex<i8> {
+pub(super) fn of_8([re, im]: [i32; 2]) -> Complex<i8> {
     Complex::new(re as i8, im as i8)
 }
 
-fn of_16(parts: [i32; 2]) -> Complex<f16> {
+pub(super) fn of_16(parts: [i32; 2]) -> Complex<f16> {
     let [re, im] = parts.map(|part| f16::from_f32(part as f32 / 256.0));
     Complex::new(re, im)
 }

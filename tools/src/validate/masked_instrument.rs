@@ -1,14 +1,21 @@
 //! An instrument on the device with a masker: dumps and bins of streams in chunks of any length, against one masked
-//! call on the CPU of the frames that the device's F-engine gives.
+//! call on the CPU of the frames that the device's F-engine gives; and beams, against one call of the device's detector
+//! of these frames with zeros where they are masked.
 
-use fringes::backend::Backend;
+use std::sync::Arc;
+
+use fringes::backend::{Backend, ToHost, Uploader};
 use fringes::channelizer::Channelizer;
 use fringes::correlator::{BinnedIntegrator, Bins, DumpSchedule, Integrator};
 use fringes::stream::sink::{MemorySink, Overflow, Product, Sums};
 use fringes::stream::source::{Blocks, Received, SourceInfo};
 use fringes::stream::{Fx, SampleBlock};
-use fringes::{Complex, FEngine, FEngineBuilder, Gains, Inputs, Masker, Samples, Visibilities, f_engine, power_sums};
-use ndarray::Array2;
+use fringes::types::MaskedSpectra;
+use fringes::{
+    BeamWeights, ChannelMask, Complex, DetectedBeams, DetectedProducts, Detection, FEngine, FEngineBuilder, Gains,
+    Heaps, Inputs, Masker, Samples, TiedArrayBeams, TiedArrayDetector, Visibilities, f_engine, power_sums,
+};
+use ndarray::{Array2, Array3};
 
 use crate::end::End;
 use crate::gpu_report::params;
@@ -31,24 +38,26 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
         let sizes = params([("block", BLOCK), ("channels", CHANNELS), ("chunk", times)]);
         session.case("masked_instrument", "8-bit integer", sizes, |session| {
             let backend = Backend::on(session.device.clone());
-            let (expected, masked) = one_call(&backend)?;
+            let (expected, beams, masked) = one_call(&backend)?;
             let start = std::time::Instant::now();
             let (sink, products) = MemorySink::new();
             let fx = Fx::<Complex<i8>>::new(&backend, engine()?).cadence(schedule()?).bins(schedule()?, bins()?);
-            let running = fx.mask(Masker::new(1e-4)?, BLOCK).sink(sink, Overflow::Block).start(source(times)?)?;
+            let fx = fx.beams(beam_set()?, detection()?).mask(Masker::new(1e-4)?, BLOCK);
+            let running = fx.sink(sink, Overflow::Block).start(source(times)?)?;
             let report = running.join().into_result()?;
             let time_ms = start.elapsed().as_secs_f64() * 1e3;
-            let found: Dumps = products
-                .take()
-                .into_iter()
-                .filter_map(|product| match product {
-                    Product::Dump(dump) => match &dump.sums {
-                        Sums::Integers(sums) => Some((dump.bin, sums.clone())),
-                        Sums::Floats(_) => None,
-                    },
-                    _ => None,
-                })
-                .collect();
+            let (mut found, mut found_beams) = (Dumps::new(), Vec::new());
+            for product in products.take() {
+                match product {
+                    Product::Dump(dump) => {
+                        if let Sums::Integers(sums) = &dump.sums {
+                            found.push((dump.bin, sums.clone()));
+                        }
+                    }
+                    Product::Beams(beams) => found_beams.push(beams),
+                    _ => {}
+                }
+            }
             // Counts of masked samples are the same where they say the same; how they are kept is not looked at.
             let of = |dumps: &Dumps, bin: Option<usize>| -> Vec<_> {
                 let of_bin = dumps.iter().filter(|dump| dump.0 == bin);
@@ -68,11 +77,12 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
                 let other = bins.into_iter().find(|&bin| of(&found, bin) != of(&expected, bin));
                 other.map_or(Ok(()), |bin| Err(format!("other dumps of bin {bin:?}")))
             };
+            let verdict = verdict.and(same_beams(&found_beams, &beams));
             Ok(Outcome {
                 time_ms,
                 value: END as f64 / time_ms / 1e3,
                 unit: "Msamples/s an input",
-                against: "one call of the F-engine on the device, masked and correlated on the CPU",
+                against: "one call of the F-engine on the device, masked and correlated on the CPU, detected on the device",
                 verdict,
             })
         })?;
@@ -124,8 +134,74 @@ fn source(times: usize) -> Result<Blocks<std::vec::IntoIter<Result<Received, fri
     Ok(Blocks::new(info, chunks.into_iter()))
 }
 
-/// Dumps and bins of the whole stream at once, and how many cells of all are masked.
-fn one_call(backend: &Backend) -> Result<(Dumps, [u64; 2]), Failure> {
+fn beam_set() -> Result<TiedArrayBeams, Failure> {
+    let weights = Array3::from_shape_fn((3, CHANNELS, inputs()?.len()), |(beam, channel, input)| {
+        Complex::from_polar(1.0, (beam * input) as f32 * 0.3 + channel as f32 * 0.01)
+    });
+    Ok(TiedArrayBeams::new(BeamWeights::new(weights)?))
+}
+
+/// Sums of spectra and channels, which blocks cut.
+fn detection() -> Result<Detection, Failure> {
+    Ok(Detection::new(DetectedProducts::Power, 24, 2)?)
+}
+
+/// The beams of frames with zeros where a mask says so, on the device, with counts of what it says.
+fn beams_of(backend: &Backend, heaps: &Heaps<Complex<i8>>, mask: &ChannelMask) -> Result<DetectedBeams<f32>, Failure> {
+    let mut data = heaps.data().to_owned();
+    let is_masked = |channel: usize, time: usize| mask.masked()[(channel, time / BLOCK)];
+    for ((batch, _, channel, spectrum, _), value) in data.indexed_iter_mut() {
+        if is_masked(channel, batch * SPECTRA as usize + spectrum) {
+            *value = Complex::new(0, 0);
+        }
+    }
+    let zeroed = Heaps::from_checked(data)?.with_clock(heaps.clock())?.with_frequencies(heaps.frequencies())?;
+    let zeroed = match heaps.presence() {
+        Some(flags) => zeroed.with_presence(flags.to_owned())?,
+        None => zeroed,
+    };
+    let device = backend.device().ok_or("expected a GPU")?;
+    let there = Uploader::new(&device.new_stream()?).heaps(&zeroed)?;
+    let detection = detection()?;
+    let mut detector = TiedArrayDetector::<Complex<i8>>::new(backend, beam_set()?, inputs()?, detection)?;
+    let beams = detector.push(&there)?.to_host()?;
+    let counts = Array2::from_shape_fn((beams.channels(), beams.times()), |(channel, time)| {
+        let spectra = time * detection.times()..(time + 1) * detection.times();
+        spectra.map(|spectrum| (0..2).filter(|at| is_masked(2 * channel + at, spectrum)).count() as u64).sum()
+    });
+    Ok(beams.with_masked_spectra(MaskedSpectra::new(2 * detection.times() as u64, counts)?)?)
+}
+
+/// Sums in parts, with those of one call: additions are in another order.
+fn same_beams(parts: &[Arc<DetectedBeams<f32>>], expected: &DetectedBeams<f32>) -> Result<(), String> {
+    let (mut first, counts) = (0, expected.masked_spectra().ok_or("nothing is masked")?);
+    for part in parts {
+        if first + part.times() > expected.times() {
+            return Err(format!("more than {} sums of beams", expected.times()));
+        }
+        for (at, &found) in part.data().indexed_iter() {
+            let value = expected.data()[(at.0, first + at.1, at.2, at.3)];
+            // Both sides: 4 roundings of a power, those of 24 spectra and 2 channels.
+            if (found - value).abs() > 2.0 * 30.0 * 2f32.powi(-24) * value {
+                return Err(format!("beam {at:?} behind sum {first}: {found}, not {value}"));
+            }
+        }
+        for channel in 0..part.channels() {
+            for time in 0..part.times() {
+                let found = part.masked_spectra().map_or(counts.summed(), |counts| counts.kept(channel, time));
+                let expected = counts.kept(channel, first + time);
+                if found != expected {
+                    return Err(format!("{found} spectra of sum {} are kept, not {expected}", first + time));
+                }
+            }
+        }
+        first += part.times();
+    }
+    if first == expected.times() { Ok(()) } else { Err(format!("{first} sums of beams, not {}", expected.times())) }
+}
+
+/// Dumps, bins and beams of the whole stream at once, and how many cells of all are masked.
+fn one_call(backend: &Backend) -> Result<(Dumps, DetectedBeams<f32>, [u64; 2]), Failure> {
     let cpu = Backend::cpu();
     let whole = block(0, END as usize)?;
     let mut frames = f_engine::<Complex<i8>>(backend, whole.as_chunk(), engine()?)?.frames;
@@ -142,5 +218,5 @@ fn one_call(backend: &Backend) -> Result<(Dumps, [u64; 2]), Failure> {
         dumps.extend(dump.bins.into_iter().enumerate().map(|(bin, sums)| (Some(bin), sums)));
     }
     let masked = mask.masked().iter().filter(|&&masked| masked).count() as u64;
-    Ok((dumps, [masked, mask.masked().len() as u64]))
+    Ok((dumps, beams_of(backend, &heaps, &mask)?, [masked, mask.masked().len() as u64]))
 }

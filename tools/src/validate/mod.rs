@@ -33,6 +33,7 @@ mod foreign;
 mod frb;
 mod frb_products;
 mod interference;
+mod masked_beams;
 mod masked_instrument;
 mod narrowband;
 mod one_call;
@@ -47,7 +48,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 69] = [
+const KERNELS: [&str; 70] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",
@@ -116,6 +117,7 @@ const KERNELS: [&str; 69] = [
     "frb",
     "tied_array",
     "beam_streams",
+    "masked_beams",
     "fft_note",
 ];
 
@@ -173,5 +175,6 @@ fn cases(session: &mut Session) -> Result<(), End> {
     frb::validate(session)?;
     tied_array::validate(session)?;
     beam_streams::validate(session)?;
+    masked_beams::validate(session)?;
     fft_note::validate(session)
 }
