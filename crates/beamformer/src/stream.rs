@@ -98,8 +98,8 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     /// # Errors
     /// As [`BeamformerStream::push`]; [`TypesError::Dimension`](fringes_types::TypesError::Dimension) for a mask of
     /// other channels, [`TypesError::MaskGrid`](fringes_types::TypesError::MaskGrid) and
-    /// [`TypesError::MaskRange`](fringes_types::TypesError::MaskRange) for one that does not cover the chunk. The stream
-    /// is as before then.
+    /// [`TypesError::MaskRange`](fringes_types::TypesError::MaskRange) for one that does not cover the chunk; the
+    /// stream is as before then.
     ///
     /// ```
     /// use fringes_backend::Backend;
@@ -115,7 +115,8 @@ impl<V: VoltageSample, B: BeamSet> BeamformerStream<V, B> {
     ///
     /// let mut stream = BeamformerStream::new(&Backend::auto(), IncoherentBeams::sum(inputs), inputs)?;
     /// let powers = stream.push_masked(&chunk, &mask)?;
-    /// assert_eq!([(0, 31), (1, 15), (1, 16)].map(|(channel, time)| powers.data()[(channel, time, 0)]), [50.0, 50.0, 0.0]);
+    /// let power = |channel, time| powers.data()[(channel, time, 0)];
+    /// assert_eq!([power(0, 31), power(1, 15), power(1, 16)], [50.0, 50.0, 0.0]);
     /// assert_eq!(powers.mask(), Some(&mask));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,5 +1,5 @@
-//! Masked beams of chunks on the device: bit for bit those of chunks whose voltages are zeroed before they go there, with
-//! the counts of the CPU. The chunks are not changed.
+//! Masked beams of chunks on the device: bit for bit those of chunks whose voltages are zeroed before they go there,
+//! with the counts of the CPU. The chunks are not changed.
 
 use fringes::backend::{DeviceHeaps, DeviceRows, DeviceVoltages, ToHost, Uploader};
 use fringes::beamformer::{

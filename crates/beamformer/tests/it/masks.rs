@@ -125,7 +125,7 @@ fn bits<T: bytemuck::Pod>(beams: &Beams<T>) -> Vec<u8> {
 }
 
 /// Beams of masked chunks against those of chunks that were zeroed by hand; `chunk` gives a stream's.
-fn check<V: VoltageSample, B: BeamSet, C>(
+fn check<V: VoltageSample, B: BeamSet + Clone, C>(
     set: &B,
     streams: [&Stream<V>; 2],
     mask: &ChannelMask,
@@ -133,7 +133,6 @@ fn check<V: VoltageSample, B: BeamSet, C>(
     chunk: impl Fn(&Stream<V>, Range<usize>) -> C,
 ) where
     C: BeamChunk<Sample = V, Beams<B::Output> = Beams<B::Output>>,
-    B: Clone,
 {
     let new = || BeamformerStream::<V, B>::new(&Backend::cpu(), set.clone(), inputs()).unwrap();
     let (mut masked, mut zeroed) = (new(), new());

@@ -48,8 +48,8 @@ use crate::turn::CornerTurn;
 /// ```
 ///
 /// Every arrow is a queue of [`Fx::queue_depth`] messages at most: a stage that is behind makes those before it wait,
-/// up to the source. Beams that are masked as dumps are ([`Fx::mask_beams`]) have their frames from the correlator, which
-/// masks them. On a GPU chunks go there once, through pinned memory on a stream of their own, and voltages stay
+/// up to the source. Beams that are masked as dumps are ([`Fx::mask_beams`]) have their frames from the correlator,
+/// which masks them. On a GPU chunks go there once, through pinned memory on a stream of their own, and voltages stay
 /// there: dumps and detected beams come back.
 ///
 /// ```

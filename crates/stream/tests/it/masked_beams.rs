@@ -25,6 +25,8 @@ const SUMMED: usize = 24;
 const BLOCK_SAMPLES: u64 = BLOCK as u64 * STRIDE;
 
 type Fx8 = Fx<Complex<i8>>;
+type Dumps = Vec<Visibilities<Complex<i64>>>;
+type Beams = Vec<Arc<DetectedBeams<f32>>>;
 
 fn set(beams: usize) -> TiedArrayBeams {
     let weights = Array3::from_shape_fn((beams, CHANNELS, 4), |(beam, channel, input)| {
@@ -81,7 +83,7 @@ fn beams_of(heaps: &Heaps<Complex<i8>>) -> DetectedBeams<f32> {
 }
 
 /// Dumps and beams that a sink has collected, in their order.
-fn sorted(products: &Collected) -> (Vec<Visibilities<Complex<i64>>>, Vec<Arc<DetectedBeams<f32>>>) {
+fn sorted(products: &Collected) -> (Dumps, Beams) {
     let (mut dumps, mut beams) = (Vec::new(), Vec::new());
     for product in products.take() {
         match product {

@@ -167,7 +167,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     /// ```
     /// use fringes_backend::Backend;
     /// use fringes_beamformer::{TiedArrayBeams, TiedArrayDetector};
-    /// use fringes_types::{BeamWeights, ChannelMask, Complex, DetectedProducts, Detection, Inputs, SpectrumClock, Voltages};
+    /// use fringes_types::{BeamWeights, ChannelMask, Complex, DetectedProducts, Detection};
+    /// use fringes_types::{Inputs, SpectrumClock, Voltages};
     /// use ndarray::{Array3, array};
     ///
     /// let clock = SpectrumClock { first_sample: 0, samples_between_spectra: 16, sample_rate_hz: 1e6 };
