@@ -350,8 +350,7 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
 
         let later = self.beams.within(times, clock);
         let cuts = later.iter().map(|(time, _)| time.trailing_zeros()).min().unwrap_or(4);
-        let whole = detection.times().trailing_zeros().min(pending.trailing_zeros());
-        let fold = 1usize << whole.min(cuts).min(4);
+        let fold = times_together(detection.times(), pending, times, cuts);
         let shape = [groups, (pending + times) / detection.times(), beams + incoherent];
         let stream = loaded.stream.clone();
         let view = array.read_on(&stream)?;
@@ -390,6 +389,16 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     }
 }
 
+/// Times of a chunk that kernels of beams sum together, of sums of `of_sum` times of which `pending` are there: 1, 2, 4,
+/// 8 or 16, at most `2^cuts`. Such groups neither begin before a sum nor end behind it; the last one may have fewer
+/// times, if it does not complete a sum as a whole one would.
+fn times_together(of_sum: usize, pending: usize, times: usize, cuts: u32) -> usize {
+    let most = of_sum.trailing_zeros().min(pending.trailing_zeros()).min(cuts).min(4);
+    let fold = 1usize << most;
+    let sums = |times: usize| (pending + times) / of_sum;
+    if sums(times.next_multiple_of(fold)) > sums(times) { 1 << most.min(times.trailing_zeros()) } else { fold }
+}
+
 /// Tied-array beams, and incoherent ones after them.
 fn with_powers(
     detected: &DetectedBeams<f32>,
@@ -413,4 +422,30 @@ fn check_sums(detection: &Detection, set: &TiedArrayBeams) -> Result<(), Beamfor
     detection.channels_of(set.weights.channels())?;
     detection.beams_of(set.weights.beams())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::times_together;
+
+    #[test]
+    fn groups_of_times_are_within_sums_and_complete_none_that_is_not_complete() {
+        for of_sum in [1, 6, 16, 24, 40, 256] {
+            for pending in 0..of_sum {
+                for times in 1..70 {
+                    for cuts in [0, 2, 9] {
+                        let fold = times_together(of_sum, pending, times, cuts);
+                        let case = format!("{times} times behind {pending} of {of_sum}, {fold} together");
+                        assert!(fold <= 16 && fold <= 1 << cuts, "{case}");
+                        assert!(of_sum.is_multiple_of(fold) && pending.is_multiple_of(fold), "{case}");
+                        let groups = times.div_ceil(fold);
+                        assert_eq!((pending / fold + groups) / (of_sum / fold), (pending + times) / of_sum, "{case}");
+                    }
+                }
+            }
+        }
+        // 20 times are 16 and 4: in groups of 16 they would be two sums. 28 of 24 are no more than one.
+        assert_eq!((times_together(16, 0, 20, 9), times_together(24, 0, 28, 9)), (4, 8));
+        assert_eq!((times_together(24, 16, 4, 9), times_together(256, 0, 4096, 9)), (4, 16));
+    }
 }
