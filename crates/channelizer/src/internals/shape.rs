@@ -8,8 +8,8 @@
 //!                                             samples k1 and k1 + R / 2
 //! ```
 //!
-//! With 32768 and 65536 channels a third kernel between the two makes another digit, `N = R D N'` with `D = 16`: `k1 < R
-//! D` then, and rows are short enough for many slots to a block.
+//! With 32768 and 65536 channels a third kernel between the two makes another digit, `N = R D N'` with `D = 16`; then
+//! `k1 < R D`, and rows are short enough for many slots to a block.
 //!
 //! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels
 //! points are in a workspace `[group][n2][k1][slot]`.

@@ -58,8 +58,8 @@ pub fn first(shape: &Shape) -> Vec<[f32; 4]> {
     of_rows(shape.all_rows())
 }
 
-/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R D`. Else a single entry that is
-/// not read.
+/// Twiddles of the second 16 points of a row of three transforms, `[k][4]` for `k < 16 R D`. Else a single entry that
+/// is not read.
 pub fn second(shape: &Shape) -> Vec<[f32; 4]> {
     if shape.has_second() { of_rows(16 * shape.all_rows()) } else { vec![[0.0; 4]] }
 }

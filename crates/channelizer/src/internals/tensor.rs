@@ -24,8 +24,8 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
 /// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with
-/// up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16 or f16, real and complex. 16-bit integers are
-/// rounded to 11 bits.
+/// up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16 or f16, real and complex. 16-bit integers
+/// are rounded to 11 bits.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 48 MiB that belong to the object, so its launches run one after the other: one on another

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The second pass goes on with `16 R` rows of `N'` points. Points lie as `[i][n3][k1]` before it and as `[c][n3][k1]`
-//! after it: a thread writes where it has read, two slots of one `n3` and `k1`, and a warp has 512 neighbouring bytes of
-//! every point.
+//! after it: a thread writes where it has read, two slots of one `n3` and `k1`, and a warp has 512 neighbouring bytes
+//! of every point.
 //!
 //! It reads and writes 8 bytes a point, of which there are half as many as real samples. In place of it the second pass
 //! would have rows of which a block's shared memory takes one to four slots: pieces of 8 to 32 bytes.

@@ -389,8 +389,8 @@ impl<V: VoltageSample> TiedArrayDetector<V> {
     }
 }
 
-/// Times of a chunk that kernels of beams sum together, of sums of `of_sum` times of which `pending` are there: 1, 2, 4,
-/// 8 or 16, at most `2^cuts`. Such groups neither begin before a sum nor end behind it; the last one may have fewer
+/// Times of a chunk that kernels of beams sum together, of sums of `of_sum` times of which `pending` are there: 1, 2,
+/// 4, 8 or 16, at most `2^cuts`. Such groups neither begin before a sum nor end behind it; the last one may have fewer
 /// times, if it does not complete a sum as a whole one would.
 fn times_together(of_sum: usize, pending: usize, times: usize, cuts: u32) -> usize {
     let most = of_sum.trailing_zeros().min(pending.trailing_zeros()).min(cuts).min(4);
