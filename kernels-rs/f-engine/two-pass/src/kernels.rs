@@ -103,8 +103,8 @@ pub mod filter {
     }
 }
 
-/// Kernels of the first pass of other real samples; `integer_bits` is 0 for floats, and [`BIG_ENDIAN`] more of
-/// integers that are so.
+/// Kernels of the first pass of other real samples; `integer_bits` is 0 for floats, and 256 more of big-endian
+/// integers.
 #[cfg(any(not(target_arch = "nvptx64"), feature = "more_columns"))]
 pub mod more_filter {
     use super::*;
