@@ -83,7 +83,7 @@ impl Voltages {
 pub enum Precision {
     /// f32.
     Single,
-    /// f16 between the stages, on tensor cores: real samples of 8, 10, 12 or 16 bits.
+    /// f16 between the stages, on tensor cores: real samples of 8 or 10 bits, whose rates are known.
     Half,
 }
 

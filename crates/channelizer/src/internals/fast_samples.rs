@@ -94,14 +94,24 @@ impl FastSamples {
         format!("columns_{factors}_m{m}_r{}", shape.radix())
     }
 
-    /// What the first kernel is told of samples, if it takes several kinds of them: bits of integers, [`BIG_ENDIAN`]
-    /// more of those that are so, and 0 of floats.
-    pub fn integer_bits(self) -> Option<u32> {
+    /// Whether the first kernel takes several kinds of samples, and is told which.
+    pub fn is_told(self) -> bool {
+        !matches!(self, Self::Real { .. } | Self::Half { complex: false, .. })
+    }
+
+    /// Bits of integers, [`BIG_ENDIAN`] more of those that are so, and 0 of floats: what kernels are told.
+    pub fn integer_bits(self) -> u32 {
         match self {
-            Self::Real { .. } | Self::Half { complex: false, .. } => None,
-            Self::Half { integers, .. } => Some(if integers { 8 } else { 0 }),
-            Self::Wide { integers: false, .. } => Some(0),
-            Self::Wide { big_endian, .. } => Some(16 + if big_endian { BIG_ENDIAN } else { 0 }),
+            Self::Real { bits } => bits,
+            Self::Half { integers, .. } => {
+                if integers {
+                    8
+                } else {
+                    0
+                }
+            }
+            Self::Wide { integers: false, .. } => 0,
+            Self::Wide { big_endian, .. } => 16 + if big_endian { BIG_ENDIAN } else { 0 },
         }
     }
 
@@ -190,13 +200,17 @@ mod tests {
 
     #[test]
     fn kernels_are_told_what_they_cannot_see() {
-        let of = |format| Numbers::of(format).and_then(FastSamples::of).unwrap().integer_bits();
-        let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
-        assert_eq!([8, 12, 16].map(|bits| of(ChunkFormat::Packed { bits })), [None, None, Some(256 + 16)]);
-        assert_eq!([false, true].map(|complex| typed(SampleFormat::Float16, complex)), [None, Some(0)]);
-        assert_eq!([false, true].map(|complex| typed(SampleFormat::Int16, complex)), [Some(16); 2]);
-        assert_eq!([false, true].map(|complex| typed(SampleFormat::Float32, complex)), [Some(0); 2]);
-        assert_eq!(typed(SampleFormat::Int8, true), Some(8));
+        let of = |format| {
+            let samples = Numbers::of(format).and_then(FastSamples::of).unwrap();
+            (samples.is_told(), samples.integer_bits())
+        };
+        let typed = |format| [false, true].map(|complex| of(ChunkFormat::Typed { format, complex }));
+        let packed = [8, 12, 16].map(|bits| of(ChunkFormat::Packed { bits }));
+        assert_eq!(packed, [(false, 8), (false, 12), (true, 256 + 16)]);
+        assert_eq!(typed(SampleFormat::Float16), [(false, 0), (true, 0)]);
+        assert_eq!(typed(SampleFormat::Int16), [(true, 16); 2]);
+        assert_eq!(typed(SampleFormat::Float32), [(true, 0); 2]);
+        assert_eq!(typed(SampleFormat::Int8), [(false, 8), (true, 8)]);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Shape {
 
     /// The kernel between the two for `groups` groups, if there is one.
     pub fn between(&self, groups: usize) -> Option<LaunchConfig> {
-        let threads = (self.first_rows() / self.middle * self.radix * SPECTRA) as u32;
+        let threads = (self.rows() * self.radix * SPECTRA) as u32;
         let grid = [threads / tensor::THREADS, groups as u32, 1];
         (self.middle > 1).then(|| LaunchConfig::new(grid, [tensor::THREADS, 1, 1]))
     }

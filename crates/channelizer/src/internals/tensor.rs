@@ -38,7 +38,7 @@ pub struct TensorKernels {
     /// Of the digit between the passes, where there is one, with its matrices.
     between: Option<(Kernel, Buffer<[u32; 4]>)>,
     rows: Kernel,
-    samples: Samples,
+    samples: FastSamples,
     /// Channels that can be put out.
     range: Range<usize>,
     inputs: usize,
@@ -73,13 +73,13 @@ impl TensorKernels {
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
         plan.check_kind(samples.is_complex())?;
-        let samples = Samples::of(samples)?;
+        let samples = samples_of(samples)?;
         let limit = device.info().limits.shared_bytes_per_block;
         let shape = check(plan, limit)?;
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
         let (points, complex) = ((shape.first_rows(), shape.radix()), plan.is_complex());
-        let weights = tensor_tables::weights(plan.weights(), points, complex, m, samples.largest(), TERMS);
+        let weights = tensor_tables::weights(plan.weights(), points, complex, m, largest(samples), TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
         let gain_scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains = passes::gains(&all, inputs, gain_scale, gain)?;
@@ -87,11 +87,12 @@ impl TensorKernels {
         let inner = complex && inner_half(channels).start <= range.start && range.end <= inner_half(channels).end;
         let range = if inner { inner_half(channels) } else { 0..channels };
         let name = if inner { format!("tensor_inner_{channels}") } else { format!("tensor_{channels}") };
-        let parts = [samples.part().to_owned(), "tensor_columns".to_owned(), name.clone()];
-        let [Some(columns), Some(first), Some(rows)] = parts.map(|part| texts::channelizer(&part)) else {
+        let (part, columns_name) = columns_of(samples, &shape, m);
+        let parts = [part, "tensor_columns", &name];
+        let [Some(columns), Some(first), Some(rows)] = parts.map(texts::channelizer) else {
             return Err(no_kernel(CHANNELS, channels.to_string()));
         };
-        let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, m))?;
+        let columns = device.load(columns)?.kernel(&columns_name)?;
         let module = device.load(rows)?;
         let rows = module.kernel(&format!("{name}_{}_half", format.name()))?;
         let stream = device.new_stream()?;
@@ -220,10 +221,11 @@ impl TensorKernels {
                 period,
                 period_stride,
                 time_stride,
-                self.samples.integer_bits().unwrap_or(0),
+                self.samples.integer_bits(),
             ];
-            let told = self.samples.integer_bits().is_some();
-            let columns = if told { columns } else { &columns[..columns.len() - 1] };
+            // That of packed samples is told nothing of them.
+            let packed = matches!(self.samples, FastSamples::Real { .. });
+            let columns = if packed { &columns[..columns.len() - 1] } else { columns };
             let config = self.shape.columns(groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, matrices)), Some(config)) = (&self.between, self.shape.between(groups)) {
@@ -259,78 +261,36 @@ impl TensorKernels {
     }
 }
 
-/// Samples that have kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Samples {
-    /// Packed real ones of so many bits.
-    Packed { bits: u32 },
-    /// Integers of whole bytes.
-    Integers { bits: u32, complex: bool, big_endian: bool },
-    /// f16.
-    Floats { complex: bool },
+/// The filter of samples, if it has kernels here.
+fn samples_of(format: ChunkFormat) -> Result<FastSamples, ChannelizerError> {
+    match FastSamples::of(Numbers::of(format)?)? {
+        FastSamples::Wide { integers: false, .. } => {
+            let expected = "packed samples of 8, 10, 12 or 16 bits, i8, i16 or f16, or complex i8, i16 or f16";
+            Err(no_kernel(expected, format.to_string()))
+        }
+        samples => Ok(samples),
+    }
 }
 
-impl Samples {
-    fn of(samples: ChunkFormat) -> Result<Self, ChannelizerError> {
-        let numbers = Numbers::of(samples)?;
-        let bits = numbers.bits;
-        match FastSamples::of(numbers)? {
-            FastSamples::Real { bits } => Ok(Self::Packed { bits }),
-            FastSamples::Half { complex, integers: false } => Ok(Self::Floats { complex }),
-            FastSamples::Half { complex, integers: true } => Ok(Self::Integers { bits, complex, big_endian: false }),
-            FastSamples::Wide { complex, integers: true, big_endian } => {
-                Ok(Self::Integers { bits, complex, big_endian })
-            }
-            FastSamples::Wide { integers: false, .. } => {
-                let expected = "packed samples of 8, 10, 12 or 16 bits, i8, i16 or f16, or complex i8, i16 or f16";
-                Err(no_kernel(expected, samples.to_string()))
-            }
-        }
+/// Largest magnitude of a number.
+fn largest(samples: FastSamples) -> f64 {
+    match samples {
+        FastSamples::Real { bits } => f64::from(1u32 << (bits - 1)),
+        FastSamples::Half { integers: true, .. } => 128.0,
+        FastSamples::Half { integers: false, .. } => f16::MAX.to_f64(),
+        FastSamples::Wide { .. } => 32768.0,
     }
+}
 
-    fn is_complex(self) -> bool {
-        match self {
-            Self::Packed { .. } => false,
-            Self::Integers { complex, .. } | Self::Floats { complex } => complex,
-        }
-    }
-
-    /// Largest magnitude of a number.
-    fn largest(self) -> f64 {
-        match self {
-            Self::Packed { bits } | Self::Integers { bits, .. } => f64::from(1u32 << (bits - 1)),
-            Self::Floats { .. } => f16::MAX.to_f64(),
-        }
-    }
-
-    /// What the first kernel is told of samples that are not packed: bits of integers, 256 more of big-endian ones, and
-    /// 0 of floats.
-    fn integer_bits(self) -> Option<u32> {
-        match self {
-            Self::Packed { .. } => None,
-            Self::Integers { bits, big_endian, .. } => Some(bits + if big_endian { 256 } else { 0 }),
-            Self::Floats { .. } => Some(0),
-        }
-    }
-
-    /// Part of the kernels' PTX that has the first kernel.
-    fn part(self) -> &'static str {
-        match self {
-            Self::Packed { bits: 8 | 10 } => "tensor_columns",
-            _ if self.is_complex() => "tensor_columns",
-            _ => "tensor_more_columns",
-        }
-    }
-
-    /// Name of the first kernel, for up to `16 m` taps.
-    fn columns_name(self, shape: &TensorShape, m: usize) -> String {
-        let radix = shape.radix();
-        match self {
-            Self::Packed { bits } => format!("tensor_b{bits}_m{m}_r{radix}_half"),
-            _ if self.is_complex() => format!("tensor_complex_m{m}_r{radix}_half"),
-            _ => format!("tensor_real_m{m}_r{radix}_half"),
-        }
-    }
+/// Part of the kernels' PTX that has the first kernel, and its name for up to `16 m` taps.
+fn columns_of(samples: FastSamples, shape: &TensorShape, m: usize) -> (&'static str, String) {
+    let (part, factors) = match samples {
+        FastSamples::Real { bits: bits @ (8 | 10) } => ("tensor_columns", format!("b{bits}")),
+        FastSamples::Real { bits } => ("tensor_more_columns", format!("b{bits}")),
+        _ if samples.is_complex() => ("tensor_columns", "complex".into()),
+        _ => ("tensor_more_columns", "real".into()),
+    };
+    (part, format!("tensor_{factors}_m{m}_r{}_half", shape.radix()))
 }
 
 /// Channels of the inner half.
@@ -380,38 +340,31 @@ mod tests {
 
     #[test]
     fn samples_with_kernels_are_integers_and_f16() {
-        let of = |samples| Samples::of(samples).ok();
+        let of = |format| samples_of(format).ok().map(|samples| (samples.integer_bits(), largest(samples)));
         let typed = |format, complex| of(ChunkFormat::Typed { format, complex });
         let packed = |bits| of(ChunkFormat::Packed { bits });
-        let integers = |bits, complex| Some(Samples::Integers { bits, complex, big_endian: false });
-        assert_eq!([8, 10, 12].map(packed), [8, 10, 12].map(|bits| Some(Samples::Packed { bits })));
-        assert_eq!(packed(16), Some(Samples::Integers { bits: 16, complex: false, big_endian: true }));
-        assert_eq!(typed(SampleFormat::Int8, false), Some(Samples::Packed { bits: 8 }));
-        assert_eq!(typed(SampleFormat::Int8, true), integers(8, true));
+        assert_eq!([8, 10, 12].map(packed), [(8, 128.0), (10, 512.0), (12, 2048.0)].map(Some));
+        assert_eq!(packed(16), Some((256 + 16, 32768.0)));
+        assert_eq!([packed(9), packed(14)], [None; 2]);
         for complex in [false, true] {
-            assert_eq!(typed(SampleFormat::Int16, complex), integers(16, complex));
-            assert_eq!(typed(SampleFormat::Float16, complex), Some(Samples::Floats { complex }));
-            let floats = Samples::of(ChunkFormat::Typed { format: SampleFormat::Float32, complex });
+            assert_eq!(typed(SampleFormat::Int8, complex), Some((8, 128.0)));
+            assert_eq!(typed(SampleFormat::Int16, complex), Some((16, 32768.0)));
+            assert_eq!(typed(SampleFormat::Float16, complex), Some((0, 65504.0)));
+            let floats = samples_of(ChunkFormat::Typed { format: SampleFormat::Float32, complex });
             assert!(floats.unwrap_err().to_string().contains("complex i8, i16 or f16"));
         }
-        assert_eq!([packed(9), packed(14)], [None; 2]);
-        let bits = |samples: Option<Samples>| samples.map(|samples| (samples.integer_bits(), samples.largest()));
-        assert_eq!(bits(integers(16, true)), Some((Some(16), 32768.0)));
-        assert_eq!(bits(packed(16)), Some((Some(256 + 16), 32768.0)));
-        assert_eq!(bits(Some(Samples::Floats { complex: false })), Some((Some(0), 65504.0)));
-        assert_eq!([10, 12].map(|bits_of| bits(packed(bits_of))), [512.0, 2048.0].map(|most| Some((None, most))));
     }
 
     #[test]
     fn names_are_those_of_the_kernels() {
-        let shape = |channels| TensorShape::new(channels, TERMS).unwrap();
-        let names = |samples: Samples, channels, m| (samples.columns_name(&shape(channels), m), samples.part());
-        let of = |name: &str, part| (name.to_owned(), part);
+        let of = |samples, channels, m| columns_of(samples, &TensorShape::new(channels, TERMS).unwrap(), m);
+        let named = |part, name: &str| (part, name.to_owned());
         let (first, more) = ("tensor_columns", "tensor_more_columns");
-        assert_eq!(names(Samples::Packed { bits: 10 }, 2048, 1), of("tensor_b10_m1_r8_half", first));
-        assert_eq!(names(Samples::Packed { bits: 12 }, 65536, 2), of("tensor_b12_m2_r16_half", more));
-        assert_eq!(names(Samples::Floats { complex: true }, 65536, 2), of("tensor_complex_m2_r16_half", first));
-        assert_eq!(names(Samples::Floats { complex: false }, 512, 1), of("tensor_real_m1_r8_half", more));
+        let half = |complex| FastSamples::Half { complex, integers: false };
+        assert_eq!(of(FastSamples::Real { bits: 10 }, 2048, 1), named(first, "tensor_b10_m1_r8_half"));
+        assert_eq!(of(FastSamples::Real { bits: 12 }, 65536, 2), named(more, "tensor_b12_m2_r16_half"));
+        assert_eq!(of(half(true), 65536, 2), named(first, "tensor_complex_m2_r16_half"));
+        assert_eq!(of(half(false), 512, 1), named(more, "tensor_real_m1_r8_half"));
     }
 
     #[test]

@@ -218,10 +218,9 @@ impl TwoPassKernels {
                 period,
                 period_stride,
                 time_stride,
-                self.samples.integer_bits().unwrap_or(0),
+                self.samples.integer_bits(),
             ];
-            let told = self.samples.integer_bits().is_some();
-            let columns = if told { columns } else { &columns[..columns.len() - 1] };
+            let columns = if self.samples.is_told() { columns } else { &columns[..columns.len() - 1] };
             let config = self.samples.columns(&self.shape, groups, sixteens(self.taps as usize));
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, factors)), Some(config)) = (&self.between, self.shape.between(groups)) {
@@ -306,8 +305,8 @@ mod tests {
             let bytes = |samples: FastSamples| {
                 let weights = samples.weights(plan.weights(), plan.step(), sixteens(taps));
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
-                let middle = if shape.middle() > 1 { tables::middle(&shape).len() } else { 0 };
-                let twiddles = 16 * (middle + tables::first(&shape).len() + tables::second(&shape).len());
+                let digits = [tables::middle(&shape), tables::first(&shape), tables::second(&shape)];
+                let twiddles = 16 * digits.iter().map(Vec::len).sum::<usize>();
                 let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
                 let workspace = 16 * LANES * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
