@@ -1,5 +1,5 @@
-//! The F-engine beside the fast kernels' cases: other numbers of channels, oversampled plans, complex samples, other
-//! formats and more taps, by the general kernels.
+//! The F-engine beside the cases of products on tensor cores: oversampled plans, more taps and other widths of samples
+//! by two passes, and other numbers of channels by the general kernels, which have some of the others' cases too.
 //!
 //! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex
 //! samples a sample is both of its parts.
@@ -49,16 +49,33 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for channels in [64, 128, 1000, 1024, 1536, 3072] {
         ten_bits.run(bench, ceilings, general(channels), Some(&fast))?;
     }
-    for oversampling in [(32, 27), (4, 3)] {
-        ten_bits.run(bench, ceilings, Case { oversampling, ..general(1024) }, Some(&fast))?;
+    for general in [true, false] {
+        for (channels, oversampling) in [(1024, (32, 27)), (1024, (4, 3)), (4096, (32, 27)), (16384, (4, 3))] {
+            // Of long plans two passes alone, so that these take no longer.
+            if channels == 1024 || !general {
+                let case = Case { oversampling, general, ..Case::new(channels) };
+                ten_bits.run(bench, ceilings, case, Some(&fast))?;
+            }
+        }
+        for taps in [48, 64] {
+            ten_bits.run(bench, ceilings, Case { taps, general, ..Case::new(1024) }, Some(&fast))?;
+        }
+        let case = Case { taps: 4, oversampling: (32, 27), general, ..Case::new(1024) };
+        ten_bits.run(bench, ceilings, case, Some(&fast))?;
     }
-    ten_bits.run(bench, ceilings, Case { taps: 48, ..general(1024) }, Some(&fast))?;
     drop(ten_bits);
-    // 12 bits, i16 and f16 have fast kernels as well by now.
     let packed = |bits| ChunkFormat::Packed { bits };
-    for format in [complex, packed(4), packed(14), packed(12), typed(SampleFormat::Int16), typed(SampleFormat::Float16)]
-    {
-        Data::new(bench, format)?.run(bench, ceilings, general(1024), Some(&fast))?;
+    for format in [packed(4), packed(14)] {
+        let data = Data::new(bench, format)?;
+        for general in [true, false] {
+            data.run(bench, ceilings, Case { general, ..Case::new(1024) }, Some(&fast))?;
+        }
+    }
+    for format in [complex, typed(SampleFormat::Int16), typed(SampleFormat::Float16)] {
+        let data = Data::new(bench, format)?;
+        data.run(bench, ceilings, general(1024), Some(&fast))?;
+        let case = Case { oversampling: (32, 27), ..Case::new(1024) };
+        data.run(bench, ceilings, case, Some(&fast))?;
     }
     Ok(())
 }
@@ -69,12 +86,12 @@ struct Case {
     channels: usize,
     taps: usize,
     oversampling: (usize, usize),
-    /// Whether the general kernels run.
+    /// Whether the general kernels run, in place of two passes.
     general: bool,
 }
 
 impl Case {
-    /// The fast kernels' case.
+    /// The case of two passes.
     fn new(channels: usize) -> Self {
         Self { channels, taps: TAPS, oversampling: (1, 1), general: false }
     }
@@ -82,7 +99,7 @@ impl Case {
     fn name(&self, format: ChunkFormat) -> String {
         let Self { taps, oversampling: (over, under), .. } = self;
         let more = if over == under { String::new() } else { format!(", {over}/{under}") };
-        let kernels = if self.general { "general" } else { "fast" };
+        let kernels = if self.general { "general" } else { "two passes" };
         format!("{format} to 8, dither, {taps} taps{more}, {kernels}")
     }
 }
@@ -121,6 +138,13 @@ impl Kernels {
         match self {
             Self::Fast(kernels) => kernels.spectra_of_job(0),
             Self::General(kernels) => kernels.spectra_of_job(),
+        }
+    }
+
+    /// Makes a job of a timeline one of the kernels.
+    fn refer(&self, job: &mut Job) {
+        if let Self::Fast(kernels) = self {
+            kernels.refer(job);
         }
     }
 
@@ -215,7 +239,8 @@ impl Data {
         let stride = plan.stride();
         let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64 - plan.window_samples()) / stride + 1) / FRAME * FRAME;
-        let all = self.jobs(&plan, &delays, kernels.spectra_of_job(), spectra);
+        let mut all = self.jobs(&plan, &delays, kernels.spectra_of_job(), spectra);
+        all.iter_mut().for_each(|job| kernels.refer(job));
         let table = jobs::table(&stream, &all)?;
         let place = jobs::frames(channels);
         let values = channels * spectra * INPUTS;
@@ -233,7 +258,7 @@ impl Data {
         let apart = |other: usize| (other as f64 / channels as f64).log2().abs();
         let nearest = fast.into_iter().flatten().min_by(|a, b| apart(a.0).total_cmp(&apart(b.0)));
         if let Some((other, other_rate)) = nearest {
-            check += &format!("; {:.2} of {other} channels by the fast kernels", rate / other_rate);
+            check += &format!("; {:.2} of {other} channels by products", rate / other_rate);
         }
         let moved = work * f64::from(self.format.sample_bits()) / 8.0 + (2 * values) as f64;
         let rate = bench.add(Measured {

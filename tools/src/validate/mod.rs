@@ -89,6 +89,7 @@ const KERNELS: [&str; 70] = [
     "filter",
     "f_engine",
     "f_engine_streams",
+    "f_engine_strided",
     "f_engine_device",
     "f_engine_half",
     "channelize",

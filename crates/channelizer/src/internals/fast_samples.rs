@@ -141,31 +141,13 @@ impl FastSamples {
         (step * of_column + if matches!(self, Self::Wide { .. }) { 8 } else { 0 }) as u64
     }
 
-    /// What gains are multiplied by, for weights with that exponent.
-    pub fn gain_scale(self, exponent: i32) -> f64 {
-        // The step from a complex to a real transform gives twice its values.
-        2f64.powi(-exponent) * if self.is_complex() { 1.0 } else { 0.5 }
-    }
-
-    /// Roots of the step to a real transform; of complex samples an entry that is not read.
-    pub fn roots(self, shape: &Shape) -> Vec<[f32; 2]> {
-        if self.is_complex() { vec![[0.0; 2]] } else { tables::roots(shape) }
-    }
-
-    /// How many [`roots`](Self::roots) there are: memory is asked about with every chunk, so none is computed.
-    pub fn root_count(self, shape: &Shape) -> usize {
-        if self.is_complex() { 1 } else { shape.channels() + 1 }
-    }
-
-    /// Part of the kernels' PTX that has the first kernel, and the second kernel's part and name.
-    pub fn parts(self, channels: usize) -> [String; 2] {
-        let first = match self {
+    /// Part of the kernels' PTX that has the first kernel.
+    pub fn part(self) -> &'static str {
+        match self {
             Self::Real { bits: 8 | 10 } => "columns",
             _ if self.is_complex() => "complex_columns",
             _ => "more_columns",
-        };
-        let rows = if self.is_complex() { "complex" } else { "rows" };
-        [first.into(), format!("{rows}_{channels}")]
+        }
     }
 }
 
@@ -219,13 +201,13 @@ mod tests {
         use super::super::texts;
 
         for format in [SampleFormat::Int8, SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32] {
-            for (complex, channels) in [(false, 256), (true, 65536)] {
+            for complex in [false, true] {
                 let samples = Numbers::of(ChunkFormat::Typed { format, complex }).and_then(FastSamples::of).unwrap();
-                for part in samples.parts(channels) {
-                    assert!(texts::channelizer(&part).is_some(), "{part}");
-                }
+                assert!(texts::channelizer(samples.part()).is_some(), "{}", samples.part());
             }
         }
-        assert!(texts::channelizer("between").is_some());
+        for part in ["between", "strided", "rows_256", "complex_65536"] {
+            assert!(texts::channelizer(part).is_some(), "{part}");
+        }
     }
 }

@@ -9,8 +9,8 @@ use super::shape::Shape;
 use super::{JOB_PIECES, tables};
 use crate::{Channelizer, ChannelizerError};
 
-/// Most taps that have kernels.
-const MOST_TAPS: usize = 32;
+/// Most taps that kernels with products have.
+pub(super) const MOST_TAPS: usize = 32;
 
 /// What the kernels put out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -128,7 +128,7 @@ pub fn weights(weights: &[f64], step: usize, m: usize) -> Weights {
 /// # Precision
 /// Weights are off by 2^-23 of themselves at most.
 pub fn wide_weights(weights: &[f64], step: usize, m: usize) -> Weights {
-    let exponent = exponent_to(weights, WIDE_EXPONENT);
+    let exponent = wide_exponent(weights);
     let scale = 2f64.powi(exponent);
     let taps = weights.len() / step;
     let mut pairs = Vec::with_capacity(step * 16 * (2 * m + 1));
@@ -145,6 +145,11 @@ pub fn wide_weights(weights: &[f64], step: usize, m: usize) -> Weights {
         pairs.extend((0..=2 * m).flat_map(|step| (8 * step..8 * step + 16).map(entry)));
     }
     Weights { pairs, tails: vec![[0; 2]], exponent }
+}
+
+/// The power of two that brings weights to where [`wide_weights`] has them.
+pub(super) fn wide_exponent(weights: &[f64]) -> i32 {
+    exponent_to(weights, WIDE_EXPONENT)
 }
 
 /// The nearest tf32 in the high bits of a word, of an f32's magnitude.
@@ -182,6 +187,7 @@ mod tests {
     use fringes_reference::dft::root_of_unity;
 
     use super::super::fast_samples::FastSamples;
+    use super::super::first::First;
     use super::*;
 
     /// The numbers of channels of all sizes of rows.
@@ -410,13 +416,13 @@ mod tests {
             let value = f16::from_bits(made.pairs[11][0] as u16).to_f64();
             assert!(largest == 0.0 || (512.0..=1024.0).contains(&value), "{value}");
             let shape = Shape::new(256).unwrap();
-            let scale = FastSamples::Real { bits: 10 }.gain_scale(made.exponent);
+            let scale = First::Products(FastSamples::Real { bits: 10 }).gain_scale(made.exponent);
             let gain = complex(gains(&shape, scale, |_| Complex64::new(0.0, 4.0))[200]);
             assert!((gain.im * 2f64.powi(made.exponent) - 2.0).abs() < 1e-6 && gain.re == 0.0);
             let made = wide_weights(&[largest, -largest / 3.0], 2, 1);
             let value = f32::from_bits(made.pairs[7][0]);
             assert!(largest == 0.0 || (0.5..=1.0).contains(&value), "{value}");
-            let scale = FastSamples::largest(true).gain_scale(made.exponent);
+            let scale = First::Products(FastSamples::largest(true)).gain_scale(made.exponent);
             assert_eq!(scale * 2f64.powi(made.exponent), 1.0);
         }
     }

@@ -97,6 +97,9 @@ pub(crate) static CHANNELIZER_ROWS_65536: PtxSet = PtxSet::of(deflated!("ptx/row
 /// Kernels of `channelizer`, part `rows_8192`.
 pub(crate) static CHANNELIZER_ROWS_8192: PtxSet = PtxSet::of(deflated!("ptx/rows/8192/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `strided`.
+pub(crate) static CHANNELIZER_STRIDED: PtxSet = PtxSet::of(deflated!("ptx/strided/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `tensor_1024`.
 pub(crate) static CHANNELIZER_TENSOR_1024: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/1024/channelizer_sm_80.ptx"), None);
@@ -193,6 +196,7 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "rows_512" => Some(&CHANNELIZER_ROWS_512),
         "rows_65536" => Some(&CHANNELIZER_ROWS_65536),
         "rows_8192" => Some(&CHANNELIZER_ROWS_8192),
+        "strided" => Some(&CHANNELIZER_STRIDED),
         "tensor_1024" => Some(&CHANNELIZER_TENSOR_1024),
         "tensor_16384" => Some(&CHANNELIZER_TENSOR_16384),
         "tensor_2048" => Some(&CHANNELIZER_TENSOR_2048),

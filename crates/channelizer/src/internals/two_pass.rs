@@ -6,16 +6,22 @@ use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, KernelEleme
 use fringes_types::ChunkFormat;
 use num_complex::Complex64;
 
-use super::fast_samples::FastSamples;
+use super::first::{First, MOST_TOLD};
 use super::format::Numbers;
 use super::gain_table::GainTable;
-use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
+use super::passes::{self, LANES, Workspace, no_kernel};
 use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
-use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tables, texts};
+use super::{FrameFormat, Job, JobTable, Place, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
-/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), critically sampled,
-/// with up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16, f16 or f32, real and complex.
+/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), with up to 64 taps,
+/// of samples of any format.
+///
+/// The filter is on tensor cores where spectra are critically sampled, of up to 32 taps, and samples packed with 8, 10,
+/// 12 or 16 bits, or i8, i16, f16 or f32, real or complex. Else it is made of multiply-adds; spectra are then a number of
+/// points apart that has a divisor in common with `channels / 8` (from 8192 channels on `channels / 16`): 2^k for an
+/// oversampling by `channels / 2^k` to some number, with at most 64 in place of `channels / 2^k`, by what fits into shared
+/// memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
@@ -24,7 +30,7 @@ use crate::{Channelizer, ChannelizerError};
 #[derive(Debug)]
 pub struct TwoPassKernels {
     shape: Shape,
-    samples: FastSamples,
+    first_kernel: First,
     columns: Kernel,
     /// The pass between the two, if there is one, and its table.
     between: Option<(Kernel, Buffer<[f32; 4]>)>,
@@ -61,18 +67,18 @@ impl TwoPassKernels {
         gain: impl Fn(usize, usize) -> Complex64,
     ) -> Result<Self, ChannelizerError> {
         plan.check_kind(samples.is_complex())?;
-        let samples = FastSamples::of(Numbers::of(samples)?)?;
-        let shape = check(plan, samples, device.info().limits.shared_bytes_per_block)?;
-        let (channels, taps) = (shape.channels(), sixteens(plan.taps()));
+        let numbers = Numbers::of(samples)?;
+        let (shape, first_kernel) = check(plan, Some(numbers), device.info().limits.shared_bytes_per_block)?;
+        let channels = shape.channels();
         passes::check_inputs(channels, inputs)?;
-        let weights = samples.weights(plan.weights(), plan.step(), taps);
-        let gain_scale = samples.gain_scale(weights.exponent);
+        let weights = first_kernel.weights(plan.weights(), plan.step());
+        let gain_scale = first_kernel.gain_scale(weights.exponent);
         let gains = passes::gains(&shape, inputs, gain_scale, gain)?;
-        let [first, second] = samples.parts(channels);
+        let [first, second] = first_kernel.parts(channels);
         let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
             return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
         };
-        let columns = device.load(columns)?.kernel(&samples.columns_name(&shape, taps))?;
+        let columns = device.load(columns)?.kernel(&first_kernel.name(&shape, plan.taps()))?;
         let rows = device.load(rows)?.kernel(&format!("{second}_{}", format.name()))?;
         let stream = device.new_stream()?;
         let between = if shape.middle() > 1 {
@@ -97,12 +103,12 @@ impl TwoPassKernels {
             first: Buffer::from_slice(&stream, &tables::first(&shape))?,
             second: Buffer::from_slice(&stream, &tables::second(&shape))?,
             last: Buffer::from_slice(&stream, &tables::last(&shape))?,
-            roots: Buffer::from_slice(&stream, &samples.roots(&shape))?,
+            roots: Buffer::from_slice(&stream, &first_kernel.roots(&shape))?,
             gains: Mutex::new(GainTable::new(&stream, gains, inputs)?),
             gain_scale,
             workspace: Mutex::new(workspace),
             shape,
-            samples,
+            first_kernel,
         })
     }
 
@@ -123,6 +129,12 @@ impl TwoPassKernels {
         SPECTRA - (spectrum % BLOCK) as usize
     }
 
+    /// Adds to the phases of a job what oversampled spectra have by their places in time, before it is launched: jobs of
+    /// a timeline do not have it.
+    pub fn refer(&self, job: &mut Job) {
+        self.first_kernel.refer(job);
+    }
+
     /// Inputs that have gains.
     pub fn inputs(&self) -> usize {
         self.inputs
@@ -131,15 +143,14 @@ impl TwoPassKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let samples = FastSamples::largest(plan.is_complex());
-        let shape = check(plan, samples, u32::MAX).ok()?;
+        let (shape, first_kernel) = check(plan, None, u32::MAX).ok()?;
         let channels = shape.channels() as u64;
-        let weights = samples.weight_bytes(plan.step(), sixteens(plan.taps()));
+        let weights = first_kernel.weight_bytes(plan.step(), plan.taps());
         let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };
         let second = if shape.has_second() { 1024 * shape.all_rows() } else { 16 };
         let digits = (middle + 64 * shape.all_rows() + second) as u64;
         // The last ones and the roots as well.
-        let twiddles = digits + 4 * channels + 8 * samples.root_count(&shape) as u64;
+        let twiddles = digits + 4 * channels + 8 * first_kernel.root_count(&shape) as u64;
         let gains = (8 * channels).saturating_mul(inputs as u64);
         let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         Some((weights + twiddles + workspace).saturating_add(gains))
@@ -195,6 +206,7 @@ impl TwoPassKernels {
         let gains = self.gains.lock().unwrap_or_else(PoisonError::into_inner);
         let Place { first_channel, channels, channel_stride, period, period_stride, time_stride, shares: _ } = place;
         let launches = self.shape.launches(count.div_ceil(JOBS));
+        let ([a, b, c, d, e], told) = self.first_kernel.told();
         workspace.run(stream, launches, |stream, points, first_group, groups| {
             let columns = args![
                 chunk,
@@ -218,10 +230,14 @@ impl TwoPassKernels {
                 period,
                 period_stride,
                 time_stride,
-                self.samples.integer_bits(),
+                a,
+                b,
+                c,
+                d,
+                e,
             ];
-            let columns = if self.samples.is_told() { columns } else { &columns[..columns.len() - 1] };
-            let config = self.samples.columns(&self.shape, groups, sixteens(self.taps as usize));
+            let columns = &columns[..columns.len() - MOST_TOLD + told];
+            let config = self.first_kernel.columns(&self.shape, groups, self.taps as usize);
             self.columns.launch_safe(stream, &config, columns)?;
             if let (Some((kernel, factors)), Some(config)) = (&self.between, self.shape.between(groups)) {
                 let arguments = args![&mut *points, factors, self.shape.rows() as u32];
@@ -256,16 +272,19 @@ impl TwoPassKernels {
     }
 }
 
-/// The shape of a plan, if there are kernels for it and for samples, and blocks may have so much shared memory.
-fn check(plan: &Channelizer, samples: FastSamples, shared_bytes: u32) -> Result<Shape, ChannelizerError> {
-    plan.check_kind(samples.is_complex())?;
-    passes::check_stride(plan)?;
+/// The shape of a plan and its first kernel for samples that are such numbers, or for those that take the most memory,
+/// if blocks may have so much of it.
+fn check(plan: &Channelizer, numbers: Option<Numbers>, shared_bytes: u32) -> Result<(Shape, First), ChannelizerError> {
     let shape = Shape::new(plan.channels())
         .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
-    passes::check_taps(plan)?;
-    let columns = samples.columns(&shape, 1, sixteens(plan.taps())).shared_bytes;
+    let first = match numbers {
+        Some(numbers) => First::new(plan, &shape, numbers, shared_bytes)?,
+        None => First::largest(plan, &shape)?,
+    };
+    plan.check_kind(first.is_complex())?;
+    let columns = first.columns(&shape, 1, plan.taps()).shared_bytes;
     passes::check_shared(plan, columns.max(shape.rows_of_slots(1).shared_bytes), shared_bytes)?;
-    Ok(shape)
+    Ok((shape, first))
 }
 
 #[cfg(test)]
@@ -276,45 +295,55 @@ mod tests {
         Channelizer::real(channels).taps(taps).build().unwrap()
     }
 
-    const TEN: FastSamples = FastSamples::Real { bits: 10 };
+    fn numbers(bits: u32, parts: u32, floats: bool) -> Numbers {
+        Numbers { bits, parts, floats, little_endian: !floats && bits == 16 }
+    }
 
     #[test]
     fn plans_without_kernels_say_why() {
-        let error = |plan: &Channelizer, shared| check(plan, TEN, shared).unwrap_err().to_string();
+        let ten = Some(numbers(10, 1, false));
+        let error = |plan: &Channelizer, shared| check(plan, ten, shared).unwrap_err().to_string();
         assert!(error(&plan(128, 4), u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
-        assert!(error(&plan(256, 33), u32::MAX).contains("at most 32 taps, found 33"));
+        assert!(error(&plan(256, 65), u32::MAX).contains("at most 64 taps, found 65"));
         let complex = Channelizer::complex(256).build().unwrap();
-        assert!(matches!(check(&complex, TEN, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
-        assert!(check(&complex, FastSamples::Half { complex: true, integers: false }, u32::MAX).is_ok());
-        let oversampled = Channelizer::real(256).oversampling(4, 3).build();
-        let oversampled = oversampled.or_else(|_| Channelizer::real(256).oversampling(2, 1).build()).unwrap();
-        assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
+        assert!(matches!(check(&complex, ten, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
+        assert!(check(&complex, Some(numbers(16, 2, true)), u32::MAX).is_ok());
+        let oversampled = |over, under| Channelizer::real(256).oversampling(over, under).build().unwrap();
+        assert!(error(&oversampled(512, 511), u32::MAX).contains("511 samples apart of 512"));
+        assert!(check(&oversampled(32, 27), ten, u32::MAX).is_ok() && check(&plan(256, 33), ten, u32::MAX).is_ok());
         // An A100 has 163 KiB.
-        assert!(error(&plan(8192, 17), 163 << 10).contains("8192 channels and 17 taps on 166912 bytes"));
-        assert!(check(&plan(8192, 16), TEN, 163 << 10).is_ok() && check(&plan(4096, 32), TEN, 163 << 10).is_ok());
+        assert!(check(&plan(8192, 17), ten, 163 << 10).is_ok() && check(&plan(4096, 32), ten, 163 << 10).is_ok());
+        assert!(error(&plan(8192, 17), 32 << 10).contains("8192 channels and 17 taps on 32768 bytes"));
     }
 
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
-        for (channels, taps, complex) in
-            [(256, 4, false), (2048, 16, false), (8192, 17, false), (256, 17, true), (8192, 32, true), (32768, 3, true)]
-        {
+        for (channels, taps, complex, ratio) in [
+            (256, 4, false, (1, 1)),
+            (2048, 16, false, (1, 1)),
+            (8192, 17, false, (1, 1)),
+            (256, 17, true, (1, 1)),
+            (8192, 32, true, (1, 1)),
+            (32768, 3, true, (1, 1)),
+            (1024, 64, false, (1, 1)),
+            (1024, 16, true, (32, 27)),
+        ] {
             let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
-            let plan = plan.taps(taps).build().unwrap();
-            let shape = Shape::new(channels).unwrap();
-            let bytes = |samples: FastSamples| {
-                let weights = samples.weights(plan.weights(), plan.step(), sixteens(taps));
+            let plan = plan.taps(taps).oversampling(ratio.0, ratio.1).build().unwrap();
+            let bytes = |numbers: Option<Numbers>| {
+                let (shape, first) = check(&plan, numbers, u32::MAX).unwrap();
+                let weights = first.weights(plan.weights(), plan.step());
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
                 let digits = [tables::middle(&shape), tables::first(&shape), tables::second(&shape)];
                 let twiddles = 16 * digits.iter().map(Vec::len).sum::<usize>();
-                let singles = 8 * (tables::last(&shape).len() + samples.roots(&shape).len() + 3 * channels);
+                let singles = 8 * (tables::last(&shape).len() + first.roots(&shape).len() + 3 * channels);
                 let workspace = 16 * LANES * shape.groups_of_launch() * shape.workspace_of_group();
                 (weights + twiddles + singles + workspace) as u64
             };
-            let largest = FastSamples::largest(complex);
-            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(bytes(largest)), "{channels}");
-            let smaller = if complex { FastSamples::Half { complex, integers: true } } else { TEN };
-            assert!(bytes(smaller) < bytes(largest));
+            assert_eq!(TwoPassKernels::memory_bytes(&plan, 3), Some(bytes(None)), "{channels}");
+            for bits in [8, 16] {
+                assert!(bytes(Some(numbers(bits, 1 + u32::from(complex), false))) <= bytes(None));
+            }
         }
         assert_eq!(TwoPassKernels::memory_bytes(&plan(128, 4), 3), None);
     }

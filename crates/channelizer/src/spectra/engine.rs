@@ -129,7 +129,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let row = |samples: u64| samples.saturating_mul(format.sample_bits().into()).div_ceil(8);
         // Rows are as long as the longest, with the head of a chunk that the windows of a job reach into, and words
         // that are begun; there are two buffers, and two more while rows grow.
-        let spectra_of_job = most_spectra(plan, format) as u64;
+        let spectra_of_job = most_spectra(plan) as u64;
         let job =
             (spectra_of_job - 1).saturating_mul(plan.stride() as u64).saturating_add(plan.window_samples() as u64);
         let head = (times as u64).min(job);
@@ -139,7 +139,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let row_bytes = row_bits.checked_next_multiple_of(ROW_BITS).unwrap_or(u64::MAX) / 8;
         let held = of_inputs(row_bytes).saturating_add(4 * DeviceSamples::PADDING_WORDS as u64).saturating_mul(4);
         let counted = settings.inputs_before().saturating_add(inputs.len());
-        let tables = memory_bytes(plan, format, counted, settings.precision);
+        let tables = memory_bytes(plan, counted, settings.precision);
         // A job has at least a spectrum, and 80 bytes; an input has two spans of 48. So have the chunks before, and
         // memory that was made has a quarter more.
         let jobs = of_inputs(spectra.saturating_mul(80).saturating_add(2 * 48)).saturating_mul(5 * TABLES as u64 / 4);
@@ -271,7 +271,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let (bits, row_bits) = (chunk.sample_bits, self.row_bits);
         let mut jobs = jobs.place(|input, sample| seam.bit(input, chunk.first + sample, bits, row_bits));
         let before = work.settings.inputs_before() as u32;
-        jobs.iter_mut().for_each(|job| job.input += before);
+        for job in &mut jobs {
+            job.input += before;
+            kernels.refer(job);
+        }
         let spans = step.spans(&seam, chunk, row_bits);
 
         // One launch, unless frames that come next lie in another order than those that are complete.

@@ -7,11 +7,10 @@ use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::Settings;
-use crate::internals::fast_samples::FastSamples;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    FrameFormat, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels, TwoPassKernels, one_pass,
-    shape::SPECTRA,
+    FrameFormat, Job, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels, TwoPassKernels,
+    one_pass, shape::SPECTRA,
 };
 use crate::{Channelizer, ChannelizerError, Precision};
 use fringes_cpu::f_engine::FrameSample;
@@ -27,11 +26,6 @@ pub(super) enum Kernels {
     OnePass(Box<OnePassKernels>),
 }
 
-/// Whether samples of a format may have a fast kernel.
-fn is_fast(numbers: Numbers) -> bool {
-    FastSamples::of(numbers).is_ok()
-}
-
 /// `Ok` if there is a kernel for a plan and some format of samples.
 pub fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
     match TwoPassKernels::memory_bytes(plan, 0) {
@@ -42,7 +36,8 @@ pub fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
 
 /// `Ok` if there is a kernel for a plan and a format of samples.
 pub fn check_format(plan: &Channelizer, format: ChunkFormat) -> Result<(), ChannelizerError> {
-    if is_fast(Numbers::of(format)?) { check(plan) } else { one_pass::check(plan).map(|_| ()) }
+    Numbers::of(format)?;
+    check(plan)
 }
 
 /// Spectra that are best taken together: what a job of the fast kernels has, if the plan may have one.
@@ -51,19 +46,15 @@ pub fn spectra_together(plan: &Channelizer) -> usize {
 }
 
 /// Most spectra of a job.
-pub(super) fn most_spectra(plan: &Channelizer, format: ChunkFormat) -> usize {
-    let fast = Numbers::of(format).is_ok_and(is_fast);
-    if fast && spectra_together(plan) > 1 { spectra_together(plan) } else { one_pass::most_spectra(plan) }
+pub(super) fn most_spectra(plan: &Channelizer) -> usize {
+    if spectra_together(plan) > 1 { spectra_together(plan) } else { one_pass::most_spectra(plan) }
 }
 
 /// Bytes of device memory of a plan's tables, and of the workspace of the fast kernels, where they are taken. What is
 /// to be in half precision may still be in single, on a device whose blocks have too little shared memory.
-pub(super) fn memory_bytes(plan: &Channelizer, format: ChunkFormat, inputs: usize, precision: Precision) -> u64 {
-    let fast = Numbers::of(format).ok().filter(|&numbers| is_fast(numbers));
-    let of_fast = fast.and_then(|_| {
-        let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
-        TwoPassKernels::memory_bytes(plan, inputs).max(half)
-    });
+pub(super) fn memory_bytes(plan: &Channelizer, inputs: usize, precision: Precision) -> u64 {
+    let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
+    let of_fast = TwoPassKernels::memory_bytes(plan, inputs).max(half);
     of_fast.unwrap_or_else(|| {
         let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
         (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
@@ -80,7 +71,6 @@ impl Kernels {
     ) -> Result<Self, ChannelizerError> {
         let inputs = settings.inputs_before() + settings.gains.nrows();
         let gain = gain_of(settings);
-        let numbers = Numbers::of(format)?;
         let output = match Q::FORMAT {
             SampleFormat::Int4 => Some(FrameFormat::Int4),
             SampleFormat::Int8 => Some(FrameFormat::Int8),
@@ -88,7 +78,7 @@ impl Kernels {
             SampleFormat::Float16 => Some(FrameFormat::Float16),
             SampleFormat::Float32 => Some(FrameFormat::Float32),
         };
-        if let Some(output) = output.filter(|_| is_fast(numbers)) {
+        if let Some(output) = output {
             if settings.precision == Precision::Half {
                 match TensorKernels::load(device, plan, format, output, inputs, settings.channels.clone(), gain) {
                     Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
@@ -126,6 +116,14 @@ impl Kernels {
             Self::Tensor(kernels) => kernels.spectra_of_job(spectrum),
             Self::TwoPass(kernels) => kernels.spectra_of_job(spectrum),
             Self::OnePass(kernels) => kernels.spectra_of_job(),
+        }
+    }
+
+    /// Makes a job of a timeline one of the kernels: those of two passes take what oversampled spectra have by their
+    /// places in time from its phases, the general ones rotate them.
+    pub(super) fn refer(&self, job: &mut Job) {
+        if let Self::TwoPass(kernels) = self {
+            kernels.refer(job);
         }
     }
 
@@ -191,20 +189,19 @@ mod tests {
 
     #[test]
     fn memory_covers_the_kernels_of_either_precision() {
-        let packed = |bits| ChunkFormat::Packed { bits };
         for channels in [256, 512, 1024, 2048, 4096, 8192, 65536] {
             let plan = Channelizer::real(channels).taps(16).build().unwrap();
-            let single = memory_bytes(&plan, packed(10), 2, Precision::Single);
-            let half = memory_bytes(&plan, packed(10), 2, Precision::Half);
+            let [single, half] =
+                [Precision::Single, Precision::Half].map(|precision| memory_bytes(&plan, 2, precision));
             let tensor = TensorKernels::memory_bytes(&plan, 2);
             assert_eq!(Some(single), TwoPassKernels::memory_bytes(&plan, 2));
             assert_eq!(half, single.max(tensor.unwrap_or(0)), "{channels}");
             assert_eq!(tensor.is_some(), channels >= 512);
-            // The general kernels have no other precision.
-            let of_12 =
-                [Precision::Single, Precision::Half].map(|precision| memory_bytes(&plan, packed(12), 2, precision));
-            assert_eq!(of_12[0], of_12[1]);
         }
+        // The general kernels have no other precision.
+        let plan = Channelizer::real(384).taps(16).build().unwrap();
+        assert_eq!(memory_bytes(&plan, 2, Precision::Single), memory_bytes(&plan, 2, Precision::Half));
+        assert!(memory_bytes(&plan, 2, Precision::Single) > 0);
     }
 
     #[test]
@@ -213,7 +210,7 @@ mod tests {
             let plan = Channelizer::real(channels).taps(32).build().unwrap();
             assert!(TensorKernels::memory_bytes(&plan, 0).is_some());
             assert_eq!(spectra_together(&plan), SPECTRA);
-            assert_eq!(most_spectra(&plan, ChunkFormat::Packed { bits: 10 }), SPECTRA);
+            assert_eq!(most_spectra(&plan), SPECTRA);
         }
     }
 }

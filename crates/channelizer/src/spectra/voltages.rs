@@ -155,7 +155,7 @@ impl ArrayShape<'_> {
     /// Bytes of device memory for tables, jobs and counts of `spectra` spectra at once: all but samples and voltages.
     pub(crate) fn workspace_bytes(&self, spectra: usize) -> u64 {
         let inputs = self.inputs.len() as u64;
-        let tables = memory_bytes(self.plan, self.format, self.inputs.len(), Precision::Single);
+        let tables = memory_bytes(self.plan, self.inputs.len(), Precision::Single);
         let jobs = JOB_BYTES.saturating_mul(spectra as u64).saturating_add(4).saturating_mul(inputs);
         tables.saturating_add(jobs)
     }
@@ -268,7 +268,8 @@ impl<'a> GpuArray<'a> {
             TypesError::TooLarge { array: "channelised voltages", elements }
         })?;
         let most = |spectrum| self.kernels.spectra_of_job(spectrum);
-        let jobs = self.shape.jobs(spectra, (first, rows.row_bits), most);
+        let mut jobs = self.shape.jobs(spectra, (first, rows.row_bits), most);
+        jobs.iter_mut().for_each(|job| self.kernels.refer(job));
         let sent = tables::send(stream, &self.pool, staging, &jobs)?;
         let mut values = self.pool.take::<Complex<f32>>(stream, elements)?;
         let mut saturated = self.pool.take_zeroed::<u32>(stream, inputs)?;

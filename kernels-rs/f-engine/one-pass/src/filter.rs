@@ -23,15 +23,15 @@
 //! rotation of what is transformed: column `c` takes the place `(c + a) mod step`. Nothing is rounded by it.
 //!
 //! # Precision
-//! Samples are exact ([`crate::samples`]), weights rounded to f32. With `u = 2^-24`,
+//! Samples are exact ([`numbers`](fringes_kernels_f_engine_two_pass::numbers)), weights rounded to f32. With `u = 2^-24`,
 //! `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};
 
 use crate::entry::rotation;
-use crate::samples::{Numbers, Source};
 use crate::shape::{Divisor, Shape, place, slot};
+use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 pub use fringes_kernel_abi::f_engine::one_pass::{FEW, MANY};
 

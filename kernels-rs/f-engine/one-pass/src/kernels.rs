@@ -5,8 +5,8 @@ use fringes_kernels_common::format::{F16, F32, I4, I8};
 use fringes_kernels_f_engine_two_pass::job::Launch;
 
 use crate::run::{self, Arguments};
-use crate::samples::{Floats, Integers};
 use crate::shape::Shape;
+use fringes_kernels_f_engine_two_pass::numbers::{Floats, Integers};
 
 /// The kernels: name, part, samples, whether they are complex, output, element.
 macro_rules! kernels {

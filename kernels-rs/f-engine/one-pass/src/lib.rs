@@ -7,7 +7,7 @@
 //!
 //! | part of the name | means |
 //! |---|---|
-//! | `integers`, `floats` | samples: packed of 2 to 16 bits, i8, i16; or f16, f32 ([`samples`]) |
+//! | `integers`, `floats` | samples: packed of 2 to 16 bits, i8, i16; or f16, f32 ([`numbers`](fringes_kernels_f_engine_two_pass::numbers)) |
 //! | `real`, `complex` | kind of the samples ([`post`]) |
 //! | `i8`, `i4`, `f16`, `f32` | format of the output |
 //!
@@ -49,7 +49,6 @@ mod kernels;
 pub mod post;
 pub mod radix;
 pub mod run;
-pub mod samples;
 pub mod shape;
 pub mod transform;
 pub mod write;

@@ -11,10 +11,10 @@ use fringes_kernels_f_engine_two_pass::job::{self, HELD, JOB_PIECES, Launch, NEX
 use crate::entry::{self, ENTRY};
 use crate::filter::Filter;
 use crate::post::{Post, pairs};
-use crate::samples::{Numbers, Source};
 use crate::shape::{Shape, slot};
 use crate::transform;
 use crate::write;
+use fringes_kernels_f_engine_two_pass::numbers::{Numbers, Source};
 
 pub use fringes_kernel_abi::f_engine::one_pass::THREADS;
 

@@ -113,27 +113,37 @@ pub(crate) unsafe fn checked(
     (fits(samples, limits, (taps, row_words), &job), Entry::of(samples, &job, taps))
 }
 
+impl Limits {
+    /// Whether a job's values, gains and counts are where they may be.
+    ///
+    /// # Safety
+    /// - Nothing but numbers is looked at: safe for every job.
+    #[inline(always)]
+    pub(crate) unsafe fn hold(&self, job: &Job) -> bool {
+        let (out, saturated) =
+            if job.flags & NEXT == 0 { (self.out[0], self.saturated[0]) } else { (self.out[1], self.saturated[1]) };
+        job.spectra == 0
+            || job.spectra <= SPECTRA - job.lead()
+                && job.first_bit < 1 << 60
+                && job.input < self.inputs
+                && job.count < saturated
+                && self.launch.holds(job, out as usize)
+    }
+}
+
 /// Whether a job keeps to the views.
 ///
 /// # Safety
 /// - Nothing but numbers is looked at: safe for every job.
 #[inline(always)]
 unsafe fn fits(samples: Global<u32>, limits: &Limits, (taps, row_words): (u32, u32), job: &Job) -> bool {
-    let (out, saturated) =
-        if job.flags & NEXT == 0 { (limits.out[0], limits.saturated[0]) } else { (limits.out[1], limits.saturated[1]) };
     let rows = (job.spectra as u64).wrapping_add(taps as u64).wrapping_sub(1);
     // Computed anew for every job, so that they take no registers meanwhile.
     let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
     let before = anew(samples.address(0)) % 16;
     // Of the 16 bytes, wherever they begin, that have the last bit all are there.
     let end = (8 * before).wrapping_add(job.first_bit).wrapping_add((32 * row_words as u64).wrapping_mul(rows));
-    job.spectra == 0
-        || job.spectra <= SPECTRA - job.lead()
-            && job.first_bit < 1 << 60
-            && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
-            && job.input < limits.inputs
-            && job.count < saturated
-            && limits.launch.holds(job, out as usize)
+    job.spectra == 0 || limits.hold(job) && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
 }
 
 /// How samples come to shared memory, and what products of them and the weights are.

@@ -8,9 +8,10 @@ use crate::butterfly::{Eight, Four, Sixteen, Two};
 use crate::columns::Filter;
 use crate::half::Half;
 use crate::job::Launch;
+use crate::numbers::{Floats, Integers};
 use crate::packed::Real;
 use crate::tf32::Wide;
-use crate::{between, columns, rows};
+use crate::{between, columns, rows, strided};
 use fringes_kernels_common::format::{F16, F32, I4, I8};
 
 /// Beside the bits of integers that are big-endian, in the number that says what samples are.
@@ -156,6 +157,100 @@ pub mod complex_filter {
         columns_tf32_m2_r8 2 Eight 1;
         columns_tf32_m1_r16 1 Sixteen 1;
         columns_tf32_m2_r16 2 Sixteen 1;
+    }
+}
+
+/// The first pass of spectra any number of points apart: the kind of numbers; name, how they are kept, points, blocks.
+macro_rules! strided {
+    ($what:literal $source:ident; $($name:ident $kept:ident $radix:ident $blocks:literal;)*) => {
+        $(fringes_device::kernel! {
+            #[doc = concat!("Filter of ", $what, ", spectra `stride` points apart, and the transform over the first digit of the points.")]
+            ///
+            /// See [`strided`].
+            #[launch(threads(256), min_blocks($blocks))]
+            pub fn $name(
+                samples: Global<u32>,
+                held: Global<u32>,
+                weights: Global<[u32; 4]>,
+                tails: Global<[u32; 2]>,
+                jobs: Global<[u32; 4]>,
+                workspace: GlobalMut<[f32; 4]>,
+                out_len: u64,
+                saturated_len: u32,
+                next_len: u64,
+                next_saturated_len: u32,
+                inputs: u32,
+                taps: u32,
+                count: u32,
+                first_group: u32,
+                rows: u32,
+                first_channel: u32,
+                channels: u32,
+                channel_stride: u64,
+                period: u32,
+                period_stride: u64,
+                time_stride: u32,
+                bits: u32,
+                little_endian: u32,
+                stride: u32,
+                unit: u32,
+                width: u32,
+            ) {
+                let launch = Launch {
+                    first_channel,
+                    channels,
+                    channel_stride,
+                    period,
+                    period_stride,
+                    time_stride,
+                    seed: 0,
+                    dither: false,
+                };
+                let limits = columns::Limits {
+                    out: [out_len, next_len],
+                    saturated: [saturated_len, next_saturated_len],
+                    inputs,
+                    launch,
+                };
+                let arguments =
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows };
+                let sizes = strided::Sizes { stride, unit, width, bits, little_endian: little_endian != 0 };
+                if !strided::holds::<strided::$kept, $radix>(&arguments, &sizes, ctaid_y() + 1)
+                    || ctaid_x() >= unit / width
+                {
+                    trap();
+                    return;
+                }
+                // SAFETY: a block has the threads that it asks for, and all of them are here; the views were checked.
+                unsafe {
+                    strided::run::<$source, strided::$kept, $radix>(arguments, sizes, (ctaid_x(), ctaid_y()))
+                };
+            }
+        })*
+    };
+}
+
+/// Kernels of the first pass of spectra any number of points apart, and of samples of any width.
+#[cfg(any(not(target_arch = "nvptx64"), feature = "strided"))]
+pub mod strided_filter {
+    use super::*;
+
+    strided! {
+        "integers of up to 12 bits" Integers;
+        strided_b12_r8 TwoHalves Eight 2;
+        strided_b12_r16 OneHalf Sixteen 2;
+    }
+
+    strided! {
+        "integers of up to 16 bits" Integers;
+        strided_integers_r8 Single Eight 2;
+        strided_integers_r16 Single Sixteen 2;
+    }
+
+    strided! {
+        "f16 and f32" Floats;
+        strided_floats_r8 Single Eight 2;
+        strided_floats_r16 Single Sixteen 2;
     }
 }
 

@@ -27,7 +27,8 @@ use check::Spectra;
 pub(crate) use device::sample_rows;
 
 /// Names of the cases.
-pub(crate) const NAMES: [&str; 4] = ["f_engine", "f_engine_streams", "f_engine_device", "f_engine_half"];
+pub(crate) const NAMES: [&str; 5] =
+    ["f_engine", "f_engine_streams", "f_engine_device", "f_engine_half", "f_engine_strided"];
 
 const WINDOWS: [Window; 5] =
     [Window::Hann, Window::Hamming, Window::Blackman, Window::Rect, Window::Kaiser { beta: 8.0 }];
@@ -65,6 +66,11 @@ pub(crate) fn validate(session: &mut Session) -> Result<(), End> {
     if session.wants(NAMES[1]) {
         for case in streams(session.quick) {
             all_formats(session, NAMES[1], &case)?;
+        }
+    }
+    if session.wants(NAMES[4]) {
+        for case in strided(session.quick) {
+            all_formats(session, NAMES[4], &case)?;
         }
     }
     gains::validate(session)?;
@@ -214,6 +220,43 @@ fn streams(quick: bool) -> Vec<Case> {
         }
         cases.push(Case { oversampling: (32, 27), ..case.clone() });
         cases.push(Case { oversampling: (32, 27), delays: moving(channels), format: packed(12), ..case });
+    }
+    cases
+}
+
+/// Two passes of oversampled plans, of long filters and of samples of any width: all numbers of channels and formats of
+/// samples, delays that step, missing samples, gaps, ranges.
+fn strided(quick: bool) -> Vec<Case> {
+    const RATIOS: [(usize, usize); 5] = [(32, 27), (4, 3), (2, 1), (8, 7), (64, 57)];
+    let mut cases = Vec::new();
+    for (channels, spectra) in [(256, 140), (1024, 70), (4096, 20), (8192, 10), (65536, 3)] {
+        for format in formats().into_iter().chain([11, 13, 14, 15].map(packed)) {
+            let turn = cases.len();
+            // All formats of the first, and of the others one in five.
+            if channels > 256 && !turn.is_multiple_of(5) || quick && turn >= 24 {
+                continue;
+            }
+            let case = Case {
+                oversampling: RATIOS[turn % 5],
+                inputs: (1, 1 + turn % 2),
+                range: if turn % 3 == 1 { 3..channels - 5 } else { 0..channels },
+                spectra,
+                spectra_per_frame: [70, 32, 7][turn % 3].min(spectra),
+                dither: [None, Some(9)][turn / 2 % 2],
+                first: [0, 12_345, 99_999_999_999_999][turn / 3 % 3],
+                ..Case::new(channels, format, [16, 4, 33, 1][turn % 4])
+            };
+            let delays = moving(if format.is_complex() { channels / 2 } else { channels });
+            cases.push(match turn % 4 {
+                0 => Case { delays, ..case },
+                1 => Case { block: Some(channels + 77), ..case },
+                2 => Case { delays, gap: 17 * channels, ..case },
+                _ => case,
+            });
+        }
+    }
+    for (channels, taps) in [(256, 64), (1024, 48), (8192, 64)] {
+        cases.push(Case { spectra: 70, dither: Some(9), delays: moving(channels), ..Case::new(channels, packed(10), taps) });
     }
     cases
 }

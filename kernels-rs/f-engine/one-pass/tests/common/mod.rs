@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use fringes_channelizer::internals::Job;
 use fringes_channelizer::internals::one_pass_plan::Passes;
-use fringes_kernels_f_engine_one_pass::samples::PADDING;
+use fringes_kernels_f_engine_two_pass::numbers::PADDING;
 use fringes_reference::dither::dither;
 use fringes_reference::pfb::{spectrum_complex, spectrum_real};
 use fringes_reference::window::{Window, pfb_weights};

@@ -3,8 +3,12 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
+use fringes_channelizer::Channelizer;
 use fringes_channelizer::internals::fast_samples::FastSamples;
+use fringes_channelizer::internals::first::First;
+use fringes_channelizer::internals::format::Numbers;
 use fringes_channelizer::internals::shape::{JOBS, Shape};
+use fringes_channelizer::internals::strided::Strided;
 use fringes_channelizer::internals::tables;
 use fringes_channelizer::internals::{HELD, Job, NEXT};
 use fringes_device::Kernel;
@@ -180,6 +184,8 @@ pub(crate) struct Case {
     pub(crate) tiles: u32,
     /// Shares of the channels: the logarithm of their number of channels, and how far they lie apart.
     pub(crate) shares: (u32, u64),
+    /// Whether the first kernel is that of spectra any number of points apart, and their oversampling.
+    pub(crate) strided: Option<(usize, usize)>,
 }
 
 impl Case {
@@ -201,6 +207,7 @@ impl Case {
             at_once: usize::MAX,
             tiles: u32::MAX,
             shares: (31, 0),
+            strided: None,
         }
     }
 
@@ -214,8 +221,35 @@ impl Case {
         Self { complex: true, ..Self::of(channels, spectra, number) }
     }
 
+    /// The kind of samples that products take.
     pub(crate) fn filter(&self) -> FastSamples {
         self.number.map_or(FastSamples::Real { bits: self.bits }, |number| number.filter(self.complex))
+    }
+
+    /// The first kernel.
+    pub(crate) fn first(&self) -> First {
+        let Some((over, under)) = self.strided else { return First::Products(self.filter()) };
+        let builder = if self.complex { Channelizer::complex(self.channels) } else { Channelizer::real(self.channels) };
+        let plan = builder.taps(self.taps).oversampling(over, under).build().unwrap();
+        let floats = matches!(self.number, Some(Number::Float16 | Number::Float32(_)));
+        let numbers = Numbers {
+            bits: (self.sample_bits() / self.parts()) as u32,
+            parts: self.parts() as u32,
+            floats,
+            little_endian: self.number == Some(Number::Int16),
+        };
+        First::Strided(Strided::new(&plan, &self.shape(), numbers).unwrap())
+    }
+
+    /// Samples from spectrum to spectrum.
+    pub(crate) fn stride(&self) -> usize {
+        let (over, under) = self.strided.unwrap_or((1, 1));
+        self.step() * under / over
+    }
+
+    /// Samples of an input, from its first one on.
+    fn window(&self) -> usize {
+        self.taps * self.step() + (self.spectra - 1) * self.stride()
     }
 
     /// Largest magnitude of a sample, or of its parts.
@@ -278,7 +312,7 @@ impl Case {
         let step = self.step();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.channels as u64 + self.taps as u64);
         let limit = 1i16 << (self.bits - 1);
-        let length = self.inputs.iter().map(|input| input.start).max().unwrap() + (self.taps + self.spectra - 1) * step;
+        let length = self.inputs.iter().map(|input| input.start).max().unwrap() + self.window();
         let (mut samples, mut rows) = (Vec::new(), Vec::new());
         for _ in &self.inputs {
             if let Some(number) = self.number {
@@ -298,14 +332,14 @@ impl Case {
         let bits = self.sample_bits();
         let row_bits = 8 * rows[0].len() as u64;
         // Of the last input, nothing but what its spectra need.
-        let last = self.inputs[self.inputs.len() - 1].start + (self.taps + self.spectra - 1) * step;
+        let last = self.inputs[self.inputs.len() - 1].start + self.window();
         let end = self.inputs.len() - 1;
         rows[end].truncate((last * bits).div_ceil(8));
         let mut jobs = Vec::new();
         for first in (0..self.spectra).step_by(self.of_job) {
             for (index, input) in self.inputs.iter().enumerate() {
-                let start = (input.start + first * step) as u64;
-                jobs.push(Job {
+                let start = (input.start + first * self.stride()) as u64;
+                let mut job = Job {
                     first_bit: index as u64 * row_bits + start * bits as u64,
                     place: (first / self.period) as u64 * self.strides().1 + index as u64,
                     phase: fixed(input.turns.0 + input.turns.1 * first as f64),
@@ -318,7 +352,9 @@ impl Case {
                     input: index as u32,
                     count: (self.inputs.len() - 1 - index) as u32,
                     flags: 0,
-                });
+                };
+                self.first().refer(&mut job);
+                jobs.push(job);
             }
         }
         Made { weights: pfb_weights(Window::Hann, self.taps, step, 1.0), samples, packed: rows.concat(), jobs }
@@ -329,9 +365,13 @@ impl Case {
         let samples = &made.samples[index];
         let input = &self.inputs[index];
         let of_spectrum = |s: usize| {
-            let start = input.start + s * self.step();
+            let start = input.start + s * self.stride();
             let filtered = pfb_fir(samples, &made.weights, self.step(), start, 1);
-            let mut spectrum = transform(&filtered.iter().copied().collect::<Vec<_>>());
+            let mut points = filtered.iter().copied().collect::<Vec<_>>();
+            // Phases are those of absolute time: a sample's place is its number.
+            let stamp = (FIRST_SPECTRUM + s as u64) as usize * self.stride();
+            points.rotate_right(stamp % self.step());
+            let mut spectrum = transform(&points);
             if self.complex {
                 // Channels ascend, with that of frequency 0 in the middle.
                 spectrum.rotate_right(self.channels / 2);
@@ -430,8 +470,8 @@ impl<T: Element> Device<T> {
         bytes.resize(bytes.len().next_multiple_of(4) + 4 * PADDING_WORDS, 0);
         bytes.truncate(bytes.len() - 4 * missing);
         let words: Vec<u32> = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-        let filter = case.filter();
-        let weights = filter.weights(&made.weights, case.step(), case.m());
+        let filter = case.first();
+        let weights = filter.weights(&made.weights, case.step());
         let scale = filter.gain_scale(weights.exponent);
         let gains: Vec<_> = (0..case.inputs.len())
             .flat_map(|input| tables::gains(&shape, scale, |channel| case.gain(input, channel)))
@@ -471,9 +511,9 @@ impl<T: Element> Device<T> {
 
 /// Launches the first kernel for some groups.
 macro_rules! columns {
-    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path $(, $integers:expr)?) => {{
+    ($case:expr, $made:expr, $device:expr, ($first:expr, $groups:expr), $kernel:path $(, $told:expr)*) => {{
         let (case, device) = (&$case, &mut $device);
-        let config = case.filter().columns(&case.shape(), $groups, case.m());
+        let config = case.first().columns(&case.shape(), $groups, case.taps);
         let launch =
             fringes_emulator::Launch::new(<$kernel as fringes_device::Kernel>::DECLARATION, config.grid, config.block);
         let (channel_stride, period_stride) = case.strides();
@@ -504,7 +544,7 @@ macro_rules! columns {
                 case.period as u32,
                 period_stride,
                 case.inputs.len() as u32,
-                $($integers,)?
+                $($told),*
             )
         })
     }};
@@ -565,7 +605,11 @@ pub(crate) fn between<T: Element>(case: &Case, device: &mut Device<T>, groups: u
 
 /// Runs a case; no kernel may have a fault.
 macro_rules! run {
-    ($case:expr, $columns:path, $rows:path, $element:ty $(, $integers:expr)?) => {{
+    (strided $case:expr, $columns:path, $rows:path, $element:ty) => {{
+        let ([bits, little_endian, stride, unit, width], _) = $case.first().told();
+        $crate::case::run!($case, $columns, $rows, $element, bits, little_endian, stride, unit, width)
+    }};
+    ($case:expr, $columns:path, $rows:path, $element:ty $(, $told:expr)*) => {{
         let case = &$case;
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
@@ -573,7 +617,7 @@ macro_rules! run {
         let each = groups.min(case.at_once);
         for first in (0..groups).step_by(each) {
             let groups = each.min(groups - first);
-            $crate::case::columns!(case, made, device, (first, groups), $columns $(, $integers)?).assert_clean();
+            $crate::case::columns!(case, made, device, (first, groups), $columns $(, $told)*).assert_clean();
             $crate::case::between(case, &mut device, groups);
             $crate::case::rows!(case, made, device, (first, groups), $rows).assert_clean();
         }

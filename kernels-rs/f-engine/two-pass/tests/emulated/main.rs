@@ -6,5 +6,6 @@ mod faults;
 mod floats;
 mod integers;
 mod real;
+mod strided;
 mod tensor;
 mod tensor_complex;
