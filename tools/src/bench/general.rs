@@ -49,6 +49,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     for channels in [64, 128, 1000, 1024, 1536, 3072] {
         ten_bits.run(bench, ceilings, general(channels), Some(&fast))?;
     }
+    for channels in [64, 128] {
+        ten_bits.run(bench, ceilings, Case::new(channels), Some(&fast))?;
+    }
     for general in [true, false] {
         for (channels, oversampling) in [(1024, (32, 27)), (1024, (4, 3)), (4096, (32, 27)), (16384, (4, 3))] {
             // Of long plans two passes alone, so that these take no longer.

@@ -12,8 +12,8 @@
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions`
 //! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers.
 //! `f_engine_half` is the F-engine in half precision and `f_engine_complex` that of complex samples, through the public
-//! stream. `channelize_general` are the
-//! F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with
+//! stream, `f_engine_strided` of oversampled plans, long filters, and other widths and numbers of channels.
+//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with
 //! the samples' way from pinned host memory beside them: how many antennas one GPU keeps up with. `frb` is CHIME's
 //! chain of FRB beams, with what part of real time it takes.
 //!
@@ -61,13 +61,14 @@ use clap::builder::PossibleValuesParser;
 pub(crate) use timing::Bench;
 
 /// Kernels that can be named.
-const KERNELS: [&str; 62] = [
+const KERNELS: [&str; 63] = [
     "channelize",
     "channelize_general",
     "filter",
     "instrument",
     "f_engine_stream",
     "f_engine_half",
+    "f_engine_strided",
     "f_engine_complex",
     "instrument_stream",
     "down_convert",

@@ -92,6 +92,11 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
             }
         }
     }
+    if bench.wants("f_engine_strided") && bench.fits("chunks of samples", 2 << 30)? {
+        for case in strided() {
+            f_engine(bench, ceilings, case)?;
+        }
+    }
     if bench.wants("instrument_stream") {
         for antennas in ANTENNAS {
             let inputs = 2 * antennas;
@@ -107,12 +112,37 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     Ok(())
 }
 
+/// Oversampled plans, long filters, other widths of samples, other numbers of channels.
+fn strided() -> Vec<Case> {
+    let case = |channels| Case::new("f_engine_strided", channels);
+    let mut all = Vec::new();
+    for channels in [64, 128, 256, 1000, 1024, 1536, 3072, 4096] {
+        all.push(case(channels));
+    }
+    for channels in [256, 1024, 4096, 16384, 65536] {
+        all.extend([(32, 27), (4, 3)].map(|oversampling| Case { oversampling, ..case(channels) }));
+    }
+    for (channels, taps) in [(1024, 48), (1024, 64), (4096, 64), (16384, 64)] {
+        all.push(Case { taps, ..case(channels) });
+    }
+    all.push(Case { oversampling: (32, 27), taps: 4, ..case(1024) });
+    for bits in [4, 11, 14] {
+        all.push(Case { samples: ChunkFormat::Packed { bits }, ..case(1024) });
+    }
+    for format in [SampleFormat::Int16, SampleFormat::Float32] {
+        let samples = ChunkFormat::Typed { format, complex: false };
+        all.push(Case { oversampling: (32, 27), samples, ..case(1024) });
+    }
+    all
+}
+
 /// An F-engine alone that is timed.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     kernel: &'static str,
     channels: usize,
     taps: usize,
+    oversampling: (usize, usize),
     samples: ChunkFormat,
     /// Of frames.
     format: SampleFormat,
@@ -134,6 +164,7 @@ impl Case {
             kernel,
             channels,
             taps: TAPS,
+            oversampling: (1, 1),
             samples: TEN_BITS,
             format,
             dither: true,
@@ -161,7 +192,9 @@ impl Case {
             ChunkFormat::Packed { bits } => format!("{bits} bits"),
             typed => typed.to_string(),
         };
-        format!("FEngine::push, {layout}, {from} to {to}{dither}, {} taps{set}{counted}", self.taps)
+        let (over, under) = self.oversampling;
+        let over = if over == under { String::new() } else { format!(", {over}/{under}") };
+        format!("FEngine::push, {layout}, {from} to {to}{dither}, {} taps{over}{set}{counted}", self.taps)
     }
 
     /// Bytes of a value that comes out.
@@ -176,7 +209,8 @@ impl Case {
 
     /// The F-engine, with gains that bring such samples to the same part of the limit.
     fn builder(&self, inputs: Inputs) -> Result<FEngineBuilder, End> {
-        let plan = Channelizer::real(self.channels).taps(self.taps).build().map_err(End::failed)?;
+        let plan = Channelizer::real(self.channels).taps(self.taps);
+        let plan = plan.oversampling(self.oversampling.0, self.oversampling.1).build().map_err(End::failed)?;
         let of_format = if self.format == SampleFormat::Int4 { 7.0 / 127.0 } else { 1.0 };
         // Random f16 are of magnitudes from 1/2 to 1, and random f32 up to 1.
         let bits = match self.samples {
@@ -320,7 +354,11 @@ fn timed<Q: FrameSample, L: FrameLayout>(
         return Err(End::failed(format!("{name}, {} channels: computed in {found:?}", case.channels)));
     }
     let work = (SAMPLES * inputs.len()) as f64;
-    let validated = if case.precision == Precision::Half { "f_engine_half" } else { "f_engine_device" };
+    let over = case.oversampling.0 as f64 / case.oversampling.1 as f64;
+    let validated = match case.kernel {
+        "f_engine_stream" => "f_engine_device",
+        same => same,
+    };
     bench.add(Measured {
         kernel: case.kernel,
         variant: case.variant(),
@@ -328,8 +366,10 @@ fn timed<Q: FrameSample, L: FrameLayout>(
         timing,
         work,
         unit: "Gsamples/s",
-        // Half as many values as samples.
-        bound: Some(ceilings.bytes(work * (f64::from(case.samples.sample_bits()) / 8.0 + case.value_bytes() / 2.0))),
+        // Half as many values as samples, and more of oversampled plans.
+        bound: Some(
+            ceilings.bytes(work * (f64::from(case.samples.sample_bits()) / 8.0 + case.value_bytes() * over / 2.0)),
+        ),
         check: format!("not compared in this run: validate's {validated} compares such frames"),
     });
     Ok(())

@@ -48,7 +48,7 @@ use clap::builder::PossibleValuesParser;
 use session::Session;
 
 /// Kernels and operations that can be named.
-const KERNELS: [&str; 70] = [
+const KERNELS: [&str; 71] = [
     "pack",
     "pack_xgpu",
     "pack_heaps",

@@ -112,6 +112,7 @@ pub(super) const TOPICS: &[Topic] = &[
         kernels: &[
             across("f_engine_stream", "the public stream", "channels"),
             across("f_engine_half", "the public stream, half precision", "channels"),
+            kernel("f_engine_strided", "the public stream: oversampled plans, long filters, other widths"),
             across("channelize", "kernels alone", "channels"),
             across("filter", "the filter alone", "channels"),
             kernel("down_convert", "down-conversion through the public stream"),

@@ -24,9 +24,21 @@ pub enum First {
     Strided(Strided),
 }
 
+/// Most taps of products of real samples of 8 and 10 bits, where the first digit has eight points.
+const MOST_TAPS_OF_EIGHT: usize = 64;
+
 /// Whether spectra of a plan may be products.
-fn has_products(plan: &Channelizer) -> bool {
-    plan.stride() == plan.step() && plan.taps() <= MOST_TAPS
+fn has_products(plan: &Channelizer, shape: &Shape, samples: FastSamples) -> bool {
+    let most = match samples {
+        FastSamples::Real { bits: 8 | 10 } if shape.radix() == 8 => MOST_TAPS_OF_EIGHT,
+        _ => MOST_TAPS,
+    };
+    plan.stride() == plan.step() && plan.taps() <= most && shape.radix() >= 8
+}
+
+/// Times 16 taps that products have room for: 1, 2 or 4.
+fn room(taps: usize) -> usize {
+    sixteens(taps).next_power_of_two()
 }
 
 impl First {
@@ -40,9 +52,11 @@ impl First {
         numbers: Numbers,
         shared_bytes: u32,
     ) -> Result<Self, ChannelizerError> {
-        let needed = |samples: FastSamples| samples.columns(shape, 1, sixteens(plan.taps())).shared_bytes;
+        let needed = |samples: FastSamples| samples.columns(shape, 1, room(plan.taps())).shared_bytes;
         match FastSamples::of(numbers) {
-            Ok(samples) if has_products(plan) && needed(samples) <= shared_bytes => Ok(Self::Products(samples)),
+            Ok(samples) if has_products(plan, shape, samples) && needed(samples) <= shared_bytes => {
+                Ok(Self::Products(samples))
+            }
             _ => Ok(Self::Strided(Strided::new(plan, shape, numbers)?)),
         }
     }
@@ -53,10 +67,11 @@ impl First {
     /// As [`Strided::new`].
     pub fn largest(plan: &Channelizer, shape: &Shape) -> Result<Self, ChannelizerError> {
         let strided = Strided::largest(plan, shape)?;
-        Ok(if has_products(plan) {
-            Self::Products(FastSamples::largest(plan.is_complex()))
-        } else {
-            Self::Strided(strided)
+        let products = [FastSamples::largest(plan.is_complex()), FastSamples::Real { bits: 10 }];
+        let products = products.into_iter().find(|&samples| has_products(plan, shape, samples));
+        Ok(match products {
+            Some(samples) if samples.is_complex() == plan.is_complex() => Self::Products(samples),
+            _ => Self::Strided(strided),
         })
     }
 
@@ -71,7 +86,7 @@ impl First {
     /// Name of the kernel, for so many taps.
     pub fn name(&self, shape: &Shape, taps: usize) -> String {
         match self {
-            Self::Products(samples) => samples.columns_name(shape, sixteens(taps)),
+            Self::Products(samples) => samples.columns_name(shape, room(taps)),
             Self::Strided(strided) => strided.name(),
         }
     }
@@ -89,7 +104,7 @@ impl First {
     /// Its launch for `groups` groups and so many taps.
     pub fn columns(&self, shape: &Shape, groups: usize, taps: usize) -> LaunchConfig {
         match self {
-            Self::Products(samples) => samples.columns(shape, groups, sixteens(taps)),
+            Self::Products(samples) => samples.columns(shape, groups, room(taps)),
             Self::Strided(strided) => strided.columns(groups),
         }
     }
@@ -97,7 +112,7 @@ impl First {
     /// Weights of columns, as it reads them.
     pub fn weights(&self, weights: &[f64], step: usize) -> Weights {
         match self {
-            Self::Products(samples) => samples.weights(weights, step, sixteens(weights.len() / step)),
+            Self::Products(samples) => samples.weights(weights, step, room(weights.len() / step)),
             Self::Strided(strided) => {
                 let exponent = tables::wide_exponent(weights);
                 Weights { pairs: strided.weights(weights, exponent), tails: vec![[0; 2]], exponent }
@@ -108,7 +123,7 @@ impl First {
     /// Bytes of these weights of `taps` times `step` columns.
     pub fn weight_bytes(&self, step: usize, taps: usize) -> u64 {
         match self {
-            Self::Products(samples) => samples.weight_bytes(step, sixteens(taps)),
+            Self::Products(samples) => samples.weight_bytes(step, room(taps)),
             // Both parts of a complex sample have weights, and an entry beside them is not read.
             Self::Strided(strided) => (step * taps * if strided.is_complex() { 8 } else { 4 } + 8) as u64,
         }
@@ -163,7 +178,9 @@ mod tests {
             Channelizer::real(512).taps(taps).oversampling(ratio.0, ratio.1).build().unwrap()
         };
         assert_eq!(name(&plan(32, (1, 1)), 10), "columns_b10_m2_r8");
-        assert_eq!(name(&plan(33, (1, 1)), 10), "strided_b12_r8");
+        assert_eq!(name(&plan(33, (1, 1)), 10), "columns_b10_m4_r8");
+        assert_eq!(name(&plan(33, (1, 1)), 12), "strided_b12_r8");
+        assert_eq!(name(&Channelizer::real(64).taps(4).build().unwrap(), 10), "strided_b12_r2");
         assert_eq!(name(&plan(4, (1, 1)), 11), "strided_b12_r8");
         assert_eq!(name(&plan(4, (1, 1)), 13), "strided_integers_r8");
         assert_eq!(name(&plan(4, (32, 27)), 16), "strided_integers_r8");
@@ -175,7 +192,7 @@ mod tests {
 
     #[test]
     fn bytes_of_weights_are_those_of_the_tables() {
-        for (complex, taps) in [(false, 40), (true, 40), (false, 16), (true, 16)] {
+        for (complex, taps) in [(false, 40), (true, 40), (false, 16), (true, 16), (false, 64)] {
             let builder = if complex { Channelizer::complex(256) } else { Channelizer::real(256) };
             let plan = builder.taps(taps).build().unwrap();
             let first = First::largest(&plan, &Shape::new(256).unwrap()).unwrap();

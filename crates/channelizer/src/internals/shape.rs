@@ -44,12 +44,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Those of 256, 512, ... 65536 channels.
+    /// Those of 64, 128, ... 65536 channels.
     pub fn new(channels: usize) -> Option<Self> {
-        if !channels.is_power_of_two() || !(256..=65536).contains(&channels) {
+        if !channels.is_power_of_two() || !(64..=65536).contains(&channels) {
             return None;
         }
         let (radix, middle) = match channels {
+            ..=128 => (channels / 32, 1),
             ..=4096 => (8, 1),
             8192 | 16384 => (16, 1),
             _ => (16, rows::DIGIT as usize),
@@ -105,8 +106,8 @@ impl Shape {
 
     /// Groups that a pair of launches runs at most.
     pub fn groups_of_launch(&self) -> usize {
-        // Launches of 256 channels have the most jobs, and are fastest where they are short.
-        let bytes = if self.channels == 256 { FULL_BYTES } else { WORKSPACE_BYTES };
+        // Launches of few channels have the most jobs, and are fastest where they are short.
+        let bytes = if self.channels <= 256 { FULL_BYTES } else { WORKSPACE_BYTES };
         (bytes / (16 * self.workspace_of_group())).max(1)
     }
 
@@ -170,6 +171,8 @@ mod tests {
     #[test]
     fn rows_are_two_or_three_transforms() {
         for (channels, radix, middle, last, second) in [
+            (64, 2, 1, 2, false),
+            (128, 4, 1, 2, false),
             (256, 8, 1, 2, false),
             (512, 8, 1, 4, false),
             (1024, 8, 1, 8, false),
@@ -190,7 +193,7 @@ mod tests {
             let blocks = (channels * SLOTS / 2 / 16 / 256) as u32;
             assert_eq!(between, (middle > 1).then_some(([blocks, 3, 1], [256, 1, 1])));
         }
-        assert_eq!([0, 128, 384, 131_072].map(Shape::new), [None; 4]);
+        assert_eq!([0, 32, 384, 131_072].map(Shape::new), [None; 4]);
     }
 
     #[test]
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn blocks_fit_every_device_that_has_room_for_the_filter() {
-        for channels in (8..=16).map(|power| 1 << power) {
+        for channels in (6..=16).map(|power| 1 << power) {
             let shape = Shape::new(channels).unwrap();
             let rows = shape.rows_of_slots(3);
             assert!(rows.block[0] <= 512 && rows.shared_bytes <= 160 << 10, "{channels}: {rows:?}");

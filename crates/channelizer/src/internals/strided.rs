@@ -17,13 +17,15 @@ use crate::{Channelizer, ChannelizerError};
 /// Most taps.
 const MOST_TAPS: usize = 64;
 /// Most points of a unit that a block has.
-const MOST_WIDTH: usize = 16;
+const MOST_WIDTH: usize = 32;
 /// Fewest: four numbers are decoded together.
 const LEAST_WIDTH: usize = 2;
 /// Most bits of integers that f16 has exactly.
 const HALF_BITS: u32 = 12;
-/// Bytes of shared memory of which a multiprocessor of compute capability 9.0 has three times as many.
-const BYTES: usize = 72 << 10;
+/// Bytes of shared memory of which a multiprocessor of compute capability 9.0 has twice as many.
+const HALF_OF_BYTES: usize = 112 << 10;
+/// Three times as many.
+const THIRD_OF_BYTES: usize = 74 << 10;
 /// Bytes that a block of compute capability 8.0 may have.
 const MOST_BYTES: usize = 160 << 10;
 
@@ -61,7 +63,9 @@ impl Strided {
         }
         let widths = std::iter::successors(Some(MOST_WIDTH.min(unit)), |width| Some(width / 2));
         let widths = widths.take_while(|&width| width > LEAST_WIDTH).map(|width| Self { width, ..some });
-        Ok(widths.into_iter().find(|wide| wide.shared_bytes() <= BYTES).unwrap_or(some))
+        // As many blocks as registers allow.
+        let bytes = if some.halves() && some.radix <= 8 { THIRD_OF_BYTES } else { HALF_OF_BYTES };
+        Ok(widths.into_iter().find(|wide| wide.shared_bytes() <= bytes).unwrap_or(some))
     }
 
     /// That of the format which takes the most shared memory.
@@ -83,11 +87,6 @@ impl Strided {
         self.numbers.parts == 2
     }
 
-    /// Points that a lane loads at once.
-    fn together(&self) -> usize {
-        if self.halves() { 16 / self.radix } else { 1 }
-    }
-
     /// Bytes of shared memory of a block.
     pub fn shared_bytes(&self) -> usize {
         let stride = self.stride / self.unit;
@@ -95,7 +94,11 @@ impl Strided {
         // Units lie by their remainder modulo the power of two that divides the stride.
         let low = stride.trailing_zeros();
         let places = ((units >> low) + 1) << low;
-        JOBS * self.width * places * if self.halves() { 4 } else { 8 }
+        // Planes are apart such that lanes that store different points meet different banks.
+        let word = if self.halves() { 4 } else { 8 };
+        let banks = 128 / word;
+        let plane = places + ((banks / self.width).wrapping_sub(places) & (banks / 2 - 1));
+        JOBS * self.width * plane * word
     }
 
     /// Name of the kernel.
@@ -122,11 +125,11 @@ impl Strided {
     }
 
     /// Weights as it reads them, times `2^exponent`, and times `2^bits` for integers, which come divided by that:
-    /// `[n2 / P][tap][n1][n2 % P]` of both numbers of each point, f32, with `P` points that a lane loads at once.
+    /// `[n2][tap][n1]` of both numbers of each point, f32.
     pub fn weights(&self, weights: &[f64], exponent: i32) -> Vec<[u32; 4]> {
         let Self { radix, rows, taps, numbers: Numbers { bits, floats, .. }, .. } = *self;
         let scale = 2f64.powi(exponent) * if floats { 1.0 } else { 2f64.powi(bits as i32) };
-        let (together, complex) = (self.together(), self.is_complex());
+        let complex = self.is_complex();
         let of_point = |tap: usize, point: usize| {
             // Both parts of a complex sample have the same.
             let at = tap * radix * rows + point;
@@ -134,11 +137,9 @@ impl Strided {
             both.map(|weight| ((scale * weight) as f32).to_bits())
         };
         let mut words = Vec::with_capacity(2 * radix * rows * taps);
-        for first in (0..rows).step_by(together) {
+        for n2 in 0..rows {
             for tap in 0..taps {
-                for n1 in 0..radix {
-                    words.extend((first..first + together).flat_map(|n2| of_point(tap, rows * n1 + n2)));
-                }
+                words.extend((0..radix).flat_map(|n1| of_point(tap, rows * n1 + n2)));
             }
         }
         words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
@@ -187,6 +188,7 @@ mod tests {
         let cut = |strided: Strided| (strided.stride, strided.unit, strided.width);
         assert_eq!(cut(of(1024, (32, 27), 16)), (864, 32, 4));
         assert_eq!(cut(of(1024, (4, 3), 16)), (768, 128, 16));
+        assert_eq!(cut(of(64, (1, 1), 16)), (64, 32, 32));
         assert_eq!(cut(of(8192, (32, 27), 16)), (6912, 256, 4));
         assert_eq!(cut(of(256, (1, 1), 64)), (256, 32, 8));
         for (channels, ratio, taps) in [(1024, (32, 27), 64), (256, (64, 57), 16), (65536, (2, 1), 16)] {
@@ -225,7 +227,7 @@ mod tests {
                 let point = 32 * n1 + n2;
                 let column = if complex { point } else { 2 * point + number };
                 let weight = plan.weights()[tap * plan.step() + column] * 8.0 * 1024.0;
-                let at = (((n2 / 2 * 3 + tap) * 8 + n1) * 2 + n2 % 2) * 2 + number;
+                let at = ((n2 * 3 + tap) * 8 + n1) * 2 + number;
                 assert_eq!(table[at], weight as f32, "{complex} {tap} {n1} {n2} {number}");
             }
         }

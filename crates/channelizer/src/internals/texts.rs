@@ -30,6 +30,10 @@ pub(crate) static CHANNELIZER_COLUMNS: PtxSet = PtxSet::of(deflated!("ptx/column
 pub(crate) static CHANNELIZER_COMPLEX_1024: PtxSet =
     PtxSet::of(deflated!("ptx/complex/1024/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `complex_128`.
+pub(crate) static CHANNELIZER_COMPLEX_128: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/128/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `complex_16384`.
 pub(crate) static CHANNELIZER_COMPLEX_16384: PtxSet =
     PtxSet::of(deflated!("ptx/complex/16384/channelizer_sm_80.ptx"), None);
@@ -54,6 +58,9 @@ pub(crate) static CHANNELIZER_COMPLEX_4096: PtxSet =
 pub(crate) static CHANNELIZER_COMPLEX_512: PtxSet =
     PtxSet::of(deflated!("ptx/complex/512/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `complex_64`.
+pub(crate) static CHANNELIZER_COMPLEX_64: PtxSet = PtxSet::of(deflated!("ptx/complex/64/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `complex_65536`.
 pub(crate) static CHANNELIZER_COMPLEX_65536: PtxSet =
     PtxSet::of(deflated!("ptx/complex/65536/channelizer_sm_80.ptx"), None);
@@ -73,6 +80,9 @@ pub(crate) static CHANNELIZER_MORE_COLUMNS: PtxSet =
 /// Kernels of `channelizer`, part `rows_1024`.
 pub(crate) static CHANNELIZER_ROWS_1024: PtxSet = PtxSet::of(deflated!("ptx/rows/1024/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `rows_128`.
+pub(crate) static CHANNELIZER_ROWS_128: PtxSet = PtxSet::of(deflated!("ptx/rows/128/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `rows_16384`.
 pub(crate) static CHANNELIZER_ROWS_16384: PtxSet = PtxSet::of(deflated!("ptx/rows/16384/channelizer_sm_80.ptx"), None);
 
@@ -90,6 +100,9 @@ pub(crate) static CHANNELIZER_ROWS_4096: PtxSet = PtxSet::of(deflated!("ptx/rows
 
 /// Kernels of `channelizer`, part `rows_512`.
 pub(crate) static CHANNELIZER_ROWS_512: PtxSet = PtxSet::of(deflated!("ptx/rows/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_64`.
+pub(crate) static CHANNELIZER_ROWS_64: PtxSet = PtxSet::of(deflated!("ptx/rows/64/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `rows_65536`.
 pub(crate) static CHANNELIZER_ROWS_65536: PtxSet = PtxSet::of(deflated!("ptx/rows/65536/channelizer_sm_80.ptx"), None);
@@ -177,23 +190,27 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "between" => Some(&CHANNELIZER_BETWEEN),
         "columns" => Some(&CHANNELIZER_COLUMNS),
         "complex_1024" => Some(&CHANNELIZER_COMPLEX_1024),
+        "complex_128" => Some(&CHANNELIZER_COMPLEX_128),
         "complex_16384" => Some(&CHANNELIZER_COMPLEX_16384),
         "complex_2048" => Some(&CHANNELIZER_COMPLEX_2048),
         "complex_256" => Some(&CHANNELIZER_COMPLEX_256),
         "complex_32768" => Some(&CHANNELIZER_COMPLEX_32768),
         "complex_4096" => Some(&CHANNELIZER_COMPLEX_4096),
         "complex_512" => Some(&CHANNELIZER_COMPLEX_512),
+        "complex_64" => Some(&CHANNELIZER_COMPLEX_64),
         "complex_65536" => Some(&CHANNELIZER_COMPLEX_65536),
         "complex_8192" => Some(&CHANNELIZER_COMPLEX_8192),
         "complex_columns" => Some(&CHANNELIZER_COMPLEX_COLUMNS),
         "more_columns" => Some(&CHANNELIZER_MORE_COLUMNS),
         "rows_1024" => Some(&CHANNELIZER_ROWS_1024),
+        "rows_128" => Some(&CHANNELIZER_ROWS_128),
         "rows_16384" => Some(&CHANNELIZER_ROWS_16384),
         "rows_2048" => Some(&CHANNELIZER_ROWS_2048),
         "rows_256" => Some(&CHANNELIZER_ROWS_256),
         "rows_32768" => Some(&CHANNELIZER_ROWS_32768),
         "rows_4096" => Some(&CHANNELIZER_ROWS_4096),
         "rows_512" => Some(&CHANNELIZER_ROWS_512),
+        "rows_64" => Some(&CHANNELIZER_ROWS_64),
         "rows_65536" => Some(&CHANNELIZER_ROWS_65536),
         "rows_8192" => Some(&CHANNELIZER_ROWS_8192),
         "strided" => Some(&CHANNELIZER_STRIDED),

@@ -14,14 +14,13 @@ use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
 use super::{FrameFormat, Job, JobTable, Place, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
-/// A plan's kernels, weights and tables on one device: for 256 to 65536 channels (powers of two), with up to 64 taps,
+/// A plan's kernels, weights and tables on one device: for 64 to 65536 channels (powers of two), with up to 64 taps,
 /// of samples of any format.
 ///
-/// The filter is on tensor cores where spectra are critically sampled, of up to 32 taps, and samples packed with 8, 10,
-/// 12 or 16 bits, or i8, i16, f16 or f32, real or complex. Else it is made of multiply-adds; spectra are then a number of
-/// points apart that has a divisor in common with `channels / 8` (from 8192 channels on `channels / 16`): 2^k for an
-/// oversampling by `channels / 2^k` to some number, with at most 64 in place of `channels / 2^k`, by what fits into shared
-/// memory.
+/// The filter is on tensor cores from 256 channels on where spectra are critically sampled, of up to 32 taps (up to 64 of
+/// 8 and 10 bits and up to 4096 channels), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32, real or
+/// complex. Else it is made of multiply-adds; oversampling is then by 2,
+/// 4, 8, ... 64 to some number, as 32/27, as far as samples fit into a block's shared memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
@@ -76,14 +75,14 @@ impl TwoPassKernels {
         let gains = passes::gains(&shape, inputs, gain_scale, gain)?;
         let [first, second] = first_kernel.parts(channels);
         let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
-            return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
+            return Err(no_kernel("64, 128, ... or 65536 channels", channels.to_string()));
         };
         let columns = device.load(columns)?.kernel(&first_kernel.name(&shape, plan.taps()))?;
         let rows = device.load(rows)?.kernel(&format!("{second}_{}", format.name()))?;
         let stream = device.new_stream()?;
         let between = if shape.middle() > 1 {
             let Some(text) = texts::channelizer("between") else {
-                return Err(no_kernel("256, 512, ... or 65536 channels", channels.to_string()));
+                return Err(no_kernel("64, 128, ... or 65536 channels", channels.to_string()));
             };
             let kernel = device.load(text)?.kernel(&format!("between_r{}", shape.radix()))?;
             Some((kernel, Buffer::from_slice(&stream, &tables::middle(&shape))?))
@@ -276,7 +275,7 @@ impl TwoPassKernels {
 /// if blocks may have so much of it.
 fn check(plan: &Channelizer, numbers: Option<Numbers>, shared_bytes: u32) -> Result<(Shape, First), ChannelizerError> {
     let shape = Shape::new(plan.channels())
-        .ok_or_else(|| no_kernel("256, 512, ... or 65536 channels", plan.channels().to_string()))?;
+        .ok_or_else(|| no_kernel("64, 128, ... or 65536 channels", plan.channels().to_string()))?;
     let first = match numbers {
         Some(numbers) => First::new(plan, &shape, numbers, shared_bytes)?,
         None => First::largest(plan, &shape)?,
@@ -303,7 +302,7 @@ mod tests {
     fn plans_without_kernels_say_why() {
         let ten = Some(numbers(10, 1, false));
         let error = |plan: &Channelizer, shared| check(plan, ten, shared).unwrap_err().to_string();
-        assert!(error(&plan(128, 4), u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
+        assert!(error(&plan(96, 4), u32::MAX).contains("64, 128, ... or 65536 channels, found 96"));
         assert!(error(&plan(256, 65), u32::MAX).contains("at most 64 taps, found 65"));
         let complex = Channelizer::complex(256).build().unwrap();
         assert!(matches!(check(&complex, ten, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
@@ -319,6 +318,7 @@ mod tests {
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
         for (channels, taps, complex, ratio) in [
+            (64, 4, false, (1, 1)),
             (256, 4, false, (1, 1)),
             (2048, 16, false, (1, 1)),
             (8192, 17, false, (1, 1)),
@@ -345,6 +345,6 @@ mod tests {
                 assert!(bytes(Some(numbers(bits, 1 + u32::from(complex), false))) <= bytes(None));
             }
         }
-        assert_eq!(TwoPassKernels::memory_bytes(&plan(128, 4), 3), None);
+        assert_eq!(TwoPassKernels::memory_bytes(&plan(96, 4), 3), None);
     }
 }

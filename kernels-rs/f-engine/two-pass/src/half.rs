@@ -112,11 +112,11 @@ pub(crate) unsafe fn products<const M: usize, const COLUMNS: usize>(
     let mut sums = [[0.0f32; 4]; 2];
     let ends = ldmatrix_x4_shared_b16(shared.address(piece.1 as usize));
     // Both parts of complex samples have the same.
-    let (mut pairs, mut tail) = ([[0; 4]; 2], [0; 2]);
+    let (mut pairs, mut tail) = ([[0; 4]; 4], [0; 2]);
     unroll!(part in 0 1 {
         let table = 16 * (column + part as u32);
         let piece = piece.0 + part as u32 * pieces(M as u32);
-        unroll!(q in 0 1 {
+        unroll!(q in 0 1 2 3 {
             if q < M {
                 if part < COLUMNS {
                     pairs[q] = weights.load((table * M as u32 + entry) as usize + 16 * q);

@@ -91,6 +91,7 @@ pub mod filter {
         "samples of 8 bits" Real::<8>, Real<8>, [];
         columns_b8_m1_r8 1 Eight 2;
         columns_b8_m2_r8 2 Eight 1;
+        columns_b8_m4_r8 4 Eight 1;
         columns_b8_m1_r16 1 Sixteen 1;
         columns_b8_m2_r16 2 Sixteen 1;
     }
@@ -99,6 +100,7 @@ pub mod filter {
         "samples of 10 bits" Real::<10>, Real<10>, [];
         columns_b10_m1_r8 1 Eight 2;
         columns_b10_m2_r8 2 Eight 1;
+        columns_b10_m4_r8 4 Eight 1;
         columns_b10_m1_r16 1 Sixteen 1;
         columns_b10_m2_r16 2 Sixteen 1;
     }
@@ -237,18 +239,24 @@ pub mod strided_filter {
 
     strided! {
         "integers of up to 12 bits" Integers;
-        strided_b12_r8 TwoHalves Eight 2;
-        strided_b12_r16 OneHalf Sixteen 2;
+        strided_b12_r2 Half Two 3;
+        strided_b12_r4 Half Four 3;
+        strided_b12_r8 Half Eight 3;
+        strided_b12_r16 Half Sixteen 2;
     }
 
     strided! {
         "integers of up to 16 bits" Integers;
+        strided_integers_r2 Single Two 2;
+        strided_integers_r4 Single Four 2;
         strided_integers_r8 Single Eight 2;
         strided_integers_r16 Single Sixteen 2;
     }
 
     strided! {
         "f16 and f32" Floats;
+        strided_floats_r2 Single Two 2;
+        strided_floats_r4 Single Four 2;
         strided_floats_r8 Single Eight 2;
         strided_floats_r16 Single Sixteen 2;
     }
@@ -364,6 +372,8 @@ macro_rules! sizes {
 
 sizes! {
     false;
+    channels_64 "rows_64" 64 32 64 8 8 Two rows_64_i8 rows_64_i4 rows_64_f16 rows_64_f32;
+    channels_128 "rows_128" 128 32 64 8 8 Two rows_128_i8 rows_128_i4 rows_128_f16 rows_128_f32;
     channels_256 "rows_256" 256 32 64 8 8 Two rows_256_i8 rows_256_i4 rows_256_f16 rows_256_f32;
     channels_512 "rows_512" 512 64 128 4 4 Four rows_512_i8 rows_512_i4 rows_512_f16 rows_512_f32;
     channels_1024 "rows_1024" 1024 128 256 2 1 Eight rows_1024_i8 rows_1024_i4 rows_1024_f16 rows_1024_f32;
@@ -377,6 +387,8 @@ sizes! {
 
 sizes! {
     true;
+    complex_64 "complex_64" 64 32 64 8 8 Two complex_64_i8 complex_64_i4 complex_64_f16 complex_64_f32;
+    complex_128 "complex_128" 128 32 64 8 8 Two complex_128_i8 complex_128_i4 complex_128_f16 complex_128_f32;
     complex_256 "complex_256" 256 32 64 8 8 Two complex_256_i8 complex_256_i4 complex_256_f16 complex_256_f32;
     complex_512 "complex_512" 512 64 128 4 4 Four complex_512_i8 complex_512_i4 complex_512_f16 complex_512_f32;
     complex_1024 "complex_1024" 1024 128 256 2 1 Eight complex_1024_i8 complex_1024_i4 complex_1024_f16 complex_1024_f32;

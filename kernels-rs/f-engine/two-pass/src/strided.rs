@@ -18,8 +18,8 @@
 //! # A block
 //! has a group of two jobs and `width` neighbouring `b`, so all `n1` and `N' / Q` strips of `n2`. The samples of *units*
 //! `u` are decoded into shared memory once, and are there for all that needs them: with 32/27 and 16 taps each is taken
-//! 19 times. A lane has a slot, so a spectrum of both jobs, and a warp [`Kept::POINTS`] points `n2` of all `n1`: the
-//! transform is in registers, and stores are whole lines.
+//! 19 times. A lane has a slot, so a spectrum of both jobs, and a warp a point `n2` of all `n1`: the transform is in
+//! registers, and stores are whole lines.
 //!
 //! `S / Q` is `2^low` times an odd number. Units lie by their remainder modulo `2^low`, so that lanes, whose units are
 //! `S / Q` apart, load at odd distances and meet different banks.
@@ -29,24 +29,28 @@
 //! # Precision
 //! Samples are exact, weights rounded to f32. With `u = 2^-24`, `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
 //!
-//! # What a point costs
-//! For both jobs' numbers of two points in f16, a tap takes 8 multiply-adds, 8 conversions, 2 loads of samples, and one
-//! of weights, which all lanes share: 5 wavefronts of L1, and 19 instructions. Of `T` taps and spectra `N / S` times as
-//! many as steps, that allows `51 132 1.98e9 / (T N / S)` samples a second on an H200, 704e9 with 32/27 and 16 taps, by
-//! either. A point in f32 takes 4 multiply-adds, 3 loads and 5 wavefronts: 353e9 by these.
+//! # What a sample costs
+//! A point of both jobs takes of a tap 4 multiply-adds, 4 conversions of f16, 2 loads of samples, and one of weights,
+//! which all lanes share: 3 wavefronts of L1 (5 of f32), and 12 instructions. Of `T` taps and spectra `N / S` times as
+//! many as steps these are `T N / S` multiply-adds a sample, 19 with 32/27 and 16 taps, so 57 instructions. Decoding
+//! takes 11 more, and loads as many wavefronts as the filter: `width` points are few bytes of a line, and of each quad
+//! of numbers two words are loaded, and a third where they reach into it.
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
 use fringes_device::convert::{cvt_f32_f16, cvt_rn_f16x2_f32};
 use fringes_device::fused::fma;
 use fringes_device::index::tid_x;
-use fringes_device::{Global, Shared, Value, opaque, unroll};
+use fringes_device::{Shared, Value, opaque, unroll};
 use fringes_kernels_common::complex::Complex;
 
 use crate::butterfly::Radix;
 use crate::columns::{Arguments, SPECTRA, THREADS};
 use crate::job::{self, HELD, JOB_PIECES, Job};
 use crate::numbers::{Numbers, Source};
+
+/// Quads of numbers of which a thread has the loads on their way at a time.
+const IN_FLIGHT: usize = 4;
 
 /// Sizes of a plan beside those of [`Arguments`].
 #[derive(Clone, Copy)]
@@ -76,19 +80,26 @@ struct Units {
     low: u32,
     /// Places of the units of one remainder.
     pitch: u32,
+    /// Places of a point of all units, a plane: such that lanes that store different points meet different banks.
+    plane: u32,
 }
 
 impl Units {
     /// Those of all spectra of a job.
     #[inline(always)]
-    fn new<R: Radix>(rows: u32, taps: u32, sizes: &Sizes) -> Self {
+    fn new<K: Kept, R: Radix>(rows: u32, taps: u32, sizes: &Sizes) -> Self {
         // A unit is a power of two.
         let unit = sizes.unit.trailing_zeros();
         let (stride, strips) = (sizes.stride >> unit, rows >> unit);
         let step = strips * R::POINTS as u32;
         let low = stride.trailing_zeros();
         let units = (SPECTRA - 1) * stride + taps * step;
-        Self { stride, step, strips, low, pitch: (units >> low) + 1 }
+        let pitch = (units >> low) + 1;
+        // Words of all banks, of which as many lanes as that store at once: each 2 points, of `width`.
+        let banks = 128 / size_of::<K::Word>() as u32;
+        let places = pitch << low;
+        let plane = places + ((banks >> sizes.width.trailing_zeros()).wrapping_sub(places) & (banks / 2 - 1));
+        Self { stride, step, strips, low, pitch, plane }
     }
 
     /// Units that a job of so many spectra needs.
@@ -102,119 +113,54 @@ impl Units {
     fn place(&self, unit: u32) -> u32 {
         (unit & ((1 << self.low) - 1)) * self.pitch + (unit >> self.low)
     }
-
-    /// Places of a plane.
-    #[inline(always)]
-    fn plane(&self) -> u32 {
-        self.pitch << self.low
-    }
 }
 
-/// How numbers are kept in shared memory.
+/// How a point's numbers are kept in shared memory.
 pub trait Kept {
-    /// Some points: what a lane loads at once.
+    /// A point.
     type Word: Value;
-    /// Points of a word.
-    const POINTS: usize;
+    /// One of zeros.
+    const ZERO: Self::Word;
 
-    /// Four numbers as words; the second one is none where a word has two points.
-    fn words(numbers: [f32; 4]) -> [Self::Word; 2];
+    /// Two numbers as a word.
+    fn word(numbers: [f32; 2]) -> Self::Word;
 
-    /// The numbers of a word, and zeros behind them.
-    fn numbers(word: Self::Word) -> [f32; 4];
-
-    /// Word `at` of weights, likewise.
-    ///
-    /// # Safety
-    /// - The table has it.
-    unsafe fn weights(table: Global<[u32; 4]>, at: usize) -> [f32; 4];
+    /// The numbers of a word.
+    fn numbers(word: Self::Word) -> [f32; 2];
 }
 
-/// Two points in f16: of integers of up to 12 bits.
-pub struct TwoHalves;
-/// A point in f16.
-pub struct OneHalf;
-/// A point in f32: two would take more registers than there are with two resident blocks.
+/// f16: of integers of up to 12 bits.
+pub struct Half;
+/// f32.
 pub struct Single;
 
-/// Both numbers of a point in f16.
-#[inline(always)]
-fn halves(word: u32) -> [f32; 2] {
-    [cvt_f32_f16(word as u16), cvt_f32_f16((word >> 16) as u16)]
-}
-
-/// Weights of two points.
-#[inline(always)]
-unsafe fn of_two(table: Global<[u32; 4]>, at: usize) -> [f32; 4] {
-    table.cast::<[f32; 4]>().load(at)
-}
-
-/// Weights of a point.
-#[inline(always)]
-unsafe fn of_one(table: Global<[u32; 4]>, at: usize) -> [f32; 4] {
-    let [a, b] = table.cast::<[f32; 2]>().load(at);
-    [a, b, 0.0, 0.0]
-}
-
-impl Kept for TwoHalves {
-    type Word = [u32; 2];
-    const POINTS: usize = 2;
-
-    #[inline(always)]
-    fn words([a, b, c, d]: [f32; 4]) -> [[u32; 2]; 2] {
-        [[cvt_rn_f16x2_f32(b, a), cvt_rn_f16x2_f32(d, c)], [0; 2]]
-    }
-
-    #[inline(always)]
-    fn numbers([first, second]: [u32; 2]) -> [f32; 4] {
-        let ([a, b], [c, d]) = (halves(first), halves(second));
-        [a, b, c, d]
-    }
-
-    #[inline(always)]
-    unsafe fn weights(table: Global<[u32; 4]>, at: usize) -> [f32; 4] {
-        of_two(table, at)
-    }
-}
-
-impl Kept for OneHalf {
+impl Kept for Half {
     type Word = u32;
-    const POINTS: usize = 1;
+    const ZERO: u32 = 0;
 
     #[inline(always)]
-    fn words([a, b, c, d]: [f32; 4]) -> [u32; 2] {
-        [cvt_rn_f16x2_f32(b, a), cvt_rn_f16x2_f32(d, c)]
+    fn word([a, b]: [f32; 2]) -> u32 {
+        cvt_rn_f16x2_f32(b, a)
     }
 
     #[inline(always)]
-    fn numbers(word: u32) -> [f32; 4] {
-        let [a, b] = halves(word);
-        [a, b, 0.0, 0.0]
-    }
-
-    #[inline(always)]
-    unsafe fn weights(table: Global<[u32; 4]>, at: usize) -> [f32; 4] {
-        of_one(table, at)
+    fn numbers(word: u32) -> [f32; 2] {
+        [cvt_f32_f16(word as u16), cvt_f32_f16((word >> 16) as u16)]
     }
 }
 
 impl Kept for Single {
     type Word = [f32; 2];
-    const POINTS: usize = 1;
+    const ZERO: [f32; 2] = [0.0; 2];
 
     #[inline(always)]
-    fn words([a, b, c, d]: [f32; 4]) -> [[f32; 2]; 2] {
-        [[a, b], [c, d]]
+    fn word(numbers: [f32; 2]) -> [f32; 2] {
+        numbers
     }
 
     #[inline(always)]
-    fn numbers([a, b]: [f32; 2]) -> [f32; 4] {
-        [a, b, 0.0, 0.0]
-    }
-
-    #[inline(always)]
-    unsafe fn weights(table: Global<[u32; 4]>, at: usize) -> [f32; 4] {
-        of_one(table, at)
+    fn numbers(word: [f32; 2]) -> [f32; 2] {
+        word
     }
 }
 
@@ -224,7 +170,7 @@ impl Kept for Single {
 pub fn holds<K: Kept, R: Radix>(arguments: &Arguments, sizes: &Sizes, places: u32) -> bool {
     let Arguments { weights, jobs, workspace, taps, count, rows, .. } = *arguments;
     let Sizes { stride, unit, width, .. } = *sizes;
-    let (radix, points) = (R::POINTS as u32, K::POINTS as u32);
+    let radix = R::POINTS as u32;
     let cut = rows <= 4096
         && taps > 0
         && taps <= 64
@@ -240,8 +186,8 @@ pub fn holds<K: Kept, R: Radix>(arguments: &Arguments, sizes: &Sizes, places: u3
     if !cut {
         return false;
     }
-    let units = Units::new::<R>(rows, taps, sizes);
-    let words = 2 * (width / points) as u64 * units.plane() as u64;
+    let units = Units::new::<K, R>(rows, taps, sizes);
+    let words = 2 * width as u64 * units.plane as u64;
     (places * rows * radix * SPECTRA) as usize <= workspace.len()
         && (rows * radix * taps / 2) as usize <= weights.len()
         && count as usize * JOB_PIECES <= jobs.len()
@@ -271,40 +217,50 @@ unsafe fn numbers_of<I: Source>(arguments: &Arguments, sizes: &Sizes, step: u32,
 #[inline(always)]
 pub unsafe fn run<I: Source, K: Kept, R: Radix>(arguments: Arguments, sizes: Sizes, (strip, local): (u32, u32)) {
     let Arguments { weights, jobs, workspace, taps, count, first_group, rows, .. } = arguments;
-    let (radix, points) = (R::POINTS as u32, K::POINTS as u32);
-    let units = Units::new::<R>(rows, taps, &sizes);
+    let radix = R::POINTS as u32;
+    let units = Units::new::<K, R>(rows, taps, &sizes);
     let group = first_group + local;
     if group * 2 >= count {
         return;
     }
     let thread = tid_x();
+    // Both numbers' weights of two points, `[n2][tap][n1]`.
+    let weights = weights.cast::<[f32; 4]>();
     let shared = Shared::<K::Word>::dynamic();
-    let planes = sizes.width / points;
     let mut spectra = [Spectra::NONE; 2];
     unroll!(which in 0 1 {
         let index = group * 2 + which as u32;
         let job = if index < count { job::load(jobs, index as usize) } else { Job::default() };
         if job.spectra > 0 {
             let Some(numbers) = numbers_of::<I>(&arguments, &sizes, rows * radix, &job) else { return trap() };
-            let begin = which as u32 * planes * units.plane();
+            let begin = which as u32 * sizes.width * units.plane;
             spectra[which] = Spectra::new(&job, which as u32);
             // Four numbers, of two points, of a unit.
             let quads = (sizes.width / 2).trailing_zeros();
             let needed = units.of(job.spectra, taps) << quads;
             let mut item = thread;
             while item < needed {
-                // So that the loop is not unrolled, for which there are no registers.
-                item = opaque(item as i32) as u32;
-                let (unit, quad) = (item >> quads, item & ((1 << quads) - 1));
-                let number = 2 * (unit * sizes.unit + strip * sizes.width + 2 * quad);
-                let words = K::words(I::four(&numbers, number));
-                let to = begin + 2 / points * quad * units.plane() + units.place(unit);
-                unroll!(i in 0 1 {
-                    if i < 2 / K::POINTS {
-                        shared.store((to + i as u32 * units.plane()) as usize, words[i]);
+                // Loads of some are on their way at a time. Those past the end are the last one's.
+                let mut words = [[K::ZERO; 2]; IN_FLIGHT];
+                let mut to = [0; IN_FLIGHT];
+                unroll!(i in 0 1 2 3 {
+                    if i < IN_FLIGHT {
+                        let item = opaque((item + i as u32 * THREADS) as i32) as u32;
+                        let item = if item < needed { item } else { needed - 1 };
+                        let (unit, quad) = (item >> quads, item & ((1 << quads) - 1));
+                        let number = 2 * (unit * sizes.unit + strip * sizes.width + 2 * quad);
+                        let [a, b, c, d] = I::four(&numbers, number);
+                        words[i] = [K::word([a, b]), K::word([c, d])];
+                        to[i] = begin + 2 * quad * units.plane + units.place(unit);
                     }
                 });
-                item += THREADS;
+                unroll!(i in 0 1 2 3 {
+                    if i < IN_FLIGHT && item + i as u32 * THREADS < needed {
+                        shared.store(to[i] as usize, words[i][0]);
+                        shared.store((to[i] + units.plane) as usize, words[i][1]);
+                    }
+                });
+                item += IN_FLIGHT as u32 * THREADS;
             }
         }
     });
@@ -321,16 +277,16 @@ pub unsafe fn run<I: Source, K: Kept, R: Radix>(arguments: Arguments, sizes: Siz
     }
     bar_sync_0();
     let mut task = thread / 32;
-    while task < planes * units.strips * (SPECTRA / 32) {
+    while task < sizes.width * units.strips * (SPECTRA / 32) {
         // Sizes are computed anew for every task, and again for the stores, so that they take no registers meanwhile.
         let anew = |value: u32| opaque(value as i32) as u32;
         let sizes = Sizes { unit: anew(sizes.unit), width: anew(sizes.width), ..sizes };
-        let units = Units::new::<R>(rows, taps, &sizes);
-        let (slot, n2, plane, j) = place_of(anew(task), anew(thread), points, strip, &sizes);
+        let units = Units::new::<K, R>(rows, taps, &sizes);
+        let (slot, n2, point, j) = place_of(anew(task), anew(thread), strip, &sizes);
         let mut at = [0; 2];
         unroll!(which in 0 1 {
-            let begin = spectra[which].which() * (sizes.width / points) * units.plane();
-            at[which] = begin + plane * units.plane() + spectra[which].of(slot) * (units.stride >> units.low);
+            let plane = spectra[which].which() * sizes.width + point;
+            at[which] = plane * units.plane + spectra[which].of(slot) * (units.stride >> units.low);
         });
         let mut places = [0; 16];
         unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
@@ -340,64 +296,57 @@ pub unsafe fn run<I: Source, K: Kept, R: Radix>(arguments: Arguments, sizes: Siz
         });
         // From tap to tap.
         let next = units.step >> units.low;
-        let mut weight = (n2 / points * taps * radix) as usize;
-        let mut sums = [[[0.0f32; 4]; 16]; 2];
+        let mut weight = (n2 * taps * radix / 2) as usize;
+        let mut sums = [[[0.0f32; 2]; 16]; 2];
         // It is 1, which the assembler does not know: it would unroll the loop, for which there are no registers.
         let one = sizes.width.min(1);
         let mut left = taps;
         while left > 0 {
-            unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                if n1 < R::POINTS {
-                    let w = K::weights(weights, weight + n1);
-                    unroll!(which in 0 1 {
-                        let x = K::numbers(shared.load((at[which] + places[n1]) as usize));
-                        unroll!(c in 0 1 2 3 {
-                            if c < 2 * K::POINTS {
-                                sums[which][n1][c] = fma(w[c], x[c], sums[which][n1][c]);
-                            }
+            unroll!(pair in 0 1 2 3 4 5 6 7 {
+                if 2 * pair < R::POINTS {
+                    let w = weights.load(weight + pair);
+                    unroll!(odd in 0 1 {
+                        let n1 = 2 * pair + odd;
+                        unroll!(which in 0 1 {
+                            let x = K::numbers(shared.load((at[which] + places[n1]) as usize));
+                            let [re, im] = sums[which][n1];
+                            sums[which][n1] = [fma(w[2 * odd], x[0], re), fma(w[2 * odd + 1], x[1], im)];
                         });
                     });
                 }
             });
-            weight += R::POINTS;
+            weight += R::POINTS / 2;
             at = [at[0] + next, at[1] + next];
             left = left.saturating_sub(one);
         }
-        let (slot, n2, _, _) = place_of(anew(task), anew(thread), points, strip, &sizes);
+        let (slot, n2, _, _) = place_of(anew(task), anew(thread), strip, &sizes);
         let to = ((local * rows + n2) * radix) as usize * SPECTRA as usize + slot as usize;
-        unroll!(p in 0 1 {
-            if p < K::POINTS {
-                let (mut a, mut b) = (R::ZERO, R::ZERO);
-                unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                    if n1 < R::POINTS {
-                        a.as_mut()[n1] = [sums[0][n1][2 * p], sums[0][n1][2 * p + 1]];
-                        b.as_mut()[n1] = [sums[1][n1][2 * p], sums[1][n1][2 * p + 1]];
-                    }
-                });
-                let (a, b) = (R::transform(a), R::transform(b));
-                unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
-                    if k1 < R::POINTS {
-                        let (a, b): (Complex, Complex) = (a.as_ref()[k1], b.as_ref()[k1]);
-                        let at = to + (p * R::POINTS + k1) * SPECTRA as usize;
-                        workspace.store(at, [a[0], a[1], b[0], b[1]]);
-                    }
-                });
+        let (mut a, mut b) = (R::ZERO, R::ZERO);
+        unroll!(n1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if n1 < R::POINTS {
+                (a.as_mut()[n1], b.as_mut()[n1]) = (sums[0][n1], sums[1][n1]);
+            }
+        });
+        let (a, b) = (R::transform(a), R::transform(b));
+        unroll!(k1 in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 {
+            if k1 < R::POINTS {
+                let (a, b): (Complex, Complex) = (a.as_ref()[k1], b.as_ref()[k1]);
+                workspace.store(to + k1 * SPECTRA as usize, [a[0], a[1], b[0], b[1]]);
             }
         });
         task += THREADS / 32;
     }
 }
 
-/// Slot of a lane, first point `n2`, plane, and strip of a task: of [`SPECTRA`] slots 32, the next ones, then planes, then
-/// strips.
+/// Slot of a lane and point `n2` of a task, and the point's number in its unit and the unit's among the strips: tasks are
+/// slots of 32, the next ones, then points, then strips.
 #[inline(always)]
-fn place_of(task: u32, thread: u32, points: u32, strip: u32, sizes: &Sizes) -> (u32, u32, u32, u32) {
-    let rest = task / (SPECTRA / 32);
-    // Planes are a power of two.
-    let planes = (sizes.width / points).trailing_zeros();
-    let (plane, j) = (rest & ((1 << planes) - 1), rest >> planes);
-    let n2 = strip * sizes.width + plane * points + j * sizes.unit;
-    (task % (SPECTRA / 32) * 32 + thread % 32, n2, plane, j)
+fn place_of(task: u32, thread: u32, strip: u32, sizes: &Sizes) -> (u32, u32, u32, u32) {
+    let (half, rest) = (task % (SPECTRA / 32), task / (SPECTRA / 32));
+    // The width is a power of two.
+    let (point, j) = (rest & (sizes.width - 1), rest >> sizes.width.trailing_zeros());
+    let n2 = strip * sizes.width + point + j * sizes.unit;
+    (half * 32 + thread % 32, n2, point, j)
 }
 
 /// The spectra of a job in one word, 0 where there is no job: slots before the first one, number of the last one, and

@@ -256,7 +256,12 @@ fn strided(quick: bool) -> Vec<Case> {
         }
     }
     for (channels, taps) in [(256, 64), (1024, 48), (8192, 64)] {
-        cases.push(Case { spectra: 70, dither: Some(9), delays: moving(channels), ..Case::new(channels, packed(10), taps) });
+        cases.push(Case {
+            spectra: 70,
+            dither: Some(9),
+            delays: moving(channels),
+            ..Case::new(channels, packed(10), taps)
+        });
     }
     cases
 }

@@ -1,11 +1,18 @@
 //! Spectra any number of points apart, long filters, samples of any width.
 
+use fringes_kernels_f_engine_two_pass::channels_64::rows_64_f32;
+use fringes_kernels_f_engine_two_pass::channels_128::rows_128_f32;
 use fringes_kernels_f_engine_two_pass::channels_256::{rows_256_f32, rows_256_i8};
 use fringes_kernels_f_engine_two_pass::channels_512::rows_512_f32;
 use fringes_kernels_f_engine_two_pass::channels_8192::rows_8192_f32;
+use fringes_kernels_f_engine_two_pass::complex_64::complex_64_f32;
+use fringes_kernels_f_engine_two_pass::complex_128::complex_128_f32;
 use fringes_kernels_f_engine_two_pass::complex_256::complex_256_f32;
+use fringes_kernels_f_engine_two_pass::filter::{columns_b8_m4_r8, columns_b10_m4_r8};
 use fringes_kernels_f_engine_two_pass::strided_filter::{
-    strided_b12_r8, strided_b12_r16, strided_floats_r8, strided_floats_r16, strided_integers_r8, strided_integers_r16,
+    strided_b12_r2, strided_b12_r4, strided_b12_r8, strided_b12_r16, strided_floats_r2, strided_floats_r4,
+    strided_floats_r8, strided_floats_r16, strided_integers_r2, strided_integers_r4, strided_integers_r8,
+    strided_integers_r16,
 };
 
 use crate::case::{Case, Input, Number, Outcome, PAIR, run};
@@ -24,6 +31,32 @@ fn oversampled_spectra_are_the_references() {
     }
     let case = strided((8, 7), Case { taps: 5, ..Case::new(512, 3) });
     floats::check(&case, &run!(strided case, strided_b12_r8, rows_512_f32, [f32; 2]));
+}
+
+#[test]
+fn few_channels_are_the_references() {
+    for oversampling in [(1, 1), (32, 27), (4, 3)] {
+        let case = strided(oversampling, Case { taps: 5, of_job: 7, ..Case::new(64, 20) });
+        floats::check(&case, &run!(strided case, strided_b12_r2, rows_64_f32, [f32; 2]));
+        let case = strided(oversampling, Case { taps: 16, of_job: 64, ..Case::new(128, 70) });
+        floats::check(&case, &run!(strided case, strided_b12_r4, rows_128_f32, [f32; 2]));
+        let case = strided(oversampling, Case { taps: 4, of_job: 7, ..Case::complex(64, 9, Number::Int16) });
+        floats::check(&case, &run!(strided case, strided_integers_r2, complex_64_f32, [f32; 2]));
+        let case = strided(oversampling, Case { taps: 3, range: 32..96, ..Case::complex(128, 9, Number::Int16) });
+        floats::check(&case, &run!(strided case, strided_integers_r4, complex_128_f32, [f32; 2]));
+    }
+    let case = strided((1, 1), Case { taps: 64, ..Case::of(64, 66, Number::Float16) });
+    floats::check(&case, &run!(strided case, strided_floats_r2, rows_64_f32, [f32; 2]));
+    let case = strided((2, 1), Case { taps: 2, ..Case::complex(128, 9, Number::Float32(3.0)) });
+    floats::check(&case, &run!(strided case, strided_floats_r4, complex_128_f32, [f32; 2]));
+}
+
+#[test]
+fn long_filters_by_products_are_the_references() {
+    let case = Case { taps: 33, of_job: 5, ..Case::new(256, 9) };
+    floats::check(&case, &run!(case, columns_b10_m4_r8, rows_256_f32, [f32; 2]));
+    let case = Case { taps: 64, bits: 8, at_once: 1, ..Case::new(256, 67) };
+    floats::check(&case, &run!(case, columns_b8_m4_r8, rows_256_f32, [f32; 2]));
 }
 
 /// Every spectrum of a whole group, and of a second one that is run with the same workspace.
