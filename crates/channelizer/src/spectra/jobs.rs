@@ -22,6 +22,9 @@ use crate::internals::{HELD, Job, NEXT};
 /// Frames of inputs from which on threads share the work of making jobs.
 const PARALLEL: usize = 1 << 7;
 
+/// Frames of an antenna that a thread makes together: less takes longer to share than to make.
+const TOGETHER: usize = 32;
+
 /// A chunk's jobs, of one launch, before it is known where what is held lies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Jobs {
@@ -47,13 +50,19 @@ impl Jobs {
     /// The jobs of a chunk. Those of both polarisations of an antenna follow each other.
     pub(super) fn new(work: &Work<'_>, places: &Places<'_>) -> Self {
         let (inputs, frames) = (work.timeline.inputs, work.batch.frames + 1);
+        let of_input = |input: usize| lines(work, input);
+        let lines: Vec<Vec<Begun>> = if inputs.len() < PARALLEL {
+            (0..inputs.len()).map(of_input).collect()
+        } else {
+            (0..inputs.len()).into_par_iter().map(of_input).collect()
+        };
         // No job has spectra of two frames, so that frames of antennas are independent.
-        let of_part = |part: usize| of_part(work, places, inputs, (part / frames, part % frames));
+        let of_part = |part: usize| of_part(work, places, (inputs, &lines), (part / frames, part % frames));
         let parts = inputs.antennas() * frames;
         let jobs: Vec<Vec<Job>> = if parts * inputs.pols() < PARALLEL {
             (0..parts).map(of_part).collect()
         } else {
-            (0..parts).into_par_iter().map(of_part).collect()
+            (0..parts).into_par_iter().with_min_len(TOGETHER).map(of_part).collect()
         };
         let plan = &work.timeline.plan;
         Self { jobs: jobs.concat(), window: plan.window_samples() as i64, stride: plan.stride() as i64 }
@@ -81,12 +90,43 @@ impl Jobs {
     }
 }
 
+/// A line of phases, and the spectrum of the chunk that it begins with.
+type Begun = (usize, Line);
+
+/// The lines of an input's phases through all spectra of a chunk.
+fn lines(work: &Work<'_>, input: usize) -> Vec<Begun> {
+    let (timeline, advance) = (work.timeline, work.advance);
+    let stride = timeline.plan.stride() as u64;
+    let mut lines = Vec::new();
+    // Lines are about as long as the one before.
+    let mut most = usize::MAX;
+    for section in &advance.sections[input] {
+        let mut time = section.spectra.start;
+        while time < section.spectra.end {
+            let (stamp, left) = (advance.first_stamp + time as u64 * stride, section.spectra.end - time);
+            let line = Line::of(&timeline.delays[input], &timeline.plan, stamp, left.min(most));
+            most = line.spectra.saturating_mul(4);
+            lines.push((time, line));
+            time += line.spectra;
+        }
+    }
+    lines
+}
+
 /// The jobs of an antenna in a frame.
-fn of_part(work: &Work<'_>, places: &Places<'_>, inputs: Inputs, (antenna, frame): (usize, usize)) -> Vec<Job> {
+fn of_part(
+    work: &Work<'_>,
+    places: &Places<'_>,
+    (inputs, lines): (Inputs, &[Vec<Begun>]),
+    (antenna, frame): (usize, usize),
+) -> Vec<Job> {
     let pols = inputs.pols();
-    let mut jobs = Vec::new();
+    // Of whole jobs as many as a frame has, and those that its ends cut.
+    let most = (places.most)(0).max(1);
+    let mut jobs = Vec::with_capacity(pols * (work.batch.part(frame).places.len() / most + 2));
     for pol in 0..pols {
-        of_input(work, places, antenna * pols + pol, frame, &mut jobs);
+        let input = antenna * pols + pol;
+        of_input(work, places, (input, &lines[input]), frame, &mut jobs);
     }
     if pols > 1 {
         jobs.sort_by_key(|job| (job.spectrum, job.input));
@@ -95,7 +135,13 @@ fn of_part(work: &Work<'_>, places: &Places<'_>, inputs: Inputs, (antenna, frame
 }
 
 /// Adds the jobs of an input in a frame.
-fn of_input(work: &Work<'_>, places: &Places<'_>, input: usize, frame: usize, jobs: &mut Vec<Job>) {
+fn of_input(
+    work: &Work<'_>,
+    places: &Places<'_>,
+    (input, lines): (usize, &[Begun]),
+    frame: usize,
+    jobs: &mut Vec<Job>,
+) {
     let (timeline, advance, batch) = (work.timeline, work.advance, &work.batch);
     let stride = timeline.plan.stride();
     let part = batch.part(frame);
@@ -108,10 +154,10 @@ fn of_input(work: &Work<'_>, places: &Places<'_>, input: usize, frame: usize, jo
         if frame < batch.frames { (0, frame, &places.given) } else { (NEXT, 0, &places.next) };
     let sections = &advance.sections[input];
     let mut section = sections.partition_point(|section| section.spectra.end <= part.first_time);
+    let mut at_line = lines.partition_point(|(begin, line)| begin + line.spectra <= part.first_time);
     let mut time = part.first_time;
     while let Some(here) = sections.get(section).filter(|here| here.spectra.start < end) {
         let limit = here.spectra.end.min(end);
-        let mut line: Option<(usize, Line)> = None;
         while time < limit {
             if !advance.complete && !advance.present[(time, input)] {
                 time += 1;
@@ -123,15 +169,11 @@ fn of_input(work: &Work<'_>, places: &Places<'_>, input: usize, frame: usize, jo
                 let present = |ahead: &usize| advance.present[(time + ahead, input)];
                 most = (0..most).take_while(present).count();
             }
-            // A line of more than this job serves those that follow.
-            let (begin, of_line) = match line {
-                Some((begin, line)) if time < begin + line.spectra => (begin, line),
-                _ => {
-                    let stamp = advance.first_stamp + (time * stride) as u64;
-                    (time, Line::of(&timeline.delays[input], &timeline.plan, stamp, limit - time))
-                }
-            };
-            line = Some((begin, of_line));
+            // Lines have all spectra.
+            while lines.get(at_line).is_some_and(|(begin, line)| begin + line.spectra <= time) {
+                at_line += 1;
+            }
+            let Some(&(begin, of_line)) = lines.get(at_line) else { break };
             let spectra = most.min(begin + of_line.spectra - time);
             let phase = of_line.at(time - begin);
             let start = (advance.first_stamp + (time * stride) as u64) as i64 - here.coarse - advance.first_sample;

@@ -122,7 +122,7 @@ impl Filter {
                     if j < S {
                         let row = base + j as u32;
                         weights[j] = self.weights.load((row * groups + group) as usize);
-                        let x = I::four(&self.numbers, start + row * columns);
+                        let x = I::four::<false>(&self.numbers, start + row * columns);
                         unroll!(s in 0 1 2 3 4 5 {
                             if s < S {
                                 unroll!(c in 0 1 2 3 { sums[s][c] = fma(weights[(j + S - s) % S][c], x[c], sums[s][c]); });
@@ -135,7 +135,7 @@ impl Filter {
                     let row = base + j as u32;
                     if j < S && row < rows {
                         weights[j] = if row < taps { self.weights.load((row * groups + group) as usize) } else { [0.0; 4] };
-                        let x = I::four(&self.numbers, start + row * columns);
+                        let x = I::four::<false>(&self.numbers, start + row * columns);
                         unroll!(s in 0 1 2 3 4 5 {
                             // Zero times infinity is not zero.
                             if s < S && (I::FINITE || row.wrapping_sub(s as u32) < taps) {
@@ -164,7 +164,7 @@ impl Filter {
             let row = start + tap * columns;
             unroll!(s in 0 1 2 3 4 5 {
                 if s < S {
-                    let x = I::four(&self.numbers, row + (s as u32).min(count - 1) * stride);
+                    let x = I::four::<false>(&self.numbers, row + (s as u32).min(count - 1) * stride);
                     unroll!(c in 0 1 2 3 { sums[s][c] = fma(weights[c], x[c], sums[s][c]); });
                 }
             });

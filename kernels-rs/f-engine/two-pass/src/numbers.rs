@@ -58,9 +58,12 @@ pub trait Source {
 
     /// Numbers `index` to `index + 3`. Past the last number they are anything.
     ///
+    /// With `FEW_LINES`, words that are not needed are not loaded: better where lanes load from lines of their own, as
+    /// L1 takes one at a time; else a branch costs more.
+    ///
     /// # Safety
     /// Number `index + 1` is in the view.
-    unsafe fn four(numbers: &Numbers, index: u32) -> [f32; 4];
+    unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4];
 }
 
 /// Integers of 2 to 16 bits: `x / 2^bits`.
@@ -75,13 +78,12 @@ impl Source for Integers {
     }
 
     #[inline(always)]
-    unsafe fn four(numbers: &Numbers, index: u32) -> [f32; 4] {
+    unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4] {
         let (bits, order) = (numbers.bits, numbers.order);
         let bit = numbers.bit + index * bits;
         let (word, shift) = (bit / 32, bit % 32);
         let ordered = |index: u32| in_order(numbers.word(index), order);
-        // Lanes that need no third word load none: what L1 does is counted in lines.
-        let third = if shift + 4 * bits > 64 { ordered(word + 2) } else { 0 };
+        let third = if !FEW_LINES || shift + 4 * bits > 64 { ordered(word + 2) } else { 0 };
         four::integers([ordered(word), ordered(word + 1), third], shift, bits)
     }
 }
@@ -98,7 +100,7 @@ impl Source for Floats {
     }
 
     #[inline(always)]
-    unsafe fn four(numbers: &Numbers, index: u32) -> [f32; 4] {
+    unsafe fn four<const FEW_LINES: bool>(numbers: &Numbers, index: u32) -> [f32; 4] {
         let bit = numbers.bit + index * numbers.bits;
         let word = bit / 32;
         let (a, b, c) = (numbers.word(word), numbers.word(word + 1), numbers.word(word + 2));

@@ -249,7 +249,7 @@ pub unsafe fn run<I: Source, K: Kept, R: Radix>(arguments: Arguments, sizes: Siz
                         let item = if item < needed { item } else { needed - 1 };
                         let (unit, quad) = (item >> quads, item & ((1 << quads) - 1));
                         let number = 2 * (unit * sizes.unit + strip * sizes.width + 2 * quad);
-                        let [a, b, c, d] = I::four(&numbers, number);
+                        let [a, b, c, d] = I::four::<true>(&numbers, number);
                         words[i] = [K::word([a, b]), K::word([c, d])];
                         to[i] = begin + 2 * quad * units.plane + units.place(unit);
                     }

@@ -229,13 +229,16 @@ fn streams(quick: bool) -> Vec<Case> {
 fn strided(quick: bool) -> Vec<Case> {
     const RATIOS: [(usize, usize); 5] = [(32, 27), (4, 3), (2, 1), (8, 7), (64, 57)];
     let mut cases = Vec::new();
-    for (channels, spectra) in [(256, 140), (1024, 70), (4096, 20), (8192, 10), (65536, 3)] {
-        for format in formats().into_iter().chain([11, 13, 14, 15].map(packed)) {
-            let turn = cases.len();
-            // All formats of the first, and of the others one in five.
-            if channels > 256 && !turn.is_multiple_of(5) || quick && turn >= 24 {
+    let sizes = [(256, 140), (64, 200), (128, 140), (1024, 70), (4096, 20), (8192, 10), (65536, 3)];
+    for (index, (channels, spectra)) in sizes.into_iter().enumerate() {
+        for (number, format) in formats().into_iter().chain([11, 13, 14, 15].map(packed)).enumerate() {
+            // All formats of the first number of channels, and of the others one in three; quick, of the first alone
+            // but for two formats.
+            let chosen = index == 0 || (number + index).is_multiple_of(if quick { 13 } else { 3 });
+            if !chosen || quick && index > 2 {
                 continue;
             }
+            let turn = cases.len();
             let case = Case {
                 oversampling: RATIOS[turn % 5],
                 inputs: (1, 1 + turn % 2),
@@ -255,7 +258,8 @@ fn strided(quick: bool) -> Vec<Case> {
             });
         }
     }
-    for (channels, taps) in [(256, 64), (1024, 48), (8192, 64)] {
+    // Long filters by products, and by multiply-adds.
+    for (channels, taps) in [(256, 64), (1024, 48), (8192, 64), (128, 33)] {
         cases.push(Case {
             spectra: 70,
             dither: Some(9),
