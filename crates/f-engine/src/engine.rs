@@ -91,9 +91,9 @@ use fringes_channelizer::SampleInput;
 /// within `(taps + 4 m + 3) 2^-22 2^(B - 1)` times the sum of the magnitudes of its weights, `m` a sixteenth of the
 /// taps rounded up, whatever the samples are, and the rest as there. Of complex i8 that holds for each part with
 /// `B = 8`, of f16 with the largest magnitude of a part in place of `2^(B - 1)`, and of i16 and f32 with
-/// `(1.5 taps + 6 m + 5) 2^-22` times that magnitude. Where spectra are oversampled, taps are more than 32, or samples of
-/// other widths, it is within `(taps + 1) 2^-24` times the sum of the magnitudes of weights times samples. Product and
-/// dither are in f32 there, and within `2^-15` of their exact sum.
+/// `(1.5 taps + 6 m + 5) 2^-22` times that magnitude. Where the filter is made of multiply-adds (128 channels,
+/// oversampled plans, long filters, samples of other widths), it is within `(taps + 1) 2^-24` times the sum of the
+/// magnitudes of weights times samples. Product and dither are in f32 there, and within `2^-15` of their exact sum.
 ///
 /// That is [`Precision::Single`]. In [`Precision::Half`] a GPU has f16 between the stages, and errors of `4.6e-4` of
 /// the values' rms, from 4096 channels on `5.5e-4`, for the plans and samples that have such kernels. Complex i16 are
@@ -102,7 +102,7 @@ use fringes_channelizer::SampleInput;
 ///
 /// # On a GPU
 /// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
-/// 256 to 65536 channels faster ones, the fastest critically sampled with up to 32 taps.
+/// 128 to 65536 channels faster ones, the fastest critically sampled with up to 32 taps.
 /// [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the samples' format. Samples go
 /// there as they are, and those that coming windows need stay there. Phases of neighbouring spectra are on lines,
 /// within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,

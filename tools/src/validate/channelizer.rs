@@ -59,10 +59,12 @@ fn arrays(quick: bool) -> Vec<Case> {
             cases.push(Case { block: (cases.len() % 4 == 1).then_some(channels + 3), ..case });
         }
         for (oversampling, format) in [((4, 3), typed_complex()), ((32, 27), packed(10))] {
-            // Strides are whole numbers of samples of these.
-            let channels = channels.next_multiple_of(64) / 2 * 3;
+            // Strides are whole numbers of samples of these: by one pass, and by two.
+            let others = channels.next_multiple_of(64) / 2 * 3;
             let first = 1_000_001;
-            cases.push(Case { oversampling, first, spectra: 30, ..Case::new(channels, format, 8) });
+            for channels in [Some(others), channels.is_power_of_two().then_some(channels)].into_iter().flatten() {
+                cases.push(Case { oversampling, first, spectra: 30, ..Case::new(channels, format, 8) });
+            }
         }
     }
     cases
