@@ -10,12 +10,12 @@
 //! the products that it computes (useful or not) at the rate of the instruction, whichever takes longer.
 //!
 //! `rates` are SM-cycles that a warp instruction takes its pipe, the cost table of layout conversions, `conversions`
-//! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers.
-//! `f_engine_half` is the F-engine in half precision and `f_engine_complex` that of complex samples, through the public
-//! stream, `f_engine_strided` of oversampled plans, long filters, and other widths and numbers of channels.
-//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine one after the other, and with
-//! the samples' way from pinned host memory beside them: how many antennas one GPU keeps up with. `frb` is CHIME's
-//! chain of FRB beams, with what part of real time it takes.
+//! what some conversions take, and `fft_cycles` what FFT microkernels take from registers to registers. `f_engine_half`
+//! is the F-engine in half precision and `f_engine_complex` that of complex samples, through the public stream,
+//! `f_engine_strided` of oversampled plans, long filters, and other widths and numbers of channels.
+//! `channelize_general` are the F-engine's general kernels beside the fast ones. `instrument` is F-engine and X-engine
+//! one after the other, and with the samples' way from pinned host memory beside them: how many antennas one GPU keeps
+//! up with. `frb` is CHIME's chain of FRB beams, with what part of real time it takes.
 //!
 //! Inputs are random and rotate over more than the L2. Before a kernel is timed, values of its output are compared with
 //! exact ones. Times are medians; `spread` is the longest less the shortest, relative to the median.

@@ -50,7 +50,7 @@ impl Shape {
             return None;
         }
         let (radix, middle) = match channels {
-            ..=128 => (channels / 32, 1),
+            64 | 128 => (channels / 32, 1),
             ..=4096 => (8, 1),
             8192 | 16384 => (16, 1),
             _ => (16, rows::DIGIT as usize),

@@ -1,9 +1,9 @@
 //! The first kernel of plans whose spectra are not a step apart, of long filters and of samples of any width: what it
 //! is given, and how its blocks cut the samples.
 //!
-//! With `S` points from spectrum to spectrum, `N` channels and rows of `N' = N / R` points, samples lie in *units* of `Q =
-//! gcd(S, N')` points. A block has the same `width` points of every unit that the spectra of a group need, so columns of
-//! `N' / Q` strips that are `Q` points apart.
+//! With `S` points from spectrum to spectrum, `N` channels and rows of `N' = N / R` points, samples lie in *units* of
+//! `Q = gcd(S, N')` points. A block has the same `width` points of every unit that the spectra of a group need, so
+//! columns of `N' / Q` strips that are `Q` points apart.
 
 use fringes_backend::DeviceError;
 use fringes_gpu::LaunchConfig;
@@ -145,9 +145,9 @@ impl Strided {
         words.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]).collect()
     }
 
-    /// Adds to the phases of a job what its spectra have by their places in time, `exp(-2 pi i b a / step)` in bin `b` of
-    /// the spectrum stamped `a`: nothing where they are whole steps apart. Channel `c` of complex samples is bin `c -
-    /// N / 2`.
+    /// Adds to the phases of a job what its spectra have by their places in time, `exp(-2 pi i b a / step)` in bin `b`
+    /// of the spectrum stamped `a`: nothing where they are whole steps apart. Channel `c` of complex samples is bin `c
+    /// - N / 2`.
     pub fn refer(&self, job: &mut Job) {
         let points = self.radix * self.rows;
         let (step, stride) =

@@ -17,10 +17,10 @@ use crate::{Channelizer, ChannelizerError};
 /// A plan's kernels, weights and tables on one device: for 64 to 65536 channels (powers of two), with up to 64 taps,
 /// of samples of any format.
 ///
-/// The filter is on tensor cores from 256 channels on where spectra are critically sampled, of up to 32 taps (up to 64 of
-/// 8 and 10 bits and up to 4096 channels), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32, real or
-/// complex. Else it is made of multiply-adds; oversampling is then by 2,
-/// 4, 8, ... 64 to some number, as 32/27, as far as samples fit into a block's shared memory.
+/// The filter is on tensor cores from 256 channels on where spectra are critically sampled, of up to 32 taps (up to 64
+/// of 8 and 10 bits and up to 4096 channels), and samples packed with 8, 10, 12 or 16 bits, or i8, i16, f16 or f32,
+/// real or complex. Else it is made of multiply-adds; oversampling is then by 2, 4, 8, ... 64 to some number, as 32/27,
+/// as far as samples fit into a block's shared memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
 /// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
@@ -128,8 +128,8 @@ impl TwoPassKernels {
         SPECTRA - (spectrum % BLOCK) as usize
     }
 
-    /// Adds to the phases of a job what oversampled spectra have by their places in time, before it is launched: jobs of
-    /// a timeline do not have it.
+    /// Adds to the phases of a job what oversampled spectra have by their places in time, before it is launched: jobs
+    /// of a timeline do not have it.
     pub fn refer(&self, job: &mut Job) {
         self.first_kernel.refer(job);
     }

@@ -23,8 +23,8 @@
 //! rotation of what is transformed: column `c` takes the place `(c + a) mod step`. Nothing is rounded by it.
 //!
 //! # Precision
-//! Samples are exact ([`numbers`](fringes_kernels_f_engine_two_pass::numbers)), weights rounded to f32. With `u = 2^-24`,
-//! `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
+//! Samples are exact ([`numbers`](fringes_kernels_f_engine_two_pass::numbers)), weights rounded to f32. With `u =
+//! 2^-24`, `|dz| <= u (taps + 1) sum_t |w[t][c] x[t][c]|`.
 
 use fringes_device::fused::fma;
 use fringes_device::{Global, Shared, unroll};

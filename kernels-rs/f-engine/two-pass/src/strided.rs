@@ -7,19 +7,19 @@
 //! ```
 //!
 //! Spectra are `S` points apart, taps `N`. Where `S` is not `N`, spectra of one column have no sample in common, so
-//! that no product of matrices has them (as in [`columns`](crate::columns)). But with `Q = gcd(S, N')`, columns that are
-//! a multiple of `Q` points apart have: sample `Q u + b` of a job is needed for spectrum `s`, tap `t`, and points `n =
-//! N' n1 + Q j + b` of all
+//! that no product of matrices has them (as in [`columns`](crate::columns)). But with `Q = gcd(S, N')`, columns that
+//! are a multiple of `Q` points apart have: sample `Q u + b` of a job is needed for spectrum `s`, tap `t`, and points
+//! `n = N' n1 + Q j + b` of all
 //!
 //! ```text
 //! u = (S / Q) s + (N / Q) t + (N' / Q) n1 + j                    j < N' / Q
 //! ```
 //!
 //! # A block
-//! has a group of two jobs and `width` neighbouring `b`, so all `n1` and `N' / Q` strips of `n2`. The samples of *units*
-//! `u` are decoded into shared memory once, and are there for all that needs them: with 32/27 and 16 taps each is taken
-//! 19 times. A lane has a slot, so a spectrum of both jobs, and a warp a point `n2` of all `n1`: the transform is in
-//! registers, and stores are whole lines.
+//! has a group of two jobs and `width` neighbouring `b`, so all `n1` and `N' / Q` strips of `n2`. The samples of
+//! *units* `u` are decoded into shared memory once, and are there for all that needs them: with 32/27 and 16 taps each
+//! is taken 19 times. A lane has a slot, so a spectrum of both jobs, and a warp a point `n2` of all `n1`: the transform
+//! is in registers, and stores are whole lines.
 //!
 //! `S / Q` is `2^low` times an odd number. Units lie by their remainder modulo `2^low`, so that lanes, whose units are
 //! `S / Q` apart, load at odd distances and meet different banks.
@@ -338,8 +338,8 @@ pub unsafe fn run<I: Source, K: Kept, R: Radix>(arguments: Arguments, sizes: Siz
     }
 }
 
-/// Slot of a lane and point `n2` of a task, and the point's number in its unit and the unit's among the strips: tasks are
-/// slots of 32, the next ones, then points, then strips.
+/// Slot of a lane and point `n2` of a task, and the point's number in its unit and the unit's among the strips: tasks
+/// are slots of 32, the next ones, then points, then strips.
 #[inline(always)]
 fn place_of(task: u32, thread: u32, strip: u32, sizes: &Sizes) -> (u32, u32, u32, u32) {
     let (half, rest) = (task % (SPECTRA / 32), task / (SPECTRA / 32));
