@@ -1,4 +1,4 @@
-//! Which samples the kernels of two passes take, and by which filter.
+//! Which samples the products of the kernels of two passes take, and by which filter.
 //!
 //! | samples | filter |
 //! |---|---|

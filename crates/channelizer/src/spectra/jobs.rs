@@ -19,12 +19,11 @@ use super::phases::Line;
 use super::seam::ChunkRows;
 use crate::internals::{HELD, Job, NEXT};
 
-/// Frames of antennas from which on threads share the work of making jobs: a frame's take less than a microsecond, and
-/// what waking threads takes varies by hundreds of them.
-const PARALLEL: usize = 1 << 12;
+/// Frames of inputs, or inputs, from which on threads share the work of making jobs.
+const PARALLEL: usize = 1 << 7;
 
-/// Frames of an antenna that a thread makes together.
-const TOGETHER: usize = 1 << 8;
+/// Frames of an antenna that a thread makes together: less takes longer to share than to make.
+const TOGETHER: usize = 32;
 
 /// A chunk's jobs, of one launch, before it is known where what is held lies.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,7 +59,7 @@ impl Jobs {
         // No job has spectra of two frames, so that frames of antennas are independent.
         let of_part = |part: usize| of_part(work, places, (inputs, &lines), (part / frames, part % frames));
         let parts = inputs.antennas() * frames;
-        let jobs: Vec<Vec<Job>> = if parts < PARALLEL {
+        let jobs: Vec<Vec<Job>> = if parts * inputs.pols() < PARALLEL {
             (0..parts).map(of_part).collect()
         } else {
             (0..parts).into_par_iter().with_min_len(TOGETHER).map(of_part).collect()
