@@ -373,5 +373,5 @@ fn with_axes<A>(
         sample_rate_hz: advance.axes.sample_rate_hz,
     };
     let frequencies = plan.frequencies(advance.axes.sample_rate_hz, advance.axes.centre_hz);
-    finish(voltages, frequencies, clock, Some(advance.present.clone()))
+    finish(voltages, frequencies, clock, Some(advance.flags()))
 }

@@ -119,7 +119,7 @@ impl<Q: FrameSample> CpuEngine<Q> {
         room.take(&mut self.held)?;
         let split = Split::choose_with(plan.pfb(), work.batch.spectra.max(1), inputs.len(), limit, row_bytes);
         // Where all samples are present, every value is written.
-        let memory = |length: usize| self.memory_of(length, work.advance.complete);
+        let memory = |length: usize| self.memory_of(length, work.advance.is_complete());
         let frames = frames_in(memory, work.batch.frames, work.settings, inputs)?;
         Ok(Prepared { frames, split })
     }
@@ -169,13 +169,14 @@ impl<Q: FrameSample> CpuEngine<Q> {
             parts.push(FramePart { first_time, out, saturated: &counts[frame * inputs..][..inputs] });
         }
         let (timeline, advance) = (work.timeline, work.advance);
+        let present = advance.flags();
         let post = Post {
             channels: work.settings.channels.clone(),
             gains: work.settings.gains.view(),
             dither: work.settings.dither,
             first_input: work.settings.first_input as u32,
             first_spectrum: advance.first_stamp / timeline.plan.stride() as u64,
-            present: advance.present.view(),
+            present: present.view(),
         };
         let source = HeldAndChunk::new(&self.held, chunk, advance.anew);
         let describe = |time: usize, input: usize| timeline.spectrum(advance, time, input);

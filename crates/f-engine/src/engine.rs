@@ -611,7 +611,8 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
     /// What is known of the frames that a chunk completes.
     fn headers(&self, taken: &Taken) -> Headers {
         let Taken { advance, batch, .. } = taken;
-        let (flags, open) = batch::flags(batch, advance.present.view(), self.open.view());
+        let (flags, open) =
+            batch::flags(batch, advance.present.as_ref().map(|present| present.view()), self.open.view());
         let first = || advance.first_stamp - self.samples(batch.filled);
         let given = (batch.frames > 0).then(|| self.header(flags, first(), advance.axes));
         Headers { given, open }

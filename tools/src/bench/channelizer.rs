@@ -1,5 +1,6 @@
 //! The F-engine: packed samples to quantised channels.
 
+use fringes::channelizer::internals::shape::SPECTRA;
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, TwoPassKernels};
 use fringes::f16;
 use fringes::{Channelizer, ChunkFormat};
@@ -223,7 +224,7 @@ impl Data {
         let delays = jobs::delays()?;
         let spectra = ((SAMPLES - 64) / step + 1 - case.taps) / FRAME * FRAME;
         let mut all = Vec::new();
-        for first in (0..spectra).step_by(kernel.spectra_of_job(0)) {
+        for first in (0..spectra).step_by(SPECTRA) {
             for (input, delay) in delays.iter().enumerate() {
                 let start = first * step + delay.coarse.unsigned_abs() as usize;
                 all.push(Job {
@@ -234,7 +235,7 @@ impl Data {
                     slope: fixed(-delay.fine / step as f64),
                     slope_rate: 0,
                     spectrum: first as u64,
-                    spectra: kernel.spectra_of_job(0).min(spectra - first) as u32,
+                    spectra: SPECTRA.min(spectra - first) as u32,
                     time: if case.rows { first % ROW } else { first } as u32,
                     input: input as u32,
                     count: input as u32,

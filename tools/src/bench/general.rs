@@ -4,6 +4,7 @@
 //! Each figure is beside that of the nearest power of two of channels by the fast kernels, 10 bits to 8. For complex
 //! samples a sample is both of its parts.
 
+use fringes::channelizer::internals::shape::SPECTRA;
 use fringes::channelizer::internals::{FrameFormat, Job, JobTable, OnePassKernels, Place, TwoPassKernels};
 use fringes::delay::DelayValue;
 use fringes::{Channelizer, ChannelizerError, ChunkFormat, SampleFormat, f16};
@@ -139,7 +140,7 @@ impl Kernels {
     /// Most spectra of a job that begins with a multiple of 8.
     fn spectra_of_job(&self) -> usize {
         match self {
-            Self::Fast(kernels) => kernels.spectra_of_job(0),
+            Self::Fast(_) => SPECTRA,
             Self::General(kernels) => kernels.spectra_of_job(),
         }
     }

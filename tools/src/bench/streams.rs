@@ -116,7 +116,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
 fn strided() -> Vec<Case> {
     let case = |channels| Case::new("f_engine_strided", channels);
     let mut all = Vec::new();
-    for channels in [64, 128, 256, 1000, 1024, 1536, 3072, 4096] {
+    for channels in [64, 128, 192, 256, 768, 1000, 1024, 1280, 1536, 3072, 4096, 5120, 6144, 12_288] {
         all.push(case(channels));
     }
     for channels in [256, 1024, 4096, 16384, 65536] {

@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// With --check: build and assemble everything again, also what hashes prove.
     #[arg(long, requires = "check")]
     full: bool,
+    /// Only build what hashes do not prove to be made of the sources as they are.
+    #[arg(long, conflicts_with = "check")]
+    stale: bool,
     /// Only write the sources that embed the PTX (texts.rs of the host crates); nothing is built.
     #[arg(long, conflicts_with_all = ["check", "crates"])]
     texts: bool,
@@ -74,7 +77,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), String> {
         faults.extend(texts::check(&context.root, &crates)?);
     } else {
         for each in crates.iter().filter(|each| !options.texts && chosen(each)) {
-            write(&context, each)?;
+            if !options.stale || !check::is_proven(&context, each)? {
+                write(&context, each)?;
+            }
         }
         texts::write(&context.root, &crates)?;
     }

@@ -33,7 +33,7 @@ fn has_products(plan: &Channelizer, shape: &Shape, samples: FastSamples) -> bool
         FastSamples::Real { bits: 8 | 10 } if shape.radix() == 8 => MOST_TAPS_OF_EIGHT,
         _ => MOST_TAPS,
     };
-    plan.stride() == plan.step() && plan.taps() <= most && shape.radix() >= 8
+    plan.stride() == plan.step() && plan.taps() <= most && matches!(shape.radix(), 8 | 16)
 }
 
 /// Times 16 taps that products have room for: 1, 2 or 4.
@@ -92,13 +92,18 @@ impl First {
     }
 
     /// Part of the kernels' PTX that has it, and part and name of the second kernel.
-    pub fn parts(&self, channels: usize) -> [String; 2] {
+    pub fn parts(&self, shape: &Shape) -> [String; 2] {
         let first = match self {
             Self::Products(samples) => samples.part(),
             Self::Strided(_) => "strided",
         };
         let rows = if self.is_complex() { "complex" } else { "rows" };
-        [first.into(), format!("{rows}_{channels}")]
+        let second = if shape.is_mixed() {
+            format!("{rows}_mixed_{}", shape.rows())
+        } else {
+            format!("{rows}_{}", shape.channels())
+        };
+        [first.into(), second]
     }
 
     /// Its launch for `groups` groups and so many taps.

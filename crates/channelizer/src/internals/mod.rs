@@ -4,7 +4,7 @@
 //!
 //! | kernels | of |
 //! |---|---|
-//! | [`TwoPassKernels`] | 64 to 65536 channels (powers of two), up to 64 taps, all formats, oversampled or not |
+//! | [`TwoPassKernels`] | 64 to 65536 channels (powers of two, and those times 3/2 or 5/4 from 192 to 12288), up to 64 taps, all formats, oversampled or not |
 //! | [`TensorKernels`] | [`Precision::Half`](crate::Precision::Half): 512 to 65536 channels (powers of two), critically sampled, with up to 32 taps: packed samples of 8, 10, 12 or 16 bits, i8, i16, f16, real and complex; the transform on tensor cores, f16 between its stages |
 //! | [`OnePassKernels`] | any plan of up to 16384 channels of factors 2, 3 and 5, up to 64 taps, all formats |
 //! | [`FilterKernels`] | the filter alone, to f32: multiples of 64 channels, real packed samples of 2 to 11 bits, critically sampled, up to 32 taps |
@@ -22,6 +22,7 @@ mod job;
 pub mod one_pass;
 pub mod one_pass_plan;
 mod passes;
+mod run;
 pub mod samples;
 pub mod shape;
 pub mod strided;
@@ -36,6 +37,7 @@ pub use filter::{FilterKernels, FilterShape};
 pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
 pub use one_pass::OnePassKernels;
 pub use passes::{FrameFormat, JobTable, Place, Shares};
+pub use run::{JobLength, Periods, RUN_PIECES, RUN_WORDS, Run, RunSizes};
 pub use tensor::TensorKernels;
 pub use two_pass::TwoPassKernels;
 

@@ -1,4 +1,4 @@
-//! Kernels on samples as they come: rows put behind rows, statistics.
+//! Kernels on samples as they come: rows put behind rows, jobs of their spectra, statistics.
 
 use fringes_backend::DeviceError;
 use std::ops::Range;
@@ -8,6 +8,7 @@ use fringes_kernel_abi::f_engine::samples as abi;
 pub use fringes_kernel_abi::f_engine::samples::{SPAN, SPAN_PIECES};
 
 use super::format::Numbers;
+use super::run::{JobLength, Periods, RunSizes};
 use super::texts;
 use crate::ChannelizerError;
 
@@ -19,6 +20,8 @@ const TILE: u64 = abi::APPEND_TILE as u64;
 const MOST_BLOCKS: u64 = 2048;
 /// Blocks that read spans over the link, about: 265 of them took 19 to 33 us on an H100, most of it to read.
 const MOST_READERS: u64 = 16;
+/// Most warps of a run, which take its jobs in turns.
+const MOST_PARTS: u64 = 64;
 /// Warps of a block.
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
@@ -83,9 +86,32 @@ pub struct Flags<'a> {
     pub length: usize,
 }
 
+/// Runs on their way to jobs.
+#[derive(Debug)]
+pub struct RunTable<'a> {
+    /// What is copied as it is, and behind it the runs as [`Run::words`](super::Run::words) gives them.
+    pub pieces: RunPieces<'a>,
+    /// Pieces of 16 bytes that are copied.
+    pub copied: usize,
+    /// Runs.
+    pub runs: usize,
+    /// Jobs of the longest.
+    pub most_jobs: usize,
+}
+
+/// Where runs lie.
+#[derive(Debug)]
+pub enum RunPieces<'a> {
+    /// In device memory.
+    Device(BufferView<'a, [u32; 4]>),
+    /// Bytes of pinned memory, which are read over the link.
+    Pinned(&'a PinnedBuffer<u8>, Range<usize>),
+}
+
 /// The kernels on one device.
 #[derive(Debug, Clone)]
 pub struct SampleKernels {
+    jobs: Kernel,
     begin: Kernel,
     integers: Kernel,
     floats: Kernel,
@@ -109,6 +135,7 @@ impl SampleKernels {
     pub fn load(device: &Device) -> Result<Self, ChannelizerError> {
         let module = device.load(&texts::SAMPLES)?;
         Ok(Self {
+            jobs: module.kernel("make_jobs")?,
             begin: module.kernel("begin")?,
             integers: module.kernel("statistics_integers")?,
             floats: module.kernel("statistics_floats")?,
@@ -117,23 +144,37 @@ impl SampleKernels {
         })
     }
 
-    /// Brings spans and jobs, the bytes `range` of pinned memory, to the device.
-    pub fn bring(
+    /// Copies the first pieces of tables to `out`, and makes the jobs of the runs behind them.
+    pub fn make_jobs(
         &self,
         stream: &Stream,
-        (tables, range): (&PinnedBuffer<u8>, Range<usize>),
-        sent: BufferViewMut<'_, [u32; 4]>,
+        tables: RunTable<'_>,
+        sizes: &RunSizes,
+        out: BufferViewMut<'_, [u32; 4]>,
     ) -> Result<(), ChannelizerError> {
-        let [blocks] = counts([(sent.len() as u64).div_ceil(THREADS.into())])?;
+        let RunTable { pieces, copied, runs, most_jobs } = tables;
+        // A warp a run, or more of long ones.
+        let parts = (most_jobs as u64).div_ceil(32).clamp(1, MOST_PARTS);
+        let warps = (copied as u64).div_ceil(32) + runs as u64 * parts;
+        let [blocks, copied, runs, parts] = counts([warps.div_ceil(WARPS as u64), copied as u64, runs as u64, parts])?;
         if blocks == 0 {
             return Ok(());
         }
-        let device = stream.device();
-        let mut nothing = [Buffer::<u32>::alloc(device, 0)?, Buffer::alloc(device, 0)?, Buffer::alloc(device, 0)?];
-        let [held, next, zeros] = &mut nothing;
-        let chunk = Buffer::<u32>::alloc(device, 0)?;
-        let arguments = args![&chunk, held, next, 0u32, 1u32, sent, zeros];
-        self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
+        let RunSizes { frame, length: JobLength { most, block }, spectrum_bits, periods, inputs } = *sizes;
+        let Periods { period, stride, turns } = periods;
+        let config = LaunchConfig::new([blocks, 1, 1], [THREADS, 1, 1]);
+        let arguments =
+            args![out, copied, runs, parts, frame, most, block, spectrum_bits, period, stride, turns, inputs];
+        match pieces {
+            RunPieces::Device(view) => {
+                let mut all = vec![view.into()];
+                all.extend_from_slice(arguments);
+                self.jobs.launch_safe(stream, &config, &all)?;
+            }
+            RunPieces::Pinned(pinned, range) => {
+                self.jobs.launch_with_pinned::<[u32; 4]>(stream, &config, arguments, 0, pinned, range)?;
+            }
+        }
         Ok(())
     }
 
@@ -154,8 +195,7 @@ impl SampleKernels {
         if blocks == 0 {
             return Ok(());
         }
-        let mut no_jobs = Buffer::<[u32; 4]>::alloc(stream.device(), 0)?;
-        let arguments = args![chunk, held, next, tables, rows, tiles, &mut no_jobs, zeros];
+        let arguments = args![chunk, held, next, tables, rows, tiles, zeros];
         Ok(self.begin.launch_safe(stream, &config(blocks), arguments)?)
     }
 
@@ -174,9 +214,8 @@ impl SampleKernels {
         if blocks == 0 {
             return Ok(());
         }
-        let device = stream.device();
-        let (mut no_jobs, mut no_zeros) = (Buffer::<[u32; 4]>::alloc(device, 0)?, Buffer::<u32>::alloc(device, 0)?);
-        let arguments = args![chunk, held, next, rows, tiles, &mut no_jobs, &mut no_zeros];
+        let mut no_zeros = Buffer::<u32>::alloc(stream.device(), 0)?;
+        let arguments = args![chunk, held, next, rows, tiles, &mut no_zeros];
         self.begin.launch_with_pinned::<[u32; 4]>(stream, &config(blocks), arguments, 3, tables, range)?;
         Ok(())
     }

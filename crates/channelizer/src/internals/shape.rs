@@ -11,8 +11,12 @@
 //! With 32768 and 65536 channels a third kernel between the two makes another digit, `N = R D N'` with `D = 16`; then
 //! `k1 < R D`, and rows are short enough for many slots to a block.
 //!
+//! Numbers of channels with a factor of 3 or 5 have it in `R`, which is 6, 10 or 12: rows are powers of two.
+//!
 //! A *group* is two jobs of up to 64 spectra. Slot `2 spectrum + job` of its 128 is a spectrum. Between the kernels
 //! points are in a workspace `[group][n2][k1][slot]`.
+
+use std::ops::RangeInclusive;
 
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{self as abi, columns, rows, tensor};
@@ -43,10 +47,22 @@ pub struct Shape {
     last: usize,
 }
 
+/// Numbers of channels that have shapes.
+pub(super) const CHANNELS: &str = "64, 128, ... or 65536 channels, or 6, 10 or 12 times 32, 64, ... or 1024";
+
+/// Points of the first transform of numbers of channels that are no powers of two, in the order in which they are taken.
+const MIXED: [usize; 3] = [6, 12, 10];
+
+/// Points of rows of such numbers of channels.
+const MIXED_ROWS: RangeInclusive<usize> = 32..=1024;
+
 impl Shape {
-    /// Those of 64, 128, ... 65536 channels.
+    /// Those of [`CHANNELS`].
     pub fn new(channels: usize) -> Option<Self> {
-        if !channels.is_power_of_two() || !(64..=65536).contains(&channels) {
+        if !channels.is_power_of_two() {
+            return MIXED.into_iter().find_map(|radix| Self::mixed(channels, radix));
+        }
+        if !(64..=65536).contains(&channels) {
             return None;
         }
         let (radix, middle) = match channels {
@@ -57,6 +73,18 @@ impl Shape {
         };
         let last = rows::last((channels / (radix * middle)) as u32) as usize;
         Some(Self { channels, radix, middle, last })
+    }
+
+    /// That of a number of channels that is no power of two, by so many points of the first transform.
+    fn mixed(channels: usize, radix: usize) -> Option<Self> {
+        let rows = channels / radix;
+        let has = channels.is_multiple_of(radix) && rows.is_power_of_two() && MIXED_ROWS.contains(&rows);
+        has.then(|| Self { channels, radix, middle: 1, last: rows::last(rows as u32) as usize })
+    }
+
+    /// Whether the number of channels is no power of two.
+    pub fn is_mixed(&self) -> bool {
+        !self.channels.is_power_of_two()
     }
 
     /// Channels, `N`.
@@ -193,7 +221,14 @@ mod tests {
             let blocks = (channels * SLOTS / 2 / 16 / 256) as u32;
             assert_eq!(between, (middle > 1).then_some(([blocks, 3, 1], [256, 1, 1])));
         }
-        assert_eq!([0, 32, 384, 131_072].map(Shape::new), [None; 4]);
+        assert_eq!([0, 32, 131_072, 96, 1000, 960, 576, 24_576].map(Shape::new), [None; 8]);
+        for (channels, radix, rows) in
+            [(192, 6, 32), (1536, 6, 256), (6144, 6, 1024), (12_288, 12, 1024), (320, 10, 32)]
+        {
+            let shape = Shape::new(channels).unwrap();
+            assert_eq!((shape.radix(), shape.rows(), shape.middle(), shape.is_mixed()), (radix, rows, 1, true));
+            assert_eq!(shape.last() * if shape.has_second() { 256 } else { 16 }, rows);
+        }
     }
 
     #[test]

@@ -147,14 +147,19 @@ impl Strided {
 
     /// Adds to the phases of a job what its spectra have by their places in time, `exp(-2 pi i b a / step)` in bin `b`
     /// of the spectrum stamped `a`: nothing where they are whole steps apart. Channel `c` of complex samples is bin `c
-    /// - N / 2`.
+    /// - N / 2`. Where the step is no power of two a growth is off by up to 2^-65 turns, and jobs of a run by that
+    /// times their spectra.
     pub fn refer(&self, job: &mut Job) {
         let points = self.radix * self.rows;
-        let (step, stride) =
-            if self.is_complex() { (points, self.stride as u64) } else { (2 * points, 2 * self.stride as u64) };
-        // Steps are powers of two, so that turns are exact, and whole ones do not count.
-        let turn = |samples: u64| samples.wrapping_mul(1 << (u64::BITS - step.ilog2()));
-        let stamp = job.spectrum.wrapping_mul(stride);
+        let parts = if self.is_complex() { 1 } else { 2 };
+        let (step, stride) = (parts * points as u64, parts * self.stride as u64);
+        // Whole turns do not count. They are exact to half of 2^-64; exact where steps are powers of two.
+        let turn = |samples: u64| {
+            let numerator = u128::from(samples % step) << u64::BITS;
+            ((numerator + u128::from(step / 2)) / u128::from(step)) as u64
+        };
+        // The stamp of a spectrum, of whole steps as many as there are.
+        let stamp = (u128::from(job.spectrum) * u128::from(stride) % u128::from(step)) as u64;
         job.slope = job.slope.wrapping_sub(turn(stamp));
         job.slope_rate = job.slope_rate.wrapping_sub(turn(stride));
         if self.is_complex() {
@@ -236,11 +241,14 @@ mod tests {
     #[test]
     fn phases_are_those_of_the_stamps() {
         let turns = |fixed: u64| fixed as f64 / 2f64.powi(64);
-        for (complex, channel) in [(false, 37), (true, 37), (true, 200)] {
-            let builder = if complex { Channelizer::complex(256) } else { Channelizer::real(256) };
-            let plan = builder.oversampling(32, 27).build().unwrap();
+        for (channels, complex, channel) in
+            [(256, false, 37), (256, true, 37), (256, true, 200), (768, false, 701), (640, true, 600)]
+        {
+            let builder = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
+            let over = if channels == 256 { (32, 27) } else { (4, 3) };
+            let plan = builder.oversampling(over.0, over.1).build().unwrap();
             let numbers = Numbers { parts: 1 + u32::from(complex), ..TEN };
-            let strided = Strided::new(&plan, &Shape::new(256).unwrap(), numbers).unwrap();
+            let strided = Strided::new(&plan, &Shape::new(channels).unwrap(), numbers).unwrap();
             let mut job = Job { spectrum: (1 << 60) + 5, phase: 1 << 62, slope: 1 << 40, ..Job::default() };
             let given = job;
             strided.refer(&mut job);
@@ -251,7 +259,7 @@ mod tests {
                     turns(phase.wrapping_add(slope.wrapping_mul(channel)))
                 };
                 let stamp = u128::from(given.spectrum + s) * plan.stride() as u128 % plan.step() as u128;
-                let bin = if complex { channel as f64 - 128.0 } else { channel as f64 };
+                let bin = if complex { channel as f64 - channels as f64 / 2.0 } else { channel as f64 };
                 let expected = phase(&given) - bin * stamp as f64 / plan.step() as f64;
                 let apart = phase(&job) - expected;
                 assert!((apart - apart.round()).abs() < 1e-9, "{complex} {channel} {s}: {apart}");

@@ -191,7 +191,8 @@ mod tests {
     use super::*;
 
     /// The numbers of channels of all sizes of rows.
-    const CHANNELS: [usize; 11] = [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+    const CHANNELS: [usize; 17] =
+        [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 192, 320, 768, 1536, 3072, 12_288];
 
     fn complex(pair: [f32; 2]) -> Complex64 {
         Complex64::new(pair[0].into(), pair[1].into())

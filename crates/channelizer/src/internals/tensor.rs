@@ -12,7 +12,7 @@ use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::gain_table::GainTable;
 use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
-use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
+use super::shape::{JOBS, Shape};
 use super::tensor_shape::TensorShape;
 use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
 use crate::{Channelizer, ChannelizerError};
@@ -140,12 +140,6 @@ impl TensorKernels {
         let gains = passes::gains(&all, self.inputs, self.gain_scale, gain)?;
         self.workspace.lock().unwrap_or_else(PoisonError::into_inner).take_to(stream)?;
         self.gains.lock().unwrap_or_else(PoisonError::into_inner).set(stream, gains)
-    }
-
-    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
-    /// that of the spectrum's number, so that values have the same bits wherever jobs begin.
-    pub fn spectra_of_job(&self, spectrum: u64) -> usize {
-        SPECTRA - (spectrum % BLOCK) as usize
     }
 
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no

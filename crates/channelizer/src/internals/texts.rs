@@ -73,6 +73,30 @@ pub(crate) static CHANNELIZER_COMPLEX_8192: PtxSet =
 pub(crate) static CHANNELIZER_COMPLEX_COLUMNS: PtxSet =
     PtxSet::of(deflated!("ptx/complex/columns/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `complex_mixed_1024`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_1024: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/1024/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_mixed_128`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_128: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/128/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_mixed_256`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_256: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/256/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_mixed_32`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_32: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/32/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_mixed_512`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_512: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `complex_mixed_64`.
+pub(crate) static CHANNELIZER_COMPLEX_MIXED_64: PtxSet =
+    PtxSet::of(deflated!("ptx/complex/mixed/64/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `more_columns`.
 pub(crate) static CHANNELIZER_MORE_COLUMNS: PtxSet =
     PtxSet::of(deflated!("ptx/more/columns/channelizer_sm_80.ptx"), None);
@@ -109,6 +133,30 @@ pub(crate) static CHANNELIZER_ROWS_65536: PtxSet = PtxSet::of(deflated!("ptx/row
 
 /// Kernels of `channelizer`, part `rows_8192`.
 pub(crate) static CHANNELIZER_ROWS_8192: PtxSet = PtxSet::of(deflated!("ptx/rows/8192/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_1024`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_1024: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/1024/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_128`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_128: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/128/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_256`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_256: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/256/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_32`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_32: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/32/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_512`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_512: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/512/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `rows_mixed_64`.
+pub(crate) static CHANNELIZER_ROWS_MIXED_64: PtxSet =
+    PtxSet::of(deflated!("ptx/rows/mixed/64/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `strided`.
 pub(crate) static CHANNELIZER_STRIDED: PtxSet = PtxSet::of(deflated!("ptx/strided/channelizer_sm_80.ptx"), None);
@@ -201,6 +249,12 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "complex_65536" => Some(&CHANNELIZER_COMPLEX_65536),
         "complex_8192" => Some(&CHANNELIZER_COMPLEX_8192),
         "complex_columns" => Some(&CHANNELIZER_COMPLEX_COLUMNS),
+        "complex_mixed_1024" => Some(&CHANNELIZER_COMPLEX_MIXED_1024),
+        "complex_mixed_128" => Some(&CHANNELIZER_COMPLEX_MIXED_128),
+        "complex_mixed_256" => Some(&CHANNELIZER_COMPLEX_MIXED_256),
+        "complex_mixed_32" => Some(&CHANNELIZER_COMPLEX_MIXED_32),
+        "complex_mixed_512" => Some(&CHANNELIZER_COMPLEX_MIXED_512),
+        "complex_mixed_64" => Some(&CHANNELIZER_COMPLEX_MIXED_64),
         "more_columns" => Some(&CHANNELIZER_MORE_COLUMNS),
         "rows_1024" => Some(&CHANNELIZER_ROWS_1024),
         "rows_128" => Some(&CHANNELIZER_ROWS_128),
@@ -213,6 +267,12 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "rows_64" => Some(&CHANNELIZER_ROWS_64),
         "rows_65536" => Some(&CHANNELIZER_ROWS_65536),
         "rows_8192" => Some(&CHANNELIZER_ROWS_8192),
+        "rows_mixed_1024" => Some(&CHANNELIZER_ROWS_MIXED_1024),
+        "rows_mixed_128" => Some(&CHANNELIZER_ROWS_MIXED_128),
+        "rows_mixed_256" => Some(&CHANNELIZER_ROWS_MIXED_256),
+        "rows_mixed_32" => Some(&CHANNELIZER_ROWS_MIXED_32),
+        "rows_mixed_512" => Some(&CHANNELIZER_ROWS_MIXED_512),
+        "rows_mixed_64" => Some(&CHANNELIZER_ROWS_MIXED_64),
         "strided" => Some(&CHANNELIZER_STRIDED),
         "tensor_1024" => Some(&CHANNELIZER_TENSOR_1024),
         "tensor_16384" => Some(&CHANNELIZER_TENSOR_16384),

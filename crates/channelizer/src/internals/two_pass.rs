@@ -10,7 +10,7 @@ use super::first::{First, MOST_TOLD};
 use super::format::Numbers;
 use super::gain_table::GainTable;
 use super::passes::{self, LANES, Workspace, no_kernel};
-use super::shape::{BLOCK, JOBS, SPECTRA, Shape};
+use super::shape::{CHANNELS, JOBS, Shape};
 use super::{FrameFormat, Job, JobTable, Place, Sources, Target, Targets, tables, texts};
 use crate::{Channelizer, ChannelizerError};
 
@@ -73,16 +73,16 @@ impl TwoPassKernels {
         let weights = first_kernel.weights(plan.weights(), plan.step());
         let gain_scale = first_kernel.gain_scale(weights.exponent);
         let gains = passes::gains(&shape, inputs, gain_scale, gain)?;
-        let [first, second] = first_kernel.parts(channels);
+        let [first, second] = first_kernel.parts(&shape);
         let (Some(columns), Some(rows)) = (texts::channelizer(&first), texts::channelizer(&second)) else {
-            return Err(no_kernel("64, 128, ... or 65536 channels", channels.to_string()));
+            return Err(no_kernel(CHANNELS, channels.to_string()));
         };
         let columns = device.load(columns)?.kernel(&first_kernel.name(&shape, plan.taps()))?;
         let rows = device.load(rows)?.kernel(&format!("{second}_{}", format.name()))?;
         let stream = device.new_stream()?;
         let between = if shape.middle() > 1 {
             let Some(text) = texts::channelizer("between") else {
-                return Err(no_kernel("64, 128, ... or 65536 channels", channels.to_string()));
+                return Err(no_kernel(CHANNELS, channels.to_string()));
             };
             let kernel = device.load(text)?.kernel(&format!("between_r{}", shape.radix()))?;
             Some((kernel, Buffer::from_slice(&stream, &tables::middle(&shape))?))
@@ -120,12 +120,6 @@ impl TwoPassKernels {
         let gains = passes::gains(&self.shape, self.inputs, self.gain_scale, gain)?;
         self.workspace.lock().unwrap_or_else(PoisonError::into_inner).take_to(stream)?;
         self.gains.lock().unwrap_or_else(PoisonError::into_inner).set(stream, gains)
-    }
-
-    /// Most spectra of a job that begins with spectrum `spectrum`: a place among blocks of the filter's products is
-    /// that of the spectrum's number, so that values have the same bits wherever jobs begin.
-    pub fn spectra_of_job(&self, spectrum: u64) -> usize {
-        SPECTRA - (spectrum % BLOCK) as usize
     }
 
     /// Adds to the phases of a job what oversampled spectra have by their places in time, before it is launched: jobs
@@ -264,7 +258,10 @@ impl TwoPassKernels {
                 time_stride,
                 dither.unwrap_or(0),
                 u32::from(dither.is_some()),
+                self.shape.radix() as u32,
             ];
+            // Kernels of powers of two have it as a constant.
+            let rows = if self.shape.is_mixed() { &rows[..] } else { &rows[..rows.len() - 1] };
             self.rows.launch_safe(stream, &self.shape.rows_of_slots(groups), rows)?;
             Ok(())
         })
@@ -274,8 +271,7 @@ impl TwoPassKernels {
 /// The shape of a plan and its first kernel for samples that are such numbers, or for those that take the most memory,
 /// if blocks may have so much of it.
 fn check(plan: &Channelizer, numbers: Option<Numbers>, shared_bytes: u32) -> Result<(Shape, First), ChannelizerError> {
-    let shape = Shape::new(plan.channels())
-        .ok_or_else(|| no_kernel("64, 128, ... or 65536 channels", plan.channels().to_string()))?;
+    let shape = Shape::new(plan.channels()).ok_or_else(|| no_kernel(CHANNELS, plan.channels().to_string()))?;
     let first = match numbers {
         Some(numbers) => First::new(plan, &shape, numbers, shared_bytes)?,
         None => First::largest(plan, &shape)?,
@@ -302,7 +298,7 @@ mod tests {
     fn plans_without_kernels_say_why() {
         let ten = Some(numbers(10, 1, false));
         let error = |plan: &Channelizer, shared| check(plan, ten, shared).unwrap_err().to_string();
-        assert!(error(&plan(96, 4), u32::MAX).contains("64, 128, ... or 65536 channels, found 96"));
+        assert!(error(&plan(96, 4), u32::MAX).contains("12 times 32, 64, ... or 1024, found 96"));
         assert!(error(&plan(256, 65), u32::MAX).contains("at most 64 taps, found 65"));
         let complex = Channelizer::complex(256).build().unwrap();
         assert!(matches!(check(&complex, ten, u32::MAX), Err(ChannelizerError::SampleKind { .. })));
@@ -327,6 +323,8 @@ mod tests {
             (32768, 3, true, (1, 1)),
             (1024, 64, false, (1, 1)),
             (1024, 16, true, (32, 27)),
+            (768, 16, false, (4, 3)),
+            (10_240, 16, true, (1, 1)),
         ] {
             let plan = if complex { Channelizer::complex(channels) } else { Channelizer::real(channels) };
             let plan = plan.taps(taps).oversampling(ratio.0, ratio.1).build().unwrap();

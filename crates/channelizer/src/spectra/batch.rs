@@ -118,16 +118,23 @@ impl Work<'_> {
 }
 
 /// Flags `[spectrum][input]` of the frames that a batch gives away, and those of the frame that stays open, of which
-/// `open` has those of the spectra filled so far.
-pub fn flags(batch: &Batch, present: ArrayView2<'_, bool>, open: ArrayView2<'_, bool>) -> (Array2<bool>, Array2<bool>) {
-    let (given, spf, inputs) = (batch.frames * batch.spectra_per_frame, batch.spectra_per_frame, present.ncols());
+/// `open` has those of the spectra filled so far. Without `present`, all of the batch are.
+pub fn flags(
+    batch: &Batch,
+    present: Option<ArrayView2<'_, bool>>,
+    open: ArrayView2<'_, bool>,
+) -> (Array2<bool>, Array2<bool>) {
+    let (given, spf, inputs) = (batch.frames * batch.spectra_per_frame, batch.spectra_per_frame, open.ncols());
     let (held, made) = (batch.filled.min(given), batch.spectra.min(given.saturating_sub(batch.filled)));
-    let mut flags = Array2::from_elem((given, inputs), false);
+    let mut flags = Array2::from_elem((given, inputs), present.is_none());
     flags.slice_mut(s![..held, ..]).assign(&open.slice(s![..held, ..]));
-    flags.slice_mut(s![held..held + made, ..]).assign(&present.slice(s![..made, ..]));
+    if let Some(present) = present {
+        flags.slice_mut(s![held..held + made, ..]).assign(&present.slice(s![..made, ..]));
+    }
+    flags.slice_mut(s![held + made.., ..]).fill(false);
     let flag = |time: usize, input: usize| match time.checked_sub(batch.filled) {
         None => open[(time, input)],
-        Some(time) => time < batch.spectra && present[(time, input)],
+        Some(time) => time < batch.spectra && present.is_none_or(|present| present[(time, input)]),
     };
     (flags, Array2::from_shape_fn((spf, inputs), |(time, input)| flag(given + time, input)))
 }
@@ -166,11 +173,17 @@ mod tests {
     fn flags_follow_the_spectra() {
         let open = ndarray::array![[true], [false], [true], [true]];
         let present = ndarray::array![[true], [false], [true], [true], [true]];
-        let (given, rest) = flags(&Batch::new(4, 2, 5, false), present.view(), open.view());
+        let (given, rest) = flags(&Batch::new(4, 2, 5, false), Some(present.view()), open.view());
         assert_eq!(given.column(0).to_vec(), [true, false, true, false]);
         assert_eq!(rest.column(0).to_vec(), [true, true, true, false]);
-        let (given, rest) = flags(&Batch::new(4, 2, 5, true), present.view(), open.view());
+        let (given, rest) = flags(&Batch::new(4, 2, 5, true), Some(present.view()), open.view());
         assert_eq!(given.column(0).to_vec(), [true, false, true, false, true, true, true, false]);
         assert_eq!(rest.column(0).to_vec(), [false; 4]);
+        // All present are as those that are said to be.
+        let all = ndarray::Array2::from_elem((5, 1), true);
+        for finish in [false, true] {
+            let batch = Batch::new(4, 2, 5, finish);
+            assert_eq!(flags(&batch, None, open.view()), flags(&batch, Some(all.view()), open.view()));
+        }
     }
 }

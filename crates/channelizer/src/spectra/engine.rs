@@ -13,8 +13,8 @@ use fringes_gpu::{Buffer, BufferPool, Device, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 
 use super::frames::{Ahead, Need, Queued};
-use super::jobs::{Jobs, Places};
 use super::kernels::{Kernels, memory_bytes, most_spectra};
+use super::runs::{Places, Runs};
 use super::seam::{ChunkRows, Seam, Step, pad_bits};
 use super::statistics::DeviceStatistics;
 use super::tables::{TABLES, Tables, Written};
@@ -22,7 +22,7 @@ use super::{Settings, Work};
 use crate::internals::chunk;
 use crate::internals::format::Numbers;
 use crate::internals::samples::{Flags, SampleKernels};
-use crate::internals::{NEXT, Place, Sources, Target, Targets};
+use crate::internals::{Place, RunSizes, Sources, Target, Targets};
 use crate::timeline::{Advance, Timeline};
 use crate::{Channelizer, ChannelizerError, Precision};
 
@@ -262,30 +262,36 @@ impl<Q: FrameSample> GpuEngine<Q> {
             ring.for_writing(stream, work.frames())?;
         }
 
-        let most = |spectrum| kernels.spectra_of_job(spectrum);
-        let jobs = Jobs::new(work, &Places { chunk, given, next, most: &most });
+        let length = kernels.job_length();
+        let runs = Runs::new(work, &Places { chunk, given, next, length });
+        let (jobs, complete) = runs.jobs();
         let seam = if advance.anew { self.seam.begin(chunk.first) } else { self.seam.clone() };
-        let read: Vec<i64> = jobs.read(inputs.len()).into_iter().map(|end| chunk.first + end).collect();
+        let read: Vec<i64> = runs.read(inputs.len()).into_iter().map(|end| chunk.first + end).collect();
         let step = seam.step(chunk, &advance.keep, &read);
         self.grow(stream, &seam, &step, chunk.sample_bits)?;
         let (bits, row_bits) = (chunk.sample_bits, self.row_bits);
-        let mut jobs = jobs.place(|input, sample| seam.bit(input, chunk.first + sample, bits, row_bits));
+        let mut runs = runs.place(|input, sample| seam.bit(input, chunk.first + sample, bits, row_bits));
         let before = work.settings.inputs_before() as u32;
-        for job in &mut jobs {
-            job.input += before;
-            kernels.refer(job);
+        for run in &mut runs {
+            run.job.input += before;
+            kernels.refer(&mut run.job);
         }
         let spans = step.spans(&seam, chunk, row_bits);
 
         // One launch, unless frames that come next lie in another order than those that are complete.
         let launches = if given.place() == next.place() || work.batch.frames == 0 {
-            vec![(0..jobs.len(), next.place())]
+            vec![(0..jobs, next.place())]
         } else {
-            jobs.sort_by_key(|job| job.flags & NEXT);
-            let complete = jobs.partition_point(|job| job.flags & NEXT == 0);
-            vec![(0..complete, given.place()), (complete..jobs.len(), next.place())]
+            vec![(0..complete, given.place()), (complete..jobs, next.place())]
         };
-        let tables = self.tables.write(&spans, &jobs)?;
+        let sizes = RunSizes {
+            frame: work.settings.spectra_per_frame as u32,
+            length,
+            spectrum_bits: plan.stride() as u64 * chunk.sample_bits,
+            periods: given.periods(),
+            inputs: inputs.len() as u32,
+        };
+        let tables = self.tables.write(&spans, (&runs, jobs, sizes))?;
         Ok(Prepared { frames, step, launches, tables, kernels })
     }
 
@@ -318,10 +324,10 @@ impl<Q: FrameSample> GpuEngine<Q> {
         let mut rows = [Buffer::zeroed(stream, words)?, Buffer::zeroed(stream, words)?];
         if seam.samples() > 0 {
             let spans = seam.moved(sample_bits, self.row_bits, row_bits);
-            let written = self.tables.write(&spans, &[])?;
-            let tables = self.tables.written(&written)?;
+            let (bytes, rows_of_spans) = self.tables.write_spans(&spans)?;
+            let tables = self.tables.written(bytes)?;
             let held = (self.rows[0].view_mut(), rows[0].view_mut());
-            self.samples.move_rows_of_pinned(stream, self.nothing.view(), held, written.rows(), tables)?;
+            self.samples.move_rows_of_pinned(stream, self.nothing.view(), held, rows_of_spans, tables)?;
         }
         (self.rows, self.row_bits) = (rows, row_bits);
         Ok(())

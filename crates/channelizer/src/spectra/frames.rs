@@ -72,7 +72,7 @@ impl<Q: FrameSample> Need<Q> {
     ) -> Result<Self, ChannelizerError> {
         let (batch, spf, inputs) = (&work.batch, work.settings.spectra_per_frame, work.timeline.inputs);
         let all = batch.filled + batch.spectra;
-        let zeros = !work.advance.complete || all < batch.frames * spf;
+        let zeros = !work.advance.is_complete() || all < batch.frames * spf;
         let ahead = ahead.filter(|_| batch.filled > 0);
         let new = |frames: usize| -> Result<Queued<Q>, ChannelizerError> {
             let order = work.settings.order(inputs, frames);

@@ -3,14 +3,15 @@
 
 use fringes_backend::DeviceError;
 use fringes_gpu::{Device, GpuError, KernelElement, Stream};
+use fringes_kernel_abi::f_engine::BLOCK;
 use fringes_types::{ChunkFormat, SampleFormat};
 use num_complex::Complex64;
 
 use super::Settings;
 use crate::internals::format::Numbers;
 use crate::internals::{
-    FrameFormat, Job, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels, TwoPassKernels,
-    one_pass, shape::SPECTRA,
+    FrameFormat, Job, JobLength, JobTable, OnePassKernels, Place, Sources, Target, Targets, TensorKernels,
+    TwoPassKernels, one_pass, shape::SPECTRA,
 };
 use crate::{Channelizer, ChannelizerError, Precision};
 use fringes_cpu::f_engine::FrameSample;
@@ -26,18 +27,9 @@ pub(super) enum Kernels {
     OnePass(Box<OnePassKernels>),
 }
 
-/// Fewest channels of streams with the kernels of two passes. Of 64 channels jobs of 64 spectra are so short that the
-/// host makes them more slowly than kernels run them; the general kernels have longer ones.
-const FEWEST_CHANNELS: usize = 128;
-
-/// Bytes of device memory of the kernels of two passes, if a plan has them.
-fn two_pass_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-    TwoPassKernels::memory_bytes(plan, inputs).filter(|_| plan.channels() >= FEWEST_CHANNELS)
-}
-
 /// `Ok` if there is a kernel for a plan and some format of samples.
 pub fn check(plan: &Channelizer) -> Result<(), ChannelizerError> {
-    match two_pass_bytes(plan, 0) {
+    match TwoPassKernels::memory_bytes(plan, 0) {
         Some(_) => Ok(()),
         None => one_pass::check(plan).map(|_| ()),
     }
@@ -51,7 +43,7 @@ pub fn check_format(plan: &Channelizer, format: ChunkFormat) -> Result<(), Chann
 
 /// Spectra that are best taken together: what a job of the fast kernels has, if the plan may have one.
 pub fn spectra_together(plan: &Channelizer) -> usize {
-    two_pass_bytes(plan, 0).map_or(1, |_| SPECTRA)
+    TwoPassKernels::memory_bytes(plan, 0).map_or(1, |_| SPECTRA)
 }
 
 /// Most spectra of a job.
@@ -63,7 +55,7 @@ pub(super) fn most_spectra(plan: &Channelizer) -> usize {
 /// to be in half precision may still be in single, on a device whose blocks have too little shared memory.
 pub(super) fn memory_bytes(plan: &Channelizer, inputs: usize, precision: Precision) -> u64 {
     let half = (precision == Precision::Half).then(|| TensorKernels::memory_bytes(plan, inputs)).flatten();
-    let of_fast = two_pass_bytes(plan, inputs).max(half);
+    let of_fast = TwoPassKernels::memory_bytes(plan, inputs).max(half);
     of_fast.unwrap_or_else(|| {
         let of_channel = 64_u64.saturating_add((inputs as u64).saturating_mul(16));
         (plan.channels() as u64).saturating_mul(of_channel).saturating_add(4 * plan.window_samples() as u64)
@@ -87,7 +79,7 @@ impl Kernels {
             SampleFormat::Float16 => Some(FrameFormat::Float16),
             SampleFormat::Float32 => Some(FrameFormat::Float32),
         };
-        if let Some(output) = output.filter(|_| two_pass_bytes(plan, 0).is_some()) {
+        if let Some(output) = output.filter(|_| TwoPassKernels::memory_bytes(plan, 0).is_some()) {
             if settings.precision == Precision::Half {
                 match TensorKernels::load(device, plan, format, output, inputs, settings.channels.clone(), gain) {
                     Err(ChannelizerError::Device(DeviceError::NoKernel { .. })) => {}
@@ -119,12 +111,11 @@ impl Kernels {
         }
     }
 
-    /// Most spectra of a job that begins with a spectrum.
-    pub(super) fn spectra_of_job(&self, spectrum: u64) -> usize {
+    /// Spectra of jobs.
+    pub(super) fn job_length(&self) -> JobLength {
         match self {
-            Self::Tensor(kernels) => kernels.spectra_of_job(spectrum),
-            Self::TwoPass(kernels) => kernels.spectra_of_job(spectrum),
-            Self::OnePass(kernels) => kernels.spectra_of_job(),
+            Self::Tensor(_) | Self::TwoPass(_) => JobLength { most: SPECTRA as u32, block: BLOCK },
+            Self::OnePass(kernels) => JobLength { most: kernels.spectra_of_job() as u32, block: 1 },
         }
     }
 
@@ -207,11 +198,8 @@ mod tests {
             assert_eq!(half, single.max(tensor.unwrap_or(0)), "{channels}");
             assert_eq!(tensor.is_some(), channels >= 512);
         }
-        // Streams of fewer channels have the general kernels.
-        let few = Channelizer::real(64).taps(16).build().unwrap();
-        assert!(TwoPassKernels::memory_bytes(&few, 2).is_some() && spectra_together(&few) == 1);
         // The general kernels have no other precision.
-        let plan = Channelizer::real(384).taps(16).build().unwrap();
+        let plan = Channelizer::real(360).taps(16).build().unwrap();
         assert_eq!(memory_bytes(&plan, 2, Precision::Single), memory_bytes(&plan, 2, Precision::Half));
         assert!(memory_bytes(&plan, 2, Precision::Single) > 0);
     }

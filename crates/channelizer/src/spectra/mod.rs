@@ -6,8 +6,8 @@
 //! seam      which samples are held, and what moves           host arithmetic, tested without a GPU
 //! phases    phases of neighbouring spectra as lines          "
 //! order     where values lie                                 "
-//! jobs      a chunk's spectra as jobs of a launch            "
-//! tables    jobs and spans on their way to the device
+//! runs      a chunk's spectra as runs, of which jobs are made  "
+//! tables    runs and spans on their way to the device, where runs become jobs
 //! kernels   which kernel runs them
 //! frames    buffers of frames that are complete, and of those that come next
 //! engine    buffers and launches
@@ -18,10 +18,10 @@
 pub mod batch;
 mod engine;
 mod frames;
-mod jobs;
 mod kernels;
 mod order;
 mod phases;
+mod runs;
 pub(crate) mod seam;
 mod statistics;
 pub(crate) mod tables;

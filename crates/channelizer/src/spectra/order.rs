@@ -5,7 +5,7 @@ use std::ops::Range;
 use fringes_backend::RingShape;
 use fringes_types::{Inputs, TypesError};
 
-use crate::internals::{Place, Shares};
+use crate::internals::{Periods, Place, Shares};
 
 /// Frames `[frame][antenna][channel][spectrum][pol]`, or all of them in the correlator's rows,
 /// `[channel][frame x spectrum / R][input][R]`.
@@ -42,6 +42,11 @@ impl RingOrder {
     pub(super) fn frame(&self, number: u64, spectra: usize, pols: usize) -> usize {
         let place = (number % self.shape.frames.max(1) as u64) as usize;
         (place * self.shape.antennas + self.first_antenna) * self.of_antenna(spectra, pols)
+    }
+
+    /// Frames that have places.
+    fn turns(&self) -> u32 {
+        u32::try_from(self.shape.frames.max(1)).unwrap_or(u32::MAX)
     }
 
     /// Shares of the channels.
@@ -126,6 +131,23 @@ impl Order {
             }
         };
         (first as u64, time as u32)
+    }
+
+    /// Periods of all frames.
+    pub(super) fn periods(&self) -> Periods {
+        let Place { period, period_stride, .. } = self.place();
+        match &self.ring {
+            None => Periods { period, stride: period_stride, turns: u32::MAX },
+            Some((ring, _)) => {
+                let stride = ring.shape.antennas.saturating_mul(ring.of_antenna(self.spectra, self.pols));
+                Periods { period, stride: stride as u64, turns: ring.turns() }
+            }
+        }
+    }
+
+    /// Which place of a ring a frame has; else 0.
+    pub(super) fn turn(&self, frame: usize) -> u32 {
+        self.ring.map_or(0, |(ring, number)| (number.wrapping_add(frame as u64) % u64::from(ring.turns())) as u32)
     }
 
     /// The pieces of memory in which the first `filled` spectra of the first frame lie, of rows whole ones: how many

@@ -1,10 +1,11 @@
 //! What a chunk's launches read beside samples: jobs and spans, on their way to the device.
 //!
 //! ```text
-//! pinned memory    | span | span | ... | job | job | ...      48 bytes a span, 80 a job; read by a launch on a stream
-//!                                                             of its own, beside the spectra of the chunk before
-//! device memory    | span | span | ... | job | job | ...      written by it, read by the launch that moves rows and
-//!                                                             by the spectra's
+//! pinned memory    | span | span | ... | run | run | ...            48 bytes a span, 96 a run; read by a launch on a
+//!                                                                   stream of its own, beside the spectra of the chunk
+//!                                                                   before
+//! device memory    | span | span | ... | job | job | job | ...      written by it, 80 bytes a job; read by the launch
+//!                                                                   that moves rows and by the spectra's
 //! ```
 
 use std::ops::Range;
@@ -13,8 +14,8 @@ use fringes_backend::{DeviceError, Staging};
 use fringes_gpu::{Buffer, BufferPool, BufferView, Device, Event, PinnedBuffer, Stream};
 
 use crate::ChannelizerError;
-use crate::internals::samples::{SPAN, SPAN_PIECES, SampleKernels, Span};
-use crate::internals::{JOB_PIECES, JOB_WORDS, Job, JobTable};
+use crate::internals::samples::{RunPieces, RunTable, SPAN, SPAN_PIECES, SampleKernels, Span};
+use crate::internals::{JOB_PIECES, JobTable, RUN_WORDS, Run, RunSizes};
 
 /// Tables that may be on their way: so many chunks may be queued before the host waits for one to begin.
 pub(super) const TABLES: usize = 4;
@@ -45,7 +46,11 @@ struct Sent {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     spans: usize,
+    runs: usize,
+    /// Jobs of all runs, and of the longest.
     jobs: usize,
+    most_jobs: usize,
+    sizes: RunSizes,
     /// Bits of the longest span.
     most_bits: u64,
     /// Of pinned memory.
@@ -58,7 +63,7 @@ impl Written {
         (self.spans, self.most_bits)
     }
 
-    /// Pieces of 16 bytes.
+    /// Pieces of 16 bytes on the device.
     fn pieces(&self) -> usize {
         self.spans * SPAN_PIECES + self.jobs * JOB_PIECES
     }
@@ -74,12 +79,16 @@ impl Tables {
         Ok(Self { pinned: Staging::new(TABLES), sent, turn: 0, stream: device.new_urgent_stream()? })
     }
 
-    /// Writes a chunk's to pinned memory, and makes room for them on the device.
-    pub(super) fn write(&mut self, spans: &[Span], jobs: &[Job]) -> Result<Written, ChannelizerError> {
+    /// Writes a chunk's to pinned memory, and makes room on the device for them and for `jobs` jobs, all that runs have.
+    pub(super) fn write(
+        &mut self,
+        spans: &[Span],
+        (runs, jobs, sizes): (&[Run], usize, RunSizes),
+    ) -> Result<Written, ChannelizerError> {
         let device = self.stream.device();
-        let bytes = write(&mut self.pinned, device, spans, jobs)?;
-        let most_bits = spans.iter().map(|span| span.bits()).max().unwrap_or(0);
-        let written = Written { spans: spans.len(), jobs: jobs.len(), most_bits, bytes };
+        let bytes = write(&mut self.pinned, device, spans, runs)?;
+        let (most_bits, most_jobs) = (most_bits(spans), most_jobs(runs, &sizes));
+        let written = Written { spans: spans.len(), runs: runs.len(), jobs, most_jobs, sizes, most_bits, bytes };
         let to = &mut self.sent[self.turn].pieces;
         if to.len() < written.pieces() {
             // A quarter more, so that chunks of nearly the same length share it.
@@ -89,9 +98,15 @@ impl Tables {
         Ok(written)
     }
 
+    /// Writes spans alone to pinned memory; their bytes, and how many they are, with the bits of the longest.
+    pub(super) fn write_spans(&mut self, spans: &[Span]) -> Result<(usize, (usize, u64)), ChannelizerError> {
+        let bytes = write(&mut self.pinned, self.stream.device(), spans, &[])?;
+        Ok((bytes, (spans.len(), most_bits(spans))))
+    }
+
     /// What was written last, in pinned memory.
-    pub(super) fn written(&self, written: &Written) -> Result<(&PinnedBuffer<u8>, Range<usize>), ChannelizerError> {
-        self::written(&self.pinned, written.bytes)
+    pub(super) fn written(&self, bytes: usize) -> Result<(&PinnedBuffer<u8>, Range<usize>), ChannelizerError> {
+        self::written(&self.pinned, bytes)
     }
 
     /// Queues what was written last on its way to the device; what `stream` is given next waits for it.
@@ -107,8 +122,10 @@ impl Tables {
             read.record(stream)?;
         }
         self.stream.wait(read)?;
-        let (from, to) = (self::written(&self.pinned, written.bytes)?, pieces.slice_mut(..written.pieces())?);
-        kernels.bring(&self.stream, from, to)?;
+        let (pinned, bytes) = self::written(&self.pinned, written.bytes)?;
+        let (copied, runs, most_jobs) = (written.spans * SPAN_PIECES, written.runs, written.most_jobs);
+        let table = RunTable { pieces: RunPieces::Pinned(pinned, bytes), copied, runs, most_jobs };
+        kernels.make_jobs(&self.stream, table, &written.sizes, pieces.slice_mut(..written.pieces())?)?;
         come.record(&self.stream)?;
         Ok(stream.wait(come)?)
     }
@@ -138,11 +155,6 @@ pub(super) struct SentJobs<'a> {
 }
 
 impl<'a> SentJobs<'a> {
-    /// Jobs alone.
-    pub(super) fn of(pieces: BufferView<'a, [u32; 4]>) -> Self {
-        Self { pieces, before: 0 }
-    }
-
     /// Some of them, for a launch.
     pub(super) fn part(&self, part: &Range<usize>) -> Result<JobTable<'a>, ChannelizerError> {
         let place = |job: usize| self.before + job * JOB_PIECES;
@@ -151,30 +163,45 @@ impl<'a> SentJobs<'a> {
     }
 }
 
-/// Copies jobs to memory of a pool, in the order of a stream.
-pub(super) fn send(
-    stream: &Stream,
-    pool: &BufferPool,
-    staging: &mut Staging,
-    jobs: &[Job],
-) -> Result<Buffer<[u32; 4]>, ChannelizerError> {
-    let words: Vec<u32> = jobs.iter().flat_map(Job::words).collect();
-    Ok(staging.send(stream, pool, bytemuck::cast_slice(&words))?)
+/// Bits of the longest span.
+fn most_bits(spans: &[Span]) -> u64 {
+    spans.iter().map(|span| span.bits()).max().unwrap_or(0)
 }
 
-/// Writes spans and jobs to the next piece of pinned memory; says how many bytes they are.
+/// Jobs of the longest run.
+fn most_jobs(runs: &[Run], sizes: &RunSizes) -> usize {
+    runs.iter().map(|run| run.jobs(sizes.length)).max().unwrap_or(0)
+}
+
+/// Makes the jobs of runs in memory of a pool, in the order of a stream.
+pub(super) fn make_jobs(
+    kernels: &SampleKernels,
+    (stream, pool): (&Stream, &BufferPool),
+    staging: &mut Staging,
+    (runs, jobs, sizes): (&[Run], usize, &RunSizes),
+) -> Result<Buffer<[u32; 4]>, ChannelizerError> {
+    let words: Vec<u32> = runs.iter().flat_map(Run::words).collect();
+    let sent: Buffer<[u32; 4]> = staging.send(stream, pool, bytemuck::cast_slice(&words))?;
+    let mut made = pool.take(stream, jobs.saturating_mul(JOB_PIECES))?;
+    let (pieces, most_jobs) = (RunPieces::Device(sent.view()), most_jobs(runs, sizes));
+    let table = RunTable { pieces, copied: 0, runs: runs.len(), most_jobs };
+    kernels.make_jobs(stream, table, sizes, made.view_mut())?;
+    Ok(made)
+}
+
+/// Writes spans and runs to the next piece of pinned memory; says how many bytes they are.
 pub(crate) fn write(
     staging: &mut Staging,
     device: &Device,
     spans: &[Span],
-    jobs: &[Job],
+    runs: &[Run],
 ) -> Result<usize, ChannelizerError> {
-    let mut words: Vec<u32> = Vec::with_capacity(2 * SPAN * spans.len() + JOB_WORDS * jobs.len());
+    let mut words: Vec<u32> = Vec::with_capacity(2 * SPAN * spans.len() + RUN_WORDS * runs.len());
     for span in spans {
         words.extend(span.words().into_iter().flat_map(|long| [long as u32, (long >> 32) as u32]));
     }
-    for job in jobs {
-        words.extend_from_slice(&job.words());
+    for run in runs {
+        words.extend_from_slice(&run.words());
     }
     // Devices are little-endian, as the hosts that have them.
     let bytes: &[u8] = bytemuck::cast_slice(&words);

@@ -15,9 +15,12 @@ use fringes_types::{ChunkFormat, Complex, Inputs, SampleChunk, TypesError};
 use ndarray::Array2;
 
 use super::kernels::{Kernels, memory_bytes};
-use super::tables::{self, SentJobs};
+use super::tables;
 use super::{Batch, GpuEngine, Settings, Work};
-use crate::internals::{Job, Place, Shares, Sources, Targets, chunk};
+use crate::internals::samples::SampleKernels;
+use crate::internals::{
+    JOB_WORDS, Job, JobLength, JobTable, Periods, Place, RUN_WORDS, Run, RunSizes, Shares, Sources, Targets, chunk,
+};
 use crate::timeline::{Advance, Timeline};
 use crate::{Channelizer, ChannelizerError, Precision};
 
@@ -28,7 +31,10 @@ const OPERATION: &str = "channelize";
 const STEP_BYTES: u64 = 1 << 30;
 
 /// Bytes of a job, of which each has at least a spectrum.
-const JOB_BYTES: u64 = 4 * crate::internals::JOB_WORDS as u64;
+const JOB_BYTES: u64 = 4 * JOB_WORDS as u64;
+
+/// Bytes of an input's run, and of its count.
+const RUN_BYTES: u64 = 4 * RUN_WORDS as u64 + 4;
 
 /// The GPU that channelizes on a backend; `None` for the CPU. Of samples of a format, or of any if none is given.
 ///
@@ -156,7 +162,7 @@ impl ArrayShape<'_> {
     pub(crate) fn workspace_bytes(&self, spectra: usize) -> u64 {
         let inputs = self.inputs.len() as u64;
         let tables = memory_bytes(self.plan, self.inputs.len(), Precision::Single);
-        let jobs = JOB_BYTES.saturating_mul(spectra as u64).saturating_add(4).saturating_mul(inputs);
+        let jobs = JOB_BYTES.saturating_mul(spectra as u64).saturating_add(RUN_BYTES).saturating_mul(inputs);
         tables.saturating_add(jobs)
     }
 
@@ -183,40 +189,46 @@ impl ArrayShape<'_> {
         fits
     }
 
-    /// The jobs of some spectra, in an output that has those alone. Samples lie in rows `row_bits` apart that begin
-    /// with sample `first` of the array. A job has at most `most` spectra, by the number of its first one.
-    fn jobs(&self, spectra: &Range<usize>, (first, row_bits): (usize, u64), most: impl Fn(u64) -> usize) -> Vec<Job> {
+    /// The runs of some spectra, one an input, in an output that has those alone, and what they share. Samples lie in
+    /// rows `row_bits` apart that begin with sample `first` of the array.
+    fn runs(&self, spectra: &Range<usize>, (first, row_bits): (usize, u64), length: JobLength) -> (Vec<Run>, RunSizes) {
         let (step, stride, channels) = (self.plan.step() as u64, self.plan.stride() as u64, self.plan.channels());
         let (pols, inputs) = (self.inputs.pols(), self.inputs.len());
+        let sample_bits = u64::from(self.format.sample_bits());
         // Kernels refer phases to whole multiples of the stride. What the stamps are beyond them, `rest` samples, turns
         // channel `b` by `-b rest / step`, `b = k` of real samples and `k - floor(N / 2)` of complex ones.
         let rest = self.first_sample % stride;
         let turn = ((u128::from(rest) << 64) / u128::from(step)) as u64;
         let phase = if self.plan.is_complex() { turn.wrapping_mul(channels as u64 / 2) } else { 0 };
-        let mut jobs = Vec::new();
-        for antenna in 0..self.inputs.antennas() {
-            let mut start = spectra.start;
-            while start < spectra.end {
-                let spectrum = self.first_sample / stride + start as u64;
-                let length = most(spectrum).clamp(1, spectra.end - start);
-                jobs.extend((antenna * pols..(antenna + 1) * pols).map(|input| {
-                    let sample = start as u64 * stride - first as u64;
-                    Job {
-                        first_bit: input as u64 * row_bits + sample * u64::from(self.format.sample_bits()),
-                        place: ((start - spectra.start) * inputs + input) as u64,
-                        phase,
-                        slope: turn.wrapping_neg(),
-                        spectrum,
-                        spectra: length as u32,
-                        input: input as u32,
-                        count: input as u32,
-                        ..Job::default()
-                    }
-                }));
-                start += length;
-            }
-        }
-        jobs
+        let spectrum = self.first_sample / stride + spectra.start as u64;
+        let jobs = length.jobs(spectrum, spectra.len());
+        let sample = spectra.start as u64 * stride - first as u64;
+        let of_input = |input: usize| Run {
+            job: Job {
+                first_bit: input as u64 * row_bits + sample * sample_bits,
+                place: input as u64,
+                phase,
+                slope: turn.wrapping_neg(),
+                spectrum,
+                spectra: spectra.len() as u32,
+                input: input as u32,
+                count: input as u32,
+                ..Job::default()
+            },
+            // Polarisations of an antenna take turns.
+            first: (input / pols * pols * jobs + input % pols) as u32,
+            apart: pols as u32,
+            frames: 1,
+            turn: 0,
+        };
+        let sizes = RunSizes {
+            frame: 0,
+            length,
+            spectrum_bits: stride * sample_bits,
+            periods: Periods { period: u32::MAX, stride: 0, turns: u32::MAX },
+            inputs: 0,
+        };
+        ((0..inputs).map(of_input).collect(), sizes)
     }
 
     /// Where the values of `spectra` spectra lie.
@@ -240,6 +252,7 @@ impl ArrayShape<'_> {
 pub(crate) struct GpuArray<'a> {
     shape: ArrayShape<'a>,
     kernels: Kernels,
+    samples: SampleKernels,
     stream: Stream,
     pool: BufferPool,
 }
@@ -249,7 +262,8 @@ impl<'a> GpuArray<'a> {
     pub(crate) fn load(shape: ArrayShape<'a>, stream: &Stream, pool: &BufferPool) -> Result<Self, ChannelizerError> {
         let settings = settings(shape.plan, shape.inputs, 1);
         let kernels = Kernels::load::<Complex<f32>>(stream.device(), shape.plan, shape.format, &settings)?;
-        Ok(Self { shape, kernels, stream: stream.clone(), pool: pool.clone() })
+        let samples = SampleKernels::load(stream.device())?;
+        Ok(Self { shape, kernels, samples, stream: stream.clone(), pool: pool.clone() })
     }
 
     /// Queues some spectra of samples on the device, which begin with sample `first` of the array.
@@ -267,23 +281,16 @@ impl<'a> GpuArray<'a> {
             let elements = sizes.map(|size| size.to_string()).join(" x ");
             TypesError::TooLarge { array: "channelised voltages", elements }
         })?;
-        let most = |spectrum| self.kernels.spectra_of_job(spectrum);
-        let mut jobs = self.shape.jobs(spectra, (first, rows.row_bits), most);
-        jobs.iter_mut().for_each(|job| self.kernels.refer(job));
-        let sent = tables::send(stream, &self.pool, staging, &jobs)?;
+        let (mut runs, sizes) = self.shape.runs(spectra, (first, rows.row_bits), self.kernels.job_length());
+        runs.iter_mut().for_each(|run| self.kernels.refer(&mut run.job));
+        let count = runs.iter().map(|run| run.jobs(sizes.length)).sum();
+        let jobs = tables::make_jobs(&self.samples, (stream, &self.pool), staging, (&runs, count, &sizes))?;
         let mut values = self.pool.take::<Complex<f32>>(stream, elements)?;
         let mut saturated = self.pool.take_zeroed::<u32>(stream, inputs)?;
         let place = self.shape.place(spectra.len());
         let (out, counts) = (values.view_mut(), saturated.view_mut());
         let (sources, targets) = (Sources::chunk(rows.samples)?, Targets::given(out, counts)?);
-        let queued = self.kernels.launch(
-            stream,
-            sources,
-            SentJobs::of(sent.view()).part(&(0..jobs.len()))?,
-            place,
-            None,
-            targets,
-        );
+        let queued = self.kernels.launch(stream, sources, JobTable { words: jobs.view(), count }, place, None, targets);
         // Part of the work may be queued even if it failed.
         samples.array().reads_queued(stream)?;
         queued?;
@@ -309,17 +316,22 @@ mod tests {
         for (plan, first_sample) in [(&real, 0), (&real, 18 * 7), (&real, 1_000_005), (&complex, 15), (&complex, 98)] {
             let shape = shape(plan, first_sample);
             let (spectra, first, row_bits) = (5..19, 64, 1 << 20);
-            let jobs = shape.jobs(&spectra, (first, row_bits), |spectrum| 4 - (spectrum % 3) as usize);
+            let length = JobLength { most: 6, block: 3 };
+            let (runs, sizes) = shape.runs(&spectra, (first, row_bits), length);
+            let mut jobs: Vec<_> = runs.iter().flat_map(|run| run.made(&sizes)).collect();
+            jobs.sort_by_key(|&(place, _)| place);
+            assert!(jobs.iter().map(|&(place, _)| place).eq(0..runs.iter().map(|run| run.jobs(length)).sum()));
+            let jobs: Vec<Job> = jobs.into_iter().map(|(_, job)| job).collect();
             let place = shape.place(spectra.len());
             let mut covered = Array2::from_elem((spectra.len(), 6), 0);
             for (pair, job) in jobs.iter().enumerate() {
                 let input = job.input as usize;
                 assert_eq!(input % 2, pair % 2, "polarisations of an antenna follow each other");
                 assert_eq!(job.count, job.input);
-                assert!(job.spectra as usize <= 4 - (job.spectrum % 3) as usize);
+                assert!(job.spectra as usize <= length.most(job.spectrum));
                 for s in 0..job.spectra as usize {
                     let number = (job.spectrum - first_sample / plan.stride() as u64) as usize + s;
-                    let at = job.place as usize + s * place.time_stride as usize;
+                    let at = job.place as usize + (job.time as usize + s) * place.time_stride as usize;
                     assert_eq!(at, (number - 5) * 6 + input);
                     covered[(number - 5, input)] += 1;
                     let bit = job.first_bit + (s * plan.stride() * 10) as u64;
@@ -365,7 +377,7 @@ mod tests {
             // What a kernel computes, without the phase of its job: phases of whole multiples of the stride.
             let (expected, bare) = (at(stamp), at(stamp / stride * stride));
             assert_ne!(expected, bare);
-            let job = shape(&plan, stamp).jobs(&(0..1), (0, 0), |_| 1)[0];
+            let job = shape(&plan, stamp).runs(&(0..1), (0, 0), JobLength { most: 1, block: 1 }).0[0].job;
             for ((channel, time, input), &bare) in bare.indexed_iter() {
                 let turns = job.phase.wrapping_add(job.slope.wrapping_mul(channel as u64)) as f64 / 2f64.powi(64);
                 let angle = std::f64::consts::TAU * turns;

@@ -149,16 +149,28 @@ pub struct Advance {
     pub first_stamp: u64,
     /// Number of spectra.
     pub spectra: usize,
-    /// Flags `[time][input]`, true where all samples of the window are present.
-    pub present: Array2<bool>,
-    /// Whether all of them are.
-    pub complete: bool,
+    /// Flags `[time][input]`, true where all samples of the window are present; `None` where all of them are: so many
+    /// flags would take longer to write than what else is known of a chunk.
+    pub present: Option<Array2<bool>>,
     /// First sample of each input that is to be held.
     pub keep: Vec<i64>,
     /// Sections of one coarse delay, of each input.
     pub sections: Vec<Vec<Section>>,
     missing: Vec<MissingSamples>,
     after: Position,
+}
+
+impl Advance {
+    /// Whether all samples of all windows are present.
+    pub fn is_complete(&self) -> bool {
+        self.present.is_none()
+    }
+
+    /// Flags `[time][input]`, wherever they lie.
+    pub fn flags(&self) -> Array2<bool> {
+        let all = || Array2::from_elem((self.spectra, self.sections.len()), true);
+        self.present.clone().unwrap_or_else(all)
+    }
 }
 
 impl Timeline {
@@ -333,16 +345,15 @@ impl Timeline {
         let (spectra, sections, after) = self.ready(position, times, together)?;
         let first_sample = first_sample as i64;
         let mut missing = self.missing.clone();
-        let mut present = Array2::from_elem((spectra, self.inputs.len()), true);
-        let mut complete = true;
+        let mut present: Option<Array2<bool>> = None;
         for (input, (missing, sections)) in missing.iter_mut().zip(&sections).enumerate() {
             if anew {
                 *missing = MissingSamples::default();
             }
             missing.append(presence, input, first_sample, times);
-            for spectra in self.absent(first_stamp, whole, missing, sections) {
-                complete &= spectra.is_empty();
-                present.slice_mut(s![spectra, input]).fill(false);
+            for absent in self.absent(first_stamp, whole, missing, sections).filter(|absent| !absent.is_empty()) {
+                let flags = present.get_or_insert_with(|| Array2::from_elem((spectra, self.inputs.len()), true));
+                flags.slice_mut(s![absent, input]).fill(false);
             }
         }
         let keep: Vec<i64> = after.furthest.iter().map(|&start| start - self.max_growth as i64).collect();
@@ -350,19 +361,7 @@ impl Timeline {
             missing.discard_before(keep.min(after.received as i64));
         }
         let (anew, first_sample) = (anew, first_sample);
-        Ok(Advance {
-            anew,
-            axes,
-            first_sample,
-            first_stamp,
-            spectra,
-            present,
-            complete,
-            keep,
-            sections,
-            missing,
-            after,
-        })
+        Ok(Advance { anew, axes, first_sample, first_stamp, spectra, present, keep, sections, missing, after })
     }
 
     /// The spectra of an input whose windows begin before a sample or have one that is missing.

@@ -25,14 +25,15 @@ fn all(together: Together, cuts: &[usize]) -> (Vec<(u64, i64, bool)>, u64) {
     let (mut found, mut first, mut held) = (Vec::new(), 1000u64, 0);
     let limits: Vec<u64> = timeline.history().collect();
     let mut add = |timeline: &Timeline, advance: &Advance| {
-        assert_eq!(advance.complete, advance.present.iter().all(|&present| present));
+        let flags = advance.flags();
+        assert_eq!(advance.is_complete(), flags.iter().all(|&present| present));
         for (time, input) in (0..advance.spectra).flat_map(|time| [(time, 0), (time, 1)]) {
             let start = timeline.window(advance, time, input).start + advance.first_sample;
             let stamp = advance.first_stamp + 16 * time as u64;
             let section = &advance.sections[input];
             let section = section.iter().find(|section| section.spectra.contains(&time)).unwrap();
             assert_eq!(start, stamp as i64 - section.coarse);
-            found.push((stamp, start, advance.present[(time, input)]));
+            found.push((stamp, start, flags[(time, input)]));
         }
     };
     for &times in cuts {

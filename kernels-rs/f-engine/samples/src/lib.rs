@@ -4,11 +4,13 @@
 //!
 //! | kernel | what | module |
 //! |---|---|---|
-//! | `begin` | what a chunk asks for before its spectra: rows of bits, jobs, counts | [`chunk`], [`rows`] |
+//! | `make_jobs` | jobs of a launch, made of runs that the host says; spans of rows on their way to the device | [`jobs`] |
+//! | `begin` | what a chunk asks for before its spectra: rows of bits, counts | [`chunk`], [`rows`] |
 //! | `statistics_integers`, `statistics_floats` | power and clipped samples of each input | [`statistics`] |
 //! | `sums_integers`, `sums_floats` | the same of stretches of samples, added to sums of a run | [`sums`] |
 
 pub mod chunk;
+pub mod jobs;
 pub mod rows;
 pub mod statistics;
 pub mod sums;
@@ -17,6 +19,7 @@ use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};
 
 use chunk::Begin;
+use jobs::{Runs, Sizes};
 use rows::Append;
 use statistics::{Floats, Integers, Source, Statistics};
 use sums::Sums;
@@ -63,11 +66,19 @@ fn sums<I: Source>(sums: Sums) {
 fringes_device::kernel! {
     /// Puts `spans[row][1]` bits of `held`, from bit `spans[row][0]` on, and behind them `spans[row][3]` bits of
     /// `chunk`, from bit `spans[row][2]` on, to bit `spans[row][4]` of `held`, or of `next` if `spans[row][5]` is not
-    /// 0, for each row ([`rows`]). `tables` has the spans, and behind them what goes to `jobs`. `counts` become zeros.
+    /// 0, for each row ([`rows`]). `spans` may have more behind them. `counts` become zeros.
     #[launch(threads(256))]
-    pub fn begin(chunk: Global<u32>, held: GlobalMut<u32>, next: GlobalMut<u32>, tables: Global<[u32; 4]>, rows: u32, tiles: u32, jobs: GlobalMut<[u32; 4]>, counts: GlobalMut<u32>) {
+    pub fn begin(chunk: Global<u32>, held: GlobalMut<u32>, next: GlobalMut<u32>, spans: Global<[u32; 4]>, rows: u32, tiles: u32, counts: GlobalMut<u32>) {
         // SAFETY: what spans say is checked against the views.
-        unsafe { Begin { append: Append { chunk, held, next, tables, rows, tiles }, jobs, counts }.run() }
+        unsafe { Begin { append: Append { chunk, held, next, spans, rows, tiles }, counts }.run() }
+    }
+
+    /// Copies `copied` pieces of `tables` to `out`, and makes the jobs of the `runs` runs behind them. Other arguments
+    /// are those of [`Runs`] and [`Sizes`].
+    #[launch(threads(256))]
+    pub fn make_jobs(tables: Global<[u32; 4]>, out: GlobalMut<[u32; 4]>, copied: u32, runs: u32, parts: u32, frame: u32, most: u32, block: u32, spectrum_bits: u64, period: u32, period_stride: u64, turns: u32, inputs: u32) {
+        let sizes = Sizes { frame, most, block, spectrum_bits, period, period_stride, turns, inputs };
+        Runs { tables, out, copied, runs, parts, sizes }.run()
     }
 
     /// Statistics of integers. Arguments are those of [`Statistics`].

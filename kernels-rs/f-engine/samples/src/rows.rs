@@ -31,8 +31,8 @@ pub struct Append {
     pub held: GlobalMut<u32>,
     /// What the next chunk finds held.
     pub next: GlobalMut<u32>,
-    /// Begins with spans, `[row][SPAN]` numbers of 64 bits.
-    pub tables: Global<[u32; 4]>,
+    /// Begins with those of the rows, `[row][SPAN]` numbers of 64 bits.
+    pub spans: Global<[u32; 4]>,
     /// Rows.
     pub rows: u32,
     /// Blocks of a row, which take its tiles in turn.
@@ -70,7 +70,7 @@ impl Append {
         if row >= self.rows {
             return;
         }
-        if ntid_x() != THREADS || self.tables.len() as u64 / (SPAN_PIECES as u64) < self.rows as u64 {
+        if ntid_x() != THREADS || self.spans.len() as u64 / (SPAN_PIECES as u64) < self.rows as u64 {
             return trap();
         }
         // Over the link, by one thread each.
@@ -79,7 +79,7 @@ impl Append {
             return trap();
         }
         if (tid_x() as usize) < SPAN_PIECES {
-            span.store(tid_x() as usize, self.tables.load(row as usize * SPAN_PIECES + tid_x() as usize));
+            span.store(tid_x() as usize, self.spans.load(row as usize * SPAN_PIECES + tid_x() as usize));
         }
         bar_sync_0();
         let pair = |i: usize| {

@@ -1,5 +1,6 @@
 //! The kernels in the emulator, against plain loops.
 
+use fringes_channelizer::internals::{JOB_PIECES, Job, JobLength, Periods, RUN_PIECES, Run, RunSizes};
 use fringes_device::Kernel;
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_kernels_f_engine_samples as kernels;
@@ -28,18 +29,143 @@ fn pieces<'a>(numbers: impl IntoIterator<Item = &'a u64>) -> Vec<[u32; 4]> {
 fn tables_that_are_too_short_trap() {
     let mut memory = GlobalMemory::new();
     let (chunk, rows) = (memory.upload(&[0u32; 4]), memory.upload(&[0u32; 4]));
-    let (table, jobs) = (memory.upload(&[[0u32; 4]; 4]), memory.upload(&[[0u32; 4]; 2]));
+    let spans = memory.upload(&[[0u32; 4]; SPAN_PIECES]);
     let (next, counts) = (memory.upload(&[0u32; 4]), memory.upload(&[0u32; 1]));
-    for (rows_of_table, fits) in [(1, false), (0, true)] {
+    for (rows_of_table, fits) in [(2, false), (1, true), (0, true)] {
         let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [3, 1, 1], [THREADS, 1, 1]);
         let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
-        let run = || {
-            let (jobs, counts) = (jobs.into(), counts.into());
-            kernels::begin(chunk.into(), rows.into(), next.into(), table.into(), rows_of_table, 1, jobs, counts)
-        };
+        let run =
+            || kernels::begin(chunk.into(), rows.into(), next.into(), spans.into(), rows_of_table, 1, counts.into());
         let report = launch.run(&mut memory, run);
         assert_eq!(report.faults.is_empty(), fits, "{:?}", report.faults);
     }
+}
+
+/// Makes jobs of runs: the pieces that come out, of so many jobs, or what faults there were.
+fn make(runs: &[Run], sizes: &RunSizes, copied: &[[u32; 4]], jobs: usize, parts: u32) -> Result<Vec<[u32; 4]>, String> {
+    let mut memory = GlobalMemory::new();
+    let of_runs = runs.iter().flat_map(|run| {
+        let words = run.words();
+        (0..RUN_PIECES).map(move |i| [0, 1, 2, 3].map(|j| words[4 * i + j]))
+    });
+    let tables: Vec<[u32; 4]> = copied.iter().copied().chain(of_runs).collect();
+    let tables = memory.upload(&tables);
+    let out = memory.upload(&vec![[u32::MAX; 4]; copied.len() + jobs * JOB_PIECES]);
+    let warps = copied.len().div_ceil(32) as u32 + runs.len() as u32 * parts;
+    let launch =
+        Launch::new(<kernels::make_jobs as Kernel>::DECLARATION, [warps.div_ceil(THREADS / 32), 1, 1], [THREADS, 1, 1]);
+    let RunSizes { frame, length: JobLength { most, block }, spectrum_bits, periods, inputs } = *sizes;
+    let Periods { period, stride, turns } = periods;
+    let (copied, count) = (copied.len() as u32, runs.len() as u32);
+    let run = || {
+        let (tables, out) = (tables.into(), out.into());
+        kernels::make_jobs(
+            tables,
+            out,
+            copied,
+            count,
+            parts,
+            frame,
+            most,
+            block,
+            spectrum_bits,
+            period,
+            stride,
+            turns,
+            inputs,
+        )
+    };
+    let report = launch.run(&mut memory, run);
+    if report.faults.is_empty() { Ok(memory.values(out)) } else { Err(format!("{:?}", report.faults)) }
+}
+
+/// Sizes of frames in rows, or in a ring.
+fn sizes(frame: u32, (most, block): (u32, u32), period: u32, turns: u32) -> RunSizes {
+    let periods = Periods { period, stride: (1 << 33) + 1000, turns };
+    RunSizes { frame, length: JobLength { most, block }, spectrum_bits: 20480, periods, inputs: 6 }
+}
+
+#[test]
+fn jobs_of_runs_are_those_of_plain_loops() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    for (round, sizes) in [
+        sizes(512, (64, 8), 512, u32::MAX),
+        sizes(512, (64, 8), 16, u32::MAX),
+        sizes(64, (64, 8), 64, 3),
+        sizes(120, (64, 8), 120, u32::MAX),
+        sizes(100, (6, 3), 100, 5),
+        sizes(7, (9, 1), 7, 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (mut runs, mut jobs) = (Vec::new(), 0usize);
+        for _ in 0..5 {
+            let whole = random.random_bool(0.6) && sizes.frame % sizes.length.block == 0;
+            let frames = if whole { random.random_range(1..40) } else { 1 };
+            let first = if whole { 0 } else { random.random_range(0..sizes.frame) };
+            let spectra = if whole { sizes.frame } else { random.random_range(1..=sizes.frame - first) };
+            let spectrum = u64::from(sizes.frame) * random.random_range(0..1 << 30) + u64::from(first);
+            let pols = random.random_range(1..3u32);
+            for pol in 0..pols {
+                let job = Job {
+                    first_bit: random.random(),
+                    place: random.random(),
+                    phase: random.random(),
+                    phase_rate: random.random(),
+                    slope: random.random(),
+                    slope_rate: random.random(),
+                    spectrum,
+                    spectra,
+                    time: first % sizes.periods.period,
+                    input: random.random(),
+                    count: random.random(),
+                    flags: random.random(),
+                };
+                let turn =
+                    if sizes.periods.turns == u32::MAX { 0 } else { random.random_range(0..sizes.periods.turns) };
+                runs.push(Run { job, first: jobs as u32 + pol, apart: pols, frames, turn });
+            }
+            jobs += pols as usize * runs[runs.len() - 1].jobs(sizes.length);
+        }
+        let copied: Vec<[u32; 4]> = (0..[0, 3, 32, 33, 100, 300][round]).map(|_| random.random()).collect();
+        let parts = [1, 2, 3, 5, 64, 1][round];
+        let made = make(&runs, &sizes, &copied, jobs, parts).unwrap();
+        assert_eq!(made[..copied.len()], copied);
+        let (made, _) = made[copied.len()..].as_chunks::<JOB_PIECES>();
+        let mut expected = vec![None; jobs];
+        for (place, job) in runs.iter().flat_map(|run| run.made(&sizes)) {
+            assert!(expected[place].replace(job).is_none());
+        }
+        let made: Vec<_> = made.iter().map(|&pieces| Some(Job::from_pieces(pieces))).collect();
+        assert_eq!(made, expected, "round {round}");
+    }
+}
+
+#[test]
+fn runs_beyond_the_table_and_sizes_of_no_meaning_trap() {
+    let good = sizes(64, (64, 8), 64, 3);
+    let job = Job { spectra: 64, ..Job::default() };
+    let run = Run { job, first: 1, apart: 2, frames: 4, turn: 0 };
+    assert!(make(&[run], &good, &[], 8, 1).is_ok());
+    assert!(make(&[run], &good, &[], 7, 1).is_err(), "the last job is number 7");
+    let runs = [
+        Run { apart: 0, ..run },
+        Run { turn: 3, ..run },
+        Run { frames: u32::MAX, ..run },
+        Run { job: Job { spectra: u32::MAX, ..job }, ..run },
+        Run { first: u32::MAX, ..run },
+    ];
+    for run in runs {
+        assert!(make(&[run], &good, &[], 8, 1).is_err(), "{run:?}");
+    }
+    let length = |most, block| RunSizes { length: JobLength { most, block }, ..good };
+    let periods = |period, turns| RunSizes { periods: Periods { period, turns, ..good.periods }, ..good };
+    for sizes in [length(0, 8), length(64, 0), length(1 << 24, 8), periods(0, 3), periods(64, 0)] {
+        assert!(make(&[run], &sizes, &[], 8, 1).is_err(), "{sizes:?}");
+    }
+    // No frames are no jobs.
+    assert_eq!(make(&[Run { frames: 0, ..run }], &good, &[], 8, 1).unwrap(), vec![[u32::MAX; 4]; 8 * JOB_PIECES]);
 }
 
 #[test]
@@ -67,7 +193,7 @@ fn rows_of_bits_go_behind_what_is_held_and_what_is_before_them_stays() {
             new = new.min(60_000);
             spans.push([0, 0, chunk_bit, new, (4 + row) * pitch as u64 + 32 * random.random_range(0..17), 0]);
         }
-        // Jobs come behind the spans; counts become zeros.
+        // More lies behind the spans; counts become zeros.
         let (count, zeros) = ([0, 5, 600][round % 3], [0, 300, 1][round / 3 % 3]);
         let jobs: Vec<[u32; 4]> = (0..count).map(|_| random.random()).collect();
         let table = [&pieces(spans.iter().flatten()), &jobs[..]].concat();
@@ -75,15 +201,14 @@ fn rows_of_bits_go_behind_what_is_held_and_what_is_before_them_stays() {
         let tiles = [1, 2, 4][round % 3];
         let mut memory = GlobalMemory::new();
         let (a, b, c, d) = (memory.upload(&chunk), memory.upload(&held), memory.upload(&next), memory.upload(&table));
-        let (e, f) = (memory.allocate::<[u32; 4]>(count), memory.allocate::<u32>(zeros));
-        let blocks = 6 * tiles + (count + zeros).div_ceil(THREADS as usize) as u32 + 1;
+        let e = memory.allocate::<u32>(zeros);
+        let blocks = 6 * tiles + zeros.div_ceil(THREADS as usize) as u32 + 1;
         let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [blocks, 1, 1], [THREADS, 1, 1]);
         let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
-        let run = || kernels::begin(a.into(), b.into(), c.into(), d.into(), 6, tiles, e.into(), f.into());
+        let run = || kernels::begin(a.into(), b.into(), c.into(), d.into(), 6, tiles, e.into());
         let report = launch.run(&mut memory, run);
         report.assert_clean();
-        assert_eq!(memory.values::<[u32; 4]>(e), jobs);
-        assert!(memory.values::<u32>(f).iter().all(|&count| count == 0));
+        assert!(memory.values::<u32>(e).iter().all(|&count| count == 0));
         let (found_held, found_next): (Vec<u32>, Vec<u32>) = (memory.values(b), memory.values(c));
         let mut written = [vec![false; held.len() * 32], vec![false; next.len() * 32]];
         for span in &spans {
@@ -122,13 +247,10 @@ fn spans_outside_the_rows_trap() {
         let (chunk, held, next) =
             (memory.upload(&[0u32; 200]), memory.upload(&[0u32; 300]), memory.upload(&[0u32; 300]));
         let table = memory.upload(&pieces(&spans));
-        let (jobs, counts) = (memory.upload(&[[0u32; 4]; 0]), memory.upload(&[0u32; 0]));
+        let counts = memory.upload(&[0u32; 0]);
         let launch = Launch::new(<kernels::begin as Kernel>::DECLARATION, [1, 1, 1], [THREADS, 1, 1]);
         let launch = launch.shared_bytes(16 * SPAN_PIECES as u32);
-        let run = || {
-            let (jobs, counts) = (jobs.into(), counts.into());
-            kernels::begin(chunk.into(), held.into(), next.into(), table.into(), 1, 1, jobs, counts)
-        };
+        let run = || kernels::begin(chunk.into(), held.into(), next.into(), table.into(), 1, 1, counts.into());
         let report = launch.run(&mut memory, run);
         assert!(report.faults.iter().any(|fault| fault.message == "the kernel trapped"), "{spans:?}");
         assert!(!report.faults.iter().any(|fault| format!("{fault:?}").contains("OutOfBounds")), "{spans:?}");

@@ -1,6 +1,6 @@
 //! Transforms of 2 to 16 points in registers, `X[k] = sum_n x[n] exp(-2 pi i n k / R)`, natural order on both sides.
 //!
-//! Decimation in time by twos. With *twiddled* points, `sum_n w^n x[n] exp(-2 pi i n k / R)`, every butterfly's factor
+//! Decimation in time by twos, of 6, 10 and 12 points down to transforms of 3 and 5. With *twiddled* points, `sum_n w^n x[n] exp(-2 pi i n k / R)`, every butterfly's factor
 //! contains its part of `w^n`: the butterfly of distance `d` multiplies by `w^d` times a constant, so that the twiddles
 //! cost nothing but their loads:
 //!
@@ -14,7 +14,8 @@
 //!
 //! # Precision
 //! A stage adds at most `3 2^-24` of the larger of the two results' magnitudes to the error of a point: the sum rounds
-//! twice, the difference once more.
+//! twice, the difference once more. A transform of 3 points adds at most `4 2^-24` of the largest of its results' sums of
+//! magnitudes, one of 5 points `6 2^-24`.
 
 use fringes_device::fused::fma;
 use fringes_device::unroll;
@@ -88,6 +89,84 @@ pub fn sixteen(x: [Complex; 16]) -> [Complex; 16] {
     unroll!(k in 1 2 3 {
         (out[k], out[k + 8]) = pair(even[k], odd[k], ROOTS[k]);
         (out[k + 4], out[k + 12]) = pair(even[k + 4], odd[k + 4], turned(ROOTS[k]));
+    });
+    out
+}
+
+/// Three points.
+#[inline(always)]
+fn three([a, b, c]: [Complex; 3]) -> [Complex; 3] {
+    let (sum, apart) = plain(b, c);
+    let middle = [fma(-0.5, sum[0], a[0]), fma(-0.5, sum[1], a[1])];
+    let sine = 0.866_025_4;
+    [
+        add(a, sum),
+        [fma(sine, apart[1], middle[0]), fma(-sine, apart[0], middle[1])],
+        [fma(-sine, apart[1], middle[0]), fma(sine, apart[0], middle[1])],
+    ]
+}
+
+/// Five points.
+#[inline(always)]
+fn five([a, b, c, d, e]: [Complex; 5]) -> [Complex; 5] {
+    // Cosines and sines of one and two fifths of a turn.
+    let (cosines, sines) = ([0.309_017, -0.809_017], [0.951_056_5, 0.587_785_25]);
+    let ((sum, apart), (inner, inner_apart)) = (plain(b, e), plain(c, d));
+    let of = |one: f32, two: f32, i: usize| fma(two, inner[i], fma(one, sum[i], a[i]));
+    let first = [of(cosines[0], cosines[1], 0), of(cosines[0], cosines[1], 1)];
+    let second = [of(cosines[1], cosines[0], 0), of(cosines[1], cosines[0], 1)];
+    let turn = |one: f32, two: f32, i: usize| fma(one, apart[i], two * inner_apart[i]);
+    let (u, v) = (
+        [turn(sines[0], sines[1], 0), turn(sines[0], sines[1], 1)],
+        [turn(sines[1], -sines[0], 0), turn(sines[1], -sines[0], 1)],
+    );
+    let ((one, four), (two, three)) = (quarter(first, u), quarter(second, v));
+    [add(add(a, sum), inner), one, two, three, four]
+}
+
+/// Six points.
+#[inline(always)]
+fn six(x: [Complex; 6]) -> [Complex; 6] {
+    let (even, odd) = (three([x[0], x[2], x[4]]), three([x[1], x[3], x[5]]));
+    let (a, d) = plain(even[0], odd[0]);
+    let (b, e) = pair(even[1], odd[1], [0.5, -0.866_025_4]);
+    let (c, f) = pair(even[2], odd[2], [-0.5, -0.866_025_4]);
+    [a, b, c, d, e, f]
+}
+
+/// Ten points.
+#[inline(always)]
+fn ten(x: [Complex; 10]) -> [Complex; 10] {
+    /// `exp(-2 pi i k / 10)` for `k` of 1 to 4.
+    const ROOTS: [Complex; 4] = [
+        [0.809_017, -0.587_785_25],
+        [0.309_017, -0.951_056_5],
+        [-0.309_017, -0.951_056_5],
+        [-0.809_017, -0.587_785_25],
+    ];
+    let even = five([x[0], x[2], x[4], x[6], x[8]]);
+    let odd = five([x[1], x[3], x[5], x[7], x[9]]);
+    let mut out = [[0.0; 2]; 10];
+    (out[0], out[5]) = plain(even[0], odd[0]);
+    unroll!(k in 0 1 2 3 {
+        (out[k + 1], out[k + 6]) = pair(even[k + 1], odd[k + 1], ROOTS[k]);
+    });
+    out
+}
+
+/// Twelve points.
+#[inline(always)]
+fn twelve(x: [Complex; 12]) -> [Complex; 12] {
+    /// `exp(-2 pi i k / 12)` for `k` of 1 and 2.
+    const ROOTS: [Complex; 2] = [[0.866_025_4, -0.5], [0.5, -0.866_025_4]];
+    let even = six([x[0], x[2], x[4], x[6], x[8], x[10]]);
+    let odd = six([x[1], x[3], x[5], x[7], x[9], x[11]]);
+    let mut out = [[0.0; 2]; 12];
+    (out[0], out[6]) = plain(even[0], odd[0]);
+    (out[3], out[9]) = quarter(even[3], odd[3]);
+    unroll!(k in 0 1 {
+        (out[k + 1], out[k + 7]) = pair(even[k + 1], odd[k + 1], ROOTS[k]);
+        (out[k + 4], out[k + 10]) = pair(even[k + 4], odd[k + 4], turned(ROOTS[k]));
     });
     out
 }
@@ -183,7 +262,7 @@ pub trait Twiddled: Radix {
 }
 
 macro_rules! radix {
-    ($($name:ident $points:literal $factors:literal $transform:expr, $twiddled:expr, $what:literal;)*) => { $(
+    ($($name:ident $points:literal $transform:expr, $what:literal;)*) => { $(
         #[doc = $what]
         pub struct $name;
 
@@ -197,6 +276,12 @@ macro_rules! radix {
                 $transform(points)
             }
         }
+    )* };
+}
+
+macro_rules! twiddled {
+    ($($name:ident $points:literal $factors:literal $transform:expr, $twiddled:expr, $what:literal;)*) => { $(
+        radix! { $name $points $transform, $what; }
 
         impl Twiddled for $name {
             type Factors = [Complex; $factors];
@@ -211,9 +296,15 @@ macro_rules! radix {
     )* };
 }
 
-radix! {
+twiddled! {
     Two 2 1 two, two_twiddled, "Two points.";
     Four 4 2 four, four_twiddled, "Four points.";
     Eight 8 4 eight, eight_twiddled, "Eight points.";
     Sixteen 16 8 sixteen, sixteen_twiddled, "Sixteen points.";
+}
+
+radix! {
+    Six 6 six, "Six points.";
+    Ten 10 ten, "Ten points.";
+    Twelve 12 twelve, "Twelve points.";
 }

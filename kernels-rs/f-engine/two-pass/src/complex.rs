@@ -56,7 +56,8 @@ pub(crate) unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: O
     entries: Shared<[u32; 4]>,
 ) -> u32 {
     let slots = slots(ROWS);
-    let (channels, points) = (ROWS * RADIX, L::POINTS as u32);
+    let radix = arguments.rows::<RADIX>();
+    let (channels, points) = (ROWS * radix, L::POINTS as u32);
     // Channels from value to value.
     let stride = channels / points;
     let tasks = 16 / points;
@@ -83,11 +84,11 @@ pub(crate) unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: O
         // Of two values and half of the channels, whether it is the first one: bins up to N / 4 are channels of the
         // upper half, those up to N / 2 of the lower one, of both rows.
         let upper = INNER && points == 2 && e < ROWS / 4;
-        let channel = rows[0] + RADIX * e + if upper { channels / 2 } else { 0 };
+        let channel = rows[0] + radix * e + if upper { channels / 2 } else { 0 };
         let run = at::<O>(arguments, of_slot, channel);
         unroll!(r in 0 1 {
             // From row to row half of the radix ahead.
-            let (first, ahead) = (rows[0] + RADIX * e + r as u32 * RADIX / 2, r as u32 * RADIX / 2);
+            let (first, ahead) = (rows[0] + radix * e + r as u32 * radix / 2, r as u32 * radix / 2);
             let here = of_slot.bytes.wrapping_mul(ahead as u64);
             let phase = factor(of_slot, channel + ahead);
             let w = last_factors::<O::Stored, L>(arguments, first);

@@ -4,7 +4,7 @@ use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ctaid_y, ctaid_z, tid_x};
 use fringes_device::{Global, GlobalMut};
 
-use crate::butterfly::{Eight, Four, Sixteen, Two};
+use crate::butterfly::{Eight, Four, Six, Sixteen, Ten, Twelve, Two};
 use crate::columns::Filter;
 use crate::half::Half;
 use crate::job::Launch;
@@ -241,7 +241,10 @@ pub mod strided_filter {
         "integers of up to 12 bits" Integers;
         strided_b12_r2 Half Two 3;
         strided_b12_r4 Half Four 3;
+        strided_b12_r6 Half Six 3;
         strided_b12_r8 Half Eight 3;
+        strided_b12_r10 Half Ten 2;
+        strided_b12_r12 Half Twelve 2;
         strided_b12_r16 Half Sixteen 2;
     }
 
@@ -249,7 +252,10 @@ pub mod strided_filter {
         "integers of up to 16 bits" Integers;
         strided_integers_r2 Single Two 2;
         strided_integers_r4 Single Four 2;
+        strided_integers_r6 Single Six 2;
         strided_integers_r8 Single Eight 2;
+        strided_integers_r10 Single Ten 2;
+        strided_integers_r12 Single Twelve 2;
         strided_integers_r16 Single Sixteen 2;
     }
 
@@ -257,7 +263,10 @@ pub mod strided_filter {
         "f16 and f32" Floats;
         strided_floats_r2 Single Two 2;
         strided_floats_r4 Single Four 2;
+        strided_floats_r6 Single Six 2;
         strided_floats_r8 Single Eight 2;
+        strided_floats_r10 Single Ten 2;
+        strided_floats_r12 Single Twelve 2;
         strided_floats_r16 Single Sixteen 2;
     }
 }
@@ -284,81 +293,91 @@ pub mod between_r16 {
     }
 }
 
-/// The second pass of one number of channels: module, feature, channels, points of a row, threads, last digit, whether
-/// samples are complex; name, blocks, format, element.
+/// A kernel of the second pass: how many channels that is in words and as a number, or 0, and what the kernel is told of
+/// it; points of a row, threads, last digit, whether samples are complex; name, blocks, format, element.
+macro_rules! row {
+    ($what:literal $channels:literal [$($radix:ident)?] $rows:literal $threads:literal $last:ident $complex:literal; $name:ident $blocks:literal $output:ident $element:ty) => {
+        fringes_device::kernel! {
+        #[doc = concat!("The rest of the transform of ", $what, " channels, ", $rows, " points, and `", stringify!($output), "` out.")]
+        ///
+        /// See [`rows`](crate::rows) and [`Launch`].
+        #[launch(threads($threads), min_blocks($blocks))]
+        pub fn $name(
+            workspace: Global<[f32; 2]>,
+            first: Global<[f32; 4]>,
+            middle: Global<[f32; 4]>,
+            last: Global<[f32; 2]>,
+            roots: Global<[f32; 2]>,
+            gains: Global<[f32; 2]>,
+            jobs: Global<[u32; 4]>,
+            out: GlobalMut<$element>,
+            saturated: GlobalMut<u32>,
+            next: GlobalMut<$element>,
+            next_saturated: GlobalMut<u32>,
+            count: u32,
+            first_group: u32,
+            first_channel: u32,
+            channels: u32,
+            channel_stride: u64,
+            period: u32,
+            period_stride: u64,
+            time_stride: u32,
+            seed: u64,
+            dither: u32,
+            $($radix: u32,)?
+        ) {
+            let radix = 0 $(+ $radix)?;
+            let launch = Launch {
+                first_channel,
+                channels,
+                channel_stride,
+                period,
+                period_stride,
+                time_stride,
+                seed,
+                dither: dither != 0,
+            };
+            let arguments = rows::Arguments {
+                // SAFETY: the same view; it is only read.
+                workspace: unsafe { GlobalMut::from_raw_parts(workspace.address(0), workspace.len()) },
+                digits: (first, middle),
+                last,
+                roots,
+                gains,
+                jobs,
+                out: [out, next],
+                saturated: [saturated, next_saturated],
+                count,
+                first_group,
+                radix,
+                launch,
+            };
+            let tile =
+                rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
+            if tile.tile >= columns::SLOTS / rows::slots($rows)
+                || tile.pair >= ($channels / $rows + radix) / 2
+                || !rows::holds::<$rows, { $channels / $rows }, $last, $element, $complex>(&arguments, tile.local + 1)
+            {
+                trap();
+                return;
+            }
+            // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
+            // checked.
+            unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output, $complex>(arguments, tile) };
+        }
+    }
+    };
+}
+
+/// The second pass of one number of channels, or of even multiples of one: module, feature, then as [`row`] has it.
 macro_rules! rows {
-    ($module:ident $part:literal $channels:literal $rows:literal $threads:literal $last:ident $complex:literal; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
-        #[doc = concat!("Kernels of the second pass for ", $channels, " channels.")]
+    ($module:ident $part:literal $what:literal $channels:literal $told:tt $rows:literal $threads:literal $last:ident $complex:literal; $($name:ident $blocks:literal $output:ident $element:ty;)*) => {
+        #[doc = concat!("Kernels of the second pass for ", $what, " channels.")]
         #[cfg(any(not(target_arch = "nvptx64"), feature = $part))]
         pub mod $module {
             use super::*;
 
-            $(fringes_device::kernel! {
-                #[doc = concat!("The rest of the transform of ", $channels, " channels, ", $rows, " points, and `", stringify!($output), "` out.")]
-                ///
-                /// See [`rows`](crate::rows) and [`Launch`].
-                #[launch(threads($threads), min_blocks($blocks))]
-                pub fn $name(
-                    workspace: Global<[f32; 2]>,
-                    first: Global<[f32; 4]>,
-                    middle: Global<[f32; 4]>,
-                    last: Global<[f32; 2]>,
-                    roots: Global<[f32; 2]>,
-                    gains: Global<[f32; 2]>,
-                    jobs: Global<[u32; 4]>,
-                    out: GlobalMut<$element>,
-                    saturated: GlobalMut<u32>,
-                    next: GlobalMut<$element>,
-                    next_saturated: GlobalMut<u32>,
-                    count: u32,
-                    first_group: u32,
-                    first_channel: u32,
-                    channels: u32,
-                    channel_stride: u64,
-                    period: u32,
-                    period_stride: u64,
-                    time_stride: u32,
-                    seed: u64,
-                    dither: u32,
-                ) {
-                    let launch = Launch {
-                        first_channel,
-                        channels,
-                        channel_stride,
-                        period,
-                        period_stride,
-                        time_stride,
-                        seed,
-                        dither: dither != 0,
-                    };
-                    let arguments = rows::Arguments {
-                        // SAFETY: the same view; it is only read.
-                        workspace: unsafe { GlobalMut::from_raw_parts(workspace.address(0), workspace.len()) },
-                        digits: (first, middle),
-                        last,
-                        roots,
-                        gains,
-                        jobs,
-                        out: [out, next],
-                        saturated: [saturated, next_saturated],
-                        count,
-                        first_group,
-                        launch,
-                    };
-                    let tile =
-                        rows::Tile { tile: ctaid_x(), pair: ctaid_y(), local: ctaid_z(), thread: tid_x() };
-                    if tile.tile >= columns::SLOTS / rows::slots($rows)
-                        || tile.pair >= $channels / $rows / 2
-                        || !rows::holds::<$rows, { $channels / $rows }, $last, $element, $complex>(&arguments, tile.local + 1)
-                    {
-                        trap();
-                        return;
-                    }
-                    // SAFETY: a block has the threads that it asks for, and all of them are here; the views were
-                    // checked.
-                    unsafe { rows::run::<$rows, { $channels / $rows }, $last, $output, $complex>(arguments, tile) };
-                }
-            })*
+            $(row! { $what $channels $told $rows $threads $last $complex; $name $blocks $output $element })*
         }
     };
 }
@@ -366,7 +385,7 @@ macro_rules! rows {
 /// The kernels of every number of channels; 4-bit ones have blocks of their own, so that no register is spilled.
 macro_rules! sizes {
     ($complex:literal; $($module:ident $part:literal $channels:literal $rows:literal $threads:literal $blocks:literal $fewer:literal $last:ident $i8:ident $i4:ident $f16:ident $f32:ident;)*) => { $(
-        rows! { $module $part $channels $rows $threads $last $complex; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
+        rows! { $module $part $channels $channels [] $rows $threads $last $complex; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
     )* };
 }
 
@@ -398,4 +417,31 @@ sizes! {
     complex_16384 "complex_16384" 16384 1024 512 1 1 Four complex_16384_i8 complex_16384_i4 complex_16384_f16 complex_16384_f32;
     complex_32768 "complex_32768" 32768 128 256 2 1 Eight complex_32768_i8 complex_32768_i4 complex_32768_f16 complex_32768_f32;
     complex_65536 "complex_65536" 65536 256 256 1 1 Sixteen complex_65536_i8 complex_65536_i4 complex_65536_f16 complex_65536_f32;
+}
+
+/// The kernels of every number of points of a row, for numbers of channels that are not powers of two.
+macro_rules! mixed {
+    ($complex:literal; $($module:ident $part:literal $what:literal $rows:literal $threads:literal $blocks:literal $fewer:literal $last:ident $i8:ident $i4:ident $f16:ident $f32:ident;)*) => { $(
+        rows! { $module $part $what 0 [radix_of_rows] $rows $threads $last $complex; $i8 $blocks I8 u16; $i4 $fewer I4 u8; $f16 $blocks F16 u32; $f32 $blocks F32 [f32; 2]; }
+    )* };
+}
+
+mixed! {
+    false;
+    mixed_32 "rows_mixed_32" "2 to 16 times 32" 32 64 8 8 Two rows_mixed_32_i8 rows_mixed_32_i4 rows_mixed_32_f16 rows_mixed_32_f32;
+    mixed_64 "rows_mixed_64" "2 to 16 times 64" 64 128 4 4 Four rows_mixed_64_i8 rows_mixed_64_i4 rows_mixed_64_f16 rows_mixed_64_f32;
+    mixed_128 "rows_mixed_128" "2 to 16 times 128" 128 256 2 1 Eight rows_mixed_128_i8 rows_mixed_128_i4 rows_mixed_128_f16 rows_mixed_128_f32;
+    mixed_256 "rows_mixed_256" "2 to 16 times 256" 256 256 1 1 Sixteen rows_mixed_256_i8 rows_mixed_256_i4 rows_mixed_256_f16 rows_mixed_256_f32;
+    mixed_512 "rows_mixed_512" "2 to 16 times 512" 512 256 2 2 Two rows_mixed_512_i8 rows_mixed_512_i4 rows_mixed_512_f16 rows_mixed_512_f32;
+    mixed_1024 "rows_mixed_1024" "2 to 16 times 1024" 1024 512 1 1 Four rows_mixed_1024_i8 rows_mixed_1024_i4 rows_mixed_1024_f16 rows_mixed_1024_f32;
+}
+
+mixed! {
+    true;
+    complex_mixed_32 "complex_mixed_32" "2 to 16 times 32" 32 64 8 8 Two complex_mixed_32_i8 complex_mixed_32_i4 complex_mixed_32_f16 complex_mixed_32_f32;
+    complex_mixed_64 "complex_mixed_64" "2 to 16 times 64" 64 128 4 4 Four complex_mixed_64_i8 complex_mixed_64_i4 complex_mixed_64_f16 complex_mixed_64_f32;
+    complex_mixed_128 "complex_mixed_128" "2 to 16 times 128" 128 256 2 1 Eight complex_mixed_128_i8 complex_mixed_128_i4 complex_mixed_128_f16 complex_mixed_128_f32;
+    complex_mixed_256 "complex_mixed_256" "2 to 16 times 256" 256 256 1 1 Sixteen complex_mixed_256_i8 complex_mixed_256_i4 complex_mixed_256_f16 complex_mixed_256_f32;
+    complex_mixed_512 "complex_mixed_512" "2 to 16 times 512" 512 256 2 2 Two complex_mixed_512_i8 complex_mixed_512_i4 complex_mixed_512_f16 complex_mixed_512_f32;
+    complex_mixed_1024 "complex_mixed_1024" "2 to 16 times 1024" 1024 512 1 1 Four complex_mixed_1024_i8 complex_mixed_1024_i4 complex_mixed_1024_f16 complex_mixed_1024_f32;
 }

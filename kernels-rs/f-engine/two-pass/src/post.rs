@@ -124,7 +124,7 @@ impl Run {
 }
 
 impl<T: Value> Post<'_, T> {
-    /// Makes and stores the values of `ROWS RADIX` channels; returns how many saturated.
+    /// Makes and stores the values of all channels; returns how many saturated.
     ///
     /// # Safety
     /// Tables and entries are those of the channels and of the slot, whose places the output has.
@@ -138,7 +138,7 @@ impl<T: Value> Post<'_, T> {
         let long = |low: u32, high: u32| low as u64 | (high as u64) << 32;
         let (phase, slope) = (long(e[0], e[1]), long(e[2], e[3]));
         let Arguments { launch, roots, gains, .. } = self.arguments;
-        let channels = ROWS * RADIX;
+        let channels = ROWS * self.arguments.rows::<RADIX>();
         // Channels from value to value of a sequence.
         let stride = channels / L::POINTS as u32;
         let slot = Slot { key: f[1], dither: if launch.dither { (dither::STEP, dither::BASE) } else { (0.0, 0.0) } };

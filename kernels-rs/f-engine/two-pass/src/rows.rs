@@ -66,8 +66,18 @@ pub struct Arguments<T> {
     pub count: u32,
     /// First group of this launch.
     pub first_group: u32,
+    /// Rows `R`, where they are not a constant of the kernel.
+    pub radix: u32,
     /// Where values lie, and their dither.
     pub launch: Launch,
+}
+
+impl<T> Arguments<T> {
+    /// Rows `R`: `RADIX`, if that is not 0.
+    #[inline(always)]
+    pub(crate) fn rows<const RADIX: u32>(&self) -> u32 {
+        if RADIX > 0 { RADIX } else { self.radix }
+    }
 }
 
 /// Loads factors of 16 points.
@@ -131,7 +141,7 @@ pub(crate) unsafe fn last_points<const ROWS: u32, L: Radix>(
     points::<L>(exchange, ((row * DIGIT + c1) * pitch(ROWS) + rest * l) * slots + slot, slots)
 }
 
-/// Points of the first pass's digit, of all rows: the rest is from [`between`](crate::between).
+/// Points of the first pass's digit, of `radix` rows: the rest is from [`between`](crate::between).
 const fn first_digit(radix: u32) -> u32 {
     if radix > 16 { radix / DIGIT } else { radix }
 }
@@ -157,10 +167,14 @@ pub fn holds<const ROWS: u32, const RADIX: u32, L: Twiddled, T, const COMPLEX: b
     places: u32,
 ) -> bool {
     let Arguments { workspace, digits, last, roots, jobs, count, .. } = arguments;
-    let channels = ROWS * RADIX;
+    let radix = arguments.rows::<RADIX>();
+    if RADIX == 0 && (!radix.is_multiple_of(2) || radix == 0 || radix > DIGIT) {
+        return false;
+    }
+    let channels = ROWS * radix;
     (places * channels * columns::SLOTS) as usize <= workspace.len()
-        && digits.0.len() as u32 >= 4 * RADIX
-        && (ROWS <= 256 || digits.1.len() as u32 >= 4 * 16 * RADIX)
+        && digits.0.len() as u32 >= 4 * radix
+        && (ROWS <= 256 || digits.1.len() as u32 >= 4 * 16 * radix)
         && last.len() as u32 >= channels / L::POINTS as u32 * L::FACTORS as u32
         && (COMPLEX || roots.len() as u32 > channels)
         && *count as usize * JOB_PIECES <= jobs.len()
@@ -178,7 +192,7 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, con
     Tile { tile, pair, local, thread }: Tile,
 ) {
     let Arguments { workspace, digits, count, first_group, launch, .. } = arguments;
-    let radix = RADIX;
+    let radix = arguments.rows::<RADIX>();
     let slots = slots(ROWS);
     let long = ROWS > 256;
     let channels = ROWS * radix;
@@ -199,11 +213,11 @@ pub unsafe fn run<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, con
     };
     let mut x = [[[0.0f32; 2]; 16]; 2];
     unroll!(r in 0 1 {
-        let first = first_digit(RADIX);
-        let row = if RADIX == first {
+        let first = first_digit(radix);
+        let row = if RADIX == 0 || RADIX == first {
             (local * ROWS + q) * first + rows[r]
         } else {
-            ((local * (RADIX / first) + rows[r] / first) * ROWS + q) * first + rows[r] % first
+            ((local * (radix / first) + rows[r] / first) * ROWS + q) * first + rows[r] % first
         };
         let at = (row * columns::SLOTS + linear) as usize;
         // From one place the others are constants away.
@@ -300,7 +314,7 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
     // Values of the digits before.
     let many = ROWS / l;
     let tasks = 16 / L::POINTS;
-    let radix = RADIX;
+    let radix = arguments.rows::<RADIX>();
     let mut beyond = 0;
     // A loop, so that the code of a task stays in the instruction cache.
     let mut j = 0;
@@ -342,14 +356,15 @@ unsafe fn finish<const ROWS: u32, const RADIX: u32, L: Twiddled, O: Output, cons
 /// - `thread` is below [`threads`], and each of them calls it; a barrier follows.
 #[inline(always)]
 unsafe fn prepare<const ROWS: u32, const RADIX: u32, L: Radix, T: Value>(
-    Arguments { jobs, launch, out, .. }: &Arguments<T>,
+    arguments: &Arguments<T>,
     (first_job, count): (u32, u32),
     first_slot: u32,
     thread: u32,
     (powers, entries): (Shared<[f32; 2]>, Shared<[u32; 4]>),
 ) {
+    let Arguments { jobs, launch, out, .. } = arguments;
     let slots = slots(ROWS);
-    let stride = ROWS * RADIX / L::POINTS as u32;
+    let stride = ROWS * arguments.rows::<RADIX>() / L::POINTS as u32;
     let mut item = thread;
     while item < slots * L::POINTS as u32 {
         let (slot, power) = (item % slots, item / slots);

@@ -48,7 +48,7 @@ const COMPLEX: [SampleFormat; 4] =
 
 const TAPS: [usize; 4] = [1, 4, 16, 33];
 
-const CHANNELS: [usize; 4] = [64, 1024, 1536, 4096];
+const CHANNELS: [usize; 4] = [60, 1024, 1500, 4096];
 
 fn formats() -> Vec<ChunkFormat> {
     let types = [SampleFormat::Int8, SampleFormat::Int16, SampleFormat::Float16, SampleFormat::Float32];
@@ -93,7 +93,7 @@ fn matrix(quick: bool) -> Vec<Case> {
                 let (channels, taps) = match (quick, format) {
                     (true, ChunkFormat::Packed { bits: 8 | 10 }) => (256, 16),
                     (true, format) if more().contains(&format) => (256, [16, 17, 5][turn % 3]),
-                    (true, _) => ([60, 64, 96][turn % 3], TAPS[turn % 4].min(5)),
+                    (true, _) => ([60, 72, 96][turn % 3], TAPS[turn % 4].min(5)),
                     _ => (channels, taps),
                 };
                 cases.push(Case {
@@ -229,18 +229,22 @@ fn streams(quick: bool) -> Vec<Case> {
 fn strided(quick: bool) -> Vec<Case> {
     const RATIOS: [(usize, usize); 5] = [(32, 27), (4, 3), (2, 1), (8, 7), (64, 57)];
     let mut cases = Vec::new();
-    let sizes = [(256, 140), (64, 200), (128, 140), (1024, 70), (4096, 20), (8192, 10), (65536, 3)];
-    for (index, (channels, spectra)) in sizes.into_iter().enumerate() {
+    let powers = [(256, 140), (64, 200), (128, 140), (1024, 70), (4096, 20), (8192, 10), (65536, 3)];
+    // With factors of 3 and 5.
+    let mixed = [(192, 200), (320, 140), (768, 90), (1536, 70), (2560, 30), (3072, 20), (6144, 12), (12_288, 8)];
+    let sizes = powers.into_iter().chain(mixed);
+    for (index, (channels, spectra)) in sizes.enumerate() {
         for (number, format) in formats().into_iter().chain([11, 13, 14, 15].map(packed)).enumerate() {
             // All formats of the first number of channels, and of the others one in three; quick, of the first alone
-            // but for two formats.
+            // and of each of the others a few.
             let chosen = index == 0 || (number + index).is_multiple_of(if quick { 13 } else { 3 });
-            if !chosen || quick && index > 2 {
+            if !chosen || quick && (3..=6).contains(&index) {
                 continue;
             }
             let turn = cases.len();
             let case = Case {
-                oversampling: RATIOS[turn % 5],
+                // Without it, too, where kernels are no others than those of oversampled spectra.
+                oversampling: if index > 6 && turn % 2 == 0 { (1, 1) } else { RATIOS[turn % 5] },
                 inputs: (1, 1 + turn % 2),
                 range: if turn % 3 == 1 { 3..channels - 5 } else { 0..channels },
                 spectra,

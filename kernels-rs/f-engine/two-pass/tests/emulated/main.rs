@@ -5,6 +5,7 @@ mod complex;
 mod faults;
 mod floats;
 mod integers;
+mod mixed;
 mod real;
 mod strided;
 mod tensor;
