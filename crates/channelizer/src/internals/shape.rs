@@ -50,7 +50,7 @@ pub struct Shape {
 /// Numbers of channels that have shapes.
 pub(super) const CHANNELS: &str = "64, 128, ... or 65536 channels, or 6, 10 or 12 times 32, 64, ... or 1024";
 
-/// Points of the first transform of numbers of channels that are no powers of two, in the order in which they are taken.
+/// Points of the first transform of numbers of channels that are no powers of two, those first that are taken first.
 const MIXED: [usize; 3] = [6, 12, 10];
 
 /// Points of rows of such numbers of channels.

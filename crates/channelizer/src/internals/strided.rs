@@ -146,9 +146,9 @@ impl Strided {
     }
 
     /// Adds to the phases of a job what its spectra have by their places in time, `exp(-2 pi i b a / step)` in bin `b`
-    /// of the spectrum stamped `a`: nothing where they are whole steps apart. Channel `c` of complex samples is bin `c
-    /// - N / 2`. Where the step is no power of two a growth is off by up to 2^-65 turns, and jobs of a run by that
-    /// times their spectra.
+    /// of the spectrum stamped `a`: nothing where they are whole steps apart. Channel `c` of complex samples is bin
+    /// `c - N / 2`. Where the step is no power of two the phase grows by up to 2^-65 turns too much from spectrum to
+    /// spectrum of a run.
     pub fn refer(&self, job: &mut Job) {
         let points = self.radix * self.rows;
         let parts = if self.is_complex() { 1 } else { 2 };

@@ -79,7 +79,7 @@ impl Tables {
         Ok(Self { pinned: Staging::new(TABLES), sent, turn: 0, stream: device.new_urgent_stream()? })
     }
 
-    /// Writes a chunk's to pinned memory, and makes room on the device for them and for `jobs` jobs, all that runs have.
+    /// Writes a chunk's to pinned memory, and makes room on the device for its spans and the `jobs` jobs of its runs.
     pub(super) fn write(
         &mut self,
         spans: &[Span],

@@ -12,8 +12,8 @@
 //! A job ends where its run's frame does, or where the next spectrum's number is a multiple of `block`, so that the
 //! first one may be shorter. All that a job has is its run's first job's, and its rate times the spectra between them.
 //!
-//! A warp has a run, or a part of its jobs, and a lane a job. Runs are in pinned memory, which is read over the link: 96
-//! bytes a warp.
+//! A warp has a run, or a part of its jobs, and a lane a job. Runs are in pinned memory, which is read over the link:
+//! 96 bytes a warp.
 
 use fringes_device::control::trap;
 use fringes_device::index::{ctaid_x, ntid_x, tid_x};

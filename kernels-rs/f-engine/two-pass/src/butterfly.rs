@@ -1,8 +1,8 @@
 //! Transforms of 2 to 16 points in registers, `X[k] = sum_n x[n] exp(-2 pi i n k / R)`, natural order on both sides.
 //!
-//! Decimation in time by twos, of 6, 10 and 12 points down to transforms of 3 and 5. With *twiddled* points, `sum_n w^n x[n] exp(-2 pi i n k / R)`, every butterfly's factor
-//! contains its part of `w^n`: the butterfly of distance `d` multiplies by `w^d` times a constant, so that the twiddles
-//! cost nothing but their loads:
+//! Decimation in time by twos, of 6, 10 and 12 points down to transforms of 3 and 5. With *twiddled* points, `sum_n w^n
+//! x[n] exp(-2 pi i n k / R)`, every butterfly's factor contains its part of `w^n`: the butterfly of distance `d`
+//! multiplies by `w^d` times a constant, so that the twiddles cost nothing but their loads:
 //!
 //! ```text
 //! a + f b      two fused multiply-adds a part
@@ -14,8 +14,8 @@
 //!
 //! # Precision
 //! A stage adds at most `3 2^-24` of the larger of the two results' magnitudes to the error of a point: the sum rounds
-//! twice, the difference once more. A transform of 3 points adds at most `4 2^-24` of the largest of its results' sums of
-//! magnitudes, one of 5 points `6 2^-24`.
+//! twice, the difference once more. A transform of 3 points adds at most `4 2^-24` of the sum of its points'
+//! magnitudes, one of 5 points `8 2^-24`.
 
 use fringes_device::fused::fma;
 use fringes_device::unroll;

@@ -293,8 +293,8 @@ pub mod between_r16 {
     }
 }
 
-/// A kernel of the second pass: how many channels that is in words and as a number, or 0, and what the kernel is told of
-/// it; points of a row, threads, last digit, whether samples are complex; name, blocks, format, element.
+/// A kernel of the second pass: how many channels, in words and as a number or 0, and what the kernel is told of that;
+/// points of a row, threads, last digit, whether samples are complex; name, blocks, format, element.
 macro_rules! row {
     ($what:literal $channels:literal [$($radix:ident)?] $rows:literal $threads:literal $last:ident $complex:literal; $name:ident $blocks:literal $output:ident $element:ty) => {
         fringes_device::kernel! {
