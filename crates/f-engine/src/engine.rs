@@ -102,12 +102,12 @@ use fringes_channelizer::SampleInput;
 ///
 /// # On a GPU
 /// Plans of up to 16384 channels of factors 2, 3 and 5, with up to 64 taps, have a kernel; those of powers of two from
-/// 128 to 65536 channels faster ones, the fastest critically sampled with up to 32 taps.
-/// [`Backend::auto`] takes the CPU for others, at the latest when the first chunk shows the samples' format. Samples go
-/// there as they are, and those that coming windows need stay there. Phases of neighbouring spectra are on lines,
-/// within `2^-28` turns of the models': with delays, float frames depend on where chunks are cut by that much,
-/// and integers where they are as near to a tie; without, chunks of any size give the same bits. Frames of chunks in
-/// device memory stay there.
+/// 64 to 65536 channels, and of 6, 10 or 12 times a power of two from 32 to 1024, faster ones; the fastest are powers
+/// of two from 256 on, critically sampled with up to 32 taps. [`Backend::auto`] takes the CPU for others, at the latest
+/// when the first chunk shows the samples' format. Samples go there as they are, and those that coming windows need
+/// stay there. Phases of neighbouring spectra are on lines, within `2^-28` turns of the models': with delays, float
+/// frames depend on where chunks are cut by that much, and integers where they are as near to a tie; without, chunks of
+/// any size give the same bits. Frames of chunks in device memory stay there.
 ///
 /// A push queues all it does at once. Spectra are made 64 at a time where the faster kernels make them, and rows at a
 /// time; fewer wait as samples for the next chunk, or for [`FEngine::flush`], unless they complete a frame: no frame
