@@ -49,7 +49,7 @@ fn a_question_is_answered() {
         "\nX and beams: ",
         "all-to-all                 10.4 TB/s",
         "F                          not measured; at most ",
-        "X                          99.0 kW, 403 W a GPU, by energy measured on an H100",
+        "X                          72.6 kW, 295 W a GPU, by energy measured on an H200",
         "\nbottleneck: ",
         "one more GPU for F: ",
         "one more GPU for X and beams: ",
@@ -61,7 +61,7 @@ fn a_question_is_answered() {
     assert!(text.contains("F, X and beams: ") && !text.contains("not measured; at most"), "{text}");
     for part in ["  F  ", "  X  "] {
         let power = text.lines().find(|line| line.starts_with(part) && line.contains(" a GPU"));
-        assert!(power.is_some_and(|line| line.ends_with("measured on an H100")), "{text}");
+        assert!(power.is_some_and(|line| line.ends_with("measured on an H200")), "{text}");
     }
     assert!(text.lines().any(|line| line.starts_with("  beams  ") && line.ends_with("measured on an H200")), "{text}");
 }

@@ -45,11 +45,11 @@ fn beams_are_no_faster_than_the_board_s_limit_pays_for() {
 
 #[test]
 fn an_instrument_on_one_gpu_keeps_up_with_as_many_antennas_as_the_record_of_the_f_engine_says() {
-    // The bench's `instrument` keeps up with 50.8 antennas of 1712 Msamples/s by its F-engine with 4096 channels. It
-    // was measured another day: 53.6 by the coefficient.
+    // The bench's `instrument_stream` keeps up with 49.6 antennas of 1712 Msamples/s, F and X one after the other, with
+    // 4096 channels. It writes rows, which are slower than heaps, of which the coefficient is.
     let plan = Plan::new(&Telescope::default(), &Machine { gpu_share: 1.0, ..Machine::default() }).unwrap();
-    let antennas = 64.0 / plan.compute.f;
-    assert!((antennas / 50.8 - 1.0).abs() < 0.1, "{antennas}");
+    let antennas = 64.0 / (plan.compute.f + plan.compute.x);
+    assert!((antennas / 49.6 - 1.0).abs() < 0.1, "{antennas}");
     // Copies of samples from pinned memory: 13.0 antennas.
     let f = plan.ranks.iter().find(|rank| rank.role == Role::F).unwrap();
     let copies = f.needs.iter().find(|need| need.0 == Resource::HostToGpu).unwrap().1;
@@ -109,7 +109,7 @@ fn energy_is_measured_or_said_not_to_be() {
     assert_eq!(measured, [false, true, true], "F is in single precision");
     assert!(plan.notes.iter().any(|note| note.starts_with("F: energy was measured in half precision")));
     let gpus: Vec<_> = plan.power.iter().map(|power| power.gpu.as_deref()).collect();
-    assert_eq!(gpus, [None, Some("NVIDIA H100 80GB HBM3"), Some("NVIDIA H200")]);
+    assert_eq!(gpus, [None, Some("NVIDIA H200"), Some("NVIDIA H200")]);
     for power in &plan.power[1..] {
         assert!(power.measured.unwrap() > 0.0 && power.most >= power.measured.unwrap());
     }
@@ -124,13 +124,13 @@ fn energy_is_measured_or_said_not_to_be() {
 
 #[test]
 fn power_is_work_times_the_energy_of_the_record() {
-    // A block of 64 antennas and 4096 channels took 7.272 J for F and X, 0.981 J of it for X.
+    // A block of 64 antennas and 4096 channels took 6.516 J for F and X, 0.781 J of it for X.
     let telescope = Telescope { precision: Precision::Half, ..Telescope::default() };
     let plan = Plan::new(&telescope, &Machine::default()).unwrap();
     let blocks = telescope.sample_rate() / (4.0 * 64.0 * 4096.0 * 2048.0);
     let watts: Vec<f64> = plan.power.iter().map(|power| power.measured.unwrap()).collect();
-    assert!((watts[0] / (blocks * (7.272013888888889 - 0.9806917293233084)) - 1.0).abs() < 1e-12, "{watts:?}");
-    assert!((watts[1] / (blocks * 0.9806917293233084) - 1.0).abs() < 1e-12, "{watts:?}");
+    assert!((watts[0] / (blocks * (6.5164499999999865 - 0.7812918994413417)) - 1.0).abs() < 1e-12, "{watts:?}");
+    assert!((watts[1] / (blocks * 0.7812918994413417) - 1.0).abs() < 1e-12, "{watts:?}");
     for power in &plan.power {
         let ranks = plan.ranks.iter().filter(|rank| rank.role.name().starts_with(power.operation.name()));
         let gpus: f64 = ranks.map(|rank| f64::from(rank.gpus)).sum();
@@ -148,7 +148,8 @@ fn energy_of_f_grows_as_its_rate_falls_outside_of_what_was_measured() {
     for (channels, nearest) in [(512, 1024), (16384, 4096), (65536, 4096)] {
         assert!((busy(channels) / busy(nearest) - 1.0).abs() < 1e-12, "{channels}");
     }
-    assert!([1024, 2048, 4096].into_iter().all(|channels| (600.0..=701.0).contains(&busy(channels))));
+    // Rates are of short runs, of which the board pays for some more than its 700 W; energy is of long ones.
+    assert!([1024, 2048, 4096].into_iter().all(|channels| (600.0..=760.0).contains(&busy(channels))));
     let other = |change: &dyn Fn(&mut Telescope)| {
         let mut telescope = Telescope { precision: Precision::Half, ..Telescope::default() };
         change(&mut telescope);
@@ -165,7 +166,8 @@ fn energy_of_f_grows_as_its_rate_falls_outside_of_what_was_measured() {
 fn no_gpu_takes_more_than_its_board() {
     // One GPU for all of it has the time by rates, and not the energy: dumps are rare and links are wide.
     let telescope = Telescope { antennas: 512, samples: Samples::Channelised, dump_seconds: 1e5, ..large() };
-    let machine = Machine { gpus_per_host: 1, network: 1e15, host_link: Some(1e15), ..Machine::default() };
+    let machine =
+        Machine { gpus_per_host: 1, gpu_share: 1.0, network: 1e15, host_link: Some(1e15), ..Machine::default() };
     let plan = Plan::new(&telescope, &machine).unwrap();
     let power = &plan.power[0];
     assert!((power.a_gpu.unwrap() - 700.0).abs() < 1e-9, "{power:?}");

@@ -38,6 +38,14 @@ pub struct BoardPower {
     pub text: String,
 }
 
+/// Whether F-engines have fast kernels for a number of channels that is no power of two.
+pub(crate) fn is_mixed(channels: u32) -> bool {
+    [6, 10, 12].into_iter().any(|radix| {
+        let rows = channels / radix;
+        channels.is_multiple_of(radix) && rows.is_power_of_two() && (32..=1024).contains(&rows)
+    })
+}
+
 impl Coefficients {
     /// Those of the H200.
     pub fn h200() -> Result<Self, PlanError> {
@@ -57,7 +65,8 @@ impl Coefficients {
         let (name, taps) = match (telescope.samples, telescope.precision) {
             (Samples::Complex, _) => ("f_complex", "taps_single"),
             (_, Precision::Half) if power_of_two => ("f_half", "taps_half"),
-            (_, Precision::Single) if power_of_two && channels >= 256.0 => ("f_single", "taps_single"),
+            (_, Precision::Single) if power_of_two && channels >= 64.0 => ("f_single", "taps_single"),
+            (_, Precision::Single) if is_mixed(telescope.channels) => ("f_mixed", "taps_single"),
             (_, Precision::Single) => ("f_general", "taps_single"),
             (_, Precision::Half) => {
                 return Err(PlanError::Choice {
@@ -114,7 +123,7 @@ impl Coefficients {
     }
 
     /// Operations a joule of an X-engine with its sums in memory, where the energy was measured: voltages of 8 bits, on
-    /// an H100. Beyond the largest number of inputs it stays.
+    /// an H200. Beyond the largest number of inputs it stays.
     pub fn x_operations_a_joule(&self, inputs: f64, voltages: Voltages) -> Result<Option<f64>, PlanError> {
         match voltages {
             Voltages::Bits8 => Ok(Some(self.curve("x_energy_i8")?.at(inputs)? * 1e12)),
@@ -123,7 +132,7 @@ impl Coefficients {
     }
 
     /// Joules a sample of an F-engine, where the energy was measured: in half precision with 16 taps, 10 bits to 8, on
-    /// an H100. Outside of the numbers of channels that were measured a busy GPU is taken to need the power that it
+    /// an H200. Outside of the numbers of channels that were measured a busy GPU is taken to need the power that it
     /// needs at the nearest one, so that the energy grows as the rate falls.
     pub fn f_joules_a_sample(&self, telescope: &Telescope) -> Result<Option<f64>, PlanError> {
         let measured = telescope.samples == Samples::Real

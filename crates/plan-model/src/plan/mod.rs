@@ -22,7 +22,7 @@ pub use power::{Operation, Power};
 pub use ranks::{Bottleneck, Rank, Role};
 pub use rates::{Link, Rates};
 
-use crate::coefficients::Coefficients;
+use crate::coefficients::{Coefficients, is_mixed};
 use crate::error::PlanError;
 use crate::machine::Machine;
 use crate::memory::RankMemory;
@@ -144,7 +144,11 @@ fn notes(telescope: &Telescope) -> Vec<String> {
     if telescope.samples != Samples::Channelised {
         if telescope.samples == Samples::Complex {
             note("F: complex samples were measured at 1024 channels alone; that rate is used for all");
-        } else if !telescope.channels.is_power_of_two() || telescope.channels < 256 {
+        } else if is_mixed(telescope.channels) && telescope.precision == Precision::Single {
+            note(
+                "F: numbers of channels with a factor of 3 or 5 were measured at eight of them; rates between are taken from those",
+            );
+        } else if !telescope.channels.is_power_of_two() || telescope.channels < 64 {
             note("F: the general kernels; measured from 64 to 3072 channels, the nearest rate is used outside");
         }
         if telescope.precision == Precision::Single && telescope.sample_bits != 10 {
