@@ -223,6 +223,12 @@ mod tests {
                 let expected = ((antenna * 2 + channel % 2) * spectra + spectrum) * 2 + input % 2;
                 assert_eq!(found as usize, channel / 2 * (share + 32) + expected);
             }
+            // As runs of several frames find it.
+            let (Periods { period, stride, turns }, input) = (order.periods(), 3);
+            assert_eq!((period, turns, order.turn(frame)), (4, 3, place_of_frame as u32));
+            let ahead = u64::from((order.turn(0) + frame as u32) % turns).wrapping_sub(order.turn(0).into());
+            let from_first = order.at(0, 0, input).0.wrapping_add(ahead.wrapping_mul(stride));
+            assert_eq!(order.at(frame, 0, input).0, from_first);
         }
     }
 
