@@ -20,8 +20,8 @@ const TILE: u64 = abi::APPEND_TILE as u64;
 const MOST_BLOCKS: u64 = 2048;
 /// Blocks that read spans over the link, about: 265 of them took 19 to 33 us on an H100, most of it to read.
 const MOST_READERS: u64 = 16;
-/// Most warps of a run, which take its jobs in turns.
-const MOST_PARTS: u64 = 64;
+/// Warps that make jobs, about, where runs are fewer.
+const MOST_WARPS: u64 = 1024;
 /// Warps of a block.
 const WARPS: usize = abi::WARPS as usize;
 /// Numbers that a block of statistics is to have.
@@ -153,8 +153,8 @@ impl SampleKernels {
         out: BufferViewMut<'_, [u32; 4]>,
     ) -> Result<(), ChannelizerError> {
         let RunTable { pieces, copied, runs, most_jobs } = tables;
-        // A warp a run, or more of long ones.
-        let parts = (most_jobs as u64).div_ceil(32).clamp(1, MOST_PARTS);
+        // A warp a run, or more of long ones where there are few: each reads its run over the link.
+        let parts = (most_jobs as u64).div_ceil(32).clamp(1, (MOST_WARPS / (runs.max(1) as u64)).max(1));
         let warps = (copied as u64).div_ceil(32) + runs as u64 * parts;
         let [blocks, copied, runs, parts] = counts([warps.div_ceil(WARPS as u64), copied as u64, runs as u64, parts])?;
         if blocks == 0 {

@@ -32,9 +32,10 @@ pub const JOBS: usize = abi::JOBS as usize;
 /// Spectra of a group.
 pub const SLOTS: usize = JOBS * SPECTRA;
 
-/// Bytes that a workspace has at most, unless a single group takes more. With half as much a push takes up to 3 %
-/// longer, though two of them do not stay in an H200's L2.
-const WORKSPACE_BYTES: usize = 64 << 20;
+/// Bytes that a workspace has at most, unless a single group takes more. By a sweep of 24 to 100 MiB on an H200
+/// (docs/measurements/checks/2026-11-28-h200-f-engine-workspaces.json): two of 80 MiB do not stay in its L2, but launches
+/// of half as much fill it less evenly, and take up to 20 % longer.
+const WORKSPACE_BYTES: usize = 80 << 20;
 /// Bytes of a workspace whose blocks fill an H200 once.
 const FULL_BYTES: usize = 32 << 20;
 
@@ -50,8 +51,13 @@ pub struct Shape {
 /// Numbers of channels that have shapes.
 pub(super) const CHANNELS: &str = "64, 128, ... or 65536 channels, or 6, 10 or 12 times 32, 64, ... or 1024";
 
-/// Points of the first transform of numbers of channels that are no powers of two, those first that are taken first.
+/// Points of the first transform of numbers of channels that are no powers of two, those first that are taken first
+/// unless rows are [`SLOW_ROWS`].
 const MIXED: [usize; 3] = [6, 12, 10];
+
+/// Points of rows of which a multiprocessor has a single block: 1536 channels had 160 Gsamples/s by 12 x 128, and 151 by
+/// 6 x 256. Shorter and longer rows had up to 8 % more with 6 than with 12.
+const SLOW_ROWS: usize = 256;
 
 /// Points of rows of such numbers of channels.
 const MIXED_ROWS: RangeInclusive<usize> = 32..=1024;
@@ -60,7 +66,8 @@ impl Shape {
     /// Those of [`CHANNELS`].
     pub fn new(channels: usize) -> Option<Self> {
         if !channels.is_power_of_two() {
-            return MIXED.into_iter().find_map(|radix| Self::mixed(channels, radix));
+            let shapes = || MIXED.into_iter().filter_map(|radix| Self::mixed(channels, radix));
+            return shapes().find(|shape| shape.rows() != SLOW_ROWS).or_else(|| shapes().next());
         }
         if !(64..=65536).contains(&channels) {
             return None;
@@ -134,9 +141,7 @@ impl Shape {
 
     /// Groups that a pair of launches runs at most.
     pub fn groups_of_launch(&self) -> usize {
-        // Launches of few channels have the most jobs, and are fastest where they are short.
-        let bytes = if self.channels <= 256 { FULL_BYTES } else { WORKSPACE_BYTES };
-        (bytes / (16 * self.workspace_of_group())).max(1)
+        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
@@ -223,7 +228,7 @@ mod tests {
         }
         assert_eq!([0, 32, 131_072, 96, 1000, 960, 576, 24_576].map(Shape::new), [None; 8]);
         for (channels, radix, rows) in
-            [(192, 6, 32), (1536, 6, 256), (6144, 6, 1024), (12_288, 12, 1024), (320, 10, 32)]
+            [(192, 6, 32), (1536, 12, 128), (6144, 6, 1024), (12_288, 12, 1024), (320, 10, 32), (2560, 10, 256)]
         {
             let shape = Shape::new(channels).unwrap();
             assert_eq!((shape.radix(), shape.rows(), shape.middle(), shape.is_mixed()), (radix, rows, 1, true));
@@ -234,12 +239,12 @@ mod tests {
     #[test]
     fn launches_cover_all_groups_evenly_within_the_workspace() {
         let shape = Shape::new(8192).unwrap();
-        assert_eq!(shape.groups_of_launch(), 8);
+        assert_eq!(shape.groups_of_launch(), 10);
         let of = |groups| shape.launches(groups).collect::<Vec<_>>();
         assert_eq!((of(3), of(4)), (vec![(0, 3)], vec![(0, 4)]));
         // More than fill a GPU are in both lanes.
-        assert_eq!((of(5), of(16)), (vec![(0, 3), (3, 2)], vec![(0, 8), (8, 8)]));
-        assert_eq!(of(17), [(0, 5), (5, 5), (10, 5), (15, 2)]);
+        assert_eq!((of(5), of(20)), (vec![(0, 3), (3, 2)], vec![(0, 10), (10, 10)]));
+        assert_eq!(of(21), [(0, 6), (6, 6), (12, 6), (18, 3)]);
         assert_eq!(shape.launches(0).count(), 0);
         // The workspace of one group of 65536 channels is 64 MiB.
         let largest = Shape::new(65536).unwrap();
