@@ -42,14 +42,8 @@ pub(super) struct Proven {
 pub(super) fn is_proven(context: &Context, each: &KernelCrate) -> Result<bool, String> {
     let folder = context.root.join(&each.destination);
     let (manifest, source) = (Manifest::read(&folder)?, context.source_hash(each)?);
-    Ok(each.archs.iter().all(|&arch| {
-        let file = each.file(arch);
-        let origin = Origin { source: source.clone(), options: context.options_hash(each, arch) };
-        match (manifest.files.get(&file), std::fs::read_to_string(folder.join(&file))) {
-            (Some(record), Ok(ptx)) => origin.is_of(record) && record.output_sha256 == output_hash(&ptx),
-            _ => false,
-        }
-    }))
+    let origin = |arch| Origin { source: source.clone(), options: context.options_hash(each, arch) };
+    Ok(stale(each, &folder, &manifest, &origin).is_empty())
 }
 
 /// Everything that is wrong with a crate's PTX. An error is what stops the check itself.

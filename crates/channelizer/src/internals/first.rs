@@ -187,6 +187,10 @@ mod tests {
         assert_eq!(name(&plan(33, (1, 1)), 12), "strided_b12_r8");
         assert_eq!(name(&Channelizer::real(64).taps(4).build().unwrap(), 10), "strided_b12_r2");
         assert_eq!(name(&plan(4, (1, 1)), 11), "strided_b12_r8");
+        // Nor of a first digit that is no power of two.
+        for (channels, expected) in [(1536, "strided_b12_r12"), (2560, "strided_b12_r10"), (768, "strided_b12_r6")] {
+            assert_eq!(name(&Channelizer::real(channels).taps(4).build().unwrap(), 10), expected);
+        }
         assert_eq!(name(&plan(4, (1, 1)), 13), "strided_integers_r8");
         assert_eq!(name(&plan(4, (32, 27)), 16), "strided_integers_r8");
         // An A100 has 163 KiB.

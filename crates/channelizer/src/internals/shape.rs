@@ -34,7 +34,7 @@ pub const SLOTS: usize = JOBS * SPECTRA;
 
 /// Bytes that a workspace has at most, unless a single group takes more. By a sweep of 24 to 100 MiB on an H200
 /// (docs/measurements/checks/2026-11-28-h200-f-engine-workspaces.json): two of 80 MiB do not stay in its L2, but
-/// launches of half as much fill it less evenly, and take up to 20 % longer.
+/// launches of 32 MiB fill it less evenly, and pushes take up to 18 % longer.
 const WORKSPACE_BYTES: usize = 80 << 20;
 /// Bytes of a workspace whose blocks fill an H200 once.
 const FULL_BYTES: usize = 32 << 20;
@@ -56,7 +56,7 @@ pub(super) const CHANNELS: &str = "64, 128, ... or 65536 channels, or 6, 10 or 1
 const MIXED: [usize; 3] = [6, 12, 10];
 
 /// Points of rows of which a multiprocessor has a single block: 1536 channels had 160 Gsamples/s by 12 x 128, and 151
-/// by 6 x 256. Shorter and longer rows had up to 8 % more with 6 than with 12.
+/// by 6 x 256. Shorter and longer rows had up to 7 % more with 6 than with 12.
 const SLOW_ROWS: usize = 256;
 
 /// Points of rows of such numbers of channels.
