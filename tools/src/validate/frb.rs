@@ -52,6 +52,8 @@ pub(super) struct Case<V> {
 pub(super) enum Way {
     /// Those that the beams choose.
     Best,
+    /// Of one launch, those with a block for each sum over lines.
+    OneOut,
     /// Of one launch, that of any lines.
     AnyLines,
     /// Products of matrices, of any lines if true.
@@ -127,7 +129,11 @@ impl<V: Sample> Case<V> {
             Way::Products(any) => FrbKernels::<V>::load_grid(&session.device, &self.beams, self.shared, any)?,
             _ => FrbKernels::<V>::load_within(&session.device, &self.beams, self.shared)?,
         };
-        let kernels = if self.way == Way::AnyLines { kernels.of_any_lines() } else { kernels };
+        let kernels = match self.way {
+            Way::AnyLines => kernels.of_any_lines(),
+            Way::OneOut => kernels.of_one_out(),
+            Way::Best | Way::Products(_) => kernels,
+        };
         let (bytes, layout) = self.bytes();
         let bytes = Buffer::from_slice(stream, &bytes)?;
         let flags: Vec<u8> = self.mask.iter().flatten().map(|&good| u8::from(good) * 0x20).collect();
@@ -203,6 +209,15 @@ fn chime(session: &mut Session) -> Result<(), End> {
     case(session, "CHIME, offset, any", &Case { offset: Offset::Offset8, way: Way::AnyLines, ..of(1)? })?;
     case(session, "CHIME", &of(2)?)?;
     case(session, "CHIME, mask", &of(2)?.masked())?;
+    case(session, "CHIME, a block a sum", &Case { way: Way::OneOut, ..of(2)? })?;
+    case(session, "CHIME, a block a sum, mask", &Case { way: Way::OneOut, ..of(2)?.masked() })?;
+    let outs = |products| builder([2, 4, 4, 256]).products(products).blocks(3).centre(true).build().map_err(End::failed);
+    for products in [FrbProducts::StokesI, FrbProducts::PerPol] {
+        let case_of = || Ok::<_, End>(Case::<Complex4>::new(outs(products)?, 2).masked());
+        case(session, &format!("4 outs, {products:?}, mask"), &case_of()?)?;
+        let gaps = Case { gaps: [32, 48], offset: Offset::Offset8, ..case_of()? };
+        case(session, &format!("4 outs, {products:?}, mask, gaps"), &gaps)?;
+    }
     case(session, "CHIME, parts, mask", &Case { shared: 48 << 10, ..of(2)?.masked() })?;
     case(session, "CHIME, odd address", &Case { gaps: [1, 0], offset: Offset::Offset8, ..of(1)? })?;
     case(session, "CHIME, gaps", &Case { gaps: [6, 10], offset: Offset::Offset8, ..of(1)? })
@@ -244,6 +259,8 @@ fn shapes(session: &mut Session) -> Result<(), End> {
         let name = |sign: Sign| if sign == Sign::Positive { '+' } else { '-' };
         let what = format!("signs {}{}{}", name(line), name(time), if conjugate { ", conjugated" } else { "" });
         case(session, &what, &Case::<Complex4>::new(built(beams)?, 1))?;
+        let beams = builder([2, 4, 4, 256]).conjugate(conjugate).line_sign(line).time_sign(time).centre(true);
+        case(session, &format!("4 outs, {what}"), &Case::<Complex4>::new(built(beams)?, 1))?;
     }
     Ok(())
 }

@@ -40,6 +40,9 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
     let any = with("CHIME, any lines", of(chime())?);
     let kernels = load(bench, &any)?.of_any_lines();
     case(bench, ceilings, &kernels, &any)?;
+    let out = with("CHIME, a block a sum", of(chime())?);
+    let kernels = load(bench, &out)?.of_one_out();
+    case(bench, ceilings, &kernels, &out)?;
     for chain in [
         with("CHIME, products", of(chime())?),
         with("CASM, any lines", of(casm())?),

@@ -1,8 +1,9 @@
 //! The kernels that do all of the chain in one launch, and their tables on a device.
 
 use fringes_backend::DeviceError;
-use fringes_gpu::{Buffer, Device, LaunchConfig, Stream, args};
+use fringes_gpu::{Buffer, Device, Kernel, LaunchConfig, Stream, args};
 
+use super::channelised::Channelised;
 use super::choice::Choice;
 use super::grid::{Launch, Out};
 use super::launch::{Counts, Layout, check_u32};
@@ -14,6 +15,8 @@ use crate::FrbBeams;
 #[derive(Debug)]
 pub(super) struct Fused {
     pub(super) choice: Choice,
+    /// The kernel that takes feeds in finer channels.
+    channelised: Option<Channelised>,
     shared_bytes: u32,
     /// Arguments of a launch that do not change: parts, beams of a part, rows, group, and what changes numbers of
     /// channels.
@@ -60,8 +63,13 @@ impl Fused {
             time_phases: Buffer::from_slice(&stream, &prepared.time_phases)?,
             factors: Buffer::from_slice(&stream, &prepared.factors)?,
         };
+        let channelised = match &prepared.channelised {
+            Some(prepared) => Channelised::load(device, beams, prepared, shared_bytes)?,
+            None => None,
+        };
         Ok(Self {
             choice,
+            channelised,
             shared_bytes: parts.shared_bytes,
             parts: parts.parts,
             part_beams: check_u32("beams of a part", parts.part_beams)?,
@@ -74,7 +82,18 @@ impl Fused {
 
     /// Without kernels of particular lines.
     pub(super) fn of_any_lines(self) -> Self {
-        Self { choice: self.choice.without_particular(), ..self }
+        Self { choice: self.choice.without_particular(), channelised: None, ..self }
+    }
+
+    /// Without the kernel that makes all sums over lines in a block.
+    pub(super) fn of_one_out(self) -> Self {
+        Self { channelised: None, ..self }
+    }
+
+    /// The kernel of voltages that lie so, if there are many of them.
+    pub(super) fn kernel(&self, layout: &Layout) -> &Kernel {
+        let channelised = self.channelised.as_ref().filter(|kernel| kernel.takes(layout));
+        channelised.map_or(&self.choice.of(layout).kernel, |kernel| &kernel.loaded.kernel)
     }
 
     /// The device.
@@ -90,6 +109,9 @@ impl Fused {
 
     /// Queues the kernel.
     pub(super) fn queue(&self, stream: &Stream, launch: &Launch<'_>, out: &mut Out<'_>) -> Result<(), DeviceError> {
+        if let Some(kernel) = self.channelised.as_ref().filter(|kernel| kernel.takes(&launch.layout)) {
+            return kernel.queue(stream, launch, out);
+        }
         let Out::Powers(powers) = out else { return Ok(()) };
         let Launch { voltages, layout, good, counts, sums } = *launch;
         let units = counts.units(sums, self.parts)?;

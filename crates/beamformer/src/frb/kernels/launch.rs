@@ -145,6 +145,8 @@ pub(super) struct Layout {
     pub(super) signs: u32,
     in_pairs: bool,
     wide: bool,
+    /// Address and distances, all bits of them.
+    all: u64,
 }
 
 impl Layout {
@@ -161,7 +163,7 @@ impl Layout {
         let all = strides.iter().fold(address, |all, stride| all | stride);
         let in_pairs = all.is_multiple_of(2 * voltage) && counts.feeds.is_multiple_of(2);
         let signs = if layout.offset == Offset::Offset8 { OFFSET } else { SIGNED };
-        Ok(Self { strides, signs, in_pairs, wide })
+        Ok(Self { strides, signs, in_pairs, wide, all })
     }
 
     /// Checks that offsets within a block of times are of 31 bits, as the kernels of one launch have them.
@@ -190,6 +192,11 @@ impl Layout {
     /// The voltages' format as the kernels of a grid name it: 0 of 4+4 bits, 1 of 8.
     pub(super) fn format(&self) -> u32 {
         self.wide.into()
+    }
+
+    /// Whether address and distances are multiples of so many bytes, a power of two.
+    pub(super) fn is_aligned(&self, bytes: u64) -> bool {
+        self.all.is_multiple_of(bytes)
     }
 
     /// Whether two neighbouring feeds can be read at once.

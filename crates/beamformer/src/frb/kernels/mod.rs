@@ -1,5 +1,8 @@
 //! The kernels of FRB beams: beamforming, upchannelisation and detection, in one launch or by products of matrices.
 
+mod channel_tables;
+mod channel_texts;
+mod channelised;
 mod choice;
 mod formed;
 mod fused;
@@ -25,6 +28,7 @@ use grid::{Grid, Launch, Out};
 use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
+pub use channel_tables::{beam_places, channelised_weights, in_fours, matrix_powers, time_matrices};
 pub use grid::{
     FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,
 };
@@ -140,6 +144,16 @@ impl<V: VoltageSample> FrbKernels<V> {
         Self { way, ..self }
     }
 
+    /// The same with a block for each sum over lines, of those that are one launch.
+    #[doc(hidden)]
+    pub fn of_one_out(self) -> Self {
+        let way = match self.way {
+            Way::Fused(fused) => Way::Fused(fused.of_one_out()),
+            grid => grid,
+        };
+        Self { way, ..self }
+    }
+
     /// Whether beams are made by products of matrices, and not in one launch.
     pub fn by_products(&self) -> bool {
         matches!(self.way, Way::Grid(_))
@@ -165,7 +179,7 @@ impl<V: VoltageSample> FrbKernels<V> {
     pub fn kernel(&self, layout: FrbLayout) -> Result<&Kernel, BeamformerError> {
         let layout = Layout::new(&layout, &self.counts, size_of::<V>(), 0)?;
         Ok(match &self.way {
-            Way::Fused(fused) => &fused.choice.of(&layout).kernel,
+            Way::Fused(fused) => fused.kernel(&layout),
             Way::Grid(grid) => &grid.kernel,
         })
     }

@@ -4,6 +4,7 @@ use fringes_backend::DeviceError;
 use fringes_fft::internals::{phase_power, split_phase_table};
 use fringes_types::{Complex, SampleFormat};
 
+use super::channelised::ChannelisedPrepared;
 use super::choice::Family;
 use super::grid::GridPrepared;
 use super::tables::turned;
@@ -41,6 +42,8 @@ pub(in crate::frb) struct FusedPrepared {
     pub(super) time_phases: Vec<u32>,
     /// `[frequency][fine]`, in the order of the results.
     pub(super) factors: Vec<f32>,
+    /// Of the kernel that takes feeds in finer channels.
+    pub(super) channelised: Option<ChannelisedPrepared>,
 }
 
 impl FusedPrepared {
@@ -70,7 +73,8 @@ impl FusedPrepared {
             family,
             phases: split_phase_table(family.size, sign(beams.line_sign()), 0),
             time_phases: time_phases(sign(beams.time_sign()).value()),
-            factors: factors(&family, beams, &weights.exponents)?,
+            factors: factors(&time_powers(), phase_power(family.size), beams, &weights.exponents)?,
+            channelised: ChannelisedPrepared::new(&family, beams),
             weights,
         })
     }
@@ -78,11 +82,10 @@ impl FusedPrepared {
 
 /// What sums are multiplied by, `[frequency][fine]`: the factors of the beams, times what weights were divided by, over
 /// what rounded phases make powers larger by.
-fn factors(family: &Family, beams: &FrbBeams, exponents: &[i32]) -> Result<Vec<f32>, DeviceError> {
-    let powers = time_powers();
+/// Given are mean powers of fine channels and of all.
+pub(super) fn factors(powers: &[f64], all: f64, beams: &FrbBeams, exponents: &[i32]) -> Result<Vec<f32>, DeviceError> {
     let (fine, group) = (beams.fine_channels(), beams.group());
     let middle = if beams.centre() { fine / 2 } else { 0 };
-    let all = phase_power(family.size);
     let mut factors = Vec::with_capacity(exponents.len().saturating_mul(fine));
     for &exponent in exponents {
         for (at, &factor) in beams.factors().iter().enumerate() {

@@ -2,14 +2,17 @@
 
 use std::f64::consts::TAU;
 
-use fringes_beamformer::internals::{Parts, Weights, time_phases, time_powers};
+use fringes_beamformer::internals::{
+    Parts, Weights, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, time_phases, time_powers,
+};
 use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
-use fringes_fft::internals::{phase_power, split_phase_table};
+use fringes_fft::internals::{phase_power, phase_table, split_phase_table};
 use fringes_fft::{Sign, Size};
 use fringes_kernel_abi::frb::{WARPS, row_words};
+use fringes_kernels_beamformer_frb::channelised::{self, ChannelisedGiven, ChannelisedSizes};
 use fringes_kernels_beamformer_frb::form::Given;
-use fringes_kernels_beamformer_frb::{FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
+use fringes_kernels_beamformer_frb::{CHANNELISED_KERNELS, FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
 use ndarray::{Array2, Array5};
 use num_complex::Complex;
 use rand::{RngExt, SeedableRng};
@@ -161,11 +164,9 @@ impl Case {
         powers
     }
 
-    /// Runs the kernel.
-    pub(crate) fn run(&self) -> Array5<f32> {
-        let (_, frequencies, pols, lines, feeds) = self.voltages.dim();
-        let (outs, beams, fine) = (self.weights.dim().2, self.map.dim().1, self.fine());
-        let products = if self.summed { 1 } else { pols };
+    /// The voltages in memory, and bytes from a line to the next.
+    fn bytes(&self) -> (Vec<u8>, usize) {
+        let feeds = self.voltages.dim().4;
         let narrow = self.kernel.part(4) == "i4";
         let bytes = if narrow { 1 } else { 2 };
         let row = feeds * bytes + self.gap;
@@ -181,19 +182,39 @@ impl Case {
                 }
             }
         }
+        (data, row)
+    }
+
+    /// Flags, as bytes.
+    fn flags(&self) -> Vec<u8> {
+        self.good.iter().flatten().map(|&good| u8::from(good) * 0x20).collect()
+    }
+
+    /// Factors of the kernel, of `[frequency][fine]`: with what weights were divided by, over mean powers.
+    fn kernel_factors(&self, exponents: &[i32], powers: &[f64]) -> Vec<f32> {
+        let fine = self.fine();
+        (self.factors().iter().enumerate())
+            .map(|(at, factor)| {
+                let group = ((at % fine) ^ if self.centre { fine / 2 } else { 0 }) << self.group_bits;
+                let mean = powers[group..group + (1 << self.group_bits)].iter().sum::<f64>();
+                let power = phase_power(self.size()) * mean / f64::from(1 << self.group_bits);
+                (factor / power * 4f64.powi(exponents[at / fine])) as f32
+            })
+            .collect()
+    }
+
+    /// Runs the kernel.
+    pub(crate) fn run(&self) -> Array5<f32> {
+        let (_, frequencies, pols, lines, feeds) = self.voltages.dim();
+        let (outs, beams, fine) = (self.weights.dim().2, self.map.dim().1, self.fine());
+        let products = if self.summed { 1 } else { pols };
+        let (data, row) = self.bytes();
+        let narrow = self.kernel.part(4) == "i4";
         let most = if narrow { 8.0 } else { 128.0 } * 2f64.sqrt();
         let weights = Weights::new(self.weights.view(), self.size(), most).unwrap();
         let parts = Parts::new(self.map.view(), self.size(), row_words(TIMES as u32, 1), fine, self.shared).unwrap();
-        let (factors, time_powers) = (self.factors(), time_powers());
-        let factors: Vec<f32> = (factors.iter().enumerate())
-            .map(|(at, factor)| {
-                let group = ((at % fine) ^ if self.centre { fine / 2 } else { 0 }) << self.group_bits;
-                let mean = time_powers[group..group + (1 << self.group_bits)].iter().sum::<f64>();
-                let power = phase_power(self.size()) * mean / f64::from(1 << self.group_bits);
-                (factor / power * 4f64.powi(weights.exponents[at / fine])) as f32
-            })
-            .collect();
-        let good: Vec<u8> = self.good.iter().flatten().map(|&good| u8::from(good) * 0x20).collect();
+        let factors = self.kernel_factors(&weights.exponents, &time_powers());
+        let good = self.flags();
         let words = frequencies * fine * self.results * outs * beams * products;
 
         let mut memory = GlobalMemory::new();
@@ -237,9 +258,71 @@ impl Case {
             .unwrap()
     }
 
+    /// Runs the kernel that takes feeds in finer channels instead.
+    pub(crate) fn run_channelised(&self, sign: f64) -> Array5<f32> {
+        let (_, frequencies, pols, lines, _) = self.voltages.dim();
+        let (outs, beams, fine) = (self.weights.dim().2, self.map.dim().1, self.fine());
+        assert_eq!((lines, outs, self.group_bits), (4, 4, 3));
+        let products = if self.summed { 1 } else { pols };
+        let (data, row) = self.bytes();
+        let weights = channelised_weights(self.weights.view()).unwrap();
+        let factors = self.kernel_factors(&weights.exponents, &matrix_powers());
+        let words = frequencies * fine * self.results * outs * beams * products;
+
+        let mut memory = GlobalMemory::new();
+        let given = ChannelisedGiven {
+            voltages: Global::from(memory.upload(&data)),
+            good: Global::from(memory.upload(&self.flags())),
+            weights: Global::from(memory.upload(&weights.words)),
+            phases: Global::from(memory.upload(&in_fours(&phase_table(self.size(), Sign::Positive, 0)))),
+            matrices: Global::from(memory.upload(&time_matrices(sign))),
+            places: Global::from(memory.upload(&beam_places(self.map.view(), self.size()).unwrap())),
+            factors: Global::from(memory.upload(&factors)),
+        };
+        let powers = memory.allocate::<f32>(words);
+        let [line, pol, frequency] = [row, row * lines, row * lines * pols].map(|bytes| bytes as u64);
+        let u32s = |count: usize| u32::try_from(count).unwrap();
+        let sizes = ChannelisedSizes {
+            frequencies: u32s(frequencies),
+            times: u32s(self.results),
+            beams: u32s(beams),
+            pols: u32s(pols),
+            summed: if self.summed { u32s(pols) } else { 1 },
+            blocks: u32s(self.blocks),
+            centre: if self.centre { u32s(fine / 2) } else { 0 },
+            signs: if self.signs == OFFSET { 0 } else { 0x8888_8888 },
+            strides: [frequency * frequencies as u64, frequency, pol, line],
+        };
+        let ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors } = given;
+        let ChannelisedSizes { frequencies: n, times, beams: b, pols: p, summed, blocks, centre, signs, strides } =
+            sizes;
+        let [time, frequency, pol, line] = strides;
+        Launch::new(
+            <kernel_of as fringes_device::Kernel>::DECLARATION,
+            [self.grid, 1, 1],
+            [32 * channels::WARPS, 1, 1],
+        )
+        .shared_bytes(channels::SHARED_BYTES)
+        .run(&mut memory, || {
+            let to = GlobalMut::from(powers);
+            kernel_of(
+                voltages, good, weights, phases, matrices, places, factors, to, n, times, b, p, summed, blocks, centre,
+                signs, time, frequency, pol, line,
+            );
+        })
+        .assert_clean();
+        Array5::from_shape_vec((frequencies, fine, self.results, outs * beams, products), memory.values(powers))
+            .unwrap()
+    }
+
     /// The rms of the relative errors of all powers, and their mean relative error.
     pub(crate) fn errors(&self) -> [f64; 2] {
-        let (actual, expected) = (self.run(), self.expected());
+        self.errors_of(&self.run())
+    }
+
+    /// The same of these powers.
+    pub(crate) fn errors_of(&self, actual: &Array5<f32>) -> [f64; 2] {
+        let expected = self.expected();
         let (mut squares, mut sum) = (0.0, 0.0);
         // Relative to the mean over beams: a power of few terms may be small.
         for (actual, expected) in actual.lanes(ndarray::Axis(3)).into_iter().zip(expected.lanes(ndarray::Axis(3))) {

@@ -1,0 +1,156 @@
+//! Tables of the kernel that takes feeds in finer channels.
+
+use std::f64::consts::TAU;
+
+use fringes_fft::Size;
+use fringes_fft::internals::output_places;
+use half::f16;
+use ndarray::{ArrayView2, ArrayView5};
+use num_complex::Complex;
+
+use super::Weights;
+use super::tables::{LANES, exact, exponent, word};
+
+/// Lines and sums over them.
+pub(super) const LINES: usize = 4;
+
+/// Feeds of a line, and of a unit.
+pub(super) const FEEDS: usize = 256;
+const UNIT_FEEDS: usize = 8;
+
+/// Times of a transform, and passes that it takes.
+pub(super) const TIMES: usize = 128;
+const PASSES: usize = 4;
+
+/// The power of two that weights are below: a voltage of 4+4 bits is 2^3.5 at most, so sums of 128 times and four lines
+/// that a transform takes sixteen of are below 46341.
+const CEILING: i32 = -1;
+
+/// Weights `[frequency][pol][out][line][feed]` as the kernel has them in registers,
+/// `[frequency][pol][unit][pair][lane][4]`; `None` where a frequency's largest weight is not 0 or from 2^-60 to below
+/// 2^60.
+///
+/// # Precision
+/// Each part is off by `2^-11` of itself, or `2^-22` of the frequency's largest weight if that is more.
+pub fn channelised_weights(weights: ArrayView5<'_, Complex<f32>>) -> Option<Weights> {
+    let mut exponents = Vec::new();
+    let mut words = Vec::with_capacity(weights.len() * 2);
+    for frequency in weights.outer_iter() {
+        let exponent = exponent(frequency.iter().map(|w| f64::from(w.re).hypot(w.im.into())))? - CEILING;
+        let scale = 2f64.powi(-exponent);
+        for pol in frequency.outer_iter() {
+            for first in (0..FEEDS).step_by(UNIT_FEEDS) {
+                for pair in 0..2 {
+                    for lane in 0..LANES {
+                        let (line, imaginary, out) = (lane % 4, lane / 4 % 2 == 1, lane / 8);
+                        for byte in [2 * pair, 2 * pair + 1] {
+                            let parts = [0, 4].map(|of_word| {
+                                let weight = pol[(out, line, first + of_word + byte)];
+                                let [re, im] = [weight.re, weight.im].map(|part| f64::from(part) * scale);
+                                if imaginary { [im, re] } else { [re, -im] }
+                            });
+                            let [low, high] = parts;
+                            words.extend([word(low[0], high[0]), word(low[1], high[1])]);
+                        }
+                    }
+                }
+            }
+        }
+        exponents.push(exponent);
+    }
+    Some(Weights { words, exponents })
+}
+
+/// The phase of fine channel `a` of a pass at time `t'`, for the transform of this sign.
+fn phase(pass: usize, a: usize, time: usize, sign: f64) -> [f64; 2] {
+    let residue = if sign > 0.0 { pass } else { (PASSES - pass) % PASSES };
+    let angle = TAU * (((PASSES * a + residue) * time % TIMES) as f64) / TIMES as f64;
+    [exact(angle.cos()), exact(sign * angle.sin())]
+}
+
+/// The matrices over time, `[pass][ReIm][t'0][t'4][lane][4]`, with this sign.
+pub fn time_matrices(sign: f64) -> Vec<u32> {
+    let mut table = Vec::new();
+    for pass in 0..PASSES {
+        for (imaginary, t0, t4) in (0..8).map(|number| (number / 4 == 1, number / 2 % 2, number % 2)) {
+            for lane in 0..LANES {
+                for (high, a3) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+                    let entry = |t1: usize| {
+                        let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
+                        let [re, im] = phase(pass, lane / 4 + 8 * a3, time, sign);
+                        match (imaginary, high) {
+                            (false, true) => -im,
+                            (true, false) => im,
+                            _ => re,
+                        }
+                    };
+                    table.push(word(entry(0), entry(1)));
+                }
+            }
+        }
+    }
+    table
+}
+
+/// The mean power of each of 128 fine channels by [`time_matrices`], relative to exact phases.
+pub fn matrix_powers() -> Vec<f64> {
+    let square = |part: f64| f16::from_f64(part).to_f64().powi(2);
+    let power = |f: usize| {
+        // The other half of a pass's channels has the same phases but for signs.
+        let of = |time: usize| phase(f % PASSES, f / PASSES % 16, time, 1.0).map(square).iter().sum::<f64>();
+        (0..TIMES / PASSES).map(of).sum::<f64>() / (TIMES / PASSES) as f64
+    };
+    (0..TIMES).map(power).collect()
+}
+
+/// A table `[register][lane]` as `[register / 4][lane][register % 4]`.
+pub fn in_fours(table: &[u32]) -> Vec<u32> {
+    let four =
+        |registers: &[u32]| -> Vec<u32> { (0..4 * LANES).map(|at| registers[at % 4 * LANES + at / 4]).collect() };
+    table.chunks_exact(4 * LANES).flat_map(four).collect()
+}
+
+/// The place `32 register + lane` of the output that a beam is, `[frequency][beam]`; `None` if an output has none.
+pub fn beam_places(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
+    let mut of_output = vec![None; size.outputs()];
+    for (place, &output) in output_places(size).iter().enumerate() {
+        *of_output.get_mut(output as usize)? = Some(place as u32);
+    }
+    map.iter().map(|&output| of_output.get(output as usize).copied().flatten()).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+
+    #[test]
+    fn rounded_phases_change_powers_by_little() {
+        for (f, power) in matrix_powers().into_iter().enumerate() {
+            assert!((power - 1.0).abs() < 4e-4, "{f}: {power}");
+            // Phases of 0 Hz and of half the rate are exact, those of a quarter as well.
+            assert!(f % 32 != 0 || power == 1.0, "{f}: {power}");
+        }
+    }
+
+    #[test]
+    fn fours_of_registers_lie_side_by_side() {
+        let table: Vec<u32> = (0..8 * LANES as u32).collect();
+        let fours = in_fours(&table);
+        assert_eq!(fours[..5], [0, 32, 64, 96, 1]);
+        assert_eq!(fours[128..132], [128, 160, 192, 224]);
+    }
+
+    #[test]
+    fn every_output_has_a_place() {
+        let size = Size::new(256, 512).unwrap();
+        let map = Array2::from_shape_fn((1, 512), |(_, beam)| beam as u32);
+        let mut places = beam_places(map.view(), size).unwrap();
+        let first = output_places(size)[places[7] as usize];
+        assert_eq!(first, 7);
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(0..512));
+    }
+}

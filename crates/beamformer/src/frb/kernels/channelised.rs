@@ -1,0 +1,142 @@
+//! The kernel that takes feeds in finer channels, and its tables on a device.
+
+use fringes_backend::DeviceError;
+use fringes_fft::internals::{phase_power, phase_table};
+use fringes_gpu::{Buffer, Device, LaunchConfig, PtxTarget, Stream, args};
+
+use super::channel_texts::FRB_CHANNELS;
+use super::channel_tables::{
+    FEEDS, LINES, TIMES, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices,
+};
+use super::choice::{Family, Loaded};
+use super::grid::{Launch, Out};
+use super::launch::Layout;
+use super::prepared::factors;
+use super::tables::turned;
+use crate::FrbBeams;
+
+/// Warps of a block, and bytes of its shared memory.
+const WARPS: u32 = 8;
+const SHARED_BYTES: u32 = 224 << 10;
+
+/// Bytes that a copy of voltages begins at a multiple of.
+const ALIGNMENT: u64 = 16;
+
+/// Fine channels of a result.
+const GROUP: usize = 8;
+
+/// Tables that are the same on every device.
+#[derive(Debug, Clone)]
+pub(super) struct ChannelisedPrepared {
+    weights: Vec<u32>,
+    phases: Vec<u32>,
+    matrices: Vec<u32>,
+    places: Vec<u32>,
+    /// `[frequency][fine]`, in the order of the results.
+    factors: Vec<f32>,
+}
+
+impl ChannelisedPrepared {
+    /// Tables of these beams, if the kernel makes them: four full lines of 4+4 bits, four sums over them, results of
+    /// eight of 128 fine channels. Where a frequency's factors are beyond f32 the kernels of one sum over lines say so.
+    pub(super) fn new(family: &Family, beams: &FrbBeams) -> Option<Self> {
+        let outs = (beams.outs(), beams.group(), family.times) == (LINES, GROUP, TIMES);
+        if !(outs && family.four(beams) && beams.feeds() == FEEDS) {
+            return None;
+        }
+        // As for the other kernels voltages are not conjugated, but all else.
+        let weights = match beams.conjugate() {
+            true => channelised_weights(beams.weights().mapv(|weight| weight.conj()).view()),
+            false => channelised_weights(beams.weights()),
+        }?;
+        let sign = |sign| turned(sign, beams.conjugate());
+        Some(Self {
+            factors: factors(&matrix_powers(), phase_power(family.size), beams, &weights.exponents).ok()?,
+            weights: weights.words,
+            phases: in_fours(&phase_table(family.size, sign(beams.line_sign()), 0)),
+            matrices: time_matrices(sign(beams.time_sign()).value()),
+            places: beam_places(beams.map(), family.size)?,
+        })
+    }
+}
+
+/// The kernel, loaded.
+#[derive(Debug)]
+pub(super) struct Channelised {
+    pub(super) loaded: Loaded,
+    centre: u32,
+    weights: Buffer<u32>,
+    phases: Buffer<u32>,
+    matrices: Buffer<u32>,
+    places: Buffer<u32>,
+    factors: Buffer<f32>,
+}
+
+impl Channelised {
+    /// Loads the kernel and sends its tables, if a block has enough shared memory.
+    pub(super) fn load(
+        device: &Device,
+        beams: &FrbBeams,
+        prepared: &ChannelisedPrepared,
+        shared_bytes: u32,
+    ) -> Result<Option<Self>, DeviceError> {
+        let most = device.info().limits.shared_bytes_per_block.min(shared_bytes);
+        if !PtxTarget::Sm90a.runs_on(device.info().compute_capability) || most < SHARED_BYTES {
+            return Ok(None);
+        }
+        let kernel = device.load(&FRB_CHANNELS)?.kernel("channelised_256_512_128_i4")?;
+        let blocks = device.info().multiprocessors.max(1);
+        let stream = device.new_stream()?;
+        Ok(Some(Self {
+            loaded: Loaded { kernel, warps: WARPS, blocks },
+            centre: if beams.centre() { beams.fine_channels() as u32 / 2 } else { 0 },
+            weights: Buffer::from_slice(&stream, &prepared.weights)?,
+            phases: Buffer::from_slice(&stream, &prepared.phases)?,
+            matrices: Buffer::from_slice(&stream, &prepared.matrices)?,
+            places: Buffer::from_slice(&stream, &prepared.places)?,
+            factors: Buffer::from_slice(&stream, &prepared.factors)?,
+        }))
+    }
+
+    /// Whether it takes voltages that lie so.
+    pub(super) fn takes(&self, layout: &Layout) -> bool {
+        layout.is_aligned(ALIGNMENT)
+    }
+
+    /// Queues the kernel.
+    pub(super) fn queue(&self, stream: &Stream, launch: &Launch<'_>, out: &mut Out<'_>) -> Result<(), DeviceError> {
+        let Out::Powers(powers) = out else { return Ok(()) };
+        let Launch { voltages, layout, good, counts, sums } = *launch;
+        let units = counts.units(sums, 1)? / LINES as u32;
+        let grid = [units.clamp(1, self.loaded.blocks), 1, 1];
+        let config = LaunchConfig::new(grid, [32 * WARPS, 1, 1]).with_shared_bytes(SHARED_BYTES);
+        // All of them are factors of numbers that have been checked, or smaller than these.
+        let summed = counts.pols / counts.products.max(1);
+        let [frequencies, times, beams, pols, summed, blocks] =
+            [counts.frequencies, sums, counts.north_beams, counts.pols, summed, counts.blocks].map(|size| size as u32);
+        let [time, frequency, pol, line] = layout.strides;
+        let arguments = args![
+            voltages,
+            good,
+            &self.weights,
+            &self.phases,
+            &self.matrices,
+            &self.places,
+            &self.factors,
+            powers.reborrow(),
+            frequencies,
+            times,
+            beams,
+            pols,
+            summed,
+            blocks,
+            self.centre,
+            layout.signs | layout.signs << 8,
+            time,
+            frequency,
+            pol,
+            line
+        ];
+        Ok(self.loaded.kernel.launch_safe(stream, &config, arguments)?)
+    }
+}

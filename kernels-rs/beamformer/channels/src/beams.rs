@@ -1,0 +1,156 @@
+//! Beams of fine channels, and their powers.
+//!
+//! # Layout
+//! A row of shared memory has the 256 sums of a fine channel and out. Feed `n` has place `n5 n6 n1 n2 n3 n0 n4 n7`, of
+//! which the lowest five bits are changed by `out + 4 (a mod 8)`: lanes that store have all 32 of these, and lanes that
+//! load have neighbouring places.
+//!
+//! A warp has the results `2 warp` and `2 warp + 1` of all outs: of a pass the channels `a = 4 warp` to `4 warp + 3`.
+
+use fringes_device::arithmetic::fma_rn_f32;
+use fringes_device::warp::bar_warp_sync;
+use fringes_device::{Global, GlobalMut, Shared};
+use fringes_kernels_fft_microkernel::{Half, Sums, Transform, Wide};
+
+use crate::work::Unit;
+use crate::{ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, OUTS};
+use fringes_kernels_beamformer_frb::Registers;
+
+/// Sums of powers of a warp, `[result][out]` of `[register]`.
+pub(crate) type Powers = [[f32; 16]; 8];
+
+/// Phases of a transform.
+const PHASES: usize = 40;
+
+/// A transform from 256 to 512 in registers as [the module](self) has it.
+pub(crate) trait Beams:
+    Transform<Input = [u32; 8], Output<[f32; 2]> = [[f32; 2]; 16], Phases = [u32; PHASES]>
+{
+}
+
+impl<T> Beams for T where T: Transform<Input = [u32; 8], Output<[f32; 2]> = [[f32; 2]; 16], Phases = [u32; PHASES]> {}
+
+/// Sums in f32 of which only the squares are used: differences have the other sign.
+enum Squared {}
+
+impl Sums for Squared {
+    type Fragment = [f32; 4];
+    type Register = [f32; 2];
+    const ZERO: [f32; 4] = [0.0; 4];
+
+    #[inline(always)]
+    unsafe fn k8(a: [u32; 2], b: [u32; 1], c: [f32; 4]) -> [f32; 4] {
+        Wide::k8(a, b, c)
+    }
+
+    #[inline(always)]
+    unsafe fn k16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        Wide::k16(a, b, c)
+    }
+
+    #[inline(always)]
+    fn alternating(part: [f32; 4], whole: [f32; 4]) -> [f32; 4] {
+        // With a factor of 2 the compiler would change signs by instructions of their own.
+        let of = |at: usize| fma_rn_f32(part[at], -2.0, whole[at]);
+        [of(0), of(1), of(2), of(3)]
+    }
+
+    #[inline(always)]
+    fn registers(sums: [f32; 4]) -> [[f32; 2]; 2] {
+        Wide::registers(sums)
+    }
+
+    #[inline(always)]
+    fn transposed(low: [f32; 2], high: [f32; 2]) -> [[f32; 2]; 2] {
+        Wide::transposed(low, high)
+    }
+
+    #[inline(always)]
+    fn phased(x: u32) -> u32 {
+        Wide::phased(x)
+    }
+}
+
+/// Loads the phases of a transform from `[register / 4][lane][register % 4]`.
+///
+/// # Safety
+/// They are in the view, at a multiple of 16 bytes.
+#[inline(always)]
+unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
+    let table = table.cast::<[u32; 4]>();
+    let fours = <[[u32; 4]; 8]>::each(|four| table.load(four * 32 + lane as usize));
+    let more = <[[u32; 4]; 2]>::each(|four| table.load((8 + four) * 32 + lane as usize));
+    let of = |register: usize| {
+        if register < 32 { fours[register / 4][register % 4] } else { more[register / 4 - 8][register % 4] }
+    };
+    let [a, b] = <[[u32; 16]; 2]>::each(|half| <[u32; 16]>::each(|register| of(16 * half + register)));
+    let c = <[u32; 8]>::each(|register| of(32 + register));
+    let mut all = [0; PHASES];
+    all[..16].copy_from_slice(&a);
+    all[16..32].copy_from_slice(&b);
+    all[32..].copy_from_slice(&c);
+    all
+}
+
+/// Makes beams of all sums of a pass, and adds their powers.
+///
+/// # Safety
+/// All sums are there; all 32 lanes of the warp execute it together.
+#[inline(always)]
+pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, thread: u32) {
+    let (lane, warp) = (thread % 32, thread / 32);
+    let phases = phases(table, lane);
+    // Of the channel's lowest three bits the warp has the highest.
+    let moved = lane ^ (warp & 1) << 4;
+    let first = Shared::<u8>::dynamic().address(0) + 4 * warp * 4 * OUTS * FEEDS;
+    let _ = <[(); 8]>::each(|number| {
+        let (result, out) = (number as u32 / OUTS, number as u32 % OUTS);
+        let y = <[[[f32; 2]; 16]; 2]>::each(|half| {
+            let a = 2 * result + half as u32;
+            let at = first + 4 * FEEDS * (OUTS * a + out) + 4 * (moved ^ (out + 4 * a));
+            let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 128 * far as u32, 1).load(0));
+            T::transform::<Half, Squared>(x, &phases)
+        });
+        powers[number] = <[f32; 16]>::each(|register| {
+            let add = |sum: f32, [re, im]: [f32; 2]| fma_rn_f32(im, im, fma_rn_f32(re, re, sum));
+            add(add(powers[number][register], y[0][register]), y[1][register])
+        });
+    });
+}
+
+/// Stores the sums of `good` blocks times their factors, for the beams that there are; zeros of none.
+///
+/// # Safety
+/// Nobody uses the sums over lines; all 32 lanes of the warp execute it together, and the views hold what the sizes say.
+#[inline(always)]
+pub(crate) unsafe fn store(
+    given: ChannelisedGiven,
+    to: GlobalMut<f32>,
+    sizes: ChannelisedSizes,
+    unit: Unit,
+    powers: &Powers,
+    [product, products]: [u32; 2],
+    good: u32,
+) {
+    let (lane, warp) = (unit.thread % 32, unit.thread / 32);
+    let scale = sizes.blocks as f32 / good as f32;
+    let row = Shared::<f32>::from_raw_parts(Shared::<f32>::dynamic().address(512 * warp as usize), 512);
+    let _ = <[(); 8]>::each(|number| {
+        let (result, out) = (2 * warp + number as u32 / OUTS, number as u32 % OUTS);
+        bar_warp_sync(u32::MAX);
+        let _ = <[(); 16]>::each(|register| row.store(32 * register + lane as usize, powers[number][register]));
+        bar_warp_sync(u32::MAX);
+        let channel = unit.frequency * FINE + (result ^ sizes.centre);
+        let factor = given.factors.load(channel as usize) * scale;
+        let first = ((u64::from(channel) * u64::from(sizes.times) + u64::from(unit.time)) * u64::from(OUTS)
+            + u64::from(out))
+            * u64::from(sizes.beams);
+        let mut beam = lane;
+        while beam < sizes.beams {
+            let place = given.places.load((unit.frequency * sizes.beams + beam) as usize) % 512;
+            let power = if good == 0 { 0.0 } else { row.load(place as usize) * factor };
+            to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
+            beam += 32;
+        }
+    });
+}

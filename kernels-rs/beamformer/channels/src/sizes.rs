@@ -1,0 +1,45 @@
+//! What a kernel reads, and sizes of a launch.
+
+use fringes_device::Global;
+
+/// What a kernel reads.
+#[derive(Clone, Copy)]
+pub struct ChannelisedGiven {
+    /// Voltages `[time][frequency][pol][line][feed]`, 4+4 bits.
+    pub voltages: Global<u8>,
+    /// Flags `[frequency][block of times]`, or none.
+    pub good: Global<u8>,
+    /// Weights `[frequency][pol][unit][pair of feeds][lane][4]`, see [`feeds`](crate::feeds).
+    pub weights: Global<u32>,
+    /// The phases of the transform along a line, `[register / 4][lane][register % 4]`.
+    pub phases: Global<u32>,
+    /// The matrices over time `[pass][register / 4][lane][register % 4]`.
+    pub matrices: Global<u32>,
+    /// Place `32 register + lane` of the output that a beam is, `[frequency][beam]`.
+    pub places: Global<u32>,
+    /// Factors `[frequency][fine]`, in the order of the results.
+    pub factors: Global<f32>,
+}
+
+/// Sizes of a launch.
+#[derive(Clone, Copy)]
+pub struct ChannelisedSizes {
+    /// Frequencies.
+    pub frequencies: u32,
+    /// Results over time; each is of `blocks` blocks of times.
+    pub times: u32,
+    /// Beams along a line.
+    pub beams: u32,
+    /// Polarisations of the voltages, 1 or 2.
+    pub pols: u32,
+    /// Polarisations that are summed, 1 or `pols`.
+    pub summed: u32,
+    /// Blocks of times of a result.
+    pub blocks: u32,
+    /// What numbers of results are changed by, to have 0 Hz in the middle: half of them, or 0.
+    pub centre: u32,
+    /// Whether nibbles are offset or signed: 0 or `0x8888_8888`.
+    pub signs: u32,
+    /// Bytes from a time, frequency, polarisation and line to the next.
+    pub strides: [u64; 4],
+}
