@@ -12,6 +12,7 @@ use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums, Transform, Wide};
 
+use crate::copies::shared_at;
 use crate::work::Unit;
 use crate::{ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, OUTS};
 use fringes_kernels_beamformer_frb::Registers;
@@ -92,6 +93,24 @@ unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
     all
 }
 
+/// Makes beams of two fine channels of an out, and adds their powers.
+///
+/// # Safety
+/// As [`detect`]; `first` is the address of the warp's first sums.
+#[inline(always)]
+unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, moved: u32, phases: &T::Phases) -> [f32; 16] {
+    let (result, out) = (number / OUTS, number % OUTS);
+    let beam = |half: u32| {
+        let a = 2 * result + half;
+        let at = first + 4 * FEEDS * (OUTS * a + out) + 4 * (moved ^ (out + 4 * a));
+        let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 128 * far as u32, 1).load(0));
+        T::transform::<Half, Squared>(x, phases)
+    };
+    let [y, z] = [beam(0), beam(1)];
+    let power = |sum: f32, [re, im]: [f32; 2]| fma_rn_f32(im, im, fma_rn_f32(re, re, sum));
+    <[f32; 16]>::each(|register| power(power(powers[register], y[register]), z[register]))
+}
+
 /// Makes beams of all sums of a pass, and adds their powers.
 ///
 /// # Safety
@@ -102,20 +121,14 @@ pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, t
     let phases = phases(table, lane);
     // Of the channel's lowest three bits the warp has the highest.
     let moved = lane ^ (warp & 1) << 4;
-    let first = Shared::<u8>::dynamic().address(0) + 4 * warp * 4 * OUTS * FEEDS;
-    let _ = <[(); 8]>::each(|number| {
-        let (result, out) = (number as u32 / OUTS, number as u32 % OUTS);
-        let y = <[[[f32; 2]; 16]; 2]>::each(|half| {
-            let a = 2 * result + half as u32;
-            let at = first + 4 * FEEDS * (OUTS * a + out) + 4 * (moved ^ (out + 4 * a));
-            let x = <[u32; 8]>::each(|far| Shared::<u32>::from_raw_parts(at + 128 * far as u32, 1).load(0));
-            T::transform::<Half, Squared>(x, &phases)
-        });
-        powers[number] = <[f32; 16]>::each(|register| {
-            let add = |sum: f32, [re, im]: [f32; 2]| fma_rn_f32(im, im, fma_rn_f32(re, re, sum));
-            add(add(powers[number][register], y[0][register]), y[1][register])
-        });
-    });
+    let first = shared_at(4 * warp * 4 * OUTS * FEEDS);
+    // A closure would not be inlined everywhere.
+    macro_rules! numbers {
+        ($($number:literal)*) => { $(
+            powers[$number] = add::<T>(powers[$number], $number, first, moved, &phases);
+        )* };
+    }
+    numbers!(0 1 2 3 4 5 6 7);
 }
 
 /// Stores the sums of `good` blocks times their factors, for the beams that there are; zeros of none.
@@ -134,23 +147,23 @@ pub(crate) unsafe fn store(
 ) {
     let (lane, warp) = (unit.thread % 32, unit.thread / 32);
     let scale = sizes.blocks as f32 / good as f32;
-    let row = Shared::<f32>::from_raw_parts(Shared::<f32>::dynamic().address(512 * warp as usize), 512);
+    let rows = shared_at(4 * 8 * 512 * warp);
+    let row = |number: usize| Shared::<f32>::from_raw_parts(rows + 4 * 512 * number as u32, 512);
+    let channel = |number: usize| unit.frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.centre);
+    let factors = <[f32; 2]>::each(|result| given.factors.load(channel(4 * result) as usize) * scale);
     let _ = <[(); 8]>::each(|number| {
-        let (result, out) = (2 * warp + number as u32 / OUTS, number as u32 % OUTS);
-        bar_warp_sync(u32::MAX);
-        let _ = <[(); 16]>::each(|register| row.store(32 * register + lane as usize, powers[number][register]));
-        bar_warp_sync(u32::MAX);
-        let channel = unit.frequency * FINE + (result ^ sizes.centre);
-        let factor = given.factors.load(channel as usize) * scale;
-        let first = ((u64::from(channel) * u64::from(sizes.times) + u64::from(unit.time)) * u64::from(OUTS)
-            + u64::from(out))
-            * u64::from(sizes.beams);
-        let mut beam = lane;
-        while beam < sizes.beams {
-            let place = given.places.load((unit.frequency * sizes.beams + beam) as usize) % 512;
-            let power = if good == 0 { 0.0 } else { row.load(place as usize) * factor };
-            to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
-            beam += 32;
-        }
+        let _ = <[(); 16]>::each(|register| row(number).store(32 * register + lane as usize, powers[number][register]));
     });
+    bar_warp_sync(u32::MAX);
+    let mut beam = lane;
+    while beam < sizes.beams {
+        let place = given.places.load((unit.frequency * sizes.beams + beam) as usize) % 512;
+        let _ = <[(); 8]>::each(|number| {
+            let power = if good == 0 { 0.0 } else { row(number).load(place as usize) * factors[number / 4] };
+            let of_time = u64::from(channel(number)) * u64::from(sizes.times) + u64::from(unit.time);
+            let first = (of_time * u64::from(OUTS) + (number as u64 % 4)) * u64::from(sizes.beams);
+            to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
+        });
+        beam += 32;
+    }
 }

@@ -1,79 +1,131 @@
-//! Copies of voltages and weights to shared memory.
+//! Voltages and weights in shared memory, by the copy engine.
 //!
 //! # Layout
-//! The voltages of a round are `[time][line][16 bytes]` with four pieces of 16 bytes a line; piece `q` of time `t` lies
-//! in place `q ^ (t / 4) mod 4`, so that the lanes of a load, which have four lines and four times 4 apart, meet in two
-//! at each bank.
+//! The voltages of a round are `[t / 16][t mod 4][line][t / 4 mod 4][64 bytes]`, permuted by 64 bytes as the copy engine
+//! does: piece `q` of 16 bytes is in place `q ^ (t / 8 mod 2 + 2 (line mod 2))`. So the lanes of a load, which have four
+//! lines and four times 4 apart, meet in two at each bank. The array that the host describes has the dimensions bytes
+//! of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`.
+//!
+//! Two places hold the voltages of two rounds. Rounds are counted from the kernel's start; a place is filled when all
+//! warps have said that they are done with the round before the last one.
 
-use fringes_device::copy_async::cp_async_cg_shared_global_16;
-use fringes_device::index::tid_x;
-use fringes_device::{Global, Shared};
+use fringes_device::bulk::cp_async_bulk_shared_global;
+use fringes_device::fence::fence_mbarrier_init_release_cluster;
+use fringes_device::mbarrier::{
+    mbarrier_arrive_expect_tx_shared_b64, mbarrier_arrive_shared_b64, mbarrier_init_shared_b64,
+    mbarrier_try_wait_parity_shared_b64,
+};
+use fringes_device::tensor::cp_async_bulk_tensor_5d_shared_global;
+use fringes_device::warp::bar_warp_sync;
+use fringes_device::{Global, Shared, TensorMap};
 
-use crate::{ROUND_BYTES, ROUND_FEEDS, SUM_WORDS, WARPS, WEIGHT_WORDS};
-use fringes_kernels_beamformer_frb::Registers;
+use crate::{ROUND_BYTES, ROUND_FEEDS, SUM_WORDS, TIMES, WARPS, WEIGHT_WORDS};
 
-/// Threads of a block.
-const THREADS: u32 = 32 * WARPS;
+/// The first byte of the weights.
+pub(crate) const WEIGHTS_AT: u32 = 4 * SUM_WORDS;
+
+/// The first byte of the barriers: two that are full, two that are empty, one for weights.
+const BARRIERS_AT: u32 = WEIGHTS_AT + 4 * WEIGHT_WORDS + 2 * ROUND_BYTES;
 
 /// The first byte of the voltages of a round.
 #[inline(always)]
 pub(crate) const fn round_at(round: u32) -> u32 {
-    4 * (SUM_WORDS + WEIGHT_WORDS) + round % 2 * ROUND_BYTES
+    WEIGHTS_AT + 4 * WEIGHT_WORDS + round % 2 * ROUND_BYTES
 }
 
-/// What a thread copies of a round.
+/// Address of a byte of shared memory.
+///
+/// # Safety
+/// The block has it.
+#[inline(always)]
+pub(crate) unsafe fn shared_at(byte: u32) -> u32 {
+    Shared::<u8>::dynamic().address(byte as usize)
+}
+
+/// Makes the barriers.
+///
+/// # Safety
+/// One thread calls it, before a barrier of the block that precedes all else.
+#[inline(always)]
+pub(crate) unsafe fn init() {
+    let first = shared_at(BARRIERS_AT);
+    mbarrier_init_shared_b64(first, 1);
+    mbarrier_init_shared_b64(first + 8, 1);
+    mbarrier_init_shared_b64(first + 16, WARPS);
+    mbarrier_init_shared_b64(first + 24, WARPS);
+    mbarrier_init_shared_b64(first + 32, 1);
+    fence_mbarrier_init_release_cluster();
+}
+
+/// Waits until a phase of a barrier is over.
+///
+/// # Safety
+/// The barrier is made; the phase of that parity ends, or has ended.
+#[inline(always)]
+unsafe fn wait(barrier: u32, parity: u32) {
+    while !mbarrier_try_wait_parity_shared_b64(barrier, parity) {}
+}
+
+/// Where a block of times begins in the array of the voltages.
 #[derive(Clone, Copy)]
-pub(crate) struct Copies {
-    /// Bytes from the first voltage of a block of times.
-    from: u64,
-    /// Bytes from a copy to the next, which is 16 times later.
-    step: u64,
-    /// Address in shared memory of even rounds.
-    to: u32,
+pub(crate) struct Start {
+    /// Byte within a time.
+    pub(crate) byte: u32,
+    /// Blocks of times before.
+    pub(crate) block: u32,
 }
 
-impl Copies {
-    /// The copies of a thread, of voltages with these distances.
-    ///
-    /// # Safety
-    /// The block has its shared memory.
-    #[inline(always)]
-    pub(crate) unsafe fn new(thread: u32, time_stride: u64, line_stride: u64) -> Self {
-        let (time, line, piece) = (thread >> 4, thread >> 2 & 3, thread & 3);
-        let place = piece ^ (time >> 2 & 3);
-        Self {
-            from: u64::from(time) * time_stride + u64::from(line) * line_stride + u64::from(16 * piece),
-            step: 16 * time_stride,
-            to: Shared::<u8>::dynamic().address(0) + round_at(0) + 256 * time + 64 * line + 16 * place,
-        }
-    }
+/// Fills the place of round `count` with the voltages of round `round` of a pass.
+///
+/// # Safety
+/// One thread calls it, round after round; the map describes the voltages, and all warps give places back.
+#[inline(always)]
+pub(crate) unsafe fn fill(map: TensorMap, count: u32, start: Start, round: u32) {
+    let full = shared_at(BARRIERS_AT) + 8 * (count % 2);
+    wait(full + 16, count / 2 % 2 ^ 1);
+    mbarrier_arrive_expect_tx_shared_b64(full, ROUND_BYTES);
+    let at = [(start.byte + ROUND_FEEDS * round) as i32, 0, 0, 0, (start.block * (TIMES / 16)) as i32];
+    cp_async_bulk_tensor_5d_shared_global(shared_at(round_at(count)), map, at, full);
+}
 
-    /// Begins to copy the voltages of a round, of the block of times that begins at byte `first`.
-    ///
-    /// # Safety
-    /// The voltages are in the view, at multiples of 16 bytes; nobody uses their place.
-    #[inline(always)]
-    pub(crate) unsafe fn start(&self, voltages: Global<u8>, first: u64, round: u32) {
-        let mut from = voltages.address(0) + first + self.from + u64::from(ROUND_FEEDS * round);
-        let to = self.to + round % 2 * ROUND_BYTES;
-        let _ = <[(); (ROUND_BYTES / 16 / THREADS) as usize]>::each(|piece| {
-            cp_async_cg_shared_global_16(to + piece as u32 * 16 * THREADS, from);
-            from += self.step;
-        });
+/// Waits for the voltages of round `count`.
+///
+/// # Safety
+/// They are being copied, or have been.
+#[inline(always)]
+pub(crate) unsafe fn wait_for(count: u32) {
+    wait(shared_at(BARRIERS_AT) + 8 * (count % 2), count / 2 % 2);
+}
+
+/// Gives the place of round `count` back.
+///
+/// # Safety
+/// All 32 lanes of each warp execute it together, once a round, when they have loaded all that they use of it.
+#[inline(always)]
+pub(crate) unsafe fn give_back(count: u32, lane: u32) {
+    bar_warp_sync(u32::MAX);
+    if lane == 0 {
+        mbarrier_arrive_shared_b64(shared_at(BARRIERS_AT) + 16 + 8 * (count % 2));
     }
 }
 
 /// Begins to copy the weights of a polarisation.
 ///
 /// # Safety
-/// They are in the view, at multiples of 16 bytes; nobody uses their place.
+/// One thread calls it, in turn with [`wait_for_weights`]; the weights are in the view, at a multiple of 16 bytes, and
+/// nobody uses those before.
 #[inline(always)]
-pub(crate) unsafe fn start_weights(weights: Global<u32>) {
-    let to = Shared::<u8>::dynamic().address(0) + 4 * SUM_WORDS + 16 * tid_x();
-    let from = weights.address(4 * tid_x() as usize);
-    let mut piece = 0;
-    while piece < WEIGHT_WORDS / 4 / THREADS {
-        cp_async_cg_shared_global_16(to + 16 * THREADS * piece, from + u64::from(16 * THREADS * piece));
-        piece += 1;
-    }
+pub(crate) unsafe fn fill_weights(weights: Global<u32>) {
+    let barrier = shared_at(BARRIERS_AT + 32);
+    mbarrier_arrive_expect_tx_shared_b64(barrier, 4 * WEIGHT_WORDS);
+    cp_async_bulk_shared_global(shared_at(WEIGHTS_AT), weights.address(0), 4 * WEIGHT_WORDS, barrier);
+}
+
+/// Waits for the weights that were copied as number `count` of all.
+///
+/// # Safety
+/// They are being copied, or have been.
+#[inline(always)]
+pub(crate) unsafe fn wait_for_weights(count: u32) {
+    wait(shared_at(BARRIERS_AT + 32), count % 2);
 }

@@ -3,10 +3,10 @@
 //! A warp takes eight feeds of all lines: two words of four feeds at each time.
 //!
 //! # Layout
-//! The columns of products are `word + 2 line`, the terms of a sum over time are `t' = p + 2 b + 4 t0 + 8 t1 + 16 r`:
+//! The columns of products are `word + 2 line`, with `t'` in bits `t'0` to `t'4`:
 //!
 //! ```text
-//! z   b<->t'1  t0 t1 t2 t3 t4<->t'2 t'3 word l0 l1  r<->ReIm t'0 t'4   for each of the word's feeds
+//! z   b<->ReIm t0 t1 t2 t3 t4<->t'2 t'3 word l0 l1  r<->t'1 t'0 t'4    for each of the word's feeds
 //! Y   b<->word t0 t1 t2 t3 t4<->l0 l1 a0 a1 a2      r<->a3 ReIm a4     8 `m16n8k16`, 4 half2 operations
 //! H   b<->ReIm t0 t1 t2 t3 t4<->o0 o1 a0 a1 a2      r<->a3 a4 word     4 `m16n8k16`
 //! ```
@@ -17,7 +17,7 @@
 //!
 //! # Tables
 //! Matrices of a pass are fragments `[ReIm][t'0][t'4]` of a lane, rows `a0 a1 a2 a3` of the real or imaginary part of
-//! the result, columns `t'1 t'2 t'3` of a real and then of an imaginary part.
+//! the result, columns `ReIm t'2 t'3 t'1` of the voltage.
 //!
 //! Weights of a unit are eight words of a lane, `[feed of a word][re, im of the voltage]`: two f16 of both words' feeds,
 //! for line `lane % 4` and sum `lane / 8`, its real part in lanes with an even `lane / 4` and its imaginary part else.
@@ -28,8 +28,8 @@ use fringes_device::mma::mma_m16n8k16_f16_f16;
 use fringes_device::{Global, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums};
 
-use crate::copies::round_at;
-use crate::{FEEDS, MATRICES, OUTS, ROUND_FEEDS, SUM_WORDS, WARP_FEEDS};
+use crate::copies::{WEIGHTS_AT, round_at, shared_at};
+use crate::{FEEDS, MATRICES, OUTS, ROUND_BYTES, ROUND_FEEDS, WARP_FEEDS};
 use fringes_kernels_beamformer_frb::Registers;
 
 /// A nibble of each of four bytes.
@@ -40,34 +40,25 @@ const NIBBLES: u32 = 0x0f0f_0f0f;
 /// A nibble is 8 more than its number; minus the number and 7 is what its complement is.
 #[derive(Clone, Copy)]
 pub(crate) struct Turns {
-    /// Whether real and imaginary parts change places in odd quarters.
-    odd: bool,
     /// What nibbles of the real parts' sum are changed by, a quarter each.
     re: [u32; 4],
     /// The same of imaginary parts.
     im: [u32; 4],
     /// Two f16 of what is to be added to 1024 and a sum.
-    minus: u32,
+    pub(crate) minus: u32,
 }
 
 impl Turns {
     /// Of a pass, for nibbles that `signs` makes 8 more than their numbers.
     #[inline(always)]
     pub(crate) fn new(pass: u32, signs: u32) -> Self {
-        let (plus, minus) = (signs, !signs);
-        let of = |negative: bool| if negative { minus } else { plus };
-        // i^(pass j) for j = 1, 2, 3; i x = (-im, re).
-        match pass {
-            0 => Self { odd: false, re: [plus; 4], im: [plus; 4], minus: 0xe420_e420 },
-            2 => {
-                let signs = [plus, minus, plus, minus];
-                Self { odd: false, re: signs, im: signs, minus: 0xe41e_e41e }
-            }
-            _ => {
-                let one = pass == 1;
-                let re = [plus, of(one), minus, of(!one)];
-                Self { odd: true, re, im: [plus, of(!one), minus, of(one)], minus: 0xe41e_e41e }
-            }
+        let of = |negative: bool| if negative { !signs } else { signs };
+        // i^(pass j) for j = 1, 2, 3; i x = (-im, re). Of an odd pass its numbers 1 and 3 are with im for re.
+        let [one, two, three] = [pass == 1, pass == 2, pass == 3];
+        Self {
+            re: [signs, of(one || two), of(one || three), of(two || three)],
+            im: [signs, of(two || three), of(one || three), of(one || two)],
+            minus: if pass == 0 { 0xe420_e420 } else { 0xe41e_e41e },
         }
     }
 }
@@ -79,7 +70,8 @@ fn nibbles(word: u32, change: u32) -> u32 {
     lop3_b32::<0x28>(word, change, NIBBLES)
 }
 
-/// Real and imaginary parts of `z` of four feeds and a time, of four quarters.
+/// Real and imaginary parts of `z` of four feeds and a time, of four quarters; of an odd pass real and imaginary parts
+/// change places in odd quarters.
 #[inline(always)]
 fn summed<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
     let high = |j: usize, change: u32| nibbles(x[j] >> 4, change);
@@ -90,6 +82,13 @@ fn summed<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
     [sum(re(0), re(1), re(2), re(3)), sum(im(0), im(1), im(2), im(3))]
 }
 
+/// The same of four feeds, two in a register: bytes `re im re im`.
+#[inline(always)]
+fn turned<const ODD: bool>(x: [u32; 4], turns: &Turns) -> [u32; 2] {
+    let [re, im] = summed::<ODD>(x, turns);
+    [prmt_b32(re, im, 0x5140), prmt_b32(re, im, 0x7362)]
+}
+
 /// Where a lane finds voltages and puts sums.
 #[derive(Clone, Copy)]
 pub(crate) struct Feeds {
@@ -97,7 +96,7 @@ pub(crate) struct Feeds {
     voltages: u32,
     /// Address of its weights of the first round.
     weights: u32,
-    /// Word of its sums `[a = lane / 4][out = lane % 4]`.
+    /// Address of its sums `[a = lane / 4][out = lane % 4]`.
     row: u32,
     lane: u32,
     warp: u32,
@@ -105,6 +104,13 @@ pub(crate) struct Feeds {
 
 /// Bytes from a fine channel's sums to the next.
 const CHANNEL_BYTES: u32 = 4 * OUTS * FEEDS;
+
+/// Bytes of voltages from a time to the next, and from one that is 16 later.
+const TIME_BYTES: u32 = 1024;
+const SIXTEEN_BYTES: u32 = 4096;
+
+/// `z` of four feeds at eight times `[t'4][t'1][t'0]`: bytes `re im re im` of the first two, and of the others.
+pub(crate) type Turned = [[u32; 2]; 8];
 
 impl Feeds {
     /// Of a thread.
@@ -114,83 +120,118 @@ impl Feeds {
     #[inline(always)]
     pub(crate) unsafe fn new(thread: u32) -> Self {
         let (lane, warp) = (thread % 32, thread / 32);
-        let shared = Shared::<u8>::dynamic().address(0);
         let (quad, word, line) = (lane & 3, lane >> 2 & 1, lane >> 3);
+        let piece = (warp >> 1) ^ (quad >> 1 | (line & 1) << 1);
         Self {
-            // Time 4 quad, whose pieces are moved by quad.
-            voltages: shared
-                + round_at(0)
-                + 1024 * quad
-                + 64 * line
-                + 16 * (warp >> 1 ^ quad)
-                + 8 * (warp & 1)
-                + 4 * word,
-            weights: shared + 4 * SUM_WORDS + 1024 * warp + 16 * lane,
-            row: shared + (lane >> 2) * CHANNEL_BYTES + quad * 4 * FEEDS,
+            // Time 4 quad.
+            voltages: shared_at(round_at(0)) + 64 * quad + 256 * line + 16 * piece + 8 * (warp & 1) + 4 * word,
+            weights: shared_at(WEIGHTS_AT) + 1024 * warp + 16 * lane,
+            row: shared_at(0) + (lane >> 2) * CHANNEL_BYTES + quad * 4 * FEEDS,
             lane,
             warp,
         }
     }
 
-    /// `z` of the words' feeds of a round, `[t'4][t'1][t'0][re, im]`.
+    /// The voltages of a word and number of round `count` of all, a quarter each.
     ///
     /// # Safety
     /// The voltages are there.
     #[inline(always)]
-    unsafe fn turned<const ODD: bool>(&self, round: u32, turns: &Turns) -> [[u32; 2]; 8] {
-        let from = Shared::<u32>::from_raw_parts(self.voltages - round_at(0) + round_at(round), 1);
-        <[[u32; 2]; 8]>::each(|number| {
-            let time = (number & 1) + 2 * (number >> 1 & 1) + 16 * (number >> 2);
-            let at = from.address(0) + 256 * time as u32;
-            let x = <[u32; 4]>::each(|j| Shared::<u32>::from_raw_parts(at + 256 * 32 * j as u32, 1).load(0));
-            summed::<ODD>(x, turns)
-        })
+    unsafe fn quarters(&self, count: u32, number: usize) -> [u32; 4] {
+        let [t0, t1, t4] = [number as u32 & 1, number as u32 >> 1 & 1, number as u32 >> 2];
+        let at = self.voltages + count % 2 * ROUND_BYTES + TIME_BYTES * (t0 + 2 * t1) + SIXTEEN_BYTES * t4;
+        <[u32; 4]>::each(|j| Shared::<u32>::from_raw_parts(at + 2 * SIXTEEN_BYTES * j as u32, 1).load(0))
     }
 
-    /// Makes the sums over lines of a round's feeds.
+    /// `z` of the feeds of round `count` of all.
     ///
     /// # Safety
-    /// The voltages and weights are there, nobody uses the sums; all 32 lanes of the warp execute it together.
+    /// The voltages are there.
     #[inline(always)]
-    pub(crate) unsafe fn round(&self, round: u32, turns: &Turns, matrices: &Matrices) {
-        let z = if turns.odd { self.turned::<true>(round, turns) } else { self.turned::<false>(round, turns) };
+    pub(crate) unsafe fn turned<const ODD: bool>(&self, count: u32, turns: &Turns) -> Turned {
+        Turned::each(|number| turned::<ODD>(self.quarters(count, number), turns))
+    }
+
+    /// Makes the sums over lines of the feeds of a pass's round, and `z` of the feeds of round `count` of all: what the
+    /// one waits for the other one fills.
+    ///
+    /// # Safety
+    /// The weights and voltages are there, nobody uses the sums; all 32 lanes of the warp execute it together.
+    #[inline(always)]
+    pub(crate) unsafe fn sum_and_turn<const ODD: bool>(
+        &self,
+        z: &Turned,
+        round: u32,
+        count: u32,
+        turns: &Turns,
+        matrices: &Matrices,
+    ) -> Turned {
+        let row = self.row(round);
+        macro_rules! step {
+            ($byte:literal) => {{
+                let first = self.quarters(count, 2 * $byte);
+                let second = self.quarters(count, 2 * $byte + 1);
+                self.sum_of(z, row, $byte, turns.minus, matrices);
+                [turned::<ODD>(first, turns), turned::<ODD>(second, turns)]
+            }};
+        }
+        let [[a, b], [c, d], [e, f], [g, h]] = [step!(0), step!(1), step!(2), step!(3)];
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// Makes the sums over lines of the feeds of a pass's round.
+    ///
+    /// # Safety
+    /// As [`sum_and_turn`](Self::sum_and_turn).
+    #[inline(always)]
+    pub(crate) unsafe fn sum(&self, z: &Turned, round: u32, minus: u32, matrices: &Matrices) {
+        let row = self.row(round);
+        self.sum_of(z, row, 0, minus, matrices);
+        self.sum_of(z, row, 1, minus, matrices);
+        self.sum_of(z, row, 2, minus, matrices);
+        self.sum_of(z, row, 3, minus, matrices);
+    }
+
+    /// Where the sums of a round go: the address of a row, the place in it, and the address of the weights.
+    #[inline(always)]
+    fn row(&self, round: u32) -> [u32; 3] {
         // Place of a feed n: n5 n6 n1 n2 n3 n0 n4 n7, of which the lowest five bits are changed by the lane.
         let place = (self.warp >> 2 & 1) | (round & 1) << 1 | (self.warp & 1) << 4;
         let at = self.row + 4 * (64 * (self.warp >> 1 & 1) + 128 * (round >> 1));
-        let moved = place ^ self.lane;
-        let weights = self.weights + 4 * (ROUND_FEEDS / WARP_FEEDS) * 256 * round;
-        let _ = <[(); 2]>::each(|pair| {
-            let weights = Shared::<[u32; 4]>::from_raw_parts(weights + 512 * pair as u32, 1).load(0);
-            let _ = <[(); 2]>::each(|feed| {
-                let byte = 2 * pair + feed;
-                let terms = |part: usize, t0: usize, t4: usize| {
-                    let of = |t1: usize| z[4 * t4 + 2 * t1 + t0][part];
-                    let bytes = prmt_b32(of(0), of(1), (byte | (4 + byte) << 8) as u32);
-                    // (a & b) | c
-                    add_rn_f16x2(lop3_b32::<0xea>(bytes, 0x00ff_00ff, 0x6400_6400), turns.minus)
-                };
-                let terms = <[[u32; 2]; 4]>::each(|k| [terms(0, k >> 1, k & 1), terms(1, k >> 1, k & 1)]);
-                let product =
-                    |part: usize, k: usize, sum: [u32; 2]| mma_m16n8k16_f16_f16(matrices[4 * part + k], terms[k], sum);
-                let over_time = |part: usize| {
-                    let even = product(part, 1, product(part, 0, [0; 2]));
-                    let all = product(part, 3, product(part, 2, even));
-                    [all, Half::alternating(even, all)]
-                };
-                let (re, im) = (over_time(0), over_time(1));
-                let _ = <[(); 2]>::each(|word| {
-                    let mask = if word == 0 { 0x0000_ffff } else { 0xffff_0000 };
-                    let factors = [weights[2 * feed] & mask, weights[2 * feed + 1] & mask];
-                    let to = at + 4 * (moved ^ (4 * pair as u32 + 8 * word as u32)) + 128 * feed as u32;
-                    let _ = <[(); 2]>::each(|a4| {
-                        let rows = [re[a4][0], re[a4][1], im[a4][0], im[a4][1]];
-                        let sums = mma_m16n8k16_f16_f16(rows, factors, [0; 2]);
-                        let to = Shared::<u32>::from_raw_parts(to + 16 * a4 as u32 * CHANNEL_BYTES, 1);
-                        to.store(0, sums[0]);
-                        let to = Shared::<u32>::from_raw_parts(to.address(0) + 8 * CHANNEL_BYTES, 1);
-                        to.store(0, sums[1]);
-                    });
-                });
+        [at, place ^ self.lane, self.weights + 4 * (ROUND_FEEDS / WARP_FEEDS) * 256 * round]
+    }
+
+    /// Makes the sums over lines of one feed of each word.
+    ///
+    /// # Safety
+    /// As [`sum_and_turn`](Self::sum_and_turn).
+    #[inline(always)]
+    unsafe fn sum_of(&self, z: &Turned, [at, place, weights]: [u32; 3], byte: usize, minus: u32, matrices: &Matrices) {
+        let (pair, feed) = (byte / 2, byte as u32 % 2);
+        let weights = Shared::<[u32; 2]>::from_raw_parts(weights + 512 * pair as u32 + 8 * feed, 1).load(0);
+        // A number in the low byte of an f16 of 1024.
+        let selector = if feed == 0 { 0x4140 } else { 0x4342 };
+        let term = |t0: usize, t1: usize, t4: usize| {
+            add_rn_f16x2(prmt_b32(z[4 * t4 + 2 * t1 + t0][pair], 0x6464_6464, selector), minus)
+        };
+        let terms = <[[u32; 2]; 4]>::each(|k| [term(k >> 1, 0, k & 1), term(k >> 1, 1, k & 1)]);
+        let product =
+            |part: usize, k: usize, sum: [u32; 2]| mma_m16n8k16_f16_f16(matrices[4 * part + k], terms[k], sum);
+        let over_time = |part: usize| {
+            let even = product(part, 1, product(part, 0, [0; 2]));
+            let all = product(part, 3, product(part, 2, even));
+            [all, Half::alternating(even, all)]
+        };
+        let (re, im) = (over_time(0), over_time(1));
+        let _ = <[(); 2]>::each(|word| {
+            let factors = weights.map(|weight| weight & if word == 0 { 0x0000_ffff } else { 0xffff_0000 });
+            let to = at + 4 * (place ^ (4 * pair as u32 + 8 * word as u32)) + 128 * feed;
+            let _ = <[(); 2]>::each(|a4| {
+                let rows = [re[a4][0], re[a4][1], im[a4][0], im[a4][1]];
+                let sums = mma_m16n8k16_f16_f16(rows, factors, [0; 2]);
+                let to = to + 16 * a4 as u32 * CHANNEL_BYTES;
+                Shared::<u32>::from_raw_parts(to, 1).store(0, sums[0]);
+                Shared::<u32>::from_raw_parts(to + 8 * CHANNEL_BYTES, 1).store(0, sums[1]);
             });
         });
     }

@@ -46,17 +46,17 @@ mod feeds;
 mod sizes;
 mod work;
 
-use fringes_device::{Global, GlobalMut};
+use fringes_device::{Global, GlobalMut, TensorMap};
 use fringes_kernels_fft_microkernel::generated::Fft256To512;
 
 pub use sizes::{ChannelisedGiven, ChannelisedSizes};
 
 fringes_device::kernel! {
     /// Powers of beams of four full lines of 4+4 bits, four sums over them, results of eight fine channels.
-    #[launch(threads(256), min_blocks(1))]
-    pub fn channelised_256_512_128_i4(voltages: Global<u8>, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, matrices: Global<u32>, places: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, beams: u32, pols: u32, summed: u32, blocks: u32, centre: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64) {
+    #[launch(threads(256), min_blocks(1), shared_bytes(229504))]
+    pub fn channelised_256_512_128_i4(voltages: TensorMap, good: Global<u8>, weights: Global<u32>, phases: Global<u32>, matrices: Global<u32>, places: Global<u32>, factors: Global<f32>, powers: GlobalMut<f32>, frequencies: u32, times: u32, beams: u32, pols: u32, summed: u32, blocks: u32, centre: u32, signs: u32, frequency_stride: u32, pol_stride: u32) {
         let given = ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors };
-        let strides = [time_stride, frequency_stride, pol_stride, line_stride];
+        let strides = [frequency_stride, pol_stride];
         let sizes = ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, centre, signs, strides };
         work::checked::<Fft256To512>(given, powers, sizes);
     }
@@ -104,8 +104,10 @@ pub(crate) const WEIGHT_WORDS: u32 = (FEEDS / WARP_FEEDS) * 256;
 /// Bytes of the voltages of a round.
 pub(crate) const ROUND_BYTES: u32 = ROUND_FEEDS * LINES * TIMES;
 
-/// Bytes of shared memory: sums, weights, and voltages of two rounds.
-pub const SHARED_BYTES: u32 = 4 * (SUM_WORDS + WEIGHT_WORDS) + 2 * ROUND_BYTES;
+/// Bytes of shared memory: sums, weights, voltages of two rounds, and barriers.
+pub const SHARED_BYTES: u32 = 4 * (SUM_WORDS + WEIGHT_WORDS) + 2 * ROUND_BYTES + 128;
+
+const _: () = assert!(SHARED_BYTES == 229_504);
 
 /// Registers of the matrices over time of a pass.
 pub const MATRICES: usize = 32;

@@ -1,12 +1,13 @@
 //! What a kernel reads, and sizes of a launch.
 
-use fringes_device::Global;
+use fringes_device::{Global, TensorMap};
 
 /// What a kernel reads.
 #[derive(Clone, Copy)]
 pub struct ChannelisedGiven {
-    /// Voltages `[time][frequency][pol][line][feed]`, 4+4 bits.
-    pub voltages: Global<u8>,
+    /// Voltages `[time][frequency][pol][line][feed]` of 4+4 bits, as [`copies`](crate::copies) has them: bytes of a
+    /// time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`, in boxes of 64 x 4 x 4 x 4 x 8, permuted by 64 bytes.
+    pub voltages: TensorMap,
     /// Flags `[frequency][block of times]`, or none.
     pub good: Global<u8>,
     /// Weights `[frequency][pol][unit][pair of feeds][lane][4]`, see [`feeds`](crate::feeds).
@@ -40,6 +41,6 @@ pub struct ChannelisedSizes {
     pub centre: u32,
     /// Whether nibbles are offset or signed: 0 or `0x8888_8888`.
     pub signs: u32,
-    /// Bytes from a time, frequency, polarisation and line to the next.
-    pub strides: [u64; 4],
+    /// Bytes from a frequency and polarisation to the next.
+    pub strides: [u32; 2],
 }

@@ -2,18 +2,16 @@
 
 use fringes_device::barrier::bar_sync_0;
 use fringes_device::control::trap;
-use fringes_device::copy_async::{cp_async_commit_group, cp_async_wait_all};
 use fringes_device::index::{ctaid_x, nctaid_x, tid_x};
 use fringes_device::{GlobalMut, Shared, opaque};
+use fringes_kernels_beamformer_frb::divided;
 
 use crate::beams::{self, Beams, Powers};
-use crate::copies::{self, Copies};
-use crate::feeds::{Feeds, Turns, matrices};
+use crate::copies::{self, Start};
+use crate::feeds::{Feeds, Matrices, Turns, matrices};
 use crate::{
-    ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, LINES, MATRICES, OUTS, PASSES, ROUNDS, SHARED_BYTES, TIMES,
-    WEIGHT_WORDS,
+    ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, MATRICES, OUTS, PASSES, ROUNDS, SHARED_BYTES, WEIGHT_WORDS,
 };
-use fringes_kernels_beamformer_frb::divided;
 
 /// A unit of work, and who does it.
 #[derive(Clone, Copy)]
@@ -31,22 +29,15 @@ pub(crate) struct Unit {
 pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>, sizes: ChannelisedSizes) {
     let ChannelisedSizes { frequencies, times, beams, pols, summed, blocks, centre, strides, .. } = sizes;
     let of = |counts: &[u32]| counts.iter().fold(1u64, |product, &count| product.saturating_mul(count.into()));
-    let last = |count: u64, stride: u64| count.saturating_sub(1).saturating_mul(stride);
-    let [time, frequency, pol, line] = strides;
-    let end = u64::from(FEEDS)
-        .saturating_add(last(of(&[times, blocks, TIMES]), time))
-        .saturating_add(last(frequencies.into(), frequency))
-        .saturating_add(last(pols.into(), pol))
-        .saturating_add(last(LINES.into(), line));
+    let last = |count: u32, stride: u32| u64::from(count.saturating_sub(1)) * u64::from(stride);
     // SAFETY: addresses, which are not used.
     let aligned = unsafe {
-        given.voltages.address(0)
-            | given.weights.address(0)
+        given.weights.address(0)
             | given.phases.address(0)
             | given.matrices.address(0)
-            | strides.iter().fold(0, |all, stride| all | stride)
+            | u64::from(strides[0] | strides[1])
     };
-    let (_, products) = (summed, divided(pols, summed).0);
+    let products = divided(pols, summed).0;
     let fits = (1..=2).contains(&pols)
         && (summed == 1 || summed == pols)
         && blocks > 0
@@ -56,7 +47,8 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && of(&[frequencies, times]) <= u32::MAX.into()
         && of(&[frequencies, FINE]) <= u32::MAX.into()
         && of(&[frequencies, beams]) <= u32::MAX.into()
-        && end <= given.voltages.len() as u64
+        && last(frequencies, strides[0]) + last(pols, strides[1]) + u64::from(FEEDS) < 1 << 31
+        && of(&[times, blocks, crate::TIMES]) < 1 << 31
         && (given.good.is_empty() || of(&[frequencies, times, blocks]) <= given.good.len() as u64)
         && of(&[frequencies, pols, WEIGHT_WORDS]) <= given.weights.len() as u64
         && 32 * T::PHASE_REGISTERS <= given.phases.len()
@@ -73,6 +65,110 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
     }
 }
 
+/// Blocks of times of the polarisations that a result sums.
+#[derive(Clone, Copy)]
+struct Blocks {
+    sizes: ChannelisedSizes,
+    unit: Unit,
+    /// The first polarisation.
+    pol: u32,
+}
+
+impl Blocks {
+    /// How many there are.
+    #[inline(always)]
+    fn count(&self) -> u32 {
+        self.sizes.summed * self.sizes.blocks
+    }
+
+    /// The first good one from this one on, or [`count`](Self::count).
+    ///
+    /// # Safety
+    /// The views hold what the sizes say.
+    #[inline(always)]
+    unsafe fn good_from(&self, given: ChannelisedGiven, mut at: u32) -> u32 {
+        let flags = (self.unit.frequency * self.sizes.times + self.unit.time) as usize * self.sizes.blocks as usize;
+        while at < self.count()
+            && !given.good.is_empty()
+            && given.good.load(flags + divided(at, self.sizes.blocks).1 as usize) == 0
+        {
+            at += 1;
+        }
+        at
+    }
+
+    /// Where one begins.
+    #[inline(always)]
+    fn start(&self, at: u32) -> Start {
+        let (pol, block) = divided(at, self.sizes.blocks);
+        let [of_frequency, of_pol] = self.sizes.strides;
+        Start {
+            byte: self.unit.frequency * of_frequency + (self.pol + pol) * of_pol,
+            block: self.unit.time * self.sizes.blocks + block,
+        }
+    }
+}
+
+/// The blocks of times of two rounds from now, and of the one after.
+#[derive(Clone, Copy)]
+struct Ahead {
+    now: Start,
+    next: Option<Start>,
+    pass: u32,
+}
+
+impl Ahead {
+    /// Fills the place of the round that follows round `round` of the pass by two, if there is one.
+    ///
+    /// # Safety
+    /// As [`copies::fill`], with `count` that of round `round`.
+    #[inline(always)]
+    unsafe fn fill(&self, given: ChannelisedGiven, count: u32, round: u32) {
+        let (first, same_pass) = (round % ROUNDS, round < ROUNDS);
+        if same_pass || self.pass + 1 < PASSES {
+            copies::fill(given.voltages, count, self.now, first);
+        } else if let Some(next) = self.next {
+            copies::fill(given.voltages, count, next, first);
+        }
+    }
+}
+
+/// Makes the sums over lines of a pass.
+///
+/// # Safety
+/// As [`work`]; `count` is the number of its first round.
+#[inline(always)]
+unsafe fn sum<const ODD: bool>(
+    given: ChannelisedGiven,
+    turns: &Turns,
+    matrices: &Matrices,
+    thread: u32,
+    first: u32,
+    ahead: Ahead,
+) {
+    let feeds = Feeds::new(thread);
+    copies::wait_for(first);
+    let mut z = feeds.turned::<ODD>(first, turns);
+    copies::give_back(first, thread % 32);
+    // All have made their beams of the sums before.
+    bar_sync_0();
+    let mut round = 0;
+    while round + 1 < ROUNDS {
+        let count = first + round;
+        if thread == 0 {
+            ahead.fill(given, count + 2, round + 2);
+        }
+        copies::wait_for(count + 1);
+        z = feeds.sum_and_turn::<ODD>(&z, round, count + 1, turns, matrices);
+        copies::give_back(count + 1, thread % 32);
+        round += 1;
+    }
+    if thread == 0 {
+        ahead.fill(given, first + round + 2, round + 2);
+    }
+    feeds.sum(&z, round, turns.minus, matrices);
+}
+
 /// Makes all results.
 ///
 /// # Safety
@@ -81,83 +177,68 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
 unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: ChannelisedSizes) {
     // Numbers and addresses of a thread are made where they are used: sums of powers leave no registers to keep them.
     let thread = || opaque(tid_x() as i32) as u32;
-    let [time_stride, frequency_stride, pol_stride, line_stride] = sizes.strides;
+    if thread() == 0 {
+        copies::init();
+    }
+    bar_sync_0();
     let products = divided(sizes.pols, sizes.summed).0;
+    // Rounds and weights until now.
+    let (mut count, mut weights) = (0, 0);
     let mut number = ctaid_x();
     while number < sizes.frequencies * sizes.times {
         let (time, frequency) = divided(number, sizes.frequencies);
-        let of_result = u64::from(time * sizes.blocks * TIMES) * time_stride + u64::from(frequency) * frequency_stride;
         let mut product = 0;
         while product < products {
             let mut powers: Powers = [[0.0; 16]; 8];
-            // Blocks of times of all polarisations that are summed, which are good.
-            let total = sizes.summed * sizes.blocks;
-            let flags = (frequency * sizes.times + time) as usize * sizes.blocks as usize;
-            let next = |mut at: u32| {
-                while at < total
-                    && !given.good.is_empty()
-                    && given.good.load(flags + divided(at, sizes.blocks).1 as usize) == 0
-                {
-                    at += 1;
-                }
-                at
-            };
-            let first_of = |at: u32| {
-                let (pol, block) = divided(at, sizes.blocks);
-                of_result
-                    + u64::from(product * sizes.summed + pol) * pol_stride
-                    + u64::from(block * TIMES) * time_stride
-            };
-            let mut at = next(0);
-            let mut good = 0;
+            let blocks = Blocks { sizes, unit: Unit { time, frequency, thread: 0 }, pol: product * sizes.summed };
+            let mut at = blocks.good_from(given, 0);
             let mut weights_of = u32::MAX;
-            if at < total {
-                Copies::new(thread(), time_stride, line_stride).start(given.voltages, first_of(at), 0);
-                cp_async_commit_group();
+            if at < blocks.count() && thread() == 0 {
+                copies::fill(given.voltages, count, blocks.start(at), 0);
+                copies::fill(given.voltages, count + 1, blocks.start(at), 1);
             }
-            while at < total {
-                let first = first_of(at);
-                let following = next(at + 1);
+            while at < blocks.count() {
+                let following = blocks.good_from(given, at + 1);
+                let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
                 let pol = divided(at, sizes.blocks).0;
                 if pol != weights_of {
                     weights_of = pol;
-                    let row = frequency * sizes.pols + product * sizes.summed + pol;
-                    let start = row as usize * WEIGHT_WORDS as usize;
-                    copies::start_weights(given.weights.part(start, WEIGHT_WORDS as usize));
-                    cp_async_commit_group();
+                    if thread() == 0 {
+                        let row = frequency * sizes.pols + blocks.pol + pol;
+                        copies::fill_weights(
+                            given.weights.part(row as usize * WEIGHT_WORDS as usize, WEIGHT_WORDS as usize),
+                        );
+                    }
+                    copies::wait_for_weights(weights);
+                    weights += 1;
                 }
                 let mut pass = 0;
                 while pass < PASSES {
                     let turns = Turns::new(pass, sizes.signs);
                     let thread_number = thread();
                     let matrices = matrices(given.matrices, pass, thread_number);
-                    let feeds = Feeds::new(thread_number);
-                    let copies = Copies::new(thread_number, time_stride, line_stride);
-                    let mut round = 0;
-                    while round < ROUNDS {
-                        cp_async_wait_all();
-                        bar_sync_0();
-                        if round + 1 < ROUNDS {
-                            copies.start(given.voltages, first, round + 1);
-                        } else if pass + 1 < PASSES {
-                            copies.start(given.voltages, first, 0);
-                        } else if following < total {
-                            copies.start(given.voltages, first_of(following), 0);
-                        }
-                        cp_async_commit_group();
-                        feeds.round(round, &turns, &matrices);
-                        round += 1;
+                    let ahead = Ahead { now: blocks.start(at), next, pass };
+                    if pass % 2 == 1 {
+                        sum::<true>(given, &turns, &matrices, thread_number, count, ahead);
+                    } else {
+                        sum::<false>(given, &turns, &matrices, thread_number, count, ahead);
                     }
+                    count += ROUNDS;
                     bar_sync_0();
                     beams::detect::<T>(given.phases, &mut powers, thread());
                     pass += 1;
                 }
-                good += u32::from(pol == 0);
                 at = following;
             }
-            // Everyone has read the sums.
+            // All have made their beams.
             bar_sync_0();
             let unit = Unit { time, frequency, thread: thread() };
+            let mut good = 0;
+            let mut block = blocks.good_from(given, 0);
+            while block < sizes.blocks {
+                good += 1;
+                block = blocks.good_from(given, block + 1);
+            }
             beams::store(given, out, sizes, unit, &powers, [product, products], good);
             product += 1;
         }

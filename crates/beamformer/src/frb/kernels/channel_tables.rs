@@ -11,6 +11,21 @@ use num_complex::Complex;
 use super::Weights;
 use super::tables::{LANES, exact, exponent, word};
 
+/// How voltages of four full lines lie for the copy engine: bytes of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`,
+/// for so many frequencies, polarisations and times and distances of times, frequencies, polarisations and lines.
+/// Dimensions and the bytes between them; `None` where they are more than it takes.
+pub fn voltage_dimensions([frequencies, pols, times]: [usize; 3], strides: [u64; 4]) -> Option<([u64; 5], [u64; 4])> {
+    let [time, frequency, pol, line] = strides;
+    let last = |count: usize, stride: u64| (count as u64).saturating_sub(1).checked_mul(stride);
+    let bytes = last(frequencies, frequency)?.checked_add(last(pols, pol)?)?.checked_add(FEEDS as u64)?;
+    let strides = [time.checked_mul(4)?, line, time, time.checked_mul(16)?];
+    let fits = bytes < 1 << 31 && times < 1 << 31 && strides.iter().all(|stride| stride % 16 == 0 && *stride < 1 << 40);
+    fits.then_some(([bytes, 4, LINES as u64, 4, times as u64 / 16], strides))
+}
+
+/// A box of these dimensions: the voltages of 64 feeds of all lines at all times of a transform.
+pub const VOLTAGE_BOX: [u32; 5] = [64, 4, LINES as u32, 4, TIMES as u32 / 16];
+
 /// Lines and sums over them.
 pub(super) const LINES: usize = 4;
 
@@ -74,17 +89,10 @@ pub fn time_matrices(sign: f64) -> Vec<u32> {
     for pass in 0..PASSES {
         for (imaginary, t0, t4) in (0..8).map(|number| (number / 4 == 1, number / 2 % 2, number % 2)) {
             for lane in 0..LANES {
-                for (high, a3) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
-                    let entry = |t1: usize| {
-                        let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
-                        let [re, im] = phase(pass, lane / 4 + 8 * a3, time, sign);
-                        match (imaginary, high) {
-                            (false, true) => -im,
-                            (true, false) => im,
-                            _ => re,
-                        }
-                    };
-                    table.push(word(entry(0), entry(1)));
+                for (t1, a3) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let time = t0 + 2 * t1 + 4 * (lane % 4) + 16 * t4;
+                    let [re, im] = phase(pass, lane / 4 + 8 * a3, time, sign);
+                    table.push(if imaginary { word(im, re) } else { word(re, -im) });
                 }
             }
         }

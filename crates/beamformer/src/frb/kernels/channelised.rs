@@ -2,22 +2,25 @@
 
 use fringes_backend::DeviceError;
 use fringes_fft::internals::{phase_power, phase_table};
-use fringes_gpu::{Buffer, Device, LaunchConfig, PtxTarget, Stream, args};
-
-use super::channel_texts::FRB_CHANNELS;
-use super::channel_tables::{
-    FEEDS, LINES, TIMES, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices,
+use fringes_gpu::{
+    Buffer, Device, LaunchConfig, PtxTarget, Stream, Swizzle, TensorElement, TensorLayout, TensorView, args,
 };
+
+use super::channel_tables::{
+    FEEDS, LINES, TIMES, VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices,
+    voltage_dimensions,
+};
+use super::channel_texts::FRB_CHANNELS;
 use super::choice::{Family, Loaded};
 use super::grid::{Launch, Out};
-use super::launch::Layout;
+use super::launch::{Counts, Layout};
 use super::prepared::factors;
 use super::tables::turned;
 use crate::FrbBeams;
 
 /// Warps of a block, and bytes of its shared memory.
 const WARPS: u32 = 8;
-const SHARED_BYTES: u32 = 224 << 10;
+const SHARED_BYTES: u32 = (224 << 10) + 128;
 
 /// Bytes that a copy of voltages begins at a multiple of.
 const ALIGNMENT: u64 = 16;
@@ -98,15 +101,30 @@ impl Channelised {
         }))
     }
 
-    /// Whether it takes voltages that lie so.
-    pub(super) fn takes(&self, layout: &Layout) -> bool {
-        layout.is_aligned(ALIGNMENT)
+    /// How the copy engine takes voltages that lie so, if it does.
+    pub(super) fn layout(&self, layout: &Layout, counts: &Counts, sums: usize) -> Option<TensorLayout> {
+        let sizes = [counts.frequencies, counts.pols, sums.saturating_mul(counts.sum_times)];
+        let (dimensions, strides) =
+            voltage_dimensions(sizes, layout.strides).filter(|_| layout.is_aligned(ALIGNMENT))?;
+        Some(TensorLayout {
+            dimensions: dimensions.to_vec(),
+            strides_bytes: strides.to_vec(),
+            block: VOLTAGE_BOX.to_vec(),
+            ..TensorLayout::packed(TensorElement::U8, &[16], &[16]).with_swizzle(Swizzle::Bytes64)
+        })
     }
 
-    /// Queues the kernel.
-    pub(super) fn queue(&self, stream: &Stream, launch: &Launch<'_>, out: &mut Out<'_>) -> Result<(), DeviceError> {
+    /// Queues the kernel, of voltages that the copy engine takes so.
+    pub(super) fn queue(
+        &self,
+        stream: &Stream,
+        launch: &Launch<'_>,
+        voltages: &TensorLayout,
+        out: &mut Out<'_>,
+    ) -> Result<(), DeviceError> {
         let Out::Powers(powers) = out else { return Ok(()) };
-        let Launch { voltages, layout, good, counts, sums } = *launch;
+        let Launch { layout, good, counts, sums, .. } = *launch;
+        let map = TensorView::tiled(launch.voltages, voltages)?;
         let units = counts.units(sums, 1)? / LINES as u32;
         let grid = [units.clamp(1, self.loaded.blocks), 1, 1];
         let config = LaunchConfig::new(grid, [32 * WARPS, 1, 1]).with_shared_bytes(SHARED_BYTES);
@@ -114,9 +132,10 @@ impl Channelised {
         let summed = counts.pols / counts.products.max(1);
         let [frequencies, times, beams, pols, summed, blocks] =
             [counts.frequencies, sums, counts.north_beams, counts.pols, summed, counts.blocks].map(|size| size as u32);
-        let [time, frequency, pol, line] = layout.strides;
+        // Within the bytes of a time, of which there are less than 2^31.
+        let [_, frequency, pol, _] = layout.strides.map(|stride| stride as u32);
         let arguments = args![
-            voltages,
+            &map,
             good,
             &self.weights,
             &self.phases,
@@ -132,10 +151,8 @@ impl Channelised {
             blocks,
             self.centre,
             layout.signs | layout.signs << 8,
-            time,
             frequency,
-            pol,
-            line
+            pol
         ];
         Ok(self.loaded.kernel.launch_safe(stream, &config, arguments)?)
     }

@@ -90,9 +90,10 @@ impl Fused {
         Self { channelised: None, ..self }
     }
 
-    /// The kernel of voltages that lie so, if there are many of them.
-    pub(super) fn kernel(&self, layout: &Layout) -> &Kernel {
-        let channelised = self.channelised.as_ref().filter(|kernel| kernel.takes(layout));
+    /// The kernel of voltages that lie so.
+    pub(super) fn kernel(&self, layout: &Layout, counts: &Counts) -> &Kernel {
+        let takes = |kernel: &&Channelised| kernel.layout(layout, counts, 1).is_some();
+        let channelised = self.channelised.as_ref().filter(takes);
         channelised.map_or(&self.choice.of(layout).kernel, |kernel| &kernel.loaded.kernel)
     }
 
@@ -109,8 +110,10 @@ impl Fused {
 
     /// Queues the kernel.
     pub(super) fn queue(&self, stream: &Stream, launch: &Launch<'_>, out: &mut Out<'_>) -> Result<(), DeviceError> {
-        if let Some(kernel) = self.channelised.as_ref().filter(|kernel| kernel.takes(&launch.layout)) {
-            return kernel.queue(stream, launch, out);
+        if let Some(kernel) = &self.channelised
+            && let Some(voltages) = kernel.layout(&launch.layout, &launch.counts, launch.sums)
+        {
+            return kernel.queue(stream, launch, &voltages, out);
         }
         let Out::Powers(powers) = out else { return Ok(()) };
         let Launch { voltages, layout, good, counts, sums } = *launch;

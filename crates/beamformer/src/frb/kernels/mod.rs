@@ -28,7 +28,9 @@ use grid::{Grid, Launch, Out};
 use launch::{Counts, Layout};
 pub(super) use prepared::Prepared;
 
-pub use channel_tables::{beam_places, channelised_weights, in_fours, matrix_powers, time_matrices};
+pub use channel_tables::{
+    VOLTAGE_BOX, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, voltage_dimensions,
+};
 pub use grid::{
     FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,
 };
@@ -179,7 +181,7 @@ impl<V: VoltageSample> FrbKernels<V> {
     pub fn kernel(&self, layout: FrbLayout) -> Result<&Kernel, BeamformerError> {
         let layout = Layout::new(&layout, &self.counts, size_of::<V>(), 0)?;
         Ok(match &self.way {
-            Way::Fused(fused) => fused.kernel(&layout),
+            Way::Fused(fused) => fused.kernel(&layout, &self.counts),
             Way::Grid(grid) => &grid.kernel,
         })
     }

@@ -3,16 +3,20 @@
 use std::f64::consts::TAU;
 
 use fringes_beamformer::internals::{
-    Parts, Weights, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, time_phases, time_powers,
+    Parts, VOLTAGE_BOX, Weights, beam_places, channelised_weights, in_fours, matrix_powers, time_matrices, time_phases,
+    time_powers, voltage_dimensions,
 };
 use fringes_device::{Global, GlobalMut};
-use fringes_emulator::{GlobalMemory, Launch};
+use fringes_emulator::{GlobalMemory, Launch, TensorLayout};
 use fringes_fft::internals::{phase_power, phase_table, split_phase_table};
 use fringes_fft::{Sign, Size};
 use fringes_kernel_abi::frb::{WARPS, row_words};
-use fringes_kernels_beamformer_frb::channelised::{self, ChannelisedGiven, ChannelisedSizes};
+use fringes_kernels_beamformer_channels::{
+    ChannelisedGiven, ChannelisedSizes, SHARED_BYTES as CHANNEL_BYTES, WARPS as CHANNEL_WARPS,
+    channelised_256_512_128_i4 as channelised,
+};
 use fringes_kernels_beamformer_frb::form::Given;
-use fringes_kernels_beamformer_frb::{CHANNELISED_KERNELS, FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
+use fringes_kernels_beamformer_frb::{FrbKernel, KERNELS, OFFSET, SIGNED, Sizes};
 use ndarray::{Array2, Array5};
 use num_complex::Complex;
 use rand::{RngExt, SeedableRng};
@@ -269,9 +273,21 @@ impl Case {
         let factors = self.kernel_factors(&weights.exponents, &matrix_powers());
         let words = frequencies * fine * self.results * outs * beams * products;
 
+        let [line, pol, frequency] = [row, row * lines, row * lines * pols].map(|bytes| bytes as u64);
+        let strides = [frequency * frequencies as u64, frequency, pol, line];
+        let times = self.voltages.dim().0;
+        let (dimensions, distances) = voltage_dimensions([frequencies, pols, times], strides).unwrap();
+        let layout = TensorLayout {
+            element_bytes: 1,
+            dimensions: dimensions.to_vec(),
+            strides_bytes: distances.to_vec(),
+            block: VOLTAGE_BOX.to_vec(),
+            swizzle: 64,
+        };
         let mut memory = GlobalMemory::new();
+        let data = memory.upload(&data);
         let given = ChannelisedGiven {
-            voltages: Global::from(memory.upload(&data)),
+            voltages: memory.map_tensor(data, &layout).into(),
             good: Global::from(memory.upload(&self.flags())),
             weights: Global::from(memory.upload(&weights.words)),
             phases: Global::from(memory.upload(&in_fours(&phase_table(self.size(), Sign::Positive, 0)))),
@@ -280,7 +296,6 @@ impl Case {
             factors: Global::from(memory.upload(&factors)),
         };
         let powers = memory.allocate::<f32>(words);
-        let [line, pol, frequency] = [row, row * lines, row * lines * pols].map(|bytes| bytes as u64);
         let u32s = |count: usize| u32::try_from(count).unwrap();
         let sizes = ChannelisedSizes {
             frequencies: u32s(frequencies),
@@ -291,26 +306,23 @@ impl Case {
             blocks: u32s(self.blocks),
             centre: if self.centre { u32s(fine / 2) } else { 0 },
             signs: if self.signs == OFFSET { 0 } else { 0x8888_8888 },
-            strides: [frequency * frequencies as u64, frequency, pol, line],
+            strides: [frequency, pol].map(|stride| stride as u32),
         };
         let ChannelisedGiven { voltages, good, weights, phases, matrices, places, factors } = given;
         let ChannelisedSizes { frequencies: n, times, beams: b, pols: p, summed, blocks, centre, signs, strides } =
             sizes;
-        let [time, frequency, pol, line] = strides;
-        Launch::new(
-            <kernel_of as fringes_device::Kernel>::DECLARATION,
-            [self.grid, 1, 1],
-            [32 * channels::WARPS, 1, 1],
-        )
-        .shared_bytes(channels::SHARED_BYTES)
-        .run(&mut memory, || {
-            let to = GlobalMut::from(powers);
-            kernel_of(
-                voltages, good, weights, phases, matrices, places, factors, to, n, times, b, p, summed, blocks, centre,
-                signs, time, frequency, pol, line,
-            );
-        })
-        .assert_clean();
+        let [frequency, pol] = strides;
+        let declaration = <channelised as fringes_device::Kernel>::DECLARATION;
+        Launch::new(declaration, [self.grid, 1, 1], [32 * CHANNEL_WARPS, 1, 1])
+            .shared_bytes(CHANNEL_BYTES)
+            .run(&mut memory, || {
+                let to = GlobalMut::from(powers);
+                channelised(
+                    voltages, good, weights, phases, matrices, places, factors, to, n, times, b, p, summed, blocks,
+                    centre, signs, frequency, pol,
+                );
+            })
+            .assert_clean();
         Array5::from_shape_vec((frequencies, fine, self.results, outs * beams, products), memory.values(powers))
             .unwrap()
     }
