@@ -211,7 +211,8 @@ fn chime(session: &mut Session) -> Result<(), End> {
     case(session, "CHIME, mask", &of(2)?.masked())?;
     case(session, "CHIME, a block a sum", &Case { way: Way::OneOut, ..of(2)? })?;
     case(session, "CHIME, a block a sum, mask", &Case { way: Way::OneOut, ..of(2)?.masked() })?;
-    let outs = |products| builder([2, 4, 4, 256]).products(products).blocks(3).centre(true).build().map_err(End::failed);
+    let outs =
+        |products| builder([2, 4, 4, 256]).products(products).blocks(3).centre(true).build().map_err(End::failed);
     for products in [FrbProducts::StokesI, FrbProducts::PerPol] {
         let case_of = || Ok::<_, End>(Case::<Complex4>::new(outs(products)?, 2).masked());
         case(session, &format!("4 outs, {products:?}, mask"), &case_of()?)?;

@@ -134,7 +134,8 @@ pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, t
 /// Stores the sums of `good` blocks times their factors, for the beams that there are; zeros of none.
 ///
 /// # Safety
-/// Nobody uses the sums over lines; all 32 lanes of the warp execute it together, and the views hold what the sizes say.
+/// Nobody uses the sums over lines; all 32 lanes of the warp execute it together, and the views hold what the sizes
+/// say.
 #[inline(always)]
 pub(crate) unsafe fn store(
     given: ChannelisedGiven,

@@ -1,10 +1,10 @@
 //! Voltages and weights in shared memory, by the copy engine.
 //!
 //! # Layout
-//! The voltages of a round are `[t / 16][t mod 4][line][t / 4 mod 4][64 bytes]`, permuted by 64 bytes as the copy engine
-//! does: piece `q` of 16 bytes is in place `q ^ (t / 8 mod 2 + 2 (line mod 2))`. So the lanes of a load, which have four
-//! lines and four times 4 apart, meet in two at each bank. The array that the host describes has the dimensions bytes
-//! of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`.
+//! The voltages of a round are `[t / 16][t mod 4][line][t / 4 mod 4][64 bytes]`, permuted by 64 bytes as the copy
+//! engine does: piece `q` of 16 bytes is in place `q ^ (t / 8 mod 2 + 2 (line mod 2))`. So the lanes of a load, which
+//! have four lines and four times 4 apart, meet in two at each bank. The array that the host describes has the
+//! dimensions bytes of a time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`.
 //!
 //! Two places hold the voltages of two rounds. Rounds are counted from the kernel's start; a place is filled when all
 //! warps have said that they are done with the round before the last one.
@@ -82,7 +82,7 @@ pub(crate) struct Start {
 #[inline(always)]
 pub(crate) unsafe fn fill(map: TensorMap, count: u32, start: Start, round: u32) {
     let full = shared_at(BARRIERS_AT) + 8 * (count % 2);
-    wait(full + 16, count / 2 % 2 ^ 1);
+    wait(full + 16, (count / 2 % 2) ^ 1);
     mbarrier_arrive_expect_tx_shared_b64(full, ROUND_BYTES);
     let at = [(start.byte + ROUND_FEEDS * round) as i32, 0, 0, 0, (start.block * (TIMES / 16)) as i32];
     cp_async_bulk_tensor_5d_shared_global(shared_at(round_at(count)), map, at, full);

@@ -19,8 +19,9 @@
 //! Matrices of a pass are fragments `[ReIm][t'0][t'4]` of a lane, rows `a0 a1 a2 a3` of the real or imaginary part of
 //! the result, columns `ReIm t'2 t'3 t'1` of the voltage.
 //!
-//! Weights of a unit are eight words of a lane, `[feed of a word][re, im of the voltage]`: two f16 of both words' feeds,
-//! for line `lane % 4` and sum `lane / 8`, its real part in lanes with an even `lane / 4` and its imaginary part else.
+//! Weights of a unit are eight words of a lane, `[feed of a word][re, im of the voltage]`: two f16 of both words'
+//! feeds, for line `lane % 4` and sum `lane / 8`, its real part in lanes with an even `lane / 4` and its imaginary part
+//! else.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::half2::add_rn_f16x2;

@@ -3,8 +3,9 @@
 //! FRB beams of four full lines: feeds are transformed over time first, beams are made of fine channels, and powers are
 //! summed in registers.
 //!
-//! Transforms over time and sums over feeds commute. So no row of a beam has to be kept: a block keeps the fine channels
-//! of feeds, and with them makes all four sums over lines, which `fringes_kernels_beamformer_frb::form` cannot.
+//! Transforms over time and sums over feeds commute. So no row of a beam has to be kept: a block keeps the fine
+//! channels of feeds, and with them makes all four sums over lines, which `fringes_kernels_beamformer_frb::form`
+//! cannot.
 //!
 //! # A pass
 //! Shared memory holds 32 fine channels of 4 x 256 sums of a polarisation and a block of 128 times. A pass makes those
@@ -24,21 +25,21 @@
 //! outputs when they are stored.
 //!
 //! # Floor
-//! CHIME: 5e7 transforms from 256 to 512 a second (see `fringes_kernels_beamformer_frb::form`). For each, with its quarter of what
-//! precedes, a warp issues
+//! CHIME: 5e7 transforms from 256 to 512 a second (see `fringes_kernels_beamformer_frb::form`). For each, with its
+//! quarter of what precedes, a warp issues
 //!
 //! | part | instructions | pipes, in SM-cycles on an H200 |
 //! |---|---|---|
-//! | copy voltages to shared memory, load them | 14 | shared memory 24 |
-//! | `z`, for 4 feeds at once | 32 | ALU 16 |
-//! | as f16 | 16 ALU, 8 half2 | ALU 8, FMA 2 |
+//! | load voltages, `z` of four feeds at once | 8 loads, 32 ALU | ALU 16, shared memory 16 |
+//! | as f16 | 12 ALU, 8 half2 | ALU 6, FMA 2 |
 //! | over time | 8 MMAs, 4 half2 | tensor 12, FMA 1 |
 //! | sum of lines | 4 MMAs, 5 | tensor 6, ALU 2 |
-//! | store and load sums | 8 | shared memory 16 |
+//! | store and load sums | 16 | shared memory 16 |
 //! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
 //! | powers | 32 f32 | FMA 9 |
 //!
-//! about 215 with what is beside them, 54 issue cycles; tensor cores have 43, shared memory 42, FMA 27, ALU 26.
+//! 232 with what is beside them, 58 issue cycles. Products and the FMA pipe do not overlap: 70 cycles. What is measured
+//! is 135, half of it in the last two rows; docs/frb.md and D-186 have what was tried.
 
 mod beams;
 mod copies;

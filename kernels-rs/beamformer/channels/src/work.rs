@@ -215,13 +215,13 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
                 let mut pass = 0;
                 while pass < PASSES {
                     let turns = Turns::new(pass, sizes.signs);
-                    let thread_number = thread();
-                    let matrices = matrices(given.matrices, pass, thread_number);
+                    let number = thread();
+                    let matrices = matrices(given.matrices, pass, number);
                     let ahead = Ahead { now: blocks.start(at), next, pass };
                     if pass % 2 == 1 {
-                        sum::<true>(given, &turns, &matrices, thread_number, count, ahead);
+                        sum::<true>(given, &turns, &matrices, number, count, ahead);
                     } else {
-                        sum::<false>(given, &turns, &matrices, thread_number, count, ahead);
+                        sum::<false>(given, &turns, &matrices, number, count, ahead);
                     }
                     count += ROUNDS;
                     bar_sync_0();

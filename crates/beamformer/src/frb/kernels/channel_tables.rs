@@ -144,6 +144,64 @@ mod tests {
     }
 
     #[test]
+    fn every_fine_channel_has_a_pass_of_its_sign() {
+        // Of a tone at fine channel f each pass but one sums four quarters to nothing.
+        for sign in [1.0, -1.0] {
+            for f in 0..TIMES {
+                let turns = |pass: usize, j: usize| (sign as i64 * -(f as i64) + pass as i64) * j as i64;
+                let sums = |pass: usize| (0..4).all(|j| turns(pass, j).rem_euclid(4) == 0);
+                let passes: Vec<usize> = (0..PASSES).filter(|&pass| sums(pass)).collect();
+                assert_eq!(passes.len(), 1);
+                // The matrix of that pass has a row that turns back what is left.
+                let back = |a: usize| {
+                    (0..32).all(|time| {
+                        let [re, im] = phase(passes[0], a, time, sign);
+                        let angle = TAU * (f * time % TIMES) as f64 / TIMES as f64;
+                        (re - angle.cos()).abs() < 1e-9 && (im - sign * angle.sin()).abs() < 1e-9
+                    })
+                };
+                assert_eq!((0..32).filter(|&a| back(a)).collect::<Vec<_>>(), [f / 4]);
+            }
+        }
+    }
+
+    #[test]
+    fn weights_take_both_parts_of_a_voltage() {
+        let weights = ndarray::Array5::from_shape_fn((1, 1, 4, 4, 256), |(_, _, out, line, feed)| {
+            Complex::new((1 + out + 4 * line) as f32, feed as f32 / 16.0)
+        });
+        let table = channelised_weights(weights.view()).unwrap();
+        // The largest is below 23.4, so 2^-1 is 32.
+        assert_eq!((table.exponents[0], table.words.len()), (6, 8192));
+        let half =
+            |word: u32, high: bool| f16::from_bits((if high { word >> 16 } else { word }) as u16).to_f64() * 64.0;
+        // Unit 3, pair 1, lane of line 2, sum 1: feeds 24 + 2 and 24 + 6 of byte 2.
+        for (imaginary, of) in
+            [(0, [[10.0, -26.0 / 16.0], [10.0, -30.0 / 16.0]]), (1, [[26.0 / 16.0, 10.0], [30.0 / 16.0, 10.0]])]
+        {
+            let first = ((3 * 2 + 1) * LANES + 2 + 4 * imaginary + 8) * 4;
+            for (word, of) in of.into_iter().enumerate() {
+                let found = [0, 1].map(|part| half(table.words[first + part], word == 1));
+                assert_eq!(found, of);
+            }
+        }
+        let tiny = weights.mapv(|weight| weight * 1e-30);
+        assert!(channelised_weights(tiny.view()).is_none());
+    }
+
+    #[test]
+    fn what_the_copy_engine_does_not_take_has_no_dimensions() {
+        let packed = [16 * 2048, 2048, 1024, 256];
+        let (dimensions, strides) = voltage_dimensions([16, 2, 384], packed).unwrap();
+        assert_eq!(dimensions, [15 * 2048 + 1024 + 256, 4, 4, 4, 24]);
+        assert_eq!(strides, [4 << 15, 256, 1 << 15, 16 << 15]);
+        assert!(voltage_dimensions([16, 2, 384], [16 * 2048, 2048, 1024, 264]).is_none());
+        assert!(voltage_dimensions([16, 2, 384], [1 << 36, 2048, 1024, 256]).is_none());
+        assert!(voltage_dimensions([16, 2, 384], [u64::MAX, 2048, 1024, 256]).is_none());
+        assert!(voltage_dimensions([16, 2, 1 << 31], packed).is_none());
+    }
+
+    #[test]
     fn fours_of_registers_lie_side_by_side() {
         let table: Vec<u32> = (0..8 * LANES as u32).collect();
         let fours = in_fours(&table);

@@ -16,7 +16,7 @@ use crate::FrbBeams;
 pub(super) struct Fused {
     pub(super) choice: Choice,
     /// The kernel that takes feeds in finer channels.
-    channelised: Option<Channelised>,
+    channelised: Option<Box<Channelised>>,
     shared_bytes: u32,
     /// Arguments of a launch that do not change: parts, beams of a part, rows, group, and what changes numbers of
     /// channels.
@@ -64,7 +64,7 @@ impl Fused {
             factors: Buffer::from_slice(&stream, &prepared.factors)?,
         };
         let channelised = match &prepared.channelised {
-            Some(prepared) => Channelised::load(device, beams, prepared, shared_bytes)?,
+            Some(prepared) => Channelised::load(device, beams, prepared, shared_bytes)?.map(Box::new),
             None => None,
         };
         Ok(Self {
@@ -93,7 +93,7 @@ impl Fused {
     /// The kernel of voltages that lie so.
     pub(super) fn kernel(&self, layout: &Layout, counts: &Counts) -> &Kernel {
         let takes = |kernel: &&Channelised| kernel.layout(layout, counts, 1).is_some();
-        let channelised = self.channelised.as_ref().filter(takes);
+        let channelised = self.channelised.as_deref().filter(takes);
         channelised.map_or(&self.choice.of(layout).kernel, |kernel| &kernel.loaded.kernel)
     }
 

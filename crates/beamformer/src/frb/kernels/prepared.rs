@@ -153,6 +153,23 @@ mod tests {
     }
 
     #[test]
+    fn four_full_lines_and_outs_in_groups_of_eight_have_finer_channels_first() {
+        let shape = |lines: usize, outs: usize| {
+            let gains = Array4::from_elem((2, 2, lines, 256), Complex::new(1.0, 0.5));
+            let matrix = Array3::from_elem((2, outs, lines), Complex::new(1.0, 0.0));
+            FrbBeams::builder(gains, matrix, 512).upchannelisation(128).group(8)
+        };
+        let has = |builder: FrbBeamsBuilder, format: SampleFormat| {
+            FusedPrepared::new(format, &builder.build().unwrap()).unwrap().channelised.is_some()
+        };
+        assert!(has(shape(4, 4), SampleFormat::Int4));
+        assert!(!has(shape(4, 4), SampleFormat::Int8));
+        assert!(!has(shape(4, 4).group(16), SampleFormat::Int4));
+        assert!(!has(shape(4, 3), SampleFormat::Int4) && !has(shape(3, 4), SampleFormat::Int4));
+        assert!(!has(shape(4, 4).padded(256).map(ndarray::Array2::zeros((2, 9))), SampleFormat::Int4));
+    }
+
+    #[test]
     fn factors_are_in_the_order_of_the_results() {
         let bandpass: Vec<f64> = (0..16).map(|u| 1.0 + f64::from(u)).collect();
         let centred = builder(256, 512, 1.0).group(8).bandpass(bandpass).centre(true).build().unwrap();
