@@ -13,8 +13,8 @@ use fringes_device::{Global, GlobalMut, Shared};
 use fringes_kernels_fft_microkernel::{Half, Sums, Transform, Wide};
 
 use crate::copies::shared_at;
-use crate::work::Blocks;
-use crate::{ChannelisedGiven, FEEDS, FINE, OUTS};
+use crate::work::Unit;
+use crate::{ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, OUTS};
 use fringes_kernels_beamformer_frb::Registers;
 
 /// Sums of powers of a warp, `[result][out]` of `[register]`.
@@ -77,8 +77,7 @@ impl Sums for Squared {
 /// # Safety
 /// They are in the view, at a multiple of 16 bytes.
 #[inline(always)]
-pub(crate) unsafe fn phases(table: Global<u32>, thread: u32) -> [u32; PHASES] {
-    let lane = thread % 32;
+unsafe fn phases(table: Global<u32>, lane: u32) -> [u32; PHASES] {
     let table = table.cast::<[u32; 4]>();
     let fours = <[[u32; 4]; 8]>::each(|four| table.load(four * 32 + lane as usize));
     let more = <[[u32; 4]; 2]>::each(|four| table.load((8 + four) * 32 + lane as usize));
@@ -92,15 +91,6 @@ pub(crate) unsafe fn phases(table: Global<u32>, thread: u32) -> [u32; PHASES] {
     all[16..32].copy_from_slice(&b);
     all[32..].copy_from_slice(&c);
     all
-}
-
-/// Does something for each of a warp's eight sums. A closure would not be inlined at so many places.
-macro_rules! numbers {
-    ($number:ident, $each:block) => { numbers!(@ $number $each 0 1 2 3 4 5 6 7) };
-    (@ $number:ident $each:block $($literal:literal)*) => { $({
-        const $number: usize = $literal;
-        $each
-    })* };
 }
 
 /// Makes beams of two fine channels of an out, and adds their powers.
@@ -126,42 +116,52 @@ unsafe fn add<T: Beams>(powers: [f32; 16], number: u32, first: u32, moved: u32, 
 /// # Safety
 /// All sums are there; all 32 lanes of the warp execute it together.
 #[inline(always)]
-pub(crate) unsafe fn detect<T: Beams>(phases: &T::Phases, powers: &mut Powers, thread: u32) {
+pub(crate) unsafe fn detect<T: Beams>(table: Global<u32>, powers: &mut Powers, thread: u32) {
     let (lane, warp) = (thread % 32, thread / 32);
+    let phases = phases(table, lane);
     // Of the channel's lowest three bits the warp has the highest.
     let moved = lane ^ (warp & 1) << 4;
     let first = shared_at(4 * warp * 4 * OUTS * FEEDS);
-    numbers!(NUMBER, {
-        powers[NUMBER] = add::<T>(powers[NUMBER], NUMBER as u32, first, moved, phases);
-    });
+    // A closure would not be inlined everywhere.
+    macro_rules! numbers {
+        ($($number:literal)*) => { $(
+            powers[$number] = add::<T>(powers[$number], $number, first, moved, &phases);
+        )* };
+    }
+    numbers!(0 1 2 3 4 5 6 7);
 }
 
-/// Stores the sums times their factors, for the beams that there are; zeros where no block is good.
+/// Stores the sums of `good` blocks times their factors, for the beams that there are; zeros of none.
 ///
 /// # Safety
 /// Nobody uses the sums over lines; all 32 lanes of the warp execute it together, and the views hold what the sizes
 /// say.
 #[inline(always)]
-pub(crate) unsafe fn store(given: ChannelisedGiven, to: GlobalMut<f32>, blocks: Blocks, powers: &Powers, thread: u32) {
-    let Blocks { sizes, time, frequency, product: [product, products], .. } = blocks;
-    let (lane, warp) = (thread % 32, thread / 32);
-    let good = blocks.good(given);
+pub(crate) unsafe fn store(
+    given: ChannelisedGiven,
+    to: GlobalMut<f32>,
+    sizes: ChannelisedSizes,
+    unit: Unit,
+    powers: &Powers,
+    [product, products]: [u32; 2],
+    good: u32,
+) {
+    let (lane, warp) = (unit.thread % 32, unit.thread / 32);
     let scale = sizes.blocks as f32 / good as f32;
     let rows = shared_at(4 * 8 * 512 * warp);
     let row = |number: usize| Shared::<f32>::from_raw_parts(rows + 4 * 512 * number as u32, 512);
-    let channel = |number: usize| frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.centre);
+    let channel = |number: usize| unit.frequency * FINE + ((2 * warp + number as u32 / OUTS) ^ sizes.centre);
     let factors = <[f32; 2]>::each(|result| given.factors.load(channel(4 * result) as usize) * scale);
-    numbers!(NUMBER, {
-        let row = row(NUMBER);
-        let _ = <[(); 16]>::each(|register| row.store(32 * register + lane as usize, powers[NUMBER][register]));
+    let _ = <[(); 8]>::each(|number| {
+        let _ = <[(); 16]>::each(|register| row(number).store(32 * register + lane as usize, powers[number][register]));
     });
     bar_warp_sync(u32::MAX);
     let mut beam = lane;
     while beam < sizes.beams {
-        let place = given.places.load((frequency * sizes.beams + beam) as usize) % 512;
+        let place = given.places.load((unit.frequency * sizes.beams + beam) as usize) % 512;
         let _ = <[(); 8]>::each(|number| {
             let power = if good == 0 { 0.0 } else { row(number).load(place as usize) * factors[number / 4] };
-            let of_time = u64::from(channel(number)) * u64::from(sizes.times) + u64::from(time);
+            let of_time = u64::from(channel(number)) * u64::from(sizes.times) + u64::from(unit.time);
             let first = (of_time * u64::from(OUTS) + (number as u64 % 4)) * u64::from(sizes.beams);
             to.store((first + u64::from(beam)) as usize * products as usize + product as usize, power);
         });

@@ -13,6 +13,17 @@ use crate::{
     ChannelisedGiven, ChannelisedSizes, FEEDS, FINE, MATRICES, OUTS, PASSES, ROUNDS, SHARED_BYTES, WEIGHT_WORDS,
 };
 
+/// A unit of work, and who does it.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit {
+    /// Result over time.
+    pub(crate) time: u32,
+    /// Frequency.
+    pub(crate) frequency: u32,
+    /// The thread.
+    pub(crate) thread: u32,
+}
+
 /// Makes all results, after checking that the views are large enough.
 #[inline(always)]
 pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>, sizes: ChannelisedSizes) {
@@ -33,7 +44,7 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
         && beams > 0
         && centre < FINE
         && aligned & 15 == 0
-        && of(&[frequencies, times, products]) <= u32::MAX.into()
+        && of(&[frequencies, times]) <= u32::MAX.into()
         && of(&[frequencies, FINE]) <= u32::MAX.into()
         && of(&[frequencies, beams]) <= u32::MAX.into()
         && last(frequencies, strides[0]) + last(pols, strides[1]) + u64::from(FEEDS) < 1 << 31
@@ -54,60 +65,20 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
     }
 }
 
-/// A unit of work: the blocks of times of the polarisations that a result sums.
+/// Blocks of times of the polarisations that a result sums.
 #[derive(Clone, Copy)]
-pub(crate) struct Blocks {
-    pub(crate) sizes: ChannelisedSizes,
-    /// Result over time.
-    pub(crate) time: u32,
-    pub(crate) frequency: u32,
-    /// Product, and how many there are.
-    pub(crate) product: [u32; 2],
+struct Blocks {
+    sizes: ChannelisedSizes,
+    unit: Unit,
     /// The first polarisation.
     pol: u32,
 }
 
 impl Blocks {
-    /// A unit by its number.
-    #[inline(always)]
-    fn of(sizes: ChannelisedSizes, products: u32, number: u32) -> Self {
-        let (rest, product) = divided(number, products);
-        let (time, frequency) = divided(rest, sizes.frequencies);
-        Self { sizes, time, frequency, product: [product, products], pol: product * sizes.summed }
-    }
-
     /// How many there are.
     #[inline(always)]
     fn count(&self) -> u32 {
         self.sizes.summed * self.sizes.blocks
-    }
-
-    /// Good ones of a polarisation.
-    ///
-    /// # Safety
-    /// The views hold what the sizes say.
-    #[inline(always)]
-    pub(crate) unsafe fn good(&self, given: ChannelisedGiven) -> u32 {
-        let mut good = 0;
-        let mut block = self.good_from(given, 0);
-        while block < self.sizes.blocks {
-            good += 1;
-            block = self.good_from(given, block + 1);
-        }
-        good
-    }
-
-    /// Begins to copy the voltages of the first two rounds, if there are some.
-    ///
-    /// # Safety
-    /// As [`copies::fill`], with `count` that of the first round.
-    #[inline(always)]
-    unsafe fn begin(&self, given: ChannelisedGiven, count: u32) {
-        let at = self.good_from(given, 0);
-        if at < self.count() {
-            copies::fill(given.voltages, count, self.start(at), 0);
-            copies::fill(given.voltages, count + 1, self.start(at), 1);
-        }
     }
 
     /// The first good one from this one on, or [`count`](Self::count).
@@ -116,7 +87,7 @@ impl Blocks {
     /// The views hold what the sizes say.
     #[inline(always)]
     unsafe fn good_from(&self, given: ChannelisedGiven, mut at: u32) -> u32 {
-        let flags = (self.frequency * self.sizes.times + self.time) as usize * self.sizes.blocks as usize;
+        let flags = (self.unit.frequency * self.sizes.times + self.unit.time) as usize * self.sizes.blocks as usize;
         while at < self.count()
             && !given.good.is_empty()
             && given.good.load(flags + divided(at, self.sizes.blocks).1 as usize) == 0
@@ -132,8 +103,8 @@ impl Blocks {
         let (pol, block) = divided(at, self.sizes.blocks);
         let [of_frequency, of_pol] = self.sizes.strides;
         Start {
-            byte: self.frequency * of_frequency + (self.pol + pol) * of_pol,
-            block: self.time * self.sizes.blocks + block,
+            byte: self.unit.frequency * of_frequency + (self.pol + pol) * of_pol,
+            block: self.unit.time * self.sizes.blocks + block,
         }
     }
 }
@@ -211,62 +182,69 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
     }
     bar_sync_0();
     let products = divided(sizes.pols, sizes.summed).0;
-    let units = sizes.frequencies * sizes.times * products;
     // Rounds and weights until now.
     let (mut count, mut weights) = (0, 0);
     let mut number = ctaid_x();
-    if number < units && thread() == 0 {
-        Blocks::of(sizes, products, number).begin(given, count);
-    }
-    while number < units {
-        let blocks = Blocks::of(sizes, products, number);
-        let mut powers: Powers = [[0.0; 16]; 8];
-        let mut at = blocks.good_from(given, 0);
-        let mut weights_of = u32::MAX;
-        while at < blocks.count() {
-            let following = blocks.good_from(given, at + 1);
-            let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
-            let pol = divided(at, sizes.blocks).0;
-            if pol != weights_of {
-                weights_of = pol;
-                if thread() == 0 {
-                    let row = blocks.frequency * sizes.pols + blocks.pol + pol;
-                    let first = row as usize * WEIGHT_WORDS as usize;
-                    copies::fill_weights(given.weights.part(first, WEIGHT_WORDS as usize));
-                }
-                copies::wait_for_weights(weights);
-                weights += 1;
+    while number < sizes.frequencies * sizes.times {
+        let (time, frequency) = divided(number, sizes.frequencies);
+        let mut product = 0;
+        while product < products {
+            let mut powers: Powers = [[0.0; 16]; 8];
+            let blocks = Blocks { sizes, unit: Unit { time, frequency, thread: 0 }, pol: product * sizes.summed };
+            let mut at = blocks.good_from(given, 0);
+            let mut weights_of = u32::MAX;
+            if at < blocks.count() && thread() == 0 {
+                copies::fill(given.voltages, count, blocks.start(at), 0);
+                copies::fill(given.voltages, count + 1, blocks.start(at), 1);
             }
-            let mut pass = 0;
-            while pass < PASSES {
-                let turns = Turns::new(pass, sizes.signs);
-                let number = thread();
-                let matrices = matrices(given.matrices, pass, number);
-                let ahead = Ahead { now: blocks.start(at), next, pass };
-                if pass % 2 == 1 {
-                    sum::<true>(given, &turns, &matrices, number, count, ahead);
-                } else {
-                    sum::<false>(given, &turns, &matrices, number, count, ahead);
+            while at < blocks.count() {
+                let following = blocks.good_from(given, at + 1);
+                let next = if following < blocks.count() { Some(blocks.start(following)) } else { None };
+                let pol = divided(at, sizes.blocks).0;
+                if pol != weights_of {
+                    weights_of = pol;
+                    if thread() == 0 {
+                        let row = frequency * sizes.pols + blocks.pol + pol;
+                        copies::fill_weights(
+                            given.weights.part(row as usize * WEIGHT_WORDS as usize, WEIGHT_WORDS as usize),
+                        );
+                    }
+                    copies::wait_for_weights(weights);
+                    weights += 1;
                 }
-                count += ROUNDS;
-                let phases = beams::phases(given.phases, thread());
-                bar_sync_0();
-                beams::detect::<T>(&phases, &mut powers, thread());
-                pass += 1;
+                let mut pass = 0;
+                while pass < PASSES {
+                    let turns = Turns::new(pass, sizes.signs);
+                    let number = thread();
+                    let matrices = matrices(given.matrices, pass, number);
+                    let ahead = Ahead { now: blocks.start(at), next, pass };
+                    if pass % 2 == 1 {
+                        sum::<true>(given, &turns, &matrices, number, count, ahead);
+                    } else {
+                        sum::<false>(given, &turns, &matrices, number, count, ahead);
+                    }
+                    count += ROUNDS;
+                    bar_sync_0();
+                    beams::detect::<T>(given.phases, &mut powers, thread());
+                    pass += 1;
+                }
+                at = following;
             }
-            at = following;
+            // All have made their beams.
+            bar_sync_0();
+            let unit = Unit { time, frequency, thread: thread() };
+            let mut good = 0;
+            let mut block = blocks.good_from(given, 0);
+            while block < sizes.blocks {
+                good += 1;
+                block = blocks.good_from(given, block + 1);
+            }
+            beams::store(given, out, sizes, unit, &powers, [product, products], good);
+            product += 1;
         }
-        let following = match number.checked_add(nctaid_x()) {
-            Some(following) if following < units => following,
-            _ => units,
+        number = match number.checked_add(nctaid_x()) {
+            Some(next) => next,
+            None => return,
         };
-        // The first voltages of what follows come while powers are stored.
-        if following < units && thread() == 0 {
-            Blocks::of(sizes, products, following).begin(given, count);
-        }
-        // All have made their beams.
-        bar_sync_0();
-        beams::store(given, out, blocks, &powers, thread());
-        number = following;
     }
 }

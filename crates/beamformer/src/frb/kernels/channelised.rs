@@ -126,7 +126,6 @@ impl Channelised {
         let Launch { layout, good, counts, sums, .. } = *launch;
         let map = TensorView::tiled(launch.voltages, voltages)?;
         let units = counts.units(sums, 1)? / LINES as u32;
-        let units = units.saturating_mul(counts.products as u32);
         let grid = [units.clamp(1, self.loaded.blocks), 1, 1];
         let config = LaunchConfig::new(grid, [32 * WARPS, 1, 1]).with_shared_bytes(SHARED_BYTES);
         // All of them are factors of numbers that have been checked, or smaller than these.
