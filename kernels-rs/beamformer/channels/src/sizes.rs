@@ -5,12 +5,12 @@ use fringes_device::{Global, TensorMap};
 /// What a kernel reads.
 #[derive(Clone, Copy)]
 pub struct ChannelisedGiven {
-    /// Voltages `[time][frequency][pol][line][feed]` of 4+4 bits, as [`copies`](crate::copies) has them: bytes of a
+    /// Voltages `[time][frequency][pol][line][feed]` of 4+4 bits, as `copies` has them: bytes of a
     /// time, `t / 4 mod 4`, line, `t mod 4`, `t / 16`, in boxes of 64 x 4 x 4 x 4 x 8, permuted by 64 bytes.
     pub voltages: TensorMap,
     /// Flags `[frequency][block of times]`, or none.
     pub good: Global<u8>,
-    /// Weights `[frequency][pol][unit][pair of feeds][lane][4]`, see [`feeds`](crate::feeds).
+    /// Weights `[frequency][pol][unit][pair of feeds][lane][4]`, see `feeds`.
     pub weights: Global<u32>,
     /// The phases of the transform along a line, `[register / 4][lane][register % 4]`.
     pub phases: Global<u32>,

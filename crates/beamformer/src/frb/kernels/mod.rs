@@ -70,12 +70,13 @@ pub use tables::{Weights, time_phases, time_powers, time_transform};
 ///
 /// # Kernels
 /// Voltages are of 4+4 or 8 bits. One launch does all for lines of up to 256 feeds that are padded to 256 or 512 with
-/// an upchannelisation of 128; for CHIME's shape on compute capability 9.0 it transforms over time first. All else is made by products of matrices: the voltages of feeds are upchannelised where
-/// they are to be, some sums at a time that stay in the device's L2 (their memory is of the pool that operations share,
-/// and allocated once: [`workspace_bytes`](Self::workspace_bytes)), then beams are formed and powers summed in one
-/// launch. Lines and feeds are such that the samples of two times (16 of one line, 8 of two, 4 of three or four) fit
-/// into a block's shared memory. Of weights, and of gains and matrix, each frequency's largest is 0 or from 2^-60 to
-/// below 2^60. Anything else of [`FrbBeams`] may be as it likes.
+/// an upchannelisation of 128; for CHIME's shape on compute capability 9.0 it transforms over time first. All else is
+/// made by products of matrices: the voltages of feeds are upchannelised where they are to be, some sums at a time that
+/// stay in the device's L2 (their memory is of the pool that operations share, and allocated once:
+/// [`workspace_bytes`](Self::workspace_bytes)), then beams are formed and powers summed in one launch. Lines and feeds
+/// are such that the samples of two times (16 of one line, 8 of two, 4 of three or four) fit into a block's shared
+/// memory. Of weights, and of gains and matrix, each frequency's largest is 0 or from 2^-60 to below 2^60. Anything
+/// else of [`FrbBeams`] may be as it likes.
 ///
 /// # Precision
 /// Weights, phases and beams' voltages are f16, sums of powers f32. For noise, the rms error of powers is at most
@@ -215,8 +216,9 @@ impl<V: VoltageSample> FrbKernels<V> {
     ///
     /// # Layout
     /// Voltages are read in words of two feeds where the address allows it and the feeds of a line are even in number;
-    /// else one by one, which takes longer. Four lines of 256 feeds of 4+4 bits take a kernel of their own then; four outs
-    /// in groups of 8 of 128 finer channels as well, on compute capability 9.0 where the address is a multiple of 16.
+    /// else one by one, which takes longer. Four lines of 256 feeds of 4+4 bits take a kernel of their own then; four
+    /// outs in groups of 8 of 128 finer channels as well, on compute capability 9.0 where the address is a multiple of
+    /// 16.
     ///
     /// # Errors
     /// [`TypesError::Multiple`](fringes_types::TypesError::Multiple) for times that are no whole number of sums;
