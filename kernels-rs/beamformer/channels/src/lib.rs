@@ -38,7 +38,7 @@
 //! | 256 to 512 | 16 MMAs, 40 half2, 16 f32 | tensor 25, FMA 15 |
 //! | powers | 32 f32 | FMA 9 |
 //!
-//! 232 with what is beside them, 58 issue cycles. Products and the FMA pipe do not overlap: 70 cycles. What is measured
+//! 232 with what is beside them, 58 issue cycles. Products and the FMA pipe hardly overlap: 70 cycles. What is measured
 //! is 135, half of it in the last two rows; docs/frb.md and D-186 have what was tried.
 
 mod beams;

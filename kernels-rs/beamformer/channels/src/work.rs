@@ -69,7 +69,8 @@ pub(crate) fn checked<T: Beams>(given: ChannelisedGiven, powers: GlobalMut<f32>,
 #[derive(Clone, Copy)]
 struct Blocks {
     sizes: ChannelisedSizes,
-    unit: Unit,
+    time: u32,
+    frequency: u32,
     /// The first polarisation.
     pol: u32,
 }
@@ -87,7 +88,7 @@ impl Blocks {
     /// The views hold what the sizes say.
     #[inline(always)]
     unsafe fn good_from(&self, given: ChannelisedGiven, mut at: u32) -> u32 {
-        let flags = (self.unit.frequency * self.sizes.times + self.unit.time) as usize * self.sizes.blocks as usize;
+        let flags = (self.frequency * self.sizes.times + self.time) as usize * self.sizes.blocks as usize;
         while at < self.count()
             && !given.good.is_empty()
             && given.good.load(flags + divided(at, self.sizes.blocks).1 as usize) == 0
@@ -103,13 +104,13 @@ impl Blocks {
         let (pol, block) = divided(at, self.sizes.blocks);
         let [of_frequency, of_pol] = self.sizes.strides;
         Start {
-            byte: self.unit.frequency * of_frequency + (self.pol + pol) * of_pol,
-            block: self.unit.time * self.sizes.blocks + block,
+            byte: self.frequency * of_frequency + (self.pol + pol) * of_pol,
+            block: self.time * self.sizes.blocks + block,
         }
     }
 }
 
-/// The blocks of times of two rounds from now, and of the one after.
+/// What the rounds of a pass are followed by: the block of times of this pass, and the next good one.
 #[derive(Clone, Copy)]
 struct Ahead {
     now: Start,
@@ -136,7 +137,7 @@ impl Ahead {
 /// Makes the sums over lines of a pass.
 ///
 /// # Safety
-/// As [`work`]; `count` is the number of its first round.
+/// As [`work`]; `first` is the number of its first round.
 #[inline(always)]
 unsafe fn sum<const ODD: bool>(
     given: ChannelisedGiven,
@@ -190,7 +191,7 @@ unsafe fn work<T: Beams>(given: ChannelisedGiven, out: GlobalMut<f32>, sizes: Ch
         let mut product = 0;
         while product < products {
             let mut powers: Powers = [[0.0; 16]; 8];
-            let blocks = Blocks { sizes, unit: Unit { time, frequency, thread: 0 }, pol: product * sizes.summed };
+            let blocks = Blocks { sizes, time, frequency, pol: product * sizes.summed };
             let mut at = blocks.good_from(given, 0);
             let mut weights_of = u32::MAX;
             if at < blocks.count() && thread() == 0 {

@@ -18,6 +18,9 @@ use super::prepared::factors;
 use super::tables::turned;
 use crate::FrbBeams;
 
+/// The kernel's name.
+const NAME: &str = "channelised_256_512_128_i4";
+
 /// Warps of a block, and bytes of its shared memory.
 const WARPS: u32 = 8;
 const SHARED_BYTES: u32 = (224 << 10) + 128;
@@ -87,7 +90,7 @@ impl Channelised {
         if !PtxTarget::Sm90a.runs_on(device.info().compute_capability) || most < SHARED_BYTES {
             return Ok(None);
         }
-        let kernel = device.load(&FRB_CHANNELS)?.kernel("channelised_256_512_128_i4")?;
+        let kernel = device.load(&FRB_CHANNELS)?.kernel(NAME)?;
         let blocks = device.info().multiprocessors.max(1);
         let stream = device.new_stream()?;
         Ok(Some(Self {
@@ -155,5 +158,24 @@ impl Channelised {
             pol
         ];
         Ok(self.loaded.kernel.launch_safe(stream, &config, arguments)?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use fringes_gpu::declaration::KernelDeclaration;
+
+    use super::*;
+
+    #[test]
+    #[cfg_attr(not(feature = "gpu"), ignore = "reads the kernels' PTX")]
+    fn the_kernel_is_declared_as_it_is_launched() {
+        let texts = FRB_CHANNELS.get(PtxTarget::Sm90a).unwrap();
+        let declared = KernelDeclaration::all(&texts.read().unwrap()).unwrap();
+        let kernel = declared.iter().find(|declared| declared.name == NAME).unwrap();
+        assert!(kernel.safe);
+        assert_eq!(kernel.bounds.threads, Some([32 * WARPS, 1, 1]));
+        assert_eq!(kernel.bounds.shared_bytes, Some(SHARED_BYTES));
     }
 }

@@ -52,7 +52,7 @@ fn nothing_good_gives_zeros() {
 fn the_sign_over_time_turns_channels_round() {
     let mut case = noise(1, 1, 40, [1, 1], 8);
     for (number, voltage) in case.voltages.iter_mut().enumerate() {
-        // Half a channel of a group on either side of 0 Hz are different groups, so of the 16 the middles are compared.
+        // A tone in the middle of group 3; the other sign has it at 128 - 28, in group 12.
         let time = number / 1024;
         let angle = std::f64::consts::TAU * (3 * 8 + 4) as f64 * time as f64 / 128.0;
         *voltage = num_complex::Complex::new((7.0 * angle.cos()).round() as i8, (7.0 * angle.sin()).round() as i8);
