@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fringes::Inputs;
-use fringes::stream::exchange::LocalRanks;
+use fringes::stream::exchange::{LocalRanks, Ranks};
 use fringes::stream::turn::even_shares;
 use fringes::stream::{CornerTurn, TurnPlan};
+use fringes::{Backend, Inputs};
 
-use crate::config::{Config, RanksConfig};
+use crate::config::{Carrier, Config, RanksConfig};
 use crate::failure::{At, Failure, Result};
 
 /// Variables by which starters of MPI jobs tell a process how many there are.
@@ -119,22 +119,44 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// A rank's part of the corner turn; none if it is alone.
-    pub(crate) fn turn(self, plan: TurnPlan, timeout: Duration) -> Result<Option<CornerTurn>> {
+    /// The part of the corner turn of a rank that works there; none if it is alone.
+    pub(crate) fn turn(self, plan: TurnPlan, config: &RanksConfig, backend: &Backend) -> Result<Option<CornerTurn>> {
+        let timeout = timeout(config)?;
         Ok(match self {
-            Self::Alone => {
-                let _ = (plan, timeout);
-                None
-            }
-            Self::Local(ranks) => Some(CornerTurn::new(ranks.with_timeout(timeout), plan)?),
+            Self::Alone => None,
+            Self::Local(ranks) => Some(turn_of(ranks.with_timeout(timeout), plan, config, backend)?),
             #[cfg(feature = "mpi")]
-            Self::Mpi(ranks) => Some(CornerTurn::new(ranks.with_timeout(timeout), plan)?),
+            Self::Mpi(ranks) => Some(turn_of(ranks.with_timeout(timeout), plan, config, backend)?),
         })
     }
 }
 
+/// A corner turn of ranks, with what carries its blocks.
+fn turn_of(ranks: impl Ranks + 'static, plan: TurnPlan, config: &RanksConfig, backend: &Backend) -> Result<CornerTurn> {
+    match config.exchange {
+        Carrier::Default => Ok(CornerTurn::new(ranks, plan)?),
+        Carrier::Nccl => by_nccl(ranks, plan, config, backend),
+    }
+}
+
+#[cfg(feature = "nccl")]
+fn by_nccl(ranks: impl Ranks + 'static, plan: TurnPlan, config: &RanksConfig, backend: &Backend) -> Result<CornerTurn> {
+    let Some(device) = backend.device() else {
+        let what = format!("expected a GPU for each rank with nccl, found {}", backend.name());
+        return Err(Failure::at("ranks: exchange", what));
+    };
+    let ranks = fringes::stream::exchange::NcclRanks::new(ranks, device).with_timeout(timeout(config)?);
+    Ok(CornerTurn::new(ranks, plan)?)
+}
+
+#[cfg(not(feature = "nccl"))]
+fn by_nccl(_: impl Ranks + 'static, _: TurnPlan, _: &RanksConfig, _: &Backend) -> Result<CornerTurn> {
+    let what = "expected default by a program built without the feature nccl, found nccl";
+    Err(Failure::at("ranks: exchange", what))
+}
+
 /// How long a silent rank is waited for.
-pub(crate) fn timeout(config: &RanksConfig) -> Result<Duration> {
+fn timeout(config: &RanksConfig) -> Result<Duration> {
     Duration::try_from_secs_f64(config.timeout_s).at("ranks: timeout_s")
 }
 

@@ -20,7 +20,7 @@ use crate::config::{Config, Format};
 use crate::failure::{At, Failure, Result};
 use crate::live::Live;
 use crate::pictures;
-use crate::ranks::{Connection, Rank, timeout};
+use crate::ranks::{Connection, Rank};
 use crate::summary::SummarySink;
 
 /// Prints a line; a reader that has gone away ends nothing.
@@ -201,7 +201,8 @@ fn of<V: StreamSample>(
     asked: &Asked,
 ) -> Result<()> {
     let plan = rank.plan(&config.ranks, parts.inputs, parts.all_channels, parts.frame())?;
-    let turn = connection.turn(plan, timeout(&config.ranks)?)?;
+    let first = backends.first().ok_or_else(|| Failure::at("ranks", "expected at least 1, found 0"))?;
+    let turn = connection.turn(plan, &config.ranks, first)?;
     let quiet = asked.quiet || rank.number > 0;
     let folder = rank.folder(&asked.folder);
     let shares = (backends.len() > 1).then(|| parts.time_shares(config, backends.len())).transpose()?;

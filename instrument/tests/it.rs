@@ -284,6 +284,8 @@ fn ranks_that_cannot_be_are_errors() {
     );
     assert!(of("[ranks]\nbackends = [\"cpu\", \"gpu 99\"]\n", &[]).contains("99"));
     assert!(of("[ranks]\nlanes = 2\n", &[]).contains("unknown field"));
+    let nccl = "[ranks]\nexchange = \"nccl\"\n";
+    assert!(of(nccl, &["--ranks", "2"]).contains("expected a GPU for each rank with nccl, found cpu"));
     let time = "[ranks]\nby = \"time\"\n";
     let third = format!("[[cadence]]\nseconds = 0.033\n{time}");
     assert!(of(&third, &["--ranks", "2"]).contains("ranks: dumps_per_span: expected spans of whole dumps"));

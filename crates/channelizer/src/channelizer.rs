@@ -6,6 +6,7 @@ use fringes_cpu::pfb::{self, Pfb, Split, Window, zeroed_output};
 use fringes_types::{ChunkFormat, Complex, Frequencies, Inputs, TypesError};
 
 use crate::ChannelizerError;
+use crate::internals::LaunchBytes;
 use crate::spectra::voltages::{ArrayShape, device_for};
 
 /// Largest sample counter: 2^62, 73 years at 2 GS/s.
@@ -33,6 +34,7 @@ pub struct Channelizer {
     pfb: Pfb,
     weights: Vec<f64>,
     stride: usize,
+    launch_bytes: Option<LaunchBytes>,
 }
 
 /// Parameters of a [`Channelizer`], checked by [`ChannelizerBuilder::build`].
@@ -129,7 +131,7 @@ impl ChannelizerBuilder {
             return Err(ChannelizerError::Coefficient { quantity: "weights", actual: weights[index], index });
         }
         let pfb = Pfb::try_new(self.channels, self.complex, &weights).ok_or_else(|| too_large(&self))?;
-        Ok(Channelizer { pfb, weights, stride })
+        Ok(Channelizer { pfb, weights, stride, launch_bytes: None })
     }
 
     fn stride(&self, step: usize) -> Result<usize, ChannelizerError> {
@@ -168,6 +170,17 @@ impl Channelizer {
     /// A plan for `channels` channels of complex samples.
     pub fn complex(channels: usize) -> ChannelizerBuilder {
         ChannelizerBuilder::new(channels, true)
+    }
+
+    /// The same plan with launches on a GPU of so many bytes, in place of what the tuned table says: to measure them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_launch_bytes(self, bytes: LaunchBytes) -> Self {
+        Self { launch_bytes: Some(bytes), ..self }
+    }
+
+    pub(crate) fn launch_bytes(&self) -> Option<LaunchBytes> {
+        self.launch_bytes
     }
 
     /// Number of channels.

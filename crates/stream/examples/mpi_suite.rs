@@ -12,6 +12,7 @@ mod suite;
 
 use std::time::Duration;
 
+use fringes_backend::Backend;
 use fringes_stream::exchange::{Mpi, Ranks};
 
 fn main() {
@@ -24,6 +25,7 @@ fn main() {
     }));
     let ranks = || mpi.ranks().with_timeout(Duration::from_secs(30));
     suite::exchange(&ranks());
-    suite::instrument(ranks);
+    suite::instrument(&Backend::cpu(), ranks);
+    suite::told(&Backend::cpu(), ranks());
     println!("rank {} of {} passed on {}", ranks().rank(), ranks().ranks(), mpi.library());
 }

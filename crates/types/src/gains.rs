@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, s};
+use ndarray::{Array2, ArrayView2, s};
 use num_complex::Complex;
 
 use crate::{Dimension, TypesError};
@@ -55,6 +55,24 @@ impl Gains {
                 self.check(channels, inputs)?;
                 Ok(Self(Kind::PerChannelInput(gains.slice(s![.., range]).to_owned())))
             }
+        }
+    }
+
+    /// The real gain of every channel and input, if there is one for all.
+    #[must_use]
+    pub fn as_uniform(&self) -> Option<f32> {
+        match self.0 {
+            Kind::Uniform(gain) => Some(gain),
+            Kind::PerChannelInput(_) => None,
+        }
+    }
+
+    /// The gains `[channel][input]`, unless there is one for all.
+    #[must_use]
+    pub fn as_channel_input(&self) -> Option<ArrayView2<'_, Complex<f32>>> {
+        match &self.0 {
+            Kind::Uniform(_) => None,
+            Kind::PerChannelInput(gains) => Some(gains.view()),
         }
     }
 

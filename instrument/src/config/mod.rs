@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 pub(crate) use changes::ChangeConfig;
-pub(crate) use ranks::{By, RanksConfig};
+pub(crate) use ranks::{By, Carrier, RanksConfig};
 pub(crate) use sinks::SinkConfig;
 pub(crate) use source::SourceConfig;
 

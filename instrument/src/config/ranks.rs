@@ -13,6 +13,17 @@ pub(crate) enum By {
     Time,
 }
 
+/// What carries blocks of the corner turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Carrier {
+    /// Between threads copies, from GPU to GPU where voltages lie there; between processes MPI, through the host's
+    /// memory.
+    Default,
+    /// NCCL, from GPU to GPU: each rank has one of its own.
+    Nccl,
+}
+
 /// Ranks: threads of this process, or the processes that `mpirun` started. F-engines divide the antennas among
 /// themselves, correlators the channels. Each rank's files go to a folder of its own, `rank-0`, `rank-1`, ...; those
 /// that take turns in time have the files of one instrument.
@@ -33,6 +44,8 @@ pub(crate) struct RanksConfig {
     /// Where the operations of rank 0, 1, ... run, over again from the first if there are more ranks. Default: all at
     /// `backend`.
     pub(crate) backends: Vec<String>,
+    /// What carries blocks: `default` or `nccl`.
+    pub(crate) exchange: Carrier,
     /// Frames of a block of the corner turn. Default 16.
     pub(crate) frames_per_block: usize,
     /// Blocks of the corner turn that are under way at once. Default 2.
@@ -50,6 +63,7 @@ impl Default for RanksConfig {
             f_engines: None,
             correlators: None,
             backends: Vec::new(),
+            exchange: Carrier::Default,
             frames_per_block: 16,
             blocks_under_way: 2,
             timeout_s: 60.0,

@@ -51,9 +51,9 @@ mod narrowband;
 pub(crate) mod random;
 mod rates;
 mod saxpy;
-mod streams;
+pub(crate) mod streams;
 mod tied_array;
-mod timing;
+pub(crate) mod timing;
 
 use crate::end::End;
 use crate::gpu_report::{self, GpuArguments};

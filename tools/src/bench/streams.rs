@@ -8,6 +8,7 @@
 //! Everything is queued on one stream and nothing waits. Chunks follow each other without a gap, so that each push has
 //! a seam: samples held of the chunk before, and a frame that the chunk before began.
 
+use fringes::channelizer::internals::LaunchBytes;
 use fringes::correlator::{DumpSchedule, Integrator};
 use fringes::delay::{DelayModel, DelaySegment};
 use fringes::types::ChunkFormat;
@@ -227,6 +228,17 @@ impl Case {
 pub(crate) fn builder(channels: usize, inputs: Inputs) -> Result<FEngineBuilder, End> {
     let plan = Channelizer::real(channels).taps(TAPS).build().map_err(End::failed)?;
     Ok(of_plan(plan, inputs, 1.0)?.dither(SEED))
+}
+
+/// The same in a precision, with launches of so many bytes.
+pub(crate) fn of_launches(
+    channels: usize,
+    inputs: Inputs,
+    precision: Precision,
+    bytes: LaunchBytes,
+) -> Result<FEngineBuilder, End> {
+    let plan = Channelizer::real(channels).taps(TAPS).build().map_err(End::failed)?;
+    Ok(of_plan(plan.with_launch_bytes(bytes), inputs, 1.0)?.dither(SEED).precision(precision))
 }
 
 /// An F-engine without dither, with gains of `scale` times 0.07 to 0.13, and such delays.

@@ -174,6 +174,16 @@ impl<O: TiedArrayOutput> TiedArrayBeams<O> {
         self.precision.unwrap_or_default()
     }
 
+    /// What [`TiedArrayBeams::with_precision`] asked for, if it was called.
+    pub fn asked_precision(&self) -> Option<WeightPrecision> {
+        self.precision
+    }
+
+    /// The seed that [`TiedArrayBeams::with_dither`] set, if it was called.
+    pub fn dither_seed(&self) -> Option<u64> {
+        self.seed
+    }
+
     /// What all beams are multiplied by.
     pub fn scale(&self) -> f32 {
         self.scale

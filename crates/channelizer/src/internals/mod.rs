@@ -19,6 +19,7 @@ pub mod first;
 pub mod format;
 mod gain_table;
 mod job;
+pub mod launches;
 pub mod one_pass;
 pub mod one_pass_plan;
 mod passes;
@@ -35,6 +36,7 @@ mod two_pass;
 
 pub use filter::{FilterKernels, FilterShape};
 pub use job::{HELD, JOB_PIECES, JOB_WORDS, Job, NEXT, Sources, Target, Targets};
+pub use launches::LaunchBytes;
 pub use one_pass::OnePassKernels;
 pub use passes::{FrameFormat, JobTable, Place, Shares};
 pub use run::{JobLength, Periods, RUN_PIECES, RUN_WORDS, Run, RunSizes};

@@ -21,6 +21,7 @@ use std::ops::RangeInclusive;
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{self as abi, columns, rows, tensor};
 
+use super::launches::LaunchBytes;
 use super::passes::LANES;
 
 /// Most spectra of a job.
@@ -32,13 +33,6 @@ pub const JOBS: usize = abi::JOBS as usize;
 /// Spectra of a group.
 pub const SLOTS: usize = JOBS * SPECTRA;
 
-/// Bytes that a workspace has at most, unless a single group takes more. By a sweep of 24 to 100 MiB on an H200
-/// (docs/measurements/checks/2026-11-28-h200-f-engine-workspaces.json): two of 80 MiB do not stay in its L2, but
-/// launches of 32 MiB fill it less evenly, and pushes take up to 18 % longer.
-const WORKSPACE_BYTES: usize = 80 << 20;
-/// Bytes of a workspace whose blocks fill an H200 once.
-const FULL_BYTES: usize = 32 << 20;
-
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -46,6 +40,7 @@ pub struct Shape {
     radix: usize,
     middle: usize,
     last: usize,
+    launches: LaunchBytes,
 }
 
 /// Numbers of channels that have shapes.
@@ -79,14 +74,20 @@ impl Shape {
             _ => (16, rows::DIGIT as usize),
         };
         let last = rows::last((channels / (radix * middle)) as u32) as usize;
-        Some(Self { channels, radix, middle, last })
+        Some(Self { channels, radix, middle, last, launches: LaunchBytes::SINGLE })
     }
 
     /// That of a number of channels that is no power of two, by so many points of the first transform.
     fn mixed(channels: usize, radix: usize) -> Option<Self> {
         let rows = channels / radix;
         let has = channels.is_multiple_of(radix) && rows.is_power_of_two() && MIXED_ROWS.contains(&rows);
-        has.then(|| Self { channels, radix, middle: 1, last: rows::last(rows as u32) as usize })
+        let (last, launches) = (rows::last(rows as u32) as usize, LaunchBytes::SINGLE);
+        has.then_some(Self { channels, radix, middle: 1, last, launches })
+    }
+
+    /// The same with other launches.
+    pub fn with_launches(self, launches: LaunchBytes) -> Self {
+        Self { launches, ..self }
     }
 
     /// Whether the number of channels is no power of two.
@@ -141,7 +142,7 @@ impl Shape {
 
     /// Groups that a pair of launches runs at most.
     pub fn groups_of_launch(&self) -> usize {
-        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+        (self.launches.workspace / (16 * self.workspace_of_group())).max(1)
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
@@ -180,7 +181,7 @@ impl Shape {
 
     /// First group and number of groups of each pair of launches.
     pub fn launches(&self, groups: usize) -> impl ExactSizeIterator<Item = (usize, usize)> + use<> {
-        of_lanes(groups, self.groups_of_launch(), FULL_BYTES / (16 * self.workspace_of_group()))
+        of_lanes(groups, self.groups_of_launch(), self.launches.full / (16 * self.workspace_of_group()))
     }
 }
 

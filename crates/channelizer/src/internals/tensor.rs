@@ -11,11 +11,12 @@ use num_complex::Complex64;
 use super::fast_samples::FastSamples;
 use super::format::Numbers;
 use super::gain_table::GainTable;
+use super::launches::LaunchBytes;
 use super::passes::{self, LANES, Workspace, no_kernel, sixteens};
 use super::shape::{JOBS, Shape};
 use super::tensor_shape::TensorShape;
 use super::{FrameFormat, JobTable, Place, Sources, Target, Targets, tensor_tables, texts};
-use crate::{Channelizer, ChannelizerError};
+use crate::{Channelizer, ChannelizerError, Precision};
 
 /// f16 of a number.
 const TERMS: usize = 1;
@@ -28,7 +29,7 @@ const CHANNELS: &str = "512, 1024, ... or 65536 channels";
 /// are rounded to 11 bits.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
-/// workspaces of at most 48 MiB that belong to the object, so its launches run one after the other: one on another
+/// workspaces of at most [`LaunchBytes`] that belong to the object, so its launches run one after the other: one on another
 /// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
@@ -76,6 +77,8 @@ impl TensorKernels {
         let samples = samples_of(samples)?;
         let limit = device.info().limits.shared_bytes_per_block;
         let shape = check(plan, limit)?;
+        let launches = LaunchBytes::of(device, Precision::Half, shape.channels());
+        let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
         let (points, complex) = ((shape.first_rows(), shape.radix()), plan.is_complex());
@@ -145,7 +148,7 @@ impl TensorKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let shape = check(plan, u32::MAX).ok()?;
+        let shape = check(plan, u32::MAX).ok()?.with_launches(LaunchBytes::LARGEST);
         let (radix, middle, terms) = (shape.radix() as u32, shape.middle() as u32, TERMS as u32);
         let (all_rows, rows) = (shape.all_rows() as u32, shape.rows() as u32);
         let weights = (plan.step() * TERMS * 16 * (8 * sixteens(plan.taps()) + 4)) as u64;

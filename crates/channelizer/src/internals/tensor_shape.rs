@@ -14,13 +14,8 @@
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{columns, tensor};
 
+use super::launches::LaunchBytes;
 use super::shape::{SLOTS, of_lanes};
-
-/// Bytes that a workspace has at most, unless a single group takes more. With 16 MiB a push takes up to 5 % longer on
-/// an H200, though two of them do not stay in its L2.
-const WORKSPACE_BYTES: usize = 48 << 20;
-/// Bytes of a workspace whose blocks fill an H200 once.
-const FULL_BYTES: usize = 16 << 20;
 
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +24,7 @@ pub struct TensorShape {
     radix: usize,
     middle: usize,
     terms: usize,
+    launches: LaunchBytes,
 }
 
 impl TensorShape {
@@ -44,7 +40,12 @@ impl TensorShape {
             65536 => (16, 16),
             _ => return None,
         };
-        Some(Self { channels, radix, middle, terms })
+        Some(Self { channels, radix, middle, terms, launches: LaunchBytes::HALF })
+    }
+
+    /// The same with other launches.
+    pub fn with_launches(self, launches: LaunchBytes) -> Self {
+        Self { launches, ..self }
     }
 
     /// Channels, `N`.
@@ -89,7 +90,7 @@ impl TensorShape {
 
     /// Groups that launches of the kernels, one after the other, run at most.
     pub fn groups_of_launch(&self) -> usize {
-        (WORKSPACE_BYTES / (16 * self.workspace_of_group())).max(1)
+        (self.launches.workspace / (16 * self.workspace_of_group())).max(1)
     }
 
     /// The first kernel for `groups` groups and up to `16 m` taps.
@@ -114,7 +115,7 @@ impl TensorShape {
 
     /// First group and number of groups of each of them.
     pub fn launches(&self, groups: usize) -> impl ExactSizeIterator<Item = (usize, usize)> + use<> {
-        of_lanes(groups, self.groups_of_launch(), FULL_BYTES / (16 * self.workspace_of_group()))
+        of_lanes(groups, self.groups_of_launch(), self.launches.full / (16 * self.workspace_of_group()))
     }
 }
 

@@ -9,10 +9,11 @@ use num_complex::Complex64;
 use super::first::{First, MOST_TOLD};
 use super::format::Numbers;
 use super::gain_table::GainTable;
+use super::launches::LaunchBytes;
 use super::passes::{self, LANES, Workspace, no_kernel};
 use super::shape::{CHANNELS, JOBS, Shape};
 use super::{FrameFormat, Job, JobTable, Place, Sources, Target, Targets, tables, texts};
-use crate::{Channelizer, ChannelizerError};
+use crate::{Channelizer, ChannelizerError, Precision};
 
 /// A plan's kernels, weights and tables on one device: for 64 to 65536 channels (powers of two), with up to 64 taps,
 /// of samples of any format.
@@ -23,7 +24,7 @@ use crate::{Channelizer, ChannelizerError};
 /// as far as samples fit into a block's shared memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
-/// workspaces of at most 64 MiB that belong to the object, so its launches run one after the other: one on another
+/// workspaces of at most [`LaunchBytes`] that belong to the object, so its launches run one after the other: one on another
 /// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ impl TwoPassKernels {
         plan.check_kind(samples.is_complex())?;
         let numbers = Numbers::of(samples)?;
         let (shape, first_kernel) = check(plan, Some(numbers), device.info().limits.shared_bytes_per_block)?;
+        let launches = LaunchBytes::of(device, Precision::Single, shape.channels());
+        let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let channels = shape.channels();
         passes::check_inputs(channels, inputs)?;
         let weights = first_kernel.weights(plan.weights(), plan.step());
@@ -137,6 +140,7 @@ impl TwoPassKernels {
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let (shape, first_kernel) = check(plan, None, u32::MAX).ok()?;
+        let shape = shape.with_launches(LaunchBytes::LARGEST);
         let channels = shape.channels() as u64;
         let weights = first_kernel.weight_bytes(plan.step(), plan.taps());
         let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::context::{Handle, Owner};
 use crate::nccl::Exchange;
-use crate::nccl::library::{self, BYTE, Comm, Functions};
+use crate::nccl::library::{self, Comm, Functions};
 use crate::{Device, GpuError};
 
 /// The communicators of some GPUs of one process, one a GPU. A GPU's *rank* is its place in the list that they were
@@ -94,23 +94,8 @@ impl Communicators {
 
     /// Queues what every rank sends and receives, inside of a group.
     fn queue(&self, functions: &Functions, exchanges: &mut [Exchange<'_>]) -> Result<(), GpuError> {
-        for (rank, exchange) in self.ranks.iter().zip(exchanges) {
-            let (comm, stream) = (rank.raw.0, exchange.stream.raw());
-            for (to, bytes) in exchange.sends.iter().filter(|(_, bytes)| !bytes.is_empty()) {
-                let (from, length) = (bytes.address() as *const c_void, bytes.len());
-                // SAFETY: the bytes are memory of the rank's GPU, and freeing it waits for what is queued on the
-                // stream, which is the same GPU's; the rank exists, and receives as many bytes.
-                let answer = unsafe { (functions.send)(from, length, BYTE, *to as c_int, comm, stream) };
-                functions.check(answer, "sending to another GPU")?;
-            }
-            for (from, bytes) in exchange.receives.iter_mut().filter(|(_, bytes)| !bytes.is_empty()) {
-                let (to, length) = (bytes.address() as *mut c_void, bytes.len());
-                // SAFETY: as above; the bytes are borrowed uniquely.
-                let answer = unsafe { (functions.recv)(to, length, BYTE, *from as c_int, comm, stream) };
-                functions.check(answer, "receiving from another GPU")?;
-            }
-        }
-        Ok(())
+        let mut all = self.ranks.iter().zip(exchanges);
+        all.try_for_each(|(rank, exchange)| exchange.queue(functions, rank.raw.0))
     }
 
     /// What would block for ever, or fault, is found here.
@@ -122,23 +107,7 @@ impl Communicators {
             return Err(value("exchanges", expected, actual));
         }
         for (rank, exchange) in self.ranks.iter().zip(exchanges) {
-            let context = &rank.device.context;
-            context.expect_same(&exchange.stream.device().context, "the stream of an exchange")?;
-            if exchange.stream.is_capturing()? {
-                let expected = "a stream that is not being captured".into();
-                return Err(value("an exchange between GPUs", expected, "one that is".into()));
-            }
-            for (_, bytes) in &exchange.sends {
-                context.expect_same(&bytes.device().context, "what is sent")?;
-            }
-            for (_, bytes) in &exchange.receives {
-                context.expect_same(&bytes.device().context, "where it is received")?;
-            }
-            let named = exchange.sends.iter().map(|(rank, _)| *rank);
-            let mut named = named.chain(exchange.receives.iter().map(|(rank, _)| *rank));
-            if let Some(named) = named.find(|named| *named >= ranks) {
-                return Err(value("a rank of an exchange", format!("less than {ranks}"), named.to_string()));
-            }
+            exchange.check(&rank.device, ranks)?;
         }
         for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
             let sent: Vec<usize> = lengths(&exchanges[from].sends, to, |bytes| bytes.len());

@@ -23,6 +23,14 @@ const IN_PROGRESS: u32 = 7;
 /// A communicator: a name, not memory that we read.
 pub(super) type Comm = *mut c_void;
 
+/// `ncclUniqueId`: bytes that mean something to NCCL alone.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct RawId(pub(super) [u8; ID_BYTES]);
+
+/// Bytes of a `ncclUniqueId`.
+pub(super) const ID_BYTES: usize = 128;
+
 /// The functions that are called. Data types are plain numbers, as in C.
 pub(super) struct Functions {
     get_version: unsafe extern "C" fn(version: *mut c_int) -> u32,
@@ -30,6 +38,10 @@ pub(super) struct Functions {
     /// Since 2.13.
     get_last_error: Option<unsafe extern "C" fn(comm: Comm) -> *const c_char>,
     pub(super) comm_init_all: unsafe extern "C" fn(comms: *mut Comm, count: c_int, devices: *const c_int) -> u32,
+    pub(super) get_unique_id: unsafe extern "C" fn(id: *mut RawId) -> u32,
+    pub(super) comm_init_rank: unsafe extern "C" fn(comm: *mut Comm, ranks: c_int, id: RawId, rank: c_int) -> u32,
+    pub(super) comm_get_async_error: unsafe extern "C" fn(comm: Comm, error: *mut u32) -> u32,
+    pub(super) comm_abort: unsafe extern "C" fn(comm: Comm) -> u32,
     pub(super) comm_destroy: unsafe extern "C" fn(comm: Comm) -> u32,
     pub(super) group_start: unsafe extern "C" fn() -> u32,
     pub(super) group_end: unsafe extern "C" fn() -> u32,
@@ -78,6 +90,10 @@ fn load() -> Result<Functions, String> {
         get_error_string: function!(b"ncclGetErrorString\0")?,
         get_last_error: function!(b"ncclGetLastError\0").ok(),
         comm_init_all: function!(b"ncclCommInitAll\0")?,
+        get_unique_id: function!(b"ncclGetUniqueId\0")?,
+        comm_init_rank: function!(b"ncclCommInitRank\0")?,
+        comm_get_async_error: function!(b"ncclCommGetAsyncError\0")?,
+        comm_abort: function!(b"ncclCommAbort\0")?,
         comm_destroy: function!(b"ncclCommDestroy\0")?,
         group_start: function!(b"ncclGroupStart\0")?,
         group_end: function!(b"ncclGroupEnd\0")?,

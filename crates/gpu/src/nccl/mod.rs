@@ -1,4 +1,4 @@
-//! Messages between the GPUs of one process, by NVIDIA's library NCCL.
+//! Messages between GPUs, of one process or many, by NVIDIA's library NCCL.
 //!
 //! ```no_run
 //! use fringes_gpu::nccl::{Communicators, Exchange};
@@ -28,10 +28,12 @@
 //! [`GpuError::NoNccl`](crate::GpuError::NoNccl). The Python packages `nvidia-nccl-cu13` and `nvidia-nccl-cu12`, which
 //! PyTorch brings, have it in their folder `nvidia/nccl/lib`.
 
+mod communicator;
 mod communicators;
 mod exchange;
 mod library;
 
+pub use communicator::{Communicator, CommunicatorId};
 pub use communicators::Communicators;
 pub use exchange::Exchange;
 pub use library::{LIBRARY_VARIABLE, version};

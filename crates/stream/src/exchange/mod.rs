@@ -2,6 +2,7 @@
 //!
 //! - [`LocalRanks`] are threads of one process, connected by queues.
 //! - `MpiRanks` (feature `mpi`) are the processes that `mpirun` started.
+//! - `NcclRanks` (feature `nccl`) are either of them with a GPU each: blocks go from GPU to GPU by NCCL.
 //!
 //! A rank opens lanes. Every lane is an all-to-all of its own: with two lanes one block is under way while the next is
 //! packed. Engines that exist do the work; there is no transport here.
@@ -9,15 +10,23 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use fringes_gpu::{BufferView, BufferViewMut, Device, Stream};
+
 mod error;
 mod local;
 #[cfg(feature = "mpi")]
 mod mpi;
+#[cfg(feature = "nccl")]
+mod nccl;
+#[cfg(any(feature = "mpi", feature = "nccl"))]
+mod pause;
 
 pub use error::ExchangeError;
 pub use local::LocalRanks;
 #[cfg(feature = "mpi")]
 pub use mpi::{Mpi, MpiRanks};
+#[cfg(feature = "nccl")]
+pub use nccl::NcclRanks;
 
 /// The ranks of a job, as one of them sees them.
 pub trait Ranks: Send + Sync + std::fmt::Debug {
@@ -51,6 +60,36 @@ pub trait Exchange {
     /// # Errors
     /// As [`Exchange::all_to_all`]; a rank that does not answer is named.
     fn all_gather(&mut self, mine: &[u8], all: &mut [u8]) -> Result<(), ExchangeError>;
+
+    /// The GPU between whose memory and that of others the lane exchanges blocks without the host, if there is one.
+    fn device(&self) -> Option<&Device> {
+        None
+    }
+
+    /// Queues an all-to-all of blocks in the memory of GPUs on a stream: what goes to each rank, and where what comes
+    /// of each lies then; nothing for the rank itself. Both ends know how many bytes go. The first of a lane waits for
+    /// all ranks.
+    ///
+    /// # Errors
+    /// [`ExchangeError::Blocks`] unless there is one a rank and none for the rank itself; [`ExchangeError::Engine`]
+    /// without a device, and as the engine says.
+    fn queue(
+        &mut self,
+        stream: &Stream,
+        send: Vec<Option<BufferView<'_, u8>>>,
+        receive: Vec<Option<BufferViewMut<'_, u8>>>,
+    ) -> Result<(), ExchangeError> {
+        let _ = (stream, send, receive);
+        Err(ExchangeError::Engine("ranks without GPUs exchange no memory of GPUs".into()))
+    }
+
+    /// Waits until all is done that [`Exchange::queue`] has queued on a stream, and what was queued there beside it.
+    ///
+    /// # Errors
+    /// [`ExchangeError::Silent`] if it takes too long: what was under way is aborted; as [`Exchange::queue`].
+    fn wait(&mut self, stream: &Stream) -> Result<(), ExchangeError> {
+        stream.synchronize().map_err(|error| ExchangeError::Engine(error.to_string()))
+    }
 
     /// Whether ranks are of one process, and can give each other values as they are.
     fn shares(&self) -> bool {

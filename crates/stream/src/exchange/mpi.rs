@@ -11,12 +11,9 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Source};
 use mpi::{Count, Threading};
 
+use super::pause::Pause;
 use super::{Blocks, BlocksMut, Exchange, ExchangeError, Ranks, check_both, check_gather};
 
-/// Looks at a request that only yield the processor between them; later ones sleep.
-const EAGER: u32 = 2000;
-/// The shortest and the longest sleep between two looks.
-const SLEEPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(200)];
 /// How long the program has, once a rank is lost, before a lane that cannot end aborts the job.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -147,20 +144,6 @@ struct MpiLane {
     given_up: Arc<AtomicBool>,
 }
 
-/// Sleeps that become longer.
-struct Pause(u32);
-
-impl Pause {
-    fn wait(&mut self) {
-        self.0 += 1;
-        if self.0 <= EAGER {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep((SLEEPS[0] * (self.0 - EAGER).div_ceil(10)).min(SLEEPS[1]));
-        }
-    }
-}
-
 /// Counts and places as MPI has them.
 fn counts(of: &[usize]) -> Result<(Vec<Count>, Vec<Count>), ExchangeError> {
     let bytes: usize = of.iter().sum();
@@ -180,7 +163,7 @@ fn counts(of: &[usize]) -> Result<(Vec<Count>, Vec<Count>), ExchangeError> {
 impl MpiLane {
     /// Waits for a request that cannot be called back: once a rank is lost, the job ends.
     fn complete<'a, D: ?Sized>(&self, mut request: Request<'a, D, &LocalScope<'a>>) -> bool {
-        let (start, mut pause, mut doomed) = (Instant::now(), Pause(0), None);
+        let (start, mut pause, mut doomed) = (Instant::now(), Pause::default(), None);
         loop {
             request = match request.test() {
                 Ok(_) => return doomed.is_none(),
@@ -235,7 +218,7 @@ impl Exchange for MpiLane {
             for rank in (0..self.ranks).filter(|&rank| rank != self.rank) {
                 sends.push((rank, self.world.process_at_rank(rank as i32).immediate_send_with_tag(scope, mine, 0)));
             }
-            let (start, mut pause) = (Instant::now(), Pause(0));
+            let (start, mut pause) = (Instant::now(), Pause::default());
             loop {
                 receives = still_open(receives);
                 sends = still_open(sends);

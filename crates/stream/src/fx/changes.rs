@@ -1,6 +1,8 @@
 //! Changes of a whole instrument, of which every rank makes its own part.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use fringes_beamformer::TiedArrayBeams;
 use fringes_delay_model::DelaySegment;
@@ -153,8 +155,11 @@ fn hand(change: Change, controls: &Controls) {
     }
 }
 
-/// Stops and changes an instrument wherever its ranks are: one call changes all those of this process at the same
-/// sample. Where ranks are processes, each makes the same calls with a control of its own rank.
+/// Stops and changes an instrument wherever its ranks are: one call changes all of them at the same sample.
+///
+/// With the controls of all ranks, threads of this process, changes are there when the call returns. Where some ranks
+/// are other processes, the controls of this one are enough: the corner turn tells all ranks with the headers of the
+/// next block, which come twice a second if no data do. All have the changes of all in the same order.
 ///
 /// ```no_run
 /// use fringes_stream::fx::{Change, InstrumentControl};
@@ -174,7 +179,7 @@ pub struct InstrumentControl {
 }
 
 impl InstrumentControl {
-    /// Of the ranks of one instrument, or of those that take turns in time.
+    /// Of the ranks of one instrument, those of this process, or of those that take turns in time.
     ///
     /// # Errors
     /// [`StreamError::Plan`] for none, or ranks of instruments of other inputs or channels.
@@ -195,21 +200,40 @@ impl InstrumentControl {
         Ok(Self { ranks })
     }
 
-    /// The furthest sample that a rank's source has come to. A change that all ranks are to make at the same sample
-    /// names one that is ahead of it by what is under way and comes meanwhile.
+    /// The furthest sample that a rank's source has come to; that of other processes as they said with their last
+    /// block. A change that all ranks are to make at the same sample names one that is ahead of it by what is under way
+    /// and comes meanwhile.
     #[must_use]
     pub fn next_sample(&self) -> u64 {
-        self.ranks.iter().map(|rank| rank.report().next_sample).max().unwrap_or(0)
+        let of = |rank: &Control| {
+            let others = rank.shared.others_next_sample.load(Ordering::Relaxed);
+            rank.report().next_sample.max(others)
+        };
+        self.ranks.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// A rank that has to tell ranks of other processes, if there are any.
+    fn teller(&self) -> Option<&Control> {
+        let known = |number: usize, rank: &Control| {
+            self.ranks[..number].iter().any(|other| Arc::ptr_eq(&other.shared, &rank.shared))
+        };
+        let here = self.ranks.iter().enumerate().filter(|(number, rank)| !known(*number, rank)).count();
+        self.ranks.first().filter(|rank| here < rank.shared.ranks)
     }
 
     /// Changes every rank. A rank that the change comes too late for makes it as soon as it can, as [`Control`] says of
-    /// each kind.
+    /// each kind; [`TurnReport::changes`](super::TurnReport::changes) counts what a rank was told.
     ///
     /// # Errors
     /// [`StreamError::Change`] for gains, beams, inputs or channels that the instrument has not: nothing changes then.
     /// That an F-engine has no delays, or that another number of beams is asked for, ends the run.
     pub fn change(&self, change: &Change) -> Result<(), StreamError> {
         let own = self.ranks.iter().map(|rank| rank.shared.part.own(change)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(teller) = self.teller() {
+            let mut to_tell = teller.shared.to_tell.lock().unwrap_or_else(PoisonError::into_inner);
+            to_tell.push(change.clone());
+            return Ok(());
+        }
         for (rank, own) in self.ranks.iter().zip(own) {
             if let Some(own) = own {
                 hand(own, &rank.shared.controls);

@@ -17,6 +17,7 @@ mod sink_stage;
 mod source_stage;
 mod stages;
 mod start;
+mod told;
 mod x_stage;
 
 use fringes_backend::Backend;
@@ -32,6 +33,7 @@ pub use frames::StreamSample;
 pub use report::{Ended, Report, SinkReport, TurnReport};
 pub use running::{Control, Running};
 pub(crate) use stages::{FromFEngine, Shared};
+pub(crate) use told::{decode as decode_changes, encode as encode_changes};
 
 use crate::StreamError;
 use crate::TimeShares;

@@ -83,6 +83,7 @@ pub(crate) struct TurnCounters {
     received: Counter,
     /// Nanoseconds of packing, exchange, placing.
     spent: [Counter; 3],
+    changes: Counter,
 }
 
 impl TurnCounters {
@@ -98,6 +99,11 @@ impl TurnCounters {
         metrics::counter!(crate::telemetry::TURN_BYTES, "way" => "received").increment(received);
     }
 
+    /// Notes a change that all ranks were told of.
+    pub(crate) fn note_change(&self) {
+        self.changes.add(1);
+    }
+
     fn report(&self) -> TurnReport {
         let [packing, exchange, placing] = self.spent.each_ref().map(|spent| Duration::from_nanos(spent.get()));
         TurnReport {
@@ -107,6 +113,7 @@ impl TurnCounters {
             packing,
             exchange,
             placing,
+            changes: self.changes.get(),
         }
     }
 }
@@ -127,6 +134,8 @@ pub struct TurnReport {
     pub exchange: Duration,
     /// Time of placing.
     pub placing: Duration,
+    /// Changes that one rank has told all of ([`InstrumentControl::change`](super::InstrumentControl::change)).
+    pub changes: u64,
 }
 
 /// Counters of an instrument.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::changes::Part;
+use super::changes::{Change, Part};
 use super::controls::Controls;
 use super::frames::FrameData;
 use super::report::Counters;
@@ -57,6 +57,11 @@ pub(crate) struct Shared {
     /// Samples behind the start of a spectrum that it needs.
     pub(super) lead: AtomicU64,
     pub(super) error: Mutex<Option<StreamError>>,
+    /// Changes that the other ranks are to be told of, and how many ranks the corner turn has.
+    pub(super) to_tell: Mutex<Vec<Change>>,
+    pub(super) ranks: usize,
+    /// The furthest sample that another rank's source has come to, as far as this one was told.
+    pub(crate) others_next_sample: AtomicU64,
     /// How the instrument takes turns with others, and its number among them.
     pub(super) turns: Option<(TimeShares, usize)>,
 }
@@ -87,6 +92,20 @@ impl Shared {
 }
 
 impl Shared {
+    /// Changes that the other ranks are to be told of, which they are then.
+    pub(crate) fn take_to_tell(&self) -> Vec<Change> {
+        std::mem::take(&mut *self.to_tell.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes this rank's part of a change that all ranks have been told of.
+    ///
+    /// # Errors
+    /// [`StreamError::Change`] for what does not fit the whole instrument.
+    pub(crate) fn change(&self, change: &Change) -> Result<(), StreamError> {
+        self.counters.turn.note_change();
+        self.part.change(change, &self.controls)
+    }
+
     /// The first error in words.
     pub(crate) fn failure(&self) -> Option<String> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ToString::to_string)

@@ -107,8 +107,8 @@ impl<V: VoltageSample> Assembler<V> {
 }
 
 /// Flags of heaps: those that were given, but are absent; those that are there. What was not given is 0.
-const ABSENT: u8 = 1;
-const PRESENT: u8 = 2;
+pub(super) const ABSENT: u8 = 1;
+pub(super) const PRESENT: u8 = 2;
 
 /// Packs a rank's block for all ranks: for each its flags `[frame][antenna]`, then voltages
 /// `[frame][antenna][channel of that rank][spectrum][pol]`.

@@ -3,7 +3,7 @@
 /// Bytes of a header on its way.
 pub(super) const HEADER_BYTES: usize = 256;
 /// Bytes of numbers in it.
-const NUMBERS: usize = 64;
+const NUMBERS: usize = 80;
 
 /// What a rank has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub(super) struct Header {
     pub(super) sample_rate_hz: f64,
     pub(super) first_hz: f64,
     pub(super) step_hz: f64,
+    /// The sample that its source has come to.
+    pub(super) next_sample: u64,
+    /// Bytes of changes that it tells the others, behind this header.
+    pub(super) told_bytes: u64,
     /// Why it failed, or which plan it has.
     pub(super) text: String,
 }
@@ -58,6 +62,8 @@ impl Header {
             self.step_hz.to_bits(),
             text.len() as u64,
             self.until.unwrap_or(u64::MAX),
+            self.next_sample,
+            self.told_bytes,
         ];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -89,6 +95,8 @@ impl Header {
             sample_rate_hz: f64::from_bits(word(3)?),
             first_hz: f64::from_bits(word(4)?),
             step_hz: f64::from_bits(word(5)?),
+            next_sample: word(8)?,
+            told_bytes: word(9)?,
             text: String::from_utf8_lossy(text).into_owned(),
         })
     }
@@ -108,7 +116,9 @@ mod tests {
             (State::Ended, Some(0), true, String::new()),
             (State::Failed, None, false, "source: no file".into()),
         ] {
-            let header = Header { state, stop, until, sample_rate_hz: 1e9, first_hz: -3.5, step_hz: 1.25, text };
+            let (sample_rate_hz, first_hz, step_hz, next_sample, told_bytes) = (1e9, -3.5, 1.25, u64::MAX, 1 << 40);
+            let header =
+                Header { state, stop, until, sample_rate_hz, first_hz, step_hz, next_sample, told_bytes, text };
             assert_eq!(Header::decode(&header.encode()), Some(header));
         }
     }
@@ -122,6 +132,8 @@ mod tests {
             sample_rate_hz: 1.0,
             first_hz: 0.0,
             step_hz: 1.0,
+            next_sample: 0,
+            told_bytes: 0,
             text,
         };
         let text = Header::decode(&of("é".repeat(300)).encode()).unwrap().text;

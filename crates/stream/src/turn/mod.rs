@@ -10,7 +10,8 @@
 //! rank whose source is silent says so twice a second, and the others wait for it.
 //!
 //! Ranks of one process do not pack: each takes what it correlates from the frames of the others, on GPUs by copies
-//! from one to the other. Else voltages go through memory of the host.
+//! from one to the other. Ranks that NCCL connects (`NcclRanks`) pack, exchange and place on the GPUs, which may be of
+//! other processes and hosts. Else voltages go through memory of the host.
 //!
 //! # Ends
 //! The turn ends when all F-engines have ended. A rank that is told to stop tells the others, and what is dumped ends
@@ -19,6 +20,10 @@
 
 mod block;
 mod header;
+mod lane;
+mod lead;
+mod on_gpus;
+mod order;
 mod plan;
 mod shared;
 mod stage;

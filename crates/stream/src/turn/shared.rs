@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fringes_backend::{DeviceArray, DeviceHeaps, Workspace};
-use fringes_gpu::{BlockPitch, Blocks, Stream};
+use fringes_gpu::{BlockPitch, Blocks, Buffer, Stream};
 use fringes_types::{Heaps, VoltageSample};
 use ndarray::{Array2, Array5, s};
 
@@ -18,10 +18,10 @@ use crate::{Stage, StreamError};
 pub(super) type AllBlocks<'a, V> = [Option<&'a Block<V>>];
 
 /// What a rank correlates of a block: its frames, and flags of all antennas.
-struct Wanted {
+pub(super) struct Wanted {
     /// Frames of the block, from the first that any F-engine gave to the last one before the stop.
-    kept: Range<usize>,
-    presence: Array2<bool>,
+    pub(super) kept: Range<usize>,
+    pub(super) presence: Array2<bool>,
 }
 
 /// Calls a function for the pieces of frames in a block, with the rank.
@@ -30,7 +30,7 @@ fn pieces<'a, V: VoltageSample>(blocks: &'a AllBlocks<'a, V>) -> impl Iterator<I
 }
 
 /// Flags of a piece's frame and antenna.
-fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: usize) -> bool {
+pub(super) fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: usize) -> bool {
     frames.presence().is_none_or(|flags| flags[(frame, antenna)])
 }
 
@@ -61,7 +61,7 @@ fn wanted<V: VoltageSample>(
 }
 
 /// The frames of a piece that are kept: the first of its own, their number, and the place of that among what is kept.
-fn overlap<V: VoltageSample>(part: &Part<V>, kept: &Range<usize>) -> Option<(usize, usize, usize)> {
+pub(super) fn overlap<V: VoltageSample>(part: &Part<V>, kept: &Range<usize>) -> Option<(usize, usize, usize)> {
     let (begin, end) = (part.at.max(kept.start), (part.at + part.count).min(kept.end));
     (begin < end).then(|| (part.from + begin - part.at, end - begin, begin - kept.start))
 }
@@ -77,22 +77,33 @@ pub(super) fn gather<V: VoltageSample>(
     stream: Option<&Stream>,
 ) -> Result<Option<FrameData<V>>, StreamError> {
     let Some(wanted) = wanted(blocks, plan, (number, until))? else { return Ok(None) };
-    let first = plan.first_frame(number, wanted.kept.start);
     let on_devices = pieces(blocks).all(|(_, part)| matches!(&*part.frames, FrameData::Device(_)));
     Ok(Some(match stream.filter(|_| on_devices) {
         Some(stream) => {
             let data = on_device(blocks, plan, rank, &wanted, stream)
                 .map_err(|error| StreamError::at(Stage::CornerTurn, error))?;
-            let (channels, spectra) = (plan.channels_of(rank).len(), plan.spectra_per_frame);
-            let heaps: DeviceHeaps<'static, V> =
-                Heaps::from_array(data, wanted.kept.len(), plan.inputs, channels, spectra)?;
-            FrameData::Device(Arc::new(with_axes(heaps, plan, rank, axes, first, wanted.presence)?))
+            on_gpu(data, plan, rank, (number, axes), wanted)?
         }
         None => {
             let data = on_host(blocks, plan, rank, &wanted)?;
+            let first = plan.first_frame(number, wanted.kept.start);
             FrameData::Host(with_axes(Heaps::from_checked(data)?, plan, rank, axes, first, wanted.presence)?)
         }
     }))
+}
+
+/// What a rank correlates of a block, with its axes.
+pub(super) fn on_gpu<V: VoltageSample>(
+    data: DeviceArray<'static, V>,
+    plan: &TurnPlan,
+    rank: usize,
+    (number, axes): (u64, Axes),
+    Wanted { kept, presence }: Wanted,
+) -> Result<FrameData<V>, StreamError> {
+    let (channels, spectra) = (plan.channels_of(rank).len(), plan.spectra_per_frame);
+    let heaps: DeviceHeaps<'static, V> = Heaps::from_array(data, kept.len(), plan.inputs, channels, spectra)?;
+    let first = plan.first_frame(number, kept.start);
+    Ok(FrameData::Device(Arc::new(with_axes(heaps, plan, rank, axes, first, presence)?)))
 }
 
 fn on_host<V: VoltageSample>(
@@ -130,29 +141,50 @@ fn on_device<V: VoltageSample>(
     stream: &Stream,
 ) -> Result<DeviceArray<'static, V>, crate::BoxError> {
     let channels = plan.channels_of(rank);
-    let (all, values) = (plan.inputs.antennas(), plan.frame_values());
-    let heap = channels.len() * values;
+    let all = plan.inputs.antennas();
     let pool = Workspace::pool(stream.device());
-    let length = wanted.kept.len() * all * heap;
+    let length = wanted.kept.len() * all * channels.len() * plan.frame_values();
     // What did not come must be no illegal value.
     let whole = wanted.presence.iter().all(|&present| present);
     let mut out = if whole { pool.take::<V>(stream, length)? } else { pool.take_zeroed::<V>(stream, length)? };
     for (rank, part) in pieces(blocks) {
-        let Some((from, count, at)) = overlap(part, &wanted.kept) else { continue };
         let FrameData::Device(heaps) = &*part.frames else { continue };
-        let own = plan.antennas_of(rank);
-        let ahead = (from * own.len() * plan.channels + channels.start) * values;
-        let source = heaps.array().read_from(stream)?.slice(ahead..)?;
-        let mut view = out.view_mut();
-        let mut target = view.reborrow().slice((at * all + own.start) * heap..)?;
-        target.copy_blocks_from(
-            stream,
-            BlockPitch { row: heap, slice_rows: all },
-            source,
-            BlockPitch { row: plan.channels * values, slice_rows: own.len() },
-            Blocks { width: heap, rows: own.len(), slices: count },
-        )?;
-        heaps.array().reads_queued(stream)?;
+        let antennas = Antennas { all, first: plan.antennas_of(rank).start };
+        copy_piece((part, heaps), plan, &channels, &wanted.kept, (&mut out, antennas), stream)?;
     }
     Ok(DeviceArray::from(out).written_now(stream)?)
+}
+
+/// The antennas among which those of a rank are.
+#[derive(Clone, Copy)]
+pub(super) struct Antennas {
+    pub(super) all: usize,
+    /// The first of the rank's.
+    pub(super) first: usize,
+}
+
+/// Copies some channels of a rank's frames to their place among those of some antennas, `[kept frame][antenna]`, on the
+/// GPU of a stream.
+pub(super) fn copy_piece<V: VoltageSample>(
+    (part, heaps): (&Part<V>, &DeviceHeaps<'_, V>),
+    plan: &TurnPlan,
+    channels: &Range<usize>,
+    kept: &Range<usize>,
+    (out, antennas): (&mut Buffer<V>, Antennas),
+    stream: &Stream,
+) -> Result<(), crate::BoxError> {
+    let Some((from, count, at)) = overlap(part, kept) else { return Ok(()) };
+    let (own, values) = (heaps.inputs().antennas(), plan.frame_values());
+    let heap = channels.len() * values;
+    let ahead = (from * own * plan.channels + channels.start) * values;
+    let source = heaps.array().read_from(stream)?.slice(ahead..)?;
+    let mut target = out.slice_mut((at * antennas.all + antennas.first) * heap..)?;
+    target.copy_blocks_from(
+        stream,
+        BlockPitch { row: heap, slice_rows: antennas.all },
+        source,
+        BlockPitch { row: plan.channels * values, slice_rows: own },
+        Blocks { width: heap, rows: own, slices: count },
+    )?;
+    Ok(heaps.array().reads_queued(stream)?)
 }

@@ -69,30 +69,18 @@ fn packed_bytes_give_the_same() {
     assert!(!lane.shares() && lane.share(std::sync::Arc::new(0)).is_err());
 }
 
+#[test]
+fn what_one_rank_is_told_all_ranks_change() {
+    for count in [2, 3] {
+        suite::on_threads(count, |_, rank| rank, |_, next| suite::told(&Backend::cpu(), next()));
+    }
+    suite::on_threads(2, |_, rank| ByBytes(rank), |_, next| suite::told(&Backend::cpu(), next()));
+}
+
 /// Runs the suite's instruments on threads.
-fn spread<R: Ranks + 'static>(of: impl Fn(LocalRanks) -> R + Copy + Send + Sync) {
+fn spread<R: Ranks + 'static>(of: impl Fn(LocalRanks) -> R + Sync) {
     for count in [1, 2, 4] {
-        // Jobs of their own for each instrument of the suite.
-        let jobs: Mutex<Vec<Vec<Option<LocalRanks>>>> = Mutex::default();
-        let next = |rank: usize, job: usize| {
-            let mut jobs = jobs.lock().unwrap();
-            while jobs.len() <= job {
-                jobs.push(LocalRanks::new(count).into_iter().map(Some).collect());
-            }
-            of(jobs[job][rank].take().unwrap())
-        };
-        let next = &next;
-        std::thread::scope(|scope| {
-            for rank in 0..count {
-                scope.spawn(move || {
-                    let mut job = 0;
-                    suite::instrument(|| {
-                        job += 1;
-                        next(rank, job - 1)
-                    });
-                });
-            }
-        });
+        suite::on_threads(count, |_, rank| of(rank), |_, next| suite::instrument(&Backend::cpu(), next));
     }
 }
 

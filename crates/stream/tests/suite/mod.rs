@@ -1,18 +1,19 @@
 //! What every rank of a job checks, whatever connects them: threads of one process, or processes of MPI.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use fringes_backend::Backend;
 use fringes_channelizer::Channelizer;
 use fringes_correlator::{DumpSchedule, Integrator};
 use fringes_f_engine::{FEngine, FEngineBuilder};
-use fringes_stream::exchange::{Blocks as Sent, BlocksMut, ExchangeError, Ranks};
+use fringes_stream::exchange::{Blocks as Sent, BlocksMut, ExchangeError, LocalRanks, Ranks};
 use fringes_stream::fx::Report;
 use fringes_stream::sink::{Dump, MemorySink, Overflow, Product, Sums};
 use fringes_stream::source::{Blocks, Received, Source, SourceInfo};
 use fringes_stream::turn::{TurnPlan, even_shares};
-use fringes_stream::{BoxError, CornerTurn, Fx, SampleBlock};
+use fringes_stream::{BoxError, Change, Control, CornerTurn, Fx, InstrumentControl, SampleBlock, StreamError};
 use fringes_types::{Complex, Gains, Inputs, SamplePresence, Samples, Visibilities};
 use ndarray::{Array2, s};
 
@@ -90,11 +91,14 @@ pub(crate) struct Case {
     pub(crate) losses: bool,
     /// Frames of a dump.
     pub(crate) frames: u64,
+    /// Where operations run.
+    pub(crate) backend: Backend,
 }
 
 impl Case {
     pub(crate) fn new(antennas: usize) -> Self {
-        Self { inputs: Inputs::new(antennas, 2).unwrap(), end: 40_000, losses: true, frames: 3 }
+        let inputs = Inputs::new(antennas, 2).unwrap();
+        Self { inputs, end: 40_000, losses: true, frames: 3, backend: Backend::cpu() }
     }
 
     pub(crate) fn plan(&self, ranks: usize) -> TurnPlan {
@@ -171,8 +175,14 @@ impl Case {
         Blocks::new(info, chunks)
     }
 
-    /// What one F-engine and one correlator make of all samples in one call.
+    /// What one F-engine and one correlator make of all samples in one call; on a GPU, what an instrument of one rank
+    /// makes of them.
     pub(crate) fn in_one_call(&self, plan: &TurnPlan) -> Vec<Visibilities<Complex<i64>>> {
+        self.of_engine(plan, Self::engine(self.inputs))
+    }
+
+    /// The same with another F-engine.
+    fn of_engine(&self, plan: &TurnPlan, engine: FEngineBuilder) -> Vec<Visibilities<Complex<i64>>> {
         let rank_of = |input: usize| {
             let antenna = input / self.inputs.pols();
             (0..plan.ranks()).find(|&rank| plan.antennas_of(rank).contains(&antenna)).unwrap()
@@ -180,7 +190,15 @@ impl Case {
         let all = 0..self.inputs.antennas();
         let block =
             self.block(&all, 0, self.end as usize, |input, time| self.skipped(rank_of(input), time / CHUNK as u64));
-        let mut engine = Self::engine(self.inputs).build::<Complex<i8>>(&Backend::cpu()).unwrap();
+        if self.backend.device().is_some() {
+            let info = self.source(0, all).info().clone();
+            let (sink, products) = MemorySink::new();
+            let fx = Fx::<Complex<i8>>::new(&self.backend, engine).cadence(self.schedule());
+            let source = Blocks::new(info, std::iter::once(Ok::<_, BoxError>(Received::Samples(block))));
+            fx.sink(sink, Overflow::Block).start(source).unwrap().join().into_result().unwrap();
+            return dumps(products.take());
+        }
+        let mut engine = engine.build::<Complex<i8>>(&Backend::cpu()).unwrap();
         let mut integrator =
             Integrator::<Complex<i8>>::new(&Backend::cpu(), self.schedule(), self.inputs, CHANNELS).unwrap();
         let mut pieces = engine.push(block.as_chunk()).unwrap().frames;
@@ -195,7 +213,7 @@ impl Case {
 
     /// The instrument of a rank, with a sink in memory.
     pub(crate) fn fx(&self, turn: &CornerTurn) -> (Fx<Complex<i8>>, fringes_stream::sink::Collected) {
-        let backend = Backend::cpu();
+        let backend = self.backend.clone();
         let antennas = turn.antennas().len();
         let fx = match Inputs::new(antennas, self.inputs.pols()) {
             Ok(inputs) if antennas > 0 => Fx::new(&backend, self.engine_of(turn, inputs)).turned(turn.clone()),
@@ -256,8 +274,8 @@ pub(crate) fn same(
 
 /// Checks an instrument over these ranks: with losses and late ranks, with shares that are not even, with ranks that
 /// have no F-engine or no correlator. `ranks` gives those of a job of its own each time.
-pub(crate) fn instrument<R: Ranks + 'static>(mut ranks: impl FnMut() -> R) {
-    let case = Case::new(5);
+pub(crate) fn instrument<R: Ranks + 'static>(backend: &Backend, mut ranks: impl FnMut() -> R) {
+    let case = Case { backend: backend.clone(), ..Case::new(5) };
     let turn = |ranks: R, plan: TurnPlan| CornerTurn::new(ranks, plan).unwrap();
     let check = |turn: &CornerTurn| {
         let (dumps, report) = case.run(turn);
@@ -299,4 +317,97 @@ pub(crate) fn instrument<R: Ranks + 'static>(mut ranks: impl FnMut() -> R) {
         let plan = case.plan(count).with_antenna_shares(antennas).unwrap().with_channel_shares(channels).unwrap();
         check(&turn(ranks(), plan.with_lanes(3).unwrap()));
     }
+}
+
+/// A source that waits, behind its first chunks, until all ranks have been told of some changes.
+struct Waits<S> {
+    source: S,
+    left: usize,
+    control: Arc<OnceLock<Control>>,
+    changes: u64,
+}
+
+impl<S: Source> Source for Waits<S> {
+    fn info(&self) -> &SourceInfo {
+        self.source.info()
+    }
+    fn next(&mut self) -> Result<Option<Received>, BoxError> {
+        let told = || self.control.get().is_some_and(|control| control.report().turn.changes >= self.changes);
+        while self.left == 0 && !told() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.left = self.left.saturating_sub(1);
+        self.source.next()
+    }
+}
+
+/// Checks that what the control of one rank changes, while the instrument runs, changes all ranks at the same sample.
+pub(crate) fn told(backend: &Backend, ranks: impl Ranks + 'static) {
+    let (rank, count) = (ranks.rank(), ranks.ranks());
+    if !(2..=5).contains(&count) {
+        return;
+    }
+    let case = Case { losses: false, backend: backend.clone(), ..Case::new(5) };
+    let turn = CornerTurn::new(ranks, case.plan(count)).unwrap();
+    let dump = STRIDE * SPECTRA as u64 * case.frames;
+    let gain = |(channel, input): (usize, usize)| Complex::from_polar(0.01 * (1 + channel % 5) as f32, input as f32);
+    let gains = Array2::from_shape_fn((CHANNELS, case.inputs.len()), gain);
+    let gains = [Gains::per_channel_input(gains).unwrap(), Gains::uniform(0.02).unwrap()];
+    let samples = [12 * dump, 17 * dump];
+    let (fx, products) = case.fx(&turn);
+    let control: Arc<OnceLock<Control>> = Arc::default();
+    // Less than half of what comes before the first change.
+    let left = (samples[0] / 2 / CHUNK as u64) as usize;
+    let source = Waits { source: case.source(rank, turn.antennas()), left, control: control.clone(), changes: 2 };
+    let running = fx.start(source).unwrap();
+    control.set(running.control()).unwrap();
+    if rank == count - 1 {
+        let instrument = InstrumentControl::new([running.control()]).unwrap();
+        for (sample, gains) in samples.into_iter().zip(&gains) {
+            instrument.change(&Change::Gains { sample, gains: gains.clone() }).unwrap();
+            let refused = Change::MaskedChannels { sample, channels: vec![CHANNELS] };
+            assert!(matches!(instrument.change(&refused), Err(StreamError::Change { .. })));
+        }
+    }
+    let report = running.join().into_result().unwrap();
+    assert_eq!(report.turn.changes, 2);
+    let [first, second] = gains.map(|gains| case.of_engine(turn.plan(), Case::engine(case.inputs).gains(gains)));
+    let before = case.in_one_call(turn.plan());
+    let of = |(number, before): (usize, &Visibilities<Complex<i64>>)| match before.clock().first_sample {
+        at if at < samples[0] => before.clone(),
+        at if at < samples[1] => first[number].clone(),
+        _ => second[number].clone(),
+    };
+    let expected: Vec<_> = before.iter().enumerate().map(of).collect();
+    assert!(expected.len() > 20 && before[14] != first[14] && first[20] != second[20]);
+    same(&dumps(products.take()), &expected, &turn.channels());
+}
+
+/// Runs a function on so many threads, each of which is a rank: `next` gives it the ranks of jobs of its own, made of
+/// its number and of threads of this process.
+pub(crate) fn on_threads<R: Ranks + 'static>(
+    count: usize,
+    of: impl Fn(usize, LocalRanks) -> R + Sync,
+    run: impl Fn(usize, &mut dyn FnMut() -> R) + Sync,
+) {
+    let jobs: Mutex<Vec<Vec<Option<LocalRanks>>>> = Mutex::default();
+    let next = |rank: usize, job: usize| {
+        let mut jobs = jobs.lock().unwrap();
+        while jobs.len() <= job {
+            jobs.push(LocalRanks::new(count).into_iter().map(Some).collect());
+        }
+        of(rank, jobs[job][rank].take().unwrap())
+    };
+    std::thread::scope(|scope| {
+        for rank in 0..count {
+            let (next, run) = (&next, &run);
+            scope.spawn(move || {
+                let mut job = 0;
+                run(rank, &mut || {
+                    job += 1;
+                    next(rank, job - 1)
+                });
+            });
+        }
+    });
 }

@@ -113,6 +113,9 @@ impl<V: StreamSample> Fx<V> {
             stop_now: AtomicBool::new(false),
             lead: AtomicU64::new(axes.lead),
             error: Mutex::new(None),
+            to_tell: Mutex::default(),
+            ranks: self.turn.as_ref().map_or(1, |turn| turn.plan().ranks()),
+            others_next_sample: AtomicU64::new(0),
             turns: self.turns,
         });
         let correlation = Correlation::new(backend, &schedules, self.binned, (inputs, axes.channels), gaps)?;
