@@ -52,8 +52,15 @@ fn more(precision: Precision) -> Vec<ChunkFormat> {
     all
 }
 
-/// Antennas of the instrument.
-const ANTENNAS: [usize; 4] = [16, 32, 47, 64];
+/// Antennas of the instrument, and what its F-engine computes in.
+const INSTRUMENTS: [(Precision, usize); 6] = [
+    (Precision::Single, 16),
+    (Precision::Single, 32),
+    (Precision::Single, 47),
+    (Precision::Single, 64),
+    (Precision::Half, 47),
+    (Precision::Half, 64),
+];
 /// Chunks of a dump of the instrument.
 const CHUNKS_OF_DUMP: u64 = 8;
 
@@ -99,14 +106,14 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         }
     }
     if bench.wants("instrument_stream") {
-        for antennas in ANTENNAS {
+        for (precision, antennas) in INSTRUMENTS {
             let inputs = 2 * antennas;
             let (samples, values) = (2 * instrument::CHANNELS * instrument::SPECTRA, instrument::CHANNELS);
             // Samples, frames of some chunks under way, sums and a dump.
             let sums = instrument::CHANNELS * inputs * (inputs + 1) / 2 * 16;
             let bytes = inputs * samples * BITS as usize / 8 + 6 * values * instrument::SPECTRA * inputs * 2 + 3 * sums;
             if bench.fits(&format!("instrument by streams, {antennas} antennas"), bytes)? {
-                instrument_of(bench, antennas)?;
+                instrument_of(bench, precision, antennas)?;
             }
         }
     }
@@ -388,13 +395,14 @@ fn timed<Q: FrameSample, L: FrameLayout>(
 }
 
 /// F-engine and integrator: antennas of two polarisations, chunks as those of the kernels alone.
-fn instrument_of(bench: &mut Bench, antennas: usize) -> Result<(), End> {
+fn instrument_of(bench: &mut Bench, precision: Precision, antennas: usize) -> Result<(), End> {
     let (channels, spectra) = (instrument::CHANNELS, instrument::SPECTRA);
     let inputs = Inputs::new(antennas, 2).map_err(End::failed)?;
     let (stride, times) = (2 * channels, 2 * channels * spectra);
     let chunk = Chunk::new(bench, inputs, times)?;
     let (backend, stream) = (Backend::on(bench.device.clone()), bench.stream.clone());
-    let engine = builder(channels, inputs)?.build_rows::<Complex<i8>>(&backend).map_err(End::failed)?;
+    let builder = builder(channels, inputs)?.precision(precision);
+    let engine = builder.build_rows::<Complex<i8>>(&backend).map_err(End::failed)?;
     let mut engine = engine.on(&stream).map_err(End::failed)?;
     let heaps = CHUNKS_OF_DUMP * (spectra / FRAME) as u64;
     let schedule = DumpSchedule::new(stride as u64, FRAME as u64, heaps).map_err(End::failed)?;
@@ -418,10 +426,11 @@ fn instrument_of(bench: &mut Bench, antennas: usize) -> Result<(), End> {
     if dumps < 10 || spectra_of_dumps != CHUNKS_OF_DUMP * spectra as u64 {
         return Err(End::failed(format!("instrument by streams: {dumps} dumps of {spectra_of_dumps} spectra")));
     }
+    let half = if precision == Precision::Half { " in half precision" } else { "" };
     let dump_ms = 1e3 * CHUNKS_OF_DUMP as f64 * times as f64 / RATE_HZ;
     bench.add(Measured {
         kernel: "instrument_stream",
-        variant: format!("FEngine, Integrator, a dump each {dump_ms:.1} ms on the device"),
+        variant: format!("FEngine{half}, Integrator, a dump each {dump_ms:.1} ms on the device"),
         params: params([("antennas", antennas), ("channels", channels), ("spectra", spectra)]),
         timing,
         work: 1e6 * antennas as f64 * dump_ms,

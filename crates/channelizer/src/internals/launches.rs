@@ -32,7 +32,7 @@ impl LaunchBytes {
     /// Of [`TensorKernels`](super::TensorKernels).
     pub const HALF: Self = Self { workspace: 48 * MIB, full: 16 * MIB };
     /// No choice of a table has more.
-    pub const LARGEST: Self = Self { workspace: 256 * MIB, full: 64 * MIB };
+    pub const LARGEST: Self = Self { workspace: 160 * MIB, full: 64 * MIB };
 
     /// Those of a precision unless a table says otherwise.
     pub fn default_of(precision: Precision) -> Self {
@@ -46,7 +46,7 @@ impl LaunchBytes {
     pub fn candidates(precision: Precision) -> Vec<Self> {
         let full = Self::default_of(precision).full;
         let of = |workspace: usize| Self { workspace: workspace * MIB, full: full.min(workspace * MIB) };
-        [16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256].map(of).to_vec()
+        [16, 24, 32, 48, 64, 80, 96, 112, 128, 160].map(of).to_vec()
     }
 
     /// Those of a device and a number of channels.
@@ -101,7 +101,7 @@ mod tests {
             assert!(candidates.contains(&LaunchBytes::default_of(precision)));
         }
         let of = |workspace, full| Choice::new("two_lanes").with("workspace", workspace).with("full", full);
-        for choice in [of(0, 8), of(257, 8), of(u64::MAX, 8), of(8, 65), Choice::new("two_lanes")] {
+        for choice in [of(0, 8), of(161, 8), of(u64::MAX, 8), of(8, 65), Choice::new("two_lanes")] {
             assert_eq!(LaunchBytes::from_choice(&choice), None);
         }
     }
