@@ -1,7 +1,7 @@
 //! How many points launches of the passes have between them: by a table that a sweep made.
 //!
-//! The table `tuning/f_engine.txt` has, for devices and numbers of channels, what was fastest through the public stream;
-//! `fringes-tools tune --of f-engine` makes it. What it does not have takes the defaults.
+//! The table `tuning/f_engine.txt` has, for devices and numbers of channels, what was fastest through the public
+//! stream; `fringes-tools tune --of f-engine` makes it. What it does not have takes the defaults.
 
 use std::sync::OnceLock;
 

@@ -24,8 +24,8 @@ use crate::{Channelizer, ChannelizerError, Precision};
 /// as far as samples fit into a block's shared memory.
 ///
 /// A launch is queued on a stream and returns at once; nothing is allocated. Between the kernels points are in two
-/// workspaces of at most [`LaunchBytes`] that belong to the object, so its launches run one after the other: one on another
-/// stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
+/// workspaces of at most [`LaunchBytes`] that belong to the object, so its launches run one after the other: one on
+/// another stream than the last waits for what is queued there. Of a captured graph, only work on the stream that it is
 /// launched on is ordered with it.
 #[derive(Debug)]
 pub struct TwoPassKernels {

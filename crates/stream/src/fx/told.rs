@@ -1,5 +1,5 @@
-//! Changes on their way from one process of an instrument to the others: as bytes that go with the headers of the corner
-//! turn.
+//! Changes on their way from one process of an instrument to the others: as bytes that go with the headers of the
+//! corner turn.
 
 use fringes_beamformer::{TiedArrayBeams, WeightPrecision};
 use fringes_delay_model::DelaySegment;

@@ -4,8 +4,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::exchange::ExchangeError;
 
-/// Lets the lanes of a rank queue exchanges on a GPU in the order of blocks, which is the same on all ranks: kernels that
-/// wait for each other across GPUs must be queued in one order, or each GPU may wait for what stands behind on the other.
+/// Lets the lanes of a rank queue exchanges on a GPU in the order of blocks, which is the same on all ranks: kernels
+/// that wait for each other across GPUs must be queued in one order, or each GPU may wait for what stands behind on the
+/// other.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// The number of the next, and whether a lane has failed.
