@@ -49,6 +49,7 @@ pub(super) struct Lane<V: VoltageSample> {
 
 impl<V: VoltageSample> Lane<V> {
     pub(super) fn run(self) {
+        let _watch = self.order.watch();
         if let Err(error) = self.work() {
             self.order.fail();
             self.shared.fail(error);

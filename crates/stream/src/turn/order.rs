@@ -39,10 +39,26 @@ impl Order {
         done
     }
 
+    /// What says that a lane has failed if its thread panics.
+    pub(super) fn watch(&self) -> Watch<'_> {
+        Watch(self)
+    }
+
     /// A lane has failed: nobody waits for it.
     pub(super) fn fail(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
         self.changed.notify_all();
+    }
+}
+
+/// Of a lane's thread: [`Order::watch`].
+pub(super) struct Watch<'a>(&'a Order);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
     }
 }
 
@@ -74,6 +90,15 @@ mod tests {
             let waiting = scope.spawn(|| order.in_turn(1, || Ok(())));
             order.fail();
             assert!(waiting.join().unwrap().is_err());
+        });
+        let panicking = Order::default();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| panicking.in_turn(1, || Ok(())));
+            let lane = scope.spawn(|| {
+                let _watch = panicking.watch();
+                panic!("a lane that panics");
+            });
+            assert!(lane.join().is_err() && waiting.join().unwrap().is_err());
         });
         // Whose turn it is goes on.
         assert_eq!(order.in_turn(0, || Ok(5)), Ok(5));
