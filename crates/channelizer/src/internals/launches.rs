@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use fringes_gpu::Device;
-use fringes_gpu::tuning::{Choice, DeviceKey, Sizes, Table};
+use fringes_gpu::tuning::{Choice, DeviceKey, Section, Sizes, Table};
 
 use crate::Precision;
 
@@ -51,10 +51,23 @@ impl LaunchBytes {
 
     /// Those of a device and a number of channels.
     pub(super) fn of(device: &Device, precision: Precision, channels: usize) -> Self {
-        static TABLE_READ: OnceLock<Table> = OnceLock::new();
-        let table = TABLE_READ.get_or_init(|| Table::parse_or_skip(TABLE));
-        let key = DeviceKey::of(device.info());
-        let known = table.find(&key, operation(precision), &sizes(channels)).and_then(Self::from_choice);
+        Self::known(&DeviceKey::of(device.info()), precision, channels)
+    }
+
+    /// The largest workspace that any device has for a number of channels.
+    pub(super) fn most(precision: Precision, channels: usize) -> Self {
+        let default = Self::default_of(precision);
+        let of = |section: &Section| {
+            let key = DeviceKey::new(&section.name, section.compute_capability, (0, 0));
+            Self::known(&key, precision, channels)
+        };
+        let all = table().sections().iter().map(of).chain([default]);
+        all.max_by_key(|bytes| bytes.workspace).unwrap_or(default)
+    }
+
+    /// What the table has, or the default.
+    fn known(device: &DeviceKey, precision: Precision, channels: usize) -> Self {
+        let known = table().find(device, operation(precision), &sizes(channels)).and_then(Self::from_choice);
         known.unwrap_or(Self::default_of(precision))
     }
 
@@ -67,10 +80,16 @@ impl LaunchBytes {
     fn from_choice(choice: &Choice) -> Option<Self> {
         let of = |name, largest: usize| {
             let mib = usize::try_from(choice.get(name)?).ok()?;
-            (1..=largest / MIB).contains(&mib).then_some(mib * MIB)
+            (1..=largest / MIB).contains(&mib).then(|| mib * MIB)
         };
         Some(Self { workspace: of("workspace", Self::LARGEST.workspace)?, full: of("full", Self::LARGEST.full)? })
     }
+}
+
+/// The committed table, read once.
+fn table() -> &'static Table {
+    static READ: OnceLock<Table> = OnceLock::new();
+    READ.get_or_init(|| Table::parse_or_skip(TABLE))
 }
 
 /// The name that a table has for the F-engine of a precision.
@@ -115,6 +134,14 @@ mod tests {
                 assert!(known.contains(&entry.kernel.as_str()), "{}", entry.kernel);
                 assert!(LaunchBytes::from_choice(&entry.choice).is_some(), "{}", entry.choice);
             }
+        }
+        let h200 = DeviceKey::new("NVIDIA H200", (9, 0), (13, 0));
+        for (precision, other) in [(Precision::Single, "NVIDIA H100"), (Precision::Half, "NVIDIA H200")] {
+            let known = LaunchBytes::known(&h200, precision, 4096);
+            assert_eq!(known, LaunchBytes::known(&DeviceKey::new(other, (9, 0), (12, 8)), precision, 4096));
+            assert!(LaunchBytes::most(precision, 4096).workspace >= known.workspace);
+            let ampere = DeviceKey::new("NVIDIA A100", (8, 0), (12, 8));
+            assert_eq!(LaunchBytes::known(&ampere, precision, 4096), LaunchBytes::default_of(precision));
         }
     }
 }

@@ -148,7 +148,8 @@ impl TensorKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let shape = check(plan, u32::MAX).ok()?.with_launches(LaunchBytes::LARGEST);
+        let shape = check(plan, u32::MAX).ok()?;
+        let shape = shape.with_launches(LaunchBytes::most(Precision::Half, shape.channels()));
         let (radix, middle, terms) = (shape.radix() as u32, shape.middle() as u32, TERMS as u32);
         let (all_rows, rows) = (shape.all_rows() as u32, shape.rows() as u32);
         let weights = (plan.step() * TERMS * 16 * (8 * sixteens(plan.taps()) + 4)) as u64;
@@ -384,6 +385,7 @@ mod tests {
             let plan =
                 if complex { Channelizer::complex(channels).taps(taps).build().unwrap() } else { plan(channels, taps) };
             let shape = TensorShape::new(channels, TERMS).unwrap();
+            let shape = shape.with_launches(LaunchBytes::most(Precision::Half, channels));
             let (m, radix) = (sixteens(taps), shape.radix());
             let weights = tensor_tables::weights(plan.weights(), (shape.first_rows(), radix), complex, m, 512.0, TERMS);
             let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();

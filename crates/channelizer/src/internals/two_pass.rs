@@ -140,7 +140,7 @@ impl TwoPassKernels {
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
         let (shape, first_kernel) = check(plan, None, u32::MAX).ok()?;
-        let shape = shape.with_launches(LaunchBytes::LARGEST);
+        let shape = shape.with_launches(LaunchBytes::most(Precision::Single, shape.channels()));
         let channels = shape.channels() as u64;
         let weights = first_kernel.weight_bytes(plan.step(), plan.taps());
         let middle = if shape.middle() > 1 { 64 * shape.radix() } else { 0 };
@@ -334,6 +334,7 @@ mod tests {
             let plan = plan.taps(taps).oversampling(ratio.0, ratio.1).build().unwrap();
             let bytes = |numbers: Option<Numbers>| {
                 let (shape, first) = check(&plan, numbers, u32::MAX).unwrap();
+                let shape = shape.with_launches(LaunchBytes::most(Precision::Single, channels));
                 let weights = first.weights(plan.weights(), plan.step());
                 let weights = 16 * weights.pairs.len() + 8 * weights.tails.len();
                 let digits = [tables::middle(&shape), tables::first(&shape), tables::second(&shape)];
