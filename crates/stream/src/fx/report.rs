@@ -128,11 +128,12 @@ pub struct TurnReport {
     pub bytes_sent: u64,
     /// Bytes that came from other ranks.
     pub bytes_received: u64,
-    /// Time of packing.
+    /// Time of packing; from GPU to GPU, of queueing it.
     pub packing: Duration,
-    /// Time in the exchange, other ranks' delays included.
+    /// Time in the exchange, other ranks' delays included; from GPU to GPU with the packing and placing that is queued
+    /// there.
     pub exchange: Duration,
-    /// Time of placing.
+    /// Time of placing; none from GPU to GPU.
     pub placing: Duration,
     /// Changes that one rank has told all of ([`InstrumentControl::change`](super::InstrumentControl::change)).
     pub changes: u64,

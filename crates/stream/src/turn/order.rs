@@ -75,7 +75,11 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..20 {
                         let number = 3 * round + lane;
-                        order.in_turn(number, || Ok(seen.lock().unwrap().push(number))).unwrap();
+                        let see = || {
+                            seen.lock().unwrap().push(number);
+                            Ok(())
+                        };
+                        order.in_turn(number, see).unwrap();
                     }
                 });
             }
