@@ -48,7 +48,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use config::{By, Config, DEMO};
+use config::{By, Carrier, Config, DEMO};
 use failure::{Failure, Result};
 use fringes::stream::exchange::LocalRanks;
 #[cfg(feature = "mpi")]
@@ -132,6 +132,9 @@ fn of_threads(arguments: &Arguments, config: &Config, folder: PathBuf) -> Result
         return run::run(config, &Rank::alone(), Connection::Alone, &asked);
     }
     if config.ranks.by == By::Time {
+        if config.ranks.exchange == Carrier::Nccl {
+            return Err(Failure::at("ranks: exchange", "expected default with by = \"time\", found nccl"));
+        }
         return run::in_turns(config, count, &asked);
     }
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {

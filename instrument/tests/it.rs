@@ -284,6 +284,8 @@ fn ranks_that_cannot_be_are_errors() {
     );
     assert!(of("[ranks]\nbackends = [\"cpu\", \"gpu 99\"]\n", &[]).contains("99"));
     assert!(of("[ranks]\nlanes = 2\n", &[]).contains("unknown field"));
+    let nccl = "[ranks]\nby = \"time\"\nexchange = \"nccl\"\n";
+    assert!(of(nccl, &["--ranks", "2"]).contains("expected default with by = \"time\", found nccl"));
     let nccl = "[ranks]\nexchange = \"nccl\"\n";
     assert!(of(nccl, &["--ranks", "2"]).contains("expected a GPU for each rank with nccl, found cpu"));
     let time = "[ranks]\nby = \"time\"\n";

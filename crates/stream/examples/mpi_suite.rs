@@ -26,6 +26,10 @@ fn main() {
     let ranks = || mpi.ranks().with_timeout(Duration::from_secs(30));
     suite::exchange(&ranks());
     suite::instrument(&Backend::cpu(), ranks);
-    suite::told(&Backend::cpu(), ranks());
+    if ranks().ranks() > 1 {
+        suite::told(&Backend::cpu(), ranks());
+    } else {
+        println!("changes told to other ranks: not checked, there is one");
+    }
     println!("rank {} of {} passed on {}", ranks().rank(), ranks().ranks(), mpi.library());
 }

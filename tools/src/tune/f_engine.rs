@@ -54,11 +54,10 @@ impl Tuning {
         })?;
         let mut measured: Vec<_> = candidates.iter().zip(timings.iter().map(|timing| timing.median_ms)).collect();
         let least = measured.iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
-        measured.sort_by(|(a, a_ms), (b, b_ms)| {
-            let near = |ms: f64| ms > NEAR * least;
-            let by_memory = a.workspace.cmp(&b.workspace);
-            near(*a_ms).cmp(&near(*b_ms)).then(if near(*a_ms) { a_ms.total_cmp(b_ms) } else { by_memory })
-        });
+        // Those near the best by their memory, and behind them the others by their time.
+        measured.sort_by(|(_, a_ms), (_, b_ms)| a_ms.total_cmp(b_ms));
+        let near = measured.partition_point(|&(_, ms)| ms <= NEAR * least);
+        measured[..near].sort_by_key(|(bytes, _)| bytes.workspace);
         let (operation, sizes) = (operation(precision), sizes(channels));
         let measured: Vec<_> = measured.into_iter().map(|(bytes, ms)| (bytes.choice(), ms)).collect();
         let [best, rest @ ..] = measured.as_slice() else { return Ok(()) };

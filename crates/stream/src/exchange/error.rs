@@ -59,6 +59,12 @@ pub enum ExchangeError {
     Engine(String),
 }
 
+impl From<fringes_gpu::GpuError> for ExchangeError {
+    fn from(error: fringes_gpu::GpuError) -> Self {
+        Self::Engine(error.to_string())
+    }
+}
+
 /// Ranks in words.
 fn ranks_of(ranks: &[usize]) -> String {
     match ranks {

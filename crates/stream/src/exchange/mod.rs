@@ -88,7 +88,7 @@ pub trait Exchange {
     /// # Errors
     /// [`ExchangeError::Silent`] if it takes too long: what was under way is aborted; as [`Exchange::queue`].
     fn wait(&mut self, stream: &Stream) -> Result<(), ExchangeError> {
-        stream.synchronize().map_err(|error| ExchangeError::Engine(error.to_string()))
+        Ok(stream.synchronize()?)
     }
 
     /// Whether ranks are of one process, and can give each other values as they are.

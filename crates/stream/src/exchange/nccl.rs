@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fringes_gpu::nccl::{self, Communicator, CommunicatorId};
-use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, GpuError, Stream};
+use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Stream};
 
 use super::pause::Pause;
 use super::{Blocks, BlocksMut, Exchange, ExchangeError, Ranks, check_both};
@@ -69,10 +69,6 @@ struct NcclLane {
     timeout: Duration,
 }
 
-fn engine(error: GpuError) -> ExchangeError {
-    ExchangeError::Engine(error.to_string())
-}
-
 /// A rank without the library, in the message of all.
 const NO_LIBRARY: u8 = 1;
 
@@ -98,13 +94,13 @@ impl NcclLane {
         }
         let mut all = vec![0; BYTES * self.ranks];
         self.carrier.all_gather(&mine, &mut all)?;
-        made.map_err(engine)?;
+        made?;
         if let Some(rank) = all.chunks_exact(BYTES).position(|message| message[0] == NO_LIBRARY) {
             return Err(ExchangeError::Engine(format!("rank {rank} has no NCCL")));
         }
         let id = all.first_chunk::<BYTES>().and_then(|first| first[1..].try_into().ok());
         let id = CommunicatorId::from_bytes(id.unwrap_or([0; CommunicatorId::BYTES]));
-        Communicator::new(&self.device, &id, self.rank, self.ranks).map_err(engine)
+        Ok(Communicator::new(&self.device, &id, self.rank, self.ranks)?)
     }
 }
 
@@ -124,7 +120,7 @@ impl Exchange for NcclLane {
         if expected != actual {
             return Err(ExchangeError::Length { rank: own, expected, actual });
         }
-        let stream = self.device.new_stream().map_err(engine)?;
+        let stream = self.device.new_stream()?;
         let place = |counts: &[usize], rank: usize| {
             let first: usize = counts[..rank].iter().sum();
             first..first + counts[rank]
@@ -138,8 +134,8 @@ impl Exchange for NcclLane {
                 let count = receive.counts[rank];
                 (rank != own && count > 0).then(|| Buffer::<u8>::zeroed(&stream, count)).transpose()
             };
-            let sent = (0..self.ranks).map(to_device).collect::<Result<Vec<_>, _>>().map_err(engine)?;
-            (sent, (0..self.ranks).map(room).collect::<Result<Vec<_>, _>>().map_err(engine)?)
+            let sent = (0..self.ranks).map(to_device).collect::<Result<Vec<_>, _>>()?;
+            (sent, (0..self.ranks).map(room).collect::<Result<Vec<_>, _>>()?)
         };
         let views = sent.iter().map(|of| of.as_ref().map(Buffer::view)).collect();
         let views_mut = received.iter_mut().map(|of| of.as_mut().map(Buffer::view_mut)).collect();
@@ -148,7 +144,7 @@ impl Exchange for NcclLane {
         for (rank, block) in received.iter().enumerate() {
             let into = &mut receive.bytes[place(receive.counts, rank)];
             match block {
-                Some(block) => block.copy_to_slice(&stream, into).map_err(engine)?,
+                Some(block) => block.copy_to_slice(&stream, into)?,
                 None if rank == own => into.copy_from_slice(&send.bytes[place(send.counts, rank)]),
                 None => {}
             }
@@ -180,17 +176,19 @@ impl Exchange for NcclLane {
         for (rank, bytes) in receive.into_iter().enumerate() {
             exchange = bytes.into_iter().fold(exchange, |exchange, bytes| exchange.receive(rank, bytes));
         }
-        communicator.exchange(exchange).map_err(engine)
+        Ok(communicator.exchange(exchange)?)
     }
 
     fn wait(&mut self, stream: &Stream) -> Result<(), ExchangeError> {
         let (start, mut pause) = (Instant::now(), Pause::default());
-        while !stream.is_done().map_err(engine)? {
+        while !stream.is_done()? {
             if let Some(communicator) = &mut self.communicator {
-                communicator.check().map_err(engine)?;
-                if start.elapsed() > self.timeout {
-                    communicator.abort().map_err(engine)?;
-                    return Err(ExchangeError::Silent { ranks: Vec::new(), seconds: self.timeout.as_secs() });
+                let silent = ExchangeError::Silent { ranks: Vec::new(), seconds: self.timeout.as_secs() };
+                let broken = communicator.check().err().map(ExchangeError::from);
+                if let Some(error) = broken.or((start.elapsed() > self.timeout).then_some(silent)) {
+                    // Else the end of the communicator would wait for what never ends.
+                    communicator.abort()?;
+                    return Err(error);
                 }
             }
             pause.wait();

@@ -9,7 +9,7 @@ use fringes_types::VoltageSample;
 
 use super::block::{self, Axes, Block};
 use super::order::Order;
-use super::{CornerTurn, TurnPlan, on_gpus, shared};
+use super::{CornerTurn, TurnPlan, on_gpus, shared, wanted};
 use crate::exchange::{Blocks, BlocksMut, Exchange};
 use crate::fx::{FrameData, FromFEngine, Shared};
 use crate::{Stage, StreamError};
@@ -148,11 +148,11 @@ impl<V: VoltageSample> Lane<V> {
         let failed = |error: crate::BoxError| StreamError::Stage { stage: Stage::CornerTurn, source: error };
         let (plan, rank): (&TurnPlan, _) = (&self.turn.plan, self.turn.rank());
         let start = Instant::now();
-        let flags = on_gpus::flags(of.mine.as_ref(), plan, rank)?;
+        let flags = wanted::flags(of.mine.as_ref(), plan, rank)?;
         let mut all = vec![0; flags.len() * plan.ranks()];
         exchange.all_gather(&flags, &mut all).map_err(|error| failed(error.into()))?;
         let gathered = start.elapsed();
-        let wanted = on_gpus::wanted(&all, plan, (of.number, of.until));
+        let wanted = wanted::wanted(&all, plan, (of.number, of.until));
         let (mut sent, mut arriving) = (Vec::new(), Vec::new());
         if let Some(wanted) = &wanted {
             if let Some(block) = &of.mine {

@@ -27,6 +27,7 @@ mod order;
 mod plan;
 mod shared;
 mod stage;
+mod wanted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,61 +7,24 @@ use std::sync::Arc;
 use fringes_backend::{DeviceArray, DeviceHeaps, Workspace};
 use fringes_gpu::{BlockPitch, Blocks, Buffer, Stream};
 use fringes_types::{Heaps, VoltageSample};
-use ndarray::{Array2, Array5, s};
+use ndarray::{Array5, s};
 
 use super::TurnPlan;
-use super::block::{Axes, Block, Part, check, kept, with_axes};
+use super::block::{Axes, Block, Part, with_axes};
+use super::wanted::{Wanted, flags, wanted};
 use crate::fx::FrameData;
 use crate::{Stage, StreamError};
 
 /// The blocks of all ranks, by rank.
 pub(super) type AllBlocks<'a, V> = [Option<&'a Block<V>>];
 
-/// What a rank correlates of a block: its frames, and flags of all antennas.
-pub(super) struct Wanted {
-    /// Frames of the block, from the first that any F-engine gave to the last one before the stop.
-    pub(super) kept: Range<usize>,
-    pub(super) presence: Array2<bool>,
-}
-
 /// Calls a function for the pieces of frames in a block, with the rank.
 fn pieces<'a, V: VoltageSample>(blocks: &'a AllBlocks<'a, V>) -> impl Iterator<Item = (usize, &'a Part<V>)> {
     blocks.iter().enumerate().flat_map(|(rank, block)| block.iter().flat_map(move |block| block.parts(rank)))
 }
 
-/// Flags of a piece's frame and antenna.
-pub(super) fn is_present<V: VoltageSample>(frames: &FrameData<V>, frame: usize, antenna: usize) -> bool {
-    frames.presence().is_none_or(|flags| flags[(frame, antenna)])
-}
-
-fn wanted<V: VoltageSample>(
-    blocks: &AllBlocks<'_, V>,
-    plan: &TurnPlan,
-    block: (u64, u64),
-) -> Result<Option<Wanted>, StreamError> {
-    let frames = plan.frames_per_block;
-    let (mut given, mut presence) = (vec![false; frames], Array2::from_elem((frames, plan.inputs.antennas()), false));
-    for (rank, part) in pieces(blocks) {
-        let antennas = plan.antennas_of(rank);
-        match &*part.frames {
-            FrameData::Host(heaps) => check(heaps, plan, antennas.len())?,
-            FrameData::Pinned(heaps) => check(heaps, plan, antennas.len())?,
-            FrameData::Device(heaps) => check(heaps, plan, antennas.len())?,
-        }
-        for frame in 0..part.count {
-            given[part.at + frame] = true;
-            for (place, antenna) in antennas.clone().enumerate() {
-                presence[(part.at + frame, antenna)] = is_present(&part.frames, part.from + frame, place);
-            }
-        }
-    }
-    let Some(kept) = kept(&given, block, plan) else { return Ok(None) };
-    let presence = presence.slice(s![kept.clone(), ..]).to_owned();
-    Ok(Some(Wanted { kept, presence }))
-}
-
 /// The frames of a piece that are kept: the first of its own, their number, and the place of that among what is kept.
-pub(super) fn overlap<V: VoltageSample>(part: &Part<V>, kept: &Range<usize>) -> Option<(usize, usize, usize)> {
+fn overlap<V: VoltageSample>(part: &Part<V>, kept: &Range<usize>) -> Option<(usize, usize, usize)> {
     let (begin, end) = (part.at.max(kept.start), (part.at + part.count).min(kept.end));
     (begin < end).then(|| (part.from + begin - part.at, end - begin, begin - kept.start))
 }
@@ -76,7 +39,9 @@ pub(super) fn gather<V: VoltageSample>(
     axes: Axes,
     stream: Option<&Stream>,
 ) -> Result<Option<FrameData<V>>, StreamError> {
-    let Some(wanted) = wanted(blocks, plan, (number, until))? else { return Ok(None) };
+    let flags = blocks.iter().enumerate().map(|(rank, block)| flags(*block, plan, rank));
+    let flags = flags.collect::<Result<Vec<_>, _>>()?.concat();
+    let Some(wanted) = wanted(&flags, plan, (number, until)) else { return Ok(None) };
     let on_devices = pieces(blocks).all(|(_, part)| matches!(&*part.frames, FrameData::Device(_)));
     Ok(Some(match stream.filter(|_| on_devices) {
         Some(stream) => {

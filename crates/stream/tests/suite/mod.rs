@@ -342,11 +342,10 @@ impl<S: Source> Source for Waits<S> {
 }
 
 /// Checks that what the control of one rank changes, while the instrument runs, changes all ranks at the same sample.
+/// There are 2 to 5 of them.
 pub(crate) fn told(backend: &Backend, ranks: impl Ranks + 'static) {
     let (rank, count) = (ranks.rank(), ranks.ranks());
-    if !(2..=5).contains(&count) {
-        return;
-    }
+    assert!((2..=5).contains(&count), "{count} ranks");
     let case = Case { losses: false, backend: backend.clone(), ..Case::new(5) };
     let turn = CornerTurn::new(ranks, case.plan(count)).unwrap();
     let dump = STRIDE * SPECTRA as u64 * case.frames;
