@@ -189,6 +189,18 @@ impl<T: Pod> Buffer<T> {
         self.view_mut().slice(range)
     }
 
+    /// Some of the elements as a buffer of their own, which keeps all of them. There may be several at once, of the
+    /// same elements too: what they write is ordered by the caller.
+    ///
+    /// # Errors
+    /// [`GpuError::Range`] where the range is not inside.
+    pub fn part(self: &Arc<Self>, range: impl RangeBounds<usize>) -> Result<Self, GpuError> {
+        let part = self.slice(range)?;
+        let (device, address, bytes) = (self.memory.device.clone(), part.address(), part.bytes());
+        let memory = Memory { device, address, bytes, origin: Origin::Kept(self.clone()) };
+        Ok(Self::from_memory(memory, part.len()))
+    }
+
     /// Copies all elements from host memory: [`BufferViewMut::copy_from_slice`].
     ///
     /// # Errors

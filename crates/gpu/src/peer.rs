@@ -1,13 +1,15 @@
-//! Two devices: whether one reaches the other's memory, and that memory which is read from elsewhere is not freed.
+//! Two devices: whether one reaches the other's memory, copies from one to the other, and that memory which is read from
+//! elsewhere is not freed.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bytemuck::Pod;
 use cudarc::driver::sys;
 
 use crate::context::{Context, Handle};
 use crate::driver::{self, Doing, Failure};
-use crate::{Device, Event, GpuError};
+use crate::{BufferView, BufferViewMut, Device, Event, GpuError, Stream};
 
 /// What a context knows of others.
 #[derive(Debug, Default)]
@@ -53,6 +55,56 @@ impl Device {
             return Ok(());
         }
         Err(GpuError::NoPeerAccess { from: self.context.label(), to: peer.context.label() })
+    }
+}
+
+impl<T: Pod> BufferViewMut<'_, T> {
+    /// Copies all elements from memory of the same or another device, in the order of `stream`, which is of either.
+    /// Returns at once. Between devices the copy goes over their link if one reaches the other's memory
+    /// ([`Device::can_access_peer`]), and through the host otherwise.
+    ///
+    /// # Order
+    /// As of [`BufferViewMut::copy_blocks_from`].
+    ///
+    /// # Errors
+    /// [`GpuError::Length`], before anything is overwritten; [`GpuError::WrongDevice`] for a stream of neither device;
+    /// [`GpuError::Value`] between devices for a stream that is captured into a graph; what the driver answers.
+    pub fn copy_across(&mut self, stream: &Stream, from: BufferView<'_, T>) -> Result<(), GpuError> {
+        const WHAT: &str = "copying between devices";
+        let [to, source, own] = [self.device(), from.device(), stream.device()].map(|device| &device.context);
+        if to.raw == source.raw {
+            return self.copy_from(stream, from);
+        }
+        if self.len() != from.len() {
+            return Err(GpuError::Length { what: WHAT, expected: self.len(), actual: from.len() });
+        }
+        // The device whose memory is freed without knowing of the copy.
+        let other = if own.raw == source.raw { to } else { source };
+        if own.raw != source.raw {
+            own.expect_same(to, "the buffer")?;
+        }
+        if self.is_empty() || size_of::<T>() == 0 {
+            return Ok(());
+        }
+        if stream.is_capturing()? {
+            let expected = "a stream that is not being captured, for a copy between devices".into();
+            return Err(GpuError::Value { what: WHAT, expected, actual: "one that is".into() });
+        }
+        // Both ways: the driver copies from either side. Where they cannot, it goes through the host.
+        to.reaches(source)?;
+        source.reaches(to)?;
+        let done = stream.device().new_untimed_event()?;
+        let entered = own.enter()?;
+        // SAFETY: both views have as many bytes, in the memory of the two contexts; freeing memory of the stream's
+        // context waits for the copy, and of the other from `free_after` on, before which nothing returns.
+        unsafe {
+            let (to_raw, from_raw) = (to.raw.0, source.raw.0);
+            driver::cuMemcpyPeerAsync(self.address(), to_raw, from.address(), from_raw, from.bytes(), stream.raw())
+        }
+        .doing(WHAT)?;
+        drop(entered);
+        let guarded = done.record(stream).and_then(|()| other.free_after(&done));
+        guarded.or_else(|error| stream.synchronize().and(Err(error)))
     }
 }
 

@@ -10,7 +10,7 @@ use cudarc::driver::sys;
 use crate::buffer::{Memory, Origin};
 use crate::driver::{self, Doing};
 use crate::view::{byte_size, resolve};
-use crate::{Buffer, BufferViewMut, Device, GpuError};
+use crate::{Buffer, Device, GpuError};
 
 /// Elements in parts of the same length, one in the memory of each of some devices, at addresses of one range: every
 /// one of the devices reads and writes all of them, over the link between the devices where they lie elsewhere.
@@ -122,17 +122,19 @@ impl<T: Pod> SpannedBuffer<T> {
         self.range.spacing / size_of::<T>().max(1)
     }
 
-    /// All elements, what lies between parts among them, for work of one of the devices. There may be several views at
-    /// once, as of several devices: what they write is ordered by the caller.
+    /// All elements, what lies between parts among them, as a buffer of one of the devices, which keeps them. There may
+    /// be several at once, as of several devices: what they write is ordered by the caller.
     ///
     /// # Errors
     /// [`GpuError::WrongDevice`] for none of the devices.
-    pub fn all(&self, device: &Device) -> Result<BufferViewMut<'_, T>, GpuError> {
+    pub fn all(self: &Arc<Self>, device: &Device) -> Result<Buffer<T>, GpuError> {
         let (what, actual) = ("a buffer over devices", device.context.label());
         let labels = || self.devices.iter().map(|device| device.context.label()).collect::<Vec<_>>().join(", ");
         let known = self.devices.iter().find(|known| known.is_same(device));
-        let known = known.ok_or_else(|| GpuError::WrongDevice { what, expected: labels(), actual })?;
-        Ok(BufferViewMut::new(known, self.range.base, self.spacing() * self.devices.len()))
+        let device = known.ok_or_else(|| GpuError::WrongDevice { what, expected: labels(), actual })?.clone();
+        let length = self.spacing() * self.devices.len();
+        let (bytes, origin) = (length * size_of::<T>(), Origin::Kept(self.clone()));
+        Ok(Buffer::from_memory(Memory { device, address: self.range.base, bytes, origin }, length))
     }
 
     /// Some elements of a part as a buffer of its device, which keeps all of them.

@@ -78,7 +78,7 @@ impl<'a> Bench<'a> {
         let all = self.stocks.len();
         let name = format!("F, turn by {}, X", way.name());
         let with = self.engines(base.case, &name, Steps::Fx(Some(way)), all, base.one);
-        if way == Way::Stores {
+        if way.has_ring() {
             // There is no turn apart from the F-engine.
             return;
         }

@@ -13,6 +13,7 @@ use crate::end::End;
 use crate::gpu_report::{Params, params};
 use crate::scale::shares::shares;
 use crate::scale::stock::Stock;
+use crate::scale::turner::{Way, ring};
 
 /// Voltages of 8 + 8 bits.
 pub(crate) type Sample = Complex<i8>;
@@ -117,10 +118,14 @@ impl Case {
     }
 
     /// Where the F-engines of some GPUs write three blocks.
-    pub(crate) fn ring<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Result<TurnRing<Sample>, End> {
+    pub(crate) fn ring<'a>(
+        &self,
+        way: Way,
+        devices: impl Iterator<Item = &'a Device>,
+    ) -> Result<TurnRing<Sample>, End> {
         let devices: Vec<_> = devices.cloned().collect();
         let inputs = Inputs::new(self.stations, 2).map_err(End::failed)?;
-        TurnRing::new(&devices, inputs, self.channels, FRAME, 3 * self.spectra / FRAME).map_err(End::failed)
+        ring(way, &devices, inputs, self.channels, FRAME, 3 * self.spectra / FRAME)
     }
 
     /// The X-engine of all antennas and so many channels.

@@ -2,8 +2,7 @@
 
 use fringes::channelizer::ChannelizerError;
 use fringes::{
-    DeviceArray, DeviceSamples, PackedSamples, Precision, SamplePresence, ToHost, TurnError, TurnRing, TurnedFEngine,
-    Uploader,
+    DeviceArray, DeviceSamples, PackedSamples, Precision, SamplePresence, ToHost, TurnError, TurnedFEngine, Uploader,
 };
 use fringes_gpu::{Device, Stream};
 use ndarray::{Array2, Axis, s};
@@ -12,6 +11,7 @@ use crate::end::End;
 use crate::scale::Failures;
 use crate::scale::check_fx::{ANTENNAS, BITS, CHANNELS, FRAME, Sample, Sums, f_engine, samples, x_engine};
 use crate::scale::shares::shares;
+use crate::scale::turner::{Way, ring};
 
 /// Chunks that come: one is lost.
 const CHUNKS: [usize; 5] = [0, 1, 2, 4, 5];
@@ -21,18 +21,18 @@ const HALF: (Precision, f32) = (Precision::Half, 3.0);
 const BLOCK: usize = 5000;
 
 /// Checks two ranks a GPU where there is one, else one a GPU.
-pub(crate) fn run(devices: &[Device], failures: &mut Failures) {
+pub(crate) fn run(devices: &[Device], way: Way, failures: &mut Failures) {
     let ranks = if devices.len() > 1 { devices.len() } else { 2 };
-    let what = format!("F-engines that write to a ring, and X, on {ranks} ranks");
+    let what = format!("F-engines that write to a ring, {}, and X, on {ranks} ranks", way.name());
     if ranks > ANTENNAS || !ranks.is_power_of_two() {
         println!("{what}: not checked, ranks are to be a power of two and no more than {ANTENNAS}");
         return;
     }
-    let ended = one(&devices[0]).and_then(|one| compare(&one, &several(devices, ranks)?));
+    let ended = one(&devices[0]).and_then(|one| compare(&one, &several(devices, way, ranks)?));
     if let Some(compared) = failures.note(&what, ended) {
         println!("{what}: {compared}");
     }
-    let ended = occupied(&devices[0]);
+    let ended = occupied(&devices[0], way);
     if failures.note("frames that are still held", ended).is_some() {
         println!("frames that are still held are not written over, and the chunk may come again");
     }
@@ -102,12 +102,12 @@ fn one(device: &Device) -> Result<Outcome, End> {
 }
 
 /// An F-engine and an X-engine a rank, and a ring.
-fn several(devices: &[Device], ranks: usize) -> Result<Outcome, End> {
+fn several(devices: &[Device], way: Way, ranks: usize) -> Result<Outcome, End> {
     let devices: Vec<Device> = (0..ranks).map(|rank| devices[rank % devices.len()].clone()).collect();
     let streams: Vec<Stream> = devices.iter().map(Device::new_stream).collect::<Result<_, _>>()?;
     let inputs = fringes::Inputs::new(ANTENNAS, 2).map_err(End::failed)?;
     // No whole number of chunks: pieces are cut where it begins anew.
-    let ring = TurnRing::<Sample>::new(&devices, inputs, CHANNELS, FRAME, 11).map_err(End::failed)?;
+    let ring = ring::<Sample>(way, &devices, inputs, CHANNELS, FRAME, 11)?;
     let antennas = shares(ANTENNAS, ranks);
     let mut engines: Vec<(TurnedFEngine<Sample>, Uploader)> = Vec::new();
     let mut integrators = Vec::new();
@@ -215,11 +215,10 @@ fn compare((one, expected): &Outcome, (several, saturated): &Outcome) -> Result<
 }
 
 /// A ring whose frames somebody has.
-fn occupied(device: &Device) -> Result<(), End> {
+fn occupied(device: &Device, way: Way) -> Result<(), End> {
     let stream = device.new_stream()?;
     let inputs = fringes::Inputs::new(ANTENNAS, 2).map_err(End::failed)?;
-    let ring =
-        TurnRing::<Sample>::new(std::slice::from_ref(device), inputs, CHANNELS, FRAME, 4).map_err(End::failed)?;
+    let ring = ring::<Sample>(way, std::slice::from_ref(device), inputs, CHANNELS, FRAME, 4)?;
     let engine = f_engine(&stream, &(0..ANTENNAS), HALF)?;
     let mut engine = engine.into_turn(&ring, 0).map_err(End::failed)?;
     let mut uploader = Uploader::new(&stream);

@@ -5,7 +5,7 @@
 //! cargo run --release -p fringes-tools -- scale --gpus 2 --json record.json
 //! ```
 //!
-//! First the turn, by copies between the GPUs, by stores of the F-engines, and by NCCL (where its library is found), is
+//! First the turn, by copies between the GPUs, by stores of the F-engines, by copies of frames, and by NCCL (where its library is found), is
 //! compared with the host's, and visibilities of several F- and X-engines with those of one. On one GPU its two ranks
 //! are the same GPU.
 //!
@@ -93,8 +93,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), End> {
     // All that needs no other library comes first, and is written then.
     for way in ways() {
         println!("\n-- turn by {}, after {:.0} s", way.name(), begun.elapsed().as_secs_f64());
-        if way == Way::Stores {
-            check_direct::run(&devices, &mut failures);
+        if way.has_ring() {
+            check_direct::run(&devices, way, &mut failures);
         } else {
             check_turn::run(&devices, way, &mut failures);
             check_fx::run(&devices, way, &mut failures);
@@ -139,11 +139,11 @@ fn ways() -> Vec<Way> {
     match turner::nccl() {
         Ok(version) => {
             println!("NCCL {version}");
-            vec![Way::Copies, Way::Stores, Way::Nccl]
+            vec![Way::Copies, Way::Stores, Way::Frames, Way::Nccl]
         }
         Err(reason) => {
             println!("no turn by NCCL: {reason}");
-            vec![Way::Copies, Way::Stores]
+            vec![Way::Copies, Way::Stores, Way::Frames]
         }
     }
 }

@@ -72,7 +72,7 @@ struct Run<'a> {
     meeting: Meeting,
     /// Frames of the ranks, of blocks of even and of odd numbers.
     frames: [Mutex<Vec<Option<Frames>>>; 2],
-    /// Where F-engines write, if nothing is copied.
+    /// Where F-engines write, if they write to a ring.
     ring: Option<TurnRing<Sample>>,
     /// What they have written, of blocks of even and of odd numbers.
     written: [Mutex<Vec<Option<Written>>>; 2],
@@ -118,9 +118,10 @@ fn timed(case: Case, steps: Steps, stocks: &[Stock], seconds: f64) -> Result<Tim
         Steps::Fx(way) => way,
         Steps::Turn(way) => Some(way),
     };
-    let ring = (way == Some(Way::Stores)).then(|| case.ring(stocks.iter().map(|stock| &stock.device))).transpose()?;
+    let devices = stocks.iter().map(|stock| &stock.device);
+    let ring = way.filter(|way| way.has_ring()).map(|way| case.ring(way, devices)).transpose()?;
     let turner = way
-        .filter(|way| *way != Way::Stores)
+        .filter(|way| !way.has_ring())
         .map(|way| Turner::new(way, turning.clone(), case.shares(ranks)))
         .transpose()?;
     let turned = turner.as_ref().map(|turner| {
@@ -318,7 +319,7 @@ impl<'a> Rank<'a> {
         let frames: Vec<Frames> = lock(&run.frames[block % 2]).iter().flatten().cloned().collect();
         let frames: Vec<_> = frames.iter().map(AsRef::as_ref).collect();
         match turner.way() {
-            Way::Copies | Way::Stores => Ok(vec![Arc::new(turner.copy(self.number, &frames)?)]),
+            Way::Copies | Way::Stores | Way::Frames => Ok(vec![Arc::new(turner.copy(self.number, &frames)?)]),
             Way::Nccl if self.number == 0 => {
                 let all = turner.all(&frames)?;
                 *lock(&run.turned) = all.into_iter().map(|heaps| Some(Arc::new(heaps))).collect();

@@ -1,10 +1,10 @@
-//! The corner turn in its two ways.
+//! The ways of the corner turn.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use fringes::{DeviceHeaps, VoltageSample, turn_channels};
-use fringes_gpu::Stream;
+use fringes::{DeviceHeaps, Inputs, TurnRing, VoltageSample, turn_channels};
+use fringes_gpu::{Device, Stream};
 
 use crate::end::End;
 
@@ -15,8 +15,10 @@ pub(crate) enum Way {
     Copies,
     /// By packing, messages of NCCL, and placing.
     Nccl,
-    /// Not at all: F-engines write where X-engines read ([`fringes::TurnRing`]).
+    /// Not at all: F-engines write where X-engines read ([`fringes::TurnRing::new`]).
     Stores,
+    /// By copies of the frames of other GPUs' channels alone, as they lie ([`fringes::TurnRing::with_copies`]).
+    Frames,
 }
 
 impl Way {
@@ -26,7 +28,13 @@ impl Way {
             Self::Copies => "peer copies",
             Self::Nccl => "NCCL",
             Self::Stores => "the F-engine's stores",
+            Self::Frames => "copies of frames",
         }
+    }
+
+    /// Whether frames lie in a ring: there is no turn apart from the F-engine then.
+    pub(crate) fn has_ring(self) -> bool {
+        matches!(self, Self::Stores | Self::Frames)
     }
 }
 
@@ -39,6 +47,19 @@ pub(crate) fn nccl() -> Result<String, String> {
     }
     #[cfg(not(feature = "nccl"))]
     Err("the program was built without the feature `nccl`".into())
+}
+
+/// Places for frames of some GPUs, by stores or with copies.
+pub(crate) fn ring<V: VoltageSample>(
+    way: Way,
+    devices: &[Device],
+    inputs: Inputs,
+    channels: usize,
+    spectra: usize,
+    frames: usize,
+) -> Result<TurnRing<V>, End> {
+    let ring = if way == Way::Frames { TurnRing::with_copies } else { TurnRing::new };
+    ring(devices, inputs, channels, spectra, frames).map_err(End::failed)
 }
 
 /// A turn among GPUs.
@@ -56,7 +77,7 @@ impl Turner {
     /// A turn that gives each rank its channels, on its stream.
     pub(crate) fn new(way: Way, streams: Vec<Stream>, channels: Vec<Range<usize>>) -> Result<Self, End> {
         let nccl = match way {
-            Way::Copies | Way::Stores => None,
+            Way::Copies | Way::Stores | Way::Frames => None,
             #[cfg(feature = "nccl")]
             Way::Nccl => Some(fringes::NcclTurn::new(&streams).map_err(End::failed)?),
             #[cfg(not(feature = "nccl"))]

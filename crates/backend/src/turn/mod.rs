@@ -17,6 +17,7 @@ mod host;
 mod nccl;
 mod peer;
 mod ring;
+mod ring_memory;
 
 pub use error::TurnError;
 pub use host::turn_channels_on_host;

@@ -1,24 +1,32 @@
-//! The corner turn without a copy: F-engines write where X-engines read.
+//! The corner turn without a pass of its own: F-engines write where X-engines read, or beside that what is copied there.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fringes_gpu::{BufferViewMut, Device, Event, SpannedBuffer, Stream};
+use fringes_gpu::{Buffer, Device, Event, GpuError, Stream};
 use fringes_types::{Frequencies, Heaps, Inputs, SpectrumClock, TypesError, VoltageSample};
 use ndarray::{Array2, s};
 
 use crate::device_array::Holder;
 use crate::turn::TurnError;
+use crate::turn::ring_memory::RingMemory;
 use crate::{DeviceArray, DeviceHeaps};
 
-/// The last frames of all antennas, each GPU with its share of the channels: F-engines of all GPUs write every share
-/// where it is read, over the link between the GPUs where that is another one, and nothing is copied.
+/// The last frames of all antennas, each GPU with its share of the channels.
 ///
 /// ```text
 /// F-engines                          memory                              X-engines
 /// GPU 0: antennas 0..3 ──┬──> GPU 0: channels 0..4, antennas 0..5 ──> GPU 0
 /// GPU 1: antennas 3..5 ──┴──> GPU 1: channels 4..8, antennas 0..5 ──> GPU 1
 /// ```
+///
+/// There are two ways from an F-engine's GPU to another:
+///
+/// - [`TurnRing::new`]: F-engines of all GPUs write every share where it is read, over the link between the GPUs, and
+///   nothing is copied. The F-engine waits for the link where that is slower.
+/// - [`TurnRing::with_copies`]: they write on their own GPU, and frames that are complete are copied from there to
+///   where they are read, beside the next ones' F-engine. A GPU has memory for all shares, not for its own alone. What
+///   a GPU reads itself is not copied.
 ///
 /// Frame `f` lies at place `f mod frames`, `[place][antenna][channel][spectrum][pol]` in each GPU's memory; frames are
 /// counted from sample 0. Shares are even, a power of two of channels each. An F-engine that writes is
@@ -37,7 +45,7 @@ pub struct TurnRing<V: VoltageSample> {
 
 #[derive(Debug)]
 struct Shared<V: VoltageSample> {
-    memory: Arc<SpannedBuffer<V>>,
+    memory: RingMemory<V>,
     /// One a share: heaps that are read come on it, and it waits for those that read them.
     streams: Vec<Stream>,
     inputs: Inputs,
@@ -100,7 +108,10 @@ pub struct TurnedFrames<V: VoltageSample> {
     lease: Lease<V>,
     frames: Range<u64>,
     antennas: Range<usize>,
+    device: Device,
     written: Event,
+    /// Behind the copies to other devices, if there are any.
+    sent: Option<Event>,
     presence: Option<Array2<bool>>,
     clock: SpectrumClock,
     frequencies: Frequencies,
@@ -129,6 +140,11 @@ impl<V: VoltageSample> TurnedFrames<V> {
     #[must_use]
     pub fn clock(&self) -> SpectrumClock {
         self.clock
+    }
+
+    /// What is behind that they are where a device reads them.
+    fn there_on(&self, device: &Device) -> &Event {
+        if self.device.is_same(device) { &self.written } else { self.sent.as_ref().unwrap_or(&self.written) }
     }
 }
 
@@ -206,6 +222,31 @@ impl<V: VoltageSample> TurnRing<V> {
         spectra: usize,
         frames: usize,
     ) -> Result<Self, TurnError> {
+        Self::in_memory(devices, inputs, channels, spectra, frames, RingMemory::reached)
+    }
+
+    /// The same for frames that are copied to the GPUs that read them.
+    ///
+    /// # Errors
+    /// As [`TurnRing::new`]; GPUs that do not reach one another's memory copy through the host.
+    pub fn with_copies(
+        devices: &[Device],
+        inputs: Inputs,
+        channels: usize,
+        spectra: usize,
+        frames: usize,
+    ) -> Result<Self, TurnError> {
+        Self::in_memory(devices, inputs, channels, spectra, frames, RingMemory::copied)
+    }
+
+    fn in_memory(
+        devices: &[Device],
+        inputs: Inputs,
+        channels: usize,
+        spectra: usize,
+        frames: usize,
+        alloc: impl FnOnce(&[Device], usize) -> Result<RingMemory<V>, GpuError>,
+    ) -> Result<Self, TurnError> {
         let shares = devices.len();
         if shares == 0 || !channels.is_multiple_of(shares) || !(channels / shares).is_power_of_two() {
             return Err(TurnError::Shares { channels, shares });
@@ -216,7 +257,7 @@ impl<V: VoltageSample> TurnRing<V> {
         let of_share = [frames, inputs.len(), channels / shares, spectra];
         let elements = of_share.into_iter().try_fold(1usize, usize::checked_mul);
         let too_large = || TypesError::TooLarge { array: "turned frames", elements: format!("{of_share:?}") };
-        let memory = Arc::new(SpannedBuffer::alloc(devices, elements.ok_or_else(too_large)?)?);
+        let memory = alloc(devices, elements.ok_or_else(too_large)?)?;
         let streams = devices.iter().map(Device::new_stream).collect::<Result<_, _>>()?;
         let state = Mutex::default();
         Ok(Self { shared: Arc::new(Shared { memory, streams, inputs, channels, spectra, frames, state }) })
@@ -272,15 +313,14 @@ impl<V: VoltageSample> TurnRing<V> {
         }
     }
 
-    /// All memory, for work on a stream that writes frames; the stream waits for what reads what is there.
+    /// Has a stream wait for what reads what is where frames are to be written.
     ///
     /// # Errors
-    /// [`TurnError::Occupied`] where somebody has a frame that lies there; [`TurnError::Device`] for a device that has
-    /// no share, and with what the driver says.
+    /// [`TurnError::Occupied`] where somebody has a frame that lies there; [`TurnError::Device`] with what the driver
+    /// says.
     #[doc(hidden)]
-    pub fn for_writing(&self, stream: &Stream, frames: Range<u64>) -> Result<BufferViewMut<'_, V>, TurnError> {
+    pub fn for_writing(&self, stream: &Stream, frames: Range<u64>) -> Result<(), TurnError> {
         let places = self.shared.frames as u64;
-        let view = self.shared.memory.all(stream.device())?;
         let mut state = self.shared.state();
         let occupied =
             state.lent.iter().find(|(_, lent)| overlaps(lent, &frames, places)).map(|(_, lent)| lent.clone());
@@ -293,13 +333,16 @@ impl<V: VoltageSample> TurnRing<V> {
         }
         // Others wait for those that are not done; an error comes again.
         state.read.retain(|(_, event)| !event.is_done().unwrap_or(false));
-        Ok(view)
+        Ok(())
     }
 
-    /// The same memory once more.
+    /// What an F-engine of a device writes frames of all shares to, those that [`TurnRing::for_writing`] was asked for.
+    ///
+    /// # Errors
+    /// [`TurnError::Device`] for a device that has no share.
     #[doc(hidden)]
-    pub fn again(&self, device: &Device) -> Result<BufferViewMut<'_, V>, TurnError> {
-        Ok(self.shared.memory.all(device)?)
+    pub fn memory_on(&self, device: &Device) -> Result<Buffer<V>, TurnError> {
+        Ok(self.shared.memory.written_on(device)?)
     }
 
     /// Frames that are written by what a stream was given so far.
@@ -313,9 +356,11 @@ impl<V: VoltageSample> TurnRing<V> {
     ) -> Result<TurnedFrames<V>, TurnError> {
         let written = stream.device().new_untimed_event()?;
         written.record(stream)?;
+        let sent = self.shared.memory.send(stream, &self.shared.elements(&frames, &antennas))?;
+        let device = stream.device().clone();
         let TurnedHeader { presence, clock, frequencies } = header;
         let lease = Lease::new(&self.shared, frames.clone());
-        Ok(TurnedFrames { lease, frames, antennas, written, presence, clock, frequencies })
+        Ok(TurnedFrames { lease, frames, antennas, device, written, sent, presence, clock, frequencies })
     }
 
     /// A share's channels of all antennas, of what the F-engines gave, in order of antennas: one piece, or two where
@@ -357,7 +402,7 @@ impl<V: VoltageSample> TurnRing<V> {
             let (part, expected) = (parts.len() - 1, inputs.antennas());
             return Err(TurnError::Shape { part, what: "antennas up to them", expected, actual: next });
         }
-        parts.iter().try_for_each(|part| stream.wait(&part.written))?;
+        parts.iter().try_for_each(|part| stream.wait(part.there_on(stream.device())))?;
         let channels = self.channels_of(share);
         let frame = inputs.len() * channels.len() * spectra;
         let first_hz = first.frequencies.channel_hz(channels.start);
@@ -368,8 +413,8 @@ impl<V: VoltageSample> TurnRing<V> {
             let place = (number % *places as u64) as usize;
             let some = (count - from).min(places - place);
             let lease = Lease::new(&self.shared, number..number + some as u64);
-            let buffer = memory.buffer(share, place * frame..(place + some) * frame)?;
-            let empty = DeviceArray::from(memory.buffer(share, 0..0)?);
+            let buffer = memory.read(share, place * frame..(place + some) * frame)?;
+            let empty = DeviceArray::from(memory.read(share, 0..0)?);
             let array = Some(DeviceArray::from(buffer).written_now(stream)?);
             let frames = number..number + some as u64;
             let taken = Arc::new(Taken { array, empty, stream: stream.clone(), frames, lease });
@@ -419,6 +464,14 @@ fn overlaps(one: &Range<u64>, other: &Range<u64>, places: u64) -> bool {
 }
 
 impl<V: VoltageSample> Shared<V> {
+    /// Elements of a share that some antennas of some frames have, which lie one after the other in each frame.
+    fn elements(&self, frames: &Range<u64>, antennas: &Range<usize>) -> Vec<Range<usize>> {
+        let of_antenna = self.channels / self.streams.len() * self.spectra * self.inputs.pols();
+        let first = |frame: u64| (frame % self.frames as u64) as usize * self.inputs.antennas();
+        let of_frame = |first: usize| (first + antennas.start) * of_antenna..(first + antennas.end) * of_antenna;
+        frames.clone().map(|frame| of_frame(first(frame))).collect()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -258,7 +258,8 @@ impl<Q: FrameSample> GpuEngine<Q> {
                 let actual = advance.axes.format.to_string();
                 return Err(DeviceError::NoKernel { expected, actual }.into());
             }
-            // Before anything changes: the stream waits for what is read there.
+            // Before anything changes: the ring has this device, and the stream waits for what is read there.
+            ring.memory_on(&self.device)?;
             ring.for_writing(stream, work.frames())?;
         }
 
@@ -362,12 +363,14 @@ impl<Q: FrameSample> GpuEngine<Q> {
             Ok((Buffer::alloc(&self.device, 0)?, Buffer::alloc(&self.device, 0)?))
         };
         let (mut no_given, mut no_next) = (none()?, none()?);
+        let ring = || self.ring.as_ref().map(|ring| ring.memory_on(&self.device)).transpose();
+        let mut in_ring = (ring()?, ring()?);
         for (part, place) in &launches {
             let samples = Sources { chunk, held: now.view() };
             let mut given = target(frames.given.as_mut().unwrap_or(&mut no_given));
             let mut next = target(frames.next.as_mut().map_or(&mut no_next, Ahead::values));
-            if let Some(ring) = &self.ring {
-                (given.values, next.values) = (ring.again(&self.device)?, ring.again(&self.device)?);
+            if let (Some(values), Some(values_next)) = (&mut in_ring.0, &mut in_ring.1) {
+                (given.values, next.values) = (values.view_mut(), values_next.view_mut());
             }
             let (jobs, dither) = (sent.part(part)?, work.settings.dither);
             kernels.launch::<Q>(stream, samples, jobs, *place, dither, Targets { given, next })?;
@@ -388,11 +391,11 @@ fn zero_in_ring<Q: FrameSample>(ring: &TurnRing<Q>, stream: &Stream, work: &Work
     let Some(order) = work.settings.ring else { return Ok(()) };
     let (inputs, spectra, shape) = (work.timeline.inputs, work.settings.spectra_per_frame, order.shape);
     let (pols, rows) = (inputs.pols(), inputs.antennas() * shape.channels_of_share);
-    let frames = work.frames();
+    let (frames, mut memory) = (work.frames(), ring.memory_on(stream.device())?);
     for (frame, share) in frames.clone().flat_map(|frame| (0..ring.devices().len()).map(move |share| (frame, share))) {
         let filled = if frame == frames.start { work.batch.filled } else { 0 };
         let first = share * shape.spacing + order.frame(frame, spectra, pols) + filled * pols;
-        let mut part = ring.again(stream.device())?.slice(first..)?;
+        let mut part = memory.slice_mut(first..)?;
         part.zero_rows(stream, spectra * pols, (spectra - filled) * pols, rows)?;
     }
     Ok(())
