@@ -151,6 +151,14 @@ impl<'a, T: Pod> DeviceArray<'a, T> {
         Ok(array)
     }
 
+    /// Says behind which event the elements are there, and which stream waits for those that read them when they are
+    /// dropped.
+    pub(crate) fn written_at(self, written: Event, leaving: &Stream) -> Self {
+        let mut array = self.written_on(leaving);
+        array.readers.written = Some(written);
+        array
+    }
+
     /// The stream that writes the elements, if it was said.
     #[must_use]
     pub fn writer(&self) -> Option<&Stream> {

@@ -117,7 +117,8 @@ impl Case {
         engine.on(stream).map_err(End::failed)
     }
 
-    /// Where the F-engines of some GPUs write three blocks.
+    /// Where the F-engines of some GPUs write four blocks: one that is written, one that is read, one between, and a
+    /// frame that is not complete.
     pub(crate) fn ring<'a>(
         &self,
         way: Way,
@@ -125,7 +126,7 @@ impl Case {
     ) -> Result<TurnRing<Sample>, End> {
         let devices: Vec<_> = devices.cloned().collect();
         let inputs = Inputs::new(self.stations, 2).map_err(End::failed)?;
-        ring(way, &devices, inputs, self.channels, FRAME, 3 * self.spectra / FRAME)
+        ring(way, &devices, inputs, self.channels, FRAME, 4 * self.spectra / FRAME)
     }
 
     /// The X-engine of all antennas and so many channels.

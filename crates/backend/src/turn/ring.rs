@@ -35,7 +35,8 @@ use crate::{DeviceArray, DeviceHeaps};
 /// # Order
 /// A frame is written when what was read at its place is read, which the GPUs wait for, not the host. While
 /// [`TurnedFrames`] or the heaps of a frame are there, its place is not free: an F-engine that would write there is
-/// told so ([`TurnError::Occupied`]). Three times the frames of a chunk let F- and X-engines go on beside each other.
+/// told so ([`TurnError::Occupied`]). An F-engine writes the frames of its chunk and one that is not complete: four times
+/// the frames of a chunk let F- and X-engines of all GPUs go on without waiting for each other.
 ///
 /// Clones are the same ring.
 #[derive(Debug, Clone)]
@@ -46,13 +47,22 @@ pub struct TurnRing<V: VoltageSample> {
 #[derive(Debug)]
 struct Shared<V: VoltageSample> {
     memory: RingMemory<V>,
-    /// One a share: heaps that are read come on it, and it waits for those that read them.
-    streams: Vec<Stream>,
+    /// By share.
+    streams: Vec<Streams>,
     inputs: Inputs,
     channels: usize,
     spectra: usize,
     frames: usize,
     state: Mutex<State>,
+}
+
+/// A share's. One by itself would have frames that are read wait for those that come.
+#[derive(Debug)]
+struct Streams {
+    /// Waits for frames.
+    arriving: Stream,
+    /// Waits for what reads them.
+    leaving: Stream,
 }
 
 #[derive(Debug, Default)]
@@ -166,7 +176,7 @@ struct Taken<V: VoltageSample> {
     /// Always there until it is dropped.
     array: Option<DeviceArray<'static, V>>,
     empty: DeviceArray<'static, V>,
-    stream: Stream,
+    leaving: Stream,
     frames: Range<u64>,
     lease: Lease<V>,
 }
@@ -182,11 +192,11 @@ impl<V: VoltageSample> Drop for Taken<V> {
         // The stream waits for what reads them.
         drop(self.array.take());
         let event =
-            self.stream.device().new_untimed_event().and_then(|event| event.record(&self.stream).map(|()| event));
+            self.leaving.device().new_untimed_event().and_then(|event| event.record(&self.leaving).map(|()| event));
         match event {
             Ok(event) => self.lease.shared.state().read.push((self.frames.clone(), event)),
             Err(_) => {
-                if let Err(error) = self.stream.synchronize() {
+                if let Err(error) = self.leaving.synchronize() {
                     tracing::error!(%error, "work that reads turned frames cannot be waited for");
                 }
             }
@@ -258,7 +268,10 @@ impl<V: VoltageSample> TurnRing<V> {
         let elements = of_share.into_iter().try_fold(1usize, usize::checked_mul);
         let too_large = || TypesError::TooLarge { array: "turned frames", elements: format!("{of_share:?}") };
         let memory = alloc(devices, elements.ok_or_else(too_large)?)?;
-        let streams = devices.iter().map(Device::new_stream).collect::<Result<_, _>>()?;
+        let streams = |device: &Device| -> Result<_, GpuError> {
+            Ok(Streams { arriving: device.new_stream()?, leaving: device.new_stream()? })
+        };
+        let streams = devices.iter().map(streams).collect::<Result<_, _>>()?;
         let state = Mutex::default();
         Ok(Self { shared: Arc::new(Shared { memory, streams, inputs, channels, spectra, frames, state }) })
     }
@@ -373,7 +386,7 @@ impl<V: VoltageSample> TurnRing<V> {
     pub fn take(&self, share: usize, parts: &[&TurnedFrames<V>]) -> Result<Vec<DeviceHeaps<'static, V>>, TurnError> {
         let Shared { streams, inputs, spectra, frames: places, memory, .. } = &*self.shared;
         let Some(first) = parts.first() else { return Err(TurnError::NoFrames) };
-        let Some(stream) = streams.get(share) else {
+        let Some(Streams { arriving, leaving }) = streams.get(share) else {
             let actual = share.saturating_add(1);
             return Err(TurnError::Ranks { what: "shares of channels", expected: streams.len(), actual });
         };
@@ -402,7 +415,7 @@ impl<V: VoltageSample> TurnRing<V> {
             let (part, expected) = (parts.len() - 1, inputs.antennas());
             return Err(TurnError::Shape { part, what: "antennas up to them", expected, actual: next });
         }
-        parts.iter().try_for_each(|part| stream.wait(part.there_on(stream.device())))?;
+        parts.iter().try_for_each(|part| arriving.wait(part.there_on(arriving.device())))?;
         let channels = self.channels_of(share);
         let frame = inputs.len() * channels.len() * spectra;
         let first_hz = first.frequencies.channel_hz(channels.start);
@@ -415,9 +428,11 @@ impl<V: VoltageSample> TurnRing<V> {
             let lease = Lease::new(&self.shared, number..number + some as u64);
             let buffer = memory.read(share, place * frame..(place + some) * frame)?;
             let empty = DeviceArray::from(memory.read(share, 0..0)?);
-            let array = Some(DeviceArray::from(buffer).written_now(stream)?);
+            let there = arriving.device().new_untimed_event()?;
+            there.record(arriving)?;
+            let array = Some(DeviceArray::from(buffer).written_at(there, leaving));
             let frames = number..number + some as u64;
-            let taken = Arc::new(Taken { array, empty, stream: stream.clone(), frames, lease });
+            let taken = Arc::new(Taken { array, empty, leaving: leaving.clone(), frames, lease });
             let part = DeviceArray::part(taken, 0..some * frame)?;
             let clock = SpectrumClock { first_sample: first.clock.sample_of(from * spectra), ..first.clock };
             let piece = Heaps::from_array(part, some, *inputs, channels.len(), *spectra)?;
