@@ -7,6 +7,7 @@ use fringes::{
     Backend, Channelizer, ChannelizerError, Complex, DeviceError, DownConverter, Gains, Inputs, Intermediate,
     NarrowbandFEngine, NarrowbandFEngineBuilder, Precision,
 };
+use fringes_gpu::Timing;
 
 use crate::bench::ceilings::Ceilings;
 use crate::bench::streams::Chunk;
@@ -18,6 +19,8 @@ use crate::gpu_report::params;
 const NAME: &str = "narrowband";
 /// Samples of an input of a chunk: 39 and 157 ms of MeerKAT's.
 const SAMPLES: [usize; 2] = [1 << 26, 1 << 28];
+/// Pushes of a timed run: the first stage of one is beside the second of the one before, so that single ones vary.
+const PUSHES: usize = 16;
 /// Bits of a sample.
 const BITS: u32 = 10;
 const DECIMATION: usize = 8;
@@ -35,12 +38,14 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
         for samples in SAMPLES {
             let chunk = Chunk::new(bench, inputs, samples)?;
             for channels in CHANNELS {
-                for (intermediate, precision) in [
-                    (Intermediate::Float32, Precision::Single),
-                    (Intermediate::Float16, Precision::Single),
-                    (Intermediate::Float16, Precision::Half),
+                for (intermediate, precision, incoming) in [
+                    (Intermediate::Float32, Precision::Single, true),
+                    (Intermediate::Float16, Precision::Single, true),
+                    (Intermediate::Float16, Precision::Half, true),
+                    (Intermediate::Float16, Precision::Half, false),
                 ] {
-                    of_channels(bench, ceilings, (&chunk, samples), channels, (intermediate, precision))?;
+                    let what = (intermediate, precision, incoming);
+                    of_channels(bench, ceilings, (&chunk, samples), channels, what)?;
                 }
             }
         }
@@ -67,7 +72,7 @@ fn of_channels(
     ceilings: &Ceilings,
     (chunk, length): (&Chunk, usize),
     channels: usize,
-    (intermediate, precision): (Intermediate, Precision),
+    (intermediate, precision, comes): (Intermediate, Precision, bool),
 ) -> Result<(), End> {
     let backend = Backend::on(bench.device.clone());
     let engine: NarrowbandFEngine<Complex<i8>> =
@@ -80,14 +85,17 @@ fn of_channels(
             Err(error) => return Err(End::failed(error)),
         };
     let mut engine = engine.on(&bench.stream).map_err(End::failed)?;
-    let (mut next, mut frames) = (0, 0);
+    let (mut next, mut frames, incoming) = (0, 0, bench.device.new_stream()?);
     let timing = bench.time(|_| {
-        let samples = chunk.at(next)?;
-        next += length as u64;
-        let given = engine.push(&samples).map_err(End::failed)?.frames;
-        frames += given.iter().map(|frames| frames.frames() as u64).sum::<u64>();
+        for _ in 0..PUSHES {
+            let samples = if comes { chunk.come_on(&incoming, next)? } else { chunk.at(next)? };
+            next += length as u64;
+            let given = engine.push(&samples).map_err(End::failed)?.frames;
+            frames += given.iter().map(|frames| frames.frames() as u64).sum::<u64>();
+        }
         Ok::<_, End>(())
     })?;
+    let timing = Timing::new(timing.all_ms.iter().map(|ms| ms / PUSHES as f64).collect())?;
     if engine.precision() != Some(precision) {
         let found = engine.precision();
         return Err(End::failed(format!("{NAME}, {channels} channels: computed in {found:?}, not in {precision:?}")));
@@ -106,8 +114,9 @@ fn of_channels(
     bench.add(Measured {
         kernel: NAME,
         variant: format!(
-            "NarrowbandFEngine::push, {BITS} bits, {intermediate:?}, 8 bits, dither, {TAPS} taps, inner half{}",
-            if precision == Precision::Half { ", half precision" } else { "" }
+            "NarrowbandFEngine::push, {BITS} bits, {intermediate:?}, 8 bits, dither, {TAPS} taps, inner half{}{}",
+            if precision == Precision::Half { ", half precision" } else { "" },
+            if comes { "" } else { ", samples of the same stream" }
         ),
         params: params([
             ("channels", channels),

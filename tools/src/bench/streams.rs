@@ -16,7 +16,7 @@ use fringes::{
     Backend, Channelizer, Complex, Complex4, DeviceArray, DeviceSamples, FEngine, FEngineBuilder, FrameLayout,
     FrameSample, Gains, Inputs, Precision, SampleFormat, f16,
 };
-use fringes_gpu::Buffer;
+use fringes_gpu::{Buffer, Stream};
 use ndarray::Array2;
 
 use crate::bench::ceilings::Ceilings;
@@ -292,7 +292,16 @@ impl Chunk {
 
     /// The chunk that begins with a sample.
     pub(crate) fn at(&self, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
-        let array = DeviceArray::from(self.words.view());
+        self.of_array(DeviceArray::from(self.words.view()), first_sample)
+    }
+
+    /// The same as if it had come on another stream, which has done so.
+    pub(crate) fn come_on(&self, stream: &Stream, first_sample: u64) -> Result<DeviceSamples<'_>, End> {
+        let array = DeviceArray::from(self.words.view()).written_now(stream).map_err(End::failed)?;
+        self.of_array(array, first_sample)
+    }
+
+    fn of_array<'a>(&self, array: DeviceArray<'a, u32>, first_sample: u64) -> Result<DeviceSamples<'a>, End> {
         let samples = DeviceSamples::new(array, self.row_bytes, self.format, self.times, self.inputs);
         let samples = samples.map_err(End::failed)?.with_first_sample(first_sample);
         samples.with_sample_rate(RATE_HZ).map_err(End::failed)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use fringes_backend::{Backend, DeviceSamples, MemoryNeed};
+use fringes_backend::{Backend, DeviceError, DeviceSamples, MemoryNeed};
 use fringes_channelizer::internals::{ChunkAxes, Preview, chunk};
 use fringes_channelizer::{Channelizer, ChannelizerError, DownConverter, Precision, SampleInput, SampleOperation};
 use fringes_cpu::f_engine::statistics;
@@ -119,8 +119,11 @@ use crate::{Channelized, ChannelizedOnDevice, DeviceFrames, FEngine, FrameLayout
 /// stages: errors of `5.1e-4` of the values' rms, from 4096 channels of the plan on `5.9e-4`.
 ///
 /// # On a GPU
-/// Both stages run there, on one stream, and what is between them stays there: a chunk is a launch or two of the
-/// down-converter and those of the F-engine. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no
+/// Both stages run there, and what is between them stays there: a chunk is a launch or two of the down-converter and
+/// those of the F-engine. The down-converter has a stream of its own, so that it works on a chunk while the F-engine
+/// has the one before: if the chunk says who wrote it ([`DeviceArray::written_now`](fringes_backend::DeviceArray), as
+/// all that this workspace makes do). Else it waits for all that the caller's stream was given. What the caller queues
+/// there after [`push`](Self::push) is behind both. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no
 /// kernel for, for both stages. Frames of chunks in device memory stay there.
 ///
 /// # Errors
@@ -131,6 +134,9 @@ pub struct NarrowbandFEngine<Q: FrameSample, L: FrameLayout = HeapFrames> {
     backend: Backend,
     first: First,
     second: FEngine<Q, L>,
+    /// What the last chunk in device memory became between the stages: its memory is used again behind what the next
+    /// one becomes, which so does not wait for the second stage of this one.
+    between: Vec<DeviceSamples<'static>>,
     intermediate: Intermediate,
     decimation: NonZeroU64,
     kept: Range<usize>,
@@ -176,15 +182,13 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
             |limit: Option<u64>| limit.map_or(backend.clone(), |limit| backend.clone().with_memory_limit(limit));
         let Parts { down_converter, inputs, intermediate, kept, channels, delays, decimation, max_delay, .. } = parts;
         let first = First::new(&limited(limits.map(|limits| limits.0)), down_converter, inputs, intermediate)?;
-        let mut second = parts.f_engine.build_as::<Q, L>(&limited(limits.map(|limits| limits.1)))?;
-        if let Some(stream) = first.stream() {
-            second = second.on(stream)?;
-        }
+        let second = parts.f_engine.build_as::<Q, L>(&limited(limits.map(|limits| limits.1)))?;
         let (retunes, delays_are_set) = (VecDeque::new(), true);
         Ok(Self {
             backend,
             first,
             second,
+            between: Vec::new(),
             intermediate,
             decimation,
             kept,
@@ -203,18 +207,19 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         Self { statistics: true, ..self }
     }
 
-    /// Queues all work of a GPU on a stream of the caller's, in place of one of its own.
+    /// Has a GPU's work be in the order of a stream of the caller's, in place of one of its own: frames are queued there,
+    /// and it waits for whatever reads a chunk.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the F-engine runs on the CPU,
     /// [`DeviceError::WrongDevice`](fringes_backend::DeviceError::WrongDevice) for another device's stream.
     pub fn on(self, stream: &Stream) -> Result<Self, ChannelizerError> {
-        Ok(Self { first: self.first.on(stream)?, second: self.second.on(stream)?, ..self })
+        Ok(Self { second: self.second.on(stream)?, ..self })
     }
 
-    /// The stream that work of a GPU is queued on; `None` on the CPU.
+    /// The stream in whose order the work of a GPU is; `None` on the CPU.
     pub fn stream(&self) -> Option<&Stream> {
-        self.first.stream()
+        self.second.stream()
     }
 
     /// The plan of the down-conversion as it was given, whatever retunes came.
@@ -349,6 +354,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     /// sample counter, format, rate and centre frequency, at the plan's centre.
     pub fn reset(&mut self) {
         self.retunes.clear();
+        self.between.clear();
         self.first.reset();
         self.second.reset();
     }
@@ -357,7 +363,7 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     /// the ADC samples, of a chunk in host memory; in device memory of one that lies there.
     ///
     /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk
-    /// in device memory everything is queued on the F-engine's stream ([`NarrowbandFEngine::on`]), and nothing waits,
+    /// in device memory everything is in the order of the F-engine's stream ([`NarrowbandFEngine::on`]), and nothing waits,
     /// as of [`FEngine::push`].
     ///
     /// # Errors
@@ -431,7 +437,11 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         centres_hz: &[f64],
     ) -> Result<Vec<DeviceFrames<L::Device<Q>>>, ChannelizerError> {
         let mut frames = Vec::new();
-        for (samples, &centre_hz) in self.first.push_on_device(samples, centres_hz)?.iter().zip(centres_hz) {
+        self.first_stage_waits(samples)?;
+        let pieces = self.first.push_on_device(samples, centres_hz)?;
+        self.between.clear();
+        self.second_stage_waits()?;
+        for (samples, &centre_hz) in pieces.iter().zip(centres_hz) {
             if let Some(first) = self.pass_retunes(samples.first_sample()) {
                 let closed = self.second.change_centre_on_device(first, centre_hz);
                 frames.extend(closed.map_err(|error| self.told_outside(error))?);
@@ -440,7 +450,25 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
             self.discard_delays();
             frames.extend(taken.map_err(|error| self.told_outside(error))?.frames);
         }
+        self.between = pieces;
         Ok(frames)
+    }
+
+    /// Has the first stage's stream wait for what may write a chunk: of samples that say no writer, all that the
+    /// caller's stream was given.
+    fn first_stage_waits(&self, samples: &DeviceSamples<'_>) -> Result<(), ChannelizerError> {
+        if let (Some(ahead), Some(stream), None) = (self.first.stream(), self.stream(), samples.array().writer()) {
+            ahead.wait_for(stream).map_err(DeviceError::from)?;
+        }
+        Ok(())
+    }
+
+    /// Has the caller's stream wait for what reads a chunk, whether it became anything or not.
+    fn second_stage_waits(&self) -> Result<(), ChannelizerError> {
+        if let (Some(ahead), Some(stream)) = (self.first.stream(), self.stream()) {
+            stream.wait_for(ahead).map_err(DeviceError::from)?;
+        }
+        Ok(())
     }
 
     /// First down-converted sample of the last retune that counts by `output`, if one does that did not before.

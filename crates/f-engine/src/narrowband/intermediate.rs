@@ -76,13 +76,6 @@ impl First {
         })
     }
 
-    pub(super) fn on(self, stream: &Stream) -> Result<Self, ChannelizerError> {
-        Ok(match self {
-            Self::Float32(first) => Self::Float32(first.on(stream)?),
-            Self::Float16(first) => Self::Float16(first.on(stream)?),
-        })
-    }
-
     pub(super) fn stream(&self) -> Option<&Stream> {
         with!(self, first => first.stream())
     }
