@@ -7,6 +7,7 @@
 //! | pinned buffer | device | [`BufferViewMut::copy_from_pinned`], [`BufferViewMut::copy_rows_from_pinned`] | at once |
 //! | device | pinned buffer | [`BufferView::copy_to_pinned`] | at once |
 //! | device | device | [`BufferViewMut::copy_from`] | at once |
+//! | device | another device | [`BufferViewMut::copy_across`] | at once |
 
 use std::ops::RangeBounds;
 

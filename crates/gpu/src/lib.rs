@@ -15,7 +15,7 @@
 //! | the fastest variant of a kernel | [`tuning`] |
 //! | work captured once and queued again | [`Graph`] |
 //! | arrays for the copy engine | [`TensorMap`] |
-//! | several GPUs: copies between them, memory that others reach | [`BufferViewMut::copy_blocks_from`], [`Device::enable_peer_access`] |
+//! | several GPUs: copies between them, memory that others reach | [`BufferViewMut::copy_across`], [`BufferViewMut::copy_blocks_from`], [`Device::enable_peer_access`] |
 //! | several GPUs: messages by NCCL | `nccl`, feature `nccl` |
 //! | other software's contexts, streams and memory | [`Device::from_raw_context`], [`Stream::from_raw`], [`Buffer::from_external`], [`Device::check_memory`], features `cudarc` and `cust` |
 //!

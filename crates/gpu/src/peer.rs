@@ -1,5 +1,5 @@
-//! Two devices: whether one reaches the other's memory, copies from one to the other, and that memory which is read from
-//! elsewhere is not freed.
+//! Two devices: whether one reaches the other's memory, copies from one to the other, and that memory which is read
+//! from elsewhere is not freed.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -5,9 +5,9 @@
 //! cargo run --release -p fringes-tools -- scale --gpus 2 --json record.json
 //! ```
 //!
-//! First the turn, by copies between the GPUs, by stores of the F-engines, by copies of frames, and by NCCL (where its library is found), is
-//! compared with the host's, and visibilities of several F- and X-engines with those of one. On one GPU its two ranks
-//! are the same GPU.
+//! First the turn, by copies between the GPUs, by stores of the F-engines, by copies of frames, and by NCCL (where its
+//! library is found), is compared with the host's, and visibilities of several F- and X-engines with those of one. On
+//! one GPU its two ranks are the same GPU.
 //!
 //! Then times, on one GPU and on all: the X-engine alone, F- and X-engine, the turn alone. Each GPU has a thread of its
 //! own and two streams, one that computes and one for the turn, two blocks under way ([`pipeline`]).

@@ -1,4 +1,5 @@
-//! The corner turn without a pass of its own: F-engines write where X-engines read, or beside that what is copied there.
+//! The corner turn without a pass of its own: F-engines write where X-engines read, or beside that what is copied
+//! there.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,8 +36,8 @@ use crate::{DeviceArray, DeviceHeaps};
 /// # Order
 /// A frame is written when what was read at its place is read, which the GPUs wait for, not the host. While
 /// [`TurnedFrames`] or the heaps of a frame are there, its place is not free: an F-engine that would write there is
-/// told so ([`TurnError::Occupied`]). An F-engine writes the frames of its chunk and one that is not complete: four times
-/// the frames of a chunk let F- and X-engines of all GPUs go on without waiting for each other.
+/// told so ([`TurnError::Occupied`]). An F-engine writes the frames of its chunk and one that is not complete: four
+/// times the frames of a chunk let F- and X-engines of all GPUs go on without waiting for each other.
 ///
 /// Clones are the same ring.
 #[derive(Debug, Clone)]

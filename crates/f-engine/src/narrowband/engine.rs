@@ -123,8 +123,8 @@ use crate::{Channelized, ChannelizedOnDevice, DeviceFrames, FEngine, FrameLayout
 /// those of the F-engine. The down-converter has a stream of its own, so that it works on a chunk while the F-engine
 /// has the one before: if the chunk says who wrote it ([`DeviceArray::written_now`](fringes_backend::DeviceArray), as
 /// all that this workspace makes do). Else it waits for all that the caller's stream was given. What the caller queues
-/// there after [`push`](Self::push) is behind both. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no
-/// kernel for, for both stages. Frames of chunks in device memory stay there.
+/// there after [`push`](Self::push) is behind both. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has
+/// no kernel for, for both stages. Frames of chunks in device memory stay there.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver, and where there is no
@@ -207,8 +207,8 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         Self { statistics: true, ..self }
     }
 
-    /// Has a GPU's work be in the order of a stream of the caller's, in place of one of its own: frames are queued there,
-    /// and it waits for whatever reads a chunk.
+    /// Has a GPU's work be in the order of a stream of the caller's, in place of one of its own: frames are queued
+    /// there, and it waits for whatever reads a chunk.
     ///
     /// # Errors
     /// [`DeviceError::NotOnGpu`](fringes_backend::DeviceError::NotOnGpu) if the F-engine runs on the CPU,
@@ -363,8 +363,8 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
     /// the ADC samples, of a chunk in host memory; in device memory of one that lies there.
     ///
     /// A chunk in host memory goes to a GPU through pinned memory, and frames and statistics are waited for. Of a chunk
-    /// in device memory everything is in the order of the F-engine's stream ([`NarrowbandFEngine::on`]), and nothing waits,
-    /// as of [`FEngine::push`].
+    /// in device memory everything is in the order of the F-engine's stream ([`NarrowbandFEngine::on`]), and nothing
+    /// waits, as of [`FEngine::push`].
     ///
     /// # Errors
     /// As [`FEngine::push`], with samples, delays and stamps in ADC samples.
