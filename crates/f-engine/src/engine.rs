@@ -531,9 +531,17 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         &mut self,
         samples: &DeviceSamples<'_>,
     ) -> Result<ChannelizedOnDevice<Q, L>, ChannelizerError> {
-        let frames = self.take_on_device_as(samples, &device_frames::<Q, L>)?;
-        let statistics = if self.statistics { Some(self.gpu()?.queue_statistics(samples)?) } else { None };
-        Ok(Channelized { frames, statistics })
+        if !self.statistics {
+            return Ok(Channelized {
+                frames: self.take_on_device_as(samples, &device_frames::<Q, L>)?,
+                statistics: None,
+            });
+        }
+        self.gpu()?.check(samples)?;
+        let statistics = self.gpu()?.queue_statistics(samples)?;
+        let frames = self.take_on_device_as(samples, &device_frames::<Q, L>);
+        self.gpu()?.wait_for_statistics()?;
+        Ok(Channelized { frames: frames?, statistics: Some(statistics) })
     }
 
     /// Takes a chunk in device memory; frames are what is made of what was queued for them.

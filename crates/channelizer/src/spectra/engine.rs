@@ -48,6 +48,8 @@ pub struct GpuEngine<Q: FrameSample> {
     /// The frame that is not complete.
     ahead: Option<Ahead<Q>>,
     uploader: Uploader,
+    /// Statistics of samples, beside their spectra.
+    counting: Stream,
     tables: Tables,
     /// Where frames are written, if not to memory of the pool.
     ring: Option<TurnRing<Q>>,
@@ -108,6 +110,7 @@ impl<Q: FrameSample> GpuEngine<Q> {
             no_counts: Buffer::alloc(device, 0)?,
             ahead: None,
             uploader: Uploader::new(&stream),
+            counting: device.new_stream()?,
             tables: Tables::new(device)?,
             ring: None,
             stream,
@@ -211,9 +214,14 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(())
     }
 
-    /// Queues the statistics of a chunk on the device, by its flags.
+    /// Queues the statistics of a chunk on the device, by its flags: beside what the stream is given next, which
+    /// [`wait_for_statistics`](Self::wait_for_statistics) is to follow.
     pub fn queue_statistics(&mut self, samples: &DeviceSamples<'_>) -> Result<DeviceStatistics, ChannelizerError> {
-        let stream = &self.stream;
+        let stream = &self.counting;
+        if samples.array().writer().is_none() {
+            // What the stream was given before may write them.
+            stream.wait_for(&self.stream)?;
+        }
         let rows = chunk::rows(samples, samples.array().read_on(stream)?)?;
         let mut sums = self.pool.take(stream, SampleKernels::sums(rows.inputs, rows.times, rows.numbers))?;
         let flags = match samples.presence() {
@@ -234,6 +242,11 @@ impl<Q: FrameSample> GpuEngine<Q> {
         samples.array().reads_queued(stream)?;
         queued?;
         DeviceStatistics::new(DeviceArray::from(sums).written_now(stream)?, samples)
+    }
+
+    /// Has the stream wait for the statistics that were queued: what it is given next may write the samples.
+    pub fn wait_for_statistics(&self) -> Result<(), ChannelizerError> {
+        Ok(self.stream.wait_for(&self.counting)?)
     }
 
     /// Takes what a chunk needs, or what is left of those before. What is held, and the frame that is not complete,

@@ -166,10 +166,13 @@ impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
     fn on_device(self, samples: &DeviceSamples<'_>) -> Result<Self::Device, ChannelizerError> {
         self.0.second.gpu()?.check(samples)?;
         let centres_hz = self.0.begin(&chunk::axes(samples))?;
-        let frames = self.0.queue(samples, &centres_hz)?;
-        let wanted = self.0.statistics;
-        let statistics = if wanted { Some(self.0.second.gpu()?.queue_statistics(samples)?) } else { None };
-        Ok(Channelized { frames, statistics })
+        if !self.0.statistics {
+            return Ok(Channelized { frames: self.0.queue(samples, &centres_hz)?, statistics: None });
+        }
+        let statistics = self.0.second.gpu()?.queue_statistics(samples)?;
+        let frames = self.0.queue(samples, &centres_hz);
+        self.0.second.gpu()?.wait_for_statistics()?;
+        Ok(Channelized { frames: frames?, statistics: Some(statistics) })
     }
 }
 

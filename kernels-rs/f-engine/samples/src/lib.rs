@@ -14,6 +14,7 @@ pub mod jobs;
 pub mod rows;
 pub mod statistics;
 pub mod sums;
+pub mod whole;
 
 use fringes_device::control::trap;
 use fringes_device::{Global, GlobalMut};

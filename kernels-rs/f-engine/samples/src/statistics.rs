@@ -13,6 +13,7 @@ use fringes_device::{Global, GlobalMut, unroll};
 use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 
 use crate::THREADS;
+use crate::whole::{self, Groups, Numbers, Summed};
 
 pub use fringes_kernel_abi::f_engine::samples::{MOST_TIMES, WARPS};
 
@@ -49,6 +50,8 @@ pub struct Statistics {
 pub trait Source {
     /// Whether they may begin at any bit.
     const SHIFTED: bool;
+    /// Words that [`add`](Self::add) looks at.
+    const WORDS: usize;
     /// What they are summed in.
     type Sum: Copy;
     /// No sum.
@@ -60,6 +63,8 @@ pub trait Source {
     /// Three words of them are in the order of their bits for integers, as in memory for floats (of which there may be
     /// a fourth), the first number from bit `shift` of the first on.
     fn add(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (Self::Sum, [bool; 4]);
+    /// The same of four that all count; gives how many samples of so many numbers are clipped.
+    fn add_whole(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, parts: u32) -> (Self::Sum, u32);
     /// Sum of two.
     fn join(a: Self::Sum, b: u64) -> Self::Sum;
     /// As bits.
@@ -68,11 +73,30 @@ pub trait Source {
     fn order(little_endian: bool) -> u32;
 }
 
+/// Samples of so many numbers of which one at least is at an end.
+#[inline(always)]
+pub fn samples_of(ends: [bool; 4], parts: u32) -> u32 {
+    if parts == 2 {
+        (ends[0] | ends[1]) as u32 + (ends[2] | ends[3]) as u32
+    } else {
+        ends[0] as u32 + ends[1] as u32 + ends[2] as u32 + ends[3] as u32
+    }
+}
+
 /// Two's complement of 2 to 16 bits.
 pub struct Integers;
 
+/// Four integers.
+#[inline(always)]
+fn values(words: [u32; 4], shift: u32, bits: u32) -> [i32; 4] {
+    let [a, b, c, _] = words;
+    let [low, high] = four::tops([a, b, c], shift, bits);
+    [low, low << bits, high, high << bits].map(|top| (top as i32) >> (32 - bits))
+}
+
 impl Source for Integers {
     const SHIFTED: bool = true;
+    const WORDS: usize = 3;
     type Sum = u64;
     const ZERO: u64 = 0;
 
@@ -83,10 +107,7 @@ impl Source for Integers {
 
     #[inline(always)]
     fn add(mut sum: u64, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (u64, [bool; 4]) {
-        let [a, b, c, _] = words;
-        let [low, high] = four::tops([a, b, c], shift, bits);
-        let (down, mask) = (32 - bits, u32::MAX >> (32 - bits));
-        let values = [low, low << bits, high, high << bits].map(|top| (top as i32) >> down);
+        let (values, mask) = (values(words, shift, bits), u32::MAX >> (32 - bits));
         let mut clipped = [false; 4];
         unroll!(i in 0 1 2 3 {
             let value = if counted[i] { values[i] } else { 0 };
@@ -95,6 +116,20 @@ impl Source for Integers {
             // The highest value and the lowest, which follows it modulo 2^bits.
             clipped[i] = counted[i] && (value as u32).wrapping_sub((mask >> 1) as i32 as u32) & mask <= 1;
         });
+        (sum, clipped)
+    }
+
+    #[inline(always)]
+    fn add_whole(sum: u64, words: [u32; 4], shift: u32, bits: u32, parts: u32) -> (u64, u32) {
+        let v = values(words, shift, bits);
+        // A square is 2^30 at most.
+        let two = |a: i32, b: i32| (a.wrapping_mul(a) as u32).wrapping_add(b.wrapping_mul(b) as u32) as u64;
+        let sum = sum.wrapping_add(two(v[0], v[1])).wrapping_add(two(v[2], v[3]));
+        let most = (u32::MAX >> (33 - bits)) as i32;
+        let (high, low) = (v[0].max(v[1]).max(v[2].max(v[3])), v[0].min(v[1]).min(v[2].min(v[3])));
+        // Seldom.
+        let clipped =
+            if high == most || low == !most { samples_of(v.map(|v| v == most || v == !most), parts) } else { 0 };
         (sum, clipped)
     }
 
@@ -119,6 +154,7 @@ pub struct Floats;
 
 impl Source for Floats {
     const SHIFTED: bool = false;
+    const WORDS: usize = 4;
     type Sum = f64;
     const ZERO: f64 = 0.0;
 
@@ -140,6 +176,11 @@ impl Source for Floats {
             sum += value * value;
         });
         (sum, [false; 4])
+    }
+
+    #[inline(always)]
+    fn add_whole(sum: f64, words: [u32; 4], shift: u32, bits: u32, _: u32) -> (f64, u32) {
+        (Self::add(sum, words, shift, bits, [true; 4]).0, 0)
     }
 
     #[inline(always)]
@@ -198,11 +239,16 @@ impl Statistics {
         let word = |index: u64| {
             if index < self.samples.len() as u64 { in_order(self.samples.load(index as usize), order) } else { 0 }
         };
-        let (mut sum, mut clipped) = (I::ZERO, 0u32);
-        let mut group = slice * THREADS + tid_x();
+        let first_bit = (input as u64).wrapping_mul(self.row_bits);
+        let of_memory = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
+        let count = if self.blocks == 0 { (numbers / 4) as u64 } else { 0 };
+        let groups = Groups { first_bit, count, step: (slices * THREADS) as u64 };
+        let begun = Summed { sum: I::ZERO, clipped: 0, group: (slice * THREADS + tid_x()) as u64 };
+        let Summed { mut sum, clipped, group } = whole::add::<I>(&of_memory, groups, begun);
+        let (mut clipped, mut group) = (clipped as u32, group as u32);
         while group < numbers.div_ceil(4) {
             let first = 4 * group;
-            let bit = (input as u64).wrapping_mul(self.row_bits) + first as u64 * self.bits as u64;
+            let bit = first_bit + first as u64 * self.bits as u64;
             let at = bit / 32;
             let words = [word(at), word(at + 1), word(at + 2), word(at + 3)];
             let mut counted = [false; 4];
@@ -216,11 +262,7 @@ impl Statistics {
             });
             let (more, ends) = I::add(sum, words, bit as u32 & 31, self.bits, counted);
             sum = more;
-            clipped += if self.parts == 2 {
-                (ends[0] | ends[1]) as u32 + (ends[2] | ends[3]) as u32
-            } else {
-                ends[0] as u32 + ends[1] as u32 + ends[2] as u32 + ends[3] as u32
-            };
+            clipped += samples_of(ends, self.parts);
             group += slices * THREADS;
         }
         unroll!(i in 0 1 2 3 4 {

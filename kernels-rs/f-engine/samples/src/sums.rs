@@ -14,7 +14,8 @@ use fringes_device::{Global, GlobalMut, unroll};
 use fringes_kernels_common::decode::in_order;
 
 use crate::THREADS;
-use crate::statistics::{Source, WARPS};
+use crate::statistics::{Source, WARPS, samples_of};
+use crate::whole::{self, Groups, Numbers, Summed};
 
 /// Stretches of samples, and where their sums go.
 #[derive(Clone, Copy)]
@@ -74,7 +75,12 @@ impl Sums {
         while stretch < end && (stretch as usize) < self.stretches.len() {
             let [first_bit, samples] = self.stretches.load(stretch as usize);
             let numbers = samples.saturating_mul(self.parts as u64);
-            let mut first = 4 * (slice as u64 * THREADS as u64 + tid_x() as u64);
+            let of_memory = Numbers { samples: self.samples, bits: self.bits, parts: self.parts, order };
+            let groups = Groups { first_bit, count: numbers / 4, step: slices as u64 * THREADS as u64 };
+            let begun = Summed { sum, clipped, group: slice as u64 * THREADS as u64 + tid_x() as u64 };
+            let group;
+            Summed { sum, clipped, group } = whole::add::<I>(&of_memory, groups, begun);
+            let mut first = group.saturating_mul(4);
             while first < numbers {
                 let bit = first_bit.wrapping_add(first.wrapping_mul(self.bits as u64));
                 let at = bit / 32;
@@ -83,11 +89,7 @@ impl Sums {
                 unroll!(i in 0 1 2 3 { counted[i] = first + (i as u64) < numbers; });
                 let (more, ends) = I::add(sum, words, bit as u32 & 31, self.bits, counted);
                 sum = more;
-                clipped += if self.parts == 2 {
-                    (ends[0] | ends[1]) as u64 + (ends[2] | ends[3]) as u64
-                } else {
-                    ends[0] as u64 + ends[1] as u64 + ends[2] as u64 + ends[3] as u64
-                };
+                clipped += samples_of(ends, self.parts) as u64;
                 first = first.saturating_add(4 * slices as u64 * THREADS as u64);
             }
             stretch += 1;

@@ -332,7 +332,8 @@ fn integers_of_every_width_are_summed_exactly() {
             if (little_endian && bits != 16) || (parts == 2 && bits != 8 && bits != 16) {
                 continue;
             }
-            for (times, present) in [(1usize, false), (1027, false), (3001, true)] {
+            // Rows of which threads have four whole groups and more among them.
+            for (times, present) in [(1usize, false), (1027, false), (3001, true), (13007, false)] {
                 let limit = 1i32 << (bits - 1);
                 let numbers = times * parts;
                 let codes: Vec<Vec<i16>> = (0..INPUTS)
@@ -479,7 +480,8 @@ where
 fn stretches_of_integers_are_added_exactly_from_any_bit_on() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(12);
     for (bits, parts) in [(2u32, 1usize), (7, 1), (8, 2), (10, 1), (12, 1), (16, 1)] {
-        let (times, limit) = (2600usize, 1i32 << (bits - 1));
+        // Of the longest stretch threads have four whole groups and more.
+        let (times, limit) = (13000usize, 1i32 << (bits - 1));
         let codes: Vec<Vec<i16>> = (0..INPUTS)
             .map(|_| (0..times * parts).map(|_| random.random_range(-limit..limit) as i16).collect())
             .collect();
@@ -489,7 +491,7 @@ fn stretches_of_integers_are_added_exactly_from_any_bit_on() {
         let (little_endian, length, flags) = (false, 1, Vec::new());
         let rows =
             Rows { row_bits, words, bits, parts: parts as u32, little_endian, times: times as u32, length, flags };
-        let lists = [vec![(0u64, 1u64), (3, 1100), (1300, 1300)], vec![], vec![(2599, 1)]];
+        let lists = [vec![(0u64, 1u64), (3, 1100), (1300, 11700)], vec![], vec![(12999, 1)]];
         let mut sums = nothing();
         let mut expected = vec![(0u64, 0u64); INPUTS];
         // Two launches: what is there is added to.
