@@ -483,8 +483,9 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
         };
         let engine = self.gpu()?;
         let samples = engine.upload(chunk)?;
-        let sums = engine.queue_statistics(&samples)?;
+        let before = engine.so_far()?;
         let queued = self.queue(Some(&samples), taken, &device_frames::<Q, L>)?;
+        let sums = self.gpu()?.queue_statistics(&samples, &before)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>);
         let mut frames = frames.collect::<Result<Vec<_>, _>>()?;
         let statistics = sums.to_host()?;
@@ -537,11 +538,11 @@ impl<Q: FrameSample, L: FrameLayout> FEngine<Q, L> {
                 statistics: None,
             });
         }
-        self.gpu()?.check(samples)?;
-        let statistics = self.gpu()?.queue_statistics(samples)?;
-        let frames = self.take_on_device_as(samples, &device_frames::<Q, L>);
+        let before = self.gpu()?.so_far()?;
+        let frames = self.take_on_device_as(samples, &device_frames::<Q, L>)?;
+        let statistics = self.gpu()?.queue_statistics(samples, &before);
         self.gpu()?.wait_for_statistics()?;
-        Ok(Channelized { frames: frames?, statistics: Some(statistics) })
+        Ok(Channelized { frames, statistics: Some(statistics?) })
     }
 
     /// Takes a chunk in device memory; frames are what is made of what was queued for them.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fringes_backend::{DeviceArray, DeviceError, DeviceSamples, MemoryNeed, TurnRing, Uploader};
 use fringes_cpu::f_engine::FrameSample;
-use fringes_gpu::{Buffer, BufferPool, Device, Stream};
+use fringes_gpu::{Buffer, BufferPool, Device, Event, Stream};
 use fringes_types::{ChunkFormat, Inputs, SampleChunk};
 
 use super::frames::{Ahead, Need, Queued};
@@ -214,13 +214,23 @@ impl<Q: FrameSample> GpuEngine<Q> {
         Ok(())
     }
 
-    /// Queues the statistics of a chunk on the device, by its flags: beside what the stream is given next, which
-    /// [`wait_for_statistics`](Self::wait_for_statistics) is to follow.
-    pub fn queue_statistics(&mut self, samples: &DeviceSamples<'_>) -> Result<DeviceStatistics, ChannelizerError> {
+    /// What the stream was given so far.
+    pub fn so_far(&self) -> Result<Event, ChannelizerError> {
+        let event = self.device.new_untimed_event()?;
+        event.record(&self.stream)?;
+        Ok(event)
+    }
+
+    /// Queues the statistics of a chunk on the device, by its flags: beside what the stream was given since `before`,
+    /// which may write the samples. [`wait_for_statistics`](Self::wait_for_statistics) is to follow.
+    pub fn queue_statistics(
+        &mut self,
+        samples: &DeviceSamples<'_>,
+        before: &Event,
+    ) -> Result<DeviceStatistics, ChannelizerError> {
         let stream = &self.counting;
         if samples.array().writer().is_none() {
-            // What the stream was given before may write them.
-            stream.wait_for(&self.stream)?;
+            stream.wait(before)?;
         }
         let rows = chunk::rows(samples, samples.array().read_on(stream)?)?;
         let mut sums = self.pool.take(stream, SampleKernels::sums(rows.inputs, rows.times, rows.numbers))?;

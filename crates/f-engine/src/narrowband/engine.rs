@@ -169,10 +169,11 @@ impl<Q: FrameSample, L: FrameLayout> SampleOperation for Push<'_, Q, L> {
         if !self.0.statistics {
             return Ok(Channelized { frames: self.0.queue(samples, &centres_hz)?, statistics: None });
         }
-        let statistics = self.0.second.gpu()?.queue_statistics(samples)?;
-        let frames = self.0.queue(samples, &centres_hz);
+        let before = self.0.second.gpu()?.so_far()?;
+        let frames = self.0.queue(samples, &centres_hz)?;
+        let statistics = self.0.second.gpu()?.queue_statistics(samples, &before);
         self.0.second.gpu()?.wait_for_statistics()?;
-        Ok(Channelized { frames: frames?, statistics: Some(statistics) })
+        Ok(Channelized { frames, statistics: Some(statistics?) })
     }
 }
 
@@ -407,8 +408,9 @@ impl<Q: FrameSample, L: FrameLayout> NarrowbandFEngine<Q, L> {
         }
         let gpu = self.second.gpu()?;
         let samples = gpu.upload(chunk)?;
-        let sums = gpu.queue_statistics(&samples)?;
+        let before = gpu.so_far()?;
         let queued = self.queue(&samples, &centres_hz)?;
+        let sums = self.second.gpu()?.queue_statistics(&samples, &before)?;
         let frames = queued.iter().map(DeviceFrames::to_host_as::<Q, L>).collect::<Result<Vec<_>, _>>()?;
         let statistics = sums.to_host()?;
         Ok(Channelized { frames, statistics })
