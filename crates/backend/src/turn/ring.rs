@@ -233,7 +233,7 @@ impl<V: VoltageSample> TurnRing<V> {
         spectra: usize,
         frames: usize,
     ) -> Result<Self, TurnError> {
-        Self::in_memory(devices, inputs, channels, spectra, frames, RingMemory::reached)
+        Self::in_memory(devices, inputs, [channels, spectra, frames], RingMemory::reached)
     }
 
     /// The same for frames that are copied to the GPUs that read them.
@@ -247,15 +247,13 @@ impl<V: VoltageSample> TurnRing<V> {
         spectra: usize,
         frames: usize,
     ) -> Result<Self, TurnError> {
-        Self::in_memory(devices, inputs, channels, spectra, frames, RingMemory::copied)
+        Self::in_memory(devices, inputs, [channels, spectra, frames], RingMemory::copied)
     }
 
     fn in_memory(
         devices: &[Device],
         inputs: Inputs,
-        channels: usize,
-        spectra: usize,
-        frames: usize,
+        [channels, spectra, frames]: [usize; 3],
         alloc: impl FnOnce(&[Device], usize) -> Result<RingMemory<V>, GpuError>,
     ) -> Result<Self, TurnError> {
         let shares = devices.len();
