@@ -92,21 +92,21 @@ impl<V: VoltageSample> RingMemory<V> {
     pub(super) fn send(&self, writing: &Stream, elements: &[Range<usize>]) -> Result<Option<Event>, GpuError> {
         let Self::Copied(copied) = self else { return Ok(None) };
         let from = copied.on(writing.device())?;
-        let others = copied.devices.iter().enumerate().filter(|(_, device)| !device.is_same(&from.device));
-        let mut event = None;
+        let others: Vec<_> =
+            copied.devices.iter().enumerate().filter(|(_, device)| !device.is_same(&from.device)).collect();
+        if others.is_empty() {
+            return Ok(None);
+        }
+        from.sending.wait_for(writing)?;
         for (share, device) in others {
-            if event.is_none() {
-                from.sending.wait_for(writing)?;
-            }
             for some in elements {
                 let (source, mut target) = (copied.part(&from.device, share, some)?, copied.part(device, share, some)?);
                 target.view_mut().copy_across(&from.sending, source.view())?;
             }
-            let done = from.device.new_untimed_event()?;
-            done.record(&from.sending)?;
-            event = Some(done);
         }
-        Ok(event)
+        let done = from.device.new_untimed_event()?;
+        done.record(&from.sending)?;
+        Ok(Some(done))
     }
 }
 
