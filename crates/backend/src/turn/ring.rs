@@ -519,8 +519,10 @@ mod tests {
     #[test]
     fn shares_are_even_and_a_power_of_two_of_channels() {
         let inputs = Inputs::new(3, 2).unwrap();
-        let error = TurnRing::<fringes_types::Complex<i8>>::new(&[], inputs, 4096, 256, 8).unwrap_err();
+        type Ring = TurnRing<fringes_types::Complex<i8>>;
+        let error = Ring::new(&[], inputs, 4096, 256, 8).unwrap_err();
         assert_eq!(error, TurnError::Shares { channels: 4096, shares: 0 });
+        assert_eq!(Ring::with_copies(&[], inputs, 4096, 256, 8).unwrap_err(), error);
         assert_eq!(error.to_string(), "4096 channels in 0 shares: expected shares of a power of two of channels each");
     }
 }
