@@ -121,10 +121,13 @@ use crate::{Channelized, ChannelizedOnDevice, DeviceFrames, FEngine, FrameLayout
 /// # On a GPU
 /// Both stages run there, and what is between them stays there: a chunk is a launch or two of the down-converter and
 /// those of the F-engine. The down-converter has a stream of its own, so that it works on a chunk while the F-engine
-/// has the one before: if the chunk says who wrote it ([`DeviceArray::written_now`](fringes_backend::DeviceArray), as
-/// all that this workspace makes do). Else it waits for all that the caller's stream was given. What the caller queues
-/// there after [`push`](Self::push) is behind both. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has
-/// no kernel for, for both stages. Frames of chunks in device memory stay there.
+/// has the one before: if the chunk says that another stream than the caller's wrote it
+/// ([`DeviceArray::written_on`](fringes_backend::DeviceArray::written_on), as what an
+/// [`Uploader`](fringes_backend::Uploader) sends does) or at which point
+/// ([`DeviceArray::written_now`](fringes_backend::DeviceArray::written_now)). Else it waits for all that the caller's
+/// stream was given, which also holds for chunks in host memory. What the caller queues there after
+/// [`push`](Self::push) is behind both. [`Backend::auto`] takes the CPU for plans that an [`FEngine`] has no kernel
+/// for, for both stages. Frames of chunks in device memory stay there.
 ///
 /// # Errors
 /// Every method leaves the stream as it was when it fails, but for failures of a GPU's driver, and where there is no
