@@ -18,6 +18,8 @@ use fringes::{
 };
 use fringes_gpu::{Buffer, Stream};
 use ndarray::Array2;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::bench::ceilings::Ceilings;
 use crate::bench::instrument::{self, RATE_HZ};
@@ -85,6 +87,7 @@ pub(crate) fn run(bench: &mut Bench, ceilings: &Ceilings) -> Result<(), End> {
                 f_engine(bench, ceilings, Case { rows: true, ..case })?;
                 f_engine(bench, ceilings, Case { set_gains: true, ..case })?;
                 f_engine(bench, ceilings, Case { statistics: true, ..case })?;
+                f_engine(bench, ceilings, Case { statistics: true, noise: true, ..case })?;
             }
             if channels == 1024 {
                 f_engine(bench, ceilings, Case { dither: false, ..case })?;
@@ -162,6 +165,8 @@ struct Case {
     set_gains: bool,
     /// Whether there are statistics of samples.
     statistics: bool,
+    /// Whether samples are noise of 10 bits, none of it near the ends, and not spread over all numbers.
+    noise: bool,
 }
 
 impl Case {
@@ -180,6 +185,7 @@ impl Case {
             rows: false,
             set_gains: false,
             statistics: false,
+            noise: false,
         }
     }
 
@@ -196,13 +202,14 @@ impl Case {
         let dither = if self.dither { ", dither" } else { "" };
         let set = if self.set_gains { ", gains of an input set before" } else { "" };
         let counted = if self.statistics { ", statistics" } else { "" };
+        let noise = if self.noise { ", of noise" } else { "" };
         let from = match self.samples {
             ChunkFormat::Packed { bits } => format!("{bits} bits"),
             typed => typed.to_string(),
         };
         let (over, under) = self.oversampling;
         let over = if over == under { String::new() } else { format!(", {over}/{under}") };
-        format!("FEngine::push, {layout}, {from} to {to}{dither}, {} taps{over}{set}{counted}", self.taps)
+        format!("FEngine::push, {layout}, {from} to {to}{dither}, {} taps{over}{set}{counted}{noise}", self.taps)
     }
 
     /// Bytes of a value that comes out.
@@ -308,6 +315,19 @@ impl Chunk {
     }
 }
 
+/// Words of noise of 10 bits, of 74 rms and at most 254: four samples in five bytes, which come again after 5 MiB.
+fn noise_words(length: usize) -> Vec<u32> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+    let mut sample = || {
+        let sum: i32 = (0..4).map(|_| random.random_range(0..128)).sum();
+        (sum - 254) as u64 & 0x3ff
+    };
+    let mut fours = || (0..4).fold(0, |bits, _| bits << 10 | sample()).to_be_bytes();
+    let piece: Vec<u8> = (0..1 << 20).flat_map(|_| fours()[3..].to_vec()).collect();
+    let words: &[[u8; 4]] = piece.as_chunks().0;
+    words.iter().cycle().take(length).map(|&word| u32::from_ne_bytes(word)).collect()
+}
+
 /// Words of random samples of a format.
 pub(crate) fn random_words(bench: &Bench, length: usize, format: ChunkFormat) -> Result<Buffer<u32>, End> {
     let stream = &bench.stream;
@@ -358,7 +378,11 @@ fn timed<Q: FrameSample, L: FrameLayout>(
     engine: FEngine<Q, L>,
 ) -> Result<(), End> {
     let inputs = engine.inputs();
-    let chunk = Chunk::of(bench, inputs, SAMPLES, case.samples)?;
+    let mut chunk = Chunk::of(bench, inputs, SAMPLES, case.samples)?;
+    if case.noise {
+        let host = noise_words(chunk.words.len());
+        chunk.words.copy_from_slice(&bench.stream, &host)?;
+    }
     let engine = engine.on(&bench.stream).map_err(End::failed)?;
     let mut engine = if case.statistics { engine.with_statistics() } else { engine };
     let mut next = 0;

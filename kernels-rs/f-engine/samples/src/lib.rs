@@ -12,6 +12,7 @@
 pub mod chunk;
 pub mod jobs;
 pub mod rows;
+pub mod sixteen;
 pub mod statistics;
 pub mod sums;
 pub mod whole;

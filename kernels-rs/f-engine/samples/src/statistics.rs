@@ -13,6 +13,7 @@ use fringes_device::{Global, GlobalMut, unroll};
 use fringes_kernels_common::decode::{AS_THEY_ARE, BIG_ENDIAN, LITTLE_ENDIAN_HALVES, four, in_order};
 
 use crate::THREADS;
+use crate::sixteen;
 use crate::whole::{self, Groups, Numbers, Summed};
 
 pub use fringes_kernel_abi::f_engine::samples::{MOST_TIMES, WARPS};
@@ -65,6 +66,16 @@ pub trait Source {
     fn add(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, counted: [bool; 4]) -> (Self::Sum, [bool; 4]);
     /// The same of four that all count; gives how many samples of so many numbers are clipped.
     fn add_whole(sum: Self::Sum, words: [u32; 4], shift: u32, bits: u32, parts: u32) -> (Self::Sum, u32);
+    /// The same of runs of sixteen: number of the first word, how many there are, and from one of a thread to the next.
+    /// `None` where there is nothing faster.
+    ///
+    /// # Safety
+    /// The words are there.
+    unsafe fn add_sixteen(
+        numbers: &Numbers,
+        runs: (u64, u32, u32),
+        summed: Summed<Self::Sum>,
+    ) -> Option<Summed<Self::Sum>>;
     /// Sum of two.
     fn join(a: Self::Sum, b: u64) -> Self::Sum;
     /// As bits.
@@ -81,6 +92,21 @@ pub fn samples_of(ends: [bool; 4], parts: u32) -> u32 {
     } else {
         ends[0] as u32 + ends[1] as u32 + ends[2] as u32 + ends[3] as u32
     }
+}
+
+/// The square of an integer of up to 16 bits, 2^30 at most.
+#[inline(always)]
+pub fn square(value: i32) -> u32 {
+    value.wrapping_mul(value) as u32
+}
+
+/// How many samples of four integers are clipped.
+#[inline(always)]
+pub fn clipped_of(v: [i32; 4], bits: u32, parts: u32) -> u32 {
+    let most = (u32::MAX >> (33 - bits)) as i32;
+    let (high, low) = (v[0].max(v[1]).max(v[2].max(v[3])), v[0].min(v[1]).min(v[2].min(v[3])));
+    // Seldom.
+    if high == most || low == !most { samples_of(v.map(|v| v == most || v == !most), parts) } else { 0 }
 }
 
 /// Two's complement of 2 to 16 bits.
@@ -122,15 +148,19 @@ impl Source for Integers {
     #[inline(always)]
     fn add_whole(sum: u64, words: [u32; 4], shift: u32, bits: u32, parts: u32) -> (u64, u32) {
         let v = values(words, shift, bits);
-        // A square is 2^30 at most.
-        let two = |a: i32, b: i32| (a.wrapping_mul(a) as u32).wrapping_add(b.wrapping_mul(b) as u32) as u64;
-        let sum = sum.wrapping_add(two(v[0], v[1])).wrapping_add(two(v[2], v[3]));
-        let most = (u32::MAX >> (33 - bits)) as i32;
-        let (high, low) = (v[0].max(v[1]).max(v[2].max(v[3])), v[0].min(v[1]).min(v[2].min(v[3])));
-        // Seldom.
-        let clipped =
-            if high == most || low == !most { samples_of(v.map(|v| v == most || v == !most), parts) } else { 0 };
-        (sum, clipped)
+        let two = |a: i32, b: i32| square(a).wrapping_add(square(b)) as u64;
+        (sum.wrapping_add(two(v[0], v[1])).wrapping_add(two(v[2], v[3])), clipped_of(v, bits, parts))
+    }
+
+    #[inline(always)]
+    unsafe fn add_sixteen(numbers: &Numbers, runs: (u64, u32, u32), summed: Summed<u64>) -> Option<Summed<u64>> {
+        match numbers.bits {
+            8 => Some(sixteen::add::<8>(numbers, runs, summed)),
+            10 => Some(sixteen::add::<10>(numbers, runs, summed)),
+            12 => Some(sixteen::add::<12>(numbers, runs, summed)),
+            16 => Some(sixteen::add::<16>(numbers, runs, summed)),
+            _ => None,
+        }
     }
 
     #[inline(always)]
@@ -181,6 +211,11 @@ impl Source for Floats {
     #[inline(always)]
     fn add_whole(sum: f64, words: [u32; 4], shift: u32, bits: u32, _: u32) -> (f64, u32) {
         (Self::add(sum, words, shift, bits, [true; 4]).0, 0)
+    }
+
+    #[inline(always)]
+    unsafe fn add_sixteen(_: &Numbers, _: (u64, u32, u32), _: Summed<f64>) -> Option<Summed<f64>> {
+        None
     }
 
     #[inline(always)]
@@ -244,7 +279,20 @@ impl Statistics {
         let count = if self.blocks == 0 { (numbers / 4) as u64 } else { 0 };
         let groups = Groups { first_bit, count, step: (slices * THREADS) as u64 };
         let begun = Summed { sum: I::ZERO, clipped: 0, group: (slice * THREADS + tid_x()) as u64 };
-        let Summed { mut sum, clipped, group } = whole::add::<I>(&of_memory, groups, begun);
+        // What is left behind runs of sixteen, in whole words, is looked at number by number.
+        let runs = if self.blocks == 0 && first_bit.is_multiple_of(32) { numbers / 16 } else { 0 };
+        let (first_word, words) = (first_bit / 32, runs as u64 * (self.bits / 2) as u64);
+        let fit = first_word.saturating_add(words) <= self.samples.len() as u64;
+        let fast = if runs > 0 && fit {
+            // SAFETY: the words are there.
+            unsafe { I::add_sixteen(&of_memory, (first_word, runs, slices * THREADS), begun) }
+        } else {
+            None
+        };
+        let Summed { mut sum, clipped, group } = match fast {
+            Some(summed) => summed,
+            None => whole::add::<I>(&of_memory, groups, begun),
+        };
         let (mut clipped, mut group) = (clipped as u32, group as u32);
         while group < numbers.div_ceil(4) {
             let first = 4 * group;
