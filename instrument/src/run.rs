@@ -370,6 +370,8 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
     for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
         say!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
     }
+    let depths: Vec<String> = report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
+    say!("  deepest queues: {}", depths.join(", "));
     if report.turn.blocks > 0 {
         let turn = &report.turn;
         say!(

@@ -91,7 +91,7 @@ pub mod internals {
     pub use crate::fft::kernels::{BLOCK_WARPS, BeamLaunch, BeamShape, has_kernel, transform_size};
     pub use crate::frb::kernels::{
         GridKind, GridParts, GridShape, GridTables, Parts, VOLTAGE_BOX, VOLTAGES, Weights, beam_places,
-        channelised_weights, first_slots, in_fours, matrix_powers, time_matrices, time_phases, time_powers,
+        channelised_weights, in_fours, matrix_powers, output_words, time_matrices, time_phases, time_powers,
         time_transform, voltage_dimensions,
     };
     use crate::{BeamSet, steps::Sizes};

@@ -58,19 +58,19 @@ kernels! {
         Alone<generated::Fft256To256, Eight, 0, 8, 4, 8>;
 }
 
-/// The kernels of voltages: name, what it is for, its bounds, what it is built for, transform and format, and registers
+/// The kernels of voltages of 4+4 bits: name, what it is for, its bounds, what it is built for, transform, and registers
 /// of these.
 macro_rules! formed_kernels {
-    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $transform:ty, $format:ty, [$($n:literal)*];)*) => {
+    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $transform:ty, [$($n:literal)*];)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), $($built)*))]
             fringes_device::kernel! {
                 #[doc = $what]
                 #[launch($($bound($value)),*)]
-                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, slots: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, beams: u32, places: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
-                    let given = FormedGiven { voltages, weights, phases, slots, rows, scales };
-                    let sizes = FormedSizes { frequencies, times, splits, outs, beams, places, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
-                    formed::<$transform, $format, $($n),*>(given, voltages_out, sizes);
+                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, beams: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
+                    let given = FormedGiven { voltages, weights, phases, rows, scales };
+                    let sizes = FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
+                    formed::<$transform, $($n),*>(given, voltages_out, sizes);
                 }
             }
         )*
@@ -81,9 +81,9 @@ macro_rules! formed_kernels {
             FormedKernel {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: |given, out, sizes| {
-                    let FormedGiven { voltages, weights, phases, slots, rows, scales } = given;
-                    let FormedSizes { frequencies, times, splits, outs, beams, places, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
-                    $name(voltages, weights, phases, slots, rows, scales, out, frequencies, times, splits, outs, beams, places, pols, signs, time, frequency, pol, line, out_frequency, out_time);
+                    let FormedGiven { voltages, weights, phases, rows, scales } = given;
+                    let FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
+                    $name(voltages, weights, phases, rows, scales, out, frequencies, times, splits, outs, beams, pols, signs, time, frequency, pol, line, out_frequency, out_time);
                 },
             },
         )*];
@@ -91,6 +91,6 @@ macro_rules! formed_kernels {
 }
 
 formed_kernels! {
-    formed_256_512_i4, "4+4 bits, four full lines.", [threads(256), min_blocks(1)], [feature = "256_512_128"],
-        generated::Fft256To512, Four, [8 4 16];
+    formed_256_512_i4, "4+4 bits, four full lines.", [threads(128), min_blocks(4)], [feature = "256_512_128"],
+        generated::Fft256To512, [8 4 2 16];
 }

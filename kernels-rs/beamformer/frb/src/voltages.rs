@@ -65,11 +65,31 @@ impl Voltages for Four {
     fn parts(low: u32, high: u32, which: usize, signs: u32) -> [u32; 2] {
         // Bytes 2 and 3 of a word are zero.
         let both = prmt_b32(low, high, if which == 0 { 0x2420 } else { 0x2521 });
-        // (x & mask) ^ flips
-        let re = lop3_b32::<0x6a>(both, 0x00f0_00f0, 0x5400_5400 ^ (signs & 0x0080_0080));
-        let im = lop3_b32::<0x6a>(both, 0x000f_000f, 0x6400_6400 ^ (signs & 0x0008_0008));
-        [add_rn_f16x2(re, 0xd480_d480), add_rn_f16x2(im, 0xe408_e408)]
+        of_low_bytes(both, signs)
     }
+}
+
+impl Four {
+    /// Two words in one.
+    #[inline(always)]
+    pub fn joined(low: u32, high: u32) -> u32 {
+        prmt_b32(low, high, 0x5410)
+    }
+
+    /// [`parts`](Voltages::parts) of [`joined`](Self::joined) words.
+    #[inline(always)]
+    pub fn joined_parts(words: u32, which: usize, signs: u32) -> [u32; 2] {
+        of_low_bytes(words >> (8 * which), signs)
+    }
+}
+
+/// Parts of the voltages of bytes 0 and 2; the others may be anything.
+#[inline(always)]
+fn of_low_bytes(both: u32, signs: u32) -> [u32; 2] {
+    // (x & mask) ^ flips
+    let re = lop3_b32::<0x6a>(both, 0x00f0_00f0, 0x5400_5400 ^ (signs & 0x0080_0080));
+    let im = lop3_b32::<0x6a>(both, 0x000f_000f, 0x6400_6400 ^ (signs & 0x0008_0008));
+    [add_rn_f16x2(re, 0xd480_d480), add_rn_f16x2(im, 0xe408_e408)]
 }
 
 /// 8 bits.
@@ -130,6 +150,8 @@ mod tests {
                     let [re, im] = Four::parts(word(byte), word(other), which, signs).map(halves);
                     let [[low_re, low_im], [high_re, high_im]] = [byte, other].map(number);
                     assert_eq!((re, im), ([low_re, high_re], [low_im, high_im]));
+                    let joined = Four::joined(word(byte), word(other));
+                    assert_eq!(Four::joined_parts(joined, which, signs).map(halves), [re, im]);
                 }
             }
         });

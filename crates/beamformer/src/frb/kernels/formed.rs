@@ -8,12 +8,18 @@ use fringes_types::{SampleFormat, f16};
 use super::choice::Family;
 use super::launch::{Counts, Layout, check_u32, product};
 use super::tables::turned;
-use super::{Weights, first_slots};
+use super::{Weights, output_words};
 use crate::FrbBeams;
 
 /// Lines that the kernel takes, and warps of a block.
 const LINES: usize = 4;
-const WARPS: usize = 8;
+const WARPS: usize = 4;
+
+/// Sums over lines that are made together, words of all outputs of a transform, and those of a frequency and of its
+/// threads beside its beams' places.
+const OUTS: usize = 4;
+const PLANE_WORDS: usize = 512;
+const HEADER_WORDS: usize = 4 + 2 * 32 * WARPS;
 
 /// Words of the weights of a sum over lines of a polarisation.
 const WEIGHT_WORDS: usize = LINES * 8 * 32;
@@ -27,9 +33,7 @@ pub(super) struct Formed {
     pub(super) kernel: Kernel,
     weights: Buffer<u32>,
     phases: Buffer<u32>,
-    slots: Buffer<u32>,
     rows: Buffer<u32>,
-    places: u32,
     scales: Buffer<u32>,
     shared_bytes: u32,
     blocks: u32,
@@ -42,12 +46,13 @@ impl Formed {
     /// [`DeviceError::Gpu`] with what the driver says.
     pub(super) fn load(device: &Device, format: SampleFormat, beams: &FrbBeams) -> Result<Option<Self>, DeviceError> {
         let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
-        let slots = first_slots(beams.map(), family.size).filter(|_| family.four(beams));
-        let (Some((slots, rows, places)), Some(texts)) = (slots, family.texts()) else { return Ok(None) };
-        let room = product(&[WARPS, beams.outs(), places, beams.pols()]);
-        let weights = product(&[beams.pols(), beams.outs(), WEIGHT_WORDS]);
-        let bytes =
-            weights.saturating_add(beams.north_beams().next_multiple_of(2)).saturating_add(room).saturating_mul(4);
+        let rows = output_words(beams.map(), family.size).filter(|_| family.four(beams));
+        let (Some(rows), Some(texts)) = (rows, family.texts()) else { return Ok(None) };
+        let weights = product(&[beams.pols(), beams.outs().next_multiple_of(OUTS), WEIGHT_WORDS]);
+        let bytes = weights
+            .saturating_add(beams.north_beams().next_multiple_of(2))
+            .saturating_add(HEADER_WORDS + WARPS * 2 * PLANE_WORDS)
+            .saturating_mul(4);
         if bytes > device.info().limits.shared_bytes_per_block as usize {
             return Ok(None);
         }
@@ -72,9 +77,7 @@ impl Formed {
             kernel,
             weights: Buffer::from_slice(&stream, &weights.words)?,
             phases: Buffer::from_slice(&stream, &split_phase_table(family.size, sign, 0))?,
-            slots: Buffer::from_slice(&stream, &slots)?,
             rows: Buffer::from_slice(&stream, &rows)?,
-            places: check_u32("outputs of beams", places)?,
             scales: Buffer::from_slice(&stream, &scales)?,
             shared_bytes: bytes as u32,
         }))
@@ -104,7 +107,6 @@ impl Formed {
             voltages,
             &self.weights,
             &self.phases,
-            &self.slots,
             &self.rows,
             &self.scales,
             out,
@@ -113,7 +115,6 @@ impl Formed {
             splits,
             outs,
             beams,
-            self.places,
             pols,
             layout.signs,
             time,

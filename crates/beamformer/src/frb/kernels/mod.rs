@@ -35,7 +35,7 @@ pub use grid::{
     FrbInterpolationKernels, FrbVoltageKernels, FrbVoltageOutput, GridKind, GridParts, GridShape, GridTables, VOLTAGES,
 };
 pub use launch::FrbLayout;
-pub use parts::{Parts, first_slots};
+pub use parts::{Parts, output_words};
 pub use tables::{Weights, time_phases, time_powers, time_transform};
 
 /// The kernels of FRB beams of voltages `V` on one device, with all tables there.

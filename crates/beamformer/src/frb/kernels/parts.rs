@@ -54,17 +54,17 @@ impl Parts {
     }
 }
 
-/// The place of each output, `[frequency][register][lane]` or [`UNUSED`], the place of each beam's output,
-/// `[frequency][beam]`, and how many places there are; `None` if there is no kernel of the size.
-pub fn first_slots(map: ArrayView2<'_, u32>, size: Size) -> Option<(Vec<u32>, Vec<u32>, usize)> {
-    let (places, (_, beams)) = (output_places(size), map.dim());
-    if places.is_empty() {
-        return None;
+/// The word of each beam's output in a plane of the kernel of voltages, `[frequency][beam]`; `None` if there is no kernel
+/// of the size, or a beam takes an output that there is not.
+///
+/// Output register `r` of lane `l` is word `32 r + (l ^ (r & 3))`.
+pub fn output_words(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
+    let places = output_places(size);
+    let mut words = BTreeMap::new();
+    for (place, &output) in (0u32..).zip(&places) {
+        words.insert(output, place ^ (place / 32 & 3));
     }
-    let (slots, rows) = tables(map, beams, &places, 1);
-    // Rows of the table are of a multiple of beams.
-    let rows = rows.chunks(beams.next_multiple_of(BEAMS as usize)).flat_map(|row| row[..beams].to_vec()).collect();
-    Some((slots, rows, most_distinct(map, beams)))
+    map.iter().map(|output| words.get(output).copied()).collect()
 }
 
 /// The most outputs that the beams of a part take.
