@@ -58,8 +58,8 @@ kernels! {
         Alone<generated::Fft256To256, Eight, 0, 8, 4, 8>;
 }
 
-/// The kernels of voltages of 4+4 bits: name, what it is for, its bounds, what it is built for, transform, and registers
-/// of these.
+/// The kernels of voltages of 4+4 bits: name, what it is for, its bounds, what it is built for, transform, and
+/// registers of these.
 macro_rules! formed_kernels {
     ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $transform:ty, [$($n:literal)*];)*) => {
         $(

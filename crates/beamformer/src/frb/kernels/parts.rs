@@ -54,8 +54,8 @@ impl Parts {
     }
 }
 
-/// The word of each beam's output in a plane of the kernel of voltages, `[frequency][beam]`; `None` if there is no kernel
-/// of the size, or a beam takes an output that there is not.
+/// The word of each beam's output in a plane of the kernel of voltages, `[frequency][beam]`; `None` if there is no
+/// kernel of the size, or a beam takes an output that there is not.
 ///
 /// Output register `r` of lane `l` is word `32 r + (l ^ (r & 3))`.
 pub fn output_words(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
