@@ -193,7 +193,7 @@ unsafe fn form<T, const X: usize, const P: usize, const H: usize, const Q: usize
         let mut at = tid_x();
         while at < padded {
             // From [pair][re, im][lane] to [two pairs][lane][pair][re, im]; sums that there are not have zeros.
-            let (of_line, pair, part, lane) = (at & !(X as u32 * 32 - 1), at / 64 % P as u32, at / 32 & 1, at & 31);
+            let (of_line, pair, part, lane) = (at & !(X as u32 * 32 - 1), at / 64 % P as u32, at / 32 % 2, at % 32);
             let word = of_line + pair / 2 * 128 + lane * 4 + (pair & 1) * 2 + part;
             let (pol, of_pol) = divided(at, rounded(sizes.outs) * out_words);
             let there = of_pol < sizes.outs * out_words;

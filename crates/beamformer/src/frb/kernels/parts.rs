@@ -62,7 +62,7 @@ pub fn output_words(map: ArrayView2<'_, u32>, size: Size) -> Option<Vec<u32>> {
     let places = output_places(size);
     let mut words = BTreeMap::new();
     for (place, &output) in (0u32..).zip(&places) {
-        words.insert(output, place ^ (place / 32 & 3));
+        words.insert(output, place ^ ((place / 32) & 3));
     }
     map.iter().map(|output| words.get(output).copied()).collect()
 }
