@@ -69,7 +69,7 @@ pub struct FormedSizes {
     pub frequencies: u32,
     /// Times.
     pub times: u32,
-    /// Parts that the times are divided into.
+    /// Parts that the times are divided into: each of each frequency has a block of its own.
     pub splits: u32,
     /// Sums over lines.
     pub outs: u32,
