@@ -34,13 +34,18 @@ impl Live {
         self.last = (report.samples, elapsed);
         self.samples.set_position(report.samples);
         self.samples.set_message(format!("{:.1} Msamples/s, {} dumps", rate / 1e6, report.dumps));
-        let depths: Vec<String> = report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
         let lost = report.late_chunks + report.source.lost + report.sinks.iter().map(|sink| sink.dropped).sum::<u64>();
-        self.stages.set_message(format!("deepest queues: {}; lost or dropped: {lost}", depths.join(", ")));
+        self.stages.set_message(format!("deepest queues: {}; lost or dropped: {lost}", deepest_queues(report)));
     }
 
     pub(crate) fn end(&self) {
         self.samples.finish_and_clear();
         self.stages.finish_and_clear();
     }
+}
+
+/// The depth that each queue has reached, in words.
+pub(crate) fn deepest_queues(report: &Report) -> String {
+    let depths: Vec<String> = report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
+    depths.join(", ")
 }

@@ -18,7 +18,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use crate::build::{Parts, backend};
 use crate::config::{Config, Format};
 use crate::failure::{At, Failure, Result};
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::pictures;
 use crate::ranks::{Connection, Rank};
 use crate::summary::SummarySink;
@@ -370,8 +370,7 @@ fn print_report(report: &Report, took: Duration, rate: f64, inputs: usize) {
     for (stage, busy) in ["source", "F-engine", "correlator", "beamformer"].iter().zip(report.busy) {
         say!("  {stage}: busy for {:.2} s", busy.as_secs_f64());
     }
-    let depths: Vec<String> = report.deepest_queues.iter().map(|(name, depth)| format!("{name} {depth}")).collect();
-    say!("  deepest queues: {}", depths.join(", "));
+    say!("  deepest queues: {}", live::deepest_queues(report));
     if report.turn.blocks > 0 {
         let turn = &report.turn;
         say!(
