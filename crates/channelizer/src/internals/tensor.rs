@@ -21,10 +21,10 @@ use crate::{Channelizer, ChannelizerError, Precision};
 /// f16 of a number.
 const TERMS: usize = 1;
 /// What plans that have kernels have.
-const CHANNELS: &str = "512, 1024, ... or 65536 channels";
+const CHANNELS: &str = "256, 512, ... or 65536 channels";
 
 /// A plan's kernels, weights and matrices on one device, with numbers of one f16 between the stages
-/// ([`Precision::Half`](crate::Precision::Half)): for 512 to 65536 channels (powers of two), critically sampled, with
+/// ([`Precision::Half`](crate::Precision::Half)): for 256 to 65536 channels (powers of two), critically sampled, with
 /// up to 32 taps, of packed samples of 8, 10, 12 or 16 bits, or of i8, i16 or f16, real and complex. 16-bit integers
 /// are rounded to 11 bits.
 ///
@@ -81,7 +81,7 @@ impl TensorKernels {
         let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
         passes::check_inputs(channels, inputs)?;
-        let (points, complex) = ((shape.first_rows(), shape.radix()), plan.is_complex());
+        let (points, complex) = ((shape.first_rows(), shape.first_points()), plan.is_complex());
         let weights = tensor_tables::weights(plan.weights(), points, complex, m, largest(samples), TERMS);
         let all = Shape::new(channels).ok_or_else(|| no_kernel(CHANNELS, channels.to_string()))?;
         let gain_scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
@@ -212,7 +212,7 @@ impl TensorKernels {
                 jobs_of_launch,
                 first_group as u32,
                 self.shape.first_rows() as u32,
-                self.shape.rows().ilog2(),
+                self.shape.row_bits(),
                 first_channel,
                 channels,
                 channel_stride,
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn plans_and_samples_without_kernels_say_why() {
         let error = |plan: &Channelizer, shared| check(plan, shared).unwrap_err().to_string();
-        assert!(error(&plan(256, 4), u32::MAX).contains("512, 1024, ... or 65536 channels, found 256"));
+        assert!(error(&plan(128, 4), u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
         assert!(error(&plan(1000, 4), u32::MAX).contains("found 1000"));
         assert!(error(&plan(512, 33), u32::MAX).contains("at most 32 taps, found 33"));
         assert!(check(&Channelizer::complex(512).build().unwrap(), u32::MAX).is_ok());
@@ -328,7 +328,7 @@ mod tests {
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
         // An A100 has 163 KiB.
-        for (channels, taps) in [(512, 32), (1024, 16), (2048, 32), (4096, 32), (32768, 32), (65536, 16)] {
+        for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 32), (32768, 32), (65536, 16)] {
             assert!(check(&plan(channels, taps), 163 << 10).is_ok(), "{channels} {taps}");
         }
         assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
@@ -363,13 +363,14 @@ mod tests {
         assert_eq!(of(FastSamples::Real { bits: 12 }, 65536, 2), named(more, "tensor_b12_m2_r16_half"));
         assert_eq!(of(half(true), 65536, 2), named(first, "tensor_complex_m2_r16_half"));
         assert_eq!(of(half(false), 512, 1), named(more, "tensor_real_m1_r8_half"));
+        assert_eq!(of(half(true), 256, 2), named(first, "tensor_complex_m2_r4_half"));
     }
 
     #[test]
     #[cfg(feature = "gpu")]
     fn parts_are_embedded() {
         assert!(["tensor_columns", "tensor_more_columns"].map(texts::channelizer).iter().all(Option::is_some));
-        for channels in (9..=16).map(|power| 1 << power) {
+        for channels in (8..=16).map(|power| 1 << power) {
             for part in [format!("tensor_{channels}"), format!("tensor_inner_{channels}")] {
                 assert!(texts::channelizer(&part).is_some(), "{part}");
             }
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn memory_is_that_of_the_tables_and_the_workspace() {
         for (turn, (channels, taps)) in
-            [(512, 4), (1024, 16), (2048, 17), (4096, 32), (8192, 3)].into_iter().enumerate()
+            [(256, 5), (512, 4), (1024, 16), (2048, 17), (4096, 32), (8192, 3)].into_iter().enumerate()
         {
             let complex = turn % 2 == 1;
             let plan =
@@ -387,7 +388,8 @@ mod tests {
             let shape = TensorShape::new(channels, TERMS).unwrap();
             let shape = shape.with_launches(LaunchBytes::most(Precision::Half, channels));
             let (m, radix) = (sixteens(taps), shape.radix());
-            let weights = tensor_tables::weights(plan.weights(), (shape.first_rows(), radix), complex, m, 512.0, TERMS);
+            let points = (shape.first_rows(), shape.first_points());
+            let weights = tensor_tables::weights(plan.weights(), points, complex, m, 512.0, TERMS);
             let weights = 8 * weights.pairs.len() + 4 * weights.tails.len();
             let all_rows = shape.all_rows();
             let matrices = tensor_tables::first(all_rows, TERMS).len()
@@ -402,6 +404,6 @@ mod tests {
             // Those of the inner half take no more.
             assert!(tensor_tables::inner(shape.rows(), all_rows, TERMS).len() <= matrices - between);
         }
-        assert_eq!(TensorKernels::memory_bytes(&plan(256, 4), 3), None);
+        assert_eq!(TensorKernels::memory_bytes(&plan(128, 4), 3), None);
     }
 }

@@ -6,10 +6,13 @@
 //!
 //! | channels | `R` | `D` | `N'` |
 //! |---|---|---|---|
+//! | 256 | 4 | 1 | 64 |
 //! | 512, 1024, 2048 | 8 | 1 | 64, 128, 256 |
 //! | 4096 | 8 | 8 | 64 |
 //! | 8192, 16384, 32768 | 8 | 16 | 64, 128, 256 |
 //! | 65536 | 16 | 16 | 256 |
+//!
+//! With 256 channels the first kernel has two transforms of four points side by side, and half as many points of a row.
 
 use fringes_gpu::LaunchConfig;
 use fringes_kernel_abi::f_engine::{columns, tensor};
@@ -28,12 +31,13 @@ pub struct TensorShape {
 }
 
 impl TensorShape {
-    /// Those of 512, 1024, ... 65536 channels, for numbers of `terms` f16.
+    /// Those of 256, 512, ... 65536 channels, for numbers of `terms` f16.
     pub fn new(channels: usize, terms: usize) -> Option<Self> {
         if !channels.is_power_of_two() || !(1..=2).contains(&terms) {
             return None;
         }
         let (radix, middle) = match channels {
+            256 => (4, 1),
             512..=2048 => (8, 1),
             4096 => (8, 8),
             8192..=32768 => (8, 16),
@@ -73,9 +77,19 @@ impl TensorShape {
         self.channels / self.all_rows()
     }
 
-    /// Points of a row of the first kernel, `N / R`.
+    /// Points that a warp of the first kernel has of a place: of one transform, or of two with 256 channels.
+    pub fn first_points(&self) -> usize {
+        self.radix.max(8)
+    }
+
+    /// Points of a row of the first kernel: `N / R`, or half of that where it has two transforms.
     pub fn first_rows(&self) -> usize {
-        self.channels / self.radix
+        self.channels / self.first_points()
+    }
+
+    /// Logarithm of the points of a row of the first kernel after the digit between the two.
+    pub fn row_bits(&self) -> u32 {
+        self.rows().min(self.first_rows()).ilog2()
     }
 
     /// f16 of a number.
@@ -97,7 +111,7 @@ impl TensorShape {
     pub fn columns(&self, groups: usize, m: usize) -> LaunchConfig {
         let grid = [columns::strips(self.first_rows() as u32), groups as u32, 1];
         LaunchConfig::new(grid, [columns::THREADS, 1, 1])
-            .with_shared_bytes(columns::shared_bytes(m as u32, self.radix as u32))
+            .with_shared_bytes(columns::shared_bytes(m as u32, self.first_points() as u32))
     }
 
     /// The kernel between the two for `groups` groups, if there is one.
@@ -126,6 +140,7 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_kernels() {
         for (channels, radix, middle, rows) in [
+            (256, 4, 1, 64),
             (512, 8, 1, 64),
             (1024, 8, 1, 128),
             (2048, 8, 1, 256),
@@ -137,13 +152,14 @@ mod tests {
         ] {
             let shape = TensorShape::new(channels, 1).unwrap();
             assert_eq!((shape.radix(), shape.middle(), shape.rows()), (radix, middle, rows));
-            assert_eq!(shape.first_rows(), middle * rows);
+            assert_eq!(shape.first_rows(), if radix == 4 { 32 } else { middle * rows });
+            assert_eq!(shape.row_bits(), shape.first_rows().min(rows).ilog2());
             let config = shape.rows_of_slots(3);
             assert!(config.shared_bytes <= 100 << 10, "two blocks of a multiprocessor");
             assert_eq!((config.grid[1] as usize, config.grid[2]), (radix * middle / 2, 3));
             assert_eq!(shape.between(3).map(|config| config.grid[1]), (middle > 1).then_some(3));
         }
-        assert_eq!([256, 131_072, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
+        assert_eq!([128, 131_072, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
         let shape = TensorShape::new(1024, 1).unwrap();
         assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 96));
         assert_eq!(shape.launches(32).collect::<Vec<_>>(), [(0, 32)]);

@@ -173,6 +173,9 @@ pub(crate) static CHANNELIZER_TENSOR_16384: PtxSet =
 pub(crate) static CHANNELIZER_TENSOR_2048: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/2048/channelizer_sm_80.ptx"), None);
 
+/// Kernels of `channelizer`, part `tensor_256`.
+pub(crate) static CHANNELIZER_TENSOR_256: PtxSet = PtxSet::of(deflated!("ptx/tensor/256/channelizer_sm_80.ptx"), None);
+
 /// Kernels of `channelizer`, part `tensor_32768`.
 pub(crate) static CHANNELIZER_TENSOR_32768: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/32768/channelizer_sm_80.ptx"), None);
@@ -207,6 +210,10 @@ pub(crate) static CHANNELIZER_TENSOR_INNER_16384: PtxSet =
 /// Kernels of `channelizer`, part `tensor_inner_2048`.
 pub(crate) static CHANNELIZER_TENSOR_INNER_2048: PtxSet =
     PtxSet::of(deflated!("ptx/tensor/inner/2048/channelizer_sm_80.ptx"), None);
+
+/// Kernels of `channelizer`, part `tensor_inner_256`.
+pub(crate) static CHANNELIZER_TENSOR_INNER_256: PtxSet =
+    PtxSet::of(deflated!("ptx/tensor/inner/256/channelizer_sm_80.ptx"), None);
 
 /// Kernels of `channelizer`, part `tensor_inner_32768`.
 pub(crate) static CHANNELIZER_TENSOR_INNER_32768: PtxSet =
@@ -277,6 +284,7 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "tensor_1024" => Some(&CHANNELIZER_TENSOR_1024),
         "tensor_16384" => Some(&CHANNELIZER_TENSOR_16384),
         "tensor_2048" => Some(&CHANNELIZER_TENSOR_2048),
+        "tensor_256" => Some(&CHANNELIZER_TENSOR_256),
         "tensor_32768" => Some(&CHANNELIZER_TENSOR_32768),
         "tensor_4096" => Some(&CHANNELIZER_TENSOR_4096),
         "tensor_512" => Some(&CHANNELIZER_TENSOR_512),
@@ -286,6 +294,7 @@ pub(crate) fn channelizer(part: &str) -> Option<&'static PtxSet> {
         "tensor_inner_1024" => Some(&CHANNELIZER_TENSOR_INNER_1024),
         "tensor_inner_16384" => Some(&CHANNELIZER_TENSOR_INNER_16384),
         "tensor_inner_2048" => Some(&CHANNELIZER_TENSOR_INNER_2048),
+        "tensor_inner_256" => Some(&CHANNELIZER_TENSOR_INNER_256),
         "tensor_inner_32768" => Some(&CHANNELIZER_TENSOR_INNER_32768),
         "tensor_inner_4096" => Some(&CHANNELIZER_TENSOR_INNER_4096),
         "tensor_inner_512" => Some(&CHANNELIZER_TENSOR_INNER_512),

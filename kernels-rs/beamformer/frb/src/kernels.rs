@@ -58,19 +58,18 @@ kernels! {
         Alone<generated::Fft256To256, Eight, 0, 8, 4, 8>;
 }
 
-/// The kernels of voltages of 4+4 bits: name, what it is for, its bounds, what it is built for, transform, and
-/// registers of these.
+/// The kernels of voltages of 4+4 bits: name, what it is for, its bounds, what it is built for, and transform.
 macro_rules! formed_kernels {
-    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $transform:ty, [$($n:literal)*];)*) => {
+    ($($name:ident, $what:literal, [$($bound:ident($value:literal)),*], [$($built:tt)*], $transform:ty;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), $($built)*))]
             fringes_device::kernel! {
                 #[doc = $what]
                 #[launch($($bound($value)),*)]
-                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, beams: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
+                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, kept: u32, beams: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
                     let given = FormedGiven { voltages, weights, phases, rows, scales };
-                    let sizes = FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
-                    formed::<$transform, $($n),*>(given, voltages_out, sizes);
+                    let sizes = FormedSizes { frequencies, times, splits, outs, kept, beams, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
+                    formed::<$transform>(given, voltages_out, sizes);
                 }
             }
         )*
@@ -82,8 +81,8 @@ macro_rules! formed_kernels {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: |given, out, sizes| {
                     let FormedGiven { voltages, weights, phases, rows, scales } = given;
-                    let FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
-                    $name(voltages, weights, phases, rows, scales, out, frequencies, times, splits, outs, beams, pols, signs, time, frequency, pol, line, out_frequency, out_time);
+                    let FormedSizes { frequencies, times, splits, outs, kept, beams, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
+                    $name(voltages, weights, phases, rows, scales, out, frequencies, times, splits, outs, kept, beams, pols, signs, time, frequency, pol, line, out_frequency, out_time);
                 },
             },
         )*];
@@ -91,6 +90,6 @@ macro_rules! formed_kernels {
 }
 
 formed_kernels! {
-    formed_256_512_i4, "4+4 bits, four full lines.", [threads(128), min_blocks(4)], [feature = "256_512_128"],
-        generated::Fft256To512, [8 4 2 16];
+    formed_256_512_i4, "4+4 bits, four full lines.", [threads(512), min_blocks(1)], [feature = "256_512_128"],
+        generated::Fft256To512;
 }

@@ -243,9 +243,11 @@ pub trait Radix {
     type Points: Copy + AsRef<[Complex]> + AsMut<[Complex]>;
     /// Number of points.
     const POINTS: usize;
+    /// Transforms that the points are of, in turn: point `i` is of transform `i % TRANSFORMS`.
+    const TRANSFORMS: usize = 1;
     /// Zeros.
     const ZERO: Self::Points;
-    /// The transform.
+    /// The transform, or the transforms, one behind the other.
     fn transform(points: Self::Points) -> Self::Points;
 }
 
@@ -294,6 +296,22 @@ macro_rules! twiddled {
             }
         }
     )* };
+}
+
+/// Two transforms of four points each.
+pub struct FourTwice;
+
+impl Radix for FourTwice {
+    type Points = [Complex; 8];
+    const POINTS: usize = 8;
+    const TRANSFORMS: usize = 2;
+    const ZERO: Self::Points = [[0.0; 2]; 8];
+
+    #[inline(always)]
+    fn transform(x: Self::Points) -> Self::Points {
+        let (a, b) = (four([x[0], x[2], x[4], x[6]]), four([x[1], x[3], x[5], x[7]]));
+        [a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]]
+    }
 }
 
 twiddled! {

@@ -1,28 +1,29 @@
 //! The kernel of voltages of all beams of four full lines, and its tables on a device.
 
 use fringes_backend::DeviceError;
-use fringes_fft::internals::split_phase_table;
+use fringes_fft::internals::phase_table;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
 use fringes_types::{SampleFormat, f16};
 
 use super::choice::Family;
-use super::launch::{Counts, Layout, check_u32, product};
+use super::launch::{Counts, Layout, check_u32};
 use super::tables::turned;
 use super::{Weights, output_words};
 use crate::FrbBeams;
 
-/// Lines that the kernel takes, and warps of a block.
-const LINES: usize = 4;
-const WARPS: usize = 4;
+/// Warps of a block.
+const WARPS: usize = 16;
 
-/// Sums over lines that are made together, words of all outputs of a transform, and those of a frequency and of its
-/// threads beside its beams' places.
+/// Sums over lines that a block makes.
 const OUTS: usize = 4;
-const PLANE_WORDS: usize = 512;
-const HEADER_WORDS: usize = 4 + 2 * 32 * WARPS;
 
-/// Words of the weights of a sum over lines of a polarisation.
-const WEIGHT_WORDS: usize = LINES * 8 * 32;
+/// Words of shared memory beside those of beams and sums: the transform's table, two of each thread, what is of the
+/// frequency, and two planes of all outputs of each warp.
+const WORDS: usize = 32 * 40 + 2 * 32 * WARPS + 4 + WARPS * 2 * 512;
+
+/// Words of a sum over lines of a chunk, and times of that of a polarisation.
+const SUM_WORDS: usize = 2 * TIMES * 256;
+const TIMES: usize = 16;
 
 /// Launches have so many blocks for each that is resident.
 const WAVES: u32 = 4;
@@ -36,6 +37,8 @@ pub(super) struct Formed {
     rows: Buffer<u32>,
     scales: Buffer<u32>,
     shared_bytes: u32,
+    /// Sums that a block keeps of a chunk.
+    kept: u32,
     blocks: u32,
 }
 
@@ -48,14 +51,10 @@ impl Formed {
         let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
         let rows = output_words(beams.map(), family.size).filter(|_| family.four(beams));
         let (Some(rows), Some(texts)) = (rows, family.texts()) else { return Ok(None) };
-        let weights = product(&[beams.pols(), beams.outs().next_multiple_of(OUTS), WEIGHT_WORDS]);
-        let bytes = weights
-            .saturating_add(beams.north_beams().next_multiple_of(2))
-            .saturating_add(HEADER_WORDS + WARPS * 2 * PLANE_WORDS)
-            .saturating_mul(4);
-        if bytes > device.info().limits.shared_bytes_per_block as usize {
-            return Ok(None);
-        }
+        let bytes = |kept: usize| 4 * (WORDS + beams.north_beams().next_multiple_of(4) + kept * SUM_WORDS);
+        let limit = device.info().limits.shared_bytes_per_block as usize;
+        let Some(kept) = [OUTS, OUTS / 2].into_iter().find(|&kept| bytes(kept) <= limit) else { return Ok(None) };
+        let bytes = bytes(kept);
         let conjugate = beams.conjugate();
         // What weights were divided by, as f16.
         let scale = |&exponent: &i32| {
@@ -76,10 +75,11 @@ impl Formed {
             blocks: resident.saturating_mul(device.info().multiprocessors),
             kernel,
             weights: Buffer::from_slice(&stream, &weights.words)?,
-            phases: Buffer::from_slice(&stream, &split_phase_table(family.size, sign, 0))?,
+            phases: Buffer::from_slice(&stream, &phase_table(family.size, sign, 0))?,
             rows: Buffer::from_slice(&stream, &rows)?,
             scales: Buffer::from_slice(&stream, &scales)?,
             shared_bytes: bytes as u32,
+            kept: kept as u32,
         }))
     }
 
@@ -93,9 +93,11 @@ impl Formed {
         times: usize,
         out: BufferViewMut<'_, u32>,
     ) -> Result<(), DeviceError> {
-        let wanted = (self.blocks.saturating_mul(WAVES) as usize).div_ceil(counts.frequencies.max(1));
-        let splits = wanted.clamp(1, times.max(1));
-        let units = check_u32("frequencies x parts of a launch", counts.frequencies.saturating_mul(splits))?;
+        let groups = counts.outs.div_ceil(OUTS);
+        let units = counts.frequencies.saturating_mul(groups);
+        let wanted = (self.blocks.saturating_mul(WAVES) as usize).div_ceil(units.max(1));
+        let splits = wanted.clamp(1, times.div_ceil(TIMES).max(1));
+        let units = check_u32("frequencies x sums x parts of a launch", units.saturating_mul(splits))?;
         let config =
             LaunchConfig::new([units.max(1), 1, 1], [32 * WARPS as u32, 1, 1]).with_shared_bytes(self.shared_bytes);
         let row = (counts.outs * counts.north_beams * counts.pols) as u64;
@@ -114,6 +116,7 @@ impl Formed {
             times,
             splits,
             outs,
+            self.kept,
             beams,
             pols,
             layout.signs,

@@ -51,7 +51,7 @@ pub struct Arguments {
     pub count: u32,
     /// First group of this launch.
     pub first_group: u32,
-    /// Points of a row, `N / R`.
+    /// Points of a row, `N / R`; of a digit that has two transforms, half of those.
     pub rows: u32,
     /// Bits of the number of a point of a row after the pass [between](super::middle), if there is one, else of `rows`:
     /// point `n2` is the `n2 / 2^bits`th of `n2 % 2^bits`.
@@ -98,6 +98,7 @@ pub fn holds<const M: usize, R: Radix, S: Samples, const TERMS: usize>(arguments
         && *taps <= 16 * M as u32
         && *row_bits < 16
         && *rows % (1 << (*row_bits % 32)) == 0
+        && (R::TRANSFORMS == 1 || *rows == 1 << (*row_bits % 32))
         && (places * workspace_pieces(radix * rows, TERMS as u32)) as usize <= workspace.len()
         && step * 16 * M * TERMS <= weights.len()
         && step * 16 * TERMS <= tails.len()
@@ -262,7 +263,9 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
         let n2 = strip * STRIP + opaque(place as i32) as u32;
         let inner = n2 % (1 << (row_bits % 32));
         let point = inner * (rows >> (row_bits % 32)) + (n2 >> (row_bits % 32));
-        let at = ((local * rows + point) * radix) as usize * 32 * TERMS + lane as usize;
+        // Points of the second transform, if there is one, are those of the rows behind.
+        let of_one = R::POINTS / R::TRANSFORMS;
+        let at = (local * rows * radix + point * of_one as u32) as usize * 32 * TERMS + lane as usize;
         // [job][spectrum % 2][k1]
         let mut words = [[[[0u32; TERMS]; 16]; 2]; 2];
         unroll!(half in 0 1 {
@@ -291,7 +294,8 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
                             words[1][0][k1][term],
                             words[1][1][k1][term],
                         ];
-                        workspace.store(at + (k1 * TERMS + term) * 32, piece);
+                        let ahead = k1 / of_one * (rows as usize * of_one) + k1 % of_one;
+                    workspace.store(at + (ahead * TERMS + term) * 32, piece);
                     }
                 });
             }

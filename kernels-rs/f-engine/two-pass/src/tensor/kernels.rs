@@ -7,7 +7,7 @@ use fringes_kernels_common::format::{F16, F32, I4, I8};
 
 use super::bring::Real;
 use super::{columns, middle, rows};
-use crate::butterfly::{Eight, Sixteen};
+use crate::butterfly::{Eight, FourTwice, Sixteen};
 use crate::columns::{Limits, STRIP};
 use crate::half::Half;
 use crate::job::Launch;
@@ -82,6 +82,8 @@ pub mod filter {
 
     columns! {
         "samples of 8 bits" Real::<8>, Real<8>, [];
+        tensor_b8_m1_r4_half 1 FourTwice 2 1;
+        tensor_b8_m2_r4_half 2 FourTwice 1 1;
         tensor_b8_m1_r8_half 1 Eight 2 1;
         tensor_b8_m2_r8_half 2 Eight 1 1;
         tensor_b8_m1_r16_half 1 Sixteen 1 1;
@@ -90,6 +92,8 @@ pub mod filter {
 
     columns! {
         "samples of 10 bits" Real::<10>, Real<10>, [];
+        tensor_b10_m1_r4_half 1 FourTwice 2 1;
+        tensor_b10_m2_r4_half 2 FourTwice 1 1;
         tensor_b10_m1_r8_half 1 Eight 2 1;
         tensor_b10_m2_r8_half 2 Eight 1 1;
         tensor_b10_m1_r16_half 1 Sixteen 1 1;
@@ -99,6 +103,8 @@ pub mod filter {
     columns! {
         "complex samples of f16, or integers of 8 or 16 bits (`integer_bits`, 0 for f16)"
         Half::<1> { bytes: integer_bits == 8, shorts: integer_bits == 16, swapped: false }, Half<1>, [integer_bits: u32,];
+        tensor_complex_m1_r4_half 1 FourTwice 2 1;
+        tensor_complex_m2_r4_half 2 FourTwice 1 1;
         tensor_complex_m1_r8_half 1 Eight 2 1;
         tensor_complex_m2_r8_half 2 Eight 1 1;
         tensor_complex_m1_r16_half 1 Sixteen 1 1;
@@ -113,6 +119,8 @@ pub mod more_filter {
 
     columns! {
         "samples of 12 bits" Real::<12>, Real<12>, [];
+        tensor_b12_m1_r4_half 1 FourTwice 2 1;
+        tensor_b12_m2_r4_half 2 FourTwice 1 1;
         tensor_b12_m1_r8_half 1 Eight 2 1;
         tensor_b12_m2_r8_half 2 Eight 1 1;
         tensor_b12_m1_r16_half 1 Sixteen 1 1;
@@ -122,6 +130,8 @@ pub mod more_filter {
     columns! {
         "real samples of f16, or integers of 16 bits (`integer_bits`, 0 for f16), big-endian ones of 256 bits more"
         Half::<2> { bytes: false, shorts: integer_bits != 0, swapped: integer_bits >= BIG_ENDIAN }, Half<2>, [integer_bits: u32,];
+        tensor_real_m1_r4_half 1 FourTwice 2 1;
+        tensor_real_m2_r4_half 2 FourTwice 1 1;
         tensor_real_m1_r8_half 1 Eight 2 1;
         tensor_real_m2_r8_half 2 Eight 1 1;
         tensor_real_m1_r16_half 1 Sixteen 1 1;
@@ -247,6 +257,14 @@ macro_rules! rows {
 }
 
 rows! {
+    tensor_256 "tensor_256" 256 64 false;
+    tensor_256_i8_half 2 1 I8 u16;
+    tensor_256_i4_half 2 1 I4 u8;
+    tensor_256_f16_half 2 1 F16 u32;
+    tensor_256_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
     tensor_512 "tensor_512" 512 64 false;
     tensor_512_i8_half 2 1 I8 u16;
     tensor_512_i4_half 2 1 I4 u8;
@@ -308,6 +326,14 @@ rows! {
     tensor_65536_i4_half 2 1 I4 u8;
     tensor_65536_f16_half 2 1 F16 u32;
     tensor_65536_f32_half 2 1 F32 [f32; 2];
+}
+
+rows! {
+    tensor_inner_256 "tensor_inner_256" 256 64 true;
+    tensor_inner_256_i8_half 2 1 I8 u16;
+    tensor_inner_256_i4_half 2 1 I4 u8;
+    tensor_inner_256_f16_half 2 1 F16 u32;
+    tensor_inner_256_f32_half 2 1 F32 [f32; 2];
 }
 
 rows! {

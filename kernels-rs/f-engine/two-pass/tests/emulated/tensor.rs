@@ -8,8 +8,10 @@ use fringes_kernels_f_engine_two_pass::tensor::between::{
     tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
 };
 use fringes_kernels_f_engine_two_pass::tensor::filter::{
-    tensor_b8_m1_r8_half, tensor_b10_m1_r8_half, tensor_b10_m1_r16_half, tensor_b10_m2_r8_half,
+    tensor_b8_m2_r4_half, tensor_b8_m1_r8_half, tensor_b10_m1_r4_half, tensor_b10_m1_r8_half, tensor_b10_m1_r16_half,
+    tensor_b10_m2_r8_half,
 };
+use fringes_kernels_f_engine_two_pass::tensor::tensor_256::{tensor_256_f32_half, tensor_256_i8_half};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{
     tensor_512_f16_half, tensor_512_f32_half, tensor_512_i4_half, tensor_512_i8_half,
 };
@@ -60,7 +62,7 @@ impl Tables {
         (groups, inner): (usize, bool),
     ) -> Self {
         let terms = shape.terms();
-        let points = (shape.first_rows(), shape.radix());
+        let points = (shape.first_rows(), shape.first_points());
         let complex = case.complex;
         let weights = tensor_tables::weights(&made.weights, points, complex, case.m(), case.full_scale(), terms);
         let scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
@@ -115,7 +117,7 @@ macro_rules! columns {
                 count,
                 $first as u32,
                 shape.first_rows() as u32,
-                shape.rows().ilog2(),
+                shape.row_bits(),
                 case.range.start as u32,
                 case.range.len() as u32,
                 channel_stride,
@@ -219,6 +221,17 @@ pub(crate) fn check<T: Copy>(case: &Case, out: &Outcome<T>, error: f64, value: i
 
 pub(crate) fn floats([re, im]: [f32; 2]) -> [f64; 2] {
     [re, im].map(f64::from)
+}
+
+#[test]
+fn two_hundred_fifty_six_channels_are_within_half_precision() {
+    let case = Case { of_job: 7, ..Case::new(256, 9) };
+    check(&case, &run!(case, 1, tensor_b10_m1_r4_half, tensor_256_f32_half, [f32; 2]), error(TWO), floats);
+    let case = Case { bits: 8, taps: 20, of_job: 64, range: 3..250, ..Case::new(256, 64) };
+    check(&case, &run!(case, 1, tensor_b8_m2_r4_half, tensor_256_f32_half, [f32; 2]), error(TWO), floats);
+    let case = Case { seed: Some(7), gain: 0.15, period: 8, of_job: 16, ..Case::new(256, 24) };
+    let out = run!(case, 1, tensor_b10_m1_r4_half, tensor_256_i8_half, u16);
+    check_within(&case, &out, (127.0, tie(&case)), bytes);
 }
 
 #[test]

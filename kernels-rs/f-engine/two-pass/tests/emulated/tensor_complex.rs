@@ -4,13 +4,16 @@ use fringes_kernels_f_engine_two_pass::tensor::between::{
     tensor_middle_r8_8_half, tensor_middle_r8_16_half, tensor_middle_r16_16_half,
 };
 use fringes_kernels_f_engine_two_pass::tensor::filter::{
-    tensor_complex_m1_r8_half, tensor_complex_m1_r16_half, tensor_complex_m2_r8_half, tensor_complex_m2_r16_half,
+    tensor_complex_m1_r4_half, tensor_complex_m1_r8_half, tensor_complex_m1_r16_half, tensor_complex_m2_r4_half,
+    tensor_complex_m2_r8_half, tensor_complex_m2_r16_half,
 };
+use fringes_kernels_f_engine_two_pass::tensor::tensor_256::tensor_256_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_512::{tensor_512_f32_half, tensor_512_i8_half};
 use fringes_kernels_f_engine_two_pass::tensor::tensor_1024::tensor_1024_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_2048::tensor_2048_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_4096::tensor_4096_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_65536::tensor_65536_f32_half;
+use fringes_kernels_f_engine_two_pass::tensor::tensor_inner_256::tensor_inner_256_f32_half;
 use fringes_kernels_f_engine_two_pass::tensor::tensor_inner_512::{
     tensor_inner_512_f16_half, tensor_inner_512_f32_half, tensor_inner_512_i4_half, tensor_inner_512_i8_half,
 };
@@ -41,6 +44,13 @@ fn inner(case: Case) -> Case {
 
 #[test]
 fn all_channels_of_two_passes_are_within_half_precision() {
+    let of_256 = Case { of_job: 7, taps: 18, ..case(256, 9) };
+    check(
+        &of_256,
+        &run!(complex 0, false; of_256, tensor_complex_m2_r4_half, tensor_256_f32_half, [f32; 2]),
+        error(TWO),
+        floats,
+    );
     let of_512 = Case { of_job: 7, ..case(512, 9) };
     check(
         &of_512,
@@ -66,6 +76,13 @@ fn all_channels_of_two_passes_are_within_half_precision() {
 
 #[test]
 fn the_inner_half_of_two_passes_is_within_half_precision() {
+    let of_256 = inner(Case { of_job: 7, ..case(256, 9) });
+    check(
+        &of_256,
+        &run!(complex 0, true; of_256, tensor_complex_m1_r4_half, tensor_inner_256_f32_half, [f32; 2]),
+        error(TWO),
+        floats,
+    );
     let of_512 = inner(Case { of_job: 7, ..case(512, 9) });
     check(
         &of_512,
