@@ -79,7 +79,7 @@ impl FEngineBuilder {
     }
 
     /// How exactly a GPU computes, [`Precision::Single`] by default. [`Precision::Half`] is faster, with noise 66 dB
-    /// below the values, for plans and samples that have such kernels: 512 to 65536 channels (powers of two),
+    /// below the values, for plans and samples that have such kernels: 256 to 65536 channels (powers of two),
     /// critically sampled, up to 32 taps; packed samples of 8, 10, 12 or 16 bits, i8, i16 or f16, real or complex.
     /// Others, and the CPU, stay with `Single`: [`FEngine::precision`] says which it is.
     pub fn precision(mut self, precision: Precision) -> Self {

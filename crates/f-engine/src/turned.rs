@@ -15,7 +15,7 @@ use super::{FEngine, FrameSample, HeapFrames};
 /// it correlates, without a copy.
 ///
 /// Values, flags and counts are those of [`FEngine::push`] in heaps, bit for bit. Half precision alone has kernels for
-/// this, of 512 channels and more ([`Precision::Half`]).
+/// this, of 256 channels and more ([`Precision::Half`]).
 #[derive(Debug)]
 pub struct TurnedFEngine<Q: FrameSample> {
     engine: FEngine<Q, HeapFrames>,

@@ -40,7 +40,7 @@ const SEED: u64 = 20261123;
 /// Channels of the F-engine alone.
 const CHANNELS: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 /// Channels of the F-engine in half precision.
-const HALF: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+const HALF: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 const TEN_BITS: ChunkFormat = ChunkFormat::Packed { bits: BITS };
 
 /// Other real samples that have fast kernels; f32 not in half precision.

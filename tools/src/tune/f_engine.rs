@@ -13,7 +13,7 @@ use crate::gpu_report::{Row, params};
 /// Channels that are measured, of single and of half precision.
 const SINGLE: [usize; 17] =
     [64, 128, 192, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12_288, 16_384, 32_768, 65_536];
-const HALF: [usize; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
+const HALF: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 
 /// Samples of an input of a chunk, of which a single antenna has two.
 const SAMPLES: usize = 1 << 26;

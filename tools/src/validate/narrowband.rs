@@ -121,7 +121,7 @@ fn cases(quick: bool) -> Vec<Narrow> {
             let narrow =
                 Narrow { decimation, filter_taps, channels, taps, inner_half, spectra, retuned, precision, case };
             // Where the second stage has such kernels.
-            if channels.is_power_of_two() && channels >= 512 {
+            if channels.is_power_of_two() && channels >= 256 {
                 cases.push(Narrow { precision: Precision::Half, ..narrow.clone() });
             }
             // One of each kind: plain, with delays, with missing samples, with a gap.

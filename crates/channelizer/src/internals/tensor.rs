@@ -328,12 +328,13 @@ mod tests {
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
         // An A100 has 163 KiB.
-        for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 32), (32768, 32), (65536, 16)] {
+        for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 16), (32768, 32), (65536, 16)] {
             assert!(check(&plan(channels, taps), 163 << 10).is_ok(), "{channels} {taps}");
         }
         assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
+        assert!(error(&plan(4096, 17), 163 << 10).contains("4096 channels and 17 taps on 166912 bytes"));
         // An H100 has 227 KiB.
-        assert!(check(&plan(65536, 32), 227 << 10).is_ok());
+        assert!([4096, 65536].iter().all(|&channels| check(&plan(channels, 32), 227 << 10).is_ok()));
     }
 
     #[test]

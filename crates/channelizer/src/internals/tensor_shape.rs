@@ -1,14 +1,14 @@
 //! How the two kernels with the transform on tensor cores cut the points of a plan, and what their launches look like.
 //!
 //! As [`Shape`](super::shape::Shape) says, with rows of 64, 128 or 256 points, numbers of one or two f16 between the
-//! kernels, and blocks of the second one with as many slots as fit into 64 KiB. From 4096 channels on a third kernel
+//! kernels, and blocks of the second one with as many slots as fit into 64 KiB. From 8192 channels on a third kernel
 //! between the two makes another digit: `N = R D N'`.
 //!
 //! | channels | `R` | `D` | `N'` |
 //! |---|---|---|---|
 //! | 256 | 4 | 1 | 64 |
 //! | 512, 1024, 2048 | 8 | 1 | 64, 128, 256 |
-//! | 4096 | 8 | 8 | 64 |
+//! | 4096 | 16 | 1 | 256 |
 //! | 8192, 16384, 32768 | 8 | 16 | 64, 128, 256 |
 //! | 65536 | 16 | 16 | 256 |
 //!
@@ -39,7 +39,7 @@ impl TensorShape {
         let (radix, middle) = match channels {
             256 => (4, 1),
             512..=2048 => (8, 1),
-            4096 => (8, 8),
+            4096 => (16, 1),
             8192..=32768 => (8, 16),
             65536 => (16, 16),
             _ => return None,
@@ -62,7 +62,7 @@ impl TensorShape {
         self.radix
     }
 
-    /// Points of the digit between the kernels, `D`: 8, 16, or 1 where there is none.
+    /// Points of the digit between the kernels, `D`: 16, or 1 where there is none.
     pub fn middle(&self) -> usize {
         self.middle
     }
@@ -144,7 +144,7 @@ mod tests {
             (512, 8, 1, 64),
             (1024, 8, 1, 128),
             (2048, 8, 1, 256),
-            (4096, 8, 8, 64),
+            (4096, 16, 1, 256),
             (8192, 8, 16, 64),
             (16384, 8, 16, 128),
             (32768, 8, 16, 256),

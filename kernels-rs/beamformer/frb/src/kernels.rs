@@ -66,9 +66,9 @@ macro_rules! formed_kernels {
             fringes_device::kernel! {
                 #[doc = $what]
                 #[launch($($bound($value)),*)]
-                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, kept: u32, beams: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
+                pub fn $name(voltages: Global<u8>, weights: Global<u32>, phases: Global<u32>, rows: Global<u32>, scales: Global<u32>, voltages_out: GlobalMut<u32>, frequencies: u32, times: u32, splits: u32, outs: u32, beams: u32, pols: u32, signs: u32, time_stride: u64, frequency_stride: u64, pol_stride: u64, line_stride: u64, out_frequency_stride: u64, out_time_stride: u64) {
                     let given = FormedGiven { voltages, weights, phases, rows, scales };
-                    let sizes = FormedSizes { frequencies, times, splits, outs, kept, beams, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
+                    let sizes = FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time_stride, frequency_stride, pol_stride, line_stride], out_strides: [out_frequency_stride, out_time_stride] };
                     formed::<$transform>(given, voltages_out, sizes);
                 }
             }
@@ -81,8 +81,8 @@ macro_rules! formed_kernels {
                 declaration: <$name as fringes_device::Kernel>::DECLARATION,
                 run: |given, out, sizes| {
                     let FormedGiven { voltages, weights, phases, rows, scales } = given;
-                    let FormedSizes { frequencies, times, splits, outs, kept, beams, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
-                    $name(voltages, weights, phases, rows, scales, out, frequencies, times, splits, outs, kept, beams, pols, signs, time, frequency, pol, line, out_frequency, out_time);
+                    let FormedSizes { frequencies, times, splits, outs, beams, pols, signs, strides: [time, frequency, pol, line], out_strides: [out_frequency, out_time] } = sizes;
+                    $name(voltages, weights, phases, rows, scales, out, frequencies, times, splits, outs, beams, pols, signs, time, frequency, pol, line, out_frequency, out_time);
                 },
             },
         )*];

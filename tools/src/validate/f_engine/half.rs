@@ -22,7 +22,7 @@ const COMPLEX: [SampleFormat; 3] = [SampleFormat::Float16, SampleFormat::Int8, S
 /// Root of the mean square of errors, in parts of the values': five roundings to 11 bits, of `2.07e-4` each, and seven
 /// where there is a digit between the passes; `more` of samples or of the output.
 pub(in crate::validate) fn error(channels: usize, more: usize) -> f64 {
-    let roundings = if channels < 4096 { 5 } else { 7 };
+    let roundings = if channels <= 4096 { 5 } else { 7 };
     ((roundings + more) as f64).sqrt() * 2.07e-4
 }
 
@@ -51,7 +51,7 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
     for case in cases(session.quick) {
         all_formats(session, &case)?;
     }
-    let sizes: &[usize] = if session.quick { &[512] } else { &[512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] };
+    let sizes: &[usize] = if session.quick { &[512] } else { &[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] };
     for &channels in sizes {
         tone(session, channels)?;
     }
@@ -68,6 +68,8 @@ fn cases(quick: bool) -> Vec<Case> {
     if quick {
         cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(512, packed(10), 16, 70) });
         cases.push(Case { range: 3..500, ..half(512, packed(8), 17, 20) });
+        cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(256, packed(10), 16, 140) });
+        cases.push(Case { range: 64..192, ..half(256, typed(SampleFormat::Int8, true), 5, 140) });
         for (format, taps) in more().into_iter().zip([16, 5, 17, 32]) {
             cases.push(Case { dither: Some(9), spectra_per_frame: 70, ..half(512, format, taps, 70) });
         }
@@ -83,7 +85,7 @@ fn cases(quick: bool) -> Vec<Case> {
         }
         return cases;
     }
-    for (channels, spectra) in [(512, 140), (1024, 70), (2048, 40), (4096, 24)] {
+    for (channels, spectra) in [(256, 140), (512, 140), (1024, 70), (2048, 40), (4096, 24)] {
         for (format, taps) in [
             (packed(10), 16),
             (packed(10), 1),
@@ -115,7 +117,7 @@ fn cases(quick: bool) -> Vec<Case> {
             ..case
         });
     }
-    for (channels, spectra) in [(512, 140), (2048, 40), (4096, 20), (65536, 4)] {
+    for (channels, spectra) in [(256, 140), (512, 140), (2048, 40), (4096, 20), (65536, 4)] {
         for (format, taps) in more().into_iter().zip([16, 32, 5, 17]) {
             let turn = cases.len();
             cases.push(Case {
@@ -133,7 +135,7 @@ fn cases(quick: bool) -> Vec<Case> {
     cases.push(Case { block: Some(8 * 512 + 8), gap: 17 * 512, spectra: 70, ..case });
     // Complex samples: all channels, those of the inner half, others.
     for (channels, spectra) in
-        [(512, 140), (1024, 70), (2048, 40), (4096, 20), (8192, 10), (16384, 6), (32768, 5), (65536, 4)]
+        [(256, 140), (512, 140), (1024, 70), (2048, 40), (4096, 20), (8192, 10), (16384, 6), (32768, 5), (65536, 4)]
     {
         for (format, taps) in COMPLEX.into_iter().zip([16, 32, 5]) {
             let turn = cases.len();
@@ -306,7 +308,7 @@ fn tone(session: &mut Session, channels: usize) -> Result<(), End> {
 /// Plans and samples without kernels of half precision have the bits of single precision.
 fn other_plans(session: &mut Session) -> Result<(), End> {
     for (channels, format, taps) in [
-        (256, packed(10), 16),
+        (128, packed(10), 16),
         (512, packed(14), 4),
         (512, typed(SampleFormat::Float32, false), 4),
         (512, typed(SampleFormat::Float32, true), 4),

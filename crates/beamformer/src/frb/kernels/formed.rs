@@ -11,19 +11,17 @@ use super::tables::turned;
 use super::{Weights, output_words};
 use crate::FrbBeams;
 
-/// Warps of a block.
-const WARPS: usize = 16;
+/// Threads of a block: two groups, of which one is idle where shared memory is less.
+const THREADS: u32 = 512;
 
-/// Sums over lines that a block makes.
+/// Sums over lines that a block makes, and times of a polarisation that a group takes at once.
 const OUTS: usize = 4;
+const TIMES: usize = 8;
 
-/// Words of shared memory beside those of beams and sums: the transform's table, two of each thread, what is of the
-/// frequency, and two planes of all outputs of each warp.
-const WORDS: usize = 32 * 40 + 2 * 32 * WARPS + 4 + WARPS * 2 * 512;
-
-/// Words of a sum over lines of a chunk, and times of that of a polarisation.
-const SUM_WORDS: usize = 2 * TIMES * 256;
-const TIMES: usize = 16;
+/// Words of shared memory of a frequency, beside those of beams, of a polarisation and of a group.
+const WORDS: usize = 4;
+const POL_WORDS: usize = 32 * 256;
+const GROUP_WORDS: usize = 2 * TIMES * OUTS * 256 + 8 * 512;
 
 /// Launches have so many blocks for each that is resident.
 const WAVES: u32 = 4;
@@ -37,8 +35,6 @@ pub(super) struct Formed {
     rows: Buffer<u32>,
     scales: Buffer<u32>,
     shared_bytes: u32,
-    /// Sums that a block keeps of a chunk.
-    kept: u32,
     blocks: u32,
 }
 
@@ -51,10 +47,12 @@ impl Formed {
         let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
         let rows = output_words(beams.map(), family.size).filter(|_| family.four(beams));
         let (Some(rows), Some(texts)) = (rows, family.texts()) else { return Ok(None) };
-        let bytes = |kept: usize| 4 * (WORDS + beams.north_beams().next_multiple_of(4) + kept * SUM_WORDS);
+        let bytes = |groups: usize| {
+            4 * (WORDS + beams.north_beams().next_multiple_of(4) + beams.pols() * POL_WORDS + groups * GROUP_WORDS)
+        };
         let limit = device.info().limits.shared_bytes_per_block as usize;
-        let Some(kept) = [OUTS, OUTS / 2].into_iter().find(|&kept| bytes(kept) <= limit) else { return Ok(None) };
-        let bytes = bytes(kept);
+        let Some(groups) = [2, 1].into_iter().find(|&groups| bytes(groups) <= limit) else { return Ok(None) };
+        let bytes = bytes(groups);
         let conjugate = beams.conjugate();
         // What weights were divided by, as f16.
         let scale = |&exponent: &i32| {
@@ -66,7 +64,7 @@ impl Formed {
         let Some(scales) = weights.exponents.iter().map(scale).collect::<Option<Vec<u32>>>() else { return Ok(None) };
         let sign = turned(beams.line_sign(), conjugate);
         let kernel = device.load(texts)?.kernel("formed_256_512_i4")?;
-        let resident = kernel.blocks_per_multiprocessor(32 * WARPS as u32, bytes as u32)?;
+        let resident = kernel.blocks_per_multiprocessor(THREADS, bytes as u32)?;
         if resident == 0 {
             return Ok(None);
         }
@@ -79,7 +77,6 @@ impl Formed {
             rows: Buffer::from_slice(&stream, &rows)?,
             scales: Buffer::from_slice(&stream, &scales)?,
             shared_bytes: bytes as u32,
-            kept: kept as u32,
         }))
     }
 
@@ -98,8 +95,7 @@ impl Formed {
         let wanted = (self.blocks.saturating_mul(WAVES) as usize).div_ceil(units.max(1));
         let splits = wanted.clamp(1, times.div_ceil(TIMES).max(1));
         let units = check_u32("frequencies x sums x parts of a launch", units.saturating_mul(splits))?;
-        let config =
-            LaunchConfig::new([units.max(1), 1, 1], [32 * WARPS as u32, 1, 1]).with_shared_bytes(self.shared_bytes);
+        let config = LaunchConfig::new([units.max(1), 1, 1], [THREADS, 1, 1]).with_shared_bytes(self.shared_bytes);
         let row = (counts.outs * counts.north_beams * counts.pols) as u64;
         let times = check_u32("times of a launch", times)?;
         let [frequencies, splits, outs, beams, pols] =
@@ -116,7 +112,6 @@ impl Formed {
             times,
             splits,
             outs,
-            self.kept,
             beams,
             pols,
             layout.signs,

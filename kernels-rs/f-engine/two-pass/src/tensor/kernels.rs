@@ -171,7 +171,6 @@ pub mod between {
     use super::*;
 
     middle! {
-        8 8 1 tensor_middle_r8_8_half;
         8 16 1 tensor_middle_r8_16_half;
         16 16 1 tensor_middle_r16_16_half;
     }
@@ -289,7 +288,7 @@ rows! {
 }
 
 rows! {
-    tensor_4096 "tensor_4096" 4096 64 false;
+    tensor_4096 "tensor_4096" 4096 256 false;
     tensor_4096_i8_half 2 1 I8 u16;
     tensor_4096_i4_half 2 1 I4 u8;
     tensor_4096_f16_half 2 1 F16 u32;
@@ -361,7 +360,7 @@ rows! {
 }
 
 rows! {
-    tensor_inner_4096 "tensor_inner_4096" 4096 64 true;
+    tensor_inner_4096 "tensor_inner_4096" 4096 256 true;
     tensor_inner_4096_i8_half 2 1 I8 u16;
     tensor_inner_4096_i4_half 2 1 I4 u8;
     tensor_inner_4096_f16_half 2 1 F16 u32;
@@ -411,7 +410,7 @@ pub mod two_terms {
     }
 
     middle! {
-        8 8 2 tensor_middle_r8_8_single;
+        8 16 2 tensor_middle_r8_16_single;
     }
 
     rows! {
@@ -425,7 +424,7 @@ pub mod two_terms {
     }
 
     rows! {
-        tensor_4096 "tensor_4096" 4096 64 false;
-        tensor_4096_i8_single 1 2 I8 u16;
+        tensor_8192 "tensor_8192" 8192 64 false;
+        tensor_8192_i8_single 1 2 I8 u16;
     }
 }
