@@ -14,7 +14,7 @@ pub enum Precision {
     Single,
     /// f16 between the stages, with 11 bits; sums are f32.
     ///
-    /// Weights, points and matrices are rounded five times in all, seven from 8192 channels on, by `2.1e-4` rms of
+    /// Weights, points and matrices are rounded five times in all, seven from 4096 channels on, by `2.1e-4` rms of
     /// themselves each: values have errors of `4.6e-4` (`5.5e-4`) of the values' rms, noise 66 dB below them. On an
     /// H200 `4.4e-4` and `5.1e-4` were found at most. Of 8-bit frames with 23 LSB rms that is 0.011 LSB rms, 25 times
     /// below the rounding to 8 bits, 0.29 LSB, and below the noise of a 10-bit ADC.
@@ -30,8 +30,9 @@ pub enum Precision {
     /// (an H200, 512 to 65536 channels). Where weak lines beside strong transmitters matter, take `Single`.
     ///
     /// There are kernels for 256, 512, ... 65536 channels, critically sampled, with up to 32 taps, of packed samples
-    /// of 8, 10, 12 or 16 bits, of i8, i16 or f16, real and complex, and frames of all formats; 4096 and
-    /// 65536 channels with more than 16 taps have them where a block may have 227 KiB of shared memory, as on an H100, but not on an A100.
-    /// Of other plans and samples, and on the CPU, spectra are computed as in `Single`, which keeps the bound.
+    /// of 8, 10, 12 or 16 bits, of i8, i16 or f16, real and complex, and frames of all formats; 4096 and 65536
+    /// channels with more than 16 taps have them where a block may have 227 KiB of shared memory, as on an H100, but
+    /// not on an A100. Of other plans and samples, and on the CPU, spectra are computed as in `Single`, which keeps
+    /// the bound.
     Half,
 }

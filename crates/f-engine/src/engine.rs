@@ -96,7 +96,7 @@ use fringes_channelizer::SampleInput;
 /// magnitudes of weights times samples. Product and dither are in f32 there, and within `2^-15` of their exact sum.
 ///
 /// That is [`Precision::Single`]. In [`Precision::Half`] a GPU has f16 between the stages, and errors of `4.6e-4` of
-/// the values' rms, from 8192 channels on `5.5e-4`, for the plans and samples that have such kernels. Complex i16 are
+/// the values' rms, from 4096 channels on `5.5e-4`, for the plans and samples that have such kernels. Complex i16 are
 /// rounded to 11 bits: `5.1e-4` and `5.9e-4`. f16 were compared at an rms of 1/3: weights are scaled so that no
 /// samples overflow, be they 65504, and much smaller ones lose bits.
 ///

@@ -76,7 +76,8 @@ impl TensorKernels {
         plan.check_kind(samples.is_complex())?;
         let samples = samples_of(samples)?;
         let limit = device.info().limits.shared_bytes_per_block;
-        let shape = check(plan, limit)?;
+        let inner = is_inner(plan, &range);
+        let shape = check(plan, inner, limit)?;
         let launches = LaunchBytes::of(device, Precision::Half, shape.channels());
         let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
@@ -87,7 +88,6 @@ impl TensorKernels {
         let gain_scale = tensor_tables::gain_scale(weights.exponent, shape.middle());
         let gains = passes::gains(&all, inputs, gain_scale, gain)?;
 
-        let inner = complex && inner_half(channels).start <= range.start && range.end <= inner_half(channels).end;
         let range = if inner { inner_half(channels) } else { 0..channels };
         let name = if inner { format!("tensor_inner_{channels}") } else { format!("tensor_{channels}") };
         let (part, columns_name) = columns_of(samples, &shape, m);
@@ -148,7 +148,13 @@ impl TensorKernels {
     /// Bytes of device memory that an object takes at most for a plan and a number of inputs; none where there is no
     /// kernel for any samples.
     pub fn memory_bytes(plan: &Channelizer, inputs: usize) -> Option<u64> {
-        let shape = check(plan, u32::MAX).ok()?;
+        let of = |inner: bool| Some(Self::memory_of(plan, check(plan, inner, u32::MAX).ok()?, inputs));
+        // Channels of the inner half alone may have another shape.
+        of(false).max(of(plan.is_complex()))
+    }
+
+    /// Those of a shape.
+    fn memory_of(plan: &Channelizer, shape: TensorShape, inputs: usize) -> u64 {
         let shape = shape.with_launches(LaunchBytes::most(Precision::Half, shape.channels()));
         let (radix, middle, terms) = (shape.radix() as u32, shape.middle() as u32, TERMS as u32);
         let (all_rows, rows) = (shape.all_rows() as u32, shape.rows() as u32);
@@ -158,7 +164,7 @@ impl TensorKernels {
         let matrices = 16 * u64::from(pieces);
         let workspace = 16 * (LANES * shape.groups_of_launch() * shape.workspace_of_group()) as u64;
         let gains = (8 * shape.channels() as u64).saturating_mul(inputs as u64);
-        Some((weights + matrices + workspace).saturating_add(gains))
+        (weights + matrices + workspace).saturating_add(gains)
     }
 
     /// As [`TwoPassKernels::launch_over`](super::TwoPassKernels::launch_over).
@@ -296,11 +302,19 @@ fn inner_half(channels: usize) -> Range<usize> {
     channels / 4..channels / 4 * 3
 }
 
-/// The shape of a plan, if there are kernels for it, and blocks may have so much shared memory.
-fn check(plan: &Channelizer, shared_bytes: u32) -> Result<TensorShape, ChannelizerError> {
+/// Whether channels that are put out are of the inner half alone, which complex samples have kernels for.
+fn is_inner(plan: &Channelizer, range: &Range<usize>) -> bool {
+    let inner = inner_half(plan.channels());
+    plan.is_complex() && inner.start <= range.start && range.end <= inner.end
+}
+
+/// The shape of a plan, for channels of the inner half alone or all, if there are kernels for it, and blocks may have
+/// so much shared memory.
+fn check(plan: &Channelizer, inner: bool, shared_bytes: u32) -> Result<TensorShape, ChannelizerError> {
     passes::check_stride(plan)?;
     let shape =
         TensorShape::new(plan.channels(), TERMS).ok_or_else(|| no_kernel(CHANNELS, plan.channels().to_string()))?;
+    let shape = if inner { shape.inner_half() } else { shape };
     passes::check_taps(plan)?;
     let columns = shape.columns(1, sixteens(plan.taps())).shared_bytes;
     passes::check_shared(plan, columns.max(shape.rows_of_slots(1).shared_bytes), shared_bytes)?;
@@ -319,22 +333,22 @@ mod tests {
 
     #[test]
     fn plans_and_samples_without_kernels_say_why() {
-        let error = |plan: &Channelizer, shared| check(plan, shared).unwrap_err().to_string();
+        let error = |plan: &Channelizer, shared| check(plan, false, shared).unwrap_err().to_string();
         assert!(error(&plan(128, 4), u32::MAX).contains("256, 512, ... or 65536 channels, found 128"));
         assert!(error(&plan(1000, 4), u32::MAX).contains("found 1000"));
         assert!(error(&plan(512, 33), u32::MAX).contains("at most 32 taps, found 33"));
-        assert!(check(&Channelizer::complex(512).build().unwrap(), u32::MAX).is_ok());
+        assert!(check(&Channelizer::complex(512).build().unwrap(), false, u32::MAX).is_ok());
         let oversampled = Channelizer::real(512).oversampling(2, 1).build().unwrap();
         assert!(error(&oversampled, u32::MAX).contains("critically sampled"));
         assert!(error(&plan(1024, 16), 48 << 10).contains("1024 channels and 16 taps on 49152 bytes"));
         // An A100 has 163 KiB.
         for (channels, taps) in [(256, 32), (512, 32), (1024, 16), (2048, 32), (4096, 16), (32768, 32), (65536, 16)] {
-            assert!(check(&plan(channels, taps), 163 << 10).is_ok(), "{channels} {taps}");
+            assert!(check(&plan(channels, taps), false, 163 << 10).is_ok(), "{channels} {taps}");
         }
         assert!(error(&plan(65536, 17), 163 << 10).contains("65536 channels and 17 taps on 166912 bytes"));
         assert!(error(&plan(4096, 17), 163 << 10).contains("4096 channels and 17 taps on 166912 bytes"));
         // An H100 has 227 KiB.
-        assert!([4096, 65536].iter().all(|&channels| check(&plan(channels, 32), 227 << 10).is_ok()));
+        assert!([4096, 65536].iter().all(|&channels| check(&plan(channels, 32), false, 227 << 10).is_ok()));
     }
 
     #[test]

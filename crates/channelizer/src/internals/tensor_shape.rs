@@ -9,6 +9,7 @@
 //! | 256 | 4 | 1 | 64 |
 //! | 512, 1024, 2048 | 8 | 1 | 64, 128, 256 |
 //! | 4096 | 16 | 1 | 256 |
+//! | 4096, inner half alone | 8 | 8 | 64 |
 //! | 8192, 16384, 32768 | 8 | 16 | 64, 128, 256 |
 //! | 65536 | 16 | 16 | 256 |
 //!
@@ -47,6 +48,12 @@ impl TensorShape {
         Some(Self { channels, radix, middle, terms, launches: LaunchBytes::HALF })
     }
 
+    /// The sizes where channels of the inner half alone come out: of 4096 the second kernel has half as much to do, and
+    /// a first one of two blocks a multiprocessor is worth a kernel between them.
+    pub fn inner_half(self) -> Self {
+        if self.channels == 4096 { Self { radix: 8, middle: 8, ..self } } else { self }
+    }
+
     /// The same with other launches.
     pub fn with_launches(self, launches: LaunchBytes) -> Self {
         Self { launches, ..self }
@@ -62,7 +69,7 @@ impl TensorShape {
         self.radix
     }
 
-    /// Points of the digit between the kernels, `D`: 16, or 1 where there is none.
+    /// Points of the digit between the kernels, `D`: 8, 16, or 1 where there is none.
     pub fn middle(&self) -> usize {
         self.middle
     }
@@ -159,6 +166,8 @@ mod tests {
             assert_eq!((config.grid[1] as usize, config.grid[2]), (radix * middle / 2, 3));
             assert_eq!(shape.between(3).map(|config| config.grid[1]), (middle > 1).then_some(3));
         }
+        let inner = TensorShape::new(4096, 1).unwrap().inner_half();
+        assert_eq!((inner.radix(), inner.middle(), inner.rows(), inner.first_rows()), (8, 8, 64, 512));
         assert_eq!([128, 131_072, 1000].map(|channels| TensorShape::new(channels, 1)), [None; 3]);
         let shape = TensorShape::new(1024, 1).unwrap();
         assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 96));

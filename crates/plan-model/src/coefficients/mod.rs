@@ -71,7 +71,7 @@ impl Coefficients {
             (_, Precision::Half) => {
                 return Err(PlanError::Choice {
                     quantity: "channels of an F-engine in half precision",
-                    expected: "a power of two from 512 to 65536",
+                    expected: "a power of two from 256 to 65536",
                     actual: telescope.channels.to_string(),
                 });
             }

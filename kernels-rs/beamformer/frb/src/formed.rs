@@ -12,8 +12,7 @@
 //!    place of the sums.
 //!
 //! A block has two such groups, which take chunks in turn and have a barrier each, so that one computes while the other
-//! waits for voltages; where shared memory is less, only
-//! one does so.
+//! waits for voltages; where shared memory is less, only one does so.
 //!
 //! # Layout
 //! A row of sums has a piece of four words for a lane of the transform and its highest feed bit: register `4 j + i` of
@@ -33,9 +32,11 @@
 //! | sum of lines | 8 MMAs, 4 loads, 2 stores | 24 |
 //! | 256 to 512 | 16 MMAs, 48 half2 | 8 |
 //! | keep | 16 stores | 16 |
-//! | store beams | 8 loads, 8 half2, 4 stores | 8 |
+//! | store beams | 12 loads, 8 half2, 4 stores | 12 |
 //!
-//! about 140 instructions, 35 issue cycles and 56 of shared memory: bytes bind, with 82.
+//! about 145 instructions, 36 issue cycles and 60 of shared memory: bytes bind, with 82. Measured are 135
+//! (docs/frb.md), with 223 instructions: addresses are not in the table. Of shared memory they are 72, a quarter of it
+//! conflicts where beams are loaded from planes.
 
 use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::barrier::{bar_sync, bar_sync_0};
@@ -103,8 +104,7 @@ pub struct FormedSizes {
     pub frequencies: u32,
     /// Times.
     pub times: u32,
-    /// Parts that the times are divided into: each of each frequency and of each four sums over lines has a block of its
-    /// own.
+    /// Parts that the times are divided into: each of each frequency and four sums over lines has a block of its own.
     pub splits: u32,
     /// Sums over lines.
     pub outs: u32,
@@ -324,8 +324,8 @@ unsafe fn prepare(given: FormedGiven, sizes: FormedSizes, frequency: u32, first_
     }
 }
 
-/// Word `at` of the factors of a polarisation: of a lane's row of a matrix, line `lane % 4` and its parts, the column of
-/// sum `lane / 8` from `first_out` on and its part `lane / 4 % 2`. Sums that there are not have zeros.
+/// Word `at` of the factors of a polarisation: of a lane's row of a matrix, line `lane % 4` and its parts, the column
+/// of sum `lane / 8` from `first_out` on and its part `lane / 4 % 2`. Sums that there are not have zeros.
 ///
 /// # Safety
 /// The view holds what the sizes say.

@@ -22,7 +22,7 @@ const COMPLEX: [SampleFormat; 3] = [SampleFormat::Float16, SampleFormat::Int8, S
 /// Root of the mean square of errors, in parts of the values': five roundings to 11 bits, of `2.07e-4` each, and seven
 /// where there is a digit between the passes; `more` of samples or of the output.
 pub(in crate::validate) fn error(channels: usize, more: usize) -> f64 {
-    let roundings = if channels <= 4096 { 5 } else { 7 };
+    let roundings = if channels < 4096 { 5 } else { 7 };
     ((roundings + more) as f64).sqrt() * 2.07e-4
 }
 

@@ -171,6 +171,7 @@ pub mod between {
     use super::*;
 
     middle! {
+        8 8 1 tensor_middle_r8_8_half;
         8 16 1 tensor_middle_r8_16_half;
         16 16 1 tensor_middle_r16_16_half;
     }
@@ -360,7 +361,7 @@ rows! {
 }
 
 rows! {
-    tensor_inner_4096 "tensor_inner_4096" 4096 256 true;
+    tensor_inner_4096 "tensor_inner_4096" 4096 64 true;
     tensor_inner_4096_i8_half 2 1 I8 u16;
     tensor_inner_4096_i4_half 2 1 I4 u8;
     tensor_inner_4096_f16_half 2 1 F16 u32;

@@ -142,6 +142,7 @@ macro_rules! run {
         let made = case.make();
         let mut device = $crate::case::Device::<$element>::new(case, &made, 0);
         let shape = fringes_channelizer::internals::tensor_shape::TensorShape::new(case.channels, $terms).unwrap();
+        let shape = if $inner { shape.inner_half() } else { shape };
         let groups = made.jobs.len().div_ceil(fringes_channelizer::internals::shape::JOBS);
         let each = groups.min(case.at_once);
         let tables = $crate::tensor::Tables::new(case, &made, shape, &mut device.memory, (each, $inner));
