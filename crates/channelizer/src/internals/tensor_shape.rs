@@ -49,7 +49,7 @@ impl TensorShape {
     }
 
     /// The sizes where channels of the inner half alone come out: of 4096 the second kernel has half as much to do, and
-    /// a first one of two blocks a multiprocessor is worth a kernel between them.
+    /// both ways are as fast.
     pub fn inner_half(self) -> Self {
         if self.channels == 4096 { Self { radix: 8, middle: 8, ..self } } else { self }
     }
