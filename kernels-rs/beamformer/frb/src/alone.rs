@@ -207,7 +207,7 @@ struct Feeds<const P: usize> {
 
 /// Whether two neighbours can be loaded at once.
 #[inline(always)]
-pub(crate) fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
+fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
     let strides = sizes.strides[0] | sizes.strides[1] | sizes.strides[2] | sizes.strides[3];
     // SAFETY: an address, which is not used.
     let address = unsafe { given.voltages.address(0) };
@@ -215,11 +215,11 @@ pub(crate) fn in_pairs<V: Voltages>(given: Given, sizes: Sizes) -> bool {
 }
 
 /// Feeds of a transform.
-pub(crate) struct Places<T>(PhantomData<T>);
+struct Places<T>(PhantomData<T>);
 
 impl<T: Transform> Places<T> {
     /// Feeds of the registers `2 k`, without the lane's.
-    pub(crate) const FEEDS: [u32; 16] = {
+    const FEEDS: [u32; 16] = {
         let mut feeds = [0; 16];
         let mut at = 0;
         while at < 1 << (T::INPUT_BITS - 6) {

@@ -38,16 +38,16 @@
 //! (docs/frb.md), with 223 instructions: addresses are not in the table. Of shared memory they are 72, a quarter of it
 //! conflicts where beams are loaded from planes.
 
-use fringes_device::arithmetic::{lop3_b32, prmt_b32};
 use fringes_device::barrier::{bar_sync, bar_sync_0};
 use fringes_device::control::trap;
-use fringes_device::half2::{add_rn_f16x2, mul_rn_f16x2};
+use fringes_device::half2::mul_rn_f16x2;
 use fringes_device::index::{ctaid_x, laneid, ntid_x, tid_x};
 use fringes_device::mma::mma_m16n8k8_f16_f16;
 use fringes_device::warp::bar_warp_sync;
 use fringes_device::{Global, GlobalMut, Shared, unroll};
 use fringes_kernels_fft_microkernel::{Half, Transform};
 
+use crate::Four;
 use crate::form::divided;
 use crate::registers::Registers;
 
@@ -89,7 +89,7 @@ pub struct FormedGiven {
     pub voltages: Global<u8>,
     /// Weights `[frequency][pol][out][line][pair][re, im][lane]`.
     pub weights: Global<u32>,
-    /// The phases of the transform along a line.
+    /// The phases of the transform along a line, as the transform has them.
     pub phases: Global<u32>,
     /// Word of a beam's output in a plane, `[frequency][beam]`.
     pub rows: Global<u32>,
@@ -364,7 +364,8 @@ unsafe fn sum(voltages: Bytes, sizes: FormedSizes, place: Place) {
         let [of_low, of_high] = [first, second].map(|from| shared.load(from as usize + 32 * eight));
         let sums = <[[u32; 2]; 4]>::each(|word| {
             let feed = word % 2 + 2 * eight + word / 2 * 16;
-            let number = |half: usize| parts(voltages[half][feed / 16][feed % 16 / 4], feed as u32 % 4, sizes.signs);
+            let number =
+                |half: usize| Four::number(voltages[half][feed / 16][feed % 16 / 4], feed as u32 % 4, sizes.signs);
             let numbers = [number(0), number(1)];
             let [low, _] = mma_m16n8k8_f16_f16(numbers, [of_low[word]], [0; 2]);
             let [_, high] = mma_m16n8k8_f16_f16(numbers, [of_high[word]], [0; 2]);
@@ -374,18 +375,6 @@ unsafe fn sum(voltages: Bytes, sizes: FormedSizes, place: Place) {
         shared.store((low + at) as usize, [sums[0][0], sums[1][0], sums[2][0], sums[3][0]]);
         shared.store((high + at) as usize, [sums[0][1], sums[1][1], sums[2][1], sums[3][1]]);
     });
-}
-
-/// Both parts of byte `byte` of four voltages, as f16, the real one in the low half.
-///
-/// A nibble that is 8 more than its number makes, in bits 4 to 7 of an f16 of 64 (whose bit 4 counts 1), 72 more than
-/// its number; in bits 0 to 3 of an f16 of 1024 it makes 1032 more.
-#[inline(always)]
-fn parts(bytes: u32, byte: u32, signs: u32) -> u32 {
-    let both = prmt_b32(bytes, bytes, 0x1111 * byte);
-    // (x & mask) ^ flips
-    let number = lop3_b32::<0x6a>(both, 0x000f_00f0, 0x6400_5400 ^ (signs & 0x0008_0080));
-    add_rn_f16x2(number, 0xe408_d480)
 }
 
 /// Makes beams of the sums of a chunk, from sum `first_out` on, and stores them.

@@ -10,7 +10,8 @@
 //! | `i4`, `i8` | voltages: a byte of 4+4 bits, the real part high; two signed bytes, the real part first |
 //! | `4`, `any` | lines: exactly so many, with weights in registers; any number |
 //!
-//! `formed_256_512_i4` is the first half alone: voltages of the beams of four full lines, as f16.
+//! `formed_256_512_i4` is the first half alone: voltages of the beams of four full lines, as f16. What it reads is at
+//! [`FormedGiven`].
 //!
 //! | argument | holds |
 //! |---|---|

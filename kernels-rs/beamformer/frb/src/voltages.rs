@@ -70,16 +70,16 @@ impl Voltages for Four {
 }
 
 impl Four {
-    /// Two words in one.
+    /// Both parts of voltage `byte` of four, the real one in the low half.
+    ///
+    /// # Precision
+    /// Exact.
     #[inline(always)]
-    pub fn joined(low: u32, high: u32) -> u32 {
-        prmt_b32(low, high, 0x5410)
-    }
-
-    /// [`parts`](Voltages::parts) of [`joined`](Self::joined) words.
-    #[inline(always)]
-    pub fn joined_parts(words: u32, which: usize, signs: u32) -> [u32; 2] {
-        of_low_bytes(words >> (8 * which), signs)
+    pub fn number(bytes: u32, byte: u32, signs: u32) -> u32 {
+        let both = prmt_b32(bytes, bytes, 0x1111 * byte);
+        // (x & mask) ^ flips
+        let number = lop3_b32::<0x6a>(both, 0x000f_00f0, 0x6400_5400 ^ (signs & 0x0008_0080));
+        add_rn_f16x2(number, 0xe408_d480)
     }
 }
 
@@ -150,8 +150,12 @@ mod tests {
                     let [re, im] = Four::parts(word(byte), word(other), which, signs).map(halves);
                     let [[low_re, low_im], [high_re, high_im]] = [byte, other].map(number);
                     assert_eq!((re, im), ([low_re, high_re], [low_im, high_im]));
-                    let joined = Four::joined(word(byte), word(other));
-                    assert_eq!(Four::joined_parts(joined, which, signs).map(halves), [re, im]);
+                    // Of four, with others that are something else.
+                    for place in 0..4 {
+                        let four = u32::from_le_bytes([!byte; 4]) & !(0xff << (8 * place));
+                        let found = Four::number(four | u32::from(byte) << (8 * place), place, signs);
+                        assert_eq!(halves(found), [re[0], im[0]]);
+                    }
                 }
             }
         });
