@@ -209,11 +209,13 @@ pub mod tensor {
         16 * (k % 8 / 2) + sample_of_register(2 * step + k / 8, k % 2)
     }
 
-    /// Output of a block, and part of it (0 real, 1 imaginary), that a column of a set is: so a lane has the parts of
-    /// neighbouring outputs.
+    /// Output of a block, and part of it (0 real, 1 imaginary), that a column of a set is: lane `t` of four, which has
+    /// columns `2 t` of every eight, has both parts of outputs `2 t` and `2 t + 1` of the first eight and of one of the
+    /// four behind them, or of four in all. So four lanes store whole sectors at once.
     #[inline(always)]
     pub const fn output(outputs: u32, column: u32) -> (u32, u32) {
-        (column % 8 / 2 * (outputs / 4) + column / 8, column % 2)
+        let (t, tile) = (column % 8 / 2, column / 8);
+        (if outputs >= 8 && tile < 2 { 2 * t + tile } else { outputs - 4 + t }, column % 2)
     }
 
     /// Set of weights that column block `block` of the table has.

@@ -3,21 +3,27 @@
 use fringes_device::{GlobalMut, Value, unroll};
 use fringes_kernels_common::rotation::unit_approx;
 
-/// Neighbouring outputs of a lane of a row, at most.
+/// Outputs of a lane of a row, at most.
 pub(crate) const MOST: usize = 3;
 
 /// What an output is stored as.
 pub(crate) trait Output: Value {
-    /// Whether each lane's outputs of rows that begin `skip` outputs before `out`, and `out_row` from input to input,
-    /// can be stored together: they then begin at a multiple of their bytes.
+    /// Whether each lane's pairs of outputs of rows that begin `skip` outputs before `out`, and `out_row` from input to
+    /// input, can be stored together: they then begin at a multiple of their bytes.
     fn aligned(out: GlobalMut<Self>, skip: u32, out_row: u64) -> bool;
 
-    /// Stores `count` neighbouring outputs from `place` on, those that the view has; together where it
-    /// [may](Self::aligned).
+    /// Stores `count` outputs, those that the view has: of two and three the first ones at `place` and behind it,
+    /// together where they [may](Self::aligned), of one and three the last one at `one`.
     ///
     /// # Safety
     /// No other thread stores them.
-    unsafe fn store(out: GlobalMut<Self>, place: u32, values: &[[f32; 2]; MOST], count: usize, aligned: bool);
+    unsafe fn store(
+        out: GlobalMut<Self>,
+        places: [u32; 2],
+        values: &[[f32; 2]; MOST],
+        count: usize,
+        aligned: bool,
+    );
 }
 
 /// Complex f32.
@@ -30,18 +36,29 @@ impl Output for [f32; 2] {
     }
 
     #[inline(always)]
-    unsafe fn store(out: GlobalMut<Self>, place: u32, values: &[[f32; 2]; MOST], count: usize, aligned: bool) {
+    unsafe fn store(
+        out: GlobalMut<Self>,
+        [place, one]: [u32; 2],
+        values: &[[f32; 2]; MOST],
+        count: usize,
+        aligned: bool,
+    ) {
         let len = out.len() as u32;
-        if count == 2 && aligned && place < len && place + 1 < len {
-            let [[a, b], [c, d], _] = *values;
-            GlobalMut::<[f32; 4]>::from_raw_parts(out.address(place as usize), 1).store(0, [a, b, c, d]);
-        } else {
-            unroll!(i in 0 1 2 {
-                let place = place.wrapping_add(i as u32);
-                if i < count && place < len {
-                    out.store(place as usize, values[i]);
-                }
-            });
+        if count != 2 && one < len {
+            out.store(one as usize, values[count - 1]);
+        }
+        if count >= 2 {
+            if aligned && place < len && place + 1 < len {
+                let [[a, b], [c, d], _] = *values;
+                GlobalMut::<[f32; 4]>::from_raw_parts(out.address(place as usize), 1).store(0, [a, b, c, d]);
+            } else {
+                unroll!(i in 0 1 {
+                    let place = place.wrapping_add(i as u32);
+                    if place < len {
+                        out.store(place as usize, values[i]);
+                    }
+                });
+            }
         }
     }
 }
@@ -51,7 +68,7 @@ impl Output for [f32; 2] {
 pub(crate) struct Row {
     /// Phase of the block that is complete next.
     pub(crate) phase: u64,
-    /// Number of the lane's first output of that block, modulo 2^32.
+    /// Number of that block's first output, modulo 2^32.
     pub(crate) output: u32,
 }
 
@@ -65,7 +82,7 @@ impl Row {
         }
     }
 
-    /// Rotates and stores the lane's `count` outputs of a block, of which `sums` are the parts.
+    /// Rotates and stores the `count` outputs of a block that lane `t` of four has, of which `sums` are the parts.
     ///
     /// # Safety
     /// `out` is the outputs of the input, and no other thread stores these.
@@ -74,7 +91,7 @@ impl Row {
         &self,
         out: GlobalMut<T>,
         sums: [[f32; 2]; MOST],
-        count: usize,
+        (count, t): (usize, u32),
         scale: f32,
         aligned: bool,
     ) {
@@ -87,6 +104,9 @@ impl Row {
                 values[i] = [re * cosine - im * sine, re * sine + im * cosine];
             }
         });
-        T::store(out, self.output, &values, count, aligned);
+        // As `output` of the kernels' numbers says.
+        let place = self.output.wrapping_add(2 * t);
+        let places = [place, if count == 3 { place.wrapping_add(8).wrapping_sub(t) } else { self.output.wrapping_add(t) }];
+        T::store(out, places, &values, count, aligned);
     }
 }

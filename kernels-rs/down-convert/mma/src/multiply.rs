@@ -102,7 +102,7 @@ struct Tiles<const BITS: u32, const P: usize, const H: usize> {
     /// Sums of the blocks of outputs that are not complete, the oldest first.
     sums: [[f32; H]; ROW_TILES],
     table: Shared<[u32; 4]>,
-    /// Whether a lane's outputs can be stored together.
+    /// Whether a lane's pairs of outputs can be stored together.
     aligned: bool,
     /// The lane's part of the first of its segments, each of which is 8 segments behind the one before.
     first: Row,
@@ -124,10 +124,9 @@ impl<const BITS: u32, const P: usize, const H: usize> Tiles<BITS, P, H> {
     fn begin<T: Output>(&mut self, arguments: &Arguments<T>, position: &Position) {
         self.bit = position.bit(arguments) as u32 % 128;
         let block = (position.segment(arguments) + self.lane / 4).wrapping_mul(arguments.blocks);
-        let ahead = self.lane % 4 * (P as u32 / 4);
         self.first = Row {
             phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(block as u64)),
-            output: block.wrapping_mul(P as u32).wrapping_add(ahead).wrapping_sub(arguments.skip),
+            output: block.wrapping_mul(P as u32).wrapping_sub(arguments.skip),
         };
         self.sums = [[0.0; H]; ROW_TILES];
     }
@@ -252,7 +251,7 @@ impl<const BITS: u32, const P: usize, const H: usize> Tiles<BITS, P, H> {
                 }
             });
             let row = self.first.ahead(row as u32 * 8 * arguments.blocks, P as u32, arguments.turn);
-            row.store(out, parts, P / 4, arguments.scale, self.aligned);
+            row.store(out, parts, (P / 4, tid_x() % 4), arguments.scale, self.aligned);
         });
         self.first = self.first.ahead(1, P as u32, arguments.turn);
     }

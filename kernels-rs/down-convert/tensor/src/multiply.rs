@@ -250,7 +250,7 @@ pub(crate) unsafe fn run<const BITS: u32, const P: usize, const SETS: usize, con
 struct Row {
     /// Phase of the block that is complete next.
     phase: u64,
-    /// Number of the lane's first output of that block, modulo 2^32; of a row that is none it is none either.
+    /// Number of the block's first output, modulo 2^32; of a row that is none it is none either.
     output: u32,
     /// Its input, or any number if it is none.
     input: u32,
@@ -285,7 +285,6 @@ where
         self.bit = source.bit as u32 % 128;
         self.blocks = source.blocks;
         let held = arguments.held_tiles();
-        let ahead = (self.lane % 4 * (P as u32 / 4)).wrapping_sub(arguments.skip);
         unroll!(i in 0 1 {
             let row = self.lane / 4 + 8 * i as u32;
             // The input, and the row's first block, counted from the very first.
@@ -296,7 +295,7 @@ where
                 (input, arguments.held_blocks + (segment + row).wrapping_mul(arguments.blocks))
             };
             let blocks = (block as u64).wrapping_sub(arguments.held_blocks as u64);
-            let output = block.wrapping_mul(P as u32).wrapping_add(ahead);
+            let output = block.wrapping_mul(P as u32).wrapping_sub(arguments.skip);
             self.rows[i] = Row {
                 phase: arguments.phase.wrapping_add(arguments.turn.wrapping_mul(blocks)),
                 output: if input < arguments.inputs { output } else { 1 << 31 },
@@ -411,7 +410,10 @@ where
                     values[i] = [re * cosine - im * sine, re * sine + im * cosine];
                 }
             });
-            self.outputs.store::<P>(arguments, input, output, values);
+            // As `tensor::output` says.
+            let one = if P == 12 { 8 } else { 0 } + self.lane % 4;
+            let numbers = [output.wrapping_add(self.lane % 4 * 2), output.wrapping_add(one)];
+            self.outputs.store::<P>(arguments, input, numbers, values);
         });
     }
 }

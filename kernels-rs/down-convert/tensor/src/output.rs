@@ -56,7 +56,8 @@ impl Outputs {
         Self { wide }
     }
 
-    /// Stores a lane's neighbouring outputs of an input from number `output` on, those that there are.
+    /// Stores a lane's outputs of an input, those that there are, of blocks of `P`: of 8 and 12 two neighbours from
+    /// number `output` on; of 12 and 4 one that is number `one`, the third of the values or the first.
     ///
     /// # Safety
     /// If there are outputs of these numbers, there is the input.
@@ -65,71 +66,71 @@ impl Outputs {
         &self,
         arguments: &Arguments,
         input: u32,
-        output: u32,
+        [output, one]: [u32; 2],
         mut values: [[f32; 2]; 3],
     ) {
         let (count, format) = (arguments.outputs, arguments.format);
-        let both = P == 8 && output < count && output + 1 < count;
+        // Of the pair and of the one.
+        let (pair, single) = (P >= 8, P != 8);
+        let both = pair && output < count && output + 1 < count && self.wide;
+        let numbers = if pair { [output, output.wrapping_add(1), one] } else { [one; 3] };
+        let has = |i: usize| i < P / 4 && numbers[i] < count;
         let bytes = output_bytes(format) as u64;
         let address = arguments.out.address(0).wrapping_add((input as u64).wrapping_mul(arguments.out_row * bytes));
+        // Stores words of an output, and of two together.
+        macro_rules! put {
+            ($one:expr, $two:expr) => {
+                if both {
+                    put(ahead(address, bytes as i64, output), $two);
+                } else {
+                    unroll!(i in 0 1 {
+                        if pair && has(i) {
+                            put(ahead(address, bytes as i64, numbers[i]), $one(i));
+                        }
+                    });
+                }
+                let last = P / 4 - 1;
+                if single && has(last) {
+                    put(ahead(address, bytes as i64, one), $one(last));
+                }
+            };
+        }
         if format == F32 {
-            let address = ahead(address, 8, output);
-            if both && self.wide {
-                let [[a, b], [c, d], _] = values;
-                put(address, [a, b, c, d]);
-            } else {
-                unroll!(i in 0 1 2 {
-                    if i < P / 4 && output.wrapping_add(i as u32) < count {
-                        put(address.wrapping_add(8 * i as u64), values[i]);
-                    }
-                });
-            }
+            let [[a, b], [c, d], _] = values;
+            put!(|i: usize| values[i], [a, b, c, d]);
             return;
         }
         let limit = output_limit(format);
-        let mut words = [0; 3];
+        // Whether all are within the limit; not where one is no number.
+        let mut within = true;
         unroll!(i in 0 1 2 {
             if i < P / 4 {
                 let [re, im] = values[i];
-                if !(re.abs() <= limit && im.abs() <= limit) {
-                    values[i] = [clamped(re, limit, format), clamped(im, limit, format)];
-                    if output.wrapping_add(i as u32) < count {
-                        count_one(arguments, input, output.wrapping_add(i as u32));
-                    }
-                }
-                let [re, im] = values[i];
-                words[i] = if format == F16 {
-                    cvt_rn_f16x2_f32(im, re)
-                } else if format == I8 {
-                    prmt_b32(whole(re), whole(im), 0x0040)
-                } else {
-                    prmt_b32(whole(re), whole(im), 0x5410)
-                };
+                within &= (re.abs() <= limit) & (im.abs() <= limit);
             }
         });
-        let [a, b, _] = words;
-        if format == I8 {
-            let address = ahead(address, 2, output);
-            if both && self.wide {
-                put(address, prmt_b32(a, b, 0x5410));
-            } else {
-                unroll!(i in 0 1 2 {
-                    if i < P / 4 && output.wrapping_add(i as u32) < count {
-                        put(address.wrapping_add(2 * i as u64), words[i] as u16);
+        if !within {
+            unroll!(i in 0 1 2 {
+                if i < P / 4 {
+                    let [re, im] = values[i];
+                    if !(re.abs() <= limit && im.abs() <= limit) {
+                        values[i] = [clamped(re, limit, format), clamped(im, limit, format)];
+                        if has(i) {
+                            count_one(arguments, input, numbers[i]);
+                        }
                     }
-                });
-            }
+                }
+            });
+        }
+        if format == F16 {
+            let words = values.map(|[re, im]| cvt_rn_f16x2_f32(im, re));
+            put!(|i: usize| words[i], [words[0], words[1]]);
+        } else if format == I8 {
+            let words = values.map(|[re, im]| prmt_b32(whole(re), whole(im), 0x0040));
+            put!(|i: usize| words[i] as u16, prmt_b32(words[0], words[1], 0x5410));
         } else {
-            let address = ahead(address, 4, output);
-            if both && self.wide {
-                put(address, [a, b]);
-            } else {
-                unroll!(i in 0 1 2 {
-                    if i < P / 4 && output.wrapping_add(i as u32) < count {
-                        put(address.wrapping_add(4 * i as u64), words[i]);
-                    }
-                });
-            }
+            let words = values.map(|[re, im]| prmt_b32(whole(re), whole(im), 0x5410));
+            put!(|i: usize| words[i], [words[0], words[1]]);
         }
     }
 }
