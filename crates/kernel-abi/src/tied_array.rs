@@ -30,9 +30,6 @@ pub const LIMIT_8: f32 = 127.0;
 /// Largest magnitude of 16-bit weights.
 pub const LIMIT_16: f32 = 32_639.0;
 
-/// Largest magnitude of f16 weights is below this power of two.
-pub const EXPONENT_F16: i32 = 14;
-
 /// What a seed of the beams' dither is XORed with, so that it is not that of an F-engine with the same seed.
 pub const DITHER: u64 = 0x6265_616d_7300_0000;
 

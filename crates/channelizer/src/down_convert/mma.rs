@@ -4,7 +4,7 @@
 use fringes_kernel_abi::down_convert::mma as abi;
 use num_complex::Complex;
 
-use super::tensor::Segments;
+use super::segments::{Segments, Tiles};
 
 /// Samples of a segment, about: as long as those of the kernels of compute capability 9.0.
 const SEGMENT_SAMPLES: u64 = 17_500;
@@ -159,16 +159,16 @@ impl MmaShape {
 
     /// How so many blocks of outputs of each of `inputs` inputs are cut, for a device that has so many blocks of
     /// threads at a time.
-    ///
-    /// Segments are as long as they should be, or so long that all warps have a tile.
     pub fn segments(&self, blocks: u64, inputs: usize, at_a_time: usize) -> Segments {
-        let (unit, rows) = (u64::from(abi::SEGMENT_BLOCKS), u64::from(abi::ROWS));
         let samples = u64::from(self.outputs * self.decimation);
-        let usual = (SEGMENT_SAMPLES / samples / unit).max(1);
-        let warps = at_a_time as u64 * u64::from(abi::THREADS / 32);
-        let all = blocks.saturating_mul(inputs as u64).div_ceil(rows * unit).div_ceil(warps.max(1)).max(1);
-        let segment = usual.min(all) * unit;
-        Segments { blocks: segment as u32, tiles: blocks.div_ceil(segment * rows) as u32 }
+        let tiles = Tiles {
+            rows: abi::ROWS,
+            unit: abi::SEGMENT_BLOCKS,
+            most_units: SEGMENT_SAMPLES / samples / u64::from(abi::SEGMENT_BLOCKS),
+            at_a_time: at_a_time as u64 * u64::from(abi::THREADS / 32),
+            beside: 0,
+        };
+        tiles.cut(blocks, inputs)
     }
 }
 
@@ -250,16 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn segments_cover_all_blocks_and_are_whole_units() {
+    fn segments_are_whole_units_and_not_too_long() {
         let shape = MmaShape::new(128, 8, 10, LARGE).unwrap();
         for (blocks, inputs) in [(1, 1), (1000, 2), (1 << 22, 1), (1 << 26, 1), (1 << 20, 130)] {
             let Segments { blocks: of_segment, tiles } = shape.segments(blocks, inputs, 132);
             assert!(of_segment % abi::SEGMENT_BLOCKS == 0 && of_segment <= 272);
-            let rows = u64::from(tiles) * 32;
-            assert!(rows * u64::from(of_segment) >= blocks);
-            assert!((rows - 32) * u64::from(of_segment) < blocks);
+            assert!(u64::from(tiles) * 32 * u64::from(of_segment) >= blocks);
         }
-        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 272);
+        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 256);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod output;
 mod phases;
 mod progress;
 mod sample;
+pub(crate) mod segments;
 mod statistics;
 mod stream;
 pub(crate) mod tensor;

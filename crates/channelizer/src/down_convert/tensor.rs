@@ -5,6 +5,8 @@ use std::ops::Range;
 use fringes_kernel_abi::down_convert::tensor as abi;
 use num_complex::Complex;
 
+use super::segments::{Segments, Tiles};
+
 /// Samples of a segment, about: long enough that the blocks it reads beyond its own cost little, and no power of two,
 /// so that neighbouring segments do not lie in the same channels of the memory (sweep in docs/performance).
 const SEGMENT_SAMPLES: u64 = 17_500;
@@ -25,15 +27,6 @@ pub struct TensorShape {
     pub groups: u32,
     /// Samples from one output to the next.
     pub decimation: u32,
-}
-
-/// A launch: segments and tiles of each input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segments {
-    /// Blocks of outputs of a segment.
-    pub blocks: u32,
-    /// Tiles of an input.
-    pub tiles: u32,
 }
 
 /// Where a launch's blocks lie. Bits are modulo 2^64, as blocks may begin before the samples.
@@ -167,17 +160,18 @@ impl TensorShape {
         if self.bits == 16 { 64.0 } else { 1.0 }
     }
 
-    /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device of so many multiprocessors.
-    ///
-    /// Segments are as long as they should be, or so long that all groups of warps have a tile.
-    pub fn segments(&self, blocks: u64, inputs: usize, multiprocessors: usize) -> Segments {
-        let (unit, rows) = (u64::from(abi::segment_blocks(self.block_bits())), u64::from(abi::ROWS));
-        let samples = u64::from(self.outputs * self.decimation);
-        let usual = (SEGMENT_SAMPLES / samples / unit).max(1);
-        let groups = multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs));
-        let all = blocks.saturating_mul(inputs as u64).div_ceil(rows * unit).div_ceil(groups.max(1)).max(1);
-        let segment = usual.min(all) * unit;
-        Segments { blocks: segment as u32, tiles: blocks.div_ceil(segment * rows) as u32 }
+    /// How so many blocks of outputs of each of `inputs` inputs are cut, on a device of so many multiprocessors, beside
+    /// so many tiles of held samples.
+    pub fn segments(&self, blocks: u64, inputs: usize, held_tiles: usize, multiprocessors: usize) -> Segments {
+        let unit = abi::segment_blocks(self.block_bits());
+        let tiles = Tiles {
+            rows: abi::ROWS,
+            unit,
+            most_units: SEGMENT_SAMPLES / u64::from(self.outputs * self.decimation * unit),
+            at_a_time: multiprocessors as u64 * u64::from(abi::warpgroups(self.outputs)),
+            beside: held_tiles as u64,
+        };
+        tiles.cut(blocks, inputs)
     }
 }
 
@@ -223,15 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn segments_cover_all_blocks_and_are_whole_units() {
+    fn segments_are_whole_pieces_and_not_too_long() {
         let shape = TensorShape::new(128, 8, 10).unwrap();
         for (blocks, inputs) in [(1, 1), (1000, 2), (1 << 22, 1), (1 << 26, 1), (1 << 20, 130)] {
-            let Segments { blocks: of_segment, tiles } = shape.segments(blocks, inputs, 132);
+            let Segments { blocks: of_segment, tiles } = shape.segments(blocks, inputs, 1, 132);
             assert!((of_segment * shape.block_bits()).is_multiple_of(128) && of_segment <= 273);
-            let rows = u64::from(tiles) * 64;
-            assert!(rows * u64::from(of_segment) >= blocks);
-            assert!((rows - 64) * u64::from(of_segment) < blocks);
+            assert!(u64::from(tiles) * 64 * u64::from(of_segment) >= blocks);
         }
-        assert_eq!(shape.segments(1 << 26, 1, 132).blocks, 273);
+        assert_eq!(shape.segments(1 << 26, 1, 1, 132).blocks, 265);
     }
 }

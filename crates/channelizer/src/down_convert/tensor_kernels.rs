@@ -176,7 +176,7 @@ impl TensorKernels {
             let count = (outputs.end - first).min(MOST_OUTPUTS - first % per_block);
             let blocks = shape.blocks(&(first..first + count), middle, bit(held), bit(chunk));
             let held_tiles = if blocks.held > 0 { inputs.div_ceil(abi::ROWS as usize) } else { 0 };
-            let segments = shape.segments(blocks.chunk, inputs, multiprocessors);
+            let segments = shape.segments(blocks.chunk, inputs, held_tiles, multiprocessors);
             let tiles = inputs as u32 * segments.tiles + held_tiles as u32;
             let grid = tiles.div_ceil(shape.tiles_together()).min(multiprocessors as u32).max(1);
             let config =
@@ -210,6 +210,7 @@ impl TensorKernels {
                 u32::from(any.rows.numbers.little_endian),
                 format,
                 self.scale * shape.sample_scale(),
+                abi::output_limit(format),
             ];
             kernel.launch_safe(stream, &config, arguments)?;
             first += count;

@@ -47,7 +47,8 @@ pub use crate::down_convert::Preview;
 pub use crate::down_convert::kernels::{DownConvertKernels, TensorCores, WindowRows};
 pub use crate::down_convert::mma::MmaShape;
 pub use crate::down_convert::order::BandOrder;
-pub use crate::down_convert::tensor::{Blocks, Segments, TensorShape};
+pub use crate::down_convert::segments::Segments;
+pub use crate::down_convert::tensor::{Blocks, TensorShape};
 pub use crate::held::{Held, HeldAndChunk, Room, history_bytes};
 pub use crate::spectra::{
     Batch, GpuEngine, Order, Part, Queued, RingOrder, Settings, Work, batch, check, check_format, spectra_together,

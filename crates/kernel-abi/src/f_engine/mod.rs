@@ -14,7 +14,6 @@
 
 pub mod columns;
 pub mod filter;
-pub mod fused;
 mod job;
 pub mod one_pass;
 pub mod rows;

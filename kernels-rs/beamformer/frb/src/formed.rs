@@ -51,36 +51,16 @@ use crate::Four;
 use crate::form::divided;
 use crate::registers::Registers;
 
+use fringes_kernel_abi::frb::formed::{
+    FACTOR_WORDS, FEEDS, FREQUENCY_WORDS, GROUP_WORDS, GROUPS, OUTS, PLANE_WORDS, SUM_WORDS, THREADS, TIMES,
+    WARP_FEEDS, WARPS, shared_bytes, words_before,
+};
+
 /// Lines.
 const LINES: usize = 4;
 
-/// Sums over lines that are made at once.
-const OUTS: u32 = 4;
-
-/// Feeds of a line, and bytes that a warp has of it.
-const FEEDS: u32 = 256;
-const WARP_FEEDS: u32 = 32;
-
-/// Times of a half of a chunk.
-const TIMES: u32 = 8;
-
-/// Warps of a group, and its threads.
-const WARPS: u32 = FEEDS / WARP_FEEDS;
-const THREADS: u32 = 32 * WARPS;
-
-/// Words of all outputs of a transform.
-const PLANE_WORDS: u32 = 512;
-
-/// Words of the factors of a polarisation, `[warp][n1 n2 n3][lane][n0 n4]`.
-const FACTOR_WORDS: u32 = 32 * FEEDS;
-
-/// Words of a group: sums of a chunk, and a plane of each warp.
-const SUM_WORDS: u32 = 2 * TIMES * OUTS * FEEDS;
-const GROUP_WORDS: u32 = SUM_WORDS + WARPS * PLANE_WORDS;
-
-/// Words of shared memory before the factors: the scale, nothing, and where the frequency's output begins; of each beam
-/// its place in a plane.
-const PLACES: u32 = 4;
+/// Threads of a group.
+const GROUP_THREADS: u32 = THREADS / GROUPS;
 
 /// What a kernel reads.
 #[derive(Clone, Copy)]
@@ -121,19 +101,6 @@ pub struct FormedSizes {
 }
 
 impl FormedSizes {
-    /// Words of shared memory before the factors.
-    #[inline(always)]
-    fn words_before(&self) -> u32 {
-        PLACES + self.beams.next_multiple_of(4)
-    }
-
-    /// Bytes of shared memory for so many groups.
-    #[inline(always)]
-    fn bytes(&self, groups: u32) -> u64 {
-        4 * (u64::from(self.beams.next_multiple_of(4))
-            + u64::from(PLACES + self.pols * FACTOR_WORDS + groups * GROUP_WORDS))
-    }
-
     /// Times of a chunk.
     #[inline(always)]
     fn chunk(&self) -> u32 {
@@ -169,7 +136,7 @@ where
         && beams > 0
         && of(&[frequencies, beams]) <= given.rows.len() as u64
         && (1..=2).contains(&pols)
-        && ntid_x() == 2 * THREADS
+        && ntid_x() == THREADS
         && (address | time | frequency | pol | line) & 1 == 0
         && outs <= u32::MAX - OUTS
         && of(&[frequencies, splits, outs.div_ceil(OUTS)]) <= u32::MAX.into()
@@ -179,7 +146,7 @@ where
         && frequencies as usize <= given.scales.len()
         && out_end <= out.len() as u64
         && row <= u32::MAX.into()
-        && sizes.bytes(1) <= Shared::<u8>::dynamic().len() as u64;
+        && shared_bytes(beams, pols, 1) <= Shared::<u8>::dynamic().len() as u64;
     if fits {
         // SAFETY: the views hold what the sizes say.
         unsafe { form::<T>(given, out, sizes) }
@@ -213,9 +180,9 @@ impl Place {
     #[inline(always)]
     unsafe fn wait(&self) {
         if self.group == 0 {
-            bar_sync::<1>(THREADS);
+            bar_sync::<1>(GROUP_THREADS);
         } else {
-            bar_sync::<2>(THREADS);
+            bar_sync::<2>(GROUP_THREADS);
         }
     }
 }
@@ -238,12 +205,13 @@ where
     }
     let (number, four) = divided(number, fours);
     let (frequency, split) = divided(number, sizes.splits);
-    let (lane, group, first_out) = (laneid(), tid_x() / THREADS, OUTS * four);
-    let sums = sizes.words_before() + sizes.pols * FACTOR_WORDS + group * GROUP_WORDS;
+    let (lane, group, first_out) = (laneid(), tid_x() / GROUP_THREADS, OUTS * four);
+    let sums = words_before(sizes.beams) + sizes.pols * FACTOR_WORDS + group * GROUP_WORDS;
     let place = Place { lane, warp: tid_x() / 32 % WARPS, group, sums };
     prepare(given, sizes, frequency, first_out);
     bar_sync_0();
-    let groups = if sizes.bytes(2) <= Shared::<u8>::dynamic().len() as u64 { 2 } else { 1 };
+    let both = shared_bytes(sizes.beams, sizes.pols, GROUPS) <= Shared::<u8>::dynamic().len() as u64;
+    let groups = if both { GROUPS } else { 1 };
     if group >= groups {
         return;
     }
@@ -307,7 +275,7 @@ unsafe fn prepare(given: FormedGiven, sizes: FormedSizes, frequency: u32, first_
     let mut beam = tid_x();
     while beam < sizes.beams {
         let place = given.rows.load(frequency as usize * sizes.beams as usize + beam as usize);
-        shared.store((PLACES + beam) as usize, place.min(PLANE_WORDS - 1));
+        shared.store((FREQUENCY_WORDS + beam) as usize, place.min(PLANE_WORDS - 1));
         beam += ntid_x();
     }
     if tid_x() == 0 {
@@ -319,7 +287,7 @@ unsafe fn prepare(given: FormedGiven, sizes: FormedSizes, frequency: u32, first_
     let mut at = tid_x();
     while at < sizes.pols * FACTOR_WORDS {
         let factor = factor(given, sizes, (frequency, at / FACTOR_WORDS, first_out), at % FACTOR_WORDS);
-        shared.store((sizes.words_before() + at) as usize, factor);
+        shared.store((words_before(sizes.beams) + at) as usize, factor);
         at += ntid_x();
     }
 }
@@ -357,7 +325,7 @@ unsafe fn sum(voltages: Bytes, sizes: FormedSizes, place: Place) {
     let piece = ((warp & 3) ^ key) + (warp >> 2) * 32;
     let shared = Shared::<[u32; 4]>::dynamic();
     let [low, high] = [0, 1].map(|half| place.row(time, o, half) / 4);
-    let first = sizes.words_before() / 4 + warp * 256 + lane;
+    let first = words_before(sizes.beams) / 4 + warp * 256 + lane;
     let second = first + (sizes.pols - 1) * (FACTOR_WORDS / 4);
     unroll!(eight in 0 1 2 3 4 5 6 7 {
         // Feed bits n1 n2 n3 are `eight`, those of words n0 n4.
@@ -440,7 +408,7 @@ unsafe fn store(out: GlobalMut<u32>, sizes: FormedSizes, (time, end, o): (u32, u
     let both = sizes.pols == 2;
     let in_pairs = both && out.address(0) & 7 == 0 && (frequency_step | time_step) & 1 == 0;
     let load = |half: usize, place: u32| mul_rn_f16x2(shared.load((planes[half] + place) as usize), scale);
-    let place_of = |beam: u32| shared.load((PLACES + beam) as usize);
+    let place_of = |beam: u32| shared.load((FREQUENCY_WORDS + beam) as usize);
     let mut beam = lane;
     if in_pairs {
         // Four at once, a constant distance from each other.

@@ -17,13 +17,7 @@ pub(crate) trait Output: Value {
     ///
     /// # Safety
     /// No other thread stores them.
-    unsafe fn store(
-        out: GlobalMut<Self>,
-        places: [u32; 2],
-        values: &[[f32; 2]; MOST],
-        count: usize,
-        aligned: bool,
-    );
+    unsafe fn store(out: GlobalMut<Self>, places: [u32; 2], values: &[[f32; 2]; MOST], count: usize, aligned: bool);
 }
 
 /// Complex f32.
@@ -106,7 +100,8 @@ impl Row {
         });
         // As `output` of the kernels' numbers says.
         let place = self.output.wrapping_add(2 * t);
-        let places = [place, if count == 3 { place.wrapping_add(8).wrapping_sub(t) } else { self.output.wrapping_add(t) }];
+        let places =
+            [place, if count == 3 { place.wrapping_add(8).wrapping_sub(t) } else { self.output.wrapping_add(t) }];
         T::store(out, places, &values, count, aligned);
     }
 }

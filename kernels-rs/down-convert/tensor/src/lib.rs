@@ -94,11 +94,12 @@ macro_rules! kernels {
             little_endian: u32,
             format: u32,
             scale: f32,
+            limit: f32,
         ) {
             let arguments = Arguments {
                 samples, held, table, out, saturated, present, first_bit, row_bits, held_bit, held_row_bits, out_row,
                 present_row, turn, phase, outputs, skip, inputs, held_blocks, tiles, blocks, groups, block_bits,
-                little_endian, format, scale,
+                little_endian, format, scale, limit,
             };
             // SAFETY: the launch has the threads; what the arguments say is checked against the views.
             unsafe { run::<$bits, $outputs, $sets, $half, { tensor::stages($outputs) }>(&arguments) }

@@ -72,6 +72,9 @@ pub(crate) struct Arguments {
     pub format: u32,
     /// What sums are multiplied by.
     pub scale: f32,
+    /// Largest magnitude of an output's parts, [that](crate::tensor::output_limit) of the format: a number of memory
+    /// that instructions read by themselves.
+    pub limit: f32,
 }
 
 impl Arguments {

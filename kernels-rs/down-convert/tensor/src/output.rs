@@ -6,7 +6,7 @@ use fringes_device::{GlobalMut, Value, unroll};
 use fringes_kernels_common::quantise::ROUND;
 
 use crate::multiply::Arguments;
-use crate::tensor::{F16, F32, I8, output_bytes, output_limit};
+use crate::tensor::{F16, F32, I8, I16, output_bytes};
 
 /// How outputs are stored.
 #[derive(Clone, Copy)]
@@ -75,32 +75,33 @@ impl Outputs {
         let both = pair && output < count && output + 1 < count && self.wide;
         let numbers = if pair { [output, output.wrapping_add(1), one] } else { [one; 3] };
         let has = |i: usize| i < P / 4 && numbers[i] < count;
-        let bytes = output_bytes(format) as u64;
-        let address = arguments.out.address(0).wrapping_add((input as u64).wrapping_mul(arguments.out_row * bytes));
-        // Stores words of an output, and of two together.
+        let row_bytes = arguments.out_row * output_bytes(format) as u64;
+        let row = arguments.out.address(0).wrapping_add((input as u64).wrapping_mul(row_bytes));
+        // Stores words of an output, and of two together, of so many bytes each.
         macro_rules! put {
-            ($one:expr, $two:expr) => {
+            ($bytes:expr, $one:expr, $two:expr) => {
+                const BYTES: u64 = $bytes as u64;
                 if both {
-                    put(ahead(address, bytes as i64, output), $two);
+                    put(ahead(row, BYTES as i64, output), $two);
                 } else {
                     unroll!(i in 0 1 {
                         if pair && has(i) {
-                            put(ahead(address, bytes as i64, numbers[i]), $one(i));
+                            put(ahead(row, BYTES as i64, numbers[i]), $one(i));
                         }
                     });
                 }
                 let last = P / 4 - 1;
                 if single && has(last) {
-                    put(ahead(address, bytes as i64, one), $one(last));
+                    put(ahead(row, BYTES as i64, one), $one(last));
                 }
             };
         }
         if format == F32 {
             let [[a, b], [c, d], _] = values;
-            put!(|i: usize| values[i], [a, b, c, d]);
+            put!(output_bytes(F32), |i: usize| values[i], [a, b, c, d]);
             return;
         }
-        let limit = output_limit(format);
+        let limit = arguments.limit;
         // Whether all are within the limit; not where one is no number.
         let mut within = true;
         unroll!(i in 0 1 2 {
@@ -124,13 +125,13 @@ impl Outputs {
         }
         if format == F16 {
             let words = values.map(|[re, im]| cvt_rn_f16x2_f32(im, re));
-            put!(|i: usize| words[i], [words[0], words[1]]);
+            put!(output_bytes(F16), |i: usize| words[i], [words[0], words[1]]);
         } else if format == I8 {
             let words = values.map(|[re, im]| prmt_b32(whole(re), whole(im), 0x0040));
-            put!(|i: usize| words[i] as u16, prmt_b32(words[0], words[1], 0x5410));
+            put!(output_bytes(I8), |i: usize| words[i] as u16, prmt_b32(words[0], words[1], 0x5410));
         } else {
             let words = values.map(|[re, im]| prmt_b32(whole(re), whole(im), 0x5410));
-            put!(|i: usize| words[i], [words[0], words[1]]);
+            put!(output_bytes(I16), |i: usize| words[i], [words[0], words[1]]);
         }
     }
 }

@@ -121,7 +121,7 @@ impl Data {
         let per_block = u64::from(shape.outputs);
         let turn = self.frequency.wrapping_mul(per_block * decimation as u64);
         let phase = self.phase.wrapping_add(self.frequency.wrapping_mul(blocks.output.wrapping_mul(decimation as u64)));
-        let segments = segments.unwrap_or_else(|| shape.segments(blocks.chunk, inputs, 1));
+        let segments = segments.unwrap_or_else(|| shape.segments(blocks.chunk, inputs, inputs.div_ceil(64), 1));
 
         let mut memory = GlobalMemory::new();
         let (samples, held) = (memory.upload(&self.words), memory.upload(&held));
@@ -167,6 +167,7 @@ impl Data {
                 0,
                 format,
                 scale * shape.sample_scale() * factor,
+                tensor::output_limit(format),
             );
         });
         let of_input = |row: &[u16]| {
@@ -257,6 +258,7 @@ type KernelFunction = fn(
     u32,
     u32,
     u32,
+    f32,
     f32,
 );
 

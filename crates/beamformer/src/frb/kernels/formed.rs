@@ -3,6 +3,7 @@
 use fringes_backend::DeviceError;
 use fringes_fft::internals::phase_table;
 use fringes_gpu::{Buffer, BufferView, BufferViewMut, Device, Kernel, LaunchConfig, Stream, args};
+use fringes_kernel_abi::frb::formed::{GROUPS, OUTS, THREADS, TIMES, shared_bytes};
 use fringes_types::{SampleFormat, f16};
 
 use super::choice::Family;
@@ -10,18 +11,6 @@ use super::launch::{Counts, Layout, check_u32};
 use super::tables::turned;
 use super::{Weights, output_words};
 use crate::FrbBeams;
-
-/// Threads of a block: two groups, of which one is idle where shared memory is less.
-const THREADS: u32 = 512;
-
-/// Sums over lines that a block makes, and times of a polarisation that a group takes at once.
-const OUTS: usize = 4;
-const TIMES: usize = 8;
-
-/// Words of shared memory of a frequency, beside those of beams, of a polarisation and of a group.
-const WORDS: usize = 4;
-const POL_WORDS: usize = 32 * 256;
-const GROUP_WORDS: usize = 2 * TIMES * OUTS * 256 + 8 * 512;
 
 /// Launches have so many blocks for each that is resident.
 const WAVES: u32 = 4;
@@ -47,12 +36,11 @@ impl Formed {
         let Ok(family) = Family::of_lines(format, beams) else { return Ok(None) };
         let rows = output_words(beams.map(), family.size).filter(|_| family.four(beams));
         let (Some(rows), Some(texts)) = (rows, family.texts()) else { return Ok(None) };
-        let bytes = |groups: usize| {
-            4 * (WORDS + beams.north_beams().next_multiple_of(4) + beams.pols() * POL_WORDS + groups * GROUP_WORDS)
-        };
-        let limit = device.info().limits.shared_bytes_per_block as usize;
-        let Some(groups) = [2, 1].into_iter().find(|&groups| bytes(groups) <= limit) else { return Ok(None) };
-        let bytes = bytes(groups);
+        let (north, pols) = (beams.north_beams() as u32, beams.pols() as u32);
+        let limit = u64::from(device.info().limits.shared_bytes_per_block);
+        let room =
+            [GROUPS, 1].map(|groups| shared_bytes(north, pols, groups)).into_iter().find(|&bytes| bytes <= limit);
+        let Some(shared_bytes) = room.and_then(|bytes| u32::try_from(bytes).ok()) else { return Ok(None) };
         let conjugate = beams.conjugate();
         // What weights were divided by, as f16.
         let scale = |&exponent: &i32| {
@@ -64,7 +52,7 @@ impl Formed {
         let Some(scales) = weights.exponents.iter().map(scale).collect::<Option<Vec<u32>>>() else { return Ok(None) };
         let sign = turned(beams.line_sign(), conjugate);
         let kernel = device.load(texts)?.kernel("formed_256_512_i4")?;
-        let resident = kernel.blocks_per_multiprocessor(THREADS, bytes as u32)?;
+        let resident = kernel.blocks_per_multiprocessor(THREADS, shared_bytes)?;
         if resident == 0 {
             return Ok(None);
         }
@@ -76,7 +64,7 @@ impl Formed {
             phases: Buffer::from_slice(&stream, &phase_table(family.size, sign, 0))?,
             rows: Buffer::from_slice(&stream, &rows)?,
             scales: Buffer::from_slice(&stream, &scales)?,
-            shared_bytes: bytes as u32,
+            shared_bytes,
         }))
     }
 
@@ -90,10 +78,10 @@ impl Formed {
         times: usize,
         out: BufferViewMut<'_, u32>,
     ) -> Result<(), DeviceError> {
-        let groups = counts.outs.div_ceil(OUTS);
+        let groups = counts.outs.div_ceil(OUTS as usize);
         let units = counts.frequencies.saturating_mul(groups);
         let wanted = (self.blocks.saturating_mul(WAVES) as usize).div_ceil(units.max(1));
-        let splits = wanted.clamp(1, times.div_ceil(TIMES).max(1));
+        let splits = wanted.clamp(1, times.div_ceil(TIMES as usize).max(1));
         let units = check_u32("frequencies x sums x parts of a launch", units.saturating_mul(splits))?;
         let config = LaunchConfig::new([units.max(1), 1, 1], [THREADS, 1, 1]).with_shared_bytes(self.shared_bytes);
         let row = (counts.outs * counts.north_beams * counts.pols) as u64;

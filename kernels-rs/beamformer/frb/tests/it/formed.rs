@@ -7,6 +7,7 @@ use fringes_device::{Global, GlobalMut};
 use fringes_emulator::{GlobalMemory, Launch};
 use fringes_fft::internals::phase_table;
 use fringes_fft::{Sign, Size};
+use fringes_kernel_abi::frb::formed;
 use fringes_kernels_beamformer_frb::{FORMED_KERNELS, FormedGiven, FormedSizes, OFFSET, SIGNED};
 use half::f16;
 use ndarray::{Array2, Array5};
@@ -73,9 +74,9 @@ fn error(
         out_strides: [(times * row) as u64, row as u64],
     };
     let blocks = frequencies * 2 * outs.div_ceil(4);
-    let words = 4 + beams.next_multiple_of(4) + 8192 * pols + 20480 * groups;
-    Launch::new(kernel.declaration, [blocks as u32, 1, 1], [512, 1, 1])
-        .shared_bytes(4 * words as u32)
+    let shared_bytes = formed::shared_bytes(beams as u32, pols as u32, groups as u32) as u32;
+    Launch::new(kernel.declaration, [blocks as u32, 1, 1], [formed::THREADS, 1, 1])
+        .shared_bytes(shared_bytes)
         .run(&mut memory, || (kernel.run)(given, GlobalMut::from(out), sizes))
         .assert_clean();
     let words = memory.values(out);
