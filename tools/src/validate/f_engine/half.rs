@@ -48,14 +48,15 @@ pub(super) fn validate(session: &mut Session) -> Result<(), End> {
     if !session.wants(NAME) {
         return Ok(());
     }
-    for case in cases(session.quick) {
-        all_formats(session, &case)?;
-    }
     let sizes: &[usize] = if session.quick { &[512] } else { &[256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] };
     for &channels in sizes {
         tone(session, channels)?;
     }
-    other_plans(session)
+    other_plans(session)?;
+    for case in cases(session.quick) {
+        all_formats(session, &case)?;
+    }
+    Ok(())
 }
 
 fn cases(quick: bool) -> Vec<Case> {
