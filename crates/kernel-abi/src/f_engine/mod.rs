@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`columns`], [`rows`] | the first and the second pass of two |
 //! | [`tensor`] | the second pass on tensor cores |
-//! | [`fused`] | both passes in one launch |
 //! | [`one_pass`] | any plan |
 //! | [`filter`] | the polyphase filter by itself |
 //! | [`samples`] | rows of samples put behind each other, statistics |
