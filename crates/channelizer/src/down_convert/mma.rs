@@ -6,7 +6,7 @@ use num_complex::Complex;
 
 use super::segments::{Segments, Tiles};
 
-/// Samples of a segment, about: as long as those of the kernels of compute capability 9.0.
+/// Samples of a segment, at most: as long as those of the kernels of compute capability 9.0.
 const SEGMENT_SAMPLES: u64 = 17_500;
 
 /// Bits of the largest weight: high f16 are below 2^14.

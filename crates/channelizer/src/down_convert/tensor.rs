@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 use super::segments::{Segments, Tiles};
 
-/// Samples of a segment, about: long enough that the blocks it reads beyond its own cost little, and no power of two,
+/// Samples of a segment, at most: long enough that the blocks it reads beyond its own cost little, and no power of two,
 /// so that neighbouring segments do not lie in the same channels of the memory (sweep in docs/performance).
 const SEGMENT_SAMPLES: u64 = 17_500;
 

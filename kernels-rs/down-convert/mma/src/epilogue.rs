@@ -98,7 +98,7 @@ impl Row {
                 values[i] = [re * cosine - im * sine, re * sine + im * cosine];
             }
         });
-        // As `output` of the kernels' numbers says.
+        // As `fringes_kernel_abi::down_convert::tensor::output` says.
         let place = self.output.wrapping_add(2 * t);
         let places =
             [place, if count == 3 { place.wrapping_add(8).wrapping_sub(t) } else { self.output.wrapping_add(t) }];
