@@ -360,7 +360,7 @@ fn narrow_outputs_are_the_rounded_and_clamped_ones_and_are_counted() {
         [(tensor::F16, 65504.0, 60.0), (tensor::I16, 32767.0, 30.0), (tensor::I8, 127.0, 0.05)].into_iter().enumerate()
     {
         for (taps, decimation, first_output, beyond) in
-            [(128, 8, 0, 0), (120, 8, 3, 1), (160, 5, 0, 0), (256, 16, 5, 2)]
+            [(128, 8, 0, 0), (120, 8, 3, 1), (160, 5, 0, 0), (160, 5, 3, 1), (256, 16, 5, 2), (1000, 100, 1, 1)]
         {
             let case = Case { inputs: 2, first_output, beyond, ..case(taps, decimation, 10, 200) };
             let data = Data::new(case, seed as u64);
