@@ -1,10 +1,14 @@
-//! Asynchronous copies from global to shared memory, a few bytes per thread (`cp.async`).
+//! Asynchronous copies from global to shared memory, a few bytes per thread (`cp.async`), and to the L2.
 //!
 //! A thread starts copies, closes a group with [`cp_async_commit_group`] and waits for groups in order with
 //! [`cp_async_wait_group`]; other threads see the bytes after a barrier that follows the wait.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use fringes_emulator::{FaultKind, memory, thread};
+use fringes_emulator::{
+    FaultKind,
+    memory::{self, Space},
+    thread,
+};
 
 /// Copies of a whole access and copies whose tail is zeros: one pair per cache operator and size.
 macro_rules! copies {
@@ -57,6 +61,18 @@ copies! {
 }
 
 intrinsic! {
+    /// Asks for the line of an address in the L2: 32 bytes at least, all 128 on the GPUs that it was measured on.
+    ///
+    /// # PTX
+    /// `prefetch.global.L2 [address];` (sm_80)
+    ///
+    /// # Safety
+    /// There is a byte of global memory at the address. (The emulator loads it.)
+    pub unsafe fn prefetch_global_l2(address: u64) {
+        device => { core::arch::asm!("prefetch.global.L2 [{0}];", in(reg64) address, options(nostack)); }
+        emulator => { memory::load(Space::Global, address, &mut [0]) }
+    }
+
     /// Makes a group of the thread's copies that belong to none yet.
     ///
     /// # PTX

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use fringes_gpu::{Buffer, Device, Kernel, KernelElement, Stream, args};
+use fringes_gpu::{Buffer, Device, DeviceInfo, Kernel, KernelElement, Stream, args};
 use fringes_kernel_abi::f_engine::tensor as abi;
 use fringes_types::{ChunkFormat, f16};
 use num_complex::Complex64;
@@ -36,6 +36,8 @@ const CHANNELS: &str = "256, 512, ... or 65536 channels";
 pub struct TensorKernels {
     shape: TensorShape,
     columns: Kernel,
+    /// Blocks of the first kernel from one to that whose samples it asks for, 0 for none.
+    ahead: u32,
     /// Of the digit between the passes, where there is one, with its matrices.
     between: Option<(Kernel, Buffer<[u32; 4]>)>,
     rows: Kernel,
@@ -75,9 +77,9 @@ impl TensorKernels {
     ) -> Result<Self, ChannelizerError> {
         plan.check_kind(samples.is_complex())?;
         let samples = samples_of(samples)?;
-        let limit = device.info().limits.shared_bytes_per_block;
+        let DeviceInfo { multiprocessors, limits, .. } = device.info();
         let inner = is_inner(plan, &range);
-        let shape = check(plan, inner, limit)?;
+        let shape = check(plan, inner, limits.shared_bytes_per_block)?;
         let launches = LaunchBytes::of(device, Precision::Half, shape.channels());
         let shape = shape.with_launches(plan.launch_bytes().unwrap_or(launches));
         let (channels, m) = (shape.channels(), sixteens(plan.taps()));
@@ -115,6 +117,7 @@ impl TensorKernels {
         };
         Ok(Self {
             columns,
+            ahead: shape.ahead(m, *multiprocessors, limits.shared_bytes_per_multiprocessor),
             between,
             rows,
             samples,
@@ -225,6 +228,7 @@ impl TensorKernels {
                 period,
                 period_stride,
                 time_stride,
+                self.ahead,
                 self.samples.integer_bits(),
             ];
             // That of packed samples is told nothing of them.

@@ -21,6 +21,9 @@ use fringes_kernel_abi::f_engine::{columns, tensor};
 use super::launches::LaunchBytes;
 use super::shape::{SLOTS, of_lanes};
 
+/// Most channels of which blocks ask for samples of blocks to come.
+const MOST_ASKING: usize = 8192;
+
 /// The sizes of a number of channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorShape {
@@ -121,6 +124,18 @@ impl TensorShape {
             .with_shared_bytes(columns::shared_bytes(m as u32, self.first_points() as u32))
     }
 
+    /// Blocks of the first kernel, of up to `16 m` taps, from one to that whose samples it asks for: as many as begin
+    /// together on a device of so many multiprocessors, two of each where their shared memory has room. From 16384
+    /// channels on it asks for none, as that gains nothing there (D-199).
+    pub fn ahead(&self, m: usize, multiprocessors: u32, shared_bytes_of_each: u32) -> u32 {
+        if self.channels > MOST_ASKING {
+            return 0;
+        }
+        // The device keeps 1024 bytes for each block.
+        let room = shared_bytes_of_each / (self.columns(1, m).shared_bytes + 1024);
+        multiprocessors * room.clamp(1, 2)
+    }
+
     /// The kernel between the two for `groups` groups, if there is one.
     pub fn between(&self, groups: usize) -> Option<LaunchConfig> {
         let grid = [tensor::middle_blocks(self.rows() as u32), groups as u32, 1];
@@ -174,5 +189,16 @@ mod tests {
         assert_eq!((16 * shape.workspace_of_group(), shape.groups_of_launch()), (512 << 10, 96));
         assert_eq!(shape.launches(32).collect::<Vec<_>>(), [(0, 32)]);
         assert_eq!(shape.launches(33).collect::<Vec<_>>(), [(0, 17), (17, 16)]);
+    }
+
+    #[test]
+    fn blocks_ask_for_samples_a_wave_ahead() {
+        let ahead = |channels, m, multiprocessors, shared| {
+            TensorShape::new(channels, 1).unwrap().ahead(m, multiprocessors, shared)
+        };
+        let (h200, a100) = ((132, 228 << 10), (108, 164 << 10));
+        assert_eq!([256, 1024, 8192].map(|channels| ahead(channels, 1, h200.0, h200.1)), [264; 3]);
+        assert_eq!([4096, 16384, 65536].map(|channels| ahead(channels, 1, h200.0, h200.1)), [132, 0, 0]);
+        assert_eq!([(1024, 1), (1024, 2), (4096, 1)].map(|(n, m)| ahead(n, m, a100.0, a100.1)), [108; 3]);
     }
 }

@@ -37,7 +37,7 @@
 //! ([`fringes_device::tensor_core`]), to 24 bits of the largest of them. Of `T` taps that is `2 T` products and at most
 //! `8 M + 4` sums: `|dz| <= (T + 4 M + 3) 2^-22 A`.
 
-use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
+use fringes_device::barrier::bar_red_or_pred_0;
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
 use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
@@ -45,7 +45,8 @@ use fringes_kernels_common::complex::Complex;
 pub(crate) use fringes_kernels_common::decode::eight::GROUP;
 
 use crate::butterfly::Radix;
-use crate::job::{self, HELD, JOB_PIECES, Job, Launch, NEXT};
+use crate::job::{JOB_PIECES, Job, Launch, NEXT};
+use crate::sources::Sources;
 
 pub use fringes_kernel_abi::f_engine::columns::{STRIP, THREADS, shared_bytes};
 pub(crate) use fringes_kernel_abi::f_engine::columns::{group_pieces, job_pieces, pieces};
@@ -96,23 +97,6 @@ pub struct Limits {
     pub launch: Launch,
 }
 
-/// Whether job `index` keeps to the views, and its entry; `samples` are those of the chunk and those that are held.
-///
-/// # Safety
-/// - The table has the job.
-#[inline(always)]
-pub(crate) unsafe fn checked(
-    (samples, held): (Global<u32>, Global<u32>),
-    jobs: Global<[u32; 4]>,
-    index: u32,
-    limits: &Limits,
-    (taps, row_words): (u32, u32),
-) -> (bool, [u32; 4]) {
-    let job = job::load(jobs, index as usize);
-    let samples = if job.flags & HELD != 0 { held } else { samples };
-    (fits(samples, limits, (taps, row_words), &job), Entry::of(samples, &job, taps))
-}
-
 impl Limits {
     /// Whether a job's values, gains and counts are where they may be.
     ///
@@ -129,21 +113,6 @@ impl Limits {
                 && job.count < saturated
                 && self.launch.holds(job, out as usize)
     }
-}
-
-/// Whether a job keeps to the views.
-///
-/// # Safety
-/// - Nothing but numbers is looked at: safe for every job.
-#[inline(always)]
-unsafe fn fits(samples: Global<u32>, limits: &Limits, (taps, row_words): (u32, u32), job: &Job) -> bool {
-    let rows = (job.spectra as u64).wrapping_add(taps as u64).wrapping_sub(1);
-    // Computed anew for every job, so that they take no registers meanwhile.
-    let anew = |value: u64| opaque(value as i32) as u32 as u64 | (opaque((value >> 32) as i32) as u32 as u64) << 32;
-    let before = anew(samples.address(0)) % 16;
-    // Of the 16 bytes, wherever they begin, that have the last bit all are there.
-    let end = (8 * before).wrapping_add(job.first_bit).wrapping_add((32 * row_words as u64).wrapping_mul(rows));
-    job.spectra == 0 || limits.hold(job) && end.div_ceil(128) <= (before + 4 * anew(samples.len() as u64)) / 16
 }
 
 /// How samples come to shared memory, and what products of them and the weights are.
@@ -173,7 +142,7 @@ pub trait Filter: Copy {
     ///
     /// # Safety
     /// - All threads of the block call it, and the samples of the entries' jobs are there.
-    /// - A barrier was before, after the entries were written, and one is after, before columns are read.
+    /// - Each warp has written its entries; a barrier is after, before columns are read.
     unsafe fn bring<const M: usize, R: Radix>(
         self,
         thread: u32,
@@ -233,23 +202,20 @@ pub unsafe fn run<const M: usize, R: Radix, F: Filter>(filter: F, arguments: Arg
     }
     let thread = opaque(tid_x() as i32) as u32;
     let shared = Shared::<[u32; 4]>::dynamic();
-    // Two threads look at the two jobs.
-    let mut fault = false;
-    if thread < 2 {
-        let mut entry = [0; 4];
-        if group * 2 + thread < count {
-            let both = (arguments.samples, arguments.held);
-            let (fits, given) = checked(both, jobs, group * 2 + thread, &arguments.limits, (taps, row_words));
-            (fault, entry) = (!fits, given);
-        }
-        shared.store(Entry::piece(M as u32, radix, thread), entry);
-    }
+    let sources = Sources {
+        samples: [arguments.samples, arguments.held],
+        jobs: (jobs, count),
+        limits: &arguments.limits,
+        taps,
+        row_words,
+        multiple: 1,
+    };
+    let fault = sources.write_entries::<M, R>(group, thread, shared);
+    filter.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
     if bar_red_or_pred_0(fault) {
         trap();
         return;
     }
-    filter.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
-    bar_sync_0();
     let mut place = thread / 32;
     while place < F::STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
@@ -296,48 +262,5 @@ pub unsafe fn run<const M: usize, R: Radix, F: Filter>(filter: F, arguments: Arg
             });
         });
         place += THREADS / 32;
-    }
-}
-
-/// What the threads of a block know of a job: an entry behind the pieces of its first eight columns.
-#[derive(Clone, Copy)]
-pub(crate) struct Entry {
-    /// Address of the 16 bytes that have the first bit.
-    pub(crate) address: u64,
-    /// The first bit among those of the 16 bytes.
-    pub(crate) bit: u32,
-    /// Slots before the first spectrum's.
-    pub(crate) lead: u32,
-    /// Rows of samples, none where there is no job.
-    pub(crate) rows: u32,
-}
-
-impl Entry {
-    /// Piece of the entry of the one or the other job.
-    pub(crate) const fn piece(m: u32, radix: u32, which: u32) -> usize {
-        (which * job_pieces(m, radix) + GROUP as u32 * pieces(m)) as usize
-    }
-
-    /// The entry of a job.
-    ///
-    /// # Safety
-    /// - Nothing is loaded: safe for every job. What it gives may be used if the job [fits](fits) or has no spectra.
-    #[inline(always)]
-    pub(crate) unsafe fn of(samples: Global<u32>, job: &Job, taps: u32) -> [u32; 4] {
-        let byte = samples.address(0).wrapping_add(job.first_bit / 32 * 4);
-        let address = byte / 16 * 16;
-        let bit = byte as u32 % 16 * 8 + job.first_bit as u32 % 32;
-        let rows = if job.spectra > 0 { job.spectra + taps - 1 } else { 0 };
-        [address as u32, (address >> 32) as u32, bit | job.lead() << 8, rows]
-    }
-
-    /// The entry at a piece of shared memory.
-    ///
-    /// # Safety
-    /// - One has been written there ([`Entry::of`]), and a barrier followed.
-    #[inline(always)]
-    pub(crate) unsafe fn load(shared: Shared<[u32; 4]>, piece: usize) -> Self {
-        let [low, high, both, rows] = shared.load(piece);
-        Self { address: low as u64 | (high as u64) << 32, bit: both & 0xff, lead: both >> 8, rows }
     }
 }

@@ -19,8 +19,9 @@ use fringes_device::mma::{mma_m16n8k8_f32_f16, mma_m16n8k16_f32_f16};
 use fringes_device::{Global, Shared, Value, unroll};
 
 use crate::butterfly::Radix;
-use crate::columns::{Entry, Filter, GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
+use crate::columns::{Filter, GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
 use crate::packed::half_lane;
+use crate::sources::Entry;
 use crate::tensor::columns::Samples;
 
 /// Samples of f16, or of 8-bit or 16-bit integers, with `COLUMNS` of the tables of weights to a point: 1 of complex
@@ -172,7 +173,7 @@ impl<const COLUMNS: u32> Filter for Half<COLUMNS> {
         while item < 2 * pieces(m) * parts {
             let (part, rest) = (item % parts, item / parts);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
-            let entry = Entry::load(shared, Entry::piece(m, radix, which));
+            let entry = Entry::load(shared, Entry::piece(m, radix, which, warp));
             // Of a job that is not there, zeros.
             let mut words = [[0; 8]; 2];
             let first = part * TOGETHER + lane / 16;

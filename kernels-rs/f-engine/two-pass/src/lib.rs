@@ -28,6 +28,7 @@ pub mod numbers;
 pub mod packed;
 pub mod post;
 pub mod rows;
+mod sources;
 pub mod strided;
 pub mod tensor;
 pub mod tf32;

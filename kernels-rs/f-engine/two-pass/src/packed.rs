@@ -8,8 +8,9 @@ use fringes_device::{Global, Shared, unroll};
 use fringes_kernels_common::decode::eight::{Constants, GROUP, Packed};
 
 use crate::butterfly::Radix;
-use crate::columns::{Entry, Filter, STRIP, THREADS, group_pieces, job_pieces, pieces};
+use crate::columns::{Filter, STRIP, THREADS, group_pieces, job_pieces, pieces};
 use crate::half::products;
+use crate::sources::Entry;
 use crate::twelve;
 
 /// Real samples of `BITS` bits.
@@ -90,6 +91,8 @@ struct Item {
     octet: u32,
     part: u32,
     which: u32,
+    /// The warp that has it.
+    warp: u32,
 }
 
 impl Item {
@@ -106,7 +109,7 @@ impl Item {
     fn of<const M: usize, R: Radix>(item: u32) -> Self {
         let (parts, octets) = (Self::parts(R::POINTS as u32), pieces(M as u32));
         let (part, rest) = (item % parts, item / parts);
-        Self { octet: rest % octets, part, which: rest / octets }
+        Self { octet: rest % octets, part, which: rest / octets, warp: item % (THREADS / 32) }
     }
 
     /// Bit of the first column of a lane's four neighbouring groups of columns, from that of the row's first column.
@@ -137,7 +140,7 @@ impl Item {
         shared: Shared<[u32; 4]>,
     ) -> [[u32; 4]; 8] {
         let Entry { address, bit, lead, rows: needed } =
-            Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
+            Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which, self.warp));
         let bit = bit + self.bit::<BITS>((rows, strip), lane);
         let chunk = lane % 4;
         let address = address.wrapping_add(((bit / 128 + chunk) * 16) as u64);
@@ -178,7 +181,7 @@ impl Item {
             shared.store((to + r as u32 * pieces(M as u32)) as usize, chunks[r]);
         });
         bar_warp_sync(u32::MAX);
-        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which));
+        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, self.which, self.warp));
         let bit = (entry.bit + self.bit::<BITS>((rows, strip), lane)) % 128 + lane % 4 * GROUP as u32 * BITS;
         let words = shared.cast::<u32>();
         let at = |word: u32| self.piece::<M, R>(lane, (word / 4 % 4) ^ turn) * 4 + word % 4;

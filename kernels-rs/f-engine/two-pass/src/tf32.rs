@@ -29,8 +29,9 @@ use fringes_device::mma::mma_m16n8k8_f32_tf32;
 use fringes_device::{Global, Shared, unroll};
 
 use crate::butterfly::Radix;
-use crate::columns::{Entry, Filter, GROUP, THREADS, group_pieces, job_pieces, pieces};
+use crate::columns::{Filter, GROUP, THREADS, group_pieces, job_pieces, pieces};
 use crate::half::{cut, of_bytes, row_offsets};
+use crate::sources::Entry;
 use fringes_kernel_abi::f_engine::columns::WIDE_STRIP;
 
 /// Samples of f32, or of 16-bit integers, with `COLUMNS` of the tables of weights to a point: 1 of complex samples, 2
@@ -113,7 +114,7 @@ impl<const COLUMNS: u32> Filter for Wide<COLUMNS> {
         while item < 2 * pieces(m) * parts_of_radix {
             let (part, rest) = (item % parts_of_radix, item / parts_of_radix);
             let (octet, which) = (rest % pieces(m), rest / pieces(m));
-            let entry = Entry::load(shared, Entry::piece(m, radix, which));
+            let entry = Entry::load(shared, Entry::piece(m, radix, which, warp));
             // Bytes are whole, though a point may begin with any number.
             let address = entry.address.wrapping_add((entry.bit / 8) as u64);
             let there = entry.rows > 0;

@@ -11,7 +11,8 @@ use fringes_device::{Global, Shared, unroll};
 use super::columns::Samples;
 use super::decode::Packed;
 use crate::butterfly::Radix;
-use crate::columns::{Entry, GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
+use crate::columns::{GROUP, STRIP, THREADS, group_pieces, job_pieces, pieces};
+use crate::sources::Entry;
 
 /// Warps of a job.
 const WARPS: u32 = THREADS / 32 / 2;
@@ -49,7 +50,7 @@ impl<const BITS: u32> Samples for Real<BITS> {
         let which = warp / WARPS;
         // Warps of both jobs that share a scheduler begin with different items: some have one more than others.
         let share = Share { which, lane, first: (warp % WARPS) ^ (which * (WARPS - 1)) };
-        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, which));
+        let entry = Entry::load(shared, Entry::piece(M as u32, R::POINTS as u32, which, warp));
         if entry.rows == 0 {
             share.clear::<M, R>(shared);
             return;

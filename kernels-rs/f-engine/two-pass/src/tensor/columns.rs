@@ -12,7 +12,7 @@
 //! Of one term, a weight is within `2^-11` of itself, and so is a point that is stored; of two terms as
 //! [`columns`](crate::columns) says, and a point within `2^-22`.
 
-use fringes_device::barrier::{bar_red_or_pred_0, bar_sync_0};
+use fringes_device::barrier::bar_red_or_pred_0;
 use fringes_device::control::trap;
 use fringes_device::index::tid_x;
 use fringes_device::matrix::ldmatrix_x4_shared_b16;
@@ -21,9 +21,10 @@ use fringes_device::{Global, GlobalMut, Shared, opaque, unroll};
 
 use super::terms;
 use crate::butterfly::Radix;
-use crate::columns::{Entry, GROUP, Limits, STRIP, THREADS, checked, group_pieces, pieces, shared_bytes};
+use crate::columns::{GROUP, Limits, STRIP, THREADS, group_pieces, pieces, shared_bytes};
 use crate::job::JOB_PIECES;
 use crate::packed::half_rows;
+use crate::sources::Sources;
 
 use fringes_kernel_abi::f_engine::tensor::workspace_pieces;
 
@@ -56,6 +57,8 @@ pub struct Arguments {
     /// Bits of the number of a point of a row after the pass [between](super::middle), if there is one, else of `rows`:
     /// point `n2` is the `n2 / 2^bits`th of `n2 % 2^bits`.
     pub row_bits: u32,
+    /// Blocks from one to that whose samples it asks for; 0 for none ([`sources`](crate::sources)).
+    pub ahead: u32,
 }
 
 /// Entries of the tables to a column, and sixteen taps.
@@ -78,7 +81,7 @@ pub trait Samples: Copy {
     /// # Safety
     /// - All threads of the block call it, and the samples of the entries' jobs are there; their first bits are
     ///   multiples of [`multiple`](Self::multiple).
-    /// - A barrier was before, after the entries were written, and one is after, before columns are read.
+    /// - Each warp has written its entries; a barrier is after, before columns are read.
     unsafe fn bring<const M: usize, R: Radix>(
         self,
         thread: u32,
@@ -196,8 +199,21 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
     arguments: Arguments,
     (strip, local): (u32, u32),
 ) {
-    let Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits } =
-        arguments;
+    let Arguments {
+        samples,
+        held,
+        weights,
+        tails,
+        jobs,
+        workspace,
+        limits,
+        taps,
+        count,
+        first_group,
+        rows,
+        row_bits,
+        ..
+    } = arguments;
     let radix = R::POINTS as u32;
     // A row is a multiple of 32 bits.
     let row_words = given.bits() * (2 * radix * rows / 32);
@@ -207,22 +223,6 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
     }
     let thread = opaque(tid_x() as i32) as u32;
     let shared = Shared::<[u32; 4]>::dynamic();
-    // Two threads look at the two jobs.
-    let mut fault = false;
-    if thread < 2 {
-        let mut entry = [0; 4];
-        if group * 2 + thread < count {
-            let (fits, found) = checked((samples, held), jobs, group * 2 + thread, &limits, (taps, row_words));
-            // Samples that are whole bytes from the start of a row begin so.
-            let odd = found[3] > 0 && found[2] % given.multiple() != 0;
-            (fault, entry) = (!fits || odd, found);
-        }
-        shared.store(Entry::piece(M as u32, radix, thread), entry);
-    }
-    if bar_red_or_pred_0(fault) {
-        trap();
-        return;
-    }
     // The tables from the lane's entries of a place on.
     let tables = |place: u32| {
         // Fragments of column `g`: 2 t - g + 7.
@@ -241,8 +241,22 @@ pub unsafe fn run<const M: usize, R: Radix, S: Samples, const TERMS: usize>(
             ahead[n1] = Fragments::load::<S>(from, n1);
         }
     });
+    let sources = Sources {
+        samples: [samples, held],
+        jobs: (jobs, count),
+        limits: &limits,
+        taps,
+        row_words,
+        // Samples that are whole bytes from the start of a row begin so.
+        multiple: given.multiple(),
+    };
+    let fault = sources.write_entries::<M, R>(group, thread, shared);
     given.bring::<M, R>(thread, (rows, 4 * row_words), strip, shared);
-    bar_sync_0();
+    if bar_red_or_pred_0(fault) {
+        trap();
+        return;
+    }
+    sources.ask_ahead(arguments.ahead, group, (strip, rows / STRIP), thread);
     while place < STRIP {
         // Computed anew for every place, and again for the stores, so that it takes no registers meanwhile.
         let lane = opaque(thread as i32) as u32 % 32;

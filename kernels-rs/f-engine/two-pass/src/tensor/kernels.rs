@@ -48,6 +48,7 @@ macro_rules! columns {
                 period: u32,
                 period_stride: u64,
                 time_stride: u32,
+                ahead: u32,
                 $($last)*
             ) {
                 let launch = Launch {
@@ -63,7 +64,7 @@ macro_rules! columns {
                 let limits =
                     Limits { out: [out_len, next_len], saturated: [saturated_len, next_saturated_len], inputs, launch };
                 let arguments =
-                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits };
+                    columns::Arguments { samples, held, weights, tails, jobs, workspace, limits, taps, count, first_group, rows, row_bits, ahead };
                 if ctaid_x() >= rows / STRIP || !columns::holds::<$m, $radix, $type, $terms>(&arguments, ctaid_y() + 1) {
                     trap();
                     return;

@@ -85,6 +85,9 @@ impl Tables {
     }
 }
 
+/// Blocks from one to that whose samples it asks for: some of other groups, and some of none.
+pub(crate) const AHEAD: u32 = 5;
+
 /// Launches the first kernel for some groups.
 macro_rules! columns {
     ($case:expr, $made:expr, $shape:expr, $device:expr, $tables:expr, ($first:expr, $groups:expr), $kernel:path $(, $bits:expr)?) => {{
@@ -122,6 +125,7 @@ macro_rules! columns {
                 case.period as u32,
                 period_stride,
                 inputs,
+                $crate::tensor::AHEAD,
                 $($bits,)?
             )
         })

@@ -97,6 +97,15 @@ kernels! {
         copies!(input, output, 4, cp_async_cg_shared_global_l2_256b_16, cp_async_cg_shared_global_l2_256b_16_src_size);
     }
 
+    /// A line that is asked for is what it was.
+    #[threads(64)]
+    fn prefetch(input, output) covers [prefetch_global_l2]
+    with |case| case.output(64) => {
+        let i = tid_x() as usize;
+        prefetch_global_l2(input.address(i));
+        output.store(i, input.load(i));
+    }
+
     /// Everything waited for at once, without a group; read by another warp.
     #[threads(64)]
     fn copy_wait_all(input, output) covers [cp_async_wait_all]
